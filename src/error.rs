@@ -1,0 +1,218 @@
+//! The one user-facing error: what failed, because of what, what to do next.
+//!
+//! Rooms use precise enums of their own (`thiserror`) inside; at their edge they become an [`Error`].
+//! The [`Kind`] alone decides the exit code, the JSON-RPC code and MCP's `isError`.
+//! Must not know any other room.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A result whose error is the user-facing [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The class of a failure; it decides the exit code and the JSON-RPC error code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Kind {
+    /// The caller asked for something that cannot be: bad arguments, bad settings.
+    Usage,
+    /// No such session, window, file.
+    NotFound,
+    /// The build command failed, or hung and was stopped.
+    BuildFailed,
+    /// The workspace's commands have not been trusted.
+    NotTrusted,
+    /// An adapter or another program that is needed is not installed.
+    MissingTool,
+    /// A deadline passed.
+    TimedOut,
+    /// The caller withdrew the request, or went away.
+    Cancelled,
+    /// Everything else.
+    Other,
+}
+
+impl Kind {
+    /// The exit code of the command line (design §7).
+    pub fn exit_code(self) -> u8 {
+        match self {
+            Kind::Usage => 2,
+            Kind::NotFound => 3,
+            Kind::BuildFailed => 4,
+            Kind::NotTrusted => 5,
+            Kind::MissingTool => 6,
+            Kind::TimedOut => 124,
+            Kind::Cancelled | Kind::Other => 1,
+        }
+    }
+
+    /// The JSON-RPC 2.0 error code; -32602 is "invalid params", -32800 the LSP's "request cancelled",
+    /// the others lie in the range that the specification leaves to servers.
+    pub fn rpc_code(self) -> i64 {
+        match self {
+            Kind::Usage => -32602,
+            Kind::NotFound => -32001,
+            Kind::BuildFailed => -32002,
+            Kind::NotTrusted => -32003,
+            Kind::MissingTool => -32004,
+            Kind::TimedOut => -32005,
+            Kind::Cancelled => -32800,
+            Kind::Other => -32000,
+        }
+    }
+}
+
+/// What failed (`doing`), because of what (`source`), and the commands that may cure it (`hints`).
+///
+/// ```text
+/// cannot reach the debug window on port 9222
+///   because: connection refused
+///   hint: `tether start` launches a new one
+/// ```
+#[derive(Debug)]
+pub struct Error {
+    pub kind: Kind,
+    /// A lowercase fragment that names the subject: "cannot reach the debug window on port 9222".
+    pub doing: String,
+    pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    /// Each a command that the reader can run, or a setting to change.
+    pub hints: Vec<String>,
+}
+
+impl Error {
+    pub fn new(kind: Kind, doing: impl Into<String>) -> Self {
+        Error { kind, doing: doing.into(), source: None, hints: Vec::new() }
+    }
+
+    pub fn usage(doing: impl Into<String>) -> Self {
+        Self::new(Kind::Usage, doing)
+    }
+
+    pub fn other(doing: impl Into<String>) -> Self {
+        Self::new(Kind::Other, doing)
+    }
+
+    /// Adds the cause.
+    #[must_use]
+    pub fn because(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// Adds a next step.
+    #[must_use]
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// The chain of causes below `doing`, outermost first.
+    pub fn causes(&self) -> Vec<String> {
+        let mut causes = Vec::new();
+        let mut next = self.source.as_deref().map(|s| s as &dyn std::error::Error);
+        while let Some(cause) = next {
+            causes.push(cause.to_string());
+            next = cause.source();
+        }
+        causes
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.doing)?;
+        for cause in self.causes() {
+            // A cause may be long (the tail of a build's output): keep it readable as a block.
+            write!(f, "\n  because: {}", cause.trim_end().replace('\n', "\n    "))?;
+        }
+        for hint in &self.hints {
+            write!(f, "\n  hint: {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source.as_deref().map(|s| s as _)
+    }
+}
+
+/// Says what was being done when a lower error came up.
+pub trait Context<T> {
+    /// Wraps the error as [`Kind::Other`], with `doing` naming the subject.
+    fn doing(self, doing: impl FnOnce() -> String) -> Result<T>;
+}
+
+impl<T, E: Into<Box<dyn std::error::Error + Send + Sync>>> Context<T> for Result<T, E> {
+    fn doing(self, doing: impl FnOnce() -> String) -> Result<T> {
+        self.map_err(|cause| Error::other(doing()).because(cause))
+    }
+}
+
+/// The error as it travels in the `data` of a JSON-RPC error object.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ErrorData {
+    pub kind: Kind,
+    pub doing: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub because: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hints: Vec<String>,
+}
+
+impl From<&Error> for ErrorData {
+    fn from(error: &Error) -> Self {
+        ErrorData { kind: error.kind, doing: error.doing.clone(), because: error.causes(), hints: error.hints.clone() }
+    }
+}
+
+impl From<ErrorData> for Error {
+    fn from(data: ErrorData) -> Self {
+        let source = data.because.into_iter().rev().fold(None, |inner, text| Some(Box::new(Told { text, inner })));
+        Error { kind: data.kind, doing: data.doing, source: source.map(|s| s as _), hints: data.hints }
+    }
+}
+
+/// A cause that came over the wire: only its text is left.
+#[derive(Debug)]
+struct Told {
+    text: String,
+    inner: Option<Box<Told>>,
+}
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Told {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.inner.as_deref().map(|s| s as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_keeps_its_causes_and_hints_over_the_wire() {
+        let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        let error = Error::new(Kind::NotFound, "cannot reach the debug window on port 9222")
+            .because(refused)
+            .hint("`tether start` launches a new one");
+        let text = error.to_string();
+        assert_eq!(
+            text,
+            "cannot reach the debug window on port 9222\n  because: connection refused\n  hint: `tether start` launches a new one"
+        );
+        let json = serde_json::to_string(&ErrorData::from(&error)).unwrap();
+        let back = Error::from(serde_json::from_str::<ErrorData>(&json).unwrap());
+        assert_eq!(back.to_string(), text);
+        assert_eq!(back.kind, Kind::NotFound);
+    }
+}
