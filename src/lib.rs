@@ -5,6 +5,8 @@
 //!
 //! | room | owns |
 //! |---|---|
+//! | [`wire`] | Content-Length frames and JSON-RPC 2.0 |
 //! | [`error`] | the one user-facing error |
 
 pub mod error;
+pub mod wire;
