@@ -6,7 +6,9 @@
 //! | room | owns |
 //! |---|---|
 //! | [`wire`] | Content-Length frames and JSON-RPC 2.0 |
+//! | [`process`] | groups, identity, graceful ends, output |
 //! | [`error`] | the one user-facing error |
 
 pub mod error;
+pub mod process;
 pub mod wire;

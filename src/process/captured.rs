@@ -1,0 +1,248 @@
+//! A command run to its end with bounded output: builds.
+//!
+//! ```text
+//!            ┌── leader exits ───────────► drain what is left ≤ 250 ms ──► Finished
+//! running ───┼── deadline / cancelled ──► TERM group ─ grace ─ KILL group ─► drain ──► Finished
+//!            └── future dropped ────────► KILL group
+//! ```
+//! The end is the *leader's* exit, not the end of the pipe: a build may leave a daemon behind that holds it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::Signal;
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe::Receiver;
+use tokio::time::timeout;
+
+use super::handle::{Exit, Process};
+use super::{output, platform, spawn, tree};
+use crate::error::{Context, Result};
+
+const TAIL_BYTES: usize = 64 * 1024;
+const TAIL_LINES: usize = 200;
+/// Between SIGTERM and SIGKILL.
+const GRACE: Duration = Duration::from_secs(2);
+/// After the leader's exit, for what lies in the pipe.
+const DRAIN: Duration = Duration::from_millis(250);
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct Captured {
+    pub argv: Vec<OsString>,
+    pub cwd: PathBuf,
+    /// The whole environment; see [`super::clean_environment`].
+    pub env: BTreeMap<OsString, OsString>,
+    pub timeout: Duration,
+}
+
+/// Why it is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Exited(Exit),
+    /// The deadline passed; its group was stopped.
+    TimedOut,
+    /// The caller's `cancel` resolved; its group was stopped.
+    Cancelled,
+}
+
+/// A command that is over.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    pub outcome: Outcome,
+    pub duration: Duration,
+    /// The last lines of both streams as they came, at most 200 of at most 64 KiB.
+    pub tail: String,
+    /// Bytes of output in all.
+    pub output_bytes: u64,
+    /// Processes that the command left behind and that still hold its output ("4711 (watchman)").
+    pub held_by: Vec<String>,
+}
+
+impl Finished {
+    pub fn success(&self) -> bool {
+        matches!(self.outcome, Outcome::Exited(exit) if exit.success())
+    }
+}
+
+/// Runs the command in a group of its own until it exits, the deadline passes or `cancel` resolves.
+/// Dropping the future kills the group. Errors: it cannot be started, as [`super::spawn`].
+pub async fn run(what: &Captured, cancel: impl Future<Output = ()>) -> Result<Finished> {
+    let started = Instant::now();
+    let (reader, process) = start(what)?;
+    let group = KilledOnDrop(&process);
+    let mut pipe = Receiver::from_owned_fd(reader).doing(|| format!("cannot read from {}", spawn::show(&what.argv)))?;
+    let mut kept = Kept::default();
+    let outcome = {
+        let reading = kept.read_all(&mut pipe);
+        let ending = end_of(&process, what.timeout, cancel);
+        tokio::pin!(reading, ending);
+        tokio::select! {
+            outcome = &mut ending => outcome,
+            () = &mut reading => ending.await, // it closed its output and works on
+        }
+    };
+    let drained = timeout(DRAIN, kept.read_all(&mut pipe)).await.is_ok();
+    let held_by = if drained { Vec::new() } else { holders(&pipe) };
+    process.exited().await;
+    drop(group);
+    let tail = kept.tail();
+    Ok(Finished { outcome, duration: started.elapsed(), tail, output_bytes: kept.total, held_by })
+}
+
+fn start(what: &Captured) -> Result<(OwnedFd, Process)> {
+    let doing = || format!("cannot start {}", spawn::show(&what.argv));
+    let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from).doing(doing)?;
+    let again = writer.try_clone().doing(doing)?;
+    let mut command = spawn::command(&what.argv, &what.cwd, &what.env)?;
+    command.stdout(writer).stderr(again);
+    // Starting consumes the command, and with it our writing ends: the pipe ends with its last outside holder.
+    Ok((reader, spawn::start(command, &what.argv)?))
+}
+
+async fn end_of(process: &Process, deadline: Duration, cancel: impl Future<Output = ()>) -> Outcome {
+    let outcome = tokio::select! {
+        biased; // facts before wishes: what has ended was not cancelled
+        () = process.ended() => return Outcome::Exited(process.exited().await),
+        () = cancel => Outcome::Cancelled,
+        () = tokio::time::sleep(deadline) => Outcome::TimedOut,
+    };
+    stop_group(process).await;
+    outcome
+}
+
+/// TERM → grace → KILL, also for those whose leader obeyed and who did not; resolves when they are gone.
+async fn stop_group(process: &Process) {
+    let tree = tree::tree_of(process).unwrap_or_default();
+    process.signal_group(Signal::TERM);
+    let _ = timeout(GRACE, process.ended()).await;
+    process.signal_group(Signal::KILL);
+    for left in &tree {
+        let _ = left.signal(Signal::KILL);
+    }
+    process.ended().await;
+    // An error means that the kernel holds one of them; nothing more can be done about it.
+    let _ = tree::gone(&tree).await;
+}
+
+struct KilledOnDrop<'a>(&'a Process);
+
+impl Drop for KilledOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.signal_group(Signal::KILL); // a no-op once the leader has been reaped
+    }
+}
+
+fn holders(pipe: &Receiver) -> Vec<String> {
+    let Ok(stat) = rustix::fs::fstat(pipe) else { return Vec::new() };
+    let pids = platform::holders_of_pipe(stat.st_ino).unwrap_or_default();
+    pids.into_iter().map(|pid| format!("{pid} ({})", platform::name_of(pid).unwrap_or_default())).collect()
+}
+
+/// The end of the output, whatever its length.
+#[derive(Default)]
+struct Kept {
+    bytes: VecDeque<u8>,
+    total: u64,
+}
+
+impl Kept {
+    /// Reads until the pipe ends. Cancel-safe: each read is kept before the next begins.
+    async fn read_all(&mut self, pipe: &mut Receiver) {
+        let mut chunk = vec![0; 64 * 1024];
+        while let Ok(count @ 1..) = pipe.read(&mut chunk).await {
+            self.keep(&chunk[..count]);
+        }
+    }
+
+    fn keep(&mut self, chunk: &[u8]) {
+        self.total += chunk.len() as u64;
+        self.bytes.extend(&chunk[chunk.len().saturating_sub(TAIL_BYTES)..]);
+        self.bytes.drain(..self.bytes.len().saturating_sub(TAIL_BYTES));
+    }
+
+    fn tail(&mut self) -> String {
+        let cut = self.total > self.bytes.len() as u64;
+        output::last_lines(&String::from_utf8_lossy(self.bytes.make_contiguous()), TAIL_LINES, cut)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::clean_environment;
+    use super::*;
+
+    fn shell(script: &str, timeout: Duration) -> Captured {
+        let argv = ["sh", "-c", script].map(Into::into).to_vec();
+        Captured { argv, cwd: std::env::temp_dir(), env: clean_environment::<&str, &str>([]), timeout }
+    }
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[tokio::test]
+    async fn a_command_that_ends_is_told_with_its_code_and_output() {
+        let check = async |script: &str, outcome: Outcome, tail: &str| {
+            let finished = run(&shell(script, LONG), std::future::pending()).await.unwrap();
+            assert_eq!((finished.outcome, finished.tail.as_str()), (outcome, tail), "{script}");
+            assert!(finished.held_by.is_empty());
+        };
+        check("echo one; echo two >&2", Outcome::Exited(Exit::Code(0)), "one\ntwo").await;
+        check("echo wrong; exit 3", Outcome::Exited(Exit::Code(3)), "wrong").await;
+        check("kill -SEGV $$", Outcome::Exited(Exit::Signal(11)), "").await;
+        check("exec >&- 2>&-; exit 4", Outcome::Exited(Exit::Code(4)), "").await;
+        check("cat; echo no input", Outcome::Exited(Exit::Code(0)), "no input").await;
+    }
+
+    #[tokio::test]
+    async fn a_flood_of_output_stays_bounded() {
+        let script = "head -c 1073741824 /dev/zero | tr '\\0' x; echo; echo the end";
+        let finished = run(&shell(script, LONG), std::future::pending()).await.unwrap();
+        assert!(finished.success());
+        assert_eq!(finished.output_bytes, (1 << 30) + 9);
+        assert_eq!(finished.tail, "the end");
+    }
+
+    #[tokio::test]
+    async fn a_daemon_that_holds_the_output_does_not_hold_us() {
+        let finished = run(&shell("sleep 60 & echo $!", LONG), std::future::pending()).await.unwrap();
+        assert!(finished.success());
+        assert!(finished.duration < Duration::from_secs(5), "{:?}", finished.duration);
+        assert_eq!(finished.held_by, [format!("{} (sleep)", finished.tail)]);
+        Process::open(finished.tail.parse().unwrap()).unwrap().signal(Signal::KILL).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_hanging_command_is_stopped_with_all_its_children() {
+        let script = "trap '' TERM; sh -c 'trap \"\" TERM; echo $$; while :; do sleep 60; done' & wait; wait";
+        let finished = run(&shell(script, Duration::from_millis(200)), std::future::pending()).await.unwrap();
+        assert_eq!(finished.outcome, Outcome::TimedOut);
+        assert!(finished.held_by.is_empty(), "{finished:?}");
+        let child = platform::facts(finished.tail.parse().unwrap());
+        assert!(child.as_ref().map_or(true, |child| child.zombie), "{child:?}");
+    }
+
+    #[tokio::test]
+    async fn a_cancelled_command_is_stopped() {
+        let finished = run(&shell("echo $$; sleep 60", LONG), std::future::ready(())).await.unwrap();
+        assert_eq!(finished.outcome, Outcome::Cancelled);
+        assert!(finished.duration < GRACE * 2);
+    }
+
+    #[tokio::test]
+    async fn a_dropped_command_is_killed() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut what = shell("echo $$ > pid.new; mv pid.new pid; exec sleep 60", LONG);
+        what.cwd = folder.path().into();
+        let running = tokio::spawn(async move { run(&what, std::future::pending()).await });
+        let path = folder.path().join("pid");
+        let pid = output::until(folder.path(), || Ok(std::fs::read_to_string(&path).ok())).await.unwrap();
+        let process = Process::open(pid.trim().parse().unwrap()).unwrap();
+        running.abort();
+        process.exited().await;
+    }
+}

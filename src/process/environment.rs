@@ -1,0 +1,63 @@
+//! What a started program inherits, and what it must not.
+//!
+//! Knows names of environment variables only.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+
+/// The variable that marks every process of a launch; its value is the launch id.
+pub const LAUNCH_ID: &str = "DEVTETHER_LAUNCH_ID";
+
+/// Our own environment without what an editor or a debugger around us left in it, plus `extra`.
+///
+/// A supervisor is often started from a VS Code terminal or an MCP client; what those set would turn a launched
+/// VS Code or Electron into something else (`ELECTRON_RUN_AS_NODE` makes it a plain Node) or attach a debugger
+/// to every Node below us.
+pub fn clean_environment<K, V>(extra: impl IntoIterator<Item = (K, V)>) -> BTreeMap<OsString, OsString>
+where
+    K: Into<OsString>,
+    V: Into<OsString>,
+{
+    let mut environment: BTreeMap<_, _> =
+        std::env::vars_os().filter(|(name, value)| !is_leftover(name, value)).collect();
+    environment.extend(extra.into_iter().map(|(name, value)| (name.into(), value.into())));
+    environment
+}
+
+fn is_leftover(name: &OsStr, value: &OsStr) -> bool {
+    let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
+    match &*name {
+        "ELECTRON_RUN_AS_NODE" | "ELECTRON_NO_ATTACH_CONSOLE" | LAUNCH_ID => true,
+        // js-debug's auto attach injects itself by NODE_OPTIONS; other uses of it are the user's own.
+        "NODE_OPTIONS" => value.contains("--inspect") || value.contains("js-debug"),
+        _ => name.starts_with("VSCODE_"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leftovers_of_editors_and_debuggers_are_not_inherited() {
+        let check = |name: &str, value: &str, expect: bool| {
+            assert_eq!(is_leftover(OsStr::new(name), OsStr::new(value)), expect, "{name}={value}");
+        };
+        check("VSCODE_IPC_HOOK", "/run/x.sock", true);
+        check("VSCODE_INSPECTOR_OPTIONS", "{}", true);
+        check("ELECTRON_RUN_AS_NODE", "1", true);
+        check("DEVTETHER_LAUNCH_ID", "another window", true);
+        check("NODE_OPTIONS", "--require /x/ms-vscode.js-debug/bootloader.js", true);
+        check("NODE_OPTIONS", "--inspect-brk", true);
+        check("NODE_OPTIONS", "--max-old-space-size=4096", false);
+        check("PATH", "/bin", false);
+        check("MY_VSCODE_", "x", false);
+    }
+
+    #[test]
+    fn extra_values_win() {
+        let environment = clean_environment([("PATH", "/only/here"), (LAUNCH_ID, "abc")]);
+        assert_eq!(environment[OsStr::new("PATH")], "/only/here");
+        assert_eq!(environment[OsStr::new(LAUNCH_ID)], "abc");
+    }
+}

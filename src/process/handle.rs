@@ -1,0 +1,234 @@
+//! [`Process`]: one process held by its pidfd, so that a signal can never hit a reused PID.
+//!
+//! ```text
+//!            spawn ──► alive, ours ────exit────► zombie ──exited()──► reaped, Exit::Code / Signal
+//! open (reconnect) ──► alive, another's ──exit──────────exited()────► Exit::Unknown
+//! ```
+//! The exit is noticed by the kernel making the pidfd readable; nobody polls. Must not know why a process runs.
+
+use std::fmt;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::process::Child;
+
+use super::platform;
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    Code(i32),
+    Signal(i32),
+    /// It was not our child (reconnected after a restart), so the kernel tells us no more than that it ended.
+    Unknown,
+}
+
+impl Exit {
+    pub fn success(self) -> bool {
+        self == Exit::Code(0)
+    }
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Exit::Code(code) => write!(f, "exited with code {code}"),
+            Exit::Signal(signal) => write!(f, "was ended by signal {signal}"),
+            Exit::Unknown => write!(f, "has ended"),
+        }
+    }
+}
+
+impl From<ExitStatus> for Exit {
+    fn from(status: ExitStatus) -> Self {
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Exit::Code(code),
+            (None, Some(signal)) => Exit::Signal(signal),
+            (None, None) => Exit::Unknown,
+        }
+    }
+}
+
+/// A living or ended process; clones are the same process. Dropping the last one touches the process in no way
+/// (a child is reaped by the runtime later).
+#[derive(Clone)]
+pub struct Process(Arc<Held>);
+
+struct Held {
+    pid: u32,
+    start_ticks: u64,
+    pidfd: AsyncFd<OwnedFd>,
+    /// Present when it is our child: who reaps it. Until then its PID, and its group's id, cannot be reused.
+    child: Option<Mutex<Child>>,
+    exit: OnceLock<Exit>,
+}
+
+impl fmt::Debug for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Process({} since tick {})", self.pid(), self.start_ticks())
+    }
+}
+
+impl Process {
+    /// Holds a running process that may not be our child. PID 0, 1 and our own are refused, zombies too.
+    /// Must be called within a tokio runtime.
+    pub fn open(pid: u32) -> io::Result<Process> {
+        if pid <= 1 || pid == std::process::id() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("PID {pid} is never a window's")));
+        }
+        let pidfd = watch(open_pidfd(pid)?)?;
+        let held = Held { pid, start_ticks: start_ticks(pid)?, pidfd, child: None, exit: OnceLock::new() };
+        let process = Process(Arc::new(held));
+        // The PID may have changed hands between the two look-ups; while the pidfd's owner lives it has not.
+        if process.is_alive() { Ok(process) } else { Err(io::ErrorKind::NotFound.into()) }
+    }
+
+    /// Holds a child that has just been spawned; it may already have ended (its zombie keeps the PID ours).
+    pub(super) fn of_child(child: Child) -> io::Result<Process> {
+        let pid = child.id().ok_or(io::ErrorKind::NotFound)?;
+        let pidfd = watch(open_pidfd(pid)?)?;
+        let start_ticks = start_ticks(pid)?;
+        let child = Some(Mutex::new(child));
+        Ok(Process(Arc::new(Held { pid, start_ticks, pidfd, child, exit: OnceLock::new() })))
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.0.pid
+    }
+
+    /// Clock ticks between boot and the start of the process.
+    pub fn start_ticks(&self) -> u64 {
+        self.0.start_ticks
+    }
+
+    /// Whether it has not ended yet.
+    pub fn is_alive(&self) -> bool {
+        let mut fds = [PollFd::new(self.0.pidfd.get_ref(), PollFlags::IN)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        self.0.exit.get().is_none() && matches!(poll(&mut fds, Some(&now)), Ok(0))
+    }
+
+    /// Resolves when the process has ended, with how; reaps it when it is our child.
+    /// Cancel-safe; any number of tasks may wait at once, and again afterwards.
+    pub async fn exited(&self) -> Exit {
+        self.ended().await;
+        *self.0.exit.get_or_init(|| self.reap())
+    }
+
+    /// Resolves when the process has ended, and leaves a child unreaped so that its group's id stays ours.
+    pub(super) async fn ended(&self) {
+        if self.0.exit.get().is_none() {
+            // An error here means that the runtime is shutting down: nobody is left to be told.
+            let _ = self.0.pidfd.readable().await;
+        }
+    }
+
+    fn reap(&self) -> Exit {
+        let Some(child) = &self.0.child else { return Exit::Unknown };
+        let mut child = child.lock().unwrap_or_else(PoisonError::into_inner);
+        child.try_wait().ok().flatten().map_or(Exit::Unknown, Exit::from)
+    }
+
+    /// Sends a signal to this very process; one that has ended is left in peace.
+    pub fn signal(&self, signal: Signal) -> io::Result<()> {
+        match pidfd_send_signal(self.0.pidfd.get_ref(), signal) {
+            Err(rustix::io::Errno::SRCH) => Ok(()),
+            other => Ok(other?),
+        }
+    }
+
+    /// Signals the whole group of a child that [`super::spawn`] made a group leader. Does nothing for another's
+    /// process, nor once the child has been reaped: the group's id could be a stranger's by then.
+    pub fn signal_group(&self, signal: Signal) {
+        let (Some(child), Some(group)) = (&self.0.child, pid_of(self.0.pid)) else { return };
+        let child = child.lock().unwrap_or_else(PoisonError::into_inner);
+        if child.id().is_some() {
+            // Fails only when nobody is left in the group.
+            let _ = kill_process_group(group, signal);
+        }
+    }
+}
+
+fn open_pidfd(pid: u32) -> io::Result<OwnedFd> {
+    let pid = pid_of(pid).ok_or(io::ErrorKind::NotFound)?;
+    pidfd_open(pid, PidfdFlags::NONBLOCK).map_err(|cause| match cause {
+        // EINVAL: the PID of a thread.
+        rustix::io::Errno::SRCH | rustix::io::Errno::INVAL => io::ErrorKind::NotFound.into(),
+        cause => cause.into(),
+    })
+}
+
+fn watch(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an OwnedFd is an open descriptor, always returns the same one, and closes it only when the AsyncFd
+    // that owns it from here on is dropped.
+    Ok(unsafe { AsyncFd::register_with_interest(pidfd, Interest::READABLE) }?)
+}
+
+fn pid_of(pid: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(pid).ok()?)
+}
+
+fn start_ticks(pid: u32) -> io::Result<u64> {
+    Ok(platform::facts(pid)?.start_ticks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Process {
+        let child = tokio::process::Command::new("sh").args(["-c", script]).spawn().unwrap();
+        Process::of_child(child).unwrap()
+    }
+
+    #[tokio::test]
+    async fn the_exit_of_a_child_is_told_to_everyone_who_waits() {
+        let check = async |script: &str, expect: Exit| {
+            let process = shell(script);
+            let (first, second) = tokio::join!(process.exited(), process.exited());
+            assert_eq!((first, second, process.exited().await), (expect, expect, expect), "{script}");
+            assert!(!process.is_alive());
+            process.signal(Signal::KILL).unwrap();
+        };
+        check("exit 0", Exit::Code(0)).await;
+        check("exit 7", Exit::Code(7)).await;
+        check("kill -9 $$", Exit::Signal(9)).await;
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_process_that_is_not_ours_is_noticed_without_its_code() {
+        let child = shell("exec sleep 60");
+        let other = Process::open(child.pid()).unwrap();
+        assert!(other.is_alive());
+        assert_eq!(other.start_ticks(), child.start_ticks());
+        other.signal(Signal::TERM).unwrap();
+        assert_eq!(other.exited().await, Exit::Unknown);
+        assert_eq!(child.exited().await, Exit::Signal(15));
+    }
+
+    #[tokio::test]
+    async fn an_ended_child_leaves_no_zombie() {
+        let process = shell("exit 0");
+        let pid = process.pid();
+        process.exited().await;
+        assert_eq!(platform::facts(pid).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[tokio::test]
+    async fn pids_that_can_never_be_a_window_are_refused() {
+        for pid in [0, 1, std::process::id(), u32::MAX] {
+            assert!(Process::open(pid).is_err(), "{pid}");
+        }
+        let zombie = shell("exit 0");
+        zombie.ended().await;
+        assert!(Process::open(zombie.pid()).is_err());
+        zombie.exited().await;
+    }
+}

@@ -1,0 +1,218 @@
+//! What Linux tells about processes: the only file that reads `/proc`.
+//!
+//! A PID names another process as soon as its owner is reaped. So nothing here signals: callers hold a pidfd
+//! first, ask here second, and check third that the pidfd's process still lives.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use procfs::ProcError;
+use procfs::process::{Process, Stat};
+
+/// What identifies a process beyond its PID, and where it hangs in the tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    pub pid: u32,
+    pub parent: u32,
+    /// PID of the leader of its session.
+    pub session: u32,
+    /// Real user id of the owner.
+    pub uid: u32,
+    /// Clock ticks between boot and its start (field 22 of `/proc/PID/stat`).
+    pub start_ticks: u64,
+    /// Ended, but not yet reaped by its parent.
+    pub zombie: bool,
+}
+
+/// The id of this boot: PIDs and start ticks mean nothing across boots.
+pub fn boot_id() -> io::Result<String> {
+    Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
+}
+
+/// The facts about `pid`; an error of kind `NotFound` when no such process is there.
+pub fn facts(pid: u32) -> io::Result<Facts> {
+    facts_of(&open(pid)?)
+}
+
+/// The name of `pid` as `ps` shows it, for messages.
+pub fn name_of(pid: u32) -> Option<String> {
+    open(pid).ok()?.stat().ok().map(|stat| stat.comm)
+}
+
+/// The value of `name` in the environment that `pid` was started with.
+///
+/// Some programs overwrite that area with their title (Chromium's renderers do): `None` proves nothing.
+pub fn value_in_environment(pid: u32, name: &str) -> io::Result<Option<OsString>> {
+    Ok(open(pid)?.environ().map_err(told)?.remove(OsStr::new(name)))
+}
+
+/// The facts of every process that we may look at.
+pub(super) fn everyone() -> io::Result<Vec<Facts>> {
+    let all = procfs::process::all_processes().map_err(told)?;
+    // One that ends while we walk is no error.
+    Ok(all.flatten().filter_map(|process| facts_of(&process).ok()).collect())
+}
+
+/// Whether anybody listens on `port`.
+pub fn is_listened_on(port: u16) -> io::Result<bool> {
+    Ok(listening_sockets(port)?.next().is_some())
+}
+
+/// The first of `candidates` that holds a socket listening on `port`, whatever the address.
+pub fn listener_among(port: u16, candidates: &[u32]) -> io::Result<Option<u32>> {
+    let mut sockets = listening_sockets(port)?;
+    Ok(sockets.find_map(|socket| candidates.iter().copied().find(|&pid| holds(pid, &socket))))
+}
+
+/// Every process we may look into that listens on `port`; for messages ("port 9222 is taken by …").
+pub fn listeners_on(port: u16) -> io::Result<Vec<u32>> {
+    let sockets: Vec<String> = listening_sockets(port)?.collect();
+    let listens = |pid: &u32| sockets.iter().any(|socket| holds(*pid, socket));
+    Ok(everyone()?.iter().map(|facts| facts.pid).filter(listens).collect())
+}
+
+/// Every process we may look into that holds the pipe with this inode, except ourselves.
+pub(super) fn holders_of_pipe(inode: u64) -> io::Result<Vec<u32>> {
+    let pipe = format!("pipe:[{inode}]");
+    let others = everyone()?.into_iter().map(|facts| facts.pid).filter(|&pid| pid != std::process::id());
+    Ok(others.filter(|&pid| holds(pid, &pipe)).collect())
+}
+
+/// Every process we may look into that has a file below `folder` open.
+pub(super) fn holders_below(folder: &Path) -> io::Result<Vec<Facts>> {
+    let holds_one = |facts: &Facts| any_descriptor(facts.pid, |target| target.starts_with(folder));
+    Ok(everyone()?.into_iter().filter(holds_one).collect())
+}
+
+fn open(pid: u32) -> io::Result<Process> {
+    let pid = i32::try_from(pid).map_err(|_| io::Error::from(io::ErrorKind::NotFound))?;
+    Process::new(pid).map_err(told)
+}
+
+/// The library's error as the one everybody speaks; a process that is not there is `NotFound`.
+fn told(cause: ProcError) -> io::Error {
+    match cause {
+        ProcError::NotFound(_) => io::ErrorKind::NotFound.into(),
+        ProcError::PermissionDenied(_) => io::ErrorKind::PermissionDenied.into(),
+        // Reading below the folder of a process that has just ended.
+        ProcError::Io(cause, _) if cause.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error()) => {
+            io::ErrorKind::NotFound.into()
+        }
+        ProcError::Io(cause, _) => cause,
+        other => io::Error::other(other),
+    }
+}
+
+fn facts_of(process: &Process) -> io::Result<Facts> {
+    let stat = process.stat().map_err(told)?;
+    let uid = process.uid().map_err(told)?;
+    Ok(from_stat(&stat, uid))
+}
+
+fn from_stat(stat: &Stat, uid: u32) -> Facts {
+    Facts {
+        pid: stat.pid.unsigned_abs(),
+        parent: stat.ppid.unsigned_abs(),
+        session: stat.session.unsigned_abs(),
+        uid,
+        start_ticks: stat.starttime,
+        zombie: matches!(stat.state, 'Z' | 'X'),
+    }
+}
+
+/// The sockets that listen on `port`, as `/proc/PID/fd` names them.
+///
+/// The kernel lists listening sockets before all others, and makes each line when it is read. Its walk over the
+/// others takes milliseconds, so we read line by line and stop before it.
+fn listening_sockets(port: u16) -> io::Result<impl Iterator<Item = String>> {
+    /// Less than a line, so that no read makes two.
+    const READ: usize = 128;
+    let v4 = File::open("/proc/net/tcp")?;
+    // A machine without IPv6 has no such file. Opened only when it is needed.
+    let v6 = std::iter::once_with(|| File::open("/proc/net/tcp6")).flatten();
+    let lines = |file| BufReader::with_capacity(READ, file).lines().map_while(io::Result::ok).skip(1);
+    let listening = move |file| lines(file).map_while(|line| listening(&line));
+    let all = std::iter::once(v4).chain(v6).flat_map(listening);
+    Ok(all.filter(move |(listens_on, _)| *listens_on == port).map(|(_, inode)| format!("socket:[{inode}]")))
+}
+
+/// Port and inode of a line of `/proc/net/tcp`, if it is a listening socket's.
+fn listening(line: &str) -> Option<(u16, u64)> {
+    const LISTEN: &str = "0A";
+    let mut words = line.split_ascii_whitespace();
+    let (_, port) = words.nth(1)?.rsplit_once(':')?;
+    (words.nth(1)? == LISTEN).then_some(())?;
+    Some((u16::from_str_radix(port, 16).ok()?, words.nth(5)?.parse().ok()?))
+}
+
+/// Whether `pid` has `target` open.
+fn holds(pid: u32, target: &str) -> bool {
+    any_descriptor(pid, |link| link.as_os_str() == OsStr::new(target))
+}
+
+/// Whether what an open descriptor of `pid` links to is `wanted`; another user's process counts as having none.
+fn any_descriptor(pid: u32, wanted: impl Fn(&Path) -> bool) -> bool {
+    let Ok(descriptors) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+    // Links only: asking each descriptor for more would cost ten times as much.
+    descriptors.flatten().any(|descriptor| std::fs::read_link(descriptor.path()).is_ok_and(|link| wanted(&link)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_facts_are_told_and_stay_the_same() {
+        let me = std::process::id();
+        let first = facts(me).unwrap();
+        assert_eq!((first.pid, first.uid, first.zombie), (me, rustix::process::getuid().as_raw(), false));
+        assert!(first.start_ticks > 0);
+        assert_eq!(facts(me).unwrap().start_ticks, first.start_ticks);
+        assert!(everyone().unwrap().contains(&first));
+        assert_eq!(boot_id().unwrap().len(), 36);
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_is_not_found() {
+        for pid in [u32::MAX, 0, i32::MAX as u32] {
+            assert_eq!(facts(pid).unwrap_err().kind(), io::ErrorKind::NotFound, "{pid}");
+        }
+    }
+
+    #[test]
+    fn only_listening_sockets_are_read_from_the_table() {
+        let check = |line: &str, expect: Option<(u16, u64)>| assert_eq!(listening(line), expect, "{line}");
+        let v4 = "   0: 0100007F:A78B 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 231912 1 000000001ca1349d 100 0 0 10 0";
+        check(v4, Some((0xa78b, 231912)));
+        check(&v4.replace(" 0A ", " 01 "), None);
+        let v6 = "   0: 00000000000000000000000001000000:1F90 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 77 1 0000000000000000 100 0 0 10 0";
+        check(v6, Some((8080, 77)));
+        check("", None);
+    }
+
+    #[test]
+    fn the_listener_of_a_port_is_found_among_candidates_only() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            // A machine may have no IPv6.
+            let Ok(listener) = std::net::TcpListener::bind(address) else { continue };
+            the_listener_is_found(listener);
+        }
+    }
+
+    fn the_listener_is_found(listener: std::net::TcpListener) {
+        let port = listener.local_addr().unwrap().port();
+        let me = std::process::id();
+        assert_eq!(listener_among(port, &[1, me]).unwrap(), Some(me));
+        assert_eq!(listener_among(port, &[1]).unwrap(), None);
+        assert!(listeners_on(port).unwrap().contains(&me) && is_listened_on(port).unwrap());
+        drop(listener);
+        assert_eq!(listener_among(port, &[me]).unwrap(), None);
+        // Another test that forks in this moment holds the socket until its exec.
+        let started = std::time::Instant::now();
+        while is_listened_on(port).unwrap() {
+            assert!(started.elapsed().as_secs() < 5, "a closed socket is still told");
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The output file of a started program: its tail, waiting for a line in it, keeping it small.
+//!
+//! Files may be huge, may be truncated while they are read, and need not be UTF-8.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use notify::{Config, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher};
+use tokio::sync::Notify;
+
+/// How much of a file's end is looked at for its last lines.
+const TAIL_BYTES: u64 = 64 * 1024;
+/// A longer line is cut: nobody waits for a line that long.
+const LINE_BYTES: usize = 64 * 1024;
+
+/// The last `lines` lines of the file, from at most its last 64 KiB. Bytes that are not UTF-8 become `�`.
+pub fn tail(path: &Path, lines: usize) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let start = length.saturating_sub(TAIL_BYTES);
+    file.seek(SeekFrom::Start(start))?;
+    let mut bytes = Vec::new();
+    file.take(TAIL_BYTES).read_to_end(&mut bytes)?;
+    Ok(last_lines(&String::from_utf8_lossy(&bytes), lines, start > 0))
+}
+
+/// The last lines of `text`; its first line is dropped when `cut` says that it is only the rest of one.
+pub(super) fn last_lines(text: &str, lines: usize, cut: bool) -> String {
+    let text = text.trim_end();
+    let mut all: Vec<&str> = text.lines().collect();
+    if cut && all.len() > 1 {
+        all.remove(0);
+    }
+    all[all.len().saturating_sub(lines)..].join("\n")
+}
+
+/// Waits until a line from byte `from` on satisfies `wanted`, and returns what it made of it. Lines come without
+/// their ends; an unfinished last line is not offered. Never returns by itself: race it with exit and deadline.
+pub async fn follow<T>(path: &Path, from: u64, mut wanted: impl FnMut(&str) -> Option<T>) -> io::Result<T> {
+    let mut lines = Lines { file: File::open(path)?, position: from, line: Vec::new() };
+    until(path, move || lines.find(&mut wanted)).await
+}
+
+struct Lines {
+    file: File,
+    position: u64,
+    /// The unfinished line read so far.
+    line: Vec<u8>,
+}
+
+impl Lines {
+    /// Reads to the end of what is there.
+    fn find<T>(&mut self, wanted: &mut impl FnMut(&str) -> Option<T>) -> io::Result<Option<T>> {
+        if self.file.metadata()?.len() < self.position {
+            self.position = 0; // it was truncated: what is there now is new
+            self.line.clear();
+        }
+        let mut chunk = [0; 16 * 1024];
+        loop {
+            let count = self.file.read_at(&mut chunk, self.position)?;
+            if count == 0 {
+                return Ok(None);
+            }
+            for (index, &byte) in chunk[..count].iter().enumerate() {
+                if byte != b'\n' {
+                    if self.line.len() < LINE_BYTES {
+                        self.line.push(byte);
+                    }
+                    continue;
+                }
+                let line = String::from_utf8_lossy(&self.line).trim_end_matches('\r').to_owned();
+                self.line.clear();
+                if let Some(found) = wanted(&line) {
+                    self.position += index as u64 + 1;
+                    return Ok(Some(found));
+                }
+            }
+            self.position += count as u64;
+        }
+    }
+}
+
+/// Runs `check` now and after each change of `watched` (a file, or the entries of a folder) until it finds
+/// something. The kernel tells of changes; only where no watch can be had is the file looked at every 50 ms.
+pub async fn until<T>(watched: &Path, mut check: impl FnMut() -> io::Result<Option<T>>) -> io::Result<T> {
+    let changed = Arc::new(Notify::new());
+    let _watch = watch(watched, &changed)?;
+    loop {
+        // The watch stands, so a change during the check leaves a permit behind and none is missed.
+        if let Some(found) = check()? {
+            return Ok(found);
+        }
+        changed.notified().await;
+    }
+}
+
+fn watch(path: &Path, changed: &Arc<Notify>) -> io::Result<Box<dyn Watcher + Send>> {
+    let teller = || {
+        let changed = changed.clone();
+        move |_: notify::Result<notify::Event>| changed.notify_one()
+    };
+    let kernel = RecommendedWatcher::new(teller(), Config::default()).and_then(|mut watcher| {
+        watcher.watch(path, RecursiveMode::NonRecursive)?;
+        Ok(watcher)
+    });
+    if let Ok(watcher) = kernel {
+        return Ok(Box::new(watcher));
+    }
+    let often = Config::default().with_poll_interval(Duration::from_millis(50));
+    let mut watcher = PollWatcher::new(teller(), often).map_err(io::Error::other)?;
+    watcher.watch(path, RecursiveMode::NonRecursive).map_err(io::Error::other)?;
+    Ok(Box::new(watcher))
+}
+
+/// Cuts a file that has grown beyond `limit` bytes down to its last `keep` bytes, in place, so that a program that
+/// appends to it goes on. What it writes in that very moment may be lost. Returns whether it was cut.
+pub fn trim(path: &Path, limit: u64, keep: u64) -> io::Result<bool> {
+    let file = OpenOptions::new().read(true).append(true).open(path)?;
+    let length = file.metadata()?.len();
+    if length <= limit {
+        return Ok(false);
+    }
+    let keep = keep.min(length);
+    let mut kept = vec![0; usize::try_from(keep).map_err(io::Error::other)?];
+    file.read_exact_at(&mut kept, length - keep)?;
+    file.set_len(0)?;
+    (&file).write_all(&kept)?;
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tail_is_bounded_in_lines_and_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let check = |content: &[u8], lines: usize, expect: &str| {
+            let path = folder.path().join("log");
+            std::fs::write(&path, content).unwrap();
+            assert_eq!(tail(&path, lines).unwrap(), expect);
+        };
+        check(b"", 3, "");
+        check(b"one", 3, "one");
+        check(b"one\ntwo\nthree\nfour\n", 2, "three\nfour");
+        check(b"bad \xff byte\r\nend\n\n", 9, "bad \u{fffd} byte\nend");
+        let long = [b"x".repeat(100_000), b"\nlast\n".to_vec()].concat();
+        check(&long, 5, "last");
+        check(&b"y".repeat(100_000), 1, &"y".repeat(65536));
+    }
+
+    #[test]
+    fn the_tail_of_a_huge_file_is_read_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("huge");
+        let mut file = File::create(&path).unwrap();
+        file.set_len(1 << 30).unwrap(); // sparse
+        file.seek(SeekFrom::End(0)).unwrap();
+        file.write_all(b"\nthe end\n").unwrap();
+        let started = std::time::Instant::now();
+        assert_eq!(tail(&path, 1).unwrap(), "the end");
+        assert!(started.elapsed() < Duration::from_millis(500));
+    }
+
+    #[tokio::test]
+    async fn a_line_is_found_before_and_after_it_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        std::fs::write(&path, "old up 1\nnoise\nhalf of up").unwrap();
+        let port = |line: &str| line.strip_prefix("up ").map(str::to_owned);
+        let waiting = tokio::spawn({
+            let path = path.clone();
+            async move { follow(&path, 0, port).await.unwrap() }
+        });
+        let mut writer = OpenOptions::new().append(true).open(&path).unwrap();
+        for piece in ["\n", "u", "p 4", "2\r\n", "up 43\n"] {
+            tokio::task::yield_now().await;
+            writer.write_all(piece.as_bytes()).unwrap();
+        }
+        assert_eq!(waiting.await.unwrap(), "42");
+        assert_eq!(follow(&path, 0, port).await.unwrap(), "42");
+        let past = std::fs::metadata(&path).unwrap().len() - 6;
+        assert_eq!(follow(&path, past, port).await.unwrap(), "43");
+    }
+
+    #[tokio::test]
+    async fn following_survives_a_truncation() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        std::fs::write(&path, "noise ".repeat(1000)).unwrap();
+        let waiting = tokio::spawn({
+            let path = path.clone();
+            async move { follow(&path, 0, |line| (line == "up").then_some(())).await.unwrap() }
+        });
+        tokio::task::yield_now().await;
+        let mut writer = OpenOptions::new().append(true).open(&path).unwrap();
+        assert!(trim(&path, 100, 10).unwrap());
+        writer.write_all(b"\nup\n").unwrap();
+        waiting.await.unwrap();
+        assert!(!trim(&path, 100, 10).unwrap());
+        assert!(std::fs::metadata(&path).unwrap().len() < 100);
+    }
+}

@@ -1,0 +1,136 @@
+//! Stopping a whole tree of processes as one readable sequence: asked → TERM → grace → KILL.
+//!
+//! Must not know how a window is asked to close: the caller brings that as a future.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tokio::time::timeout;
+
+use super::handle::{Exit, Process};
+use super::tree;
+
+/// What it took to end the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It had ended before, or went when asked.
+    Asked(Exit),
+    Terminated(Exit),
+    Killed(Exit),
+}
+
+impl Ended {
+    pub fn exit(self) -> Exit {
+        match self {
+            Ended::Asked(exit) | Ended::Terminated(exit) | Ended::Killed(exit) => exit,
+        }
+    }
+}
+
+/// Ends `main` and everyone below it. `ask` is polite and answers whether it was heard; it and SIGTERM get `grace`
+/// each, and `async { false }` goes to SIGTERM at once.
+/// Errors: someone outlives SIGKILL for seconds.
+pub async fn stop(main: &Process, ask: impl Future<Output = bool>, grace: Duration) -> std::io::Result<Ended> {
+    // Taken before: once the parents have gone, nobody can tell whose children these were.
+    let tree = tree::tree_of(main)?;
+    let ended = end_main(main, &tree, ask, grace).await;
+    kill(main, &tree);
+    tree::gone(&tree).await?;
+    let exit = timeout(Duration::from_secs(2), main.exited()).await.map_err(std::io::Error::other)?;
+    Ok(match ended {
+        Some(Step::Asked) => Ended::Asked(exit),
+        Some(Step::Terminated) => Ended::Terminated(exit),
+        None => Ended::Killed(exit),
+    })
+}
+
+enum Step {
+    Asked,
+    Terminated,
+}
+
+async fn end_main(main: &Process, tree: &[Process], ask: impl Future<Output = bool>, grace: Duration) -> Option<Step> {
+    let leaves = async { ask.await && timeout(grace, main.ended()).await.is_ok() };
+    let gone = tokio::select! {
+        () = main.ended() => true,
+        gone = timeout(grace, leaves) => gone.unwrap_or(false),
+    };
+    if gone {
+        return Some(Step::Asked);
+    }
+    signal_all(main, tree, Signal::TERM);
+    timeout(grace, main.ended()).await.ok().map(|()| Step::Terminated)
+}
+
+/// `main` is not reaped before this, so its group's id is still its own.
+fn kill(main: &Process, tree: &[Process]) {
+    signal_all(main, tree, Signal::KILL);
+    // Whoever was forked since the tree was taken.
+    for late in tree::tree_of(main).unwrap_or_default() {
+        let _ = late.signal(Signal::KILL);
+    }
+}
+
+fn signal_all(main: &Process, tree: &[Process], signal: Signal) {
+    let _ = main.signal(signal);
+    main.signal_group(signal);
+    for process in tree {
+        let _ = process.signal(signal);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Spawn, clean_environment, follow, spawn};
+    use super::*;
+
+    async fn shell(script: &str) -> (Process, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("log");
+        let process = spawn(&Spawn {
+            argv: ["sh", "-c", script].map(Into::into).to_vec(),
+            cwd: folder.path().into(),
+            env: clean_environment::<&str, &str>([]),
+            output: output.clone(),
+        })
+        .unwrap();
+        follow(&output, 0, |line| (line == "up").then_some(())).await.unwrap();
+        (process, folder)
+    }
+
+    const SHORT: Duration = Duration::from_millis(200);
+    const LONG: Duration = Duration::from_secs(20);
+
+    #[tokio::test]
+    async fn term_is_enough_for_the_well_behaved() {
+        let (process, _folder) = shell("trap 'exit 3' TERM; echo up; sleep 60 & wait").await;
+        let tree = tree::tree_of(&process).unwrap();
+        assert_eq!(stop(&process, async { false }, LONG).await.unwrap(), Ended::Terminated(Exit::Code(3)));
+        assert!(tree.iter().all(|one| !one.is_alive()));
+    }
+
+    #[tokio::test]
+    async fn those_deaf_to_term_are_killed_with_all_their_children() {
+        let (process, _folder) =
+            shell("trap '' TERM; (trap '' TERM; setsid sleep 60) & echo up; while :; do wait; done").await;
+        let tree = tree::tree_of(&process).unwrap();
+        assert!(!tree.is_empty());
+        assert_eq!(stop(&process, async { false }, SHORT).await.unwrap(), Ended::Killed(Exit::Signal(9)));
+        assert!(tree.iter().all(|one| !one.is_alive()));
+    }
+
+    #[tokio::test]
+    async fn who_leaves_when_asked_gets_no_signal() {
+        let (process, _folder) = shell("trap 'exit 4' USR1; echo up; sleep 60 & wait").await;
+        let ask = async { process.signal(Signal::USR1).is_ok() };
+        let ended = stop(&process, ask, LONG).await.unwrap();
+        assert_eq!(ended, Ended::Asked(Exit::Code(4)));
+    }
+
+    #[tokio::test]
+    async fn the_dead_are_reported_as_they_ended() {
+        let (process, _folder) = shell("echo up; exit 5").await;
+        process.ended().await;
+        assert_eq!(stop(&process, std::future::pending(), LONG).await.unwrap(), Ended::Asked(Exit::Code(5)));
+    }
+}

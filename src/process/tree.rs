@@ -1,0 +1,172 @@
+//! Who belongs to a process or to a launch, and the sweep that leaves nothing of a launch behind.
+//!
+//! Two nets, since each has holes: the *tree* (descendants, and everyone in the leader's session) finds renderers
+//! that have overwritten their environment; the *launch id* finds daemons that have left tree and session.
+//! Everyone is held by pidfd first and proven second. Never touched: PID 0, 1, ourselves, other users' processes.
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tokio::time::timeout;
+
+use super::environment::LAUNCH_ID;
+use super::handle::Process;
+use super::platform::{self, Facts};
+
+/// How often the sweep looks again for what was forked while it killed.
+const ROUNDS: usize = 10;
+/// How long a killed process may take to be gone; more means that it hangs in the kernel.
+const GONE_WITHIN: Duration = Duration::from_secs(2);
+
+/// The living descendants of `root` and the members of the session it leads, `root` itself not included.
+pub fn tree_of(root: &Process) -> io::Result<Vec<Process>> {
+    let everyone = platform::everyone()?;
+    // While `root` lives (or is our zombie) its PID is its own, so nobody else's children are taken for its.
+    let known = everyone.iter().any(|one| one.pid == root.pid() && one.start_ticks == root.start_ticks());
+    if !known {
+        return Ok(Vec::new());
+    }
+    let members = members_of(root.pid(), &everyone);
+    Ok(members.into_iter().filter_map(hold).collect())
+}
+
+fn members_of(root: u32, everyone: &[Facts]) -> Vec<&Facts> {
+    let mut inside = HashSet::from([root]);
+    loop {
+        let before = inside.len();
+        let belongs = |one: &&Facts| inside.contains(&one.parent) || one.session == root;
+        let found: Vec<u32> = everyone.iter().filter(belongs).map(|one| one.pid).collect();
+        inside.extend(found);
+        if inside.len() == before {
+            return everyone.iter().filter(|one| one.pid != root && inside.contains(&one.pid)).collect();
+        }
+    }
+}
+
+/// The living processes of our user whose environment carries `launch_id`.
+pub fn carrying(launch_id: &str) -> io::Result<Vec<Process>> {
+    if launch_id.is_empty() {
+        return Ok(Vec::new());
+    }
+    let carries = |one: &&Facts| {
+        let value = platform::value_in_environment(one.pid, LAUNCH_ID);
+        matches!(value, Ok(Some(value)) if value == OsStr::new(launch_id))
+    };
+    // Held first, asked again second: the one that is held is the one that carries it.
+    let everyone = platform::everyone()?;
+    Ok(everyone.iter().filter(carries).filter_map(|one| hold(one).filter(|_| carries(&one))).collect())
+}
+
+/// Holds the process that `facts` tell of, unless it has ended, is another user's, or is ourselves.
+fn hold(facts: &Facts) -> Option<Process> {
+    let ours = facts.uid == rustix::process::getuid().as_raw() && !facts.zombie;
+    let process = ours.then(|| Process::open(facts.pid).ok())??;
+    (process.start_ticks() == facts.start_ticks).then_some(process)
+}
+
+/// The living processes of our user that have a file below `folder` open.
+pub fn holding_below(folder: &Path) -> io::Result<Vec<Process>> {
+    Ok(platform::holders_below(folder)?.iter().filter_map(hold).collect())
+}
+
+/// Kills at once, without waiting, everyone who carries `launch_id`: for a `Drop`.
+pub fn kill_now(launch_id: &str) {
+    for process in carrying(launch_id).unwrap_or_default() {
+        let _ = process.signal(Signal::KILL);
+    }
+}
+
+/// Ends everyone who carries `launch_id`, with SIGTERM and after `grace` with SIGKILL, and waits until they are gone.
+/// Returns the PIDs that were found. Errors: `/proc` cannot be read, or someone outlives SIGKILL.
+pub async fn sweep(launch_id: &str, grace: Duration) -> io::Result<Vec<u32>> {
+    let mut swept = terminate(launch_id, grace).await?;
+    for _ in 0..ROUNDS {
+        let found = carrying(launch_id)?;
+        if found.is_empty() {
+            swept.sort_unstable();
+            swept.dedup();
+            return Ok(swept);
+        }
+        for process in &found {
+            process.signal(Signal::KILL)?;
+            swept.push(process.pid());
+        }
+        gone(&found).await?;
+    }
+    Err(io::Error::other(format!("processes of launch {launch_id} keep coming back")))
+}
+
+async fn terminate(launch_id: &str, grace: Duration) -> io::Result<Vec<u32>> {
+    let found = if grace.is_zero() { Vec::new() } else { carrying(launch_id)? };
+    for process in &found {
+        process.signal(Signal::TERM)?;
+    }
+    // Whoever is left gets the other signal.
+    let _ = timeout(grace, gone(&found)).await;
+    Ok(found.iter().map(Process::pid).collect())
+}
+
+/// Waits until all are gone; an error after 2 s.
+pub async fn gone(processes: &[Process]) -> io::Result<()> {
+    for process in processes {
+        let told = format!("process {} does not end", process.pid());
+        timeout(GONE_WITHIN, process.exited()).await.map_err(|_| io::Error::new(io::ErrorKind::TimedOut, told))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Spawn, clean_environment, follow, spawn};
+    use super::*;
+
+    fn facts(pid: u32, parent: u32, session: u32) -> Facts {
+        Facts { pid, parent, session, uid: 1000, start_ticks: 1, zombie: false }
+    }
+
+    #[test]
+    fn a_tree_is_made_of_descendants_and_of_the_session() {
+        let everyone = [
+            facts(10, 1, 10),  // the root
+            facts(11, 10, 10), // its child
+            facts(12, 11, 12), // a grandchild in a session of its own
+            facts(13, 1, 10),  // an orphan of the session
+            facts(14, 13, 14), // the orphan's child
+            facts(20, 1, 20),  // strangers
+            facts(21, 20, 20),
+        ];
+        let pids: Vec<u32> = members_of(10, &everyone).iter().map(|one| one.pid).collect();
+        assert_eq!(pids, [11, 12, 13, 14]);
+    }
+
+    #[tokio::test]
+    async fn the_sweep_finds_those_who_left_tree_and_session() {
+        let folder = tempfile::tempdir().unwrap();
+        let launch_id = format!("sweep-{}", std::process::id());
+        // The daemon leaves by a double fork into its own session; the other has an empty environment.
+        let script = "(setsid sleep 61 &) ; (trap '' TERM; sleep 64) & sleep 62 & env -i sleep 63 & echo up; wait";
+        let process = spawn(&Spawn {
+            argv: ["sh", "-c", script].map(Into::into).to_vec(),
+            cwd: folder.path().into(),
+            env: clean_environment([(LAUNCH_ID, &launch_id)]),
+            output: folder.path().join("log"),
+        })
+        .unwrap();
+        follow(&folder.path().join("log"), 0, |line| (line == "up").then_some(())).await.unwrap();
+        let tree = tree_of(&process).unwrap();
+        assert!(tree.len() >= 2, "{tree:?}");
+        let killed = sweep(&launch_id, Duration::ZERO).await.unwrap();
+        assert!(killed.len() >= 3, "{killed:?}");
+        assert!(carrying(&launch_id).unwrap().is_empty());
+        for process in tree {
+            process.signal(Signal::KILL).unwrap();
+            process.exited().await;
+        }
+        assert!(sweep(&launch_id, Duration::ZERO).await.unwrap().is_empty());
+        assert!(carrying("").unwrap().is_empty());
+    }
+}
