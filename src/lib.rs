@@ -6,9 +6,11 @@
 //! | room | owns |
 //! |---|---|
 //! | [`wire`] | Content-Length frames and JSON-RPC 2.0 |
+//! | [`cdp`] | the Chrome DevTools Protocol |
 //! | [`process`] | groups, identity, graceful ends, output |
 //! | [`error`] | the one user-facing error |
 
+pub mod cdp;
 pub mod error;
 pub mod process;
 pub mod wire;

@@ -1,0 +1,371 @@
+//! Who waits for which answer: one WebSocket, any number of callers and listeners.
+//!
+//! ```text
+//! callers ──bounded queue──► writer ──► peer ──► reader ──id──► the caller's slot
+//!                                                     └─event──► broadcast (1024; a slow listener is told how many it lost)
+//! ```
+//! Reader and writer are separate loops, and the reader waits for nobody: a listener may ask questions itself.
+//! Slots are registered before sending and forgotten on drop; a late answer is normal. Whatever ends the
+//! connection wakes everyone with the reason. Must not know what is asked.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::{Sink, SinkExt, Stream, StreamExt};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::{Error as SocketError, Message};
+
+use super::Error;
+use super::types::Command;
+
+/// Requests on their way to the peer; more make callers wait (within their deadline).
+const QUEUE: usize = 64;
+/// How long a peer may take to close its side.
+const FAREWELL: Duration = Duration::from_secs(1);
+const CLOSED_BY_US: &str = "it was closed by us";
+/// Events that a listener may be behind before it loses the oldest.
+const EVENTS: usize = 1024;
+
+/// An event of the peer.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// The flat session it belongs to; none for the connection's own target.
+    pub session: Option<String>,
+    pub method: String,
+    /// The parameters, unparsed.
+    pub params: Box<RawValue>,
+}
+
+impl Event {
+    /// The parameters as `T`, if the event is called `method` and is well-formed.
+    pub fn read<T: DeserializeOwned>(&self, method: &str) -> Option<T> {
+        (self.method == method).then(|| serde_json::from_str(self.params.get()).ok())?
+    }
+}
+
+/// A listener was too slow and has lost this many events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0} events were lost")]
+pub struct Lost(pub u64);
+
+/// The events since its creation.
+pub struct Events(broadcast::Receiver<Arc<Event>>);
+
+impl Events {
+    /// The next event; `None` when the connection has ended. Cancel-safe.
+    pub async fn next(&mut self) -> Option<Result<Arc<Event>, Lost>> {
+        match self.0.recv().await {
+            Ok(event) => Some(Ok(event)),
+            Err(broadcast::error::RecvError::Lagged(count)) => Some(Err(Lost(count))),
+            Err(broadcast::error::RecvError::Closed) => None,
+        }
+    }
+}
+
+/// A handle to the connection; clones share it.
+/// The connection ends when the last one is dropped.
+#[derive(Clone)]
+pub struct Client {
+    outgoing: mpsc::Sender<String>,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    last_id: AtomicU64,
+    pending: Mutex<Pending>,
+    closing: Notify,
+    /// Why the connection has ended.
+    ended: watch::Receiver<Option<String>>,
+}
+
+/// Who waits, and who listens. Emptied at the end of the connection, which wakes them all.
+struct Pending {
+    slots: HashMap<u64, oneshot::Sender<Answer>>,
+    events: Option<broadcast::Sender<Arc<Event>>>,
+}
+
+type Answer = Result<Box<RawValue>, Refusal>;
+
+#[derive(Debug, Deserialize)]
+struct Refusal {
+    #[serde(default)]
+    code: i64,
+    #[serde(default)]
+    message: String,
+}
+
+/// The future that moves the bytes: spawn it. It resolves with the reason when the connection is over; dropping it
+/// resets the socket and wakes everyone: prefer [`Client::close`], or dropping all clients.
+pub struct Connection(std::pin::Pin<Box<dyn Future<Output = String> + Send>>);
+
+impl Future for Connection {
+    type Output = String;
+
+    fn poll(mut self: std::pin::Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> std::task::Poll<String> {
+        self.0.as_mut().poll(cx)
+    }
+}
+
+impl Client {
+    /// A client over an open WebSocket, and the future that drives it.
+    pub(super) fn over<S>(socket: WebSocketStream<S>) -> (Client, Connection)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let (outgoing, queue) = mpsc::channel(QUEUE);
+        let (tell, ended) = watch::channel(None);
+        let pending = Pending { slots: HashMap::new(), events: Some(broadcast::Sender::new(EVENTS)) };
+        let shared = Arc::new(Shared {
+            last_id: AtomicU64::new(0),
+            pending: Mutex::new(pending),
+            closing: Notify::new(),
+            ended,
+        });
+        let over = Over { shared: shared.clone(), tell };
+        (Client { outgoing, shared }, Connection(Box::pin(drive(socket, queue, over))))
+    }
+
+    /// Sends a command (to a flat session, if given) and waits for its answer, all within `deadline`.
+    pub async fn call<C: Command>(
+        &self,
+        session: Option<&str>,
+        command: &C,
+        deadline: Duration,
+    ) -> Result<C::Answer, Error> {
+        let raw = self.call_raw(session, C::METHOD, command, deadline).await?;
+        serde_json::from_str(raw.get())
+            .map_err(|cause| Error::Unexpected { what: C::METHOD.to_owned(), cause: cause.to_string() })
+    }
+
+    /// As [`Client::call`], for commands without a type; answers the unparsed result.
+    pub async fn call_raw(
+        &self,
+        session: Option<&str>,
+        method: &str,
+        params: &impl Serialize,
+        deadline: Duration,
+    ) -> Result<Box<RawValue>, Error> {
+        let asking = self.ask(session, method, params);
+        let answered = tokio::time::timeout(deadline, asking).await;
+        answered.map_err(|_| Error::TimedOut { what: method.to_owned(), after: deadline })?
+    }
+
+    async fn ask(&self, session: Option<&str>, method: &str, params: &impl Serialize) -> Result<Box<RawValue>, Error> {
+        let (id, text) = self.request(session, method, params)?;
+        let (tell, answer) = oneshot::channel();
+        // Registered before sending: the answer may be faster than we are.
+        let _ticket = self.shared.register(id, tell).ok_or_else(|| self.closed_error())?;
+        self.outgoing.send(text).await.map_err(|_| self.closed_error())?;
+        let refused = |refusal: Refusal| Error::Refused {
+            method: method.to_owned(),
+            code: refusal.code,
+            message: refusal.message,
+        };
+        answer.await.map_err(|_| self.closed_error())?.map_err(refused)
+    }
+
+    /// Sends a command whose answer nobody waits for, in order with all others; waits at most 2 s for a full queue.
+    pub async fn post<C: Command>(&self, session: Option<&str>, command: &C) -> Result<(), Error> {
+        const DEADLINE: Duration = Duration::from_secs(2);
+        let (_, text) = self.request(session, C::METHOD, command)?;
+        let sent = tokio::time::timeout(DEADLINE, self.outgoing.send(text)).await;
+        let sent = sent.map_err(|_| Error::TimedOut { what: C::METHOD.to_owned(), after: DEADLINE })?;
+        sent.map_err(|_| self.closed_error())
+    }
+
+    fn request(&self, session: Option<&str>, method: &str, params: &impl Serialize) -> Result<(u64, String), Error> {
+        let id = self.shared.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        let request = Request { id, method, params, session_id: session };
+        let text = serde_json::to_string(&request);
+        let text = text.map_err(|cause| Error::Unexpected { what: method.to_owned(), cause: cause.to_string() })?;
+        Ok((id, text))
+    }
+
+    /// All events from now on.
+    pub fn events(&self) -> Events {
+        let sender = self.shared.lock().events.as_ref().map(broadcast::Sender::subscribe);
+        // After the end: a receiver whose sender is gone, so that it says so.
+        Events(sender.unwrap_or_else(|| broadcast::Sender::new(1).subscribe()))
+    }
+
+    /// Ends the connection; its [`Connection`] resolves when the peer has heard of it, at most a second later.
+    pub fn close(&self) {
+        self.shared.closing.notify_one();
+    }
+
+    /// Resolves when the connection has ended, with the reason.
+    pub async fn closed(&self) -> String {
+        let mut ended = self.shared.ended.clone();
+        let reason = ended.wait_for(Option::is_some).await.ok().and_then(|reason| reason.clone());
+        reason.unwrap_or_else(|| CLOSED_BY_US.to_owned())
+    }
+
+    /// Whether the connection has ended.
+    pub fn is_closed(&self) -> bool {
+        self.shared.ended.borrow().is_some()
+    }
+
+    fn closed_error(&self) -> Error {
+        Error::Closed(self.shared.ended.borrow().clone().unwrap_or_else(|| CLOSED_BY_US.to_owned()))
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn register(&self, id: u64, slot: oneshot::Sender<Answer>) -> Option<Ticket<'_>> {
+        let mut pending = self.lock();
+        pending.events.as_ref()?; // else the connection is over, and nobody would ever answer
+        pending.slots.insert(id, slot);
+        Some(Ticket { id, shared: self })
+    }
+
+    /// Gives a message to whom it belongs. What is no message of the protocol is nobody's.
+    fn deliver(&self, text: &str) {
+        let Ok(message) = serde_json::from_str::<Incoming>(text) else { return };
+        match message {
+            Incoming { id: Some(id), error, result, .. } => {
+                let slot = self.lock().slots.remove(&id);
+                let answer = match (error, result) {
+                    (Some(refusal), _) => Err(refusal),
+                    (None, Some(result)) => Ok(result.to_owned()),
+                    (None, None) => Ok(RawValue::NULL.to_owned()),
+                };
+                // A late answer: its caller has given up.
+                let _ = slot.map(|slot| slot.send(answer));
+            }
+            Incoming { method: Some(method), params, session_id, .. } => {
+                let params = params.unwrap_or(RawValue::NULL).to_owned();
+                let event = Arc::new(Event { session: session_id, method, params });
+                // Fails when nobody listens.
+                let _ = self.lock().events.as_ref().map(|events| events.send(event));
+            }
+            Incoming { .. } => {}
+        }
+    }
+}
+
+/// Forgets the slot when the caller times out or is cancelled.
+struct Ticket<'a> {
+    id: u64,
+    shared: &'a Shared,
+}
+
+impl Drop for Ticket<'_> {
+    fn drop(&mut self) {
+        self.shared.lock().slots.remove(&self.id);
+    }
+}
+
+/// Ends the connection for everyone when dropped, however that comes about.
+struct Over {
+    shared: Arc<Shared>,
+    tell: watch::Sender<Option<String>>,
+}
+
+impl Over {
+    fn because(self, reason: String) -> String {
+        self.tell.send_replace(Some(reason.clone()));
+        reason
+    }
+}
+
+impl Drop for Over {
+    fn drop(&mut self) {
+        // The reason first: whoever is woken reads it.
+        self.tell.send_if_modified(|reason| {
+            let fresh = reason.is_none();
+            reason.get_or_insert_with(|| CLOSED_BY_US.to_owned());
+            fresh
+        });
+        let mut pending = self.shared.lock();
+        pending.slots.clear();
+        pending.events = None;
+    }
+}
+
+async fn drive<S>(socket: WebSocketStream<S>, queue: mpsc::Receiver<String>, over: Over) -> String
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (mut sink, mut stream) = socket.split();
+    let reason = tokio::select! {
+        biased; // who closes and drops has closed
+        () = over.shared.closing.notified() => CLOSED_BY_US.to_owned(),
+        reason = write_all(&mut sink, queue) => reason,
+        reason = read_all(&mut stream, &over.shared) => reason,
+    };
+    // Everyone is woken first: what follows is for the peer's sake only.
+    let reason = over.because(reason);
+    let _ = tokio::time::timeout(FAREWELL, say_farewell(&mut sink, &mut stream)).await;
+    reason
+}
+
+/// Closes as the protocol wants it, and reads until the peer has closed too. A socket that is dropped with unread data
+/// is reset instead, and Node has crashed over that.
+async fn say_farewell(
+    sink: &mut (impl Sink<Message> + Unpin),
+    stream: &mut (impl Stream<Item = Result<Message, SocketError>> + Unpin),
+) {
+    // Both directions at once: a peer that is still writing may not read before we do.
+    let (_, ()) = tokio::join!(sink.close(), async { while let Some(Ok(_)) = stream.next().await {} });
+}
+
+async fn read_all(mut stream: impl Stream<Item = Result<Message, SocketError>> + Unpin, shared: &Shared) -> String {
+    loop {
+        match stream.next().await {
+            Some(Ok(Message::Text(text))) => shared.deliver(&text),
+            Some(Ok(Message::Close(Some(frame)))) => return format!("the peer closed it: {frame}"),
+            Some(Ok(_)) => {} // pings are answered by the library
+            Some(Err(cause)) => return cause.to_string(),
+            None => return "the peer closed it".to_owned(),
+        }
+    }
+}
+
+async fn write_all(
+    mut sink: impl Sink<Message, Error = SocketError> + Unpin,
+    mut queue: mpsc::Receiver<String>,
+) -> String {
+    while let Some(text) = queue.recv().await {
+        if let Err(cause) = sink.send(Message::text(text)).await {
+            return cause.to_string();
+        }
+    }
+    "nobody uses it any more".to_owned()
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Request<'a, P> {
+    id: u64,
+    method: &'a str,
+    params: &'a P,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<&'a str>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Incoming<'a> {
+    id: Option<u64>,
+    method: Option<String>,
+    #[serde(borrow)]
+    params: Option<&'a RawValue>,
+    session_id: Option<String>,
+    #[serde(borrow)]
+    result: Option<&'a RawValue>,
+    error: Option<Refusal>,
+}
+
+#[cfg(test)]
+mod tests;

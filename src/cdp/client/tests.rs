@@ -1,0 +1,283 @@
+//! Scripted peers over an in-memory duplex, through the real client: late answers, garbage, floods, silence, ends.
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncWriteExt, DuplexStream};
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig, frame::coding::CloseCode};
+
+use super::*;
+use crate::cdp::types::{CloseBrowser, GetTargets};
+
+const LONG: Duration = Duration::from_secs(30);
+const SHORT: Duration = Duration::from_millis(50);
+
+/// The other side of the connection, speaking WebSocket.
+struct Peer(WebSocketStream<DuplexStream>);
+
+impl Peer {
+    async fn request(&mut self) -> Value {
+        match self.0.next().await.unwrap().unwrap() {
+            Message::Text(text) => serde_json::from_str(&text).unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn say(&mut self, message: Value) {
+        self.0.send(Message::text(message.to_string())).await.unwrap();
+    }
+
+    /// Answers the next request with its own parameters.
+    async fn echo(&mut self) {
+        let request = self.request().await;
+        self.say(json!({"id": request["id"], "result": request["params"]})).await;
+    }
+}
+
+async fn connected() -> (Client, JoinHandle<String>, Peer) {
+    let (client, running, raw) = raw().await;
+    (client, running, Peer(WebSocketStream::from_raw_socket(raw, Role::Server, None).await))
+}
+
+async fn raw() -> (Client, JoinHandle<String>, DuplexStream) {
+    let (ours, theirs) = tokio::io::duplex(64 * 1024);
+    let config = WebSocketConfig::default().max_message_size(Some(1 << 20)).max_frame_size(Some(1 << 20));
+    let socket = WebSocketStream::from_raw_socket(ours, Role::Client, Some(config)).await;
+    let (client, connection) = Client::over(socket);
+    (client, tokio::spawn(connection), theirs)
+}
+
+async fn ask(client: &Client, number: u64) -> Result<Value, Error> {
+    let answer = client.call_raw(None, "Test.echo", &json!({"number": number}), LONG).await?;
+    Ok(serde_json::from_str(answer.get()).unwrap())
+}
+
+fn waiting(client: &Client) -> usize {
+    client.shared.lock().slots.len()
+}
+
+#[tokio::test]
+async fn answers_find_their_callers_in_any_order() {
+    let (client, _running, mut peer) = connected().await;
+    let script = async {
+        let mut requests = Vec::new();
+        for _ in 0..100 {
+            requests.push(peer.request().await);
+        }
+        for request in requests.iter().rev() {
+            peer.say(json!({"id": request["id"], "result": request["params"]})).await;
+        }
+    };
+    let calls = futures_util::future::join_all((0..100).map(|number| ask(&client, number)));
+    let (answers, ()) = tokio::join!(calls, script);
+    for (number, answer) in answers.into_iter().enumerate() {
+        assert_eq!(answer.unwrap(), json!({"number": number}));
+    }
+    assert_eq!(waiting(&client), 0);
+}
+
+#[tokio::test]
+async fn commands_and_answers_have_the_protocols_shape() {
+    let (client, _running, mut peer) = connected().await;
+    let script = async {
+        let request = peer.request().await;
+        assert_eq!(request, json!({"id": 1, "method": "Target.getTargets", "params": {}, "sessionId": "S1"}));
+        let info = json!({"targetId": "T", "type": "page", "title": "t", "url": "u", "attached": false});
+        peer.say(json!({"id": 1, "result": {"targetInfos": [info]}, "sessionId": "S1"})).await;
+        let request = peer.request().await;
+        assert_eq!(request, json!({"id": 2, "method": "Target.getTargets", "params": {}}));
+        peer.say(json!({"id": 2, "result": {"targetInfos": "none"}})).await;
+        peer.request().await;
+        peer.say(json!({"id": 3, "error": {"code": -32000, "message": "no"}})).await;
+        peer.request().await;
+        peer.say(json!({"id": 4})).await;
+    };
+    let calls = async {
+        let targets = client.call(Some("S1"), &GetTargets {}, LONG).await.unwrap();
+        assert_eq!(targets.target_infos[0].kind, "page");
+        let unexpected = client.call(None, &GetTargets {}, LONG).await.unwrap_err();
+        assert!(matches!(unexpected, Error::Unexpected { .. }), "{unexpected}");
+        let refused = client.call(None, &GetTargets {}, LONG).await.unwrap_err();
+        let expect = Error::Refused { method: "Target.getTargets".into(), code: -32000, message: "no".into() };
+        assert_eq!(refused, expect);
+        client.call(None, &CloseBrowser {}, LONG).await.unwrap();
+    };
+    tokio::join!(calls, script);
+}
+
+#[tokio::test]
+async fn silence_ends_with_the_deadline_and_a_late_answer_does_no_harm() {
+    let (client, _running, mut peer) = connected().await;
+    let started = Instant::now();
+    let error = client.call(None, &GetTargets {}, SHORT).await.unwrap_err();
+    assert_eq!(error, Error::TimedOut { what: "Target.getTargets".into(), after: SHORT });
+    assert!(started.elapsed() >= SHORT && started.elapsed() < LONG);
+    assert_eq!(waiting(&client), 0, "the slot was not forgotten");
+    let late = peer.request().await;
+    peer.say(json!({"id": late["id"], "result": {"targetInfos": []}})).await;
+    let (answer, ()) = tokio::join!(ask(&client, 7), peer.echo());
+    assert_eq!(answer.unwrap(), json!({"number": 7}));
+}
+
+#[tokio::test]
+async fn garbage_is_nobodys_and_the_connection_goes_on() {
+    let (client, _running, mut peer) = connected().await;
+    let deep = "[".repeat(100_000);
+    for garbage in [
+        "",
+        "}",
+        "null",
+        "[]",
+        "{}",
+        "\"text\"",
+        "{\"id\": \"x\"}",
+        "{\"id\": -1}",
+        "{\"id\": 999, \"result\": {}}",
+        "{\"method\": 7}",
+        "{\"id\": 1, \"result\": ",
+        "{\"method\": \"A.b\", \"params\": 5}",
+        "{\"error\": {}}",
+        &deep,
+    ] {
+        peer.0.send(Message::text(garbage)).await.unwrap();
+    }
+    peer.0.send(Message::binary(vec![0xff; 100])).await.unwrap();
+    peer.0.send(Message::Ping(vec![1].into())).await.unwrap();
+    let script = async {
+        // Reader and writer are separate: either may be first.
+        for _ in 0..2 {
+            match peer.0.next().await.unwrap().unwrap() {
+                Message::Pong(bytes) => assert_eq!(bytes, vec![1]),
+                Message::Text(text) => {
+                    let request: Value = serde_json::from_str(&text).unwrap();
+                    peer.say(json!({"id": request["id"], "result": request["params"]})).await;
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    };
+    let (answer, ()) = tokio::join!(ask(&client, 1), script);
+    assert_eq!(answer.unwrap(), json!({"number": 1}));
+}
+
+#[tokio::test]
+async fn a_flood_of_events_delays_nobody_and_its_losses_are_told() {
+    const FLOOD: u64 = 100_000;
+    let (client, _running, mut peer) = connected().await;
+    let mut slow = client.events();
+    let mut other = client.events();
+    let script = async {
+        for number in 0..FLOOD {
+            peer.say(json!({"method": "Test.event", "params": {"number": number}, "sessionId": "S"})).await;
+        }
+        peer.echo().await;
+    };
+    let (answer, ()) = tokio::join!(ask(&client, 1), script);
+    answer.unwrap();
+    assert_eq!(slow.next().await.unwrap().unwrap_err(), Lost(FLOOD - EVENTS as u64));
+    let first = slow.next().await.unwrap().unwrap();
+    assert_eq!(first.session.as_deref(), Some("S"));
+    let params: Value = first.read("Test.event").unwrap();
+    assert_eq!(params, json!({"number": FLOOD - EVENTS as u64}));
+    assert!(first.read::<Value>("Test.other").is_none());
+    drop((client, peer));
+    // What was kept can still be read after the end.
+    while other.next().await.is_some() {}
+}
+
+#[tokio::test]
+async fn a_listener_may_ask_while_events_rain() {
+    let (client, _running, mut peer) = connected().await;
+    let mut events = client.events();
+    let listening = async {
+        for number in 0..100 {
+            events.next().await.unwrap().unwrap();
+            assert_eq!(ask(&client, number).await.unwrap(), json!({"number": number}));
+        }
+    };
+    let script = async {
+        for _ in 0..100 {
+            peer.say(json!({"method": "Test.event", "params": {}})).await;
+            peer.echo().await;
+        }
+    };
+    tokio::join!(listening, script);
+}
+
+#[tokio::test]
+async fn every_kind_of_end_wakes_everyone_with_its_reason() {
+    type End = Box<dyn FnOnce(Peer) -> futures_util::future::BoxFuture<'static, ()>>;
+    let check = async |end: End, expect: &str| {
+        let (client, running, mut peer) = connected().await;
+        let mut events = client.events();
+        let acting = async {
+            peer.request().await;
+            end(peer).await;
+        };
+        let (answer, event, reason, ()) = tokio::join!(ask(&client, 1), events.next(), client.closed(), acting);
+        let error = answer.unwrap_err();
+        assert!(matches!(error, Error::Closed(_)) && error.to_string().contains(expect), "{expect:?}: {error}");
+        assert!(event.is_none() && reason.contains(expect), "{expect:?}: {reason}");
+        assert_eq!(running.await.unwrap(), reason);
+        // And afterwards.
+        assert!(client.is_closed());
+        assert_eq!(ask(&client, 2).await.unwrap_err(), error);
+        assert!(client.events().next().await.is_none());
+        assert_eq!(waiting(&client), 0);
+    };
+    check(Box::new(|peer| Box::pin(async { drop(peer) })), "without closing handshake").await;
+    let frame = CloseFrame { code: CloseCode::Away, reason: "browser quits".into() };
+    let closing = |mut peer: Peer| async move { peer.0.close(Some(frame)).await.unwrap() };
+    check(Box::new(move |peer| Box::pin(closing(peer))), "browser quits").await;
+    let huge = |mut peer: Peer| async move { drop(peer.0.send(Message::text("x".repeat(2 << 20))).await) };
+    check(Box::new(move |peer| Box::pin(huge(peer))), "too long").await;
+}
+
+#[tokio::test]
+async fn half_a_frame_and_no_frame_at_all_are_ends_with_a_reason() {
+    for bytes in [&[0x81_u8, 0x7e, 0xff][..], &[0x81, 0x05, b'{'], &[0xff; 64], b"HTTP/1.1 400 Bad Request\r\n\r\n"] {
+        let (client, _running, mut raw) = raw().await;
+        raw.write_all(bytes).await.unwrap();
+        drop(raw);
+        let error = ask(&client, 1).await.unwrap_err();
+        assert!(matches!(&error, Error::Closed(reason) if !reason.is_empty()), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_peer_that_reads_nothing_holds_nobody_beyond_the_deadline() {
+    let (client, running, raw) = raw().await;
+    let big = json!({"text": "x".repeat(100_000)});
+    let calls = (0..500).map(|_| client.call_raw(None, "Test.big", &big, SHORT));
+    for answer in futures_util::future::join_all(calls).await {
+        assert!(matches!(answer.unwrap_err(), Error::TimedOut { .. }));
+    }
+    assert_eq!(waiting(&client), 0);
+    assert!(!running.is_finished());
+    drop(raw);
+    client.closed().await;
+}
+
+#[tokio::test]
+async fn dropping_the_last_client_ends_the_connection_and_dropping_the_connection_ends_the_clients() {
+    let check = async |leave: fn(Client), expect: &str| {
+        let (client, running, mut peer) = connected().await;
+        drop(client.clone());
+        assert!(!client.is_closed());
+        leave(client);
+        // What the peer still says is read, so that it sees a close and no reset.
+        for _ in 0..1000 {
+            peer.say(json!({"method": "Test.late", "params": {"text": "x".repeat(1000)}})).await;
+        }
+        assert_eq!(peer.0.next().await.unwrap().unwrap(), Message::Close(None));
+        assert!(peer.0.next().await.is_none());
+        drop(peer);
+        assert_eq!(running.await.unwrap(), expect);
+    };
+    check(drop, "nobody uses it any more").await;
+    check(|client| client.close(), "it was closed by us").await;
+
+    let (client, running, _peer) = connected().await;
+    let (answer, ()) = tokio::join!(ask(&client, 1), async { running.abort() });
+    assert_eq!(answer.unwrap_err(), Error::Closed("it was closed by us".into()));
+}
