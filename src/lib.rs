@@ -5,12 +5,14 @@
 //!
 //! | room | owns |
 //! |---|---|
+//! | [`changes`] | has anything changed since? which file? why does it count? |
 //! | [`wire`] | Content-Length frames and JSON-RPC 2.0 |
 //! | [`cdp`] | the Chrome DevTools Protocol |
 //! | [`process`] | groups, identity, graceful ends, output |
 //! | [`error`] | the one user-facing error |
 
 pub mod cdp;
+pub mod changes;
 pub mod error;
 pub mod process;
 pub mod wire;

@@ -1,0 +1,216 @@
+//! What is known of the tracked files in one folder: names and stamps, packed.
+//!
+//! A snapshot of 100,000 files is held all the time, so a file costs its name and 28 bytes, and folders that did not
+//! change are shared between snapshots. Must not know where the folder lies or what a difference means.
+
+use std::fs::Metadata;
+
+use serde::{Deserialize, Serialize};
+
+/// What tells one state of a file from another without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Stamp {
+    /// Nanoseconds since the epoch; negative before it. Wraps in the year 2262, which still compares rightly.
+    pub mtime_ns: i64,
+    pub size: u64,
+    /// 0 where the platform has none.
+    pub inode: u64,
+}
+
+impl Stamp {
+    pub(super) fn new(seconds: i64, nanoseconds: i64, size: u64, inode: u64) -> Stamp {
+        Stamp { mtime_ns: seconds.wrapping_mul(1_000_000_000).wrapping_add(nanoseconds), size, inode }
+    }
+
+    #[cfg(unix)]
+    pub(super) fn of(about: &Metadata) -> Stamp {
+        use std::os::unix::fs::MetadataExt;
+        Stamp::new(about.mtime(), about.mtime_nsec(), about.size(), about.ino())
+    }
+
+    #[cfg(not(unix))]
+    pub(super) fn of(about: &Metadata) -> Stamp {
+        let modified = about.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+        let modified = modified.unwrap_or_default();
+        Stamp::new(modified.as_secs() as i64, i64::from(modified.subsec_nanos()), about.len(), 0)
+    }
+
+    /// Milliseconds since the epoch; 0 before it.
+    pub(super) fn modified_at_ms(&self) -> u64 {
+        u64::try_from(self.mtime_ns / 1_000_000).unwrap_or(0)
+    }
+}
+
+/// The first half of the SHA-256 of a file's content, or of where a symlink points.
+pub(super) type Print = [u8; 16];
+
+/// The tracked files of one folder, sorted by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Folder {
+    names: Box<[u8]>,
+    /// Where each name ends in `names`.
+    ends: Box<[u32]>,
+    stamps: Box<[Stamp]>,
+    /// One for each file, or none at all where contents are not compared.
+    prints: Box<[Option<Print>]>,
+}
+
+impl Folder {
+    /// `files` in any order; each name once.
+    pub fn new(mut files: Vec<(&[u8], Stamp)>) -> Folder {
+        files.sort_unstable_by_key(|(name, _)| *name);
+        Folder::from_sorted(files.into_iter().map(|(name, stamp)| (name, stamp, None)))
+    }
+
+    fn from_sorted<'a>(files: impl Iterator<Item = (&'a [u8], Stamp, Option<Print>)>) -> Folder {
+        let (mut names, mut ends, mut stamps, mut prints) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (name, stamp, print) in files {
+            names.extend_from_slice(name);
+            ends.push(names.len() as u32);
+            stamps.push(stamp);
+            prints.push(print);
+        }
+        if prints.iter().all(Option::is_none) {
+            prints.clear();
+        }
+        Folder { names: names.into(), ends: ends.into(), stamps: stamps.into(), prints: prints.into() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.stamps.len()
+    }
+
+    pub fn name(&self, index: usize) -> &[u8] {
+        let start = index.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        &self.names[start..self.ends[index] as usize]
+    }
+
+    pub fn stamp(&self, index: usize) -> Stamp {
+        self.stamps[index]
+    }
+
+    pub fn print(&self, index: usize) -> Option<Print> {
+        self.prints.get(index).copied().flatten()
+    }
+
+    pub fn find(&self, name: &[u8]) -> Option<usize> {
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.name(middle).cmp(name) {
+                std::cmp::Ordering::Equal => return Some(middle),
+                std::cmp::Ordering::Less => low = middle + 1,
+                std::cmp::Ordering::Greater => high = middle,
+            }
+        }
+        None
+    }
+
+    pub fn stamp_of(&self, name: &[u8]) -> Option<Stamp> {
+        self.find(name).map(|index| self.stamps[index])
+    }
+
+    pub fn files(&self) -> impl Iterator<Item = (&[u8], Stamp)> {
+        (0..self.len()).map(|index| (self.name(index), self.stamp(index)))
+    }
+
+    /// Applies edits sorted by name: a stamp writes the file, none removes it. A file whose stamp moved loses its print.
+    pub fn edit(&mut self, edits: &[(&[u8], Option<Stamp>)]) {
+        let in_place = edits.iter().all(|(name, stamp)| stamp.is_some() == self.find(name).is_some());
+        if !in_place {
+            *self = self.merged(edits);
+            return;
+        }
+        for (name, stamp) in edits {
+            if let (Some(index), Some(stamp)) = (self.find(name), stamp)
+                && self.stamps[index] != *stamp
+            {
+                self.stamps[index] = *stamp;
+                self.prints.iter_mut().skip(index).take(1).for_each(|print| *print = None);
+            }
+        }
+    }
+
+    fn merged(&self, edits: &[(&[u8], Option<Stamp>)]) -> Folder {
+        let edit_of = |name: &[u8]| edits.binary_search_by_key(&name, |(name, _)| name).ok().map(|at| edits[at].1);
+        let kept = (0..self.len()).filter_map(|index| {
+            let (name, stamp) = (self.name(index), self.stamp(index));
+            match edit_of(name) {
+                None => Some((name, stamp, self.print(index))),
+                Some(new) => new.map(|new| (name, new, self.print(index).filter(|_| new == stamp))),
+            }
+        });
+        let added = edits.iter().filter(|(name, _)| self.find(name).is_none());
+        let added = added.filter_map(|(name, stamp)| stamp.map(|stamp| (*name, stamp, None)));
+        let mut files: Vec<_> = kept.chain(added).collect();
+        files.sort_unstable_by_key(|(name, ..)| *name);
+        Folder::from_sorted(files.into_iter())
+    }
+
+    /// Sets the prints of the files at the given places.
+    pub fn set_prints(&mut self, prints: &[(usize, Print)]) {
+        if prints.is_empty() {
+            return;
+        }
+        let mut all: Vec<_> = (0..self.len()).map(|index| self.print(index)).collect();
+        prints.iter().for_each(|(index, print)| all[*index] = Some(*print));
+        self.prints = all.into();
+    }
+
+    /// Takes over the prints of the files that are as they were in `before`.
+    pub fn keep_prints(&mut self, before: &Folder) {
+        let kept: Vec<_> = (0..self.len())
+            .filter_map(|index| {
+                let old = before.find(self.name(index)).filter(|old| before.stamp(*old) == self.stamp(index))?;
+                Some((index, before.print(old)?))
+            })
+            .collect();
+        self.set_prints(&kept);
+    }
+
+    /// Whether the files are the same, whatever is known of their contents.
+    pub fn same_files(&self, other: &Folder) -> bool {
+        self.stamps == other.stamps && self.ends == other.ends && self.names == other.names
+    }
+
+    /// Whether what was read from a file is a folder that this program could have written.
+    pub fn is_sound(&self) -> bool {
+        let ends_fit = self.ends.is_sorted() && self.ends.last().copied().unwrap_or(0) as usize == self.names.len();
+        let lengths_fit = self.ends.len() == self.stamps.len() && [0, self.len()].contains(&self.prints.len());
+        ends_fit && lengths_fit && (1..self.len()).all(|index| self.name(index - 1) < self.name(index))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamp(mtime_ns: i64) -> Stamp {
+        Stamp { mtime_ns, size: 1, inode: 1 }
+    }
+
+    fn check(edits: &[(&str, Option<i64>)], expect: &[(&str, i64)]) {
+        let mut folder = Folder::new(vec![(b"m", stamp(1)), (b"b", stamp(2)), (b"x", stamp(3))]);
+        let edits: Vec<_> = edits.iter().map(|(name, at)| (name.as_bytes(), at.map(stamp))).collect();
+        folder.edit(&edits);
+        let expect: Vec<_> = expect.iter().map(|(name, at)| (name.as_bytes(), stamp(*at))).collect();
+        assert_eq!(folder.files().collect::<Vec<_>>(), expect);
+        assert!(folder.is_sound());
+    }
+
+    #[test]
+    fn edits_write_add_and_remove_files_and_keep_the_order() {
+        check(&[], &[("b", 2), ("m", 1), ("x", 3)]);
+        check(&[("m", Some(9))], &[("b", 2), ("m", 9), ("x", 3)]);
+        check(&[("b", None), ("z", None)], &[("m", 1), ("x", 3)]);
+        check(&[("a", Some(7)), ("n", Some(8)), ("x", None)], &[("a", 7), ("b", 2), ("m", 1), ("n", 8)]);
+    }
+
+    #[test]
+    fn a_print_lasts_as_long_as_the_stamp_that_it_was_taken_at() {
+        let mut folder = Folder::new(vec![(b"a", stamp(1)), (b"b", stamp(1))]);
+        folder.set_prints(&[(0, [7; 16]), (1, [8; 16])]);
+        folder.edit(&[(b"a", Some(stamp(2))), (b"c", Some(stamp(1)))]);
+        assert_eq!((0..3).map(|index| folder.print(index)).collect::<Vec<_>>(), [None, Some([8; 16]), None]);
+    }
+}

@@ -1,0 +1,237 @@
+//! Listing one folder: names, kinds and stamps, with at most one metadata call a file.
+//!
+//! Owns the platform's calls: on Linux getdents64 and newfstatat relative to an open folder, elsewhere std. Never
+//! follows a link, on no component of the path, and opens nothing but folders. Must not know what is tracked.
+
+use std::io;
+use std::path::Path;
+
+use super::folder::Stamp;
+#[cfg(any(not(target_os = "linux"), test))]
+use super::name;
+
+/// What an entry is, as far as tracking cares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Folder,
+    /// A regular file or a symlink, which stands for itself.
+    File,
+    /// FIFO, socket, device: never tracked, never opened.
+    Other,
+}
+
+/// The root of a workspace, opened once for a walk.
+pub(super) struct Root {
+    #[cfg(not(target_os = "linux"))]
+    path: std::path::PathBuf,
+    #[cfg(target_os = "linux")]
+    handle: rustix::fd::OwnedFd,
+}
+
+/// What one path is now.
+pub(super) fn look(path: &Path) -> io::Result<(Kind, Stamp)> {
+    let about = std::fs::symlink_metadata(path)?;
+    Ok((kind_of(about.file_type()), Stamp::of(&about)))
+}
+
+fn kind_of(kind: std::fs::FileType) -> Kind {
+    match kind {
+        kind if kind.is_dir() => Kind::Folder,
+        kind if kind.is_file() || kind.is_symlink() => Kind::File,
+        _ => Kind::Other,
+    }
+}
+
+/// Whether the error says that there is no such file or folder (any more), or a link in its place.
+pub(super) fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) || has_errno(error, Errno::Loop)
+}
+
+/// Whether the error concerns the one path that was named, and says nothing about others.
+pub(super) fn is_of_the_path(error: &io::Error) -> bool {
+    is_gone(error) || error.kind() == io::ErrorKind::PermissionDenied || has_errno(error, Errno::NameTooLong)
+}
+
+/// Whether the error says that a user or a process holds too many of something.
+pub(super) fn is_too_many(error: &io::Error) -> bool {
+    has_errno(error, Errno::TooMany)
+}
+
+/// Error numbers that std has no stable name for.
+enum Errno {
+    Loop,
+    TooMany,
+    NameTooLong,
+}
+
+#[cfg(unix)]
+fn has_errno(error: &io::Error, errno: Errno) -> bool {
+    let errno = match errno {
+        Errno::Loop => rustix::io::Errno::LOOP,
+        Errno::TooMany => rustix::io::Errno::MFILE,
+        Errno::NameTooLong => rustix::io::Errno::NAMETOOLONG,
+    };
+    error.raw_os_error() == Some(errno.raw_os_error())
+}
+
+#[cfg(not(unix))]
+fn has_errno(_: &io::Error, _: Errno) -> bool {
+    false
+}
+
+/// Lists with std's portable calls.
+#[cfg(any(not(target_os = "linux"), test))]
+mod portable {
+    use super::*;
+
+    pub fn each(
+        folder: &Path,
+        mut seen: impl FnMut(&[u8], Kind, &dyn Fn() -> Option<(Kind, Stamp)>),
+    ) -> io::Result<()> {
+        for entry in std::fs::read_dir(folder)? {
+            let entry = entry?;
+            let Ok(kind) = entry.file_type().map(kind_of) else { continue };
+            let stamp = || entry.metadata().ok().map(|about| (kind_of(about.file_type()), Stamp::of(&about)));
+            seen(name::bytes(&entry.file_name()), kind, &stamp);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+impl Root {
+    pub fn open(path: &Path) -> io::Result<Root> {
+        std::fs::read_dir(path)?;
+        Ok(Root { path: path.to_path_buf() })
+    }
+
+    /// Calls `seen` for each entry of the folder `rel` with its name, its kind, and what tells its stamp.
+    pub fn each(
+        &self,
+        rel: &[u8],
+        _buffer: &mut Vec<u8>,
+        seen: impl FnMut(&[u8], Kind, &dyn Fn() -> Option<(Kind, Stamp)>),
+    ) -> io::Result<()> {
+        let folder = self.path.join(name::path(rel));
+        if !std::fs::symlink_metadata(&folder)?.is_dir() {
+            return Err(io::ErrorKind::NotADirectory.into());
+        }
+        portable::each(&folder, seen)
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use rustix::fd::OwnedFd;
+    use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, openat, openat2, statat};
+    use rustix::io::Errno;
+
+    use super::*;
+
+    /// Room for some 800 entries a call; the longest name that any file system has fits many times.
+    const BUFFER: usize = 32 << 10;
+
+    const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+    impl Root {
+        pub fn open(path: &Path) -> io::Result<Root> {
+            let handle = openat(rustix::fs::CWD, path, FOLDER - OFlags::NOFOLLOW, Mode::empty())?;
+            Ok(Root { handle })
+        }
+
+        fn open_folder(&self, rel: &[u8]) -> rustix::io::Result<OwnedFd> {
+            let rel: &[u8] = if rel.is_empty() { b"." } else { rel };
+            let inside = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
+            match openat2(&self.handle, rel, FOLDER, Mode::empty(), inside) {
+                // Kernels before 5.6, and seccomp filters that do not know the call.
+                Err(Errno::NOSYS | Errno::PERM) => openat(&self.handle, rel, FOLDER, Mode::empty()),
+                opened => opened,
+            }
+        }
+
+        /// Calls `seen` for each entry of the folder `rel` with its name, its kind, and what tells its stamp.
+        pub fn each(
+            &self,
+            rel: &[u8],
+            buffer: &mut Vec<u8>,
+            mut seen: impl FnMut(&[u8], Kind, &dyn Fn() -> Option<(Kind, Stamp)>),
+        ) -> io::Result<()> {
+            buffer.clear();
+            buffer.reserve(BUFFER);
+            let folder = self.open_folder(rel)?;
+            let mut entries = RawDir::new(&folder, buffer.spare_capacity_mut());
+            while let Some(entry) = entries.next() {
+                let entry = entry?;
+                let name = entry.file_name();
+                if matches!(name.to_bytes(), b"." | b"..") {
+                    continue;
+                }
+                // `None` when the file vanished between the two calls: then it is not there.
+                let stamp = || statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| stamped(&stat));
+                let kind = match entry.file_type() {
+                    // Some file systems do not tell the kind while listing.
+                    FileType::Unknown => stamp().map_or(Kind::Other, |(kind, _)| kind),
+                    kind => kind_of(kind),
+                };
+                seen(name.to_bytes(), kind, &stamp);
+            }
+            Ok(())
+        }
+    }
+
+    fn stamped(stat: &rustix::fs::Stat) -> (Kind, Stamp) {
+        let kind = kind_of(FileType::from_raw_mode(stat.st_mode));
+        #[allow(clippy::unnecessary_cast, reason = "the types differ between architectures")]
+        let stamp =
+            Stamp::new(stat.st_mtime as i64, stat.st_mtime_nsec as i64, stat.st_size as u64, stat.st_ino as u64);
+        (kind, stamp)
+    }
+
+    fn kind_of(kind: FileType) -> Kind {
+        match kind {
+            FileType::Directory => Kind::Folder,
+            FileType::RegularFile | FileType::Symlink => Kind::File,
+            _ => Kind::Other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn the_portable_listing_sees_what_the_kernels_own_calls_see() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("file"), "text").unwrap();
+        fs::create_dir(folder.path().join("sub")).unwrap();
+        std::os::unix::fs::symlink("nowhere", folder.path().join("link")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(folder.path().join("socket")).unwrap();
+        let mut native = Vec::new();
+        let root = Root::open(folder.path()).unwrap();
+        root.each(b"", &mut Vec::new(), |name, kind, stamp| native.push((name.to_vec(), kind, stamp()))).unwrap();
+        let mut portable = Vec::new();
+        portable::each(folder.path(), |name, kind, stamp| portable.push((name.to_vec(), kind, stamp()))).unwrap();
+        native.sort_by(|a, b| a.0.cmp(&b.0));
+        portable.sort_by(|a, b| a.0.cmp(&b.0));
+        assert_eq!(native, portable);
+        assert_eq!(
+            native.iter().map(|entry| entry.1).collect::<Vec<_>>(),
+            [Kind::File, Kind::File, Kind::Other, Kind::Folder]
+        );
+    }
+
+    #[test]
+    fn a_link_is_never_followed_wherever_it_stands_in_the_path() {
+        let outside = tempfile::tempdir().unwrap();
+        fs::create_dir(outside.path().join("inner")).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(outside.path(), folder.path().join("link")).unwrap();
+        let root = Root::open(folder.path()).unwrap();
+        for rel in ["link", "link/inner", ".."] {
+            let listed = root.each(rel.as_bytes(), &mut Vec::new(), |name, _, _| panic!("{rel} lists {name:?}"));
+            assert!(listed.is_err(), "{rel}");
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! File names as bytes, without loss: what the kernel gives is what is kept.
+//!
+//! On Unix a name is any bytes; elsewhere it is kept as UTF-8. Must not know what the names belong to.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// The bytes of a name or of a path.
+#[cfg(unix)]
+pub(super) fn bytes(name: &(impl AsRef<OsStr> + ?Sized)) -> &[u8] {
+    std::os::unix::ffi::OsStrExt::as_bytes(name.as_ref())
+}
+
+/// The path that the bytes name.
+#[cfg(unix)]
+pub(super) fn path(bytes: &[u8]) -> &Path {
+    Path::new(<OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes))
+}
+
+#[cfg(not(unix))]
+pub(super) fn bytes(name: &(impl AsRef<OsStr> + ?Sized)) -> &[u8] {
+    name.as_ref().as_encoded_bytes()
+}
+
+#[cfg(not(unix))]
+pub(super) fn path(bytes: &[u8]) -> &Path {
+    // What is not UTF-8 cannot be named here, and so is not found on disk: it counts as removed, never as a crash.
+    Path::new(std::str::from_utf8(bytes).unwrap_or("\u{fffd}"))
+}
+
+/// `folder/name`, or `name` alone in the root (whose path is empty).
+pub(super) fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
+    let mut joined = Vec::with_capacity(folder.len() + 1 + name.len());
+    joined.extend_from_slice(folder);
+    if !folder.is_empty() {
+        joined.push(b'/');
+    }
+    joined.extend_from_slice(name);
+    joined
+}
+
+/// The folder and the last component of a relative path.
+pub(super) fn split(rel: &[u8]) -> (&[u8], &[u8]) {
+    match rel.iter().rposition(|b| *b == b'/') {
+        Some(slash) => (&rel[..slash], &rel[slash + 1..]),
+        None => (&[], rel),
+    }
+}
+
+/// Whether `rel` lies below `folder` (the root holds everything but itself).
+pub(super) fn is_below(rel: &[u8], folder: &[u8]) -> bool {
+    match rel.strip_prefix(folder) {
+        Some(rest) if folder.is_empty() => !rest.is_empty(),
+        Some(rest) => rest.first() == Some(&b'/'),
+        None => false,
+    }
+}
+
+pub(super) fn to_path(rel: &[u8]) -> PathBuf {
+    path(rel).to_path_buf()
+}

@@ -1,0 +1,356 @@
+//! One line of an ignore file, translated from git's dialect to globset's.
+//!
+//! Owns git's reading of a pattern (`dir.c: parse_path_pattern`, `wildmatch.c: dowild`): what is a wildcard, what is
+//! escaped, where `**` counts, which patterns can never match. The matching itself is globset's.
+//! Must not know files, lines or what a match means.
+//!
+//! A pattern may need two globs: git strips the literal prefix before it looks at the first wildcard, so in `lib/ab**/x`
+//! the `**` stands at the start of what is left and crosses folders, which globset only allows after a slash.
+
+use thiserror::Error;
+
+/// A pattern that globset can compile.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Pattern {
+    /// Any of them matching is a match; relative to the root, without a leading slash.
+    pub globs: Vec<String>,
+    pub negated: bool,
+    pub dirs_only: bool,
+}
+
+/// Why a pattern can never match anything: git passes over it in silence, we say it.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub(super) enum Flaw {
+    #[error("the character class is not closed: write `\\[` for a literal bracket")]
+    UnclosedClass,
+    #[error("`[:{0}:]` is not a character class")]
+    UnknownClass(String),
+    #[error("the character class holds nothing that a file name can hold")]
+    EmptyClass,
+    #[error("a backslash at the end escapes nothing")]
+    TrailingBackslash,
+    #[error("it ends in two slashes")]
+    TrailingSlashes,
+}
+
+/// Reads one pattern line: comments, line ends and trailing spaces are gone already. `None` for a pattern without
+/// a body (`!`, `/`, ``), which git also passes over.
+pub(super) fn parse(line: &str) -> Result<Option<Pattern>, Flaw> {
+    let (negated, body) = line.strip_prefix('!').map_or((false, line), |rest| (true, rest));
+    let (dirs_only, body) = body.strip_suffix('/').map_or((false, body), |rest| (true, rest));
+    if body.is_empty() {
+        return Ok(None);
+    }
+    let mut globs = if body.contains('/') { in_path(body)? } else { vec![in_name(body)?] };
+    // No path ends in a slash, but to globset a lone `**/` is everything.
+    globs.retain(|glob| !glob.ends_with('/'));
+    if globs.is_empty() {
+        return Err(Flaw::TrailingSlashes);
+    }
+    Ok(Some(Pattern { globs, negated, dirs_only }))
+}
+
+/// A pattern without a slash is held against the last component, wherever it lies; `**` is `*` there.
+fn in_name(body: &str) -> Result<String, Flaw> {
+    let body: Vec<char> = body.chars().collect();
+    let mut glob = String::from("**/");
+    let mut at = 0;
+    while at < body.len() {
+        at = match stars(&body[at..]) {
+            0 => one(&body, at, &mut glob)?,
+            run => {
+                glob.push('*');
+                at + run
+            }
+        };
+    }
+    Ok(glob)
+}
+
+/// A pattern with a slash is held against the whole path.
+fn in_path(body: &str) -> Result<Vec<String>, Flaw> {
+    let body: Vec<char> = body.strip_prefix('/').unwrap_or(body).chars().collect();
+    let first_wildcard = body.iter().position(|c| matches!(c, '*' | '?' | '[' | '\\')).unwrap_or(body.len());
+    let mut globs = vec![String::new()];
+    // Where git's matcher starts afresh, and so looks at no character before a `**`.
+    let mut fresh = first_wildcard;
+    let mut at = 0;
+    while at < body.len() {
+        at = match stars(&body[at..]) {
+            0 => {
+                let mut next = at;
+                for glob in &mut globs {
+                    next = one(&body, at, glob)?;
+                }
+                next
+            }
+            run => {
+                let opens = at == fresh || body[at - 1] == '/';
+                let next = double_star(&body, at, run, opens, &mut globs);
+                fresh = next;
+                next
+            }
+        };
+    }
+    Ok(globs)
+}
+
+/// Writes a run of stars, and the slash after it where it belongs to it; gives where to go on.
+fn double_star(body: &[char], at: usize, run: usize, opens: bool, globs: &mut Vec<String>) -> usize {
+    let next = at + run;
+    let crosses = run > 1 && opens;
+    let after_slash = globs[0].is_empty() || globs[0].ends_with('/');
+    match &body[next..] {
+        [] if crosses && after_slash => each(globs, "**"),
+        [] if crosses => fork(globs, "*", "*/**"),
+        ['/', rest @ ..] if crosses => {
+            if after_slash {
+                each(globs, "**/")
+            } else {
+                fork(globs, "", "*/**/")
+            }
+            return next + 1 + repeated(rest);
+        }
+        ['\\', '/', ..] if crosses => {
+            // Escaped, the slash no longer stands for "no folder at all".
+            each(globs, "*/**/");
+            return next + 2;
+        }
+        _ => each(globs, "*"),
+    }
+    next
+}
+
+/// The length of further `**/` behind one: they add nothing, and dropping them bounds the number of globs.
+fn repeated(rest: &[char]) -> usize {
+    let mut at = 0;
+    loop {
+        match stars(&rest[at..]) {
+            run if run > 1 && rest.get(at + run) == Some(&'/') => at += run + 1,
+            _ => return at,
+        }
+    }
+}
+
+fn each(globs: &mut [String], text: &str) {
+    globs.iter_mut().for_each(|glob| glob.push_str(text));
+}
+
+fn fork(globs: &mut Vec<String>, here: &str, there: &str) {
+    let other: Vec<String> = globs.iter().map(|glob| format!("{glob}{there}")).collect();
+    each(globs, here);
+    globs.extend(other);
+}
+
+fn stars(body: &[char]) -> usize {
+    body.iter().take_while(|c| **c == '*').count()
+}
+
+/// Writes the one element at `at` that is not a star; gives where the next one starts.
+fn one(body: &[char], at: usize, glob: &mut String) -> Result<usize, Flaw> {
+    match body[at] {
+        '?' => glob.push('?'),
+        '[' => return class(body, at, glob),
+        '\\' => {
+            literal(*body.get(at + 1).ok_or(Flaw::TrailingBackslash)?, glob);
+            return Ok(at + 2);
+        }
+        c => literal(c, glob),
+    }
+    Ok(at + 1)
+}
+
+fn literal(c: char, glob: &mut String) {
+    if matches!(c, '?' | '*' | '[' | ']' | '{' | '}' | ',' | '\\' | '!' | '^') {
+        glob.push('\\');
+    }
+    glob.push(c);
+}
+
+/// The members of a bracket expression. Git compares bytes; a character beyond ASCII is kept whole, which is the same
+/// for every name in valid UTF-8.
+struct Class {
+    ascii: [bool; 128],
+    wide: Vec<(char, char)>,
+}
+
+/// Reads the bracket expression at `at` as `dowild` does; gives where the pattern goes on behind it.
+fn class(body: &[char], at: usize, glob: &mut String) -> Result<usize, Flaw> {
+    let char_at = |at: usize| body.get(at).copied().ok_or(Flaw::UnclosedClass);
+    let mut members = Class { ascii: [false; 128], wide: Vec::new() };
+    let negated = matches!(char_at(at + 1)?, '!' | '^');
+    let mut at = at + 1 + usize::from(negated);
+    let mut before = None;
+    loop {
+        let c = char_at(at)?;
+        before = match (c, before) {
+            ('\\', _) => {
+                at += 1;
+                members.add(char_at(at)?)
+            }
+            ('-', Some(low)) if body.get(at + 1).is_some_and(|c| *c != ']') => {
+                at += 1 + usize::from(body[at + 1] == '\\');
+                members.add_range(low, char_at(at)?)
+            }
+            ('[', _) if body.get(at + 1) == Some(&':') => match named_class(body, at)? {
+                Some((name, end)) => {
+                    at = end;
+                    members.add_named(&name)?
+                }
+                None => members.add(c),
+            },
+            _ => members.add(c),
+        };
+        at += 1;
+        if char_at(at)? == ']' {
+            members.write(negated, glob)?;
+            return Ok(at + 1);
+        }
+    }
+}
+
+/// The name in `[:name:]` and where its `]` stands; `None` when it is not of that form.
+fn named_class(body: &[char], at: usize) -> Result<Option<(String, usize)>, Flaw> {
+    let start = at + 2;
+    let end = body[start..].iter().position(|c| *c == ']').ok_or(Flaw::UnclosedClass)? + start;
+    let well_formed = end > start && body[end - 1] == ':';
+    Ok(well_formed.then(|| (body[start..end - 1].iter().collect(), end)))
+}
+
+impl Class {
+    /// Adds one member; gives it back as what a following `-` would start from.
+    fn add(&mut self, c: char) -> Option<char> {
+        match self.ascii.get_mut(c as usize) {
+            Some(member) => *member = true,
+            None => self.wide.push((c, c)),
+        }
+        Some(c)
+    }
+
+    fn add_range(&mut self, low: char, high: char) -> Option<char> {
+        if high.is_ascii() {
+            (low as usize..=high as usize).for_each(|c| self.ascii[c] = true);
+        } else if low <= high {
+            self.wide.push((low, high));
+        }
+        None
+    }
+
+    fn add_named(&mut self, name: &str) -> Result<Option<char>, Flaw> {
+        let holds: fn(char) -> bool = match name {
+            "alnum" => |c| c.is_ascii_alphanumeric(),
+            "alpha" => |c| c.is_ascii_alphabetic(),
+            "blank" => |c| matches!(c, ' ' | '\t'),
+            "cntrl" => |c| c.is_ascii_control(),
+            "digit" => |c| c.is_ascii_digit(),
+            "graph" => |c| c.is_ascii_graphic(),
+            "lower" => |c| c.is_ascii_lowercase(),
+            "print" => |c| c.is_ascii_graphic() || c == ' ',
+            "punct" => |c| c.is_ascii_punctuation(),
+            // Git's own table: neither vertical tab nor form feed.
+            "space" => |c| matches!(c, ' ' | '\t' | '\n' | '\r'),
+            "upper" => |c| c.is_ascii_uppercase(),
+            "xdigit" => |c| c.is_ascii_hexdigit(),
+            other => return Err(Flaw::UnknownClass(other.to_owned())),
+        };
+        (0..128u8).filter(|c| holds(char::from(*c))).for_each(|c| self.ascii[c as usize] = true);
+        Ok(None)
+    }
+
+    /// Writes the class in globset's syntax, which has no escapes: `]` can only stand first, `-` first or last,
+    /// and `!` and `^` anywhere but first. No class matches a slash.
+    fn write(mut self, negated: bool, glob: &mut String) -> Result<(), Flaw> {
+        self.ascii['/' as usize] = negated;
+        let mut has = |c: char| std::mem::take(&mut self.ascii[c as usize]);
+        let (bracket, dash, bang, caret) = (has(']'), has('-'), has('!'), has('^'));
+        let mut plain: String = (0..128u8).filter(|c| self.ascii[*c as usize]).map(char::from).collect();
+        for (low, high) in self.wide {
+            plain.push(low);
+            if low < high {
+                plain.extend(['-', high]);
+            }
+        }
+        match (bracket || dash || negated || !plain.is_empty(), bang, caret) {
+            (false, false, false) => return Err(Flaw::EmptyClass),
+            (false, true, true) => glob.push_str("{\\!,\\^}"),
+            (false, true, false) => glob.push_str("\\!"),
+            (false, false, true) => glob.push_str("\\^"),
+            (true, ..) => {
+                let when = |yes: bool, text: &'static str| if yes { text } else { "" };
+                let open = if negated { "[!" } else { "[" };
+                let first = if bracket { "]" } else { when(dash, "-") };
+                let last = when(bracket && dash, "-");
+                *glob += &[open, first, &plain, when(bang, "!"), when(caret, "^"), last, "]"].concat();
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(line: &str, expect: Result<&[&str], Flaw>) {
+        let globs = parse(line).map(|pattern| pattern.map_or(Vec::new(), |p| p.globs));
+        let expect = expect.map(|globs| globs.iter().map(|g| (*g).to_string()).collect::<Vec<_>>());
+        assert_eq!(globs, expect, "{line}");
+    }
+
+    #[test]
+    fn a_pattern_is_translated_as_git_reads_it() {
+        check("foo", Ok(&["**/foo"]));
+        check("*.log", Ok(&["**/*.log"]));
+        check("**.log", Ok(&["**/*.log"]));
+        check("/foo", Ok(&["foo"]));
+        check("/foo/", Ok(&["foo"]));
+        check("a/b", Ok(&["a/b"]));
+        check("a/**", Ok(&["a/**"]));
+        check("a/**/**/***/b", Ok(&["a/**/b"]));
+        check("a/x**y/b", Ok(&["a/x*y/b"]));
+        check("a/?**/b", Ok(&["a/?*/b"]));
+    }
+
+    #[test]
+    fn a_double_star_that_is_the_first_wildcard_crosses_folders_even_without_a_slash_before_it() {
+        check("lib/ab**/x", Ok(&["lib/abx", "lib/ab*/**/x"]));
+        check("lib/ab**", Ok(&["lib/ab*", "lib/ab*/**"]));
+        check("lib**//", Ok(&["lib"]));
+        check("lib/**\\/x", Ok(&["lib/*/**/x"]));
+    }
+
+    #[test]
+    fn braces_are_literal() {
+        check("{a,b}", Ok(&["**/\\{a\\,b\\}"]));
+    }
+
+    #[test]
+    fn a_pattern_without_a_body_is_passed_over() {
+        check("!", Ok(&[]));
+        check("/", Ok(&[]));
+        check("!/", Ok(&[]));
+    }
+
+    #[test]
+    fn what_can_never_match_is_a_flaw() {
+        check("a\\", Err(Flaw::TrailingBackslash));
+        check("a\\/", Err(Flaw::TrailingBackslash));
+        check("[abc", Err(Flaw::UnclosedClass));
+        check("[[:nope:]]", Err(Flaw::UnknownClass("nope".into())));
+        check("x[/]y", Err(Flaw::EmptyClass));
+        check("a/**//", Err(Flaw::TrailingSlashes));
+    }
+
+    #[test]
+    fn classes_keep_their_members_through_globsets_syntax() {
+        check("[a-c]", Ok(&["**/[abc]"]));
+        check("[]a]", Ok(&["**/[]a]"]));
+        check("[!a]", Ok(&["**/[!/a]"]));
+        check("[a!^-]", Ok(&["**/[-a!^]"]));
+        check("[]-]", Ok(&["**/[]-]"]));
+        check("[\\!]", Ok(&["**/\\!"]));
+        check("[\\!^]", Ok(&["**/{\\!,\\^}"]));
+        check("[[:digit:]_]", Ok(&["**/[0123456789_]"]));
+        check("[é]", Ok(&["**/[é]"]));
+    }
+}

@@ -1,0 +1,145 @@
+//! A real workspace on disk, and a second opinion on what is tracked in it and how it differs.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use devtether::changes::{ChangeKind, Check, Confirm, Options, Tracker};
+use tempfile::TempDir;
+
+/// mtime in seconds and nanoseconds, size, inode.
+type Seen = (i64, i64, u64, u64);
+/// By path; non-UTF-8 names are not used where this is.
+pub type Files = BTreeMap<String, Seen>;
+
+pub struct Workspace {
+    pub root: PathBuf,
+    pub cookies: TempDir,
+    _folder: TempDir,
+}
+
+impl Workspace {
+    pub fn new() -> Workspace {
+        Workspace::below(&std::env::temp_dir())
+    }
+
+    fn below(base: &Path) -> Workspace {
+        let make = || tempfile::tempdir_in(base).unwrap();
+        let folder = make();
+        let root = folder.path().canonicalize().unwrap();
+        Workspace { root, cookies: make(), _folder: folder }
+    }
+
+    /// `folders` folders with ten files each, four levels deep, and something to ignore.
+    pub fn with_folders(folders: usize) -> Workspace {
+        Workspace::new().filled(folders)
+    }
+
+    /// As [`Workspace::with_folders`], where other users can reach it: the temporary folder may be ours alone.
+    pub fn reachable(folders: usize) -> Workspace {
+        Workspace::below(Path::new("/tmp")).filled(folders)
+    }
+
+    fn filled(self, folders: usize) -> Workspace {
+        let workspace = self;
+        for folder in 0..folders {
+            let path = workspace.root.join(format!("p{}/m{}/f{folder}", folder / 100, folder / 10));
+            fs::create_dir_all(&path).unwrap();
+            (0..10).for_each(|file| fs::write(path.join(format!("s{file}.ts")), "let x = 1;\n").unwrap());
+        }
+        workspace.write("node_modules/lib/index.js", "x");
+        workspace.write(".devtoolsignore", "*.log\n");
+        workspace
+    }
+
+    pub fn path(&self, rel: &str) -> PathBuf {
+        self.root.join(rel)
+    }
+
+    pub fn write(&self, rel: &str, text: &str) {
+        fs::create_dir_all(self.path(rel).parent().unwrap()).unwrap();
+        fs::write(self.path(rel), text).unwrap();
+    }
+
+    pub fn start(&self, confirm: Confirm) -> Tracker {
+        let (root, cookie_dir) = (self.root.clone(), self.cookies.path().to_path_buf());
+        Tracker::start(Options { root, cookie_dir, confirm })
+    }
+
+    /// A tracker whose watches stand, with the workspace as it is for a baseline.
+    pub async fn watched(&self, confirm: Confirm) -> Tracker {
+        let tracker = self.start(confirm);
+        warm(&tracker).await;
+        tracker.set_baseline(tracker.snapshot().await.unwrap()).await;
+        tracker
+    }
+
+    /// What is tracked at and below `rel`, read by std alone, with the rules that the tests use spelled out.
+    pub fn look(&self, rel: &Path, into: &mut Files) {
+        let ignored = |name: &str| ["node_modules", "dist", ".git", ".devtools"].contains(&name);
+        let hidden = rel.components().any(|part| ignored(&part.as_os_str().to_string_lossy()));
+        let Ok(about) = fs::symlink_metadata(self.root.join(rel)) else { return };
+        if hidden || rel.extension().is_some_and(|end| end == "vsix" || end == "log") {
+            return;
+        }
+        if about.is_dir() {
+            for entry in fs::read_dir(self.root.join(rel)).unwrap() {
+                self.look(&rel.join(entry.unwrap().file_name()), into);
+            }
+        } else if about.is_file() || about.is_symlink() {
+            into.insert(
+                rel.to_str().unwrap().to_owned(),
+                (about.mtime(), about.mtime_nsec(), about.size(), about.ino()),
+            );
+        }
+    }
+}
+
+/// Waits until the watches stand: the hint says when something about the answers may have changed.
+pub async fn warm(tracker: &Tracker) {
+    let mut hints = tracker.hints();
+    hints.wait_for(|count| *count > 0).await.unwrap();
+}
+
+/// The changes as `M path`, `A path`, `R path`.
+pub fn shown(check: &Check) -> Vec<String> {
+    let letter = |kind| match kind {
+        ChangeKind::Modified => 'M',
+        ChangeKind::Added => 'A',
+        ChangeKind::Removed => 'R',
+    };
+    check.changed.iter().map(|change| format!("{} {}", letter(change.kind), change.path.display())).collect()
+}
+
+/// How `now` differs from `then`, in the same words and order.
+pub fn difference(then: &Files, now: &Files) -> Vec<String> {
+    let mut changes: BTreeMap<&str, char> = BTreeMap::new();
+    for (path, seen) in now {
+        match then.get(path) {
+            Some(before) if before == seen => {}
+            before => {
+                changes.insert(path, if before.is_some() { 'M' } else { 'A' });
+            }
+        }
+    }
+    changes.extend(then.keys().filter(|path| !now.contains_key(*path)).map(|path| (path.as_str(), 'R')));
+    changes.into_iter().map(|(path, kind)| format!("{kind} {path}")).collect()
+}
+
+/// Drops `rel` and what is below it.
+pub fn forget(files: &mut Files, rel: &str) {
+    let below = format!("{rel}/");
+    let gone = files.range(rel.to_owned()..).map(|(path, _)| path).take_while(|path| path.starts_with(rel));
+    let gone: Vec<_> = gone.filter(|path| *path == rel || path.starts_with(&below)).cloned().collect();
+    gone.iter().for_each(|path| {
+        files.remove(path);
+    });
+}
+
+/// Makes the workspace as it is now the baseline.
+pub async fn baseline(tracker: &Tracker) {
+    let snapshot: Arc<_> = tracker.snapshot().await.unwrap();
+    tracker.set_baseline(snapshot).await;
+}
