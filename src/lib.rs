@@ -6,6 +6,7 @@
 //! | room | owns |
 //! |---|---|
 //! | [`changes`] | has anything changed since? which file? why does it count? |
+//! | [`config`] | `devtools.toml`, and whether the user trusts what it wants to run |
 //! | [`wire`] | Content-Length frames and JSON-RPC 2.0 |
 //! | [`cdp`] | the Chrome DevTools Protocol |
 //! | [`process`] | groups, identity, graceful ends, output |
@@ -13,6 +14,7 @@
 
 pub mod cdp;
 pub mod changes;
+pub mod config;
 pub mod error;
 pub mod process;
 pub mod wire;

@@ -1,0 +1,239 @@
+//! `devtools.toml`: its tables as types, and reading it with errors that name file, line and allowed keys.
+//!
+//! Everything is optional. Relative paths are relative to the workspace. Knows no defaults that depend on what is
+//! installed or on other files; whoever resolves a window does.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer};
+
+use crate::error::{Error, Result};
+
+/// The name of the file at the root of the workspace.
+pub const FILE_NAME: &str = "devtools.toml";
+/// A larger settings file is a mistake, or hostile.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// The whole file.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    pub window: WindowSettings,
+    pub build: BuildSettings,
+    pub watch: WatchSettings,
+}
+
+/// What kind of program the window is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowKind {
+    /// A desktop VS Code with the extension under development.
+    ExtensionHost,
+    /// The VS Code workbench in a browser, with a real extension host.
+    WebExtensionHost,
+    Browser,
+    Node,
+    /// Any program that takes `${cdpPort}`.
+    Command,
+}
+
+impl WindowKind {
+    /// As written in `devtools.toml`.
+    pub fn name(self) -> &'static str {
+        match self {
+            WindowKind::ExtensionHost => "extension-host",
+            WindowKind::WebExtensionHost => "web-extension-host",
+            WindowKind::Browser => "browser",
+            WindowKind::Node => "node",
+            WindowKind::Command => "command",
+        }
+    }
+}
+
+/// `[window]`: what to launch.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct WindowSettings {
+    pub kind: Option<WindowKind>,
+    /// `node`: the script.
+    pub program: Option<PathBuf>,
+    /// `browser`: the first page.
+    pub url: Option<String>,
+    /// `command`: program and arguments; `${cdpPort}` becomes a free port.
+    pub command: Vec<String>,
+    /// Added to the program's own arguments.
+    pub args: Vec<String>,
+    /// No visible window, even where there is a display.
+    pub headless: bool,
+    /// Added to the inherited environment.
+    pub env: BTreeMap<String, String>,
+    /// The Chromium to start; default: the first one found on PATH.
+    pub browser: Option<PathBuf>,
+    /// `node`, `web-extension-host`: the Node to start.
+    pub node: Option<PathBuf>,
+    /// `web-extension-host`: the folder of the npm package `code-server`.
+    pub code_server: Option<PathBuf>,
+    /// The extension under development; default: the workspace.
+    pub extension: Option<PathBuf>,
+    /// A profile folder to keep; default: a fresh one per launch.
+    pub profile: Option<PathBuf>,
+    /// How long each step of a launch may take; default: 30 s.
+    #[serde(deserialize_with = "some_duration")]
+    pub timeout: Option<Duration>,
+}
+
+/// `[build]`: what to run before a launch.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct BuildSettings {
+    /// Program and arguments; empty: nothing to build.
+    pub command: Vec<String>,
+    #[serde(deserialize_with = "duration")]
+    pub timeout: Duration,
+}
+
+impl Default for BuildSettings {
+    fn default() -> Self {
+        BuildSettings { command: Vec::new(), timeout: Duration::from_secs(120) }
+    }
+}
+
+/// `[watch]`: which files count.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct WatchSettings {
+    pub root: PathBuf,
+    pub confirm: Confirm,
+}
+
+impl Default for WatchSettings {
+    fn default() -> Self {
+        WatchSettings { root: PathBuf::from("."), confirm: Confirm::default() }
+    }
+}
+
+/// What makes a file count as changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Confirm {
+    #[default]
+    Mtime,
+    /// Additionally compares contents of the files whose metadata moved.
+    Content,
+}
+
+fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    humantime::parse_duration(&text).map_err(|cause| {
+        serde::de::Error::custom(format!("{text:?} is no duration ({cause}); write \"90s\" or \"2m\" for example"))
+    })
+}
+
+fn some_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    duration(deserializer).map(Some)
+}
+
+impl Settings {
+    /// Reads `<workspace>/devtools.toml`; a missing file is all defaults. Errors: [`crate::error::Kind::Usage`]
+    /// with file, line and the allowed keys or values.
+    pub fn load(workspace: &Path) -> Result<Settings> {
+        let path = workspace.join(FILE_NAME);
+        let unreadable = |cause: io::Error| Error::usage(format!("cannot read {}", path.display())).because(cause);
+        let metadata = match std::fs::metadata(&path) {
+            Ok(metadata) => metadata,
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(Settings::default()),
+            Err(cause) => return Err(unreadable(cause)),
+        };
+        // A FIFO would block for ever, a huge file fill the memory.
+        if !metadata.is_file() || metadata.len() > MAX_BYTES {
+            return Err(unreadable(io::Error::other("it is not a regular file of at most 1 MiB")));
+        }
+        let text = std::fs::read_to_string(&path).map_err(unreadable)?;
+        Settings::parse(&text).map_err(|cause| Error::usage(format!("cannot use {}", path.display())).because(cause))
+    }
+
+    fn parse(text: &str) -> Result<Settings, toml::de::Error> {
+        toml::from_str(text.strip_prefix('\u{feff}').unwrap_or(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_of_the_documentation_is_understood() {
+        let text = r#"
+            [window]
+            kind = "extension-host"
+            program = "server.js"
+            url = "http://127.0.0.1:3000"
+            command = ["app", "--remote-debugging-port=${cdpPort}"]
+            args = []
+            headless = false
+            env = {}
+            codeServer = "/opt/code-server"
+            timeout = "90s"
+
+            [build]
+            command = ["npm", "run", "compile"]
+            timeout = "2m"
+
+            [watch]
+            root = "."
+            confirm = "content"
+        "#;
+        let settings = Settings::parse(text).unwrap();
+        assert_eq!(settings.window.kind, Some(WindowKind::ExtensionHost));
+        assert_eq!(settings.window.code_server.as_deref(), Some(Path::new("/opt/code-server")));
+        assert_eq!(settings.window.timeout, Some(Duration::from_secs(90)));
+        assert_eq!(settings.build.timeout, Duration::from_secs(120));
+        assert_eq!(settings.watch.confirm, Confirm::Content);
+        assert_eq!(Settings::parse("\u{feff}").unwrap(), Settings::default());
+        assert_eq!(Settings::parse("[build]\ntimeout = '1m 30s'").unwrap().build.timeout.as_secs(), 90);
+    }
+
+    #[test]
+    fn every_kind_is_written_as_it_is_named() {
+        use WindowKind::*;
+        for kind in [ExtensionHost, WebExtensionHost, Browser, Node, Command] {
+            let text = format!("[window]\nkind = \"{}\"", kind.name());
+            assert_eq!(Settings::parse(&text).unwrap().window.kind, Some(kind));
+        }
+    }
+
+    #[test]
+    fn mistakes_are_told_with_file_line_and_what_is_allowed() {
+        let workspace = tempfile::tempdir().unwrap();
+        let check = |text: &str, expect: &[&str]| {
+            std::fs::write(workspace.path().join(FILE_NAME), text).unwrap();
+            let error = Settings::load(workspace.path()).unwrap_err();
+            assert_eq!(error.kind, crate::error::Kind::Usage);
+            let told = error.to_string();
+            for part in ["devtools.toml"].iter().chain(expect) {
+                assert!(told.contains(part), "{part:?} is not in:\n{told}");
+            }
+        };
+        check("[window]\nkid = 1", &["line 2", "unknown field `kid`", "`kind`", "`codeServer`"]);
+        check("[windows]", &["unknown field `windows`", "`window`, `build`, `watch`"]);
+        check("\n\n[window]\nkind = 'car'", &["line 4", "unknown variant `car`", "`web-extension-host`"]);
+        check("[build]\ntimeout = 'soon'", &["line 2", "\"soon\" is no duration", "\"2m\""]);
+        check("[build]\ncommand = 'make'", &["line 2", "expected a sequence"]);
+        check("[build", &["line 1"]);
+    }
+
+    #[test]
+    fn a_missing_file_is_all_defaults_and_a_strange_one_is_refused() {
+        let workspace = tempfile::tempdir().unwrap();
+        assert_eq!(Settings::load(workspace.path()).unwrap(), Settings::default());
+        let path = workspace.path().join(FILE_NAME);
+        std::fs::create_dir(&path).unwrap();
+        assert!(Settings::load(workspace.path()).unwrap_err().to_string().contains("not a regular file"));
+        std::fs::remove_dir(&path).unwrap();
+        std::fs::write(&path, [0xff, 0xfe]).unwrap();
+        assert!(Settings::load(workspace.path()).unwrap_err().to_string().contains("UTF-8"));
+    }
+}
