@@ -5,6 +5,7 @@
 //!
 //! | room | owns |
 //! |---|---|
+//! | [`window`] | the tether: launch, identity, reconnect, build and swap |
 //! | [`changes`] | has anything changed since? which file? why does it count? |
 //! | [`config`] | `devtools.toml`, and whether the user trusts what it wants to run |
 //! | [`wire`] | Content-Length frames and JSON-RPC 2.0 |
@@ -17,4 +18,5 @@ pub mod changes;
 pub mod config;
 pub mod error;
 pub mod process;
+pub mod window;
 pub mod wire;

@@ -1,0 +1,280 @@
+//! A handle to the window: what the supervisor asks of it.
+//!
+//! Clones share the window; the actor ends with the last one. Operations on the page look for changes first, and
+//! build and relaunch when there are some: [`Window::fresh`] is that rule.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::actor::{Actor, Settled, Wish};
+use super::page::Evaluated;
+use super::shared::{Home, Outcome, Published, Shared};
+use super::state::Input;
+use super::up::Up;
+use crate::changes::{Change, ChangeKind, Check, Explanation, Tracker};
+use crate::error::{Error, ErrorData, Kind, Result};
+
+/// How often a page operation looks again after a relaunch: someone who saves all the time must not keep it for ever.
+const MAX_RELAUNCHES: usize = 3;
+/// A page that does not answer an empty question within this is unresponsive.
+const PING: Duration = Duration::from_secs(1);
+
+/// When to build before a launch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Rebuild {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+/// What is known of the window after a look at its files and its page.
+pub struct Look {
+    pub published: Published,
+    /// `None` without a window, or when the files cannot be looked at (`notes` says why).
+    pub check: Option<Check>,
+    pub responsive: bool,
+    pub notes: Vec<String>,
+}
+
+/// Said of an operation that found the window stale.
+#[derive(Clone, Debug)]
+pub struct Relaunched {
+    pub because: String,
+    pub outcome: Outcome,
+}
+
+/// The result of an operation on the page.
+pub struct OnPage<T> {
+    pub value: T,
+    pub generation: u64,
+    pub relaunched: Option<Relaunched>,
+}
+
+/// Called with what is being done, while an operation waits.
+pub type Progress<'a> = &'a (dyn Fn(&str) + Send + Sync);
+
+/// A handle to the window.
+#[derive(Clone)]
+pub struct Window {
+    shared: Arc<Shared>,
+    wishes: mpsc::Sender<Wish>,
+}
+
+impl Window {
+    /// The window of a workspace, and the task that drives it, to be spawned. It first looks for the window that an
+    /// earlier supervisor left.
+    pub fn open(home: Home) -> (Window, impl Future<Output = ()> + Send + 'static) {
+        let shared = Arc::new(Shared::new(home));
+        let (wishes, inbox) = mpsc::channel(64);
+        let actor = Actor::new(Arc::clone(&shared), inbox);
+        (Window { shared, wishes }, actor.drive())
+    }
+
+    /// What is known, and each change of it.
+    pub fn watch(&self) -> watch::Receiver<Published> {
+        self.shared.published.subscribe()
+    }
+
+    /// Looks at the window, its files and its page. Never relaunches, and waits for no build.
+    pub async fn look(&self) -> Look {
+        let published = self.reconnected().await;
+        let Some(up) = published.up.clone() else {
+            return Look { published, check: None, responsive: true, notes: vec![] };
+        };
+        up.trim_output();
+        let (check, responsive) = tokio::join!(self.check(), up.responds(PING));
+        match check {
+            Ok(check) => Look { published, check: Some(check), responsive, notes: vec![] },
+            Err(error) => Look { published, check: None, responsive, notes: vec![error.to_string()] },
+        }
+    }
+
+    /// Waits until it is known whether an earlier supervisor's window lives.
+    async fn reconnected(&self) -> Published {
+        let mut watch = self.watch();
+        // The sender lives in `shared`: it cannot be gone.
+        watch.wait_for(|published| published.searched).await.map_or_else(|_| Published::default(), |it| it.clone())
+    }
+
+    fn tracker(&self) -> Result<Arc<Tracker>> {
+        self.shared.comparing_tracker()
+    }
+
+    async fn check(&self) -> Result<Check> {
+        self.tracker()?.check().await
+    }
+
+    /// Starts the window, unless it lives.
+    pub async fn start(&self, rebuild: Rebuild, progress: Progress<'_>) -> Result<Outcome> {
+        let build = rebuild != Rebuild::Never && self.has_build()?;
+        // `always` on a living window is a wish for a new one.
+        let living = self.reconnected().await.up.is_some();
+        let input =
+            if living && rebuild == Rebuild::Always { Input::Restart { build } } else { Input::Start { build } };
+        self.wish(input, progress).await
+    }
+
+    /// Replaces the window by a new one.
+    pub async fn restart(&self, rebuild: Rebuild, progress: Progress<'_>) -> Result<Outcome> {
+        let published = self.reconnected().await;
+        let build = self.has_build()?
+            && match rebuild {
+                Rebuild::Always => true,
+                Rebuild::Never => false,
+                Rebuild::Auto if published.up.is_none() => true,
+                Rebuild::Auto => self.check().await?.stale || published.last_build.is_some_and(|build| !build.ok),
+            };
+        self.wish(Input::Restart { build }, progress).await
+    }
+
+    /// Closes the window and everything that belongs to it.
+    pub async fn stop(&self, progress: Progress<'_>) -> Result<Outcome> {
+        self.reconnected().await;
+        self.wish(Input::Stop, progress).await
+    }
+
+    fn has_build(&self) -> Result<bool> {
+        Ok(!self.shared.settings()?.build.command.is_empty())
+    }
+
+    async fn wish(&self, input: Input, progress: Progress<'_>) -> Result<Outcome> {
+        let (reply, answer) = oneshot::channel();
+        let gone = || Error::new(Kind::Cancelled, "the supervisor is ending");
+        self.wishes.send(Wish { input, reply }).await.map_err(|_| gone())?;
+        let settled = self.attend(answer, progress).await.map_err(|_| gone())?;
+        settled.map_err(|error| ErrorData::from(&*error).into())
+    }
+
+    /// Waits for an answer and passes on what the actor is doing meanwhile.
+    async fn attend(
+        &self,
+        mut answer: oneshot::Receiver<Settled>,
+        progress: Progress<'_>,
+    ) -> Result<Settled, oneshot::error::RecvError> {
+        let mut watch = self.watch();
+        let mut told = None;
+        loop {
+            let doing = watch.borrow_and_update().doing.clone();
+            if let Some(doing) = doing.filter(|doing| told.as_ref() != Some(doing)) {
+                progress(&doing);
+                told = Some(doing);
+            }
+            tokio::select! {
+                settled = &mut answer => return settled,
+                _ = watch.changed() => {}
+            }
+        }
+    }
+
+    /// The window, built from the files as they are now: relaunched when it was stale.
+    async fn fresh(&self, progress: Progress<'_>) -> Result<(Arc<Up>, u64, Option<Relaunched>)> {
+        let mut relaunched = None;
+        for _ in 0..=MAX_RELAUNCHES {
+            let published = self.at_rest(progress).await;
+            let Some(up) = published.up else { return Err(no_window(&published)) };
+            let check = self.check().await?;
+            let Some(newest) = check.newest.filter(|_| check.stale) else {
+                return Ok((up, published.generation, relaunched));
+            };
+            let because = describe(&newest);
+            let outcome = self.wish(Input::Restart { build: self.has_build()? }, progress).await?;
+            relaunched = Some(Relaunched { because, outcome });
+        }
+        // It changes faster than it can be built: the newest window has to do, and status says that it is stale.
+        let published = self.at_rest(progress).await;
+        let up = published.up.clone().ok_or_else(|| no_window(&published))?;
+        Ok((up, published.generation, relaunched))
+    }
+
+    /// Waits until no work is under way.
+    async fn at_rest(&self, progress: Progress<'_>) -> Published {
+        let mut watch = self.watch();
+        loop {
+            let published = watch.borrow_and_update().clone();
+            if !published.phase.is_busy() {
+                return published;
+            }
+            if let Some(doing) = &published.doing {
+                progress(doing);
+            }
+            if watch.changed().await.is_err() {
+                return published;
+            }
+        }
+    }
+
+    /// Evaluates an expression in the window's page.
+    pub async fn evaluate(
+        &self,
+        expression: &str,
+        timeout: Duration,
+        progress: Progress<'_>,
+    ) -> Result<OnPage<Evaluated>> {
+        let (up, generation, relaunched) = self.fresh(progress).await?;
+        let value = up.page().await?.evaluate(expression, timeout).await.map_err(|error| up.explain(error))?;
+        Ok(OnPage { value, generation, relaunched })
+    }
+
+    /// A PNG of the window's page.
+    pub async fn screenshot(&self, progress: Progress<'_>) -> Result<OnPage<Vec<u8>>> {
+        let (up, generation, relaunched) = self.fresh(progress).await?;
+        let value = up.page().await?.screenshot().await.map_err(|error| up.explain(error))?;
+        Ok(OnPage { value, generation, relaunched })
+    }
+
+    /// What has changed since the build that the window runs began; `None` without a window. And what is wrong with the
+    /// files.
+    pub async fn changes(&self) -> Result<(Option<Check>, Vec<String>)> {
+        let published = self.reconnected().await;
+        let tracker = self.tracker()?;
+        let check = match published.up {
+            Some(_) => Some(tracker.check().await?),
+            None => tracker.snapshot().await.map(|_| None)?,
+        };
+        Ok((check, tracker.problems().iter().map(ToString::to_string).collect()))
+    }
+
+    /// Why a path (relative to the workspace, or absolute) counts or does not.
+    pub async fn explain(&self, path: &Path) -> Result<Explanation> {
+        self.tracker()?.explain(&self.shared.home.workspace.join(path)).await
+    }
+
+    /// Lets go of the window: its CDP connection is closed, it lives on.
+    pub async fn detach(&self) {
+        let up = self.shared.published.borrow().up.clone();
+        if let Some(up) = up {
+            up.detach().await;
+        }
+    }
+}
+
+fn no_window(published: &Published) -> Error {
+    let error = match &published.exit {
+        Some(ended) => Error::new(Kind::NotFound, "the window has exited").because(ended.tell()),
+        None => Error::new(Kind::NotFound, "there is no window"),
+    };
+    error.hint("`tether start` (MCP: `window_start`) starts it")
+}
+
+/// "src/a.ts was modified"
+fn describe(change: &Change) -> String {
+    let word = match change.kind {
+        ChangeKind::Modified => "modified",
+        ChangeKind::Added => "added",
+        ChangeKind::Removed => "removed",
+    };
+    format!("{} was {word}", change.path.display())
+}
+
+/// The expression's value as a front end shows it.
+pub fn value_of(evaluated: Evaluated) -> (Option<Value>, Option<String>) {
+    match evaluated {
+        Evaluated::Value(value) => (Some(value), None),
+        Evaluated::Exception(text) => (None, Some(text)),
+    }
+}

@@ -1,0 +1,127 @@
+//! The proof that a session file tells of our own, living window.
+//!
+//! Nothing is signalled and nothing is connected to before it. The process is held by its pidfd first and examined
+//! second, so what was proven stays true of what is held. Must not act on what it finds.
+
+use std::io;
+
+use super::session_file::Session;
+use crate::cdp;
+use crate::process::{self, LAUNCH_ID, Process};
+
+/// Our window: the process is ours, and its port is its own.
+#[derive(Debug)]
+pub struct Proof {
+    pub process: Process,
+    pub endpoint: cdp::Endpoint,
+}
+
+/// The check that failed. Each text completes "session.json was set aside: …".
+#[derive(Debug, thiserror::Error)]
+pub enum Doubt {
+    /// The normal case after a window was closed or the machine restarted.
+    #[error("its window has ended (no process {0})")]
+    Gone(u32),
+    #[error("it was written before this machine was started")]
+    OtherBoot,
+    #[error("PID {0} can never be a window")]
+    ImpossiblePid(u32),
+    #[error("process {pid} belongs to user {uid}")]
+    OtherUser { pid: u32, uid: u32 },
+    #[error("PID {pid} was reused: that process started at tick {found}, the window at tick {wanted}")]
+    ReusedPid { pid: u32, found: u64, wanted: u64 },
+    #[error("process {0} does not carry the launch id in its environment")]
+    NotLaunchedByUs(u32),
+    #[error("port {port} is not listened on by process {pid} or a descendant of it, but by {by}")]
+    OthersPort { port: u16, pid: u32, by: String },
+    #[error("port {port} is not listened on by a process of this launch, but by {by}")]
+    OutsidePort { port: u16, by: String },
+    #[error("port {port} is answered by browser {found:?}, the window is {wanted:?}")]
+    OtherBrowser { port: u16, found: String, wanted: String },
+    /// The process is proven, but does not answer: a frozen window, not a foreign one.
+    #[error("the window (process {}) does not answer: {cause}", process.pid())]
+    Silent { process: Process, cause: cdp::Error },
+    #[error("the processes of this machine cannot be examined: {0}")]
+    Unreadable(#[from] io::Error),
+}
+
+/// Proves that the session's process and port are our window's. Connects only after all other checks have held.
+pub async fn prove(session: &Session) -> Result<Proof, Doubt> {
+    let process = prove_process(session)?;
+    let endpoint = match cdp::discover(session.cdp_port).await {
+        Ok(endpoint) => endpoint,
+        Err(_) if !process.is_alive() => return Err(Doubt::Gone(process.pid())),
+        Err(cause) => return Err(Doubt::Silent { process, cause }),
+    };
+    if endpoint.browser_id != session.browser_id {
+        let (port, found, wanted) = (session.cdp_port, endpoint.browser_id, session.browser_id.clone());
+        return Err(Doubt::OtherBrowser { port, found, wanted });
+    }
+    Ok(Proof { process, endpoint })
+}
+
+/// As [`prove`], without connecting to the port: enough to signal the process.
+pub fn prove_process(session: &Session) -> Result<Process, Doubt> {
+    let pid = session.electron_pid;
+    if pid <= 1 || pid == std::process::id() {
+        return Err(Doubt::ImpossiblePid(pid));
+    }
+    if process::boot_id()? != session.boot_id {
+        return Err(Doubt::OtherBoot);
+    }
+    let process = Process::open(pid).map_err(|cause| match cause.kind() {
+        io::ErrorKind::NotFound => Doubt::Gone(pid),
+        _ => Doubt::Unreadable(cause),
+    })?;
+    check_owner(&process, session)?;
+    check_port(&process, session.cdp_port)?;
+    // Everything above was asked by PID: it holds if the PID had the same owner all the time.
+    if process.is_alive() { Ok(process) } else { Err(Doubt::Gone(pid)) }
+}
+
+fn check_owner(process: &Process, session: &Session) -> Result<(), Doubt> {
+    let pid = process.pid();
+    let facts = process::facts(pid).map_err(|_| Doubt::Gone(pid))?;
+    if facts.uid != rustix::process::getuid().as_raw() {
+        return Err(Doubt::OtherUser { pid, uid: facts.uid });
+    }
+    if facts.start_ticks != session.pid_start_ticks {
+        return Err(Doubt::ReusedPid { pid, found: facts.start_ticks, wanted: session.pid_start_ticks });
+    }
+    let carried = process::value_in_environment(pid, LAUNCH_ID).ok().flatten();
+    if carried.is_none_or(|carried| carried != session.launch_id.as_str()) {
+        return Err(Doubt::NotLaunchedByUs(pid));
+    }
+    Ok(())
+}
+
+/// That `port` is listened on by the process or by a descendant of it.
+pub(super) fn check_port(process: &Process, port: u16) -> Result<(), Doubt> {
+    let pid = process.pid();
+    // Nearly always it is the process itself; the walk over all processes is for wrappers.
+    if process::listener_among(port, &[pid])?.is_some() {
+        return Ok(());
+    }
+    let tree: Vec<u32> = process::tree_of(process)?.iter().map(Process::pid).collect();
+    if process::listener_among(port, &tree)?.is_some() {
+        return Ok(());
+    }
+    Err(Doubt::OthersPort { port, pid, by: describe_listener(port) })
+}
+
+/// Proves that one of the processes of a launch listens on `port`: for an extension host's inspector, which is no
+/// descendant of the window's main process.
+pub fn prove_port(launch_id: &str, port: u16) -> Result<(), Doubt> {
+    let carriers: Vec<u32> = process::carrying(launch_id)?.iter().map(Process::pid).collect();
+    match process::listener_among(port, &carriers)? {
+        Some(_) => Ok(()),
+        None => Err(Doubt::OutsidePort { port, by: describe_listener(port) }),
+    }
+}
+
+fn describe_listener(port: u16) -> String {
+    match process::listeners_on(port).unwrap_or_default().first() {
+        Some(&pid) => format!("process {pid} ({})", process::name_of(pid).unwrap_or_default()),
+        None => "nobody that we can see".to_owned(),
+    }
+}

@@ -1,0 +1,278 @@
+//! A Chromium as the window: which one, with what flags, and on which port it listens.
+//!
+//! Chromium chooses the port itself and writes it to `DevToolsActivePort` in its profile. That file survives every
+//! kind of end, so it is removed before the start.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::wait::{answering, wait_for};
+use super::{Launch, Ready, make_private, tools};
+use crate::cdp::Endpoint;
+use crate::error::{Context, Error, Kind, Result};
+use crate::process::{self, Process};
+use crate::window::page::{Evaluated, Page};
+
+const NAMES: &[&str] = &[
+    "chromium",
+    "chromium-browser",
+    "google-chrome",
+    "google-chrome-stable",
+    "chrome",
+    "microsoft-edge",
+    "brave-browser",
+];
+/// How long the first page may take before the window counts as ready anyway.
+const FIRST_PAGE: Duration = Duration::from_secs(5);
+const PORT_FILE: &str = "DevToolsActivePort";
+
+/// Flags for every window: no first-run pages, no talk with the outside that the page did not ask for, and no
+/// throttling of a window that lies behind others.
+const FLAGS: &[&str] = &[
+    "--remote-debugging-port=0",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-quic",
+    "--disable-breakpad",
+    "--disable-background-timer-throttling",
+    "--disable-backgrounding-occluded-windows",
+    "--disable-renderer-backgrounding",
+    "--password-store=basic",
+];
+
+pub async fn launch(launch: &Launch<'_>) -> Result<Ready> {
+    let url = launch.settings().url.as_deref().unwrap_or("about:blank");
+    let Started { process, endpoint, user_data_dir } = start(launch, url).await?;
+    launch.progress("loading the first page");
+    // A page that loads slowly, or never, is no reason to fail: the window is there.
+    let _ = timeout(FIRST_PAGE, page_loaded(&endpoint, url)).await;
+    Ok(Ready { process, others: Vec::new(), endpoint, inspector_port: None, user_data_dir: Some(user_data_dir) })
+}
+
+/// Resolves when the first page has been parsed. A navigation destroys the waiting script, which is then asked again
+/// in the new document.
+async fn page_loaded(endpoint: &Endpoint, url: &str) -> Result<()> {
+    let page = Page::attach_to(endpoint.clone()).await?;
+    let parsed = format!(
+        "new Promise(done => {{
+            if (location.href === 'about:blank' && {url:?} !== 'about:blank') return; // it is on its way
+            if (document.readyState !== 'loading') return done(true);
+            document.addEventListener('DOMContentLoaded', () => done(true));
+        }})"
+    );
+    while page.evaluate(&parsed, FIRST_PAGE).await? != Evaluated::Value(true.into()) {}
+    Ok(())
+}
+
+/// A browser whose debugging port answers.
+pub struct Started {
+    pub process: Process,
+    pub endpoint: Endpoint,
+    pub user_data_dir: PathBuf,
+}
+
+/// Starts the browser on `url` and waits for its debugging port.
+pub async fn start(launch: &Launch<'_>, url: &str) -> Result<Started> {
+    check_url(url)?;
+    check_args(&launch.settings().args)?;
+    let program = find(launch)?;
+    let profile = prepare_profile(launch)?;
+    launch.progress("starting the browser");
+    let process = launch.spawn(command_line(launch, &program, &profile, url))?;
+    let port_file = profile.join(PORT_FILE);
+    let ready = async {
+        let found = process::until(&profile, || read_port(&port_file)).await;
+        found.doing(|| format!("cannot watch {}", profile.display()))
+    };
+    let waiting = wait_for(launch, &process, "the browser", "opened its debugging port", ready).await;
+    let port = waiting.map_err(|error| handed_over(error, &profile))?;
+    let answering = answering(&process, port);
+    let endpoint = wait_for(launch, &process, "the browser", "answered on its debugging port", answering).await?;
+    Ok(Started { process, endpoint, user_data_dir: profile })
+}
+
+fn check_url(url: &str) -> Result<()> {
+    let scheme = url.split_once(':').map(|(scheme, _)| scheme).filter(|scheme| !scheme.is_empty());
+    // Anything else could be read as a flag, or as a search.
+    if scheme.is_some_and(|scheme| {
+        scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+.-".contains(&byte)) && !scheme.starts_with('-')
+    }) {
+        return Ok(());
+    }
+    Err(Error::usage(format!("cannot open {url:?} in the browser"))
+        .because("it has no scheme")
+        .hint("write `url = \"http://127.0.0.1:3000\"` or `url = \"file:///…\"` in devtools.toml"))
+}
+
+/// The two flags that we set ourselves: with others we would wait for a port that is never told.
+fn check_args(args: &[String]) -> Result<()> {
+    let ours = ["--user-data-dir", "--remote-debugging-port", "--remote-debugging-pipe"];
+    match args.iter().find(|arg| ours.iter().any(|flag| arg.starts_with(flag))) {
+        None => Ok(()),
+        Some(arg) => Err(Error::usage(format!("cannot start the browser with `{arg}`"))
+            .because("tether chooses port and profile itself")
+            .hint("remove it from `args` in devtools.toml; `profile = \"path\"` keeps a profile")),
+    }
+}
+
+fn find(launch: &Launch<'_>) -> Result<PathBuf> {
+    let missing = |doing: String| Error::new(Kind::MissingTool, doing);
+    match &launch.settings().browser {
+        Some(setting) => {
+            let program = launch.path(setting);
+            let error = || missing(format!("cannot start the browser {}", program.display()));
+            if tools::is_program(&program) {
+                Ok(program)
+            } else {
+                Err(error()
+                    .because("there is no such program")
+                    .hint("correct `browser` in the [window] section of devtools.toml"))
+            }
+        }
+        None => launch.on_path(NAMES).ok_or_else(|| {
+            missing("cannot find a Chromium to open the window in".into())
+                .because(format!("none of {} is on PATH", NAMES.join(", ")))
+                .hint("`apt-get install chromium`, or set `browser = \"/path/to/chrome\"` in devtools.toml")
+        }),
+    }
+}
+
+/// The profile folder, free of another run's port file and lock.
+fn prepare_profile(launch: &Launch<'_>) -> Result<PathBuf> {
+    let profile = match &launch.settings().profile {
+        Some(kept) => launch.path(kept),
+        None => launch.scratch.join("browser"),
+    };
+    make_private(&profile)?;
+    if let Some(owner) = lock_owner(&profile) {
+        return Err(Error::usage(format!("cannot use the profile {}", profile.display()))
+            .because(format!("a running browser uses it (process {owner})"))
+            .hint("close that browser, or remove `profile` from devtools.toml: each launch then gets a fresh one"));
+    }
+    for name in [PORT_FILE, "SingletonLock", "SingletonSocket", "SingletonCookie"] {
+        match std::fs::remove_file(profile.join(name)) {
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
+                return Err(cause).doing(|| format!("cannot remove the stale {}", profile.join(name).display()));
+            }
+            _ => {}
+        }
+    }
+    Ok(profile)
+}
+
+/// Who holds the profile: `SingletonLock` is a link to `<host>-<pid>`. A dead owner, or one on another machine that
+/// this profile was copied from, holds nothing.
+fn lock_owner(profile: &Path) -> Option<u32> {
+    let target = std::fs::read_link(profile.join("SingletonLock")).ok()?;
+    let (host, pid) = target.to_str()?.rsplit_once('-')?;
+    let here = rustix::system::uname().nodename().to_str().is_ok_and(|name| name == host);
+    let pid: u32 = pid.parse().ok().filter(|_| here)?;
+    process::facts(pid).is_ok_and(|facts| !facts.zombie).then_some(pid)
+}
+
+fn command_line(launch: &Launch<'_>, program: &Path, profile: &Path, url: &str) -> Vec<OsString> {
+    let mut argv = vec![program.as_os_str().to_owned()];
+    argv.extend(FLAGS.iter().map(OsString::from));
+    let mut data = OsString::from("--user-data-dir=");
+    data.push(profile);
+    argv.push(data);
+    if launch.settings().headless || !has_display(launch) {
+        if !launch.settings().headless {
+            launch.progress("there is no display: the browser runs without a visible window");
+        }
+        argv.extend(["--headless=new", "--disable-gpu", "--window-size=1280,800"].map(OsString::from));
+    }
+    if rustix::process::geteuid().is_root() {
+        argv.push("--no-sandbox".into()); // Chromium refuses to run as root with it
+    }
+    argv.extend(launch.settings().args.iter().map(OsString::from));
+    argv.push(url.into());
+    argv
+}
+
+fn has_display(launch: &Launch<'_>) -> bool {
+    let environment = launch.environment();
+    let set = |name: &str| environment.get(OsStr::new(name)).is_some_and(|value| !value.is_empty());
+    cfg!(target_os = "macos") || set("DISPLAY") || set("WAYLAND_DISPLAY")
+}
+
+/// The port, once the file is there and whole: its second line is the path of the browser's WebSocket.
+fn read_port(file: &Path) -> io::Result<Option<u16>> {
+    match std::fs::read_to_string(file) {
+        Ok(text) => Ok(parse_port(&text)),
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(cause) => Err(cause),
+    }
+}
+
+fn parse_port(text: &str) -> Option<u16> {
+    let (port, path) = text.split_once('\n')?;
+    let id = path.trim_end().strip_prefix("/devtools/browser/")?;
+    (id.len() == 36).then(|| port.trim().parse().ok().filter(|&port| port > 0))?
+}
+
+/// A browser that finds its profile in use hands its page over and ends without an error.
+fn handed_over(error: Error, profile: &Path) -> Error {
+    match lock_owner(profile) {
+        Some(owner) => error.hint(format!("process {owner} uses the profile {}: close it first", profile.display())),
+        None => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_file_counts_when_it_is_whole() {
+        let check = |text: &str, expect: Option<u16>| assert_eq!(parse_port(text), expect, "{text:?}");
+        check("37427\n/devtools/browser/161d8ae9-9745-4f5c-a16a-eae1e4a430c3", Some(37427));
+        check("37427\n/devtools/browser/161d8ae9-9745-4f5c-a16a-eae1e4a430c3\n", Some(37427));
+        for half in [
+            "",
+            "374",
+            "37427",
+            "37427\n",
+            "37427\n/devtools/browser/161d8ae9",
+            "0\n/devtools/browser/161d8ae9-9745-4f5c-a16a-eae1e4a430c3",
+            "x\n/y",
+        ] {
+            check(half, None);
+        }
+    }
+
+    #[test]
+    fn only_addresses_reach_the_browsers_command_line() {
+        let check = |url: &str, expect: bool| assert_eq!(check_url(url).is_ok(), expect, "{url:?}");
+        for url in ["http://127.0.0.1:3000/a?b=c", "file:///a b/ü.html", "about:blank", "data:text/html,x"] {
+            check(url, true);
+        }
+        for url in ["--remote-debugging-address=0.0.0.0", "-x:y", "index.html", "", ":", "a b:c"] {
+            check(url, false);
+        }
+    }
+
+    #[test]
+    fn a_lock_counts_while_its_owner_lives_on_this_machine() {
+        let folder = tempfile::tempdir().unwrap();
+        let host = rustix::system::uname().nodename().to_str().unwrap().to_owned();
+        let check = |target: &str, expect: Option<u32>| {
+            let lock = folder.path().join("SingletonLock");
+            let _ = std::fs::remove_file(&lock);
+            std::os::unix::fs::symlink(target, &lock).unwrap();
+            assert_eq!(lock_owner(folder.path()), expect, "{target}");
+        };
+        assert_eq!(lock_owner(folder.path()), None);
+        check(&format!("{host}-{}", std::process::id()), Some(std::process::id()));
+        check(&format!("{host}-{}", i32::MAX), None);
+        check(&format!("another-{host}-{}", std::process::id()), None);
+        check("nonsense", None);
+    }
+}

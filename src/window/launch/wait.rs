@@ -1,0 +1,96 @@
+//! Waiting for a started program to get ready: against its exit and a deadline, without sleeping.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::Launch;
+use crate::cdp::{self, Endpoint};
+use crate::error::{Context, Error, Kind, Result};
+use crate::process::{self, Process};
+use crate::window::identity::check_port;
+
+/// How long an ending program may take from its first refusal to its exit.
+const ENDING: Duration = Duration::from_secs(2);
+/// How much of a failed program's output an error shows.
+const TAIL_LINES: usize = 20;
+
+/// Resolves with what `ready` finds. Errors when the process ends before, or the deadline passes; `who` and `what`
+/// make sentences: "`who` ended before it `what`".
+pub async fn wait_for<T>(
+    launch: &Launch<'_>,
+    process: &Process,
+    who: &str,
+    what: &str,
+    ready: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    let deadline = launch.deadline();
+    let exited = tokio::select! {
+        biased; // what is ready is ready, even if the program ends in the same moment
+        ready = ready => match ready {
+            Ok(found) => return Ok(found),
+            // A program that is ending refuses connections first; its exit says more than that.
+            Err(error) => timeout(ENDING, process.exited()).await.map_err(|_| error)?,
+        },
+        exit = process.exited() => exit,
+        () = tokio::time::sleep(deadline) => {
+            let waited = humantime::format_duration(deadline);
+            let error = Error::new(Kind::TimedOut, format!("{who} has not {what} within {waited}"));
+            let cause = format!("process {} still runs and was stopped", process.pid());
+            return Err(with_tail(error, cause, &launch.output));
+        }
+    };
+    let error = Error::other(format!("{who} ended before it {what}"));
+    Err(with_tail(error, exited.to_string(), &launch.output))
+}
+
+fn with_tail(error: Error, cause: String, output: &Path) -> Error {
+    let tail = process::tail(output, TAIL_LINES).unwrap_or_default();
+    let cause = if tail.is_empty() {
+        format!("{cause}, without any output")
+    } else {
+        format!("{cause}; its last output:\n{tail}")
+    };
+    error.because(cause).hint(format!("`cat {}` shows all of its output", output.display()))
+}
+
+/// Proves that `port` is the process's own, then asks who answers there, again and again while it is still too busy.
+pub async fn answering(process: &Process, port: u16) -> Result<Endpoint> {
+    check_port(process, port).map_err(super::not_ours)?;
+    loop {
+        match cdp::discover(port).await {
+            Err(cdp::Error::TimedOut { .. }) => {} // raced against the deadline of the launch
+            found => {
+                let doing = || format!("the program that was launched does not answer on its debugging port {port}");
+                return found.doing(doing);
+            }
+        }
+    }
+}
+
+/// The port in Node's line "Debugger listening on ws://127.0.0.1:38351/0f2c936f-…".
+pub fn inspector_port(line: &str) -> Option<u16> {
+    let (_, url) = line.split_once("Debugger listening on ws://")?;
+    let (host, _) = url.split_once('/')?;
+    host.rsplit_once(':')?.1.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_inspectors_port_is_read_from_nodes_own_line() {
+        let check = |line: &str, expect: Option<u16>| assert_eq!(inspector_port(line), expect, "{line}");
+        check("Debugger listening on ws://127.0.0.1:38351/0f2c936f-b1cd-4ac9-aab3-f63b0f33d55e", Some(38351));
+        check("Debugger listening on ws://[::1]:9229/0f2c", Some(9229));
+        check(
+            "[21:39] [x][ExtensionHostConnection] <7><stderr> Debugger listening on ws://127.0.0.1:9871/3b",
+            Some(9871),
+        );
+        check("Debugger listening on ws://127.0.0.1:99999/0f2c", None);
+        check("Starting inspector on 127.0.0.1:9229 failed: address already in use", None);
+        check("", None);
+    }
+}

