@@ -5,6 +5,9 @@
 //!
 //! | room | owns |
 //! |---|---|
+//! | [`frontends`] | the doors: command line, MCP; they translate, and never decide |
+//! | [`api`] | the operations: names, parameters, results, words |
+//! | [`supervisor`] | being, finding and talking to the one supervisor of a workspace |
 //! | [`window`] | the tether: launch, identity, reconnect, build and swap |
 //! | [`changes`] | has anything changed since? which file? why does it count? |
 //! | [`config`] | `devtools.toml`, and whether the user trusts what it wants to run |
@@ -13,10 +16,13 @@
 //! | [`process`] | groups, identity, graceful ends, output |
 //! | [`error`] | the one user-facing error |
 
+pub mod api;
 pub mod cdp;
 pub mod changes;
 pub mod config;
 pub mod error;
+pub mod frontends;
 pub mod process;
+pub mod supervisor;
 pub mod window;
 pub mod wire;

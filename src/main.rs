@@ -1,3 +1,7 @@
 //! `tether`: parse arguments, choose a front end, print the error, exit code.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(devtether::frontends::cli::run(std::env::args_os(), devtether::supervisor::server::supervise))
+}

@@ -1,0 +1,54 @@
+//! What passes between a front end and the supervisor beside the operations: the first message, notifications.
+
+use serde::{Deserialize, Serialize};
+
+/// The first request on every connection. Until it is answered, nothing else is.
+pub const INITIALIZE: &str = "initialize";
+/// Asks the supervisor to end and to leave the window alive.
+pub const SHUTDOWN: &str = "supervisor/shutdown";
+/// Makes the supervisor panic: how its recovery is tried out.
+pub const PANIC: &str = "supervisor/panic";
+/// Tells a front end that the window's state has changed; parameters as `window/status`'s result.
+pub const DID_CHANGE_STATE: &str = "window/didChangeState";
+
+/// Who opens the connection.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Initialize {
+    pub name: String,
+    /// The version of the front end's program: a newer one drains an older supervisor.
+    pub version: String,
+    #[serde(default)]
+    pub role: Role,
+}
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Role {
+    /// Asks, and wants no notifications.
+    #[default]
+    Client,
+    /// Is told of changes of state.
+    Editor,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Initialized {
+    pub name: String,
+    pub version: String,
+    pub pid: u32,
+    pub workspace: String,
+    /// The supervisor is older than the front end and ends itself now; the window stays. Connect anew.
+    #[serde(default)]
+    pub draining: bool,
+}
+
+/// How a long call is getting on, in `$/progress`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Progress {
+    pub message: String,
+    pub elapsed_ms: u64,
+}

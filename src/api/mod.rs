@@ -1,0 +1,123 @@
+//! The wire API, declared once: each operation's name, parameters, result and words.
+//!
+//! The JSON-RPC method `window/status`, the MCP tool `window_status` and the command line `tether status` all come
+//! from one row of [`OPERATIONS`]. Types and docs only; must not know how anything is done.
+
+pub mod editor;
+pub mod window;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+/// The parameters of one operation. Their doc comments are the words of every front end.
+pub trait Params: Serialize + DeserializeOwned + JsonSchema + clap::Args {
+    /// The JSON-RPC method: `<group>/<verb>`.
+    const METHOD: &'static str;
+    type Answer: Serialize + DeserializeOwned + JsonSchema;
+}
+
+/// Which part of the API an operation belongs to; `tether mcp --tools` offers one part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Group {
+    Window,
+    Debug,
+}
+
+/// What a call may change, in the terms of MCP's tool annotations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Changes nothing: may be asked again at will.
+    Reads,
+    /// Changes something; asked twice, it is as if asked once.
+    Settles,
+    /// Changes something each time.
+    Acts,
+    /// May end what the user has open.
+    Destroys,
+}
+
+/// One row of the API.
+pub struct Operation {
+    pub method: &'static str,
+    pub group: Group,
+    pub effect: Effect,
+    /// The word of the command line, below `tether`.
+    pub verb: &'static str,
+    pub params_schema: fn(&mut SchemaGenerator) -> Schema,
+    pub answer_schema: fn(&mut SchemaGenerator) -> Schema,
+    /// Adds the parameters to a command of clap.
+    pub augment: fn(clap::Command) -> clap::Command,
+    /// Reads the parameters out of what clap has parsed.
+    pub from_matches: fn(&clap::ArgMatches) -> Result<Value, clap::Error>,
+}
+
+impl Operation {
+    const fn new<P: Params>(verb: &'static str, group: Group, effect: Effect) -> Self {
+        Operation {
+            method: P::METHOD,
+            group,
+            effect,
+            verb,
+            params_schema: |generator| generator.root_schema_for::<P>(),
+            answer_schema: |generator| generator.root_schema_for::<P::Answer>(),
+            augment: P::augment_args,
+            from_matches: |matches| {
+                let params = P::from_arg_matches(matches)?;
+                serde_json::to_value(params)
+                    .map_err(|error| clap::Error::raw(clap::error::ErrorKind::InvalidValue, error.to_string()))
+            },
+        }
+    }
+
+    /// The name of the MCP tool.
+    pub fn tool(&self) -> String {
+        self.method.replace('/', "_")
+    }
+
+    /// The names of the parameters.
+    pub fn parameters(&self) -> Vec<String> {
+        let schema = (self.params_schema)(&mut SchemaGenerator::default());
+        let properties = schema.get("properties").and_then(Value::as_object);
+        properties.map(|it| it.keys().cloned().collect()).unwrap_or_default()
+    }
+
+    /// What the operation does: the parameters' doc comment, which clap keeps without its full stop.
+    pub fn summary(&self) -> String {
+        let command = (self.augment)(clap::Command::new(self.verb));
+        command.get_about().map(|about| format!("{about}.")).unwrap_or_default()
+    }
+}
+
+/// Every operation, in the order in which they are listed.
+pub const OPERATIONS: &[Operation] = &[
+    Operation::new::<window::Status>("status", Group::Window, Effect::Reads),
+    Operation::new::<window::Start>("start", Group::Window, Effect::Settles),
+    Operation::new::<window::Stop>("stop", Group::Window, Effect::Destroys),
+    Operation::new::<window::Restart>("restart", Group::Window, Effect::Destroys),
+    Operation::new::<window::Changes>("changes", Group::Window, Effect::Reads),
+    Operation::new::<window::Evaluate>("evaluate", Group::Window, Effect::Acts),
+    Operation::new::<window::Screenshot>("screenshot", Group::Window, Effect::Reads),
+];
+
+/// The row of a JSON-RPC method.
+pub fn operation(method: &str) -> Option<&'static Operation> {
+    OPERATIONS.iter().find(|operation| operation.method == method)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn every_row_has_a_name_of_its_own_and_words() {
+        let names: HashSet<_> = OPERATIONS.iter().map(|o| o.method).collect();
+        assert_eq!(names.len(), OPERATIONS.len());
+        for operation in OPERATIONS {
+            let summary = operation.summary();
+            assert!(summary.len() > 20 && summary.ends_with('.'), "{}: {summary:?}", operation.method);
+            (operation.augment)(clap::Command::new(operation.verb)).debug_assert();
+        }
+    }
+}

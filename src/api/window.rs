@@ -1,0 +1,286 @@
+//! The operations on the window. Fields are camelCase; times are epoch ms; durations end in `Ms`.
+//!
+//! `Evaluate` and `Screenshot` touch the page: they look for changes first, and rebuild and relaunch when there are
+//! some. The others never relaunch by themselves, except when that is what they are.
+
+use clap::{Args, ValueEnum};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Params;
+
+macro_rules! operation {
+    ($params:ty, $method:literal, $answer:ty) => {
+        impl Params for $params {
+            const METHOD: &'static str = $method;
+            type Answer = $answer;
+        }
+    };
+}
+
+/// Tell whether the window runs, since when, and whether a source file has changed since it was built.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Status {}
+operation!(Status, "window/status", WindowStatus);
+
+/// Start the window, or reconnect to the one that lives; calling it twice is calling it once.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Start {
+    /// A configuration of launch.json, by name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long)]
+    pub config: Option<String>,
+    /// Whether to run the build first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_enum)]
+    pub rebuild: Option<Rebuild>,
+}
+operation!(Start, "window/start", WindowStatus);
+
+/// Close the window and everything that belongs to it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Stop {}
+operation!(Stop, "window/stop", WindowStatus);
+
+/// Build, then replace the window by a new one; when the build fails, the old window stays.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Restart {
+    /// Whether to run the build first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_enum)]
+    pub rebuild: Option<Rebuild>,
+}
+operation!(Restart, "window/restart", WindowStatus);
+
+/// Explain what has changed since the window was built, or why one path counts or does not.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Changes {
+    /// A path to explain, relative to the workspace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+}
+operation!(Changes, "window/changes", WindowChanges);
+
+/// Evaluate a JavaScript expression in the window's page (in a Node window: in its main script's global scope).
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Evaluate {
+    /// The expression; a promise is awaited.
+    pub expression: String,
+    /// Deadline in ms (default 30000).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long)]
+    pub timeout_ms: Option<u64>,
+}
+operation!(Evaluate, "window/evaluate", Evaluated);
+
+/// Take a picture of the window's page.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Screenshot {}
+operation!(Screenshot, "window/screenshot", Picture);
+
+/// `auto`: at a start, and when something has changed since the last build that succeeded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
+#[serde(rename_all = "camelCase")]
+pub enum Rebuild {
+    // No docs on the variants: they would turn the schema's short `enum` into a long `oneOf`.
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+/// Where the window is in its life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum WindowState {
+    /// There is none.
+    #[default]
+    Absent,
+    /// It has been launched and does not answer yet.
+    Starting,
+    /// It runs what the files say.
+    Ready,
+    /// It runs, but a tracked file has changed since its build began.
+    Stale,
+    /// A build runs; the old window, if there is one, still lives.
+    Building,
+    Stopping,
+    /// It ended by itself.
+    Exited,
+    /// Its port answers, its page does not.
+    Unresponsive,
+}
+
+/// How a tracked file differs from what the window was built from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum ChangeKind {
+    Modified,
+    Added,
+    Removed,
+}
+
+/// One changed file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Change {
+    /// Relative to the workspace.
+    pub path: String,
+    pub kind: ChangeKind,
+    /// The file's mtime; for a removed file the one that it had.
+    pub modified_at: u64,
+}
+
+/// How the last build went.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LastBuild {
+    pub ok: bool,
+    pub duration_ms: u64,
+    /// The last lines of its output.
+    pub tail: String,
+}
+
+/// How a window that ended by itself came to its end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Exit {
+    /// Unknown when the window was not a child of this supervisor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    pub at: u64,
+    /// The last entries of its console.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub console: Vec<String>,
+    /// The last lines that it printed.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
+}
+
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WindowStatus {
+    pub state: WindowState,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cdp_port: Option<u16>,
+    /// Of the extension host, or of Node.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inspector_port: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub launch_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<u64>,
+    /// Rises with every launch of this supervisor.
+    pub generation: u64,
+    /// The window was started by an earlier supervisor and found again.
+    pub reconnected: bool,
+    pub stale: bool,
+    /// At most 10.
+    #[serde(default)]
+    pub changes: Vec<Change>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_build: Option<LastBuild>,
+    /// The debug sessions that live, by id.
+    #[serde(default)]
+    pub sessions: Vec<String>,
+    /// When state is `exited`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
+    /// What is being done, or what the reader should know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// Which rule decided about a path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Decision {
+    pub path: String,
+    pub tracked: bool,
+    /// The deciding rule; none when no rule speaks of the path.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// Where the rule stands; none when it is built in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// How the path differs from what the window was built from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub change: Option<Change>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WindowChanges {
+    pub stale: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub newest: Option<Change>,
+    /// At most 100; `total` counts all.
+    pub changed: Vec<Change>,
+    pub total: u64,
+    /// When the build began that the window runs; none without a window.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compared_to: Option<u64>,
+    /// Set when `path` was given.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<Decision>,
+    /// Rules that could not be read, folders that could not be entered, watches that could not be set.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<String>,
+}
+
+/// Said by an operation on the page that found the window stale.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Relaunched {
+    /// The newest file that had changed, and how.
+    pub because: String,
+    pub build_ms: u64,
+    pub launch_ms: u64,
+    /// What the build did that the reader should know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// `value` or `exception`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Evaluated {
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    pub value: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exception: Option<String>,
+    /// Which launch of the window answered.
+    pub generation: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relaunched: Option<Relaunched>,
+}
+
+/// A value that is there, even if it is `null`.
+fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Picture {
+    pub mime_type: String,
+    /// Base64.
+    pub data: String,
+    pub generation: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relaunched: Option<Relaunched>,
+}

@@ -1,0 +1,308 @@
+//! The command line: each operation of the API is a subcommand, and a few words around them.
+//!
+//! Human text by default, one object with `--json`. Exit codes are those of [`crate::error::Kind`].
+
+use std::io::{BufRead, BufReader, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anstream::{eprintln, println};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::{mcp, render, workspace};
+use crate::api::editor::{Initialize, Progress, Role, SHUTDOWN};
+use crate::api::{Group, OPERATIONS, Operation};
+use crate::config::trust;
+use crate::error::{Context, Error, ErrorData, Kind, Result};
+use crate::supervisor::connect::{Connection, Missing, Place, connect};
+
+/// Keeps the window under development alive and fresh while everything around it restarts.
+#[derive(Parser)]
+#[command(name = "tether", version, propagate_version = true)]
+struct Tether {
+    /// The workspace [default: the nearest one upwards from the current folder]
+    #[arg(long, global = true, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+    /// Print the result as one JSON object
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+// What is not an operation of the API. (No doc comment: clap would take it for the program's.)
+#[derive(Subcommand)]
+enum Around {
+    /// Serve MCP on stdin and stdout, for an agent
+    Mcp {
+        /// Offer only one group of tools
+        #[arg(long, value_enum)]
+        tools: Option<Group>,
+    },
+    /// Show the commands that the workspace's files want to run, and record your consent
+    Trust {
+        /// Consent without being asked
+        #[arg(long)]
+        yes: bool,
+    },
+    /// End the supervisor; the window stays
+    Shutdown,
+    /// Print the supervisor's log
+    Logs {
+        /// How many of the last lines
+        #[arg(long, short = 'n', default_value_t = 100)]
+        lines: usize,
+    },
+    /// Be the supervisor of a workspace (front ends start one when they need it)
+    Supervise {
+        /// End after this long with nothing to hold
+        #[arg(long, default_value = "10m", value_parser = humantime::parse_duration)]
+        idle: Duration,
+    },
+}
+
+/// The whole command line as clap sees it.
+pub fn command() -> clap::Command {
+    let mut command = Tether::command().subcommand_required(true).arg_required_else_help(true);
+    for operation in OPERATIONS {
+        command = command.subcommand(verb(operation));
+    }
+    Around::augment_subcommands(command)
+}
+
+fn verb(operation: &'static Operation) -> clap::Command {
+    let command = (operation.augment)(clap::Command::new(operation.verb));
+    if operation.verb != "screenshot" {
+        return command;
+    }
+    // The picture travels in the result; only the command line has a place to put it.
+    command.arg(
+        clap::Arg::new("output")
+            .long("output")
+            .short('o')
+            .value_name("FILE")
+            .value_parser(clap::value_parser!(PathBuf))
+            .default_value("screenshot.png")
+            .help("Where to put the picture"),
+    )
+}
+
+/// Becomes the supervisor of a workspace, with its idle time: what `tether supervise` does, and no front end can.
+pub type Supervise = fn(&Path, Duration) -> Result<()>;
+
+/// Runs one command line; the answer is the exit code.
+pub fn run(arguments: impl IntoIterator<Item = std::ffi::OsString>, supervise: Supervise) -> u8 {
+    let matches = match command().try_get_matches_from(arguments) {
+        Ok(matches) => matches,
+        Err(error) => {
+            let _ = error.print();
+            return if error.use_stderr() { Kind::Usage.exit_code() } else { 0 };
+        }
+    };
+    let Ok(common) = Tether::from_arg_matches(&matches) else { return Kind::Usage.exit_code() };
+    match carry_out(&common, &matches, supervise) {
+        Ok(()) => 0,
+        Err(error) => {
+            report(&error, common.json);
+            error.kind.exit_code()
+        }
+    }
+}
+
+fn report(error: &Error, json: bool) {
+    if json {
+        let object = serde_json::json!({ "error": ErrorData::from(error) });
+        let _ = writeln!(std::io::stdout(), "{object}");
+        return;
+    }
+    let red = anstyle::AnsiColor::Red.on_default().effects(anstyle::Effects::BOLD);
+    eprintln!("{red}error{red:#}: {error}");
+}
+
+fn carry_out(common: &Tether, matches: &ArgMatches, supervise: Supervise) -> Result<()> {
+    let workspace = workspace::find_here(common.workspace.as_deref())?;
+    let Some((verb, below)) = matches.subcommand() else { return Err(Error::usage("no command was given")) };
+    if let Some(operation) = OPERATIONS.iter().find(|operation| operation.verb == verb) {
+        return block_on(operate(common, &workspace, operation, below));
+    }
+    match Around::from_arg_matches(matches) {
+        Ok(Around::Mcp { tools }) => block_on(mcp::serve(workspace, tools)),
+        Ok(Around::Trust { yes }) => consent(&workspace, yes, common.json),
+        Ok(Around::Shutdown) => block_on(shut_down(&workspace)),
+        Ok(Around::Logs { lines }) => print_log(&workspace, lines),
+        Ok(Around::Supervise { idle }) => supervise(&workspace, idle),
+        Err(error) => Err(Error::usage("the command line cannot be read").because(error.to_string())),
+    }
+}
+
+/// Front ends are small: one thread does.
+fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .doing(|| "cannot start the async runtime".into())?;
+    let outcome = runtime.block_on(work);
+    // A read of stdin on a blocking thread cannot be ended: it must not hold us.
+    runtime.shutdown_background();
+    outcome
+}
+
+fn ourselves() -> Initialize {
+    Initialize { name: "tether".into(), version: env!("CARGO_PKG_VERSION").into(), role: Role::Client }
+}
+
+async fn operate(common: &Tether, workspace: &Path, operation: &'static Operation, matches: &ArgMatches) -> Result<()> {
+    let params = (operation.from_matches)(matches)
+        .map_err(|error| Error::usage(format!("cannot read the arguments of `{}`", operation.verb)).because(error))?;
+    let connection = reach(workspace).await?;
+    let answer = with_spinner(common, &connection, operation.method, &params).await?;
+    if let Some(file) = matches.try_get_one::<PathBuf>("output").ok().flatten() {
+        return save_picture(common, operation.method, &answer, file);
+    }
+    print_answer(common, &answer, || render::text(operation.method, &answer))
+}
+
+/// The supervisor of the workspace; of one that has been deleted, only when it still runs.
+async fn reach(workspace: &Path) -> Result<Connection> {
+    match Place::of(workspace) {
+        Ok(place) => connect(&place, &ourselves(), Missing::Start).await?.ok_or_else(|| Error::other("no supervisor")),
+        Err(error) => match Place::of_deleted(workspace) {
+            Ok(place) => connect(&place, &ourselves(), Missing::Leave).await?.ok_or(error),
+            Err(_) => Err(error),
+        },
+    }
+}
+
+fn print_answer(common: &Tether, answer: &Value, text: impl FnOnce() -> String) -> Result<()> {
+    let printed = if common.json { answer.to_string() } else { text() };
+    // A closed pipe (`tether status | head -0`) is no failure.
+    let _ = writeln!(anstream::stdout(), "{printed}");
+    Ok(())
+}
+
+/// Waits for the answer; on a terminal a spinner tells what is being done.
+async fn with_spinner(common: &Tether, connection: &Connection, method: &str, params: &Value) -> Result<Value> {
+    let spinner = if std::io::stderr().is_terminal() && !common.json { spinner() } else { ProgressBar::hidden() };
+    let (told, mut heard) = mpsc::unbounded_channel();
+    let answered = connection.call(method, params, told);
+    tokio::pin!(answered);
+    let outcome = loop {
+        tokio::select! {
+            outcome = &mut answered => break outcome,
+            Some(value) = heard.recv() => {
+                if let Ok(progress) = serde_json::from_value::<Progress>(value) {
+                    spinner.set_message(progress.message);
+                }
+            }
+        }
+    };
+    spinner.finish_and_clear();
+    outcome
+}
+
+fn spinner() -> ProgressBar {
+    let spinner = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
+        spinner.set_style(style);
+    }
+    spinner.enable_steady_tick(Duration::from_millis(100));
+    spinner
+}
+
+fn save_picture(common: &Tether, method: &str, answer: &Value, file: &Path) -> Result<()> {
+    use base64::Engine;
+    let doing = || format!("cannot save the picture as {}", file.display());
+    let picture = render::picture(method, answer).ok_or_else(|| Error::other(doing()).because("there is none"))?;
+    let bytes = base64::engine::general_purpose::STANDARD.decode(&picture.data).doing(doing)?;
+    std::fs::write(file, &bytes).doing(doing)?;
+    let said = serde_json::json!({"file": file, "bytes": bytes.len(), "relaunched": picture.relaunched});
+    print_answer(common, &said, || format!("{} ({} KB)", file.display(), bytes.len() / 1024))
+}
+
+async fn shut_down(workspace: &Path) -> Result<()> {
+    let place = Place::of(workspace).or_else(|error| Place::of_deleted(workspace).map_err(|_| error))?;
+    let Some(connection) = connect(&place, &ourselves(), Missing::Leave).await? else {
+        println!("no supervisor runs for {}", place.workspace.display());
+        return Ok(());
+    };
+    let pid = connection.supervisor.pid;
+    let (told, _) = mpsc::unbounded_channel();
+    // It may be gone before its answer is.
+    let _ = connection.call(SHUTDOWN, &Value::Null, told).await;
+    connection.ended().await;
+    println!("supervisor {pid} has ended; its window, if it had one, stays");
+    Ok(())
+}
+
+fn print_log(workspace: &Path, lines: usize) -> Result<()> {
+    let place = Place::of(workspace).or_else(|error| Place::of_deleted(workspace).map_err(|_| error))?;
+    let log = place.log();
+    let file = std::fs::File::open(&log).map_err(|cause| {
+        Error::new(Kind::NotFound, format!("cannot read the log {}", log.display()))
+            .because(cause)
+            .hint("a supervisor writes it: `tether status` starts one")
+    })?;
+    // Rotated at 1 MiB: it may be held whole.
+    let all: Vec<String> = BufReader::new(file).lines().map_while(Result::ok).collect();
+    let mut stdout = std::io::stdout().lock();
+    for line in &all[all.len().saturating_sub(lines)..] {
+        if writeln!(stdout, "{line}").is_err() {
+            break;
+        }
+    }
+    Ok(())
+}
+
+fn consent(workspace: &Path, yes: bool, json: bool) -> Result<()> {
+    let workspace = workspace
+        .canonicalize()
+        .map_err(|cause| Error::usage(format!("{} cannot be a workspace", workspace.display())).because(cause))?;
+    let commands = trust::effective(&workspace)?;
+    if !json {
+        println!("The files of {} want to run:\n", workspace.display());
+        for line in commands.lines() {
+            println!("  {line}");
+        }
+        println!();
+    }
+    if commands.is_empty() {
+        println!("nothing: there is nothing to trust");
+        return Ok(());
+    }
+    if !yes && !asked()? {
+        return Err(
+            Error::new(Kind::NotTrusted, "nothing was trusted").hint("`tether trust --yes` consents without asking")
+        );
+    }
+    let record = trust::record(&workspace, &commands)?;
+    let said = serde_json::json!({"trusted": commands.lines(), "sha256": commands.digest(), "record": record});
+    if json {
+        println!("{said}");
+    } else {
+        println!("trusted, until one of them changes");
+    }
+    Ok(())
+}
+
+/// Asks on the terminal; without one there is nobody to consent.
+fn asked() -> Result<bool> {
+    if !std::io::stdin().is_terminal() {
+        return Ok(false);
+    }
+    let mut out = anstream::stdout();
+    let _ = write!(out, "Trust these commands? [y/N] ").and_then(|()| out.flush());
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).doing(|| "cannot read your answer".into())?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        command().debug_assert();
+    }
+}

@@ -1,0 +1,13 @@
+//! The doors to the supervisor. They translate, and never decide; they hold no state that matters.
+//!
+//! - `cli`: the command line
+//! - `mcp`: MCP on stdio, for agents; `stdio` is its transport
+//! - `render`: results as short text, for both
+//! - `workspace`: which workspace is meant
+
+pub mod cli;
+pub mod mcp;
+
+mod render;
+mod stdio;
+mod workspace;

@@ -1,0 +1,237 @@
+//! MCP's stdio transport with an answer to every line, over which rmcp then speaks.
+//!
+//! rmcp's own drops lines that it cannot read (the client's request then hangs), and lives on when stdout is closed.
+//! This one answers them with a JSON-RPC error, and tells when a side is gone. It must not know any tool.
+
+use std::sync::Arc;
+
+use bytes::{Buf, Bytes, BytesMut};
+use futures_util::StreamExt;
+use rmcp::RoleServer;
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::sync::{Mutex, Notify};
+use tokio_util::codec::{Decoder, FramedRead};
+
+const PARSE_ERROR: i64 = -32700;
+const INVALID_REQUEST: i64 = -32600;
+
+/// The longest line that is read, in bytes.
+pub const MAX_LINE: usize = 16 * 1024 * 1024;
+
+/// Told by the transport when the client goes.
+#[derive(Debug, Default)]
+pub struct Ends {
+    /// stdin has ended: the client will ask nothing more.
+    pub input: Notify,
+    /// stdout is closed: the client hears nothing more.
+    pub output: Notify,
+}
+
+/// One line of input.
+#[derive(Debug, PartialEq)]
+enum Line {
+    Whole(Bytes),
+    TooLong,
+}
+
+/// Splits bytes into lines; of one that is too long only the fact is kept.
+#[derive(Debug, Default)]
+struct Lines {
+    seen: usize,
+    dropping: bool,
+}
+
+impl Decoder for Lines {
+    type Item = Line;
+    type Error = std::io::Error;
+
+    fn decode(&mut self, bytes: &mut BytesMut) -> std::io::Result<Option<Line>> {
+        let Some(end) = bytes[self.seen..].iter().position(|byte| *byte == b'\n').map(|at| at + self.seen) else {
+            self.seen = bytes.len();
+            if bytes.len() > MAX_LINE {
+                self.dropping = true;
+            }
+            if self.dropping {
+                bytes.clear();
+                self.seen = 0;
+            }
+            return Ok(None);
+        };
+        let line = bytes.split_to(end).freeze();
+        bytes.advance(1);
+        self.seen = 0;
+        let too_long = std::mem::take(&mut self.dropping) || line.len() > MAX_LINE;
+        Ok(Some(if too_long { Line::TooLong } else { Line::Whole(line) }))
+    }
+
+    fn decode_eof(&mut self, bytes: &mut BytesMut) -> std::io::Result<Option<Line>> {
+        match self.decode(bytes)? {
+            Some(line) => Ok(Some(line)),
+            // A last line without an end is a message too: `printf … | tether mcp`.
+            None if !bytes.is_empty() => {
+                self.seen = 0;
+                Ok(Some(Line::Whole(bytes.split().freeze())))
+            }
+            None => Ok(None),
+        }
+    }
+}
+
+/// What a line is.
+enum Heard {
+    Message(Box<RxJsonRpcMessage<RoleServer>>),
+    Nothing,
+    /// No message: the error to be answered.
+    Broken(Value),
+}
+
+fn hear(line: Line) -> Heard {
+    // `id` is null where it cannot be told, says JSON-RPC 2.0; rmcp's own error would leave it out.
+    let broken = |code: i64, text: String, id: Value| {
+        Heard::Broken(json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": text}}))
+    };
+    let line = match line {
+        Line::Whole(line) => line,
+        Line::TooLong => {
+            return broken(INVALID_REQUEST, format!("a line is longer than {MAX_LINE} bytes"), Value::Null);
+        }
+    };
+    let text = line.strip_suffix(b"\r").unwrap_or(&line);
+    let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
+    if text.trim_ascii().is_empty() {
+        return Heard::Nothing;
+    }
+    match serde_json::from_slice(text) {
+        Ok(message) => Heard::Message(Box::new(message)),
+        Err(error) => match serde_json::from_slice::<Value>(text) {
+            Err(error) => broken(PARSE_ERROR, format!("a line is not JSON: {error}"), Value::Null),
+            Ok(value) => {
+                let id = value.get("id").filter(|id| id.is_string() || id.is_number()).cloned().unwrap_or_default();
+                broken(INVALID_REQUEST, format!("a line is not a message of JSON-RPC 2.0: {error}"), id)
+            }
+        },
+    }
+}
+
+/// The transport: lines in, lines out.
+pub struct Stdio<R, W> {
+    lines: FramedRead<R, Lines>,
+    out: Arc<Mutex<Option<W>>>,
+    ends: Arc<Ends>,
+}
+
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Stdio<R, W> {
+    pub fn new(read: R, write: W, ends: Arc<Ends>) -> Self {
+        Stdio { lines: FramedRead::new(read, Lines::default()), out: Arc::new(Mutex::new(Some(write))), ends }
+    }
+}
+
+async fn write_line<W: AsyncWrite + Unpin>(
+    out: &Mutex<Option<W>>,
+    ends: &Ends,
+    message: &(impl Serialize + Sync),
+) -> std::io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    let mut out = out.lock().await;
+    let Some(open) = out.as_mut() else { return Err(std::io::ErrorKind::NotConnected.into()) };
+    let written = async {
+        open.write_all(&line).await?;
+        open.flush().await
+    };
+    let written = written.await;
+    if written.is_err() {
+        ends.output.notify_one();
+    }
+    written
+}
+
+impl<R, W> Transport<RoleServer> for Stdio<R, W>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    type Error = std::io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = std::io::Result<()>> + Send + 'static {
+        let (out, ends) = (Arc::clone(&self.out), Arc::clone(&self.ends));
+        async move { write_line(&out, &ends, &message).await }
+    }
+
+    /// Cancel-safe: what has been read stays in the codec's buffer. An error reply that is cut off by a cancel is the
+    /// one thing that can be lost, so it is written by a task of its own.
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        while let Some(Ok(line)) = self.lines.next().await {
+            match hear(line) {
+                Heard::Message(message) => return Some(*message),
+                Heard::Nothing => {}
+                Heard::Broken(reply) => {
+                    let (out, ends) = (Arc::clone(&self.out), Arc::clone(&self.ends));
+                    tokio::spawn(async move { write_line(&out, &ends, &reply).await });
+                }
+            }
+        }
+        self.ends.input.notify_one();
+        None
+    }
+
+    async fn close(&mut self) -> std::io::Result<()> {
+        self.out.lock().await.take();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(input: &[u8], step: usize) -> Vec<Line> {
+        let (mut codec, mut bytes, mut lines) = (Lines::default(), BytesMut::new(), vec![]);
+        for piece in input.chunks(step) {
+            bytes.extend_from_slice(piece);
+            while let Some(line) = codec.decode(&mut bytes).unwrap() {
+                lines.push(line);
+            }
+        }
+        // FramedRead asks until there is nothing more.
+        while let Some(line) = codec.decode_eof(&mut bytes).unwrap() {
+            lines.push(line);
+        }
+        lines
+    }
+
+    #[test]
+    fn lines_survive_any_split_and_long_ones_are_told() {
+        let whole = |text: &'static str| Line::Whole(Bytes::from_static(text.as_bytes()));
+        for step in 1..8 {
+            assert_eq!(split(b"one\n\ntwo\r\nthree", step), [whole("one"), whole(""), whole("two\r"), whole("three")]);
+        }
+        let mut long = vec![b'x'; MAX_LINE + 1];
+        long.extend_from_slice(b"\nnext\n");
+        assert_eq!(split(&long, 1 << 20), [Line::TooLong, whole("next")]);
+        assert_eq!(split(&long, long.len()), [Line::TooLong, whole("next")]);
+    }
+
+    #[test]
+    fn what_is_no_message_is_answered_with_its_id_where_it_has_one() {
+        let check = |line: &'static [u8], expect: &str| {
+            let Heard::Broken(reply) = hear(Line::Whole(Bytes::from_static(line))) else { panic!("{line:?}") };
+            let reply = reply.to_string();
+            assert!(reply.contains(expect), "{line:?}: {reply}");
+        };
+        check(b"hello", r#""id":null"#);
+        check(b"hello", "-32700");
+        check(b"\xff\xfe", "-32700");
+        check(br#"{"id": 7, "jsonrpc": "1.0"}"#, r#""id":7"#);
+        check(br#"{"id": "a", "jsonrpc": "1.0"}"#, "-32600");
+        let deep: &'static [u8] = Box::leak("[".repeat(200_000).into_boxed_str()).as_bytes();
+        check(deep, "-32700");
+    }
+}

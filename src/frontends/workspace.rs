@@ -1,0 +1,49 @@
+//! Which workspace a front end means: the one that is named, else the nearest one upwards.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{Context, Result};
+
+/// A folder that holds one of these says of itself that it is a workspace of ours.
+const OURS: &[&str] = &["devtools.toml", ".devtoolsignore", ".devtools"];
+/// Failing that, the nearest folder that looks like a project's root.
+const PROJECTS: &[&str] = &[".vscode/launch.json", "package.json", ".git"];
+
+/// The named folder; else the nearest ancestor of `from` that is marked; else `from` itself.
+pub fn find(named: Option<&Path>, from: &Path) -> PathBuf {
+    if let Some(named) = named {
+        return from.join(named);
+    }
+    let nearest = |marks: &[&str]| from.ancestors().find(|folder| marks.iter().any(|mark| folder.join(mark).exists()));
+    nearest(OURS).or_else(|| nearest(PROJECTS)).unwrap_or(from).to_owned()
+}
+
+/// As [`find`], from the current folder.
+pub fn find_here(named: Option<&Path>) -> Result<PathBuf> {
+    let here = std::env::current_dir().doing(|| "cannot tell the current folder".into())?;
+    Ok(find(named, &here))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn the_nearest_marked_folder_upwards_is_the_workspace() {
+        let home = tempfile::tempdir().unwrap();
+        let deep = home.path().join("repo/packages/app/src");
+        fs::create_dir_all(&deep).unwrap();
+        let check = |named: Option<&str>, expect: &str| {
+            assert_eq!(find(named.map(Path::new), &deep), home.path().join(expect));
+        };
+        check(None, "repo/packages/app/src");
+        fs::create_dir(home.path().join("repo/.git")).unwrap();
+        check(None, "repo");
+        fs::write(home.path().join("repo/packages/app/package.json"), "{}").unwrap();
+        check(None, "repo/packages/app");
+        fs::write(home.path().join("repo/devtools.toml"), "").unwrap();
+        check(None, "repo");
+        check(Some("lib"), "repo/packages/app/src/lib");
+    }
+}

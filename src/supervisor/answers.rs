@@ -1,0 +1,142 @@
+//! From the window's own words to the API's: the window room does not know the API.
+
+use std::time::Duration;
+
+use base64::Engine;
+
+use crate::api::window as api;
+use crate::window::{
+    Change, ChangeKind, Check, Ended, Evaluated, Explanation, LastBuild, Look, OnPage, Phase, Published, Relaunched,
+    value_of,
+};
+
+/// How many changes a status lists, and how many `window/changes` does.
+const IN_STATUS: usize = 10;
+const IN_CHANGES: usize = 100;
+
+/// The status as far as it is known without looking: for notifications.
+pub(super) fn published(published: &Published) -> api::WindowStatus {
+    let up = published.up.as_deref();
+    api::WindowStatus {
+        state: state(published.phase),
+        pid: up.map(|up| up.facts.electron_pid),
+        cdp_port: up.map(|up| up.facts.cdp_port),
+        inspector_port: up.and_then(|up| up.facts.inspector_port),
+        launch_id: up.map(|up| up.facts.launch_id.clone()),
+        started_at: up.map(|up| up.facts.debug_window_started_at),
+        generation: published.generation,
+        reconnected: up.is_some_and(|up| up.reconnected),
+        last_build: published.last_build.as_ref().map(last_build),
+        exit: published.exit.as_ref().map(exit),
+        notes: published.doing.iter().chain(&published.notes).cloned().collect(),
+        ..api::WindowStatus::default()
+    }
+}
+
+pub(super) fn look(look: Look) -> api::WindowStatus {
+    let mut status = published(&look.published);
+    if let Some(check) = look.check {
+        status.stale = check.stale;
+        status.changes = check.changed.iter().take(IN_STATUS).map(change).collect();
+    }
+    status.state = match status.state {
+        api::WindowState::Ready if !look.responsive => api::WindowState::Unresponsive,
+        api::WindowState::Ready if status.stale => api::WindowState::Stale,
+        state => state,
+    };
+    status.notes.extend(look.notes);
+    status
+}
+
+fn state(phase: Phase) -> api::WindowState {
+    match phase {
+        Phase::Absent => api::WindowState::Absent,
+        Phase::Building { .. } => api::WindowState::Building,
+        Phase::Starting => api::WindowState::Starting,
+        Phase::Up => api::WindowState::Ready,
+        Phase::Stopping => api::WindowState::Stopping,
+        Phase::Exited => api::WindowState::Exited,
+    }
+}
+
+fn last_build(build: &LastBuild) -> api::LastBuild {
+    api::LastBuild { ok: build.ok, duration_ms: ms(build.duration), tail: build.tail.clone() }
+}
+
+fn exit(ended: &Ended) -> api::Exit {
+    api::Exit {
+        code: ended.code(),
+        signal: ended.signal(),
+        at: ended.at_ms,
+        console: ended.console.clone(),
+        output: ended.output.clone(),
+    }
+}
+
+pub(super) fn change(change: &Change) -> api::Change {
+    api::Change {
+        path: change.path.to_string_lossy().into_owned(),
+        kind: match change.kind {
+            ChangeKind::Modified => api::ChangeKind::Modified,
+            ChangeKind::Added => api::ChangeKind::Added,
+            ChangeKind::Removed => api::ChangeKind::Removed,
+        },
+        modified_at: change.modified_at_ms,
+    }
+}
+
+pub(super) fn changes(
+    (check, problems): (Option<Check>, Vec<String>),
+    explanation: Option<Explanation>,
+) -> api::WindowChanges {
+    let check = check.as_ref();
+    let note = explanation.as_ref().and_then(|it| Some(format!("{}: {}", it.path.display(), it.note.as_ref()?)));
+    api::WindowChanges {
+        stale: check.is_some_and(|check| check.stale),
+        newest: check.and_then(|check| check.newest.as_ref()).map(change),
+        changed: check.map_or(&[][..], |check| &check.changed).iter().take(IN_CHANGES).map(change).collect(),
+        total: check.map_or(0, |check| check.total as u64),
+        compared_to: check.map(|check| check.compared_to_ms),
+        decision: explanation.map(decision),
+        problems: note.into_iter().chain(problems).collect(),
+    }
+}
+
+fn decision(explanation: Explanation) -> api::Decision {
+    let rule = explanation.decision.rule;
+    api::Decision {
+        path: explanation.path.to_string_lossy().into_owned(),
+        tracked: explanation.decision.tracked,
+        rule: rule.as_ref().map(|rule| rule.pattern.clone()),
+        file: rule.as_ref().and_then(|rule| rule.file.as_ref()).map(|file| file.to_string_lossy().into_owned()),
+        line: rule.as_ref().and_then(|rule| rule.line).map(|line| line as u64),
+        change: explanation.change.as_ref().map(change),
+    }
+}
+
+fn relaunched(it: Relaunched) -> api::Relaunched {
+    api::Relaunched {
+        because: it.because,
+        build_ms: ms(it.outcome.build),
+        launch_ms: ms(it.outcome.launch),
+        notes: it.outcome.notes,
+    }
+}
+
+pub(super) fn evaluated(on_page: OnPage<Evaluated>) -> api::Evaluated {
+    let (value, exception) = value_of(on_page.value);
+    api::Evaluated { value, exception, generation: on_page.generation, relaunched: on_page.relaunched.map(relaunched) }
+}
+
+pub(super) fn picture(on_page: OnPage<Vec<u8>>) -> api::Picture {
+    api::Picture {
+        mime_type: "image/png".into(),
+        data: base64::engine::general_purpose::STANDARD.encode(on_page.value),
+        generation: on_page.generation,
+        relaunched: on_page.relaunched.map(relaunched),
+    }
+}
+
+fn ms(duration: Duration) -> u64 {
+    duration.as_millis() as u64
+}

@@ -1,0 +1,119 @@
+//! From a method's name to what does it: one arm per operation.
+//!
+//! Reads parameters, asks the window, writes the answer. Must not decide anything about either.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::answers;
+use super::server::Supervisor;
+use crate::api::editor::Progress;
+use crate::api::window::{Changes, Evaluate, Restart, Screenshot, Start, Status, Stop};
+use crate::api::{OPERATIONS, Operation, Params};
+use crate::error::{Context, Error, Kind, Result};
+use crate::window::Rebuild;
+use crate::wire::rpc::{Id, Peer};
+
+/// How long an expression may take when the caller does not say.
+const EVALUATE: Duration = Duration::from_secs(30);
+
+/// One request, and where its progress goes.
+pub(super) struct Call<'a> {
+    pub method: &'a str,
+    pub params: Value,
+    pub peer: &'a Peer,
+    pub id: &'a Id,
+    pub started: Instant,
+}
+
+impl Call<'_> {
+    fn progress(&self, message: &str) {
+        let elapsed_ms = self.started.elapsed().as_millis() as u64;
+        if let Ok(value) = serde_json::to_value(Progress { message: message.to_owned(), elapsed_ms }) {
+            self.peer.progress(self.id, &value);
+        }
+    }
+}
+
+/// Carries out one call.
+pub(super) async fn dispatch(supervisor: &Supervisor, call: Call<'_>) -> Result<Value> {
+    let window = &supervisor.window;
+    let progress = |message: &str| call.progress(message);
+    match call.method {
+        Status::METHOD => {
+            read::<Status>(&call)?;
+            write::<Status>(answers::look(window.look().await))
+        }
+        Start::METHOD => {
+            let Start { config, rebuild } = read(&call)?;
+            refuse_configuration(config.as_deref())?;
+            window.start(wanted(rebuild), &progress).await?;
+            write::<Start>(answers::look(window.look().await))
+        }
+        Stop::METHOD => {
+            read::<Stop>(&call)?;
+            window.stop(&progress).await?;
+            write::<Stop>(answers::look(window.look().await))
+        }
+        Restart::METHOD => {
+            let Restart { rebuild } = read(&call)?;
+            window.restart(wanted(rebuild), &progress).await?;
+            write::<Restart>(answers::look(window.look().await))
+        }
+        Changes::METHOD => {
+            let Changes { path } = read(&call)?;
+            let explanation = match &path {
+                Some(path) => Some(window.explain(Path::new(path)).await?),
+                None => None,
+            };
+            write::<Changes>(answers::changes(window.changes().await?, explanation))
+        }
+        Evaluate::METHOD => {
+            let Evaluate { expression, timeout_ms } = read(&call)?;
+            let timeout = timeout_ms.map_or(EVALUATE, Duration::from_millis);
+            write::<Evaluate>(answers::evaluated(window.evaluate(&expression, timeout, &progress).await?))
+        }
+        Screenshot::METHOD => {
+            read::<Screenshot>(&call)?;
+            write::<Screenshot>(answers::picture(window.screenshot(&progress).await?))
+        }
+        method => {
+            let known: Vec<_> = OPERATIONS.iter().map(|operation| operation.method).collect();
+            Err(Error::usage(format!("there is no method {method:?}")).hint(format!("there are: {}", known.join(", "))))
+        }
+    }
+}
+
+fn read<P: Params>(call: &Call<'_>) -> Result<P> {
+    // No parameters at all, and an empty object, are the same.
+    let params = if call.params.is_null() { Value::Object(serde_json::Map::new()) } else { call.params.clone() };
+    serde_json::from_value(params).map_err(|cause| {
+        let known = crate::api::operation(P::METHOD).map(Operation::parameters).unwrap_or_default();
+        let names = if known.is_empty() { "it takes none".into() } else { format!("it takes: {}", known.join(", ")) };
+        Error::usage(format!("the parameters of {} are wrong", call.method)).because(cause).hint(names)
+    })
+}
+
+fn write<P: Params>(answer: P::Answer) -> Result<Value> {
+    serde_json::to_value(answer).doing(|| format!("cannot write the answer of {}", P::METHOD))
+}
+
+fn wanted(rebuild: Option<crate::api::window::Rebuild>) -> Rebuild {
+    match rebuild.unwrap_or_default() {
+        crate::api::window::Rebuild::Auto => Rebuild::Auto,
+        crate::api::window::Rebuild::Always => Rebuild::Always,
+        crate::api::window::Rebuild::Never => Rebuild::Never,
+    }
+}
+
+/// `devtools.toml` describes one window; configurations by name are launch.json's.
+fn refuse_configuration(config: Option<&str>) -> Result<()> {
+    match config {
+        None => Ok(()),
+        Some(name) => Err(Error::new(Kind::NotFound, format!("there is no launch configuration {name:?}"))
+            .because("launch.json is not read by this version; the window is described by devtools.toml")
+            .hint("leave `config` out")),
+    }
+}

@@ -1,0 +1,18 @@
+//! Being, finding and talking to the one supervisor of a workspace.
+//!
+//! - `place`: where a workspace's supervisor keeps its socket, its lock and its state
+//! - `claim`: being the only one
+//! - `connect`: finding it, or starting it; what every front end goes through
+//! - `server`: its life: accept, serve, detach
+//! - `dispatch`: from a method's name to what does it
+//! - `answers`: from the window's own words to the API's
+//! - `journal`: its log file
+
+pub mod claim;
+pub mod connect;
+pub mod journal;
+pub mod place;
+pub mod server;
+
+mod answers;
+mod dispatch;

@@ -1,0 +1,162 @@
+//! Where a workspace's supervisor keeps its socket, its lock and its state.
+//!
+//! Owns the names and the checks of these folders. Must not know what is written into them.
+//!
+//! | what | where |
+//! |---|---|
+//! | socket | `$XDG_RUNTIME_DIR/devtether`, else `/tmp/devtether-<uid>`: mode 0700, ours, not a link |
+//! | lock, log, snapshot, the window's output and profile | `$XDG_STATE_HOME/devtether/<hash>`, else `~/.local/state/…` |
+//!
+//! The lock does not lie beside the socket: `XDG_RUNTIME_DIR` differs between an editor and a terminal more easily
+//! than the home folder does, and two locks would be two supervisors.
+
+use std::env;
+use std::fs::{DirBuilder, Metadata};
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use crate::config::folders;
+use crate::error::{Context, Error, Result};
+
+/// The longest path of a Unix socket that every platform takes, in bytes (macOS: 104, Linux: 108).
+const MAX_SOCKET_PATH: usize = 103;
+
+/// Where the supervisor of one workspace lives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Canonical: the same workspace through a symlink has the same supervisor.
+    pub workspace: PathBuf,
+    pub socket: PathBuf,
+    pub lock: PathBuf,
+    /// Held by the one that is about to become the supervisor, until it listens.
+    pub starting: PathBuf,
+    pub state: PathBuf,
+}
+
+impl Place {
+    /// The place of the workspace at `folder`; the folders are made, and checked.
+    pub fn of(folder: &Path) -> Result<Place> {
+        let workspace = folder.canonicalize().map_err(|cause| not_a_workspace(folder).because(cause))?;
+        if !workspace.is_dir() {
+            return Err(not_a_workspace(folder).because("it is not a folder"));
+        }
+        Place::named(workspace)
+    }
+
+    /// The place of a workspace that may have been deleted meanwhile: only good for reaching a living supervisor.
+    pub fn of_deleted(folder: &Path) -> Result<Place> {
+        let absolute = std::path::absolute(folder).doing(|| format!("cannot resolve {}", folder.display()))?;
+        let parent = absolute.parent().and_then(|parent| parent.canonicalize().ok());
+        let workspace = match (parent, absolute.file_name()) {
+            (Some(parent), Some(name)) => parent.join(name),
+            _ => absolute,
+        };
+        Place::named(workspace)
+    }
+
+    fn named(workspace: PathBuf) -> Result<Place> {
+        let digest = Sha256::digest(workspace.as_os_str().as_bytes());
+        let name: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+        let state = folders::state()?.join(&name);
+        make_private(&state)?;
+        Ok(Place {
+            socket: runtime_folder(&name)?.join(format!("{name}.sock")),
+            lock: state.join("supervisor.lock"),
+            starting: state.join("starting.lock"),
+            workspace,
+            state,
+        })
+    }
+
+    /// What the processes of this workspace's builds carry as their launch id.
+    pub fn build_mark(&self) -> String {
+        let name = self.state.file_name().unwrap_or_default();
+        format!("build-{}", name.to_string_lossy())
+    }
+
+    pub fn log(&self) -> PathBuf {
+        self.state.join("supervisor.log")
+    }
+}
+
+fn not_a_workspace(folder: &Path) -> Error {
+    Error::usage(format!("{} cannot be a workspace", folder.display())).hint("name a folder with `--workspace DIR`")
+}
+
+/// `$XDG_RUNTIME_DIR/devtether` when it can be had, else `/tmp/devtether-<uid>`.
+fn runtime_folder(name: &str) -> Result<PathBuf> {
+    let by_session = env::var_os("XDG_RUNTIME_DIR")
+        .map(PathBuf::from)
+        .filter(|folder| folder.is_absolute() && folder.is_dir())
+        .map(|folder| folder.join("devtether"))
+        .filter(|folder| folder.as_os_str().len() + name.len() + "/.sock".len() <= MAX_SOCKET_PATH);
+    let folder =
+        by_session.unwrap_or_else(|| PathBuf::from(format!("/tmp/devtether-{}", rustix::process::getuid().as_raw())));
+    make_private(&folder)?;
+    Ok(folder)
+}
+
+/// Makes the folder with mode 0700, or checks that the one that is there is ours and closed to others.
+fn make_private(folder: &Path) -> Result<()> {
+    let make = || DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    make().map_err(|cause| unusable(folder).because(cause))?;
+    let seen = folder.symlink_metadata().map_err(|cause| unusable(folder).because(cause))?;
+    match distrust(&seen) {
+        None => Ok(()),
+        Some(reason) => Err(unusable(folder).because(std::io::Error::new(ErrorKind::PermissionDenied, reason))),
+    }
+}
+
+fn unusable(folder: &Path) -> Error {
+    Error::other(format!("cannot use the folder {}", folder.display()))
+        .hint(format!("look at it with `ls -ld {}`; move it away if it is not yours", folder.display()))
+}
+
+/// What speaks against keeping a socket in such a folder.
+fn distrust(seen: &Metadata) -> Option<String> {
+    let us = rustix::process::getuid().as_raw();
+    if seen.is_symlink() {
+        Some("it is a symbolic link".into())
+    } else if !seen.is_dir() {
+        Some("it is not a folder".into())
+    } else if seen.uid() != us {
+        Some(format!("it belongs to user {}, and we are {us}", seen.uid()))
+    } else if seen.mode() & 0o077 != 0 {
+        Some(format!("its mode is {:o}: others may enter; `chmod 700` closes it", seen.mode() & 0o777))
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn a_folder_that_others_can_reach_is_refused() {
+        let home = tempfile::tempdir().unwrap();
+        let check = |name: &str, expect: Option<&str>| {
+            let outcome = make_private(&home.path().join(name)).err().map(|error| error.to_string());
+            match (&outcome, expect) {
+                (None, None) => {}
+                (Some(error), Some(part)) if error.contains(part) => {}
+                _ => panic!("{name}: {outcome:?}, expected {expect:?}"),
+            }
+        };
+        fs::create_dir(home.path().join("open")).unwrap();
+        fs::set_permissions(home.path().join("open"), Permissions::from_mode(0o755)).unwrap();
+        symlink(home.path(), home.path().join("link")).unwrap();
+        fs::write(home.path().join("file"), "").unwrap();
+        check("new", None);
+        check("new", None);
+        check("open", Some("its mode is 755"));
+        check("link", Some("symbolic link"));
+        check("file", Some("cannot use the folder"));
+    }
+}

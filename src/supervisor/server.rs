@@ -1,0 +1,326 @@
+//! The life of a supervisor: claim, reconnect, accept, serve, detach.
+//!
+//! Whatever ends it (SIGTERM, SIGINT, an idle time, a newer front end, a panic), the window stays.
+//! Must not know what an operation does: that is `dispatch`.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::task::{AbortHandle, JoinSet};
+use tracing::{info, warn};
+
+use super::claim::{self, Claim, Outcome};
+use super::connect::FirstWord;
+use super::dispatch::{self, Call};
+use super::place::Place;
+use super::{answers, journal};
+use crate::api::editor::{DID_CHANGE_STATE, INITIALIZE, Initialize, Initialized, PANIC, Role, SHUTDOWN};
+use crate::error::{Context, Error, ErrorData, Result};
+use crate::window::{Home, Published, Window};
+use crate::wire::rpc::{Id, Incoming, Peer, RpcError, connection};
+
+/// What every connection shares.
+pub(super) struct Supervisor {
+    pub place: Place,
+    pub window: Window,
+    connections: watch::Sender<usize>,
+    end: Notify,
+}
+
+/// Becomes the supervisor of the workspace and lives as one; answers at once when there is one already. It ends after
+/// `idle` with no connection and nothing to hold.
+pub fn supervise(workspace: &Path, idle: Duration) -> Result<()> {
+    let claimed = Place::of(workspace).and_then(|place| {
+        journal::open(&place.log());
+        panic_to_journal();
+        claim::claim(&place).map(|outcome| (place, outcome))
+    });
+    match claimed {
+        Err(error) => {
+            say(&FirstWord::Failed(ErrorData::from(&error)));
+            Err(error)
+        }
+        Ok((_, Outcome::Held(holder))) => {
+            say(&FirstWord::Held(holder.socket));
+            Ok(())
+        }
+        Ok((place, Outcome::Won(claim))) => live(place, claim, idle),
+    }
+}
+
+fn live(place: Place, claim: Claim, idle: Duration) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .doing(|| "cannot start the async runtime".into())?;
+    let outcome = runtime.block_on(serve(place, claim, idle));
+    // A build or a scan that still runs on a blocking thread must not keep us.
+    runtime.shutdown_background();
+    outcome
+}
+
+/// The first word goes to whoever started us; a reader that is gone does not matter.
+fn say(word: &FirstWord) {
+    let mut stdout = std::io::stdout().lock();
+    let _ = serde_json::to_writer(&mut stdout, word).map(|()| stdout.write_all(b"\n"));
+    let _ = stdout.flush();
+}
+
+/// A panic is logged and ends the process: half a supervisor would be worse than none, and the next one reconnects.
+fn panic_to_journal() {
+    std::panic::set_hook(Box::new(|panic| {
+        tracing::error!("panic: {panic}\n{}", std::backtrace::Backtrace::force_capture());
+        std::process::exit(101);
+    }));
+}
+
+async fn serve(place: Place, mut claim: Claim, idle: Duration) -> Result<()> {
+    let listener = match listen(&place) {
+        Ok(listener) => listener,
+        Err(error) => {
+            say(&FirstWord::Failed(ErrorData::from(&error)));
+            return Err(error);
+        }
+    };
+    claim.listening();
+    say(&FirstWord::Ready(place.socket.clone()));
+    info!(workspace = %place.workspace.display(), pid = std::process::id(), "supervisor {} listens", env!("CARGO_PKG_VERSION"));
+
+    let home = Home {
+        workspace: place.workspace.clone(),
+        state: place.state.clone(),
+        bridge: place.socket.clone(),
+        build_mark: place.build_mark(),
+    };
+    let (window, driver) = Window::open(home);
+    let driver = tokio::spawn(driver);
+    let supervisor = Arc::new(Supervisor { place, window, connections: watch::Sender::new(0), end: Notify::new() });
+    let reason = accept_until_end(&supervisor, &listener, idle).await?;
+    info!("ending: {reason}; the window stays");
+    drop(listener);
+    // We hold the claim: the socket is ours to remove.
+    let _ = std::fs::remove_file(&supervisor.place.socket);
+    supervisor.window.detach().await;
+    driver.abort();
+    Ok(())
+}
+
+fn listen(place: &Place) -> Result<UnixListener> {
+    let doing = || format!("cannot listen on {}", place.socket.display());
+    match std::fs::remove_file(&place.socket) {
+        // A dead supervisor's: we hold the claim, so nobody listens on it.
+        Ok(()) => info!("removed a stale socket"),
+        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {}
+        Err(cause) => return Err(cause).doing(doing),
+    }
+    let listener = UnixListener::bind(&place.socket).doing(doing)?;
+    std::fs::set_permissions(&place.socket, PermissionsExt::from_mode(0o600)).doing(doing)?;
+    Ok(listener)
+}
+
+/// Accepts connections until there is a reason to end, which it answers.
+async fn accept_until_end(
+    supervisor: &Arc<Supervisor>,
+    listener: &UnixListener,
+    idle: Duration,
+) -> Result<&'static str> {
+    let listen_to = |kind| signal(kind).doing(|| "cannot listen to signals".into());
+    let (mut term, mut int) = (listen_to(SignalKind::terminate())?, listen_to(SignalKind::interrupt())?);
+    // Of a terminal that we do not have any more: caught so that it does not end us.
+    let mut hangup = listen_to(SignalKind::hangup())?;
+    // Owned here: when we end, every conversation ends.
+    let mut conversations = JoinSet::new();
+    let idle = idle_for(supervisor, idle);
+    tokio::pin!(idle);
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => { conversations.spawn(converse(Arc::clone(supervisor), stream)); }
+                Err(error) => {
+                    warn!("cannot accept a connection: {error}");
+                    // Out of file descriptors, most likely: nothing tells when there are some again.
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            },
+            Some(_) = conversations.join_next() => {}
+            _ = term.recv() => return Ok("SIGTERM"),
+            _ = int.recv() => return Ok("SIGINT"),
+            _ = hangup.recv() => info!("SIGHUP ignored"),
+            () = supervisor.end.notified() => return Ok("asked to"),
+            () = &mut idle => return Ok("nothing to hold"),
+        }
+    }
+}
+
+/// Ends after `after` with no connection and no window.
+async fn idle_for(supervisor: &Supervisor, after: Duration) {
+    let (mut connections, mut window) = (supervisor.connections.subscribe(), supervisor.window.watch());
+    loop {
+        let busy = *connections.borrow_and_update() > 0 || window.borrow_and_update().holds();
+        tokio::select! {
+            () = tokio::time::sleep(after), if !busy => return,
+            _ = connections.changed() => {}
+            _ = window.changed() => {}
+        }
+    }
+}
+
+/// One connection, from its first message to its end. Its calls end with it.
+async fn converse(supervisor: Arc<Supervisor>, stream: UnixStream) {
+    let us = rustix::process::getuid().as_raw();
+    match stream.peer_cred() {
+        Ok(peer) if peer.uid() == us => {}
+        other => return warn!("refused a connection of another user: {other:?}"),
+    }
+    let (read, write) = stream.into_split();
+    let (peer, mut incoming, driver) = connection(read, write);
+    let driver = tokio::spawn(driver);
+    supervisor.connections.send_modify(|n| *n += 1);
+    let _count = Count(&supervisor.connections);
+    if let Some(client) = greet(&supervisor, &peer, &mut incoming).await {
+        let telling = tokio::spawn(tell_changes(supervisor.window.watch(), peer.clone(), client.role));
+        answer_all(&supervisor, &peer, &mut incoming).await;
+        telling.abort();
+    }
+    drop(peer);
+    driver.abort();
+}
+
+struct Count<'a>(&'a watch::Sender<usize>);
+
+impl Drop for Count<'_> {
+    fn drop(&mut self) {
+        self.0.send_modify(|n| *n -= 1);
+    }
+}
+
+/// The first message is the version. Answers `None` when the conversation is over with it.
+async fn greet(supervisor: &Supervisor, peer: &Peer, incoming: &mut mpsc::Receiver<Incoming>) -> Option<Initialize> {
+    let Incoming::Request { id, method, params } = incoming.recv().await? else { return None };
+    let client: Option<Initialize> =
+        Some(params).filter(|_| method == INITIALIZE).and_then(|params| serde_json::from_value(params).ok());
+    let Some(client) = client else {
+        let error = Error::usage(format!("the first message must be `{INITIALIZE}` with name and version"))
+            .because(format!("it was `{method}`"));
+        let _ = peer.respond(&id, Err(refusal(&error))).await;
+        return None;
+    };
+    let draining = is_newer(&client.version, env!("CARGO_PKG_VERSION"));
+    let answer = Initialized {
+        name: "devtether".into(),
+        version: env!("CARGO_PKG_VERSION").into(),
+        pid: std::process::id(),
+        workspace: supervisor.place.workspace.to_string_lossy().into_owned(),
+        draining,
+    };
+    let answer = serde_json::to_value(answer).ok()?;
+    peer.respond(&id, Ok(answer)).await.ok()?;
+    info!(name = client.name, version = client.version, "front end connected");
+    if draining {
+        info!("front end {} is newer: draining", client.version);
+        supervisor.end.notify_one();
+        // The connection ends with the process: until then it tells the front end to wait.
+        std::future::pending::<()>().await;
+    }
+    Some(client)
+}
+
+/// Whether version `a` is newer than `b`, by their numbers.
+fn is_newer(a: &str, b: &str) -> bool {
+    let numbers = |version: &str| -> Vec<u64> {
+        version.split(['.', '-', '+']).map_while(|part| part.parse().ok()).take(3).collect()
+    };
+    numbers(a) > numbers(b)
+}
+
+/// Runs each request beside the others; a cancelled one is dropped.
+async fn answer_all(supervisor: &Arc<Supervisor>, peer: &Peer, incoming: &mut mpsc::Receiver<Incoming>) {
+    let mut running = JoinSet::new();
+    let mut handles: HashMap<Id, AbortHandle> = HashMap::new();
+    loop {
+        tokio::select! {
+            message = incoming.recv() => match message {
+                None => return,
+                Some(Incoming::Request { id, method, params }) => {
+                    let task = answer(Arc::clone(supervisor), peer.clone(), id.clone(), method, params);
+                    handles.insert(id, running.spawn(task));
+                }
+                Some(Incoming::Cancel { id }) => {
+                    if let Some(handle) = handles.remove(&id) {
+                        handle.abort();
+                    }
+                }
+                Some(Incoming::Notification { method, .. }) => info!("ignored notification {method}"),
+            },
+            Some(done) = running.join_next() => {
+                if let Ok(id) = done {
+                    handles.remove(&id);
+                }
+            }
+        }
+    }
+}
+
+async fn answer(supervisor: Arc<Supervisor>, peer: Peer, id: Id, method: String, params: Value) -> Id {
+    let started = Instant::now();
+    let outcome = match method.as_str() {
+        SHUTDOWN => {
+            supervisor.end.notify_one();
+            Ok(Value::Null)
+        }
+        PANIC => panic!("asked to panic by {PANIC}"),
+        method => dispatch::dispatch(&supervisor, Call { method, params, peer: &peer, id: &id, started }).await,
+    };
+    if let Err(error) = &outcome {
+        info!("{method} failed: {error}");
+    }
+    let _ = peer.respond(&id, outcome.map_err(|error| refusal(&error))).await;
+    id
+}
+
+fn refusal(error: &Error) -> RpcError {
+    RpcError {
+        code: error.kind.rpc_code(),
+        message: error.to_string(),
+        data: serde_json::to_value(ErrorData::from(error)).ok(),
+    }
+}
+
+/// Tells an editor of each change of the window's state.
+async fn tell_changes(mut window: watch::Receiver<Published>, peer: Peer, role: Role) {
+    if role != Role::Editor {
+        return;
+    }
+    while window.changed().await.is_ok() {
+        let status = answers::published(&window.borrow_and_update());
+        let Ok(params) = serde_json::to_value(status) else { continue };
+        if peer.notify(DID_CHANGE_STATE, &params).await.is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_by_their_numbers() {
+        let check = |a, b, expect| assert_eq!(is_newer(a, b), expect, "{a} over {b}");
+        check("0.1.0", "0.1.0", false);
+        check("0.1.1", "0.1.0", true);
+        check("0.10.0", "0.9.9", true);
+        check("0.1.0-rc.1", "0.1.0", false);
+        check("1", "0.9.9", true);
+        check("nonsense", "0.1.0", false);
+    }
+}

@@ -1,0 +1,12 @@
+//! The tether, told as the scenarios of its design: front ends and supervisors come and go, the window stays.
+//!
+//! The real `tether`, spoken to by a real MCP client over its stdio, with real windows.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod agent;
+mod chaos;
+mod protocol;
+mod scenarios;
+mod survival;

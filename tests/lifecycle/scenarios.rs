@@ -1,0 +1,166 @@
+//! L1 and L2 of the scenarios, on each kind of window that can be had: Chromium, Node, an Extension Development Host.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::agent::Agent;
+use crate::common::{NODE_SERVICE, Sandbox, is_alive};
+
+/// A window, and what it shows of its own build: `probe` evaluates to the content of `version.txt`'s first line.
+struct Kind {
+    sandbox: Sandbox,
+    probe: &'static str,
+    /// The source file that is edited.
+    source: &'static str,
+}
+
+fn chromium() -> Kind {
+    let sandbox = Sandbox::new();
+    sandbox.write("page.html", "<title>old</title>");
+    let toml = format!(
+        "[window]\nkind = 'browser'\nurl = 'file://{}/out/page.html'\n[build]\ncommand = ['sh', '-c', 'mkdir -p out && cp page.html out/']\n",
+        sandbox.workspace.display().to_string().replace(' ', "%20")
+    );
+    sandbox.write("devtools.toml", &toml);
+    sandbox.write(".devtoolsignore", "out/\n");
+    sandbox.tether(&["trust", "--yes"]).ok();
+    Kind { sandbox, probe: "document.title", source: "page.html" }
+}
+
+fn node() -> Kind {
+    let service =
+        format!("{NODE_SERVICE}\nglobalThis.version = require('fs').readFileSync('out/version.txt', 'utf8');");
+    let toml = "[window]\nkind = 'node'\nprogram = 'server.js'\n[build]\ncommand = ['sh', '-c', 'mkdir -p out && cp version.txt out/']\n";
+    let files =
+        [("server.js", &*service), ("version.txt", "old"), ("devtools.toml", toml), (".devtoolsignore", "out/\n")];
+    Kind { sandbox: Sandbox::with(&files), probe: "version", source: "version.txt" }
+}
+
+/// The extension under development puts its version into the status bar, where the page can be asked for it.
+fn extension_development_host() -> Option<Kind> {
+    let tools = devtether::config::folders::data().ok()?.join("tools");
+    let server: PathBuf = tools.join("code-server/node_modules/code-server/lib/vscode/out/server-main.js");
+    if !server.exists() {
+        assert!(std::env::var_os("CI").is_none(), "{} is missing: run `cargo xtask tools`", server.display());
+        eprintln!("SKIPPED: no code-server; `cargo xtask tools` installs it");
+        return None;
+    }
+    let manifest = json!({
+        "name": "probe", "publisher": "devtether", "version": "0.0.1", "engines": {"vscode": "^1.90.0"},
+        "main": "./out/extension.js", "activationEvents": ["onStartupFinished"],
+    });
+    let source = r#"
+const vscode = require("vscode");
+exports.activate = () => {
+    const item = vscode.window.createStatusBarItem();
+    item.text = "version:" + require("fs").readFileSync(__dirname + "/version.txt", "utf8");
+    item.show();
+};"#;
+    let toml = "[window]\nkind = 'web-extension-host'\n[build]\ncommand = ['sh', '-c', 'mkdir -p out && cp extension.js version.txt out/']\n";
+    let sandbox = Sandbox::with(&[
+        ("package.json", &manifest.to_string()),
+        ("extension.js", source),
+        ("version.txt", "old"),
+        ("devtools.toml", toml),
+        (".devtoolsignore", "out/\n"),
+    ]);
+    // The item comes with the extension's activation: awaited in the page, by the page's own news of changes.
+    let probe = r#"new Promise(found => {
+        const look = () => {
+            const item = [...document.querySelectorAll(".statusbar-item")].find(it => it.textContent.includes("version:"));
+            if (item) { watch.disconnect(); found(item.textContent.split("version:")[1].trim()); }
+        };
+        const watch = new MutationObserver(look);
+        watch.observe(document.body, { childList: true, subtree: true, characterData: true });
+        look();
+    })"#;
+    Some(Kind { sandbox, probe, source: "version.txt" })
+}
+
+impl Kind {
+    async fn version(&self, agent: &Agent) -> Value {
+        agent.call("window_evaluate", json!({"expression": self.probe, "timeoutMs": 60_000})).await
+    }
+}
+
+/// L1: an editor closes the front end's stdin → it ends within a second → the window lives → the next front end's first
+/// operation on the page goes to the same window.
+async fn front_end_restarts(kind: Kind) {
+    let agent = Agent::start(&kind.sandbox).await;
+    let started = agent.call("window_start", json!({})).await;
+    assert_eq!(kind.version(&agent).await["value"], "old");
+    let left = Instant::now();
+    assert!(agent.leave().await.success());
+    assert!(left.elapsed() < Duration::from_secs(1), "it took {:?} to end", left.elapsed());
+    assert!(is_alive(started["pid"].as_u64().unwrap() as u32));
+
+    let agent = Agent::start(&kind.sandbox).await;
+    let evaluated = kind.version(&agent).await;
+    assert_eq!((&evaluated["value"], evaluated.get("relaunched")), (&json!("old"), None));
+    let status = agent.call("window_status", json!({})).await;
+    for fact in ["pid", "launchId", "startedAt", "generation"] {
+        assert_eq!(status[fact], started[fact], "{fact}");
+    }
+    agent.leave().await;
+}
+
+/// L2: a tracked file is saved → the next operation on the page builds, swaps, and runs in the new window; its result
+/// says which file; session.json tells of the new window.
+async fn source_changes(kind: Kind) {
+    let agent = Agent::start(&kind.sandbox).await;
+    let started = agent.call("window_start", json!({})).await;
+    assert_eq!(kind.version(&agent).await["value"], "old");
+    kind.sandbox
+        .write(kind.source, &std::fs::read_to_string(kind.sandbox.path(kind.source)).unwrap().replace("old", "new"));
+    let changes = agent.call("window_changes", json!({})).await;
+    assert_eq!((&changes["stale"], &changes["newest"]["path"]), (&json!(true), &json!(kind.source)));
+    assert_eq!(agent.call("window_status", json!({})).await["pid"], started["pid"], "looking relaunches nothing");
+
+    let evaluated = kind.version(&agent).await;
+    assert_eq!(evaluated["value"], "new");
+    assert_eq!(evaluated["relaunched"]["because"], format!("{} was modified", kind.source));
+    assert!(evaluated["relaunched"]["launchMs"].as_u64().unwrap() > 0);
+    let (session, status) = (kind.sandbox.session().unwrap(), agent.call("window_status", json!({})).await);
+    assert_eq!((&status["state"], &status["stale"]), (&json!("ready"), &json!(false)));
+    assert_eq!((&session["electronPid"], &session["cdpPort"]), (&status["pid"], &status["cdpPort"]));
+    assert_eq!(session["debugWindowStartedAt"], status["startedAt"]);
+    assert!(status["startedAt"].as_u64() > started["startedAt"].as_u64());
+    assert!(!is_alive(started["pid"].as_u64().unwrap() as u32), "the old window is gone");
+    agent.leave().await;
+}
+
+#[tokio::test]
+async fn l1_front_end_restarts_chromium() {
+    front_end_restarts(chromium()).await;
+}
+
+#[tokio::test]
+async fn l1_front_end_restarts_node() {
+    front_end_restarts(node()).await;
+}
+
+#[tokio::test]
+async fn l1_front_end_restarts_extension_development_host() {
+    if let Some(kind) = extension_development_host() {
+        front_end_restarts(kind).await;
+    }
+}
+
+#[tokio::test]
+async fn l2_source_changes_chromium() {
+    source_changes(chromium()).await;
+}
+
+#[tokio::test]
+async fn l2_source_changes_node() {
+    source_changes(node()).await;
+}
+
+#[tokio::test]
+async fn l2_source_changes_extension_development_host() {
+    if let Some(kind) = extension_development_host() {
+        source_changes(kind).await;
+    }
+}
