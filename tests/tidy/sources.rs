@@ -1,0 +1,48 @@
+//! The files of the checkout that git would track, as text.
+//!
+//! Must not know any rule.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ignore::WalkBuilder;
+
+/// One text file: its path from the top of the checkout with `/` between the parts, and what is in it.
+pub struct File {
+    pub path: String,
+    pub text: String,
+}
+
+impl File {
+    /// For the checkers' own tests.
+    #[cfg(test)]
+    pub fn of(path: &str, text: &str) -> File {
+        File { path: path.to_owned(), text: text.to_owned() }
+    }
+
+    pub fn is_rust(&self) -> bool {
+        self.path.ends_with(".rs")
+    }
+
+    /// A Rust file that ships.
+    pub fn is_product(&self) -> bool {
+        self.is_rust() && self.path.starts_with("src/")
+    }
+}
+
+pub fn checkout() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every text file below `top` that no `.gitignore` leaves out.
+pub fn tracked(top: &Path) -> Vec<File> {
+    let walk = WalkBuilder::new(top).hidden(false).filter_entry(|entry| entry.file_name() != ".git").build();
+    let files = walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+    files.filter_map(|entry| read(top, entry.path())).collect()
+}
+
+/// `None` for what is not text.
+fn read(top: &Path, path: &Path) -> Option<File> {
+    let text = fs::read_to_string(path).ok()?;
+    Some(File { path: path.strip_prefix(top).ok()?.to_str()?.to_owned(), text })
+}

@@ -1,0 +1,125 @@
+//! An agent as far as `tether mcp` can tell: an MCP client over a child process.
+//!
+//! Must not know the demo's story.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rmcp::model::{CallToolRequestParams, CallToolResult, ContentBlock};
+use rmcp::service::RunningService;
+use rmcp::transport::TokioChildProcess;
+use rmcp::{RoleClient, ServiceExt};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tokio::process::Command;
+
+/// Longer than any answer should take, shorter than a reader's patience.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// How to start `tether` for one workspace.
+pub struct Tether {
+    pub program: PathBuf,
+    pub workspace: PathBuf,
+    pub variables: Vec<(&'static str, PathBuf)>,
+}
+
+impl Tether {
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command.arg("--workspace").arg(&self.workspace).args(arguments);
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// Runs the command line to its end.
+    pub async fn run(&self, arguments: &[&str]) -> Result<()> {
+        let output = self.command(arguments).output().await?;
+        if output.status.success() {
+            return Ok(());
+        }
+        bail!("`tether {}` failed: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr))
+    }
+
+    /// The program and the workspace, as a process that serves this workspace has them on its command line.
+    pub fn serves(&self, command_line: &[String]) -> bool {
+        let workspace = self.workspace.to_string_lossy();
+        command_line.iter().any(|argument| *argument == workspace)
+    }
+}
+
+/// A running `tether mcp`, and the conversation with it.
+pub struct Agent {
+    pid: Pid,
+    service: RunningService<RoleClient, ()>,
+}
+
+/// An answer, and how long the agent waited for it.
+pub struct Answer {
+    pub result: CallToolResult,
+    pub took: Duration,
+}
+
+impl Agent {
+    pub async fn start(tether: &Tether) -> Result<Agent> {
+        let transport = TokioChildProcess::new(tether.command(&["mcp"]))?;
+        let pid = transport.id().and_then(|pid| Pid::from_raw(pid.cast_signed())).context("the server has no PID")?;
+        Ok(Agent { pid, service: ().serve(transport).await? })
+    }
+
+    /// Calls a tool; an error result is an error here.
+    pub async fn call(&self, tool: &'static str, arguments: Value) -> Result<Answer> {
+        let arguments = arguments.as_object().cloned().unwrap_or_default();
+        let asked = Instant::now();
+        let request = CallToolRequestParams::new(tool).with_arguments(arguments);
+        let result = tokio::time::timeout(PATIENCE, self.service.call_tool(request))
+            .await
+            .with_context(|| format!("{tool}: no answer in {} s", PATIENCE.as_secs()))??;
+        if result.is_error == Some(true) {
+            bail!("{tool}: {}", texts(&result));
+        }
+        Ok(Answer { result, took: asked.elapsed() })
+    }
+
+    /// SIGKILL: the server gets no chance to say goodbye.
+    pub async fn kill(self) -> Result<i32> {
+        // Our own child, not yet waited for: the PID cannot have been given to another.
+        kill_process(self.pid, Signal::KILL)?;
+        self.service.waiting().await?;
+        Ok(self.pid.as_raw_pid())
+    }
+
+    pub async fn end(self) -> Result<()> {
+        self.service.cancel().await?;
+        Ok(())
+    }
+}
+
+impl Answer {
+    /// A field of the structured result, such as `relaunched/buildMs`.
+    pub fn field(&self, path: &str) -> Result<&Value> {
+        let value = self.result.structured_content.as_ref().and_then(|content| content.pointer(&format!("/{path}")));
+        value.with_context(|| format!("the answer has no `{path}`: {}", texts(&self.result)))
+    }
+
+    pub fn number(&self, path: &str) -> Result<u64> {
+        self.field(path)?.as_u64().with_context(|| format!("`{path}` is no number"))
+    }
+
+    pub fn text(&self, path: &str) -> Result<&str> {
+        self.field(path)?.as_str().with_context(|| format!("`{path}` is no text"))
+    }
+
+    /// The bytes of the first image.
+    pub fn save_image(&self, file: &Path) -> Result<()> {
+        use base64::Engine;
+        let image = self.result.content.iter().find_map(ContentBlock::as_image).context("the answer has no image")?;
+        let bytes = base64::engine::general_purpose::STANDARD.decode(&image.data)?;
+        std::fs::write(file, bytes).with_context(|| format!("cannot write {}", file.display()))
+    }
+}
+
+fn texts(result: &CallToolResult) -> String {
+    let texts = result.content.iter().filter_map(ContentBlock::as_text);
+    texts.map(|content| content.text.as_str()).collect::<Vec<_>>().join("\n")
+}
