@@ -18,14 +18,6 @@ pub fn is_program(file: &Path) -> bool {
     file.is_file() && access(file, Access::EXEC_OK).is_ok()
 }
 
-/// Where downloaded tools lie: `$DEVTETHER_DATA_DIR`, else `devtether` in the user's data folder.
-pub fn data_dir() -> Option<PathBuf> {
-    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    absolute("DEVTETHER_DATA_DIR")
-        .or_else(|| absolute("XDG_DATA_HOME").map(|data| data.join("devtether")))
-        .or_else(|| absolute("HOME").map(|home| home.join(".local/share/devtether")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

