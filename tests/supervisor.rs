@@ -7,7 +7,7 @@ use std::os::unix::fs::symlink;
 use std::process::{Child, Command, Stdio};
 
 use common::{NODE_SERVICE, Ran, Sandbox, is_alive, kill, ran, wait_for_end};
-use devtether::api::editor::{Initialize, Role};
+use devtether::api::editor::Initialize;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -131,7 +131,7 @@ async fn a_newer_front_end_drains_an_older_supervisor_and_the_window_stays() {
     let state = fs::read_dir(sandbox.home().join("state/devtether")).unwrap().next().unwrap().unwrap().path();
     place.lock = state.join("supervisor.lock");
     place.socket = fs::read_dir(sandbox.home().join("run/devtether")).unwrap().next().unwrap().unwrap().path();
-    let newer = Initialize { name: "test".into(), version: "99.0.0".into(), role: Role::Client };
+    let newer = Initialize { name: "test".into(), version: "99.0.0".into(), ..Initialize::default() };
     assert!(connect(&place, &newer, Missing::Leave).await.unwrap().is_none(), "it has ended itself");
     assert!(!is_alive(old) && is_alive(window));
     let status = sandbox.status();

@@ -12,7 +12,7 @@ pub const PANIC: &str = "supervisor/panic";
 pub const DID_CHANGE_STATE: &str = "window/didChangeState";
 
 /// Who opens the connection.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Initialize {
     pub name: String,
@@ -20,13 +20,23 @@ pub struct Initialize {
     pub version: String,
     #[serde(default)]
     pub role: Role,
+    #[serde(default)]
+    pub capabilities: Capabilities,
+}
+
+/// What a front end can be told and asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Capabilities {
+    /// It wants [`DID_CHANGE_STATE`]; an `editor` gets it anyway.
+    pub did_change_state: bool,
 }
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Role {
-    /// Asks, and wants no notifications.
+    /// Asks; is told of changes of state when its capabilities say so.
     #[default]
     Client,
     /// Is told of changes of state.

@@ -144,6 +144,8 @@ pub struct Change {
 #[serde(rename_all = "camelCase")]
 pub struct LastBuild {
     pub ok: bool,
+    #[serde(default)]
+    pub ended_at: u64,
     pub duration_ms: u64,
     /// The last lines of its output.
     pub tail: String,
@@ -159,6 +161,9 @@ pub struct Exit {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
     pub at: u64,
+    /// The calls that were under way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doing: Vec<String>,
     /// The last entries of its console.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub console: Vec<String>,
@@ -167,7 +172,7 @@ pub struct Exit {
     pub output: String,
 }
 
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WindowStatus {
     pub state: WindowState,

@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::{mcp, render, workspace};
-use crate::api::editor::{Initialize, Progress, Role, SHUTDOWN};
+use crate::api::editor::{Initialize, Progress, SHUTDOWN};
 use crate::api::{Group, OPERATIONS, Operation};
 use crate::config::trust;
 use crate::error::{Context, Error, ErrorData, Kind, Result};
@@ -149,7 +149,7 @@ fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
 }
 
 fn ourselves() -> Initialize {
-    Initialize { name: "tether".into(), version: env!("CARGO_PKG_VERSION").into(), role: Role::Client }
+    Initialize { name: "tether".into(), version: env!("CARGO_PKG_VERSION").into(), ..Initialize::default() }
 }
 
 async fn operate(common: &Tether, workspace: &Path, operation: &'static Operation, matches: &ArgMatches) -> Result<()> {

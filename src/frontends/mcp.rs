@@ -1,7 +1,11 @@
-//! MCP on stdio: each operation of the API is a tool. Must not know what an operation does.
+//! MCP on stdio: each operation of the API is a tool; what can be watched is a resource. Must not know what an operation
+//! does.
 //!
 //! `initialize` never waits for the supervisor: it is reached at the first call. When it has died, the next call
 //! reaches, or starts, the next one.
+
+mod resources;
+mod tools;
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -9,20 +13,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation, JsonObject, ListToolsResult,
-    PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig, Tool, ToolAnnotations,
+    CallToolRequestParams, CallToolResponse, Implementation, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProgressNotificationParam, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SubscribeRequestParams,
+    SubscriptionFilter, UnsubscribeRequestParams,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
-use schemars::Schema;
-use schemars::generate::SchemaSettings;
-use schemars::transform::transform_subschemas;
 use serde_json::Value;
 use tokio::sync::{Mutex, mpsc};
 
-use super::render;
+use self::resources::{Resources, Topic};
 use super::stdio::{Ends, Stdio};
-use crate::api::editor::{Initialize, Progress, Role};
+use crate::api::editor::{Capabilities, Initialize, Progress};
 use crate::api::{Effect, Group, OPERATIONS, Operation};
 use crate::error::{Error, Result};
 use crate::supervisor::connect::{Connection, Missing, Place, connect};
@@ -43,7 +46,7 @@ pub async fn serve(workspace: PathBuf, group: Option<Group>) -> Result<()> {
     let ends = Arc::new(Ends::default());
     let (read, write) = rmcp::transport::stdio_pipes();
     let transport = Stdio::new(read, write, Arc::clone(&ends));
-    let door = Arc::new(Door { workspace, group, connection: Mutex::new(None) });
+    let door = Arc::new(Door { workspace, group, connection: Mutex::new(None), resources: Arc::default() });
     // A supervisor that runs is reached while the client still introduces itself; what fails here is told by the first
     // call, which tries again.
     let early = Arc::clone(&door);
@@ -68,6 +71,7 @@ struct Door {
     /// Which part of the API is offered; `None`: all.
     group: Option<Group>,
     connection: Mutex<Option<Arc<Connection>>>,
+    resources: Arc<Resources>,
 }
 
 impl Door {
@@ -82,10 +86,19 @@ impl Door {
             return Ok(Arc::clone(connection));
         }
         let place = Place::of(&self.workspace)?;
-        let client =
-            Initialize { name: "tether mcp".into(), version: env!("CARGO_PKG_VERSION").into(), role: Role::Client };
+        let client = Initialize {
+            name: "tether mcp".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            capabilities: Capabilities { did_change_state: true },
+            ..Initialize::default()
+        };
         let connection = connect(&place, &client, missing).await?;
-        let connection = connection.ok_or_else(|| Error::other("there is no supervisor"))?;
+        let mut connection = connection.ok_or_else(|| Error::other("there is no supervisor"))?;
+        let (_, nothing) = mpsc::channel(1);
+        let incoming = std::mem::replace(&mut connection.incoming, nothing);
+        let resources = Arc::clone(&self.resources);
+        // Ends with the connection.
+        tokio::spawn(async move { resources.listen(incoming).await });
         Ok(Arc::clone(slot.insert(Arc::new(connection))))
     }
 
@@ -106,11 +119,20 @@ impl Door {
             outcome => outcome,
         }
     }
+
+    async fn read(&self, topic: Topic) -> Result<Value> {
+        let operation =
+            crate::api::operation(topic.method()).ok_or_else(|| Error::usage("there is no such operation"))?;
+        let (progress, _) = mpsc::unbounded_channel();
+        self.ask(operation, &Value::Null, &progress).await
+    }
 }
 
 impl ServerHandler for Door {
     fn get_info(&self) -> ServerConfig {
-        let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
+        let capabilities =
+            ServerCapabilities::builder().enable_tools().enable_resources().enable_resources_subscribe().build();
+        let mut info = ServerConfig::new(capabilities);
         info.server_info = Implementation::new("tether", env!("CARGO_PKG_VERSION"));
         info.instructions = Some(INSTRUCTIONS.into());
         info
@@ -121,7 +143,7 @@ impl ServerHandler for Door {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(self.operations().map(tool).collect()))
+        Ok(ListToolsResult::with_all_items(self.operations().map(tools::tool).collect()))
     }
 
     async fn call_tool(
@@ -143,8 +165,83 @@ impl ServerHandler for Door {
             // rmcp lets a cancelled call run on: this ends it, and with it the supervisor's work for it.
             () = context.ct.cancelled() => Err(Error::new(crate::error::Kind::Cancelled, "the call was cancelled")),
         };
-        Ok(result(operation, outcome).into())
+        Ok(tools::result(operation, outcome).into())
     }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Ok(resources::list())
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let topic = topic(&request.uri)?;
+        let answer = tokio::select! {
+            answer = self.read(topic) => answer,
+            () = context.ct.cancelled() => Err(Error::new(crate::error::Kind::Cancelled, "the read was cancelled")),
+        };
+        match answer {
+            Ok(answer) => Ok(ReadResourceResult::new(vec![topic.contents(&answer)]).into()),
+            Err(error) => Err(ErrorData::internal_error(error.to_string(), None)),
+        }
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(resources::accepted(requested))
+    }
+
+    async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
+        // Only a supervisor can tell of changes; when there is none to be had, the next call says why.
+        let _ = self.connected(Missing::Start).await;
+        let uris = subscription.accepted().resource_subscriptions.iter().flatten();
+        let topics = uris.filter_map(|uri| Topic::of(uri)).collect();
+        let sink = subscription.sink();
+        tokio::select! {
+            () = self.resources.follow(topics, |topic| sink.notify_resource_updated(topic.uri())) => {}
+            () = subscription.cancelled() => {}
+        }
+        Ok(())
+    }
+
+    // Clients of before 2026-07-28 subscribe like this.
+    #[allow(deprecated)]
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let topic = topic(&request.uri)?;
+        let _ = self.connected(Missing::Start).await;
+        let peer = context.peer;
+        self.resources.follow_single(topic, move |topic| {
+            let peer = peer.clone();
+            async move { peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(topic.uri())).await }
+        });
+        Ok(())
+    }
+
+    #[allow(deprecated)]
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.resources.forget(topic(&request.uri)?);
+        Ok(())
+    }
+}
+
+fn topic(uri: &str) -> Result<Topic, ErrorData> {
+    Topic::of(uri).ok_or_else(|| {
+        let known = Topic::ALL.map(Topic::uri).join(", ");
+        ErrorData::resource_not_found(format!("there is no resource {uri:?}; there are: {known}"), None)
+    })
 }
 
 /// Passes the supervisor's progress on to the client, when it asked for it; the call's answer ends it.
@@ -158,95 +255,4 @@ async fn pass_progress(mut heard: mpsc::UnboundedReceiver<Value>, context: &Requ
         let _ = context.peer.notify_progress(told).await;
     }
     std::future::pending().await
-}
-
-fn result(operation: &Operation, outcome: Result<Value>) -> CallToolResult {
-    match outcome {
-        Err(error) => CallToolResult::error(vec![ContentBlock::text(error.to_string())]),
-        Ok(answer) => match render::picture(operation.method, &answer) {
-            Some(picture) => {
-                let text = ContentBlock::text(render::text(operation.method, &answer));
-                CallToolResult::success(vec![ContentBlock::image(picture.data, picture.mime_type), text])
-            }
-            None => {
-                let mut result =
-                    CallToolResult::success(vec![ContentBlock::text(render::text(operation.method, &answer))]);
-                result.structured_content = Some(answer);
-                result
-            }
-        },
-    }
-}
-
-fn tool(operation: &'static Operation) -> Tool {
-    let mut tool = Tool::new(operation.tool(), operation.summary(), Arc::new(input_schema(operation)));
-    tool.annotations = Some(
-        ToolAnnotations::new()
-            .read_only(operation.effect == Effect::Reads)
-            .destructive(operation.effect == Effect::Destroys)
-            .idempotent(matches!(operation.effect, Effect::Reads | Effect::Settles))
-            .open_world(false),
-    );
-    tool
-}
-
-/// The parameters as a JSON schema, without what a reader does not need: an agent pays for every byte.
-fn input_schema(operation: &Operation) -> JsonObject {
-    let settings = SchemaSettings::draft2020_12().with(|settings| {
-        settings.inline_subschemas = true;
-        settings.meta_schema = None;
-    });
-    let mut schema = (operation.params_schema)(&mut settings.into_generator());
-    schema.remove("title");
-    // The tool's description says it already.
-    schema.remove("description");
-    leave_null_out(&mut schema);
-    match schema.to_value() {
-        Value::Object(schema) => schema,
-        _ => JsonObject::new(),
-    }
-}
-
-/// An optional parameter may be left out; that it may be `null` as well is of no use to anybody.
-fn leave_null_out(schema: &mut Schema) {
-    let null = |it: &Value| it.is_null() || it == "null" || it.get("type").is_some_and(|of| of == "null");
-    if let Some(Value::Array(values)) = schema.get_mut("enum") {
-        values.retain(|it| !null(it));
-    }
-    for key in ["type", "anyOf"] {
-        let Some(Value::Array(choices)) = schema.get_mut(key) else { continue };
-        choices.retain(|it| !null(it));
-        if choices.len() != 1 {
-            continue;
-        }
-        match choices.swap_remove(0) {
-            Value::Object(only) => {
-                schema.remove(key);
-                for (name, value) in only {
-                    schema.ensure_object().entry(name).or_insert(value);
-                }
-            }
-            only => drop(schema.insert(key.into(), only)),
-        }
-    }
-    transform_subschemas(&mut leave_null_out, schema);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn schemas_are_short_and_say_what_is_optional_by_leaving_it_out() {
-        let of = |verb: &str| {
-            let operation = OPERATIONS.iter().find(|operation| operation.verb == verb).unwrap();
-            serde_json::to_value(input_schema(operation)).unwrap()
-        };
-        let evaluate = of("evaluate");
-        assert_eq!(evaluate["required"], serde_json::json!(["expression"]));
-        assert_eq!(evaluate["properties"]["timeoutMs"]["type"], "integer");
-        let rebuild = &of("start")["properties"]["rebuild"];
-        assert_eq!(rebuild["enum"], serde_json::json!(["auto", "always", "never"]));
-        assert!(rebuild.get("anyOf").is_none(), "{rebuild}");
-    }
 }

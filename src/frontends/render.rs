@@ -66,6 +66,9 @@ fn status(it: &WindowStatus) -> String {
             (None, None) => "by itself (its code is unknown: it was not our child)".into(),
         };
         let _ = write!(out, "\n  it ended {how}, {} ago", ago(exit.at));
+        for doing in &exit.doing {
+            let _ = write!(out, "\n    while {doing}");
+        }
         for line in exit.console.iter().map(String::as_str).chain(exit.output.lines()) {
             let _ = write!(out, "\n    {line}");
         }

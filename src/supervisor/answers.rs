@@ -60,7 +60,12 @@ fn state(phase: Phase) -> api::WindowState {
 }
 
 fn last_build(build: &LastBuild) -> api::LastBuild {
-    api::LastBuild { ok: build.ok, duration_ms: ms(build.duration), tail: build.tail.clone() }
+    api::LastBuild {
+        ok: build.ok,
+        ended_at: build.ended_at_ms,
+        duration_ms: ms(build.duration),
+        tail: build.tail.clone(),
+    }
 }
 
 fn exit(ended: &Ended) -> api::Exit {
@@ -68,6 +73,7 @@ fn exit(ended: &Ended) -> api::Exit {
         code: ended.code(),
         signal: ended.signal(),
         at: ended.at_ms,
+        doing: ended.doing.clone(),
         console: ended.console.clone(),
         output: ended.output.clone(),
     }

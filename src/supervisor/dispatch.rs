@@ -3,6 +3,7 @@
 //! Reads parameters, asks the window, writes the answer. Must not decide anything about either.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -13,7 +14,7 @@ use crate::api::editor::Progress;
 use crate::api::window::{Changes, Evaluate, Restart, Screenshot, Start, Status, Stop};
 use crate::api::{OPERATIONS, Operation, Params};
 use crate::error::{Context, Error, Kind, Result};
-use crate::window::Rebuild;
+use crate::window::{Asker, Rebuild};
 use crate::wire::rpc::{Id, Peer};
 
 /// How long an expression may take when the caller does not say.
@@ -26,21 +27,28 @@ pub(super) struct Call<'a> {
     pub peer: &'a Peer,
     pub id: &'a Id,
     pub started: Instant,
+    /// Set when the asker has cancelled it.
+    pub withdrawn: &'a AtomicBool,
 }
 
-impl Call<'_> {
-    fn progress(&self, message: &str) {
+impl Asker for Call<'_> {
+    fn tell(&self, message: &str) {
         let elapsed_ms = self.started.elapsed().as_millis() as u64;
         if let Ok(value) = serde_json::to_value(Progress { message: message.to_owned(), elapsed_ms }) {
             self.peer.progress(self.id, &value);
         }
+    }
+
+    fn has_withdrawn(&self) -> bool {
+        self.withdrawn.load(Ordering::SeqCst)
     }
 }
 
 /// Carries out one call.
 pub(super) async fn dispatch(supervisor: &Supervisor, call: Call<'_>) -> Result<Value> {
     let window = &supervisor.window;
-    let progress = |message: &str| call.progress(message);
+    let _doing = window.doing(brief(&call));
+    let progress: &dyn Asker = &call;
     match call.method {
         Status::METHOD => {
             read::<Status>(&call)?;
@@ -49,17 +57,17 @@ pub(super) async fn dispatch(supervisor: &Supervisor, call: Call<'_>) -> Result<
         Start::METHOD => {
             let Start { config, rebuild } = read(&call)?;
             refuse_configuration(config.as_deref())?;
-            window.start(wanted(rebuild), &progress).await?;
+            window.start(wanted(rebuild), progress).await?;
             write::<Start>(answers::look(window.look().await))
         }
         Stop::METHOD => {
             read::<Stop>(&call)?;
-            window.stop(&progress).await?;
+            window.stop(progress).await?;
             write::<Stop>(answers::look(window.look().await))
         }
         Restart::METHOD => {
             let Restart { rebuild } = read(&call)?;
-            window.restart(wanted(rebuild), &progress).await?;
+            window.restart(wanted(rebuild), progress).await?;
             write::<Restart>(answers::look(window.look().await))
         }
         Changes::METHOD => {
@@ -73,17 +81,28 @@ pub(super) async fn dispatch(supervisor: &Supervisor, call: Call<'_>) -> Result<
         Evaluate::METHOD => {
             let Evaluate { expression, timeout_ms } = read(&call)?;
             let timeout = timeout_ms.map_or(EVALUATE, Duration::from_millis);
-            write::<Evaluate>(answers::evaluated(window.evaluate(&expression, timeout, &progress).await?))
+            write::<Evaluate>(answers::evaluated(window.evaluate(&expression, timeout, progress).await?))
         }
         Screenshot::METHOD => {
             read::<Screenshot>(&call)?;
-            write::<Screenshot>(answers::picture(window.screenshot(&progress).await?))
+            write::<Screenshot>(answers::picture(window.screenshot(progress).await?))
         }
         method => {
             let known: Vec<_> = OPERATIONS.iter().map(|operation| operation.method).collect();
             Err(Error::usage(format!("there is no method {method:?}")).hint(format!("there are: {}", known.join(", "))))
         }
     }
+}
+
+/// What the call wants, in one line: told when the window dies under it.
+fn brief(call: &Call<'_>) -> String {
+    const MOST: usize = 120;
+    let mut line = call.method.to_owned();
+    if call.params.as_object().is_some_and(|params| !params.is_empty()) {
+        line.push(' ');
+        line.extend(call.params.to_string().chars().take(MOST));
+    }
+    line
 }
 
 fn read<P: Params>(call: &Call<'_>) -> Result<P> {

@@ -8,13 +8,14 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, mpsc, watch};
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::{self, AbortHandle, JoinSet};
 use tracing::{info, warn};
 
 use super::claim::{self, Claim, Outcome};
@@ -23,8 +24,8 @@ use super::dispatch::{self, Call};
 use super::place::Place;
 use super::{answers, journal};
 use crate::api::editor::{DID_CHANGE_STATE, INITIALIZE, Initialize, Initialized, PANIC, Role, SHUTDOWN};
-use crate::error::{Context, Error, ErrorData, Result};
-use crate::window::{Home, Published, Window};
+use crate::error::{Context, Error, ErrorData, Kind, Result};
+use crate::window::{Home, Window};
 use crate::wire::rpc::{Id, Incoming, Peer, RpcError, connection};
 
 /// What every connection shares.
@@ -187,7 +188,7 @@ async fn converse(supervisor: Arc<Supervisor>, stream: UnixStream) {
     supervisor.connections.send_modify(|n| *n += 1);
     let _count = Count(&supervisor.connections);
     if let Some(client) = greet(&supervisor, &peer, &mut incoming).await {
-        let telling = tokio::spawn(tell_changes(supervisor.window.watch(), peer.clone(), client.role));
+        let telling = tokio::spawn(tell_changes(supervisor.window.clone(), peer.clone(), client));
         answer_all(&supervisor, &peer, &mut incoming).await;
         telling.abort();
     }
@@ -242,35 +243,68 @@ fn is_newer(a: &str, b: &str) -> bool {
     numbers(a) > numbers(b)
 }
 
-/// Runs each request beside the others; a cancelled one is dropped.
+/// The requests of one connection that are under way. They end with it.
+#[derive(Default)]
+struct Running {
+    tasks: JoinSet<()>,
+    requests: HashMap<task::Id, Id>,
+    ends: HashMap<Id, (AbortHandle, Arc<AtomicBool>)>,
+}
+
+impl Running {
+    fn begin(&mut self, supervisor: &Arc<Supervisor>, peer: &Peer, id: Id, method: String, params: Value) {
+        let withdrawn = Arc::new(AtomicBool::new(false));
+        let call = (id.clone(), method, params, Arc::clone(&withdrawn));
+        let handle = self.tasks.spawn(answer(Arc::clone(supervisor), peer.clone(), call));
+        self.requests.insert(handle.id(), id.clone());
+        self.ends.insert(id, (handle, withdrawn));
+    }
+
+    /// Ends a request that its asker no longer wants. One whose connection has ended is not withdrawn: what it has
+    /// begun goes on.
+    fn cancel(&mut self, id: &Id) {
+        if let Some((handle, withdrawn)) = self.ends.get(id) {
+            withdrawn.store(true, Ordering::SeqCst);
+            handle.abort();
+        }
+    }
+
+    /// The next request that has ended without an answer of its own.
+    async fn ended(&mut self) -> Option<Id> {
+        let (task, cancelled) = match self.tasks.join_next_with_id().await? {
+            Ok((task, ())) => (task, false),
+            Err(error) => (error.id(), error.is_cancelled()),
+        };
+        let id = self.requests.remove(&task)?;
+        self.ends.remove(&id);
+        cancelled.then_some(id)
+    }
+}
+
+/// Runs each request beside the others, and answers each, a cancelled one, too.
 async fn answer_all(supervisor: &Arc<Supervisor>, peer: &Peer, incoming: &mut mpsc::Receiver<Incoming>) {
-    let mut running = JoinSet::new();
-    let mut handles: HashMap<Id, AbortHandle> = HashMap::new();
+    let mut running = Running::default();
     loop {
         tokio::select! {
             message = incoming.recv() => match message {
                 None => return,
-                Some(Incoming::Request { id, method, params }) => {
-                    let task = answer(Arc::clone(supervisor), peer.clone(), id.clone(), method, params);
-                    handles.insert(id, running.spawn(task));
-                }
-                Some(Incoming::Cancel { id }) => {
-                    if let Some(handle) = handles.remove(&id) {
-                        handle.abort();
-                    }
-                }
+                Some(Incoming::Request { id, method, params }) => running.begin(supervisor, peer, id, method, params),
+                Some(Incoming::Cancel { id }) => running.cancel(&id),
                 Some(Incoming::Notification { method, .. }) => info!("ignored notification {method}"),
             },
-            Some(done) = running.join_next() => {
-                if let Ok(id) = done {
-                    handles.remove(&id);
-                }
+            Some(id) = running.ended() => {
+                let error = Error::new(Kind::Cancelled, "the request was cancelled");
+                let _ = peer.respond(&id, Err(refusal(&error))).await;
             }
         }
     }
 }
 
-async fn answer(supervisor: Arc<Supervisor>, peer: Peer, id: Id, method: String, params: Value) -> Id {
+async fn answer(
+    supervisor: Arc<Supervisor>,
+    peer: Peer,
+    (id, method, params, withdrawn): (Id, String, Value, Arc<AtomicBool>),
+) {
     let started = Instant::now();
     let outcome = match method.as_str() {
         SHUTDOWN => {
@@ -278,13 +312,15 @@ async fn answer(supervisor: Arc<Supervisor>, peer: Peer, id: Id, method: String,
             Ok(Value::Null)
         }
         PANIC => panic!("asked to panic by {PANIC}"),
-        method => dispatch::dispatch(&supervisor, Call { method, params, peer: &peer, id: &id, started }).await,
+        method => {
+            let call = Call { method, params, peer: &peer, id: &id, started, withdrawn: &withdrawn };
+            dispatch::dispatch(&supervisor, call).await
+        }
     };
     if let Err(error) = &outcome {
         info!("{method} failed: {error}");
     }
     let _ = peer.respond(&id, outcome.map_err(|error| refusal(&error))).await;
-    id
 }
 
 fn refusal(error: &Error) -> RpcError {
@@ -295,15 +331,24 @@ fn refusal(error: &Error) -> RpcError {
     }
 }
 
-/// Tells an editor of each change of the window's state.
-async fn tell_changes(mut window: watch::Receiver<Published>, peer: Peer, role: Role) {
-    if role != Role::Editor {
+/// Tells a front end that wants it of each change of the window's state, and that its files have changed.
+async fn tell_changes(window: Window, peer: Peer, client: Initialize) {
+    if client.role != Role::Editor && !client.capabilities.did_change_state {
         return;
     }
-    while window.changed().await.is_ok() {
-        let status = answers::published(&window.borrow_and_update());
-        let Ok(params) = serde_json::to_value(status) else { continue };
-        if peer.notify(DID_CHANGE_STATE, &params).await.is_err() {
+    let mut news = window.news();
+    let mut told = None;
+    loop {
+        let status = answers::look(window.look().await);
+        // The first look is what the front end can have asked for itself.
+        if told.as_ref().is_some_and(|told| *told != status) {
+            let Ok(params) = serde_json::to_value(&status) else { return };
+            if peer.notify(DID_CHANGE_STATE, &params).await.is_err() {
+                return;
+            }
+        }
+        told = Some(status);
+        if !news.next().await {
             return;
         }
     }

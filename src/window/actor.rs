@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 use tracing::{info, warn};
 
 use super::build::{Built, LastBuild, Rounds};
+use super::launch::now_ms;
 use super::shared::{Outcome, Published, Shared};
 use super::state::{Effect, Input, Phase, step};
 use super::up::Up;
@@ -33,6 +34,13 @@ pub struct Wish {
     pub reply: oneshot::Sender<Settled>,
 }
 
+/// What comes to the actor from the handles.
+pub enum Message {
+    Wish(Wish),
+    /// Somebody who waited called it off; the other end of the wish's reply is gone.
+    CalledOff,
+}
+
 /// What a work under way came to.
 pub enum Done {
     Reconnected(Option<Up>),
@@ -43,7 +51,7 @@ pub enum Done {
 
 pub struct Actor {
     shared: Arc<Shared>,
-    wishes: mpsc::Receiver<Wish>,
+    wishes: mpsc::Receiver<Message>,
     work: JoinSet<Done>,
     /// Who waits for the work under way.
     waiters: Vec<oneshot::Sender<Settled>>,
@@ -56,7 +64,7 @@ pub struct Actor {
 }
 
 impl Actor {
-    pub fn new(shared: Arc<Shared>, wishes: mpsc::Receiver<Wish>) -> Actor {
+    pub fn new(shared: Arc<Shared>, wishes: mpsc::Receiver<Message>) -> Actor {
         Actor {
             shared,
             wishes,
@@ -84,7 +92,8 @@ impl Actor {
                     Err(error) => warn!("a work failed: {error}"),
                 },
                 wish = self.wishes.recv() => match wish {
-                    Some(wish) => self.wish(wish),
+                    Some(Message::Wish(wish)) => self.wish(wish),
+                    Some(Message::CalledOff) => self.called_off(),
                     None => return,
                 },
             }
@@ -127,6 +136,19 @@ impl Actor {
         }
     }
 
+    /// When nobody is left who waits for the build under way, it is ended.
+    fn called_off(&mut self) {
+        self.waiters.retain(|waiter| !waiter.is_closed());
+        if self.waiters.is_empty() && self.step(Input::CalledOff) == Effect::Abandon {
+            self.work.abort_all();
+            self.built = None;
+            self.publish(|published| published.doing = None);
+            for wish in std::mem::take(&mut self.later) {
+                self.wish(wish);
+            }
+        }
+    }
+
     fn begin(&mut self, effect: Effect) {
         let shared = Arc::clone(&self.shared);
         match effect {
@@ -152,7 +174,13 @@ impl Actor {
                 let old = self.take_up();
                 self.work.spawn(async move { Done::Closed(work::close(&shared, old).await) });
             }
-            Effect::Nothing | Effect::Answer | Effect::Join | Effect::Wait | Effect::Settle | Effect::Mourn => {}
+            Effect::Nothing
+            | Effect::Abandon
+            | Effect::Answer
+            | Effect::Join
+            | Effect::Wait
+            | Effect::Settle
+            | Effect::Mourn => {}
         }
     }
 
@@ -173,7 +201,10 @@ impl Actor {
             }
             Done::Built(built, rounds) => {
                 self.rounds = rounds;
-                self.built_is(built);
+                // One that was ended in the moment in which it was done has built nothing for anybody.
+                if matches!(self.now(|published| published.phase), Phase::Building { .. }) {
+                    self.built_is(built);
+                }
             }
             Done::Launched { outcome, took } => {
                 self.outcome.launch = took;
@@ -187,10 +218,11 @@ impl Actor {
     }
 
     fn built_is(&mut self, built: Result<Built>) {
+        let ended_at_ms = now_ms();
         let last = match &built {
-            Ok(built) => Some(LastBuild { ok: true, duration: built.duration, tail: built.tail.clone() }),
+            Ok(built) => Some(LastBuild { ok: true, ended_at_ms, duration: built.duration, tail: built.tail.clone() }),
             Err(error) if error.kind == Kind::BuildFailed => {
-                Some(LastBuild { ok: false, tail: error.to_string(), ..LastBuild::default() })
+                Some(LastBuild { ok: false, ended_at_ms, tail: error.to_string(), ..LastBuild::default() })
             }
             // It was not even begun.
             Err(_) => None,
@@ -259,7 +291,11 @@ impl Actor {
     fn gone(&mut self, exit: Exit) {
         let Some(up) = self.take_up() else { return };
         warn!(pid = up.facts.electron_pid, "the window ended by itself: {exit}");
-        self.publish(|published| published.exit = Some(up.last_words(exit)));
+        let ended = up.last_words(exit, self.shared.doing());
+        if ended.is_crash() {
+            self.shared.crashes().note(Instant::now());
+        }
+        self.publish(|published| published.exit = Some(ended));
         if self.step(Input::Gone) == Effect::Mourn {
             work::forget(&self.shared);
             let shared = Arc::clone(&self.shared);

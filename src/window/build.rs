@@ -26,6 +26,7 @@ const TAIL_LINES: usize = 40;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LastBuild {
     pub ok: bool,
+    pub ended_at_ms: u64,
     pub duration: Duration,
     pub tail: String,
 }

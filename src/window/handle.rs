@@ -5,12 +5,13 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::actor::{Actor, Settled, Wish};
+use super::actor::{Actor, Message, Settled, Wish};
+use super::asker::{CallOff, Progress};
 use super::page::Evaluated;
 use super::shared::{Home, Outcome, Published, Shared};
 use super::state::Input;
@@ -55,14 +56,11 @@ pub struct OnPage<T> {
     pub relaunched: Option<Relaunched>,
 }
 
-/// Called with what is being done, while an operation waits.
-pub type Progress<'a> = &'a (dyn Fn(&str) + Send + Sync);
-
 /// A handle to the window.
 #[derive(Clone)]
 pub struct Window {
-    shared: Arc<Shared>,
-    wishes: mpsc::Sender<Wish>,
+    pub(super) shared: Arc<Shared>,
+    wishes: mpsc::Sender<Message>,
 }
 
 impl Window {
@@ -84,7 +82,9 @@ impl Window {
     pub async fn look(&self) -> Look {
         let published = self.reconnected().await;
         let Some(up) = published.up.clone() else {
-            return Look { published, check: None, responsive: true, notes: vec![] };
+            let pause = self.shared.crashes().pause(Instant::now());
+            let notes = pause.map(|left| self.crash_loop(left)).into_iter().collect();
+            return Look { published, check: None, responsive: true, notes };
         };
         up.trim_output();
         let (check, responsive) = tokio::join!(self.check(), up.responds(PING));
@@ -101,7 +101,7 @@ impl Window {
         watch.wait_for(|published| published.searched).await.map_or_else(|_| Published::default(), |it| it.clone())
     }
 
-    fn tracker(&self) -> Result<Arc<Tracker>> {
+    pub(super) fn tracker(&self) -> Result<Arc<Tracker>> {
         self.shared.comparing_tracker()
     }
 
@@ -112,6 +112,7 @@ impl Window {
     /// Starts the window, unless it lives.
     pub async fn start(&self, rebuild: Rebuild, progress: Progress<'_>) -> Result<Outcome> {
         let build = rebuild != Rebuild::Never && self.has_build()?;
+        self.leave_alone_while_crashing(rebuild).await?;
         // `always` on a living window is a wish for a new one.
         let living = self.reconnected().await.up.is_some();
         let input =
@@ -122,6 +123,7 @@ impl Window {
     /// Replaces the window by a new one.
     pub async fn restart(&self, rebuild: Rebuild, progress: Progress<'_>) -> Result<Outcome> {
         let published = self.reconnected().await;
+        self.leave_alone_while_crashing(rebuild).await?;
         let build = self.has_build()?
             && match rebuild {
                 Rebuild::Always => true,
@@ -138,14 +140,41 @@ impl Window {
         self.wish(Input::Stop, progress).await
     }
 
+    /// A window that ends by itself again and again is not started for a while, unless something has changed.
+    async fn leave_alone_while_crashing(&self, rebuild: Rebuild) -> Result<()> {
+        let published = self.reconnected().await;
+        let Some(left) = self.shared.crashes().pause(Instant::now()).filter(|_| published.up.is_none()) else {
+            return Ok(());
+        };
+        if rebuild == Rebuild::Always || self.check().await.is_ok_and(|check| check.stale) {
+            self.shared.crashes().forgive();
+            return Ok(());
+        }
+        let error = Error::other(format!("the window is {}", self.crash_loop(left)));
+        let error = match &published.exit {
+            Some(ended) => error.because(ended.tell()),
+            None => error,
+        };
+        Err(error
+            .hint("change what makes it end: once a tracked file has changed, it may be started")
+            .hint("`tether start --rebuild always` starts it all the same"))
+    }
+
+    fn crash_loop(&self, left: Duration) -> String {
+        let (count, left) = (self.shared.crashes().count(), left.as_secs() + 1);
+        format!("left alone for another {left} s: it has ended by itself {count} times within a minute")
+    }
+
     fn has_build(&self) -> Result<bool> {
         Ok(!self.shared.settings()?.build.command.is_empty())
     }
 
     async fn wish(&self, input: Input, progress: Progress<'_>) -> Result<Outcome> {
+        // Dropped after the receiving end of the reply: the actor then sees who still waits.
+        let _call_off = CallOff::new(&self.wishes, progress);
         let (reply, answer) = oneshot::channel();
         let gone = || Error::new(Kind::Cancelled, "the supervisor is ending");
-        self.wishes.send(Wish { input, reply }).await.map_err(|_| gone())?;
+        self.wishes.send(Message::Wish(Wish { input, reply })).await.map_err(|_| gone())?;
         let settled = self.attend(answer, progress).await.map_err(|_| gone())?;
         settled.map_err(|error| ErrorData::from(&*error).into())
     }
@@ -161,7 +190,7 @@ impl Window {
         loop {
             let doing = watch.borrow_and_update().doing.clone();
             if let Some(doing) = doing.filter(|doing| told.as_ref() != Some(doing)) {
-                progress(&doing);
+                progress.tell(&doing);
                 told = Some(doing);
             }
             tokio::select! {
@@ -200,7 +229,7 @@ impl Window {
                 return published;
             }
             if let Some(doing) = &published.doing {
-                progress(doing);
+                progress.tell(doing);
             }
             if watch.changed().await.is_err() {
                 return published;

@@ -3,8 +3,10 @@
 //! | file | owns |
 //! |---|---|
 //! | `handle` | what the supervisor asks of the window; the rule "look for changes first" |
+//! | `asker`, `news` | who waits for an operation; what is worth another look |
 //! | `actor` | the one task that owns it; `state` decides for it, `work` does the long things |
 //! | `shared` | what these share: what is known of the window, who tracks its files |
+//! | `crashes` | a window that ends by itself again and again |
 //! | `build` | running the build, and finding out what it was built from |
 //! | `up` | a window that lives: its facts, its process, the connection to it |
 //! | `launch` | starting one of each kind, and learning its ports |
@@ -22,8 +24,11 @@ pub mod session_file;
 pub mod stop;
 
 mod actor;
+mod asker;
 mod build;
+mod crashes;
 mod handle;
+mod news;
 mod shared;
 mod state;
 mod up;
@@ -31,8 +36,10 @@ mod work;
 
 // The words of its changes, which are part of what it says.
 pub use crate::changes::{Change, ChangeKind, Check, Explanation};
+pub use asker::{Asker, Doing, Progress};
 pub use build::LastBuild;
-pub use handle::{Look, OnPage, Progress, Rebuild, Relaunched, Window, value_of};
+pub use handle::{Look, OnPage, Rebuild, Relaunched, Window, value_of};
+pub use news::News;
 pub use page::Evaluated;
 pub use shared::{Home, Outcome, Published};
 pub use state::Phase;

@@ -4,11 +4,12 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
 use super::build::LastBuild;
+use super::crashes::Crashes;
 use super::state::Phase;
 use super::up::{Ended, Up};
 use crate::changes::{self, Options, Snapshot, Tracker};
@@ -65,6 +66,23 @@ pub struct Shared {
     pub home: Home,
     pub published: watch::Sender<Published>,
     trackers: Mutex<Trackers>,
+    under_way: Mutex<Vec<Deed>>,
+    crashes: Mutex<Crashes>,
+}
+
+/// Something that is done with the window.
+struct Deed {
+    number: u64,
+    what: String,
+    ended: Option<Instant>,
+}
+
+impl Deed {
+    /// A connection that breaks ends what is done over it, a moment before the end of the window is known.
+    fn counts(&self) -> bool {
+        const JUST_NOW: Duration = Duration::from_millis(250);
+        self.ended.is_none_or(|ended| ended.elapsed() < JUST_NOW)
+    }
 }
 
 /// When `[watch]` changes under a living window, two trackers live for a while.
@@ -80,7 +98,39 @@ impl Shared {
     pub fn new(home: Home) -> Shared {
         // The first thing is to look for the window of an earlier supervisor.
         let published = watch::Sender::new(Published { phase: Phase::Starting, ..Published::default() });
-        Shared { home, published, trackers: Mutex::default() }
+        Shared { home, published, trackers: Mutex::default(), under_way: Mutex::default(), crashes: Mutex::default() }
+    }
+
+    fn under_way(&self) -> MutexGuard<'_, Vec<Deed>> {
+        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes what is being done with the window; answers its number, for [`Shared::done`].
+    pub fn note(&self, what: String) -> u64 {
+        let mut under_way = self.under_way();
+        under_way.retain(Deed::counts);
+        let number = under_way.last().map_or(0, |last| last.number + 1);
+        under_way.push(Deed { number, what, ended: None });
+        number
+    }
+
+    pub fn done(&self, number: u64) {
+        let mut under_way = self.under_way();
+        under_way.iter_mut().filter(|deed| deed.number == number).for_each(|deed| deed.ended = Some(Instant::now()));
+    }
+
+    /// What is being done with the window just now; when it is nothing, what ended last, if it was a moment ago.
+    pub fn doing(&self) -> Vec<String> {
+        let under_way = self.under_way();
+        let running: Vec<_> = under_way.iter().filter(|deed| deed.ended.is_none()).collect();
+        let last = under_way.iter().filter(|deed| deed.counts()).max_by_key(|deed| deed.ended);
+        let told = if running.is_empty() { last.into_iter().collect() } else { running };
+        told.into_iter().map(|deed| deed.what.clone()).collect()
+    }
+
+    /// How often the window has ended by itself of late.
+    pub fn crashes(&self) -> MutexGuard<'_, Crashes> {
+        self.crashes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn trackers(&self) -> MutexGuard<'_, Trackers> {

@@ -47,6 +47,8 @@ pub enum Input {
         build: bool,
     },
     Stop,
+    /// Nobody wants the work under way any more.
+    CalledOff,
     Built {
         ok: bool,
     },
@@ -73,6 +75,8 @@ pub enum Effect {
     Close,
     /// The wish is fulfilled already.
     Answer,
+    /// End the build that is under way, and answer all who wait.
+    Abandon,
     /// The work under way is what was wished for: its end is the answer.
     Join,
     /// The work under way has to end before the wish can be looked at.
@@ -104,6 +108,11 @@ pub fn step(now: Phase, input: Input) -> (Option<Phase>, Effect) {
         (P::Building { old: true }, I::Built { ok: false }) => (Some(P::Up), E::Settle),
         (P::Building { old: false }, I::Built { ok: false }) => (Some(P::Absent), E::Settle),
         (P::Building { old: true }, I::Gone) => (Some(P::Building { old: false }), E::Mourn),
+
+        (P::Building { old: true }, I::CalledOff) => (Some(P::Up), E::Abandon),
+        (P::Building { old: false }, I::CalledOff) => (Some(P::Absent), E::Abandon),
+        // A launch or a close is not cut in the middle: it takes seconds, and ends with a window or without.
+        (_, I::CalledOff) => (None, E::Nothing),
 
         (P::Starting, I::Launched { ok: true }) => (Some(P::Up), E::Settle),
         (P::Starting, I::Launched { ok: false }) => (Some(P::Absent), E::Settle),
@@ -145,6 +154,10 @@ mod tests {
         check(P::Up, I::Start { build: true }, P::Up, E::Answer);
         check(P::Up, I::Restart { build: true }, old, E::Build);
         check(old, I::Restart { build: true }, old, E::Join);
+        check(old, I::CalledOff, P::Up, E::Abandon);
+        check(new, I::CalledOff, P::Absent, E::Abandon);
+        check(P::Starting, I::CalledOff, P::Starting, E::Nothing);
+        check(P::Up, I::CalledOff, P::Up, E::Nothing);
         check(old, I::Built { ok: false }, P::Up, E::Settle);
         check(old, I::Built { ok: true }, P::Starting, E::Swap);
         check(old, I::Gone, new, E::Mourn);

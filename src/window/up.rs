@@ -102,13 +102,14 @@ impl Up {
     }
 
     /// What the window said before it ended.
-    pub fn last_words(&self, exit: Exit) -> Ended {
+    pub fn last_words(&self, exit: Exit, doing: Vec<String>) -> Ended {
         // Locked only while somebody connects: then there is no console worth telling of.
         let console = self.page.try_lock().ok().and_then(|page| Some(page.as_ref()?.console())).unwrap_or_default();
         let first = console.len().saturating_sub(LAST_ENTRIES);
         Ended {
             exit,
             at_ms: now_ms(),
+            doing,
             console: console[first..].iter().map(|entry| format!("[{}] {}", entry.level, entry.text)).collect(),
             output: process::tail(&self.output, LAST_LINES).unwrap_or_default(),
         }
@@ -130,6 +131,8 @@ impl Up {
 pub struct Ended {
     pub exit: Exit,
     pub at_ms: u64,
+    /// What was being done with it.
+    pub doing: Vec<String>,
     /// Its last console entries.
     pub console: Vec<String>,
     /// Its last lines of output.
@@ -151,9 +154,17 @@ impl Ended {
         }
     }
 
+    /// Whether it ended as no user ends a window. How one that was found again ended cannot be known.
+    pub fn is_crash(&self) -> bool {
+        self.exit != Exit::Code(0)
+    }
+
     /// In one paragraph.
     pub fn tell(&self) -> String {
         let mut told = format!("it ended by itself: {}", self.exit);
+        for doing in &self.doing {
+            told.push_str(&format!("\nwhile {doing}"));
+        }
         for line in self.console.iter().map(String::as_str).chain(self.output.lines()) {
             told.push('\n');
             told.push_str(line);

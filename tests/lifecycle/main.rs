@@ -10,3 +10,4 @@ mod chaos;
 mod protocol;
 mod scenarios;
 mod survival;
+mod told;

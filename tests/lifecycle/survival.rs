@@ -161,6 +161,31 @@ fn an_exit_code_and_the_last_words_are_told() {
     let status = common::eventually("exited", || Some(sandbox.status()).filter(|it| it["state"] == "exited"));
     assert_eq!(status["exit"]["code"], 7);
     assert!(status["exit"].to_string().contains("out of coffee"), "{status}");
+    // And what was being done with it.
+    assert!(status["exit"]["doing"][0].as_str().unwrap().starts_with("window/evaluate"), "{status}");
+    sandbox.tether(&["evaluate", "1"]).fails(3, &["the window has exited", "code 7", "out of coffee", "tether start"]);
+}
+
+#[test]
+fn a_window_that_crashes_again_and_again_is_left_alone_until_something_has_changed() {
+    let sandbox = common::node();
+    let crash = || {
+        sandbox.json(&["start"]);
+        sandbox.tether(&["evaluate", "process.exit(9)"]);
+        common::eventually("exited", || (sandbox.status()["state"] == "exited").then_some(()));
+    };
+    (0..3).for_each(|_| crash());
+    sandbox.tether(&["start"]).fails(1, &["left alone", "3 times within a minute", "code 9", "--rebuild always"]);
+    assert!(sandbox.status()["notes"].to_string().contains("3 times"), "{}", sandbox.status());
+    // Whoever insists gets it; and a file that has changed may have mended it.
+    assert_eq!(sandbox.json(&["start", "--rebuild", "always"])["state"], "ready");
+    sandbox.tether(&["evaluate", "process.exit(9)"]);
+    common::eventually("exited", || (sandbox.status()["state"] == "exited").then_some(()));
+    (0..2).for_each(|_| crash());
+    sandbox.tether(&["restart"]).fails(1, &["left alone"]);
+    sandbox.write("server.js", &common::NODE_SERVICE.replace("42", "43"));
+    assert_eq!(sandbox.json(&["start"])["state"], "ready");
+    assert_eq!(sandbox.json(&["evaluate", "answer"])["value"], 43);
 }
 
 #[test]

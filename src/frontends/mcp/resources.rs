@@ -1,0 +1,160 @@
+//! What can be read and subscribed to over MCP: the window's state, its last build, its console.
+//!
+//! Owns the URIs and who is told of a change. Must not know how a resource is read from the supervisor.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rmcp::model::{ListResourcesResult, Resource, ResourceContents, SubscriptionFilter};
+use rmcp::service::ServiceError;
+use serde_json::Value;
+use tokio::sync::{mpsc, watch};
+use tokio::task::AbortHandle;
+
+use crate::api::Params;
+use crate::api::editor::DID_CHANGE_STATE;
+use crate::api::window::Status;
+use crate::wire::rpc::Incoming;
+
+/// One resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Topic {
+    State,
+    Build,
+}
+
+impl Topic {
+    pub const ALL: [Topic; 2] = [Topic::State, Topic::Build];
+
+    pub fn uri(self) -> &'static str {
+        match self {
+            Topic::State => "tether://window/state",
+            Topic::Build => "tether://window/build",
+        }
+    }
+
+    /// The topic of a URI.
+    pub fn of(uri: &str) -> Option<Topic> {
+        Topic::ALL.into_iter().find(|topic| topic.uri() == uri)
+    }
+
+    fn words(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Topic::State => ("window state", "As the result of window_status", "application/json"),
+            Topic::Build => ("last build", "The last lines of the last build", "text/plain"),
+        }
+    }
+
+    /// The JSON-RPC method that tells of it.
+    pub fn method(self) -> &'static str {
+        match self {
+            Topic::State | Topic::Build => Status::METHOD,
+        }
+    }
+
+    /// What is read, out of the answer of [`Topic::method`].
+    pub fn contents(self, answer: &Value) -> ResourceContents {
+        let text = match self {
+            Topic::State => answer.to_string(),
+            Topic::Build => match answer.get("lastBuild") {
+                None => "nothing has been built yet".to_owned(),
+                Some(build) => build["tail"].as_str().unwrap_or_default().to_owned(),
+            },
+        };
+        ResourceContents::text(text, self.uri()).with_mime_type(self.words().2)
+    }
+}
+
+/// The list of all resources.
+pub fn list() -> ListResourcesResult {
+    let resource = |topic: Topic| {
+        let (name, description, mime_type) = topic.words();
+        Resource::new(topic.uri(), name).with_description(description).with_mime_type(mime_type)
+    };
+    ListResourcesResult::with_all_items(Topic::ALL.into_iter().map(resource).collect())
+}
+
+/// How often each topic has changed, as far as we were told.
+#[derive(Clone, Copy, Debug, Default)]
+struct Changed([u64; Topic::ALL.len()]);
+
+impl Changed {
+    fn count(&mut self, topic: Topic) -> &mut u64 {
+        &mut self.0[topic as usize]
+    }
+}
+
+/// Who is told of changes.
+#[derive(Default)]
+pub struct Resources {
+    changed: watch::Sender<Changed>,
+    /// Of clients that subscribe to one resource at a time (before 2026-07-28).
+    single: Mutex<HashMap<Topic, AbortHandle>>,
+}
+
+impl Resources {
+    /// Listens to the supervisor until its connection ends, which is news as well.
+    pub async fn listen(&self, mut incoming: mpsc::Receiver<Incoming>) {
+        let mut last_build = None;
+        while let Some(message) = incoming.recv().await {
+            let Incoming::Notification { method, params } = message else { continue };
+            if method != DID_CHANGE_STATE {
+                continue;
+            }
+            let build = params.get("lastBuild").cloned();
+            self.changed.send_modify(|changed| {
+                *changed.count(Topic::State) += 1;
+                *changed.count(Topic::Build) += u64::from(build != last_build);
+            });
+            last_build = build;
+        }
+        self.changed.send_modify(|changed| *changed.count(Topic::State) += 1);
+    }
+
+    /// Calls `tell` for each change of one of `topics` from now on, until it fails; changes that come meanwhile are one.
+    pub async fn follow<T, E>(&self, topics: Vec<Topic>, tell: impl Fn(Topic) -> T)
+    where
+        T: Future<Output = Result<(), E>>,
+    {
+        let mut changes = self.changed.subscribe();
+        let mut seen = *changes.borrow_and_update();
+        while changes.changed().await.is_ok() {
+            let mut now = *changes.borrow_and_update();
+            for topic in topics.iter().copied().filter(|topic| now.count(*topic) != seen.count(*topic)) {
+                if tell(topic).await.is_err() {
+                    return;
+                }
+            }
+            seen = now;
+        }
+    }
+
+    fn single(&self) -> MutexGuard<'_, HashMap<Topic, AbortHandle>> {
+        self.single.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Follows one topic beside everything else, until [`Resources::forget`].
+    pub fn follow_single<T>(self: &Arc<Self>, topic: Topic, tell: impl Fn(Topic) -> T + Send + Sync + 'static)
+    where
+        T: Future<Output = Result<(), ServiceError>> + Send,
+    {
+        let resources = Arc::clone(self);
+        let following = tokio::spawn(async move { resources.follow(vec![topic], tell).await });
+        if let Some(before) = self.single().insert(topic, following.abort_handle()) {
+            before.abort();
+        }
+    }
+
+    pub fn forget(&self, topic: Topic) {
+        if let Some(following) = self.single().remove(&topic) {
+            following.abort();
+        }
+    }
+}
+
+/// The part of a subscription that can be fulfilled.
+pub fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
+    let uris = requested.resource_subscriptions.iter().flatten();
+    SubscriptionFilter::builder().resource_subscriptions(uris.filter(|uri| Topic::of(uri).is_some()).cloned()).build()
+}

@@ -1,0 +1,179 @@
+//! Operations as MCP tools: their schemas, kept short, and their results.
+//!
+//! Must not know how an operation is asked of the supervisor.
+
+use std::sync::Arc;
+
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
+use schemars::Schema;
+use schemars::generate::SchemaSettings;
+use schemars::transform::transform_subschemas;
+use serde_json::{Value, json};
+
+use crate::api::{Effect, Operation};
+use crate::error::Result;
+use crate::frontends::render;
+
+/// The result of a call: the answer, and a short text beside it. A picture is content, and not in the answer.
+pub fn result(operation: &Operation, outcome: Result<Value>) -> CallToolResult {
+    let mut answer = match outcome {
+        Ok(answer) => answer,
+        Err(error) => return CallToolResult::error(vec![ContentBlock::text(error.to_string())]),
+    };
+    let mut content = vec![ContentBlock::text(render::text(operation.method, &answer))];
+    if let Some(picture) = render::picture(operation.method, &answer) {
+        content.insert(0, ContentBlock::image(picture.data, picture.mime_type));
+        answer.as_object_mut().map(|answer| answer.remove(PICTURE));
+    }
+    let mut result = CallToolResult::success(content);
+    result.structured_content = Some(answer);
+    result
+}
+
+/// The tool of an operation.
+pub fn tool(operation: &'static Operation) -> Tool {
+    let mut tool = Tool::new(operation.tool(), operation.summary(), Arc::new(input_schema(operation)));
+    tool.output_schema = Some(Arc::new(output_schema(operation)));
+    tool.annotations = Some(annotations(operation.effect));
+    tool
+}
+
+/// What a tool may change, where it differs from what the protocol assumes of one that says nothing.
+fn annotations(effect: Effect) -> ToolAnnotations {
+    let closed = ToolAnnotations::new().open_world(false);
+    match effect {
+        Effect::Reads => closed.read_only(true),
+        Effect::Settles => closed.destructive(false).idempotent(true),
+        Effect::Acts => closed.destructive(false),
+        Effect::Destroys => closed,
+    }
+}
+
+/// The field of an answer that holds a picture.
+const PICTURE: &str = "data";
+
+/// The parameters as a JSON schema, without what a reader does not need: an agent pays for every byte.
+fn input_schema(operation: &Operation) -> JsonObject {
+    let settings = SchemaSettings::draft2020_12().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = (operation.params_schema)(&mut settings.into_generator());
+    schema.remove("title");
+    // The tool's description says it already.
+    schema.remove("description");
+    leave_null_out(&mut schema);
+    match schema.to_value() {
+        Value::Object(schema) => schema,
+        _ => JsonObject::new(),
+    }
+}
+
+/// The result as a JSON schema: the names and types of its fields, one level deep. What a field means is said by its
+/// name and by the text beside the result; what lies below it is seen in the result itself.
+fn output_schema(operation: &Operation) -> JsonObject {
+    let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    let mut schema = (operation.answer_schema)(&mut settings.into_generator());
+    leave_null_out(&mut schema);
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let fields = properties.into_iter().flatten().filter(|(name, _)| *name != PICTURE);
+    let fields: JsonObject = fields.map(|(name, field)| (name.clone(), outline(field))).collect();
+    let required = schema.get("required").and_then(Value::as_array);
+    let required: Vec<_> = required.into_iter().flatten().filter(|name| *name != PICTURE).cloned().collect();
+    let mut outlined = JsonObject::new();
+    outlined.insert("type".into(), "object".into());
+    outlined.insert("properties".into(), fields.into());
+    if !required.is_empty() {
+        outlined.insert("required".into(), required.into());
+    }
+    outlined
+}
+
+/// Only the type of a field.
+fn outline(field: &Value) -> Value {
+    match field.get("type") {
+        Some(of) => json!({ "type": of }),
+        // Of several types, or of any.
+        None => json!({}),
+    }
+}
+
+/// An optional parameter may be left out; that it may be `null` as well is of no use to anybody.
+fn leave_null_out(schema: &mut Schema) {
+    let null = |it: &Value| it.is_null() || it == "null" || it.get("type").is_some_and(|of| of == "null");
+    if let Some(Value::Array(values)) = schema.get_mut("enum") {
+        values.retain(|it| !null(it));
+    }
+    for key in ["type", "anyOf"] {
+        let Some(Value::Array(choices)) = schema.get_mut(key) else { continue };
+        choices.retain(|it| !null(it));
+        if choices.len() != 1 {
+            continue;
+        }
+        match choices.swap_remove(0) {
+            Value::Object(only) => {
+                schema.remove(key);
+                for (name, value) in only {
+                    schema.ensure_object().entry(name).or_insert(value);
+                }
+            }
+            only => drop(schema.insert(key.into(), only)),
+        }
+    }
+    transform_subschemas(&mut leave_null_out, schema);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::OPERATIONS;
+
+    /// What an agent pays for `tools/list`, in bytes: all of it, and without the output schemas.
+    #[test]
+    fn the_list_of_tools_stays_within_its_budget() {
+        let whole: Vec<Tool> = OPERATIONS.iter().map(tool).collect();
+        let bytes = |tools: &[Tool]| serde_json::to_vec(&json!({ "tools": tools })).unwrap().len();
+        let mut input_side = whole.clone();
+        for tool in &mut input_side {
+            tool.output_schema = None;
+            tool.annotations = None;
+        }
+        let (whole_bytes, input_bytes) = (bytes(&whole), bytes(&input_side));
+        println!("{} tools: {whole_bytes} bytes, input side {input_bytes}", whole.len());
+        assert!(input_bytes <= 12 * 1024, "{input_bytes}");
+        assert!(whole_bytes <= 22 * 1024, "{whole_bytes}");
+    }
+
+    #[test]
+    fn output_schemas_are_an_outline_and_leave_the_picture_out() {
+        let of = |verb: &str| {
+            let operation = OPERATIONS.iter().find(|operation| operation.verb == verb).unwrap();
+            Value::Object(output_schema(operation))
+        };
+        let status = of("status");
+        assert_eq!(status["properties"]["generation"], json!({"type": "integer"}));
+        assert_eq!(status["properties"]["lastBuild"], json!({"type": "object"}));
+        assert!(status["required"].as_array().unwrap().contains(&json!("state")), "{status}");
+        assert!(!status["required"].as_array().unwrap().contains(&json!("pid")), "{status}");
+        let screenshot = of("screenshot");
+        assert!(screenshot["properties"].get("data").is_none(), "{screenshot}");
+        assert_eq!(of("evaluate")["properties"]["value"], json!({}));
+    }
+
+    #[test]
+    fn schemas_are_short_and_say_what_is_optional_by_leaving_it_out() {
+        let of = |verb: &str| {
+            let operation = OPERATIONS.iter().find(|operation| operation.verb == verb).unwrap();
+            serde_json::to_value(input_schema(operation)).unwrap()
+        };
+        let evaluate = of("evaluate");
+        assert_eq!(evaluate["required"], serde_json::json!(["expression"]));
+        assert_eq!(evaluate["properties"]["timeoutMs"]["type"], "integer");
+        let rebuild = &of("start")["properties"]["rebuild"];
+        assert_eq!(rebuild["enum"], serde_json::json!(["auto", "always", "never"]));
+        assert!(rebuild.get("anyOf").is_none(), "{rebuild}");
+    }
+}

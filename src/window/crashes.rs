@@ -1,0 +1,90 @@
+//! A window that ends by itself again and again: how long it is left alone.
+//!
+//! Pure: the caller brings the time. Must not know why a window ended.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// So many crashes within so long are a loop.
+const MANY: usize = 3;
+const WITHIN: Duration = Duration::from_secs(60);
+/// The first pause; each further crash doubles it.
+const PAUSE: Duration = Duration::from_secs(10);
+const LONGEST: Duration = Duration::from_secs(300);
+
+/// The crashes of late.
+#[derive(Debug, Default)]
+pub struct Crashes {
+    /// Not longer ago than [`WITHIN`], as of the last one.
+    recent: VecDeque<Instant>,
+    /// How many in a row came while there was a loop.
+    looping: u32,
+}
+
+impl Crashes {
+    /// One more.
+    pub fn note(&mut self, now: Instant) {
+        let paused = self.pause(now).is_some() || self.pause_until().is_some_and(|until| now < until + WITHIN);
+        self.recent.retain(|at| now.duration_since(*at) <= WITHIN);
+        self.recent.push_back(now);
+        self.looping = if self.recent.len() >= MANY || paused { self.looping + 1 } else { 0 };
+    }
+
+    /// What made it crash has changed, or the user insists.
+    pub fn forgive(&mut self) {
+        *self = Crashes::default();
+    }
+
+    /// How long it is still left alone; `None`: it may be started.
+    pub fn pause(&self, now: Instant) -> Option<Duration> {
+        self.pause_until()?.checked_duration_since(now).filter(|left| !left.is_zero())
+    }
+
+    /// How many crashes there were of late.
+    pub fn count(&self) -> usize {
+        self.recent.len()
+    }
+
+    fn pause_until(&self) -> Option<Instant> {
+        let doublings = self.looping.checked_sub(1)?;
+        let pause = PAUSE.saturating_mul(1 << doublings.min(10)).min(LONGEST);
+        Some(*self.recent.back()? + pause)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_within_a_minute_are_a_loop_and_each_further_one_doubles_the_pause() {
+        let zero = Instant::now();
+        let check = |at: &[u64], now: u64, expect: Option<u64>| {
+            let mut crashes = Crashes::default();
+            at.iter().for_each(|at| crashes.note(zero + Duration::from_secs(*at)));
+            let left = crashes.pause(zero + Duration::from_secs(now)).map(|left| left.as_secs());
+            assert_eq!(left, expect, "{at:?} at {now}");
+        };
+        check(&[], 0, None);
+        check(&[0, 1], 1, None);
+        check(&[0, 1, 2], 2, Some(10));
+        check(&[0, 1, 2], 11, Some(1));
+        check(&[0, 1, 2], 12, None);
+        check(&[0, 40, 80], 80, None);
+        check(&[0, 1, 2, 13], 13, Some(20));
+        check(&[0, 1, 2, 13, 34], 34, Some(40));
+        check(&[0, 1, 2, 13, 34, 75, 156, 317], 317, Some(300));
+        // It ran well for a while: a new count.
+        check(&[0, 1, 2, 13, 200], 200, None);
+    }
+
+    #[test]
+    fn what_is_forgiven_is_forgotten() {
+        let now = Instant::now();
+        let mut crashes = Crashes::default();
+        (0..5).for_each(|_| crashes.note(now));
+        assert!(crashes.pause(now).is_some());
+        crashes.forgive();
+        assert_eq!((crashes.pause(now), crashes.count()), (None, 0));
+    }
+}
