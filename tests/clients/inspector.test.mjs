@@ -71,6 +71,15 @@ for (const era of ['legacy', 'modern']) {
       assert.equal(value, 42);
     });
 
+    test('the resources are listed and read', async () => {
+      const { said: listed } = await inspect(era, '--method', 'resources/list');
+      const uris = listed.result.resources.map((resource) => resource.uri);
+      assert.ok(uris.includes('tether://window/state'), uris.join());
+      const { said: read } = await inspect(era, '--method', 'resources/read', '--uri', 'tether://window/state');
+      const status = (await call(era, 'window_status')).said.result.structuredContent;
+      assert.equal(JSON.parse(read.result.contents[0].text).generation, status.generation);
+    });
+
     test('wrong arguments are an error', async () => {
       const { code, said } = await call(era, 'window_evaluate', { expression: 7 });
       assert.notEqual(code, 0);

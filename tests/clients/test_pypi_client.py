@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import unittest
+import warnings
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -50,10 +51,10 @@ class Story:
         asyncio.get_running_loop().set_debug(False)
 
     @asynccontextmanager
-    async def client(self, workspace=None):
+    async def client(self, workspace=None, **options):
         arguments = ["--workspace", str((workspace or self.workspace).folder), "mcp"]
         server = StdioServerParameters(command=TETHER, args=arguments, env=ENVIRONMENT)
-        async with Client(server, mode=self.mode, read_timeout_seconds=60) as client:
+        async with Client(server, mode=self.mode, read_timeout_seconds=60, **options) as client:
             yield client
 
     async def call(self, client, tool, **arguments):
@@ -130,6 +131,47 @@ class Story:
         self.assertEqual([image.mime_type for image in images], ["image/png"])
         self.assertTrue(base64.b64decode(images[0].data).startswith(b"\x89PNG\r\n"))
 
+    async def test_the_results_are_as_the_tools_say(self):
+        async with self.client() as client:
+            for tool in (await client.list_tools()).tools:
+                self.assertEqual(tool.output_schema["type"], "object", tool.name)
+            # This client checks each structured result against the schema, and fails the call when it does not fit.
+            await self.call(client, "window_start")
+            await self.call(client, "window_changes")
+            picture = await client.call_tool("window_screenshot", {})
+        self.assertIn("generation", picture.structured_content)
+
+    async def test_progress_is_told_while_the_window_is_replaced(self):
+        told = []
+
+        async def progress(done, total, message):
+            told.append(message)
+
+        async with self.client() as client:
+            await self.call(client, "window_start")
+            again = await client.call_tool("window_restart", {"rebuild": "always"}, progress_callback=progress)
+            self.assertFalse(again.is_error, again.content)
+        self.assertTrue(any("building" in message for message in told), told)
+
+    async def test_a_change_of_state_is_told_to_whoever_subscribed(self):
+        state = "tether://window/state"
+        async with self.listener(state) as (client, told):
+            self.assertIn(state, [resource.uri for resource in (await client.list_resources()).resources])
+            await self.call(client, "window_stop")
+            while (await self.read(client, state))["state"] != "absent":
+                await asyncio.wait_for(told.get(), 60)
+            await self.call(client, "window_start")
+            while (await self.read(client, state))["state"] != "ready":
+                await asyncio.wait_for(told.get(), 60)
+            # One that we do not cause: an edit makes the window stale.
+            self.workspace.say(f"told-{self.mode}")
+            while (await self.read(client, state))["state"] != "stale":
+                await asyncio.wait_for(told.get(), 60)
+
+    async def read(self, client, uri):
+        [content] = (await client.read_resource(uri)).contents
+        return json.loads(content.text)
+
     async def test_wrong_arguments_are_an_error_that_names_them(self):
         async with self.client() as client:
             for arguments, named in [
@@ -173,13 +215,43 @@ class HandshakeEra(Story, unittest.IsolatedAsyncioTestCase):
     mode = "legacy"
     revision = "2025-.*"
 
+    @asynccontextmanager
+    async def listener(self, uri):
+        """A client that subscribed, and the queue of what it is told."""
+        told = asyncio.Queue()
 
-class StatelessEra(Story, unittest.IsolatedAsyncioTestCase):
+        async def heard(message):
+            if getattr(message, "method", None) == "notifications/resources/updated":
+                await told.put(message.params.uri)
+
+        async with self.client(message_handler=heard) as client:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the next era has another way
+                await client.subscribe_resource(uri)
+            yield client, told
+
+
+class ListeningEra(Story):
+    @asynccontextmanager
+    async def listener(self, uri):
+        told = asyncio.Queue()
+
+        async def follow(stream):
+            async for event in stream:
+                await told.put(event.uri)
+
+        async with self.client() as client, client.listen(resource_subscriptions=[uri]) as stream:
+            following = asyncio.create_task(follow(stream))
+            yield client, told
+            following.cancel()
+
+
+class StatelessEra(ListeningEra, unittest.IsolatedAsyncioTestCase):
     mode = "2026-07-28"
     revision = "2026-07-28"
 
 
-class Discovering(Story, unittest.IsolatedAsyncioTestCase):
+class Discovering(ListeningEra, unittest.IsolatedAsyncioTestCase):
     mode = "auto"
     revision = "2026-07-28"
 
