@@ -11,3 +11,4 @@ mod protocol;
 mod scenarios;
 mod survival;
 mod told;
+mod workbench;

@@ -1,6 +1,5 @@
 //! L1 and L2 of the scenarios, on each kind of window that can be had: Chromium, Node, an Extension Development Host.
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -38,13 +37,20 @@ fn node() -> Kind {
     Kind { sandbox: Sandbox::with(&files), probe: "version", source: "version.txt" }
 }
 
-/// The extension under development puts its version into the status bar, where the page can be asked for it.
-fn extension_development_host() -> Option<Kind> {
-    let tools = devtether::config::folders::data().ok()?.join("tools");
-    let server: PathBuf = tools.join("code-server/node_modules/code-server/lib/vscode/out/server-main.js");
+/// Whether there is a VS Code workbench to run in a window. Missing, it is told; under CI it must be there.
+pub fn has_code_server() -> bool {
+    let Ok(data) = devtether::config::folders::data() else { return false };
+    let server = data.join("tools/code-server/node_modules/code-server/lib/vscode/out/server-main.js");
     if !server.exists() {
         assert!(std::env::var_os("CI").is_none(), "{} is missing: run `cargo xtask tools`", server.display());
         eprintln!("SKIPPED: no code-server; `cargo xtask tools` installs it");
+    }
+    server.exists()
+}
+
+/// The extension under development puts its version into the status bar, where the page can be asked for it.
+fn extension_development_host() -> Option<Kind> {
+    if !has_code_server() {
         return None;
     }
     let manifest = json!({
