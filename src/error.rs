@@ -112,10 +112,17 @@ impl Error {
         let mut causes = Vec::new();
         let mut next = self.source.as_deref().map(|s| s as &dyn std::error::Error);
         while let Some(cause) = next {
-            causes.push(cause.to_string());
+            // One of ours tells its own causes when it is printed: here they are told once, by the loop.
+            causes.push(cause.downcast_ref::<Error>().map_or_else(|| cause.to_string(), |ours| ours.doing.clone()));
             next = cause.source();
         }
         causes
+    }
+
+    /// The hints, and those of the causes that are errors of ours.
+    fn all_hints(&self) -> Vec<String> {
+        let below = self.source.as_deref().and_then(|cause| cause.downcast_ref::<Error>()).map(Error::all_hints);
+        self.hints.iter().cloned().chain(below.unwrap_or_default()).collect()
     }
 }
 
@@ -126,7 +133,7 @@ impl fmt::Display for Error {
             // A cause may be long (the tail of a build's output): keep it readable as a block.
             write!(f, "\n  because: {}", cause.trim_end().replace('\n', "\n    "))?;
         }
-        for hint in &self.hints {
+        for hint in self.all_hints() {
             write!(f, "\n  hint: {hint}")?;
         }
         Ok(())
@@ -165,7 +172,7 @@ pub struct ErrorData {
 
 impl From<&Error> for ErrorData {
     fn from(error: &Error) -> Self {
-        ErrorData { kind: error.kind, doing: error.doing.clone(), because: error.causes(), hints: error.hints.clone() }
+        ErrorData { kind: error.kind, doing: error.doing.clone(), because: error.causes(), hints: error.all_hints() }
     }
 }
 
@@ -198,6 +205,15 @@ impl std::error::Error for Told {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_because_of_another_one_of_ours_tells_each_cause_and_hint_once() {
+        let inner = Error::other("cannot run npm").because("it is not there").hint("install it");
+        let outer = Error::other("cannot install x").because(inner).hint("try again");
+        let told = "cannot install x\n  because: cannot run npm\n  because: it is not there\n  hint: try again\n  hint: install it";
+        assert_eq!(outer.to_string(), told);
+        assert_eq!(Error::from(ErrorData::from(&outer)).to_string(), told);
+    }
 
     #[test]
     fn an_error_keeps_its_causes_and_hints_over_the_wire() {

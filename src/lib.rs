@@ -13,6 +13,7 @@
 //! | [`config`] | `devtools.toml`, and whether the user trusts what it wants to run |
 //! | [`wire`] | Content-Length frames and JSON-RPC 2.0 |
 //! | [`cdp`] | the Chrome DevTools Protocol |
+//! | [`tools`] | outside programs: which version, where they lie, how they are installed |
 //! | [`process`] | groups, identity, graceful ends, output |
 //! | [`error`] | the one user-facing error |
 
@@ -24,5 +25,6 @@ pub mod error;
 pub mod frontends;
 pub mod process;
 pub mod supervisor;
+pub mod tools;
 pub mod window;
 pub mod wire;

@@ -12,7 +12,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::{mcp, render, workspace};
+use super::machine::Machine;
+use super::{machine, mcp, render, workspace};
 use crate::api::editor::{Initialize, Progress, SHUTDOWN};
 use crate::api::{Group, OPERATIONS, Operation};
 use crate::config::trust;
@@ -60,6 +61,8 @@ enum Around {
         #[arg(long, default_value = "10m", value_parser = humantime::parse_duration)]
         idle: Duration,
     },
+    #[command(flatten)]
+    Machine(Machine),
 }
 
 /// The whole command line as clap sees it.
@@ -102,7 +105,7 @@ pub fn run(arguments: impl IntoIterator<Item = std::ffi::OsString>, supervise: S
     };
     let Ok(common) = Tether::from_arg_matches(&matches) else { return Kind::Usage.exit_code() };
     match carry_out(&common, &matches, supervise) {
-        Ok(()) => 0,
+        Ok(code) => code,
         Err(error) => {
             report(&error, common.json);
             error.kind.exit_code()
@@ -120,20 +123,22 @@ fn report(error: &Error, json: bool) {
     eprintln!("{red}error{red:#}: {error}");
 }
 
-fn carry_out(common: &Tether, matches: &ArgMatches, supervise: Supervise) -> Result<()> {
+fn carry_out(common: &Tether, matches: &ArgMatches, supervise: Supervise) -> Result<u8> {
     let workspace = workspace::find_here(common.workspace.as_deref())?;
     let Some((verb, below)) = matches.subcommand() else { return Err(Error::usage("no command was given")) };
     if let Some(operation) = OPERATIONS.iter().find(|operation| operation.verb == verb) {
-        return block_on(operate(common, &workspace, operation, below));
+        return block_on(operate(common, &workspace, operation, below)).map(|()| 0);
     }
-    match Around::from_arg_matches(matches) {
+    let done = match Around::from_arg_matches(matches) {
+        Ok(Around::Machine(what)) => return block_on(machine::run(what, common.json)),
         Ok(Around::Mcp { tools }) => block_on(mcp::serve(workspace, tools)),
         Ok(Around::Trust { yes }) => consent(&workspace, yes, common.json),
         Ok(Around::Shutdown) => block_on(shut_down(&workspace)),
         Ok(Around::Logs { lines }) => print_log(&workspace, lines),
         Ok(Around::Supervise { idle }) => supervise(&workspace, idle),
         Err(error) => Err(Error::usage("the command line cannot be read").because(error.to_string())),
-    }
+    };
+    done.map(|()| 0)
 }
 
 /// Front ends are small: one thread does.

@@ -12,7 +12,6 @@
 mod browser;
 mod command;
 mod node;
-mod tools;
 mod wait;
 mod web_extension_host;
 
@@ -29,6 +28,7 @@ use crate::cdp::Endpoint;
 use crate::config::{WindowKind, WindowSettings};
 use crate::error::{Context, Error, Kind, Result};
 use crate::process::{self, LAUNCH_ID, Process, Spawn};
+use crate::tools;
 
 /// How long a started program may take to open its debugging port, and each further step of a launch, by default.
 const DEADLINE: Duration = Duration::from_secs(60);

@@ -17,15 +17,16 @@ const fn row(room: &'static str, may: &'static [&'static str]) -> Row {
 }
 
 const TABLE: &[Row] = &[
-    row("frontends", &["api", "wire", "supervisor::connect", "config", "error"]),
+    row("frontends", &["api", "wire", "supervisor::connect", "config", "tools", "error"]),
     row("frontends::dap", &["api", "wire", "supervisor::connect", "config", "error", "adapters", "dap"]),
     row("supervisor", &["api", "wire", "window", "debug", "config", "process", "error"]),
-    row("window", &["changes", "cdp", "process", "config", "error"]),
+    row("window", &["changes", "cdp", "process", "config", "tools", "error"]),
     row("debug", &["adapters", "dap", "process", "error"]),
-    row("adapters", &["dap", "cdp", "jdwp", "process", "error"]),
+    row("adapters", &["dap", "cdp", "jdwp", "process", "tools", "error"]),
     row("dap", &["wire", "error"]),
     row("api", &["error"]),
     row("config", &["error"]),
+    row("tools", &["config", "process", "error"]),
     row("wire", &["error"]),
     row("cdp", &["error"]),
     row("jdwp", &["error"]),

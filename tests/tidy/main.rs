@@ -62,7 +62,7 @@ fn lock_files_name_no_registry_host() {
 
 #[test]
 fn the_examples_use_the_typescript_that_is_pinned() {
-    let pins: toml::Table = include_str!("../../xtask/tools.toml").parse().unwrap();
+    let pins: toml::Table = include_str!("../../src/tools/pins.toml").parse().unwrap();
     let pinned = &pins["typescript"]["version"];
     check(|file| versions::complaints(file, pinned.as_str().unwrap()), versions::is_example_manifest);
 }

@@ -16,10 +16,10 @@ pub fn run(sh: &Shell, place: &Place) -> Result<()> {
     cmd!(sh, "cargo test --workspace --no-run --quiet").run()?;
     sh.set_var("TETHER", place.target().join("debug/tether"));
     let clients = place.checkout.join("tests/clients");
-    if present(&place.python())? {
+    if present(&place.tool("python")?)? {
         pypi(sh, place, &clients)?;
     }
-    if present(&place.inspector())? {
+    if present(&place.tool("inspector")?)? {
         inspector(sh, place, &clients)?;
     }
     Ok(())
@@ -36,14 +36,14 @@ fn present(tool: &Path) -> Result<bool> {
 }
 
 fn pypi(sh: &Shell, place: &Place, clients: &Path) -> Result<()> {
-    let python = place.python();
+    let python = place.tool("python")?;
     // -B: no byte code in the checkout.
     Ok(cmd!(sh, "{python} -B -m unittest discover --start-directory {clients}").run()?)
 }
 
 fn inspector(sh: &Shell, place: &Place, clients: &Path) -> Result<()> {
-    let node = place.node24();
+    let node = place.tool("node24")?;
     let tests = clients.join("inspector.test.mjs");
-    sh.set_var("INSPECTOR", place.inspector());
+    sh.set_var("INSPECTOR", place.tool("inspector")?);
     Ok(cmd!(sh, "{node} --test {tests}").run()?)
 }

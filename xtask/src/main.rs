@@ -24,7 +24,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Install every pinned outside tool that is missing (xtask/tools.toml)
+    /// Install every pinned outside tool that is missing (src/tools/pins.toml)
     Tools,
     /// Everything that must hold before a merge: formatting, lints, tests, foreign clients, nothing left behind
     Test(test::Options),
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
 
 fn carry_out(task: Task) -> Result<()> {
     match task {
-        Task::Tools => tools::install(&place::Place::find()?, tools::For::Tests),
+        Task::Tools => tools::install(tools::For::Tests),
         Task::Test(options) => test::run(&options),
         Task::Demo(options) => demo::run(&options),
     }

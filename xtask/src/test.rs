@@ -86,7 +86,7 @@ impl Step {
 
     fn run(self, sh: &Shell, place: &Place, run: &Run, repeat: u32) -> Result<()> {
         let result = match self {
-            Step::Tools => tools_or_warning(place),
+            Step::Tools => tools_or_warning(),
             Step::Fmt => Ok(cmd!(sh, "cargo fmt --all --check").run()?),
             Step::Clippy => Ok(cmd!(sh, "cargo clippy --workspace --all-targets -- -D warnings").run()?),
             Step::Rust => (1..=repeat).try_for_each(|round| rust(sh, run, round, repeat)),
@@ -102,8 +102,8 @@ impl Step {
 }
 
 /// Under CI every tool must be there; on a laptop the tests that need a missing one skip loudly.
-fn tools_or_warning(place: &Place) -> Result<()> {
-    match tools::install(place, tools::For::Tests) {
+fn tools_or_warning() -> Result<()> {
+    match tools::install(tools::For::Tests) {
         Err(error) if env::var_os("CI").is_none() => {
             eprintln!("warning: {error:#}\n  the tests that need it will be skipped");
             Ok(())

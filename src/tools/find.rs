@@ -1,4 +1,4 @@
-//! Finding the programs that windows run in: on PATH, by setting, or in the data folder.
+//! Finding programs on PATH.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

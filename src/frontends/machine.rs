@@ -1,0 +1,90 @@
+//! What the command line does about this machine, and no supervisor is needed for: outside tools.
+//!
+//! Translates: what there is to tell is `tools`'.
+
+use anstream::{eprintln, println};
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use crate::error::Result;
+use crate::tools::{self, Filled, Row, State};
+
+/// The words of the command line that are about this machine.
+#[derive(Subcommand)]
+pub enum Machine {
+    /// List the tools that windows and adapters need, or install one
+    #[command(args_conflicts_with_subcommands = true)]
+    Adapters {
+        #[command(subcommand)]
+        action: Option<Adapters>,
+    },
+}
+
+/// What is to be done about tools.
+#[derive(Subcommand)]
+pub enum Adapters {
+    /// Install a tool, and what it needs, in its pinned version; its install scripts are never run
+    Install {
+        /// As `tether adapters` lists it
+        name: String,
+    },
+}
+
+/// Carries one of them out; the answer is the exit code.
+pub async fn run(what: Machine, json: bool) -> Result<u8> {
+    match what {
+        Machine::Adapters { action: None } => list(json)?,
+        Machine::Adapters { action: Some(Adapters::Install { name }) } => install(&name, json).await?,
+    }
+    Ok(0)
+}
+
+fn list(json: bool) -> Result<()> {
+    let rows = tools::rows()?;
+    if json {
+        println!("{}", json!({ "tools": rows.iter().map(as_json).collect::<Vec<_>>() }));
+        return Ok(());
+    }
+    for row in &rows {
+        println!("{:<14} {:<10} {:<12} {}", row.name, row.state.name(), row.version, row.what);
+        match &row.state {
+            State::Installed => println!("{:14} {}", "", row.path.display()),
+            State::Outdated { found } => println!("{:14} it is {found}; `{}` replaces it", "", row.install()),
+            State::Unproven => println!("{:14} `{}` proves or replaces it", "", row.install()),
+            State::Missing => println!("{:14} `{}`", "", row.install()),
+        }
+    }
+    Ok(())
+}
+
+fn as_json(row: &Row) -> Value {
+    let found = match &row.state {
+        State::Outdated { found } => Some(found),
+        _ => None,
+    };
+    json!({
+        "name": row.name, "what": row.what, "version": row.version, "state": row.state.name(), "found": found,
+        "path": row.path, "install": row.install(),
+    })
+}
+
+async fn install(name: &str, json: bool) -> Result<()> {
+    let done = tools::install(name, &|text| eprintln!("{text}")).await?;
+    if json {
+        let done: Vec<Value> = done
+            .iter()
+            .map(|(tool, filled)| json!({ "name": tool.name, "pin": tool.pin(), "installed": *filled == Filled::Installed }))
+            .collect();
+        println!("{}", json!({ "tools": done }));
+        return Ok(());
+    }
+    for (tool, filled) in &done {
+        let said = match filled {
+            Filled::Present => "is there already",
+            Filled::TakenOver => "was there already, installed by hand",
+            Filled::Installed => "is installed",
+        };
+        println!("{} ({}) {said}", tool.name, tool.pin());
+    }
+    Ok(())
+}

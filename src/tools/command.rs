@@ -1,0 +1,141 @@
+//! Running the registries' ordinary clients, with output that is worth reading only when they fail.
+//!
+//! They run in our own process group, so that Ctrl-C at a terminal ends them with us. Must not know what is installed.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::path::Path;
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use super::find::{is_program, on_path};
+use crate::error::{Context, Error, Kind, Result};
+use crate::process::clean_environment;
+
+/// How long one step of an installation may take on a slow network.
+const DEADLINE: Duration = Duration::from_secs(15 * 60);
+/// How much of a failed command's output an error shows.
+const TAIL_LINES: usize = 20;
+/// What npm and pip print when they cannot reach their registry.
+const OFFLINE: &[&str] = &[
+    "ENOTFOUND",
+    "EAI_AGAIN",
+    "ECONNREFUSED",
+    "ECONNRESET",
+    "ETIMEDOUT",
+    "ENETUNREACH",
+    "NewConnectionError",
+    "Failed to establish a new connection",
+    "Temporary failure in name resolution",
+    "Connection refused",
+    // pip, when the index knows nothing of a package that there is: no index, or one behind a proxy.
+    "(from versions: none)",
+];
+
+/// Runs a command to its end. `lock` becomes its stdin (it reads as empty): should we be killed, the lock is held until
+/// the command has ended too, and nobody installs into the same folder meanwhile.
+pub async fn quietly<S: AsRef<OsStr>>(argv: &[S], folder: Option<&Path>, lock: &File) -> Result<()> {
+    let lock = lock.try_clone().doing(|| "cannot keep the lock of the tools".into())?;
+    let output = run(argv, folder, Stdio::from(lock), DEADLINE).await?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = tail(&[output.stdout, output.stderr].concat());
+    let error = Error::other(format!("`{}` failed", show(argv))).because(format!("{}\n{said}", output.status));
+    Err(if OFFLINE.iter().any(|word| said.contains(word)) { error.hint(offline(argv)) } else { error })
+}
+
+/// Runs a command that answers at once, and gives what it printed.
+pub async fn ask<S: AsRef<OsStr>>(argv: &[S], deadline: Duration) -> Result<String> {
+    let output = run(argv, None, Stdio::null(), deadline).await?;
+    let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    if output.status.success() {
+        return Ok(said);
+    }
+    Err(Error::other(format!("`{}` failed", show(argv)))
+        .because(format!("{}\n{}", output.status, tail(&output.stderr)).trim_end().to_owned()))
+}
+
+async fn run<S: AsRef<OsStr>>(argv: &[S], folder: Option<&Path>, stdin: Stdio, deadline: Duration) -> Result<Output> {
+    let (program, arguments) = argv.split_first().ok_or_else(|| Error::usage("cannot run an empty command"))?;
+    let environment = clean_environment::<OsString, OsString>([]);
+    let program = located(program.as_ref(), environment.get(OsStr::new("PATH")).map(OsString::as_os_str))?;
+    let mut command = Command::new(program);
+    command.args(arguments).env_clear().envs(environment).stdin(stdin).kill_on_drop(true);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    folder.map(|folder| command.current_dir(folder));
+    let child = command.spawn().doing(|| format!("cannot start `{}`", show(argv)))?;
+    match timeout(deadline, child.wait_with_output()).await {
+        Ok(output) => output.doing(|| format!("cannot run `{}`", show(argv))),
+        Err(_) => Err(Error::new(Kind::TimedOut, format!("`{}` has not ended", show(argv)))
+            .because(format!("it was stopped after {}", humantime::format_duration(deadline)))),
+    }
+}
+
+/// Where the program lies. Errors: [`Kind::MissingTool`], with nothing to hint at: the caller knows what brings it.
+fn located(program: &OsStr, path: Option<&OsStr>) -> Result<std::path::PathBuf> {
+    let found = match (program.to_str(), Path::new(program).components().count()) {
+        (Some(name), 1) => on_path(&[name], path),
+        _ => Some(program.into()).filter(|file: &std::path::PathBuf| is_program(file)),
+    };
+    found.ok_or_else(|| {
+        Error::new(Kind::MissingTool, format!("cannot run {}", program.to_string_lossy()))
+            .because("there is no such program on PATH")
+    })
+}
+
+fn offline<S: AsRef<OsStr>>(argv: &[S]) -> &'static str {
+    let npm = argv.first().is_some_and(|program| program.as_ref().to_string_lossy().ends_with("npm"));
+    if npm {
+        "the registry cannot be reached: `npm ping` tries it, `npm config get registry` names it"
+    } else {
+        "the package index cannot be reached: `python3 -m pip config list` shows which one and which proxy"
+    }
+}
+
+/// A command as a reader would type it.
+fn show<S: AsRef<OsStr>>(argv: &[S]) -> String {
+    argv.iter().map(|word| word.as_ref().to_string_lossy()).collect::<Vec<_>>().join(" ")
+}
+
+fn tail(output: &[u8]) -> String {
+    let text = String::from_utf8_lossy(output);
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lock() -> File {
+        tempfile::tempfile().unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_command_fails_with_its_last_words_and_a_next_step() {
+        let check = async |argv: &[&str], kind: Kind, parts: &[&str]| {
+            let error = quietly(argv, None, &lock()).await.unwrap_err();
+            assert_eq!(error.kind, kind, "{error}");
+            for part in parts {
+                assert!(error.to_string().contains(part), "{part:?} is not in {error}");
+            }
+        };
+        quietly(&["true"], None, &lock()).await.unwrap();
+        check(&["sh", "-c", "echo one; echo two >&2; exit 3"], Kind::Other, &["exit status: 3", "one", "two"]).await;
+        check(&["sh", "-c", "echo npm ERR! ECONNREFUSED; exit 1"], Kind::Other, &["hint: the package index"]).await;
+        check(&["no-such-program-here"], Kind::MissingTool, &["cannot run no-such-program-here", "on PATH"]).await;
+        check(&["/no/such/program"], Kind::MissingTool, &["cannot run /no/such/program"]).await;
+    }
+
+    #[tokio::test]
+    async fn a_command_that_hangs_is_stopped_and_its_input_is_empty() {
+        let started = std::time::Instant::now();
+        let error = ask(&["sleep", "60"], Duration::from_millis(50)).await.unwrap_err();
+        assert!(error.kind == Kind::TimedOut && started.elapsed().as_secs() < 10, "{error}");
+        quietly(&["sh", "-c", "read line && exit 1; exit 0"], None, &lock()).await.unwrap();
+    }
+}

@@ -1,0 +1,206 @@
+//! The shape of `pins.toml`: which tools, which versions, how to tell that they work.
+//!
+//! Must not know how anything is installed.
+
+use serde::Deserialize;
+
+use crate::error::{Error, Kind, Result};
+
+/// The file itself, compiled in: the program and its pins cannot get out of step.
+const TEXT: &str = include_str!("pins.toml");
+
+/// The whole file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pins {
+    #[serde(rename = "system")]
+    pub systems: Vec<SystemPin>,
+    #[serde(rename = "tool")]
+    pub tools: Vec<Tool>,
+    #[expect(dead_code, reason = "read by the tidy test, which holds the examples to it")]
+    typescript: toml::Value,
+}
+
+/// A program that the distribution provides.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SystemPin {
+    pub name: String,
+    /// A command that exits with 0 and prints a version.
+    pub probe: Vec<String>,
+    /// The least major version that works.
+    pub least: u32,
+    /// The Debian packages that bring it.
+    pub apt: Vec<String>,
+}
+
+/// A tool in a folder of its own.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "Written")]
+pub struct Tool {
+    pub name: String,
+    /// What it is good for, in a few words.
+    pub what: String,
+    pub source: Source,
+    /// What is started or loaded, below the tool's folder.
+    pub entry: String,
+    /// Arguments with which `entry` must exit with 0; empty: the files are proof enough.
+    pub proof: Vec<String>,
+    /// Tools that it does not work without.
+    pub needs: Vec<String>,
+    pub tests_only: bool,
+}
+
+/// Where a tool comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A PyPI package.
+    Wheel { package: String, version: String },
+    /// An npm package; `inner` are folders inside it that need an install of their own.
+    Npm { package: String, version: String, inner: Vec<String> },
+    /// A virtual environment with exactly pinned PyPI packages.
+    Venv { packages: Vec<String> },
+}
+
+/// A tool as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Written {
+    name: String,
+    what: String,
+    wheel: Option<String>,
+    npm: Option<String>,
+    venv: Option<Vec<String>>,
+    #[serde(default)]
+    inner: Vec<String>,
+    entry: String,
+    #[serde(default)]
+    proof: Vec<String>,
+    #[serde(default)]
+    needs: Vec<String>,
+    #[serde(default)]
+    tests_only: bool,
+}
+
+impl TryFrom<Written> for Tool {
+    type Error = String;
+
+    fn try_from(it: Written) -> Result<Tool, String> {
+        let unpinned = |pin: &str| format!("{}: {pin:?} names no exact version", it.name);
+        let split = |pin: &str, by: &str| {
+            let (package, version) = pin.rsplit_once(by).filter(|(_, version)| is_exact(version))?;
+            Some((package.to_owned(), version.to_owned()))
+        };
+        let source = match (it.wheel, it.npm, it.venv) {
+            (Some(pin), None, None) => {
+                let (package, version) = split(&pin, "==").ok_or_else(|| unpinned(&pin))?;
+                Source::Wheel { package, version }
+            }
+            (None, Some(pin), None) => {
+                let (package, version) = split(&pin, "@").ok_or_else(|| unpinned(&pin))?;
+                Source::Npm { package, version, inner: it.inner }
+            }
+            (None, None, Some(packages)) => {
+                let loose = packages.iter().find(|pin| split(pin, "==").is_none());
+                loose.map_or(Ok(()), |pin| Err(unpinned(pin)))?;
+                Source::Venv { packages }
+            }
+            _ => return Err(format!("{}: exactly one of `wheel`, `npm` and `venv` is needed", it.name)),
+        };
+        let Written { name, what, entry, proof, needs, tests_only, .. } = it;
+        Ok(Tool { name, what, source, entry, proof, needs, tests_only })
+    }
+}
+
+/// Numbers and dots only: anything else could be a range.
+fn is_exact(version: &str) -> bool {
+    version.split('.').all(|part| part.parse::<u32>().is_ok())
+}
+
+impl Tool {
+    /// The name and the exact version, as the package's client wants them.
+    pub fn pin(&self) -> String {
+        match &self.source {
+            Source::Wheel { package, version } => format!("{package}=={version}"),
+            Source::Npm { package, version, .. } => format!("{package}@{version}"),
+            Source::Venv { packages } => packages.join(" "),
+        }
+    }
+}
+
+impl Pins {
+    /// The pins of this program. Errors: never in a program whose tests have run.
+    pub fn read() -> Result<Pins> {
+        toml::from_str(TEXT).map_err(|cause| Error::other("cannot read pins.toml").because(cause))
+    }
+
+    /// The tool of this name; the error names those that there are.
+    pub fn tool(&self, name: &str) -> Result<&Tool> {
+        self.tools.iter().find(|tool| tool.name == name).ok_or_else(|| {
+            let names: Vec<&str> = self.listed().map(|tool| tool.name.as_str()).collect();
+            Error::new(Kind::Usage, format!("there is no tool {name:?}"))
+                .hint(format!("there are: {}; `tether adapters` tells about them", names.join(", ")))
+        })
+    }
+
+    /// The tools that users are told of.
+    pub fn listed(&self) -> impl Iterator<Item = &Tool> {
+        self.tools.iter().filter(|tool| !tool.tests_only)
+    }
+
+    /// The tool and everything that it needs, each after what it needs itself.
+    pub fn with_needs<'a>(&'a self, tool: &'a Tool) -> Result<Vec<&'a Tool>> {
+        let mut all: Vec<&Tool> = Vec::new();
+        for name in &tool.needs {
+            for needed in self.with_needs(self.tool(name)?)? {
+                if !all.iter().any(|known| known.name == needed.name) {
+                    all.push(needed);
+                }
+            }
+        }
+        all.push(tool);
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_sound() {
+        let pins = Pins::read().unwrap();
+        for tool in &pins.tools {
+            let needed = pins.with_needs(tool).unwrap();
+            assert_eq!(needed.last().unwrap().name, tool.name);
+            assert!(!tool.what.is_empty() && tool.what.len() < 70, "{}: {:?}", tool.name, tool.what);
+        }
+        for system in &pins.systems {
+            assert!(!system.probe.is_empty() && !system.apt.is_empty(), "{system:?}");
+        }
+        let order = |name| pins.with_needs(pins.tool(name).unwrap()).unwrap().into_iter().map(|tool| &tool.name);
+        assert_eq!(order("code-server").collect::<Vec<_>>(), ["node24", "code-server"]);
+    }
+
+    #[test]
+    fn only_an_exact_version_of_one_source_is_a_pin() {
+        let check = |source: &str, expect: Option<&str>| {
+            let text = format!("name = 'x'\nwhat = 'y'\nentry = 'z'\n{source}");
+            match (toml::from_str::<Tool>(&text), expect) {
+                (Ok(tool), None) => assert!(source.contains(&tool.pin()), "{source}"),
+                (Err(error), Some(part)) if error.to_string().contains(part) => {}
+                (other, _) => panic!("{source}: {other:?}"),
+            }
+        };
+        check("npm = '@a/b@1.2.3'", None);
+        check("wheel = 'a-b==1.2'", None);
+        check("venv = ['a==1']", None);
+        check("npm = 'b@^1.2.3'", Some("names no exact version"));
+        check("npm = 'b'", Some("names no exact version"));
+        check("wheel = 'a>=1'", Some("names no exact version"));
+        check("venv = ['a==1', 'b']", Some("\"b\" names no exact version"));
+        check("", Some("exactly one of"));
+        check("npm = 'a@1'\nwheel = 'a==1'", Some("exactly one of"));
+        check("npm = 'a@1'\npip = 'x'", Some("unknown field"));
+    }
+}

@@ -1,0 +1,194 @@
+//! A slot: the folder of one tool. Whole or absent, never half.
+//!
+//! ```text
+//!  absent ──install into a sibling──▶ verified ──stamp, rename──▶ stamped ──the pin changes──▶ absent
+//!  unstamped, verifies ───────────────stamp in place───────────────▲
+//! ```
+//! The stamp is the last thing written into the sibling before the rename, so a crash at any moment leaves
+//! either the old tool or a sibling that the next run removes. Must not know what a package is made of.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Context, Result};
+
+/// Holds the pin of what lies in the folder; only a finished install has it.
+const STAMP: &str = ".devtether-pin";
+
+/// Something that can be put into a folder and can prove that it is whole.
+pub(super) trait Package {
+    fn name(&self) -> &str;
+    /// The name and the exact version, as the package's client wants them.
+    fn pin(&self) -> String;
+    async fn install(&self, folder: &Path) -> Result<()>;
+    async fn verify(&self, folder: &Path) -> Result<()>;
+}
+
+/// What [`fill`] had to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Filled {
+    Present,
+    /// An install by hand in the right place, which proved to be whole.
+    TakenOver,
+    Installed,
+}
+
+/// What a slot says of itself, without proving it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    Absent,
+    /// A finished install of this pin.
+    Pin(String),
+    /// Something without a stamp: by hand, or half.
+    Unproven,
+}
+
+/// What lies in `<tools>/<name>`.
+pub(super) fn content(tools: &Path, name: &str) -> Content {
+    let folder = tools.join(name);
+    match fs::read_to_string(folder.join(STAMP)) {
+        Ok(pin) => Content::Pin(pin),
+        Err(_) if folder.exists() => Content::Unproven,
+        Err(_) => Content::Absent,
+    }
+}
+
+/// Makes sure that `<tools>/<name>` holds the pinned package. The caller holds the lock of `tools`.
+pub(super) async fn fill(tools: &Path, package: &impl Package) -> Result<Filled> {
+    let folder = tools.join(package.name());
+    match content(tools, package.name()) {
+        Content::Pin(pin) if pin == package.pin() => return Ok(Filled::Present),
+        Content::Unproven if package.verify(&folder).await.is_ok() => {
+            stamp(&folder, package)?;
+            return Ok(Filled::TakenOver);
+        }
+        _ => {}
+    }
+    let fresh = Sibling::of(tools, package.name(), "fresh")?;
+    package.install(&fresh.path).await?;
+    package.verify(&fresh.path).await.doing(|| format!("{} was installed, but does not work", package.pin()))?;
+    stamp(&fresh.path, package)?;
+    let old = Sibling::of(tools, package.name(), "old")?;
+    let doing = || format!("cannot move {} into place", package.pin());
+    match fs::rename(&folder, &old.path) {
+        Err(cause) if cause.kind() != ErrorKind::NotFound => return Err(cause).doing(doing),
+        _ => {}
+    }
+    fs::rename(&fresh.path, &folder).doing(doing)?;
+    Ok(Filled::Installed)
+}
+
+fn stamp(folder: &Path, package: &impl Package) -> Result<()> {
+    let file = folder.join(STAMP);
+    fs::write(&file, package.pin()).doing(|| format!("cannot write {}", file.display()))
+}
+
+/// A folder beside the tool's, gone when it is dropped; what an interrupted run left there goes first.
+struct Sibling {
+    path: PathBuf,
+}
+
+impl Sibling {
+    fn of(tools: &Path, name: &str, role: &str) -> Result<Sibling> {
+        let path = tools.join(format!(".{name}.{role}"));
+        match fs::remove_dir_all(&path) {
+            Err(cause) if cause.kind() != ErrorKind::NotFound => {
+                Err(cause).doing(|| format!("cannot clear {}", path.display()))
+            }
+            _ => Ok(Sibling { path }),
+        }
+    }
+}
+
+impl Drop for Sibling {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::error::Error;
+
+    /// A package of one file; can be told to die halfway.
+    struct OneFile {
+        version: &'static str,
+        dies: bool,
+        installs: Cell<u32>,
+    }
+
+    impl Package for OneFile {
+        fn name(&self) -> &str {
+            "one"
+        }
+        fn pin(&self) -> String {
+            format!("one=={}", self.version)
+        }
+        async fn install(&self, folder: &Path) -> Result<()> {
+            self.installs.set(self.installs.get() + 1);
+            fs::create_dir_all(folder).unwrap();
+            fs::write(folder.join("file"), if self.dies { "hal" } else { self.version }).unwrap();
+            if self.dies { Err(Error::other("the registry hung up")) } else { Ok(()) }
+        }
+        async fn verify(&self, folder: &Path) -> Result<()> {
+            let found = fs::read_to_string(folder.join("file")).doing(|| "no file".into())?;
+            if found == self.version { Ok(()) } else { Err(Error::other("another version")) }
+        }
+    }
+
+    fn one(version: &'static str) -> OneFile {
+        OneFile { version, dies: false, installs: Cell::new(0) }
+    }
+
+    fn names(tools: &Path) -> Vec<String> {
+        fs::read_dir(tools).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[tokio::test]
+    async fn a_tool_is_installed_once_and_again_only_when_its_pin_changes() {
+        let tools = tempfile::tempdir().unwrap();
+        let first = one("1");
+        assert_eq!(fill(tools.path(), &first).await.unwrap(), Filled::Installed);
+        assert_eq!(fill(tools.path(), &first).await.unwrap(), Filled::Present);
+        assert_eq!(first.installs.get(), 1);
+        assert_eq!(fill(tools.path(), &one("2")).await.unwrap(), Filled::Installed);
+        assert_eq!(fs::read_to_string(tools.path().join("one/file")).unwrap(), "2");
+        assert_eq!(names(tools.path()), ["one"]);
+    }
+
+    #[tokio::test]
+    async fn an_interrupted_install_is_never_taken_for_a_finished_one() {
+        let tools = tempfile::tempdir().unwrap();
+        fill(tools.path(), &OneFile { dies: true, ..one("1") }).await.unwrap_err();
+        assert_eq!(names(tools.path()), [""; 0]);
+        // The same as a kill: half of it lies in the folder itself, or in the sibling, and there is no stamp.
+        for half in ["one", ".one.fresh", ".one.old"] {
+            fs::create_dir_all(tools.path().join(half)).unwrap();
+            fs::write(tools.path().join(half).join("file"), "hal").unwrap();
+        }
+        assert_eq!(fill(tools.path(), &one("1")).await.unwrap(), Filled::Installed);
+        assert_eq!(fs::read_to_string(tools.path().join("one/file")).unwrap(), "1");
+        assert_eq!(names(tools.path()), ["one"]);
+    }
+
+    #[tokio::test]
+    async fn a_failed_update_keeps_the_old_tool() {
+        let tools = tempfile::tempdir().unwrap();
+        fill(tools.path(), &one("1")).await.unwrap();
+        fill(tools.path(), &OneFile { dies: true, ..one("2") }).await.unwrap_err();
+        assert_eq!(fill(tools.path(), &one("1")).await.unwrap(), Filled::Present);
+    }
+
+    #[tokio::test]
+    async fn an_install_by_hand_is_taken_over_only_when_it_verifies() {
+        let tools = tempfile::tempdir().unwrap();
+        fs::create_dir(tools.path().join("one")).unwrap();
+        fs::write(tools.path().join("one/file"), "1").unwrap();
+        assert_eq!(fill(tools.path(), &one("1")).await.unwrap(), Filled::TakenOver);
+        assert_eq!(fill(tools.path(), &one("1")).await.unwrap(), Filled::Present);
+    }
+}

@@ -1,0 +1,84 @@
+//! Programs that the distribution provides: probed, and told how to get. Nothing here is ours to install or remove.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::command::ask;
+use super::find::on_path;
+use super::pins::SystemPin;
+use crate::error::{Error, Kind, Result};
+
+/// How long a program may take to tell its version.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+/// A program that answered its probe, and is new enough.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    pub path: PathBuf,
+    /// As it says itself, without the words around it.
+    pub version: String,
+}
+
+/// Runs the probe and holds the first version number in its output against the least one that works.
+pub async fn probe(pin: &SystemPin) -> Result<Found> {
+    let install = format!("`apt-get install {}` brings it", pin.apt.join(" "));
+    let said = ask(&pin.probe, DEADLINE).await.map_err(|error| error.hint(install.clone()))?;
+    let version = version(&said).unwrap_or_default();
+    let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
+    if major.is_none_or(|major| major < pin.least) {
+        return Err(Error::new(Kind::MissingTool, format!("`{}` says `{said}`", pin.probe.join(" ")))
+            .because(format!("version {} or newer is needed", pin.least))
+            .hint(format!("{install}, if that is newer; or put a newer one on PATH")));
+    }
+    let path = on_path(&[&pin.probe[0]], std::env::var_os("PATH").as_deref()).unwrap_or_default();
+    Ok(Found { path, version: version.to_owned() })
+}
+
+/// The first version in a text such as `v20.20.2` or `Chromium 156.0.8078.79 built on …`.
+fn version(text: &str) -> Option<&str> {
+    let from = text.find(|c: char| c.is_ascii_digit())?;
+    let rest = &text[from..];
+    let to = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+    Some(rest[..to].trim_end_matches('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_is_the_first_number_with_its_dots() {
+        for (text, expected) in [
+            ("v20.20.2", Some("20.20.2")),
+            ("Chromium 156.0.8078.79 built on Debian", Some("156.0.8078.79")),
+            ("git version 2.47.3", Some("2.47.3")),
+            ("pip 23.2.1 from somewhere/3.11", Some("23.2.1")),
+            ("version 7.", Some("7")),
+            ("command not found", None),
+            ("", None),
+        ] {
+            assert_eq!(version(text), expected, "{text:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_missing_or_too_old_is_told_with_what_brings_it() {
+        let check = async |script: &str, expect: Result<&str, &[&str]>| {
+            let probe = ["sh", "-c", script].map(str::to_owned).to_vec();
+            let pin = SystemPin { name: "x".into(), probe, least: 18, apt: vec!["nodejs".into()] };
+            match (super::probe(&pin).await, expect) {
+                (Ok(found), Ok(version)) => assert!(found.version == version && found.path.is_file(), "{found:?}"),
+                (Err(error), Err(parts)) => {
+                    let told = error.to_string();
+                    assert!(parts.iter().all(|part| told.contains(part)), "{told}");
+                    assert!(told.contains("`apt-get install nodejs` brings it"), "{told}");
+                }
+                (other, _) => panic!("{script}: {other:?}"),
+            }
+        };
+        check("echo v20.1.0", Ok("20.1.0")).await;
+        check("echo v16.1.0", Err(&["says `v16.1.0`", "version 18 or newer"])).await;
+        check("echo nothing", Err(&["version 18 or newer"])).await;
+        check("echo no >&2; exit 1", Err(&["exit status: 1", "no"])).await;
+    }
+}
