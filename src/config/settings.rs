@@ -76,7 +76,10 @@ pub struct WindowSettings {
     pub node: Option<PathBuf>,
     /// `web-extension-host`: the folder of the npm package `code-server`.
     pub code_server: Option<PathBuf>,
-    /// The extension under development; default: the workspace.
+    /// `extension-host`: the launcher of the desktop VS Code; default: the first one found.
+    pub vscode: Option<PathBuf>,
+    /// The extension under development; default: those that `args` name with `--extensionDevelopmentPath=`, else the
+    /// workspace.
     pub extension: Option<PathBuf>,
     /// A profile folder to keep; default: a fresh one per launch.
     pub profile: Option<PathBuf>,
@@ -176,6 +179,7 @@ mod tests {
             headless = false
             env = {}
             codeServer = "/opt/code-server"
+            vscode = "/opt/code/bin/code"
             timeout = "90s"
 
             [build]

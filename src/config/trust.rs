@@ -51,6 +51,7 @@ impl Commands {
         line("browser", json!(window.browser));
         line("node", json!(window.node));
         line("codeServer", json!(window.code_server));
+        line("vscode", json!(window.vscode));
         line("extension", json!(window.extension));
         line("profile", json!(window.profile));
         Commands(lines)

@@ -6,6 +6,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
+use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
 use procfs::ProcError;
@@ -39,6 +40,13 @@ pub fn facts(pid: u32) -> io::Result<Facts> {
 /// The name of `pid` as `ps` shows it, for messages.
 pub fn name_of(pid: u32) -> Option<String> {
     open(pid).ok()?.stat().ok().map(|stat| stat.comm)
+}
+
+/// The command line of `pid`, the program first. Programs may have overwritten it with a title.
+pub fn arguments_of(pid: u32) -> io::Result<Vec<OsString>> {
+    let line = std::fs::read(format!("/proc/{pid}/cmdline"))?;
+    let words = line.strip_suffix(b"\0").unwrap_or(&line).split(|&byte| byte == 0);
+    Ok(words.map(|word| OsString::from_vec(word.to_vec())).collect())
 }
 
 /// The value of `name` in the environment that `pid` was started with.

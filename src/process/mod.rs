@@ -31,8 +31,8 @@ pub use environment::{LAUNCH_ID, clean_environment};
 pub use handle::{Exit, Process};
 pub use output::{follow, tail, trim, until};
 pub use platform::{
-    Facts, boot_id, facts, is_listened_on, listener_among, listeners_on, name_of, value_in_environment,
+    Facts, arguments_of, boot_id, facts, is_listened_on, listener_among, listeners_on, name_of, value_in_environment,
 };
 pub use spawn::{Spawn, spawn};
 pub use stop::{Ended, stop};
-pub use tree::{carrying, gone, holding_below, kill_now, sweep, tree_of};
+pub use tree::{carrying, gone, holding_below, kill_now, started_with, sweep, tree_of};

@@ -73,6 +73,15 @@ pub fn holding_below(folder: &Path) -> io::Result<Vec<Process>> {
     Ok(platform::holders_below(folder)?.iter().filter_map(hold).collect())
 }
 
+/// The living processes of our user with one of `words` on their command line.
+pub fn started_with(words: &[&OsStr]) -> io::Result<Vec<Process>> {
+    let has_one = |one: &&Facts| {
+        platform::arguments_of(one.pid).is_ok_and(|line| line.iter().any(|word| words.contains(&word.as_os_str())))
+    };
+    let everyone = platform::everyone()?;
+    Ok(everyone.iter().filter(has_one).filter_map(|one| hold(one).filter(|_| has_one(&one))).collect())
+}
+
 /// Kills at once, without waiting, everyone who carries `launch_id`: for a `Drop`.
 pub fn kill_now(launch_id: &str) {
     for process in carrying(launch_id).unwrap_or_default() {

@@ -11,6 +11,8 @@
 
 mod browser;
 mod command;
+mod development;
+mod extension_host;
 mod node;
 mod wait;
 mod web_extension_host;
@@ -89,7 +91,7 @@ pub async fn launch(plan: &Plan, progress: impl Fn(&str) + Send + Sync) -> Resul
         WindowKind::Node => node::launch(&launch).await,
         WindowKind::Command => command::launch(&launch).await,
         WindowKind::WebExtensionHost => web_extension_host::launch(&launch).await,
-        WindowKind::ExtensionHost => Err(no_desktop()),
+        WindowKind::ExtensionHost => extension_host::launch(&launch).await,
     };
     let output = launch.output.clone();
     match started {
@@ -118,13 +120,8 @@ pub async fn launch(plan: &Plan, progress: impl Fn(&str) + Send + Sync) -> Resul
 
 fn no_kind() -> Error {
     Error::usage("cannot tell what kind of window to launch").hint(
-        "set `kind = \"browser\"` (or node, web-extension-host, command) in the [window] section of devtools.toml",
+        "set `kind = \"browser\"` (or extension-host, web-extension-host, node, command) in the [window] section of devtools.toml",
     )
-}
-
-fn no_desktop() -> Error {
-    Error::usage("cannot launch a desktop VS Code yet")
-        .hint("`kind = \"web-extension-host\"` in devtools.toml runs the extension in a real extension host")
 }
 
 /// Whether `text` has the shape of a launch id: 8–64 of letters, digits and `-`. It becomes part of paths.

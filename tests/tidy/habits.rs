@@ -13,7 +13,7 @@ const LONGEST: usize = 500;
 const SLEEPERS: &[(&str, &str)] = &[
     ("src/frontends/mcp.rs", "stdin has ended: answers in flight get a moment, raced against the end of all of them"),
     ("src/supervisor/server.rs", "out of file descriptors: nothing tells when there are some again"),
-    ("src/window/launch/command.rs", "nothing tells that somebody listens on a port"),
+    ("src/window/launch/wait.rs", "nothing tells that somebody listens on a port"),
 ];
 
 pub fn header(file: &File) -> Vec<String> {

@@ -33,6 +33,8 @@ async fn what_is_missing_is_named_with_the_setting_that_cures_it() {
     check(WindowKind::Node, node, Kind::MissingTool, &["no-node", "`node`"]).await;
     let command = command(&["no-such-program", "${cdpPort}"]);
     check(WindowKind::Command, command, Kind::MissingTool, &["`no-such-program ", "no such program"]).await;
+    let desktop = WindowSettings { vscode: missing("no/code"), ..settings() };
+    check(WindowKind::ExtensionHost, desktop, Kind::MissingTool, &["desktop VS Code", "`vscode`"]).await;
     let server = WindowSettings { node: missing("/bin/true"), code_server: missing("nowhere"), ..settings() };
     check(WindowKind::WebExtensionHost, server, Kind::MissingTool, &["code-server", "`codeServer`"]).await;
 }
@@ -50,7 +52,6 @@ async fn settings_that_name_no_window_are_refused_before_anything_starts() {
         .await;
     check(WindowKind::Command, settings(), Kind::Usage, &["which command"]).await;
     check(WindowKind::Command, command(&["sleep", "60"]), Kind::Usage, &["has no ${cdpPort}"]).await;
-    check(WindowKind::ExtensionHost, settings(), Kind::Usage, &["web-extension-host"]).await;
     if have("code-server") {
         check(WindowKind::WebExtensionHost, settings(), Kind::Usage, &["no package.json", "extension = "]).await;
     }

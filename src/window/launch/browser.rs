@@ -29,7 +29,7 @@ const NAMES: &[&str] = &[
 ];
 /// How long the first page may take before the window counts as ready anyway.
 const FIRST_PAGE: Duration = Duration::from_secs(5);
-const PORT_FILE: &str = "DevToolsActivePort";
+pub(super) const PORT_FILE: &str = "DevToolsActivePort";
 
 /// Flags for every window: no first-run pages, no talk with the outside that the page did not ask for, and no
 /// throttling of a window that lies behind others.
@@ -50,7 +50,7 @@ const FLAGS: &[&str] = &[
 
 pub async fn launch(launch: &Launch<'_>) -> Result<Ready> {
     let url = launch.settings().url.as_deref().unwrap_or("about:blank");
-    let Started { process, endpoint, user_data_dir } = start(launch, url).await?;
+    let Started { process, endpoint, user_data_dir } = start(launch, url, &launch.settings().args).await?;
     launch.progress("loading the first page");
     // A page that loads slowly, or never, is no reason to fail: the window is there.
     let _ = timeout(FIRST_PAGE, page_loaded(&endpoint, url)).await;
@@ -80,13 +80,13 @@ pub struct Started {
 }
 
 /// Starts the browser on `url` and waits for its debugging port.
-pub async fn start(launch: &Launch<'_>, url: &str) -> Result<Started> {
+pub async fn start(launch: &Launch<'_>, url: &str, args: &[String]) -> Result<Started> {
     check_url(url)?;
-    check_args(&launch.settings().args)?;
+    check_args(args)?;
     let program = find(launch)?;
     let profile = prepare_profile(launch)?;
     launch.progress("starting the browser");
-    let process = launch.spawn(command_line(launch, &program, &profile, url))?;
+    let process = launch.spawn(command_line(launch, &program, &profile, args, url))?;
     let port_file = profile.join(PORT_FILE);
     let ready = async {
         let found = process::until(&profile, || read_port(&port_file)).await;
@@ -178,7 +178,7 @@ fn lock_owner(profile: &Path) -> Option<u32> {
     process::facts(pid).is_ok_and(|facts| !facts.zombie).then_some(pid)
 }
 
-fn command_line(launch: &Launch<'_>, program: &Path, profile: &Path, url: &str) -> Vec<OsString> {
+fn command_line(launch: &Launch<'_>, program: &Path, profile: &Path, args: &[String], url: &str) -> Vec<OsString> {
     let mut argv = vec![program.as_os_str().to_owned()];
     argv.extend(FLAGS.iter().map(OsString::from));
     let mut data = OsString::from("--user-data-dir=");
@@ -193,19 +193,19 @@ fn command_line(launch: &Launch<'_>, program: &Path, profile: &Path, url: &str) 
     if rustix::process::geteuid().is_root() {
         argv.push("--no-sandbox".into()); // Chromium refuses to run as root with it
     }
-    argv.extend(launch.settings().args.iter().map(OsString::from));
+    argv.extend(args.iter().map(OsString::from));
     argv.push(url.into());
     argv
 }
 
-fn has_display(launch: &Launch<'_>) -> bool {
+pub(super) fn has_display(launch: &Launch<'_>) -> bool {
     let environment = launch.environment();
     let set = |name: &str| environment.get(OsStr::new(name)).is_some_and(|value| !value.is_empty());
     cfg!(target_os = "macos") || set("DISPLAY") || set("WAYLAND_DISPLAY")
 }
 
 /// The port, once the file is there and whole: its second line is the path of the browser's WebSocket.
-fn read_port(file: &Path) -> io::Result<Option<u16>> {
+pub(super) fn read_port(file: &Path) -> io::Result<Option<u16>> {
     match std::fs::read_to_string(file) {
         Ok(text) => Ok(parse_port(&text)),
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),

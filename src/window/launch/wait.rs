@@ -1,4 +1,7 @@
-//! Waiting for a started program to get ready: against its exit and a deadline, without sleeping.
+//! Waiting for a started program to get ready: against its exit and a deadline.
+//!
+//! The kernel tells nobody that a port is listened on, so [`listening`] is the one place that looks again and again,
+//! less and less often.
 
 use std::path::Path;
 use std::time::Duration;
@@ -8,13 +11,15 @@ use tokio::time::timeout;
 use super::Launch;
 use crate::cdp::{self, Endpoint};
 use crate::error::{Context, Error, Kind, Result};
-use crate::process::{self, Process};
+use crate::process::{self, Exit, Process};
 use crate::window::identity::check_port;
 
 /// How long an ending program may take from its first refusal to its exit.
 const ENDING: Duration = Duration::from_secs(2);
 /// How much of a failed program's output an error shows.
 const TAIL_LINES: usize = 20;
+const FIRST_LOOK: Duration = Duration::from_millis(5);
+const SELDOMEST: Duration = Duration::from_millis(200);
 
 /// Resolves with what `ready` finds. Errors when the process ends before, or the deadline passes; `who` and `what`
 /// make sentences: "`who` ended before it `what`".
@@ -25,19 +30,66 @@ pub async fn wait_for<T>(
     what: &str,
     ready: impl Future<Output = Result<T>>,
 ) -> Result<T> {
+    wait_until(launch, process, process.exited(), who, what, ready).await
+}
+
+/// As [`wait_for`], for a launcher that ends with 0 when it has started the real program: what counts is the end of
+/// everything that is `living`.
+pub async fn wait_behind<T>(
+    launch: &Launch<'_>,
+    launcher: &Process,
+    living: impl Fn() -> Vec<Process>,
+    who: &str,
+    what: &str,
+    ready: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    let ended = async {
+        let exit = launcher.exited().await;
+        if exit.success() {
+            everyone_ended(living).await;
+        }
+        exit
+    };
+    wait_until(launch, launcher, ended, who, what, ready).await
+}
+
+async fn everyone_ended(living: impl Fn() -> Vec<Process>) {
+    loop {
+        let left = living();
+        if left.is_empty() {
+            return;
+        }
+        for process in left {
+            process.exited().await;
+        }
+    }
+}
+
+async fn wait_until<T>(
+    launch: &Launch<'_>,
+    process: &Process,
+    ended: impl Future<Output = Exit>,
+    who: &str,
+    what: &str,
+    ready: impl Future<Output = Result<T>>,
+) -> Result<T> {
     let deadline = launch.deadline();
+    tokio::pin!(ended);
     let exited = tokio::select! {
         biased; // what is ready is ready, even if the program ends in the same moment
         ready = ready => match ready {
             Ok(found) => return Ok(found),
             // A program that is ending refuses connections first; its exit says more than that.
-            Err(error) => timeout(ENDING, process.exited()).await.map_err(|_| error)?,
+            Err(error) => timeout(ENDING, ended).await.map_err(|_| error)?,
         },
-        exit = process.exited() => exit,
+        exit = &mut ended => exit,
         () = tokio::time::sleep(deadline) => {
             let waited = humantime::format_duration(deadline);
             let error = Error::new(Kind::TimedOut, format!("{who} has not {what} within {waited}"));
-            let cause = format!("process {} still runs and was stopped", process.pid());
+            let cause = match process.is_alive() {
+                true => format!("process {} still runs and was stopped", process.pid()),
+                false => "what it started still runs and was stopped".to_owned(),
+            };
             return Err(with_tail(error, cause, &launch.output));
         }
     };
@@ -66,6 +118,22 @@ pub async fn answering(process: &Process, port: u16) -> Result<Endpoint> {
                 return found.doing(doing);
             }
         }
+    }
+}
+
+/// Resolves when somebody answers on the port; errors when it is nobody that is `ours`.
+pub async fn listening(port: u16, ours: impl Fn(u16) -> Result<()>) -> Result<Endpoint> {
+    let mut pause = FIRST_LOOK;
+    loop {
+        if process::is_listened_on(port).unwrap_or(false) {
+            ours(port)?;
+            // It listens, but may not serve yet.
+            if let Ok(endpoint) = cdp::discover(port).await {
+                return Ok(endpoint);
+            }
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(SELDOMEST);
     }
 }
 

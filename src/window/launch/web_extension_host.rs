@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use super::browser::{self, Started};
 use super::command::free_port;
+use super::development::Development;
 use super::wait::wait_for;
 use super::{Launch, Ready, make_private};
 use crate::cdp::Endpoint;
@@ -39,13 +40,13 @@ const TITLE: &str = "[Extension Development Host]";
 
 pub async fn launch(launch: &Launch<'_>) -> Result<Ready> {
     let tools = Tools::find(launch)?;
-    let extension = extension(launch)?;
+    let shown = Development::of(launch)?;
     launch.progress("starting the VS Code server");
     let server = launch.spawn(server_command_line(launch, &tools)?)?;
     let listening = follow(launch, server_port);
     let port = wait_for(launch, &server, "the VS Code server", "opened its port", listening).await?;
-    let url = workbench_url(port, &launch.plan.workspace, &extension, free_port()?);
-    let Started { process, endpoint, user_data_dir } = browser::start(launch, &url).await?;
+    let url = workbench_url(port, &shown.folder, &shown.extensions, free_port()?);
+    let Started { process, endpoint, user_data_dir } = browser::start(launch, &url, &shown.args).await?;
     launch.progress("waiting for the extension host");
     let both =
         async { tokio::try_join!(workbench_shown(&endpoint, launch.deadline()), inspector_answers(launch, &server)) };
@@ -86,18 +87,6 @@ fn missing(tool: &str, setting: &str) -> Error {
         .hint(format!("or set `{setting}` in the [window] section of devtools.toml"))
 }
 
-fn extension(launch: &Launch<'_>) -> Result<PathBuf> {
-    let setting = launch.settings().extension.as_deref().unwrap_or(Path::new(""));
-    let folder = launch.path(setting);
-    let manifest = folder.join("package.json");
-    if manifest.is_file() {
-        return folder.canonicalize().doing(|| format!("cannot use the extension {}", folder.display()));
-    }
-    Err(Error::usage(format!("cannot load the extension {}", folder.display()))
-        .because("it has no package.json")
-        .hint("set `extension = \"path/to/it\"` in the [window] section of devtools.toml"))
-}
-
 fn server_command_line(launch: &Launch<'_>, tools: &Tools) -> Result<Vec<OsString>> {
     let data = match &launch.settings().profile {
         Some(kept) => launch.path(kept).join("vscode-server"),
@@ -126,7 +115,7 @@ fn server_command_line(launch: &Launch<'_>, tools: &Tools) -> Result<Vec<OsStrin
 }
 
 /// Gives a fresh profile settings under which every launch shows the same window; settings that are there stay.
-fn write_settings(folder: &Path) -> Result<()> {
+pub(super) fn write_settings(folder: &Path) -> Result<()> {
     let file = folder.join("settings.json");
     if file.exists() {
         return Ok(());
@@ -146,14 +135,14 @@ fn server_port(line: &str) -> Option<u16> {
     line.strip_prefix("Extension host agent listening on ")?.trim().parse().ok()
 }
 
-/// The workbench on `folder`, with the extension under development and the wish for an inspector.
-fn workbench_url(port: u16, folder: &Path, extension: &Path, inspector: u16) -> String {
-    let remote = format!("vscode-remote://127.0.0.1:{port}{}", encode(&extension.to_string_lossy(), true));
-    let payload = serde_json::json!([
-        ["extensionDevelopmentPath", remote],
-        ["inspect-extensions", inspector.to_string()],
-        ["debugId", "devtether"],
-    ]);
+/// The workbench on `folder`, with the extensions under development and the wish for an inspector.
+fn workbench_url(port: u16, folder: &Path, extensions: &[PathBuf], inspector: u16) -> String {
+    let remote = |extension: &PathBuf| {
+        let address = format!("vscode-remote://127.0.0.1:{port}{}", encode(&extension.to_string_lossy(), true));
+        ("extensionDevelopmentPath", address)
+    };
+    let others = [("inspect-extensions", inspector.to_string()), ("debugId", "devtether".to_owned())];
+    let payload = serde_json::json!(extensions.iter().map(remote).chain(others).collect::<Vec<_>>());
     let folder = encode(&folder.to_string_lossy(), true);
     format!("http://127.0.0.1:{port}/?folder={folder}&payload={}", encode(&payload.to_string(), false))
 }
@@ -173,7 +162,7 @@ fn encode(text: &str, slashes: bool) -> String {
 
 /// Resolves when the page has the title that only an Extension Development Host has. Browsers send no event for a
 /// change of title, so the page itself watches.
-async fn workbench_shown(endpoint: &Endpoint, deadline: Duration) -> Result<()> {
+pub(super) async fn workbench_shown(endpoint: &Endpoint, deadline: Duration) -> Result<()> {
     let page = loop {
         match Page::attach_to(endpoint.clone()).await {
             Err(error) if error.kind == Kind::TimedOut => {} // still busy; raced against the deadline of the launch
@@ -215,10 +204,11 @@ mod tests {
 
     #[test]
     fn paths_with_spaces_and_letters_of_any_language_survive_the_address() {
-        let url = workbench_url(80, Path::new("/a b/ü&c"), Path::new("/x/é\"y"), 9871);
+        let url = workbench_url(80, Path::new("/a b/ü&c"), &["/x/é\"y".into(), "/z".into()], 9871);
         assert!(url.starts_with("http://127.0.0.1:80/?folder=/a%20b/%C3%BC%26c&payload=%5B%5B%22"), "{url}");
         // Encoded twice: as a URI in JSON, and as a parameter.
         assert!(url.contains("vscode-remote%3A%2F%2F127.0.0.1%3A80%2Fx%2F%25C3%25A9%2522y"), "{url}");
+        assert!(url.contains("%2Fz%22%5D%2C%5B%22inspect-extensions"), "{url}");
         assert!(!url.contains(['"', ' ', '<']), "{url}");
     }
 }

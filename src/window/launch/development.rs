@@ -1,0 +1,85 @@
+//! What an Extension Development Host is to show: which extensions, which folder; and the rest of the user's arguments.
+//!
+//! `args` may say all of it in VS Code's own words, as launch.json does. Must not know on what it is shown.
+
+use std::path::{Path, PathBuf};
+
+use super::Launch;
+use crate::error::{Context, Error, Result};
+
+/// VS Code's own flag; may be given several times.
+const FLAG: &str = "--extensionDevelopmentPath";
+
+/// What is to be shown.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Development {
+    /// At least one; each has a package.json.
+    pub extensions: Vec<PathBuf>,
+    /// The folder that is opened.
+    pub folder: PathBuf,
+    /// What is left of `args`.
+    pub args: Vec<String>,
+}
+
+impl Development {
+    pub fn of(launch: &Launch<'_>) -> Result<Development> {
+        let settings = launch.settings();
+        let (mut extensions, folder, args) = sorted(&settings.args, &launch.plan.workspace);
+        extensions.splice(0..0, settings.extension.clone());
+        if extensions.is_empty() {
+            extensions.push(PathBuf::new());
+        }
+        let extensions = extensions.iter().map(|path| extension(&launch.path(path))).collect::<Result<_>>()?;
+        Ok(Development { extensions, folder: folder.unwrap_or_else(|| launch.plan.workspace.clone()), args })
+    }
+}
+
+/// The extensions that `args` name, the folder or file that they open, and the others.
+fn sorted(args: &[String], workspace: &Path) -> (Vec<PathBuf>, Option<PathBuf>, Vec<String>) {
+    let (mut extensions, mut folder, mut others) = (Vec::new(), None, Vec::new());
+    let mut words = args.iter();
+    while let Some(word) = words.next() {
+        let path = workspace.join(word);
+        match word.strip_prefix(FLAG) {
+            Some("") => extensions.extend(words.next().map(PathBuf::from)),
+            Some(value) if value.starts_with('=') => extensions.push(PathBuf::from(&value[1..])),
+            // A word that names nothing is the value of the flag before it.
+            _ if !word.starts_with('-') && !word.is_empty() && path.exists() => folder = Some(path),
+            _ => others.push(word.clone()),
+        }
+    }
+    (extensions, folder, others)
+}
+
+fn extension(folder: &Path) -> Result<PathBuf> {
+    if folder.join("package.json").is_file() {
+        return folder.canonicalize().doing(|| format!("cannot use the extension {}", folder.display()));
+    }
+    Err(Error::usage(format!("cannot load the extension {}", folder.display()))
+        .because("it has no package.json")
+        .hint("set `extension = \"path/to/it\"` in the [window] section of devtools.toml"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_in_the_words_of_vs_code_are_understood() {
+        let workspace = tempfile::tempdir().unwrap();
+        std::fs::create_dir(workspace.path().join("fixture")).unwrap();
+        let check = |args: &[&str], extensions: &[&str], folder: Option<&str>, others: &[&str]| {
+            let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+            let found = sorted(&args, workspace.path());
+            let extensions: Vec<PathBuf> = extensions.iter().map(PathBuf::from).collect();
+            let others: Vec<String> = others.iter().map(|arg| (*arg).to_owned()).collect();
+            assert_eq!(found, (extensions, folder.map(|it| workspace.path().join(it)), others), "{args:?}");
+        };
+        check(&[], &[], None, &[]);
+        check(&["--extensionDevelopmentPath=/a b"], &["/a b"], None, &[]);
+        check(&["--extensionDevelopmentPath", "/a", "--extensionDevelopmentPath=b"], &["/a", "b"], None, &[]);
+        check(&["fixture", "--disable-extensions"], &[], Some("fixture"), &["--disable-extensions"]);
+        check(&["--locale", "de"], &[], None, &["--locale", "de"]);
+        check(&["--extensionDevelopmentPathology=x", ""], &[], None, &["--extensionDevelopmentPathology=x", ""]);
+    }
+}
