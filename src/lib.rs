@@ -8,6 +8,7 @@
 //! | [`frontends`] | the doors: command line, MCP; they translate, and never decide |
 //! | [`api`] | the operations: names, parameters, results, words |
 //! | [`supervisor`] | being, finding and talking to the one supervisor of a workspace |
+//! | [`doctor`] | what is wrong with this machine, this workspace and this tether |
 //! | [`window`] | the tether: launch, identity, reconnect, build and swap |
 //! | [`changes`] | has anything changed since? which file? why does it count? |
 //! | [`config`] | `devtools.toml`, and whether the user trusts what it wants to run |
@@ -21,6 +22,7 @@ pub mod api;
 pub mod cdp;
 pub mod changes;
 pub mod config;
+pub mod doctor;
 pub mod error;
 pub mod frontends;
 pub mod process;

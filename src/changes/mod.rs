@@ -12,6 +12,7 @@
 mod change;
 mod comparison;
 mod content;
+mod extent;
 mod folder;
 mod ignore;
 mod keeper;
@@ -27,6 +28,7 @@ mod truth;
 mod watch;
 
 pub use change::{Change, ChangeKind, Check, Explanation, How, MOST_LISTED};
+pub use extent::{Extent, extent};
 pub use folder::Stamp;
 pub use ignore::{BUILT_IN, Decision, IGNORE_FILE, Rule, Rules};
 pub use problem::Problem;

@@ -130,7 +130,7 @@ fn carry_out(common: &Tether, matches: &ArgMatches, supervise: Supervise) -> Res
         return block_on(operate(common, &workspace, operation, below)).map(|()| 0);
     }
     let done = match Around::from_arg_matches(matches) {
-        Ok(Around::Machine(what)) => return block_on(machine::run(what, common.json)),
+        Ok(Around::Machine(what)) => return block_on(machine::run(what, &workspace, common.json)),
         Ok(Around::Mcp { tools }) => block_on(mcp::serve(workspace, tools)),
         Ok(Around::Trust { yes }) => consent(&workspace, yes, common.json),
         Ok(Around::Shutdown) => block_on(shut_down(&workspace)),

@@ -1,11 +1,14 @@
-//! What the command line does about this machine, and no supervisor is needed for: outside tools.
+//! What the command line does without a supervisor: outside tools, the doctor.
 //!
 //! Translates: what there is to tell is `tools`'.
+
+use std::path::Path;
 
 use anstream::{eprintln, println};
 use clap::Subcommand;
 use serde_json::{Value, json};
 
+use super::doctor;
 use crate::error::Result;
 use crate::tools::{self, Filled, Row, State};
 
@@ -17,6 +20,15 @@ pub enum Machine {
     Adapters {
         #[command(subcommand)]
         action: Option<Adapters>,
+    },
+    /// Tell what is wrong with this machine, this workspace and this tether, and what cures it
+    Doctor {
+        /// Show the processes of launches that nobody will find again
+        #[arg(long)]
+        reap: bool,
+        /// End them
+        #[arg(long, requires = "reap")]
+        yes: bool,
     },
 }
 
@@ -31,8 +43,10 @@ pub enum Adapters {
 }
 
 /// Carries one of them out; the answer is the exit code.
-pub async fn run(what: Machine, json: bool) -> Result<u8> {
+pub async fn run(what: Machine, workspace: &Path, json: bool) -> Result<u8> {
     match what {
+        Machine::Doctor { reap: true, yes } => return doctor::reap(yes, json).await,
+        Machine::Doctor { reap: false, .. } => return doctor::diagnose(workspace, json).await,
         Machine::Adapters { action: None } => list(json)?,
         Machine::Adapters { action: Some(Adapters::Install { name }) } => install(&name, json).await?,
     }

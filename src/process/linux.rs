@@ -49,6 +49,34 @@ pub fn arguments_of(pid: u32) -> io::Result<Vec<OsString>> {
     Ok(words.map(|word| OsString::from_vec(word.to_vec())).collect())
 }
 
+/// Whether another file has taken the place of the program that `pid` runs.
+pub fn program_was_replaced(pid: u32) -> bool {
+    let program = std::fs::read_link(format!("/proc/{pid}/exe"));
+    program.is_ok_and(|program| program.as_os_str().as_encoded_bytes().ends_with(b" (deleted)"))
+}
+
+/// What the kernel lets our user watch.
+#[derive(Clone, Copy, Debug)]
+pub struct InotifyLimits {
+    /// Folders, over all programs.
+    pub watches: u64,
+    /// Programs that watch, or parts of them.
+    pub instances: u64,
+    pub instances_used: u64,
+}
+
+pub fn inotify_limits() -> io::Result<InotifyLimits> {
+    let limit = |name: &str| -> io::Result<u64> {
+        let text = std::fs::read_to_string(format!("/proc/sys/fs/inotify/{name}"))?;
+        text.trim().parse().map_err(io::Error::other)
+    };
+    let us = rustix::process::getuid().as_raw();
+    let ours = everyone()?.into_iter().filter(|facts| facts.uid == us);
+    let used: usize = ours.map(|facts| descriptors(facts.pid, |link| link == Path::new("anon_inode:inotify"))).sum();
+    let (watches, instances) = (limit("max_user_watches")?, limit("max_user_instances")?);
+    Ok(InotifyLimits { watches, instances, instances_used: used as u64 })
+}
+
 /// The value of `name` in the environment that `pid` was started with.
 ///
 /// Some programs overwrite that area with their title (Chromium's renderers do): `None` proves nothing.
@@ -158,6 +186,12 @@ fn listening(line: &str) -> Option<(u16, u64)> {
 /// Whether `pid` has `target` open.
 fn holds(pid: u32, target: &str) -> bool {
     any_descriptor(pid, |link| link.as_os_str() == OsStr::new(target))
+}
+
+/// How many open descriptors of `pid` link to what is `wanted`.
+fn descriptors(pid: u32, wanted: impl Fn(&Path) -> bool) -> usize {
+    let all = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    all.filter(|descriptor| std::fs::read_link(descriptor.path()).is_ok_and(|link| wanted(&link))).count()
 }
 
 /// Whether what an open descriptor of `pid` links to is `wanted`; another user's process counts as having none.

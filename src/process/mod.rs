@@ -31,8 +31,9 @@ pub use environment::{LAUNCH_ID, clean_environment};
 pub use handle::{Exit, Process};
 pub use output::{follow, tail, trim, until};
 pub use platform::{
-    Facts, arguments_of, boot_id, facts, is_listened_on, listener_among, listeners_on, name_of, value_in_environment,
+    Facts, InotifyLimits, arguments_of, boot_id, facts, inotify_limits, is_listened_on, listener_among, listeners_on,
+    name_of, program_was_replaced, value_in_environment,
 };
 pub use spawn::{Spawn, spawn};
 pub use stop::{Ended, stop};
-pub use tree::{carrying, gone, holding_below, kill_now, started_with, sweep, tree_of};
+pub use tree::{carrying, gone, holding_below, kill_now, marked, started_with, sweep, tree_of};

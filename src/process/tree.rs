@@ -4,7 +4,7 @@
 //! that have overwritten their environment; the *launch id* finds daemons that have left tree and session.
 //! Everyone is held by pidfd first and proven second. Never touched: PID 0, 1, ourselves, other users' processes.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
@@ -71,6 +71,20 @@ fn hold(facts: &Facts) -> Option<Process> {
 /// The living processes of our user that have a file below `folder` open.
 pub fn holding_below(folder: &Path) -> io::Result<Vec<Process>> {
     Ok(platform::holders_below(folder)?.iter().filter_map(hold).collect())
+}
+
+/// The living processes of our user that carry a launch id, by that id.
+pub fn marked() -> io::Result<BTreeMap<String, Vec<Process>>> {
+    let mark_of = |one: &Facts| platform::value_in_environment(one.pid, LAUNCH_ID).ok().flatten()?.into_string().ok();
+    let mut all: BTreeMap<String, Vec<Process>> = BTreeMap::new();
+    for one in platform::everyone()?.iter() {
+        let Some(mark) = mark_of(one).filter(|mark| !mark.is_empty()) else { continue };
+        // Held first, asked again second.
+        if let Some(process) = hold(one).filter(|_| mark_of(one).as_ref() == Some(&mark)) {
+            all.entry(mark).or_default().push(process);
+        }
+    }
+    Ok(all)
 }
 
 /// The living processes of our user with one of `words` on their command line.

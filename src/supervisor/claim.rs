@@ -35,6 +35,9 @@ pub struct Holder {
     pub version: String,
     /// May differ from ours: it depends on the environment that the holder was started in.
     pub socket: PathBuf,
+    /// Outlives the holder: it tells whose this state folder is.
+    #[serde(default)]
+    pub workspace: PathBuf,
 }
 
 /// What came of trying to be the supervisor.
@@ -76,6 +79,38 @@ pub fn holder(place: &Place) -> Option<Holder> {
     read_holder(&mut file).filter(answers)
 }
 
+/// Whether anybody holds a claim, by its lock file.
+#[derive(Debug)]
+pub enum Seat {
+    /// With what the holder says of itself, when it has said it.
+    Taken(Option<Holder>),
+    Empty(Vacancy),
+}
+
+/// Nobody becomes the supervisor while this lives: whoever tries waits.
+#[derive(Debug)]
+pub struct Vacancy(Option<File>);
+
+impl Vacancy {
+    /// What the last holder said of itself.
+    pub fn last(&self) -> Option<Holder> {
+        read_holder(&mut self.0.as_ref()?.try_clone().ok()?)
+    }
+}
+
+/// Looks whether the lock is held; a lock file that is not there is made by the first supervisor, and not by us.
+pub fn seat(lock: &Path) -> std::io::Result<Seat> {
+    let mut file = match OpenOptions::new().read(true).write(true).open(lock) {
+        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(Seat::Empty(Vacancy(None))),
+        opened => opened?,
+    };
+    match file.try_lock() {
+        Ok(()) => Ok(Seat::Empty(Vacancy(Some(file)))),
+        Err(TryLockError::WouldBlock) => Ok(Seat::Taken(read_holder(&mut file))),
+        Err(TryLockError::Error(cause)) => Err(cause),
+    }
+}
+
 fn open(path: &Path) -> Result<File> {
     OpenOptions::new()
         .read(true)
@@ -89,6 +124,7 @@ fn open(path: &Path) -> Result<File> {
 
 fn read_holder(file: &mut File) -> Option<Holder> {
     let mut text = String::new();
+    file.rewind().ok()?;
     file.take(64 * 1024).read_to_string(&mut text).ok()?;
     serde_json::from_str(&text).ok()
 }
@@ -98,8 +134,12 @@ fn answers(holder: &Holder) -> bool {
 }
 
 fn describe(file: &mut File, place: &Place) -> std::io::Result<()> {
-    let holder =
-        Holder { pid: std::process::id(), version: env!("CARGO_PKG_VERSION").to_owned(), socket: place.socket.clone() };
+    let holder = Holder {
+        pid: std::process::id(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        socket: place.socket.clone(),
+        workspace: place.workspace.clone(),
+    };
     file.rewind()?;
     file.set_len(0)?;
     file.write_all(serde_json::to_string(&holder)?.as_bytes())

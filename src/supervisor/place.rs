@@ -65,16 +65,24 @@ impl Place {
         make_private(&state)?;
         Ok(Place {
             socket: runtime_folder(&name)?.join(format!("{name}.sock")),
-            lock: state.join("supervisor.lock"),
+            lock: state.join(Place::LOCK),
             starting: state.join("starting.lock"),
             workspace,
             state,
         })
     }
 
+    /// The name of the lock in a state folder.
+    pub const LOCK: &str = "supervisor.lock";
+
     /// What the processes of this workspace's builds carry as their launch id.
     pub fn build_mark(&self) -> String {
-        let name = self.state.file_name().unwrap_or_default();
+        Place::build_mark_of(&self.state)
+    }
+
+    /// As [`Place::build_mark`], by the state folder.
+    pub fn build_mark_of(state: &Path) -> String {
+        let name = state.file_name().unwrap_or_default();
         format!("build-{}", name.to_string_lossy())
     }
 

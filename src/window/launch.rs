@@ -17,6 +17,9 @@ mod node;
 mod wait;
 mod web_extension_host;
 
+pub use browser::NAMES as BROWSERS;
+pub use extension_host::desktop;
+
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -145,6 +148,11 @@ pub fn output_of(state_dir: &Path, launch_id: &str) -> PathBuf {
     state_dir.join(format!("output-{launch_id}.log"))
 }
 
+/// What a program of such a window inherits, but for its launch id.
+fn environment_of(settings: &WindowSettings) -> BTreeMap<OsString, OsString> {
+    process::clean_environment(settings.env.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+}
+
 /// A launch under way. Dropped before [`Launch::keep`], it kills what carries its id.
 struct Launch<'a> {
     plan: &'a Plan,
@@ -176,8 +184,9 @@ impl<'a> Launch<'a> {
     }
 
     fn environment(&self) -> BTreeMap<OsString, OsString> {
-        let own = self.settings().env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        process::clean_environment(own.chain([(LAUNCH_ID, self.plan.launch_id.as_str())]))
+        let mut environment = environment_of(self.settings());
+        environment.insert(LAUNCH_ID.into(), self.plan.launch_id.clone().into());
+        environment
     }
 
     /// Looks programs up where the launched ones would.

@@ -17,7 +17,22 @@ const fn row(room: &'static str, may: &'static [&'static str]) -> Row {
 }
 
 const TABLE: &[Row] = &[
-    row("frontends", &["api", "wire", "supervisor::connect", "config", "tools", "error"]),
+    row("frontends", &["api", "wire", "supervisor::connect", "config", "tools", "doctor", "error"]),
+    // Looks at everything, and is looked at by front ends only; what it ends, it ends by window::stop.
+    row(
+        "doctor",
+        &[
+            "api",
+            "supervisor::connect",
+            "supervisor::claim",
+            "window",
+            "changes",
+            "process",
+            "config",
+            "tools",
+            "error",
+        ],
+    ),
     row("frontends::dap", &["api", "wire", "supervisor::connect", "config", "error", "adapters", "dap"]),
     row("supervisor", &["api", "wire", "window", "debug", "config", "process", "error"]),
     row("window", &["changes", "cdp", "process", "config", "tools", "error"]),

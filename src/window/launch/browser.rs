@@ -3,6 +3,7 @@
 //! Chromium chooses the port itself and writes it to `DevToolsActivePort` in its profile. That file survives every
 //! kind of end, so it is removed before the start.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,7 +19,8 @@ use crate::process::{self, Process};
 use crate::tools;
 use crate::window::page::{Evaluated, Page};
 
-const NAMES: &[&str] = &[
+/// The programs that can be the browser, by their names on PATH, in the order in which they are preferred.
+pub const NAMES: &[&str] = &[
     "chromium",
     "chromium-browser",
     "google-chrome",
@@ -184,7 +186,7 @@ fn command_line(launch: &Launch<'_>, program: &Path, profile: &Path, args: &[Str
     let mut data = OsString::from("--user-data-dir=");
     data.push(profile);
     argv.push(data);
-    if launch.settings().headless || !has_display(launch) {
+    if launch.settings().headless || !has_display(&launch.environment()) {
         if !launch.settings().headless {
             launch.progress("there is no display: the browser runs without a visible window");
         }
@@ -198,8 +200,7 @@ fn command_line(launch: &Launch<'_>, program: &Path, profile: &Path, args: &[Str
     argv
 }
 
-pub(super) fn has_display(launch: &Launch<'_>) -> bool {
-    let environment = launch.environment();
+pub(super) fn has_display(environment: &BTreeMap<OsString, OsString>) -> bool {
     let set = |name: &str| environment.get(OsStr::new(name)).is_some_and(|value| !value.is_empty());
     cfg!(target_os = "macos") || set("DISPLAY") || set("WAYLAND_DISPLAY")
 }

@@ -13,7 +13,7 @@
 //! No desktop VS Code has ever been started by this code: the command line and all that follows it have been run
 //! against a stand-in launcher with a real Chromium behind it.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,8 +26,9 @@ use super::command::free_port;
 use super::development::Development;
 use super::wait::{answering, listening, wait_behind, wait_for};
 use super::web_extension_host::{workbench_shown, write_settings};
-use super::{Launch, Ready, make_private, not_ours};
+use super::{Launch, Ready, environment_of, make_private, not_ours};
 use crate::cdp::Endpoint;
+use crate::config::WindowSettings;
 use crate::error::{Context, Error, Kind, Result};
 use crate::process::{self, Process};
 use crate::tools;
@@ -90,11 +91,20 @@ pub async fn launch(launch: &Launch<'_>) -> Result<Ready> {
     Ok(Ready { process, others, endpoint, inspector_port, user_data_dir: Some(profile.user) })
 }
 
+/// The launcher of a desktop VS Code that a window with these settings can be: one is found, and there is a display.
+pub fn desktop(settings: &WindowSettings, workspace: &Path) -> Option<PathBuf> {
+    let environment = environment_of(settings);
+    let setting = settings.vscode.as_deref().map(|path| workspace.join(path));
+    let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
+    let launcher = tools::vscode::find(setting.as_deref(), path)?;
+    (!settings.headless && has_display(&environment)).then_some(launcher)
+}
+
 /// The launcher, or why there is none. Used before anything is started.
 fn find(launch: &Launch<'_>) -> Result<PathBuf> {
     let setting = launch.settings().vscode.as_deref().map(|path| launch.path(path));
     let environment = launch.environment();
-    let path = environment.get(std::ffi::OsStr::new("PATH"));
+    let path = environment.get(OsStr::new("PATH"));
     let web = |error: Error| {
         error
             .hint("`kind = \"web-extension-host\"` in devtools.toml runs the extension in VS Code in a browser")
@@ -111,7 +121,7 @@ fn find(launch: &Launch<'_>) -> Result<PathBuf> {
                 .hint("set `vscode = \"/path/to/bin/code\"` in the [window] section of devtools.toml")),
         });
     };
-    if launch.settings().headless || !has_display(launch) {
+    if launch.settings().headless || !has_display(&environment) {
         let reason = if launch.settings().headless { "`headless` is set" } else { "there is no display" };
         return Err(web(Error::usage("cannot start a desktop VS Code without a visible window").because(reason)));
     }

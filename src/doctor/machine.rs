@@ -1,0 +1,210 @@
+//! The machine: programs, our own tools, disks, and the folders of the user that we keep things in.
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::Level::{Ok as Good, Problem, Warning};
+use super::{Finding, Level, Topic};
+use crate::config::{WindowKind, WindowSettings, folders};
+use crate::error::Error;
+use crate::tools::{self, Pins, Row, State, SystemPin};
+use crate::window::launch::BROWSERS;
+
+/// Less free space than this is told.
+const LITTLE: u64 = 500 << 20;
+/// With less than this a profile, a log or a snapshot cannot be written.
+const TOO_LITTLE: u64 = 20 << 20;
+
+/// Programs of the system, tools of ours, a desktop VS Code. What `window` needs is a problem when it is missing,
+/// everything else a warning.
+pub async fn tools(window: Option<&WindowSettings>) -> Vec<Finding> {
+    let needs = Needs::of(window);
+    let (pins, rows) = match Pins::read().and_then(|pins| Ok((pins, tools::rows()?))) {
+        Ok(read) => read,
+        Err(error) => return vec![Finding::of(Topic::Tools, Problem, &error)],
+    };
+    let probes = pins.systems.iter().map(|pin| system(pin, needs.level(&pin.name)));
+    let mut findings = futures_util::future::join_all(probes).await;
+    findings.extend(rows.iter().map(|row| tool(row, needs.level(&row.name))));
+    findings.push(desktop(window, needs.level("vscode")));
+    findings
+}
+
+/// What a window does not start without.
+struct Needs(Vec<&'static str>);
+
+impl Needs {
+    fn of(window: Option<&WindowSettings>) -> Needs {
+        let Some(window) = window else { return Needs(Vec::new()) };
+        let chosen = |setting: &Option<PathBuf>, name| if setting.is_none() { vec![name] } else { Vec::new() };
+        Needs(match window.kind {
+            Some(WindowKind::Browser) => chosen(&window.browser, "chromium"),
+            Some(WindowKind::Node) => chosen(&window.node, "node"),
+            Some(WindowKind::ExtensionHost) => vec!["vscode"],
+            Some(WindowKind::WebExtensionHost) => [
+                chosen(&window.browser, "chromium"),
+                chosen(&window.node, "node24"),
+                chosen(&window.code_server, "code-server"),
+            ]
+            .concat(),
+            Some(WindowKind::Command) | None => Vec::new(),
+        })
+    }
+
+    /// How bad it is that this one is missing.
+    fn level(&self, name: &str) -> Level {
+        if self.0.contains(&name) { Problem } else { Warning }
+    }
+}
+
+async fn system(pin: &SystemPin, missing: Level) -> Finding {
+    let mut pin = pin.clone();
+    if pin.name == "chromium" {
+        // Any of its kin does; a window starts the first that it finds.
+        let path = std::env::var_os("PATH");
+        let found = BROWSERS.iter().find(|name| tools::on_path(&[name], path.as_deref()).is_some());
+        pin.probe[0] = found.unwrap_or(&"chromium").to_string();
+    }
+    match tools::probe(&pin).await {
+        Ok(found) => {
+            Finding::new(Topic::Tools, Good, format!("{} {} ({})", pin.name, found.version, found.path.display()))
+        }
+        Err(error) => Finding::of(Topic::Tools, missing, &error),
+    }
+}
+
+fn tool(row: &Row, missing: Level) -> Finding {
+    let say = |level: Level, what: String| Finding::new(Topic::Tools, level, format!("{} {what}", row.name));
+    let install = |verb: &str| format!("`{}` {verb} it", row.install());
+    match &row.state {
+        State::Installed => say(Good, format!("{} ({})", row.version, row.path.display())),
+        State::Outdated { found } => {
+            say(Warning, format!("is {found}, and {} is wanted", row.version)).hint(install("replaces"))
+        }
+        State::Unproven => say(missing, "is there, but no install of it has finished".into()).hint(install("proves")),
+        State::Missing => say(missing, format!("is missing: {}", row.what)).hint(install("installs")),
+    }
+}
+
+/// No problem as long as nobody wants it: there is a way without.
+fn desktop(window: Option<&WindowSettings>, missing: Level) -> Finding {
+    let setting = window.and_then(|window| window.vscode.as_deref());
+    let found = tools::vscode::find(setting, std::env::var_os("PATH").as_deref());
+    match (found, missing) {
+        (Some(launcher), _) => Finding::new(Topic::Tools, Good, format!("desktop VS Code ({})", launcher.display())),
+        (None, Problem) => Finding::new(Topic::Tools, Problem, "there is no desktop VS Code, and the window is one")
+            .hint("set `vscode = \"/path/to/bin/code\"`, or `kind = \"web-extension-host\"`, in devtools.toml"),
+        (None, _) => Finding::new(Topic::Tools, Good, "no desktop VS Code; `kind = \"web-extension-host\"` needs none"),
+    }
+}
+
+/// Disks and folders.
+pub fn look(workspace: &Path) -> Vec<Finding> {
+    let all =
+        [(folders::state(), "logs and profiles"), (folders::config(), "your consents"), (folders::data(), "tools")];
+    let (mut findings, mut seen) = (Vec::new(), Vec::new());
+    for (folder, what) in all {
+        match folder {
+            Ok(folder) => {
+                findings.extend(own_folder(&folder, what));
+                findings.extend(disk(&folder, &mut seen));
+            }
+            Err(error) => findings.push(Finding::of(Topic::Machine, Problem, &error)),
+        }
+    }
+    findings.extend(disk(workspace, &mut seen));
+    findings
+}
+
+/// A folder of ours, which need not be there yet.
+fn own_folder(folder: &Path, what: &str) -> Option<Finding> {
+    let say = |level: Level, said: String| {
+        Some(Finding::new(Topic::Machine, level, format!("{} ({what}) {said}", folder.display())))
+    };
+    let seen = match folder.metadata() {
+        Ok(seen) => seen,
+        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return None,
+        Err(cause) => return say(Problem, format!("cannot be read: {cause}")),
+    };
+    let show = format!("`ls -ld {}` shows it", folder.display());
+    match distrust(&seen) {
+        None => say(Good, "is yours".into()),
+        Some(reason) => say(Problem, reason).map(|finding| finding.hint(show)),
+    }
+}
+
+fn distrust(seen: &Metadata) -> Option<String> {
+    let us = rustix::process::geteuid().as_raw();
+    match seen {
+        seen if !seen.is_dir() => Some("is no folder".into()),
+        seen if seen.uid() != us => Some(format!("belongs to user {}, and you are {us}", seen.uid())),
+        seen if seen.mode() & 0o022 != 0 => Some(format!("can be written by others (mode {:o})", seen.mode() & 0o777)),
+        _ => None,
+    }
+}
+
+/// The disk of the nearest folder above that is there, once.
+fn disk(folder: &Path, seen: &mut Vec<u64>) -> Option<Finding> {
+    let there = folder.ancestors().find(|folder| folder.exists())?;
+    let device = there.metadata().ok()?.dev();
+    if seen.contains(&device) {
+        return None;
+    }
+    seen.push(device);
+    let free = match rustix::fs::statvfs(there) {
+        Ok(stat) => stat.f_bavail * stat.f_frsize,
+        Err(cause) => {
+            let error = Error::other(format!("cannot tell how full {} is", there.display()))
+                .because(std::io::Error::from(cause));
+            return Some(Finding::of(Topic::Machine, Warning, &error));
+        }
+    };
+    let level = match free {
+        free if free < TOO_LITTLE => Problem,
+        free if free < LITTLE => Warning,
+        _ => Good,
+    };
+    let finding =
+        Finding::new(Topic::Machine, level, format!("{} MiB free on the disk of {}", free >> 20, there.display()));
+    Some(if level == Good { finding } else { finding.hint(format!("`df -h {}` shows the disk", there.display())) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn what_the_window_needs_is_a_problem_when_it_is_missing() {
+        let check = |kind: WindowKind, chosen: bool, name: &str, expect: Level| {
+            let chosen = chosen.then(|| PathBuf::from("/mine"));
+            let window =
+                WindowSettings { kind: Some(kind), browser: chosen.clone(), node: chosen, ..Default::default() };
+            assert_eq!(Needs::of(Some(&window)).level(name), expect, "{kind:?} {name}");
+        };
+        check(WindowKind::Browser, false, "chromium", Problem);
+        check(WindowKind::Browser, true, "chromium", Warning);
+        check(WindowKind::Browser, false, "code-server", Warning);
+        check(WindowKind::WebExtensionHost, false, "node24", Problem);
+        check(WindowKind::WebExtensionHost, true, "node24", Warning);
+        check(WindowKind::WebExtensionHost, true, "code-server", Problem);
+        check(WindowKind::Node, false, "node", Problem);
+        check(WindowKind::ExtensionHost, false, "vscode", Problem);
+        assert_eq!(Needs::of(None).level("chromium"), Warning);
+    }
+
+    #[test]
+    fn a_folder_that_others_can_write_to_is_a_problem() {
+        let folder = tempfile::tempdir().unwrap();
+        let check = |mode: u32, expect: Level| {
+            std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(own_folder(folder.path(), "x").unwrap().level, expect, "{mode:o}");
+        };
+        check(0o700, Good);
+        check(0o755, Good);
+        check(0o775, Problem);
+        check(0o777, Problem);
+        assert!(own_folder(&folder.path().join("not there"), "x").is_none());
+    }
+}

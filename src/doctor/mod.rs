@@ -1,0 +1,92 @@
+//! What is wrong with this machine, this workspace and this tether; each with the command that cures it.
+//!
+//! | file | looks at |
+//! |---|---|
+//! | `machine` | programs and tools, limits of the kernel, disks, our own folders |
+//! | `workspace` | settings, trust, what a watch needs |
+//! | `running` | the supervisor, the window, what an earlier window left in `session.json` |
+//! | `orphans` | processes of launches that nobody will find again; the only part that acts, when asked |
+//!
+//! It needs no supervisor, and starts none. Must not know how its findings are shown.
+
+mod machine;
+pub mod orphans;
+mod running;
+mod workspace;
+
+use std::path::Path;
+
+use serde::Serialize;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    Ok,
+    /// Something does less than it could, or will not work when it is wanted.
+    Warning,
+    /// Something that this workspace needs does not work.
+    Problem,
+}
+
+/// What a finding is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Topic {
+    Workspace,
+    Running,
+    Tools,
+    Machine,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, Serialize)]
+pub struct Finding {
+    pub topic: Topic,
+    pub level: Level,
+    /// In one line, or a block.
+    pub what: String,
+    /// Each a command to run, or a setting to change.
+    pub hints: Vec<String>,
+}
+
+impl Finding {
+    fn new(topic: Topic, level: Level, what: impl Into<String>) -> Finding {
+        Finding { topic, level, what: what.into(), hints: Vec::new() }
+    }
+
+    fn hint(mut self, hint: impl Into<String>) -> Finding {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// An error as a finding: its causes in the text, its hints as they are.
+    fn of(topic: Topic, level: Level, error: &crate::error::Error) -> Finding {
+        let data = crate::error::ErrorData::from(error);
+        let what = std::iter::once(data.doing).chain(data.because).collect::<Vec<_>>().join(": ");
+        Finding { topic, level, what, hints: data.hints }
+    }
+}
+
+/// Everything that was found.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    pub findings: Vec<Finding>,
+}
+
+impl Report {
+    /// How many findings are as bad as this.
+    pub fn count(&self, level: Level) -> usize {
+        self.findings.iter().filter(|finding| finding.level == level).count()
+    }
+}
+
+/// Looks at everything. What cannot be looked at is a finding, too.
+pub async fn examine(workspace: &Path) -> Report {
+    let (about, kind) = workspace::look(workspace);
+    let mut findings = about;
+    findings.extend(running::look(workspace).await);
+    findings.extend(machine::tools(kind.as_ref()).await);
+    findings.extend(machine::look(workspace));
+    Report { findings }
+}

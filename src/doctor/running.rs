@@ -1,0 +1,141 @@
+//! What runs: the supervisor and its window; and what `session.json` says when none runs.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::Level::{Ok as Good, Problem, Warning};
+use super::{Finding, Level, Topic, orphans};
+use crate::api::Params;
+use crate::api::editor::{Initialize, Role};
+use crate::api::window::{Status, WindowState, WindowStatus};
+use crate::error::{Error, Kind, Result};
+use crate::process;
+use crate::supervisor::claim::{Holder, Seat, seat};
+use crate::supervisor::connect::{Missing, Place, connect};
+use crate::window::identity::{Doubt, prove};
+use crate::window::session_file::{self, Unusable};
+
+/// How long a supervisor may take to say how its window is.
+const ANSWER: Duration = Duration::from_secs(15);
+const OURS: &str = env!("CARGO_PKG_VERSION");
+
+fn say(level: Level, what: impl Into<String>) -> Finding {
+    Finding::new(Topic::Running, level, what)
+}
+
+pub async fn look(workspace: &Path) -> Vec<Finding> {
+    // Without a workspace, that has been told; with bad folders, this tells it.
+    let place = match Place::of(workspace) {
+        Ok(place) => place,
+        Err(error) if error.kind == Kind::Usage => return Vec::new(),
+        Err(error) => return vec![Finding::of(Topic::Running, Problem, &error)],
+    };
+    let mut findings = vec![say(Good, format!("its socket is {}", place.socket.display()))];
+    match seat(&place.lock) {
+        Ok(Seat::Taken(holder)) => findings.extend(supervised(&place, holder).await),
+        Ok(Seat::Empty(_)) => {
+            findings.push(say(Good, "no supervisor runs; the next command starts one"));
+            findings.extend(left_behind(&place.workspace).await);
+        }
+        Err(cause) => findings.push(say(Problem, format!("cannot read {}: {cause}", place.lock.display()))),
+    }
+    findings.extend(orphaned());
+    findings
+}
+
+async fn supervised(place: &Place, holder: Option<Holder>) -> Vec<Finding> {
+    let Some(holder) = holder else {
+        return vec![say(Warning, "a supervisor is starting or ending").hint("ask again: `tether doctor`")];
+    };
+    let Holder { pid, version, .. } = &holder;
+    // Never connected to by a newer front end: it would end for our sake.
+    if version != OURS {
+        return vec![
+            say(Warning, format!("the supervisor (process {pid}) is version {version}, and this is {OURS}"))
+                .hint("the next command replaces an older one; the window stays: `tether status`"),
+        ];
+    }
+    let mut findings = vec![say(Good, format!("the supervisor is process {pid}, version {version}"))];
+    if process::program_was_replaced(*pid) {
+        findings.push(
+            say(Warning, format!("its program has been replaced since process {pid} started"))
+                .hint("`tether shutdown` ends it, and the window stays; the next command starts the new one"),
+        );
+    }
+    findings.push(match status(place).await {
+        Ok(status) => window(&status),
+        Err(error) => Finding::of(Topic::Running, Problem, &error),
+    });
+    findings
+}
+
+/// Asks the one that runs; starts none.
+async fn status(place: &Place) -> Result<WindowStatus> {
+    let ourselves = Initialize { name: "tether doctor".into(), version: OURS.into(), role: Role::Client };
+    let connection = connect(place, &ourselves, Missing::Leave).await?;
+    let connection = connection.ok_or_else(|| Error::other("the supervisor has ended in this moment"))?;
+    let (told, _) = mpsc::unbounded_channel();
+    let nothing = json!({});
+    let answer: Value = timeout(ANSWER, connection.call(Status::METHOD, &nothing, told)).await.map_err(|_| {
+        Error::new(Kind::TimedOut, "the supervisor does not say how its window is").hint("`tether logs` shows its log")
+    })??;
+    serde_json::from_value(answer).map_err(|cause| Error::other("cannot understand the supervisor").because(cause))
+}
+
+fn window(status: &WindowStatus) -> Finding {
+    let ports = [("CDP port", status.cdp_port), ("inspector port", status.inspector_port)];
+    let ports = ports.iter().filter_map(|(name, port)| Some(format!(", {name} {}", (*port)?))).collect::<String>();
+    let pid = status.pid.map(|pid| format!(" (process {pid}{ports})")).unwrap_or_default();
+    let state = serde_json::to_value(status.state).ok().and_then(|state| state.as_str().map(str::to_owned));
+    let said = format!("the window is {}{pid}", state.unwrap_or_default());
+    match status.state {
+        WindowState::Exited => say(Warning, said).hint("`tether status` tells how it ended; `tether start` starts it"),
+        WindowState::Unresponsive => say(Warning, said).hint("`tether restart` replaces it"),
+        WindowState::Stale => say(Good, said + "; the next operation on it rebuilds and relaunches"),
+        _ => say(Good, said),
+    }
+}
+
+/// What an earlier supervisor has left in the workspace.
+async fn left_behind(workspace: &Path) -> Option<Finding> {
+    let path = session_file::path(workspace);
+    let aside = |level: Level, reason: String| {
+        say(level, format!("{} is stale: {reason}", path.display()))
+            .hint("the next command sets it aside: `tether status`")
+    };
+    let session = match session_file::load(workspace) {
+        Ok(session) => session?,
+        Err(reason @ (Unusable::Folder(_) | Unusable::Foreign(_))) => {
+            let look = format!("`ls -la {}` shows it; remove what is not yours", path.parent()?.display());
+            return Some(say(Problem, format!("{} cannot be used: {reason}", path.display())).hint(look));
+        }
+        Err(reason) => return Some(aside(Warning, reason.to_string())),
+    };
+    let found = format!("process {}, CDP port {}", session.electron_pid, session.cdp_port);
+    Some(match prove(&session).await {
+        Ok(_) => say(Good, format!("a window lives ({found}); the next command is connected to it again")),
+        Err(Doubt::Silent { cause, .. }) => {
+            say(Warning, format!("a window lives ({found}), but does not answer: {cause}"))
+                .hint("`tether restart` replaces it")
+        }
+        Err(doubt @ (Doubt::Gone(_) | Doubt::OtherBoot)) => aside(Good, doubt.to_string()),
+        Err(doubt) => aside(Warning, doubt.to_string()),
+    })
+}
+
+fn orphaned() -> Option<Finding> {
+    let launches = match orphans::find() {
+        Ok(launches) => launches,
+        Err(error) => return Some(Finding::of(Topic::Running, Warning, &error)),
+    };
+    let orphans: Vec<_> = launches.iter().filter(|launch| launch.is_orphan()).collect();
+    let processes: usize = orphans.iter().map(|launch| launch.processes.len()).sum();
+    (processes > 0).then(|| {
+        say(Warning, format!("left over from windows that are gone: processes {processes}, launches {}", orphans.len()))
+            .hint("`tether doctor --reap` shows them, and with `--yes` ends them")
+    })
+}

@@ -1,0 +1,91 @@
+//! The workspace: what it wants to run, whether the user agrees, what a watch of it needs.
+
+use std::path::Path;
+
+use super::Level::{Ok as Good, Problem, Warning};
+use super::{Finding, Level, Topic};
+use crate::changes::{self, Extent};
+use crate::config::{FILE_NAME, Settings, WindowSettings, trust};
+use crate::process::{self, InotifyLimits};
+
+/// What is to be said of it, and what its window needs.
+pub fn look(workspace: &Path) -> (Vec<Finding>, Option<WindowSettings>) {
+    let say = |level: Level, what: String| Finding::new(Topic::Workspace, level, what);
+    let workspace = match workspace.canonicalize() {
+        Ok(workspace) if workspace.is_dir() => workspace,
+        Ok(file) => return (vec![say(Problem, format!("{} is no folder", file.display()))], None),
+        Err(cause) => return (vec![say(Problem, format!("{}: {cause}", workspace.display()))], None),
+    };
+    let mut findings = vec![say(Good, format!("the workspace is {}", workspace.display()))];
+    let settings = match Settings::load(&workspace) {
+        Ok(settings) => settings,
+        Err(error) => {
+            findings.push(Finding::of(Topic::Workspace, Problem, &error));
+            return (findings, None);
+        }
+    };
+    findings.push(match settings.window.kind {
+        Some(kind) => say(Good, format!("its window is of kind {}", kind.name())),
+        None => say(Warning, format!("nothing says what its window is: {FILE_NAME} names no kind"))
+            .hint(format!("write `kind = \"browser\"`, for example, in the [window] section of {FILE_NAME}")),
+    });
+    findings.push(match trust::check(&workspace, &settings) {
+        Ok(()) => say(Good, "what it wants to run is trusted".into()),
+        Err(error) => Finding::of(Topic::Workspace, Warning, &error),
+    });
+    findings.extend(watching(&workspace.join(&settings.watch.root)));
+    (findings, Some(settings.window))
+}
+
+/// Whether the kernel gives as many watches as the workspace has folders.
+fn watching(root: &Path) -> Vec<Finding> {
+    let say = |level: Level, what: String| Finding::new(Topic::Workspace, level, what);
+    let extent = match changes::extent(root) {
+        Ok(extent) => extent,
+        Err(error) => return vec![Finding::of(Topic::Workspace, Problem, &error)],
+    };
+    let mut findings: Vec<Finding> = extent.problems.iter().map(|problem| say(Warning, problem.to_string())).collect();
+    // A platform without such limits has nothing to tell.
+    findings.extend(process::inotify_limits().map(|limits| within(&extent, limits)).unwrap_or_default());
+    findings
+}
+
+fn within(extent: &Extent, limits: InotifyLimits) -> Vec<Finding> {
+    let say = |level: Level, what: String| Finding::new(Topic::Workspace, level, what);
+    let sysctl = |name: &str, least: u64| format!("`sudo sysctl fs.inotify.{name}={least}` raises it until a reboot");
+    let tracked = format!("{} files are tracked, {} folders to watch", extent.files, extent.folders);
+    let needed = extent.folders as u64 + 1;
+    let mut findings = vec![if needed > limits.watches {
+        say(Warning, format!("{tracked}, but the kernel allows {}: each look reads all files", limits.watches))
+            .hint(sysctl("max_user_watches", (needed * 2).next_power_of_two()))
+            .hint("or leave folders out in .devtoolsignore")
+    } else {
+        say(Good, format!("{tracked}; the kernel allows {}", limits.watches))
+    }];
+    if limits.instances_used + 2 > limits.instances {
+        let said = format!("{} of {} inotify instances are in use", limits.instances_used, limits.instances);
+        findings.push(say(Warning, said).hint(sysctl("max_user_instances", (limits.instances * 2).max(512))));
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_workspace_that_is_larger_than_the_kernel_lets_us_watch_is_told_with_the_command_that_raises_it() {
+        let check = |folders: usize, used: u64, level: Level, part: &str| {
+            let extent = Extent { folders, files: 7, problems: Vec::new() };
+            let limits = InotifyLimits { watches: 100, instances: 128, instances_used: used };
+            let found = within(&extent, limits);
+            let last = found.last().unwrap();
+            let told = format!("{} {}", last.what, last.hints.join(" "));
+            assert!(last.level == level && told.contains(part), "{told}");
+        };
+        check(99, 3, Good, "99 folders to watch; the kernel allows 100");
+        check(100, 3, Warning, "fs.inotify.max_user_watches=256");
+        check(1, 126, Good, "1 folders");
+        check(1, 127, Warning, "fs.inotify.max_user_instances=512");
+    }
+}
