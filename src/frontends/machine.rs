@@ -1,18 +1,19 @@
-//! What the command line does without a supervisor: outside tools, the doctor.
+//! What the command line does without a supervisor: outside tools, the doctor, the manual.
 //!
 //! Translates: what there is to tell is `tools`'.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anstream::{eprintln, println};
 use clap::Subcommand;
+use clap_complete::Shell;
 use serde_json::{Value, json};
 
-use super::doctor;
+use super::{cli, doctor, manual};
 use crate::error::Result;
 use crate::tools::{self, Filled, Row, State};
 
-/// The words of the command line that are about this machine.
+// (No doc comment: clap would take it for the program's.)
 #[derive(Subcommand)]
 pub enum Machine {
     /// List the tools that windows and adapters need, or install one
@@ -30,6 +31,13 @@ pub enum Machine {
         #[arg(long, requires = "reap")]
         yes: bool,
     },
+    /// Print the completions of a shell
+    #[command(after_help = "bash: tether completions bash > ~/.local/share/bash-completion/completions/tether\n\
+                            zsh:  tether completions zsh > a folder of $fpath, as _tether\n\
+                            fish: tether completions fish > ~/.config/fish/completions/tether.fish")]
+    Completions { shell: Shell },
+    /// Print the manual page, or write all of them into a folder
+    Man { dir: Option<PathBuf> },
 }
 
 /// What is to be done about tools.
@@ -47,10 +55,24 @@ pub async fn run(what: Machine, workspace: &Path, json: bool) -> Result<u8> {
     match what {
         Machine::Doctor { reap: true, yes } => return doctor::reap(yes, json).await,
         Machine::Doctor { reap: false, .. } => return doctor::diagnose(workspace, json).await,
+        Machine::Completions { shell } => manual::completions(cli::command(), shell),
+        Machine::Man { dir } => {
+            let pages = manual::pages(cli::command(), dir.as_deref())?;
+            told(json, &json!({ "pages": &pages }), pages.iter().map(|page| page.display().to_string()));
+        }
         Machine::Adapters { action: None } => list(json)?,
         Machine::Adapters { action: Some(Adapters::Install { name }) } => install(&name, json).await?,
     }
     Ok(0)
+}
+
+/// Prints nothing when there is nothing to tell.
+fn told(json: bool, object: &Value, lines: impl ExactSizeIterator<Item = String>) {
+    match (json, lines.len()) {
+        (_, 0) => {}
+        (true, _) => println!("{object}"),
+        (false, _) => lines.for_each(|line| println!("{line}")),
+    }
 }
 
 fn list(json: bool) -> Result<()> {

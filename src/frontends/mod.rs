@@ -1,8 +1,9 @@
 //! The doors to the supervisor. They translate, and never decide; they hold no state that matters.
 //!
 //! - `cli`: the command line
-//! - `machine`: what of the command line needs no supervisor: tools, the doctor
+//! - `machine`: what of the command line needs no supervisor: tools, the doctor, the manual
 //! - `doctor`: what the doctor found, as text or JSON
+//! - `manual`: completions and manual pages
 //! - `mcp`: MCP on stdio, for agents; `stdio` is its transport
 //! - `render`: results as short text, for both
 //! - `workspace`: which workspace is meant
@@ -12,6 +13,7 @@ pub mod mcp;
 
 mod doctor;
 mod machine;
+mod manual;
 mod render;
 mod stdio;
 mod workspace;
