@@ -23,6 +23,7 @@ use tokio::time::timeout;
 
 use super::claim;
 pub use super::place::Place;
+use super::place::refuse_foreign;
 use crate::api::editor::{INITIALIZE, Initialize, Initialized};
 use crate::error::{Context, Error, ErrorData, Kind, Result};
 use crate::process::Process;
@@ -103,6 +104,7 @@ pub async fn connect(place: &Place, client: &Initialize, missing: Missing) -> Re
     let mut drained = false;
     // Twice in vain at most: once for a stale socket, once for a supervisor that ends as we come.
     for _ in 0..4 {
+        refuse_foreign(&socket)?;
         let stream = match UnixStream::connect(&socket).await {
             Ok(stream) => stream,
             Err(cause) if !matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {

@@ -91,6 +91,17 @@ impl Place {
     }
 }
 
+/// Refuses a file at a socket's place that another user has put there: neither talked to, nor removed.
+pub(super) fn refuse_foreign(socket: &Path) -> Result<()> {
+    let us = rustix::process::getuid().as_raw();
+    match socket.symlink_metadata() {
+        Ok(seen) if seen.uid() != us => Err(Error::other(format!("cannot use the socket {}", socket.display()))
+            .because(format!("it belongs to user {}, and we are {us}", seen.uid()))
+            .hint(format!("look at it with `ls -l {0}`; `rm {0}` removes it if nobody needs it", socket.display()))),
+        _ => Ok(()),
+    }
+}
+
 fn not_a_workspace(folder: &Path) -> Error {
     Error::usage(format!("{} cannot be a workspace", folder.display())).hint("name a folder with `--workspace DIR`")
 }

@@ -11,22 +11,32 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use bytes::{Bytes, BytesMut};
 use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::{self, AbortHandle, JoinSet};
+use tokio::time::timeout;
+use tokio_util::codec::Encoder;
 use tracing::{info, warn};
 
 use super::claim::{self, Claim, Outcome};
 use super::connect::FirstWord;
 use super::dispatch::{self, Call};
-use super::place::Place;
+use super::place::{Place, refuse_foreign};
 use super::{answers, journal};
 use crate::api::editor::{DID_CHANGE_STATE, INITIALIZE, Initialize, Initialized, PANIC, Role, SHUTDOWN};
 use crate::error::{Context, Error, ErrorData, Kind, Result};
 use crate::window::{Home, Window};
+use crate::wire::frames::ContentLength;
 use crate::wire::rpc::{Id, Incoming, Peer, RpcError, connection};
+
+/// How long another user may take to hear that we do not talk.
+const TURNED_AWAY: Duration = Duration::from_secs(1);
+/// How much of what it says meanwhile is thrown away.
+const MOST_IGNORED: u64 = 64 * 1024;
 
 /// What every connection shares.
 pub(super) struct Supervisor {
@@ -117,6 +127,7 @@ async fn serve(place: Place, mut claim: Claim, idle: Duration) -> Result<()> {
 
 fn listen(place: &Place) -> Result<UnixListener> {
     let doing = || format!("cannot listen on {}", place.socket.display());
+    refuse_foreign(&place.socket)?;
     match std::fs::remove_file(&place.socket) {
         // A dead supervisor's: we hold the claim, so nobody listens on it.
         Ok(()) => info!("removed a stale socket"),
@@ -180,7 +191,10 @@ async fn converse(supervisor: Arc<Supervisor>, stream: UnixStream) {
     let us = rustix::process::getuid().as_raw();
     match stream.peer_cred() {
         Ok(peer) if peer.uid() == us => {}
-        other => return warn!("refused a connection of another user: {other:?}"),
+        other => {
+            warn!("refused a connection of another user: {other:?}");
+            return turn_away(stream, us).await;
+        }
     }
     let (read, write) = stream.into_split();
     let (peer, mut incoming, driver) = connection(read, write);
@@ -194,6 +208,27 @@ async fn converse(supervisor: Arc<Supervisor>, stream: UnixStream) {
     }
     drop(peer);
     driver.abort();
+}
+
+/// Says why before the connection ends; what the other side says is thrown away. (Closed with its first message unread,
+/// it would hear of a broken pipe and not of the reason.)
+async fn turn_away(mut stream: UnixStream, us: u32) {
+    let error = Error::other("this supervisor does not talk to other users")
+        .because(format!("it belongs to user {us}"))
+        .hint("work in a workspace of your own, or as that user");
+    let message = serde_json::json!({ "jsonrpc": "2.0", "id": null, "error": refusal(&error) });
+    let mut frame = BytesMut::new();
+    if ContentLength::default().encode(Bytes::from(message.to_string()), &mut frame).is_err() {
+        return;
+    }
+    let (mut read, mut write) = stream.split();
+    let part = async {
+        write.write_all(&frame).await?;
+        write.shutdown().await?;
+        tokio::io::copy(&mut (&mut read).take(MOST_IGNORED), &mut tokio::io::sink()).await
+    };
+    // Whoever does not take it goes without.
+    let _ = timeout(TURNED_AWAY, part).await;
 }
 
 struct Count<'a>(&'a watch::Sender<usize>);
