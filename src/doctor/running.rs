@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use super::Level::{Ok as Good, Problem, Warning};
 use super::{Finding, Level, Topic, orphans};
 use crate::api::Params;
-use crate::api::editor::{Initialize, Role};
+use crate::api::editor::Initialize;
 use crate::api::window::{Status, WindowState, WindowStatus};
 use crate::error::{Error, Kind, Result};
 use crate::process;
@@ -75,7 +75,7 @@ async fn supervised(place: &Place, holder: Option<Holder>) -> Vec<Finding> {
 
 /// Asks the one that runs; starts none.
 async fn status(place: &Place) -> Result<WindowStatus> {
-    let ourselves = Initialize { name: "tether doctor".into(), version: OURS.into(), role: Role::Client };
+    let ourselves = Initialize { name: "tether doctor".into(), version: OURS.into(), ..Initialize::default() };
     let connection = connect(place, &ourselves, Missing::Leave).await?;
     let connection = connection.ok_or_else(|| Error::other("the supervisor has ended in this moment"))?;
     let (told, _) = mpsc::unbounded_channel();

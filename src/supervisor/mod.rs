@@ -4,6 +4,7 @@
 //! - `claim`: being the only one
 //! - `connect`: finding it, or starting it; what every front end goes through
 //! - `server`: its life: accept, serve, detach
+//! - `conversation`: one connection to it
 //! - `dispatch`: from a method's name to what does it
 //! - `answers`: from the window's own words to the API's
 //! - `journal`: its log file
@@ -15,4 +16,5 @@ pub mod place;
 pub mod server;
 
 mod answers;
+mod conversation;
 mod dispatch;

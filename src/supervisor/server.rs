@@ -3,47 +3,32 @@
 //! Whatever ends it (SIGTERM, SIGINT, an idle time, a newer front end, a panic), the window stays.
 //! Must not know what an operation does: that is `dispatch`.
 
-use std::collections::HashMap;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use serde_json::Value;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::sync::{Notify, mpsc, watch};
-use tokio::task::{self, AbortHandle, JoinSet};
-use tokio::time::timeout;
-use tokio_util::codec::Encoder;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
 use tracing::{info, warn};
 
 use super::claim::{self, Claim, Outcome};
 use super::connect::FirstWord;
-use super::dispatch::{self, Call};
+use super::conversation::converse;
+use super::journal;
 use super::place::{Place, refuse_foreign};
-use super::{answers, journal};
-use crate::api::editor::{DID_CHANGE_STATE, INITIALIZE, Initialize, Initialized, PANIC, Role, SHUTDOWN};
-use crate::error::{Context, Error, ErrorData, Kind, Result};
+use crate::error::{Context, ErrorData, Result};
 use crate::window::{Home, Window};
-use crate::wire::frames::ContentLength;
-use crate::wire::rpc::{Id, Incoming, Peer, RpcError, connection};
-
-/// How long another user may take to hear that we do not talk.
-const TURNED_AWAY: Duration = Duration::from_secs(1);
-/// How much of what it says meanwhile is thrown away.
-const MOST_IGNORED: u64 = 64 * 1024;
 
 /// What every connection shares.
 pub(super) struct Supervisor {
     pub place: Place,
     pub window: Window,
-    connections: watch::Sender<usize>,
-    end: Notify,
+    pub(super) connections: watch::Sender<usize>,
+    pub(super) end: Notify,
 }
 
 /// Becomes the supervisor of the workspace and lives as one; answers at once when there is one already. It ends after
@@ -183,224 +168,5 @@ async fn idle_for(supervisor: &Supervisor, after: Duration) {
             _ = connections.changed() => {}
             _ = window.changed() => {}
         }
-    }
-}
-
-/// One connection, from its first message to its end. Its calls end with it.
-async fn converse(supervisor: Arc<Supervisor>, stream: UnixStream) {
-    let us = rustix::process::getuid().as_raw();
-    match stream.peer_cred() {
-        Ok(peer) if peer.uid() == us => {}
-        other => {
-            warn!("refused a connection of another user: {other:?}");
-            return turn_away(stream, us).await;
-        }
-    }
-    let (read, write) = stream.into_split();
-    let (peer, mut incoming, driver) = connection(read, write);
-    let driver = tokio::spawn(driver);
-    supervisor.connections.send_modify(|n| *n += 1);
-    let _count = Count(&supervisor.connections);
-    if let Some(client) = greet(&supervisor, &peer, &mut incoming).await {
-        let telling = tokio::spawn(tell_changes(supervisor.window.clone(), peer.clone(), client));
-        answer_all(&supervisor, &peer, &mut incoming).await;
-        telling.abort();
-    }
-    drop(peer);
-    driver.abort();
-}
-
-/// Says why before the connection ends; what the other side says is thrown away. (Closed with its first message unread,
-/// it would hear of a broken pipe and not of the reason.)
-async fn turn_away(mut stream: UnixStream, us: u32) {
-    let error = Error::other("this supervisor does not talk to other users")
-        .because(format!("it belongs to user {us}"))
-        .hint("work in a workspace of your own, or as that user");
-    let message = serde_json::json!({ "jsonrpc": "2.0", "id": null, "error": refusal(&error) });
-    let mut frame = BytesMut::new();
-    if ContentLength::default().encode(Bytes::from(message.to_string()), &mut frame).is_err() {
-        return;
-    }
-    let (mut read, mut write) = stream.split();
-    let part = async {
-        write.write_all(&frame).await?;
-        write.shutdown().await?;
-        tokio::io::copy(&mut (&mut read).take(MOST_IGNORED), &mut tokio::io::sink()).await
-    };
-    // Whoever does not take it goes without.
-    let _ = timeout(TURNED_AWAY, part).await;
-}
-
-struct Count<'a>(&'a watch::Sender<usize>);
-
-impl Drop for Count<'_> {
-    fn drop(&mut self) {
-        self.0.send_modify(|n| *n -= 1);
-    }
-}
-
-/// The first message is the version. Answers `None` when the conversation is over with it.
-async fn greet(supervisor: &Supervisor, peer: &Peer, incoming: &mut mpsc::Receiver<Incoming>) -> Option<Initialize> {
-    let Incoming::Request { id, method, params } = incoming.recv().await? else { return None };
-    let client: Option<Initialize> =
-        Some(params).filter(|_| method == INITIALIZE).and_then(|params| serde_json::from_value(params).ok());
-    let Some(client) = client else {
-        let error = Error::usage(format!("the first message must be `{INITIALIZE}` with name and version"))
-            .because(format!("it was `{method}`"));
-        let _ = peer.respond(&id, Err(refusal(&error))).await;
-        return None;
-    };
-    let draining = is_newer(&client.version, env!("CARGO_PKG_VERSION"));
-    let answer = Initialized {
-        name: "devtether".into(),
-        version: env!("CARGO_PKG_VERSION").into(),
-        pid: std::process::id(),
-        workspace: supervisor.place.workspace.to_string_lossy().into_owned(),
-        draining,
-    };
-    let answer = serde_json::to_value(answer).ok()?;
-    peer.respond(&id, Ok(answer)).await.ok()?;
-    info!(name = client.name, version = client.version, "front end connected");
-    if draining {
-        info!("front end {} is newer: draining", client.version);
-        supervisor.end.notify_one();
-        // The connection ends with the process: until then it tells the front end to wait.
-        std::future::pending::<()>().await;
-    }
-    Some(client)
-}
-
-/// Whether version `a` is newer than `b`, by their numbers.
-fn is_newer(a: &str, b: &str) -> bool {
-    let numbers = |version: &str| -> Vec<u64> {
-        version.split(['.', '-', '+']).map_while(|part| part.parse().ok()).take(3).collect()
-    };
-    numbers(a) > numbers(b)
-}
-
-/// The requests of one connection that are under way. They end with it.
-#[derive(Default)]
-struct Running {
-    tasks: JoinSet<()>,
-    requests: HashMap<task::Id, Id>,
-    ends: HashMap<Id, (AbortHandle, Arc<AtomicBool>)>,
-}
-
-impl Running {
-    fn begin(&mut self, supervisor: &Arc<Supervisor>, peer: &Peer, id: Id, method: String, params: Value) {
-        let withdrawn = Arc::new(AtomicBool::new(false));
-        let call = (id.clone(), method, params, Arc::clone(&withdrawn));
-        let handle = self.tasks.spawn(answer(Arc::clone(supervisor), peer.clone(), call));
-        self.requests.insert(handle.id(), id.clone());
-        self.ends.insert(id, (handle, withdrawn));
-    }
-
-    /// Ends a request that its asker no longer wants. One whose connection has ended is not withdrawn: what it has
-    /// begun goes on.
-    fn cancel(&mut self, id: &Id) {
-        if let Some((handle, withdrawn)) = self.ends.get(id) {
-            withdrawn.store(true, Ordering::SeqCst);
-            handle.abort();
-        }
-    }
-
-    /// The next request that has ended without an answer of its own.
-    async fn ended(&mut self) -> Option<Id> {
-        let (task, cancelled) = match self.tasks.join_next_with_id().await? {
-            Ok((task, ())) => (task, false),
-            Err(error) => (error.id(), error.is_cancelled()),
-        };
-        let id = self.requests.remove(&task)?;
-        self.ends.remove(&id);
-        cancelled.then_some(id)
-    }
-}
-
-/// Runs each request beside the others, and answers each, a cancelled one, too.
-async fn answer_all(supervisor: &Arc<Supervisor>, peer: &Peer, incoming: &mut mpsc::Receiver<Incoming>) {
-    let mut running = Running::default();
-    loop {
-        tokio::select! {
-            message = incoming.recv() => match message {
-                None => return,
-                Some(Incoming::Request { id, method, params }) => running.begin(supervisor, peer, id, method, params),
-                Some(Incoming::Cancel { id }) => running.cancel(&id),
-                Some(Incoming::Notification { method, .. }) => info!("ignored notification {method}"),
-            },
-            Some(id) = running.ended() => {
-                let error = Error::new(Kind::Cancelled, "the request was cancelled");
-                let _ = peer.respond(&id, Err(refusal(&error))).await;
-            }
-        }
-    }
-}
-
-async fn answer(
-    supervisor: Arc<Supervisor>,
-    peer: Peer,
-    (id, method, params, withdrawn): (Id, String, Value, Arc<AtomicBool>),
-) {
-    let started = Instant::now();
-    let outcome = match method.as_str() {
-        SHUTDOWN => {
-            supervisor.end.notify_one();
-            Ok(Value::Null)
-        }
-        PANIC => panic!("asked to panic by {PANIC}"),
-        method => {
-            let call = Call { method, params, peer: &peer, id: &id, started, withdrawn: &withdrawn };
-            dispatch::dispatch(&supervisor, call).await
-        }
-    };
-    if let Err(error) = &outcome {
-        info!("{method} failed: {error}");
-    }
-    let _ = peer.respond(&id, outcome.map_err(|error| refusal(&error))).await;
-}
-
-fn refusal(error: &Error) -> RpcError {
-    RpcError {
-        code: error.kind.rpc_code(),
-        message: error.to_string(),
-        data: serde_json::to_value(ErrorData::from(error)).ok(),
-    }
-}
-
-/// Tells a front end that wants it of each change of the window's state, and that its files have changed.
-async fn tell_changes(window: Window, peer: Peer, client: Initialize) {
-    if client.role != Role::Editor && !client.capabilities.did_change_state {
-        return;
-    }
-    let mut news = window.news();
-    let mut told = None;
-    loop {
-        let status = answers::look(window.look().await);
-        // The first look is what the front end can have asked for itself.
-        if told.as_ref().is_some_and(|told| *told != status) {
-            let Ok(params) = serde_json::to_value(&status) else { return };
-            if peer.notify(DID_CHANGE_STATE, &params).await.is_err() {
-                return;
-            }
-        }
-        told = Some(status);
-        if !news.next().await {
-            return;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn versions_are_compared_by_their_numbers() {
-        let check = |a, b, expect| assert_eq!(is_newer(a, b), expect, "{a} over {b}");
-        check("0.1.0", "0.1.0", false);
-        check("0.1.1", "0.1.0", true);
-        check("0.10.0", "0.9.9", true);
-        check("0.1.0-rc.1", "0.1.0", false);
-        check("1", "0.9.9", true);
-        check("nonsense", "0.1.0", false);
     }
 }
