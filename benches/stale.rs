@@ -96,8 +96,9 @@ async fn measure(files: usize) -> Row {
     let root = folder.path().canonicalize().unwrap();
     plant(&root, files);
     let cookies = tempfile::tempdir().unwrap();
-    let start =
-        |cookie_dir: PathBuf| Tracker::start(Options { root: root.clone(), cookie_dir, confirm: Confirm::Mtime });
+    let start = |cookie_dir: PathBuf| {
+        Tracker::start(Options { root: root.clone(), cookie_dir, confirm: Confirm::Mtime, derived: Default::default() })
+    };
     // Without a place for its fence file a tracker can only walk.
     let walking = start(cookies.path().join("missing"));
     walking.set_baseline(walking.snapshot().await.unwrap()).await;

@@ -242,7 +242,7 @@ fn no_session_file_makes_us_touch_what_is_not_ours() {
 fn a_workspace_that_is_none_and_settings_that_are_wrong_are_told() {
     let sandbox = Sandbox::new();
     sandbox.tether(&["status", "--workspace", "no/such/folder"]).fails(2, &["no/such/folder", "--workspace"]);
-    sandbox.tether(&["start"]).fails(2, &["what kind of window", "kind = \"browser\""]);
+    sandbox.tether(&["start"]).fails(2, &["what to launch", "`tether init`", "launch.json"]);
     sandbox.write("devtools.toml", "[window]\nkin = 'node'\n");
     sandbox.tether(&["start"]).fails(2, &["devtools.toml", "line 2", "kind"]);
     sandbox.write("devtools.toml", "[window]\nkind = 'node'\nprogram = 'server.js'\n");

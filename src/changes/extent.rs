@@ -22,7 +22,7 @@ pub struct Extent {
 /// Reads the workspace at `root`. Errors: it cannot be opened.
 pub fn extent(root: &Path) -> Result<Extent> {
     let doing = || format!("cannot read {}", root.display());
-    let (rules, problems) = Rules::load(root);
+    let (rules, problems) = Rules::load(root, &Arc::default());
     let nothing = Arc::default();
     let known = Known { tree: &nothing, same_rules: false };
     let tree = scan(&Root::open(root).doing(doing)?, &rules, known).doing(doing)?.tree;

@@ -1,6 +1,6 @@
 //! Which files are tracked, and the rule and line that decided.
 //!
-//! Owns the rules: the built-in ones, then `.devtoolsignore` at the root of the workspace, with `.gitignore`'s syntax
+//! Owns the rules: the built-in ones, then those that others have derived, then `.devtoolsignore` at the root of the workspace, with `.gitignore`'s syntax
 //! and git's semantics. Matching is globset's; `pattern` translates. Must not know snapshots, watchers or walks.
 //!
 //! Measured against `git check-ignore` (`tests/changes/git.rs`), what still differs from git, each on purpose:
@@ -49,6 +49,8 @@ pub struct Rules {
 
 #[derive(Debug, Default)]
 struct Inner {
+    /// Rules from elsewhere, below those of the file.
+    derived: Arc<[Derived]>,
     /// Each set with the index of its first glob; the last set holds the latest globs.
     sets: Vec<(usize, GlobSet)>,
     /// The rule that each glob belongs to.
@@ -61,10 +63,28 @@ struct Inner {
 #[derive(Debug)]
 struct Entry {
     pattern: Box<str>,
-    /// 0 for a built-in rule.
-    line: u32,
+    source: Source,
     negated: bool,
     dirs_only: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Source {
+    BuiltIn,
+    /// Its index.
+    Derived(usize),
+    /// 1-based.
+    Line(u32),
+}
+
+/// A rule that follows from another file than the ignore file; those of the ignore file override it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Derived {
+    /// In the syntax of `.gitignore`.
+    pub pattern: String,
+    pub file: PathBuf,
+    /// 1-based.
+    pub line: Option<usize>,
 }
 
 /// Whether a path is tracked, and why.
@@ -81,19 +101,19 @@ pub struct Rule {
     pub pattern: String,
     /// `None` for a built-in rule.
     pub file: Option<PathBuf>,
-    /// 1-based.
+    /// 1-based; `None` for a built-in rule, and where nobody knows.
     pub line: Option<usize>,
 }
 
 impl Rules {
     /// The rules of the workspace at `root`, and what is wrong with its ignore file. Without a file, or with one that
-    /// cannot be read, the built-in rules hold.
-    pub fn load(root: &Path) -> (Rules, Vec<Problem>) {
+    /// cannot be read, the built-in and the `derived` rules hold.
+    pub fn load(root: &Path, derived: &Arc<[Derived]>) -> (Rules, Vec<Problem>) {
         let file = root.join(IGNORE_FILE);
         match read(&file) {
-            Ok(text) => Rules::parse(&file, &text),
+            Ok(text) => Rules::with(derived, &file, &text),
             Err(what) => {
-                let (rules, mut problems) = Rules::parse(&file, b"");
+                let (rules, mut problems) = Rules::with(derived, &file, b"");
                 problems.extend(what.map(|what| {
                     Problem::new(&file, format_args!("{what}: only the built-in ignores hold"))
                         .hint(format!("make {IGNORE_FILE} a readable text file, or remove it"))
@@ -106,20 +126,29 @@ impl Rules {
     /// The rules of the workspace at `root`, unless they are these: a walk asks each time, and a large file is not parsed
     /// again for nothing.
     pub(super) fn reload(&self, root: &Path) -> Option<(Rules, Vec<Problem>)> {
-        let same =
-            matches!(read(&root.join(IGNORE_FILE)), Ok(text) if !text.is_empty() && digest(&text) == self.digest());
-        (!same).then(|| Rules::load(root))
+        let derived = &self.inner.derived;
+        let same = matches!(
+            read(&root.join(IGNORE_FILE)),
+            Ok(text) if !text.is_empty() && digest(derived, &text) == self.digest()
+        );
+        (!same).then(|| Rules::load(root, derived))
     }
 
     /// The rules that `text` gives as the content of `file`.
     pub fn parse(file: &Path, text: &[u8]) -> (Rules, Vec<Problem>) {
-        let mut draft = Draft { file: file.to_path_buf(), ..Draft::default() };
-        BUILT_IN.iter().for_each(|rule| draft.add(0, rule.as_bytes()));
-        let digest = digest(text);
+        Rules::with(&Arc::default(), file, text)
+    }
+
+    /// As [`Rules::parse`], with `derived` rules between the built-in ones and those of the file.
+    pub fn with(derived: &Arc<[Derived]>, file: &Path, text: &[u8]) -> (Rules, Vec<Problem>) {
+        let mut draft = Draft { file: file.to_path_buf(), derived: Arc::clone(derived), ..Draft::default() };
+        BUILT_IN.iter().for_each(|rule| draft.add(Source::BuiltIn, rule.as_bytes()));
+        derived.iter().enumerate().for_each(|(index, rule)| draft.add(Source::Derived(index), rule.pattern.as_bytes()));
+        let digest = digest(derived, text);
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
         for (index, line) in text.split(|byte| *byte == b'\n').enumerate() {
             if let Some(line) = clean(line) {
-                draft.add(index as u32 + 1, line);
+                draft.add(Source::Line(index as u32 + 1), line);
             }
         }
         draft.finish(digest)
@@ -163,8 +192,15 @@ impl Rules {
     }
 
     fn rule(&self, entry: &Entry) -> Rule {
-        let line = (entry.line > 0).then_some(entry.line as usize);
-        Rule { pattern: entry.pattern.to_string(), file: line.map(|_| self.inner.file.clone()), line }
+        let (file, line) = match entry.source {
+            Source::BuiltIn => (None, None),
+            Source::Derived(index) => {
+                let rule = &self.inner.derived[index];
+                (Some(rule.file.clone()), rule.line)
+            }
+            Source::Line(line) => (Some(self.inner.file.clone()), Some(line as usize)),
+        };
+        Rule { pattern: entry.pattern.to_string(), file, line }
     }
 }
 
@@ -203,9 +239,10 @@ fn clean(line: &[u8]) -> Option<&[u8]> {
     (!line.is_empty()).then_some(line)
 }
 
-fn digest(text: &[u8]) -> RulesDigest {
+fn digest(derived: &[Derived], text: &[u8]) -> RulesDigest {
     let mut hash = Sha256::new();
     BUILT_IN.iter().for_each(|rule| hash.update(rule));
+    derived.iter().for_each(|rule| hash.update([rule.pattern.as_bytes(), b"\0"].concat()));
     hash.update(text);
     let mut digest = RulesDigest::default();
     digest.copy_from_slice(&hash.finalize()[..16]);
@@ -216,6 +253,7 @@ fn digest(text: &[u8]) -> RulesDigest {
 #[derive(Default)]
 struct Draft {
     file: PathBuf,
+    derived: Arc<[Derived]>,
     globs: Vec<Glob>,
     rule_of_glob: Vec<u32>,
     rules: Vec<Entry>,
@@ -223,33 +261,38 @@ struct Draft {
 }
 
 impl Draft {
-    fn add(&mut self, line: u32, bytes: &[u8]) {
+    fn add(&mut self, source: Source, bytes: &[u8]) {
         if bytes.len() > LONGEST_LINE {
             let start = String::from_utf8_lossy(&bytes[..80]);
-            return self.flaw(line, &start, format_args!("it has {} bytes, more than any path", bytes.len()));
+            return self.flaw(source, &start, format_args!("it has {} bytes, more than any path", bytes.len()));
         }
         let Ok(text) = std::str::from_utf8(bytes) else {
-            return self.flaw(line, &String::from_utf8_lossy(bytes), "it is not valid UTF-8");
+            return self.flaw(source, &String::from_utf8_lossy(bytes), "it is not valid UTF-8");
         };
         match pattern::parse(text).map(|pattern| pattern.map(|pattern| (compile(&pattern.globs), pattern))) {
             Ok(None) => {}
-            Ok(Some((Ok(globs), pattern))) => self.rule(line, text, &pattern, globs),
-            Ok(Some((Err(error), _))) => self.flaw(line, text, error),
-            Err(flaw) => self.flaw(line, text, flaw),
+            Ok(Some((Ok(globs), pattern))) => self.rule(source, text, &pattern, globs),
+            Ok(Some((Err(error), _))) => self.flaw(source, text, error),
+            Err(flaw) => self.flaw(source, text, flaw),
         }
     }
 
-    fn rule(&mut self, line: u32, text: &str, pattern: &Pattern, globs: Vec<Glob>) {
+    fn rule(&mut self, source: Source, text: &str, pattern: &Pattern, globs: Vec<Glob>) {
         let Pattern { negated, dirs_only, .. } = *pattern;
         self.rule_of_glob.extend(globs.iter().map(|_| self.rules.len() as u32));
         self.globs.extend(globs);
-        self.rules.push(Entry { pattern: text.into(), line, negated, dirs_only });
+        self.rules.push(Entry { pattern: text.into(), source, negated, dirs_only });
     }
 
-    fn flaw(&mut self, line: u32, text: &str, why: impl std::fmt::Display) {
+    fn flaw(&mut self, source: Source, text: &str, why: impl std::fmt::Display) {
         let shown: String = text.chars().take(80).collect();
-        let problem = Problem::new(&self.file, format_args!("the pattern `{shown}` never matches: {why}"));
-        self.problems.push(problem.on_line(line as usize));
+        let (file, line) = match source {
+            Source::Derived(index) => (&self.derived[index].file, self.derived[index].line.unwrap_or(1)),
+            Source::Line(line) => (&self.file, line as usize),
+            Source::BuiltIn => (&self.file, 0),
+        };
+        let problem = Problem::new(file, format_args!("the pattern `{shown}` never matches: {why}"));
+        self.problems.push(problem.on_line(line));
     }
 
     fn finish(mut self, digest: RulesDigest) -> (Rules, Vec<Problem>) {
@@ -258,8 +301,8 @@ impl Draft {
         for (index, chunk) in globs.chunks(GLOBS_PER_SET).enumerate() {
             self.compile_set(index * GLOBS_PER_SET, chunk, &mut sets);
         }
-        let Draft { file, rule_of_glob, rules, problems, .. } = self;
-        (Rules { inner: Arc::new(Inner { sets, rule_of_glob, rules, file, digest }) }, problems)
+        let Draft { file, derived, rule_of_glob, rules, problems, .. } = self;
+        (Rules { inner: Arc::new(Inner { derived, sets, rule_of_glob, rules, file, digest }) }, problems)
     }
 
     /// Compiles what fits together; a glob that is too large even alone is reported, and the others hold.
@@ -268,8 +311,8 @@ impl Draft {
             Ok(set) => sets.push((first, set)),
             Err(error) if globs.len() == 1 => {
                 let entry = &self.rules[self.rule_of_glob[first] as usize];
-                let (line, pattern) = (entry.line, entry.pattern.clone());
-                self.flaw(line, &pattern, error);
+                let (source, pattern) = (entry.source, entry.pattern.clone());
+                self.flaw(source, &pattern, error);
             }
             Err(_) => {
                 let (left, right) = globs.split_at(globs.len() / 2);
@@ -313,6 +356,24 @@ mod tests {
         check("", "out.vsix", "built in");
         check("!dist", "dist/app.js", "+1");
         check("!*.vsix\nold.vsix", "old.vsix", "2");
+    }
+
+    #[test]
+    fn derived_rules_name_their_origin_and_those_of_the_file_override_them() {
+        let rule = |pattern: &str| Derived { pattern: pattern.into(), file: "/ws/tsconfig.json".into(), line: Some(5) };
+        let derived: Arc<[Derived]> = Arc::from([rule("/out/"), rule("!dist")]);
+        let check = |text: &str, path: &str, tracked: bool, expect: Option<(&str, usize)>| {
+            let (rules, _) = Rules::with(&derived, Path::new("/ws/.devtoolsignore"), text.as_bytes());
+            let decision = rules.decide(Path::new(path), path.ends_with('/'));
+            let origin = decision.rule.and_then(|rule| Some((rule.file?, rule.line?)));
+            assert_eq!((decision.tracked, origin), (tracked, expect.map(|(file, line)| (file.into(), line))), "{path}");
+        };
+        check("", "out/a.js", false, Some(("/ws/tsconfig.json", 5)));
+        check("", "dist/a.js", true, Some(("/ws/tsconfig.json", 5)));
+        check("", "node_modules/a.js", false, None);
+        check("\n!/out/", "out/a.js", true, Some(("/ws/.devtoolsignore", 2)));
+        let digest = |derived| Rules::with(derived, Path::new("x"), b"").0.digest();
+        assert_ne!(digest(&derived), digest(&Arc::default()));
     }
 
     #[test]
@@ -378,9 +439,9 @@ mod tests {
     #[test]
     fn an_ignore_file_that_is_no_regular_file_is_told_and_the_built_in_rules_hold() {
         let root = tempfile::tempdir().unwrap();
-        assert!(Rules::load(root.path()).1.is_empty(), "no file is no problem");
+        assert!(Rules::load(root.path(), &Arc::default()).1.is_empty(), "no file is no problem");
         fs::create_dir(root.path().join(IGNORE_FILE)).unwrap();
-        let (rules, problems) = Rules::load(root.path());
+        let (rules, problems) = Rules::load(root.path(), &Arc::default());
         assert!(problems[0].to_string().contains("is not a regular file"), "{}", problems[0]);
         assert!(!rules.decide(Path::new("node_modules"), true).tracked);
     }

@@ -71,7 +71,7 @@ pub(super) struct Keeper {
 impl Keeper {
     pub fn new(options: Options, problems: watch::Sender<Vec<Problem>>, hints: watch::Sender<u64>) -> Keeper {
         Keeper {
-            truth: Some(Truth::new(options.root.clone(), options.confirm)),
+            truth: Some(Truth::new(options.root.clone(), options.confirm, &options.derived)),
             ears: Ears::Rising(rise(&options, &hints, Arc::default(), None)),
             pause: FIRST_PAUSE,
             recent: Vec::new(),
@@ -261,8 +261,8 @@ impl Keeper {
     }
 
     fn truth(&mut self) -> &mut Truth {
-        let Options { root, confirm, .. } = &self.options;
-        self.truth.get_or_insert_with(|| Truth::new(root.clone(), *confirm))
+        let Options { root, confirm, derived, .. } = &self.options;
+        self.truth.get_or_insert_with(|| Truth::new(root.clone(), *confirm, derived))
     }
 
     /// Lets the blocking pool work on the truth.

@@ -30,7 +30,7 @@ mod watch;
 pub use change::{Change, ChangeKind, Check, Explanation, How, MOST_LISTED};
 pub use extent::{Extent, extent};
 pub use folder::Stamp;
-pub use ignore::{BUILT_IN, Decision, IGNORE_FILE, Rule, Rules};
+pub use ignore::{BUILT_IN, Decision, Derived, IGNORE_FILE, Rule, Rules};
 pub use problem::Problem;
 pub use snapshot::Snapshot;
 pub use tracker::{Confirm, Options, Tracker};

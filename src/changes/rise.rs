@@ -39,7 +39,7 @@ pub(super) fn rise(
         let handle = Root::open(root).map_err(|_| Lost::RootGone)?;
         // Before the rules are read, so that an edit of them after that is heard.
         watch.add(root)?;
-        let rules = Rules::load(root);
+        let rules = Rules::load(root, &options.derived);
         let known = Known { tree: &tree, same_rules: tree_rules == Some(rules.0.digest()) };
         let scanned =
             scan::scan_below(&handle, &rules.0, known, b"", |folder| watch.add(&root.join(name::path(folder))))?;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::change::{Check, Explanation};
+use super::ignore::Derived;
 use super::keeper::{Ask, Keeper, MOST_AT_ONCE};
 use super::problem::Problem;
 use super::snapshot::Snapshot;
@@ -21,6 +22,8 @@ pub struct Options {
     /// An existing folder outside the workspace for the fence file, writable by this user alone.
     pub cookie_dir: PathBuf,
     pub confirm: Confirm,
+    /// Rules from elsewhere, below those of the ignore file.
+    pub derived: Arc<[Derived]>,
 }
 
 /// What makes a file count as changed.

@@ -13,7 +13,7 @@ use super::change::{Check, Explanation, How};
 use super::comparison::{Comparison, Present};
 use super::content;
 use super::folder::{Folder, Print, Stamp};
-use super::ignore::{Decision, Rules, RulesDigest};
+use super::ignore::{Decision, Derived, Rules, RulesDigest};
 use super::list::{self, Kind, Root};
 use super::name;
 use super::problem::Problem;
@@ -43,8 +43,8 @@ pub(super) struct Open {
 }
 
 impl Truth {
-    pub fn new(root: PathBuf, confirm: Confirm) -> Truth {
-        let (rules, rule_problems) = Rules::parse(&root, b"");
+    pub fn new(root: PathBuf, confirm: Confirm, derived: &Arc<[Derived]>) -> Truth {
+        let (rules, rule_problems) = Rules::with(derived, &root, b"");
         Truth {
             root,
             confirm,

@@ -1,10 +1,39 @@
-//! What the workspace says about itself (`devtools.toml`), and what the user has said about that.
+//! What the workspace says about itself, and what the user has said about that.
+//!
+//! ```text
+//!  devtools.toml ──▶ settings ─────────────────────┐
+//!  launch.json ────▶ launch_json ─▶ launch_window ─┤
+//!  tasks.json ─────▶ tasks ─▶ task_steps (matchers)├─▶ recipe ─▶ trust
+//!  package.json ───▶ package ──────────────────────┤
+//!  tsconfig.json, .gitignore ─▶ generated ─────────┘
+//! ```
 //!
 //! Reads files and names what is wrong in them. Must not know windows.
 
 pub mod folders;
 pub mod trust;
 
+mod choice;
+mod file;
+mod generated;
+mod jsonc;
+mod launch_json;
+mod launch_window;
+mod matchers;
+mod merge;
+mod package;
+mod plan;
+mod recipe;
 mod settings;
+mod shell;
+mod task_steps;
+mod tasks;
+mod variables;
 
+pub use choice::Choice;
+pub use file::Origin;
+pub use generated::Generated;
+pub use matchers::{Cycle, Reading};
+pub use plan::{BuildPlan, Ends, Order, Script, Step};
+pub use recipe::{Line, Recipe};
 pub use settings::{BuildSettings, Confirm, FILE_NAME, Settings, WatchSettings, WindowKind, WindowSettings};

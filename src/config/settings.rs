@@ -4,21 +4,20 @@
 //! installed or on other files; whoever resolves a window does.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
+use toml::de::{DeTable, DeValue};
 
+use super::file;
 use crate::error::{Error, Result};
 
 /// The name of the file at the root of the workspace.
 pub const FILE_NAME: &str = "devtools.toml";
-/// A larger settings file is a mistake, or hostile.
-const MAX_BYTES: u64 = 1 << 20;
-
-/// The whole file.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+/// What to run, and which files count. Everything is optional: launch.json and package.json are read first.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
     pub window: WindowSettings,
@@ -27,7 +26,7 @@ pub struct Settings {
 }
 
 /// What kind of program the window is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowKind {
     /// A desktop VS Code with the extension under development.
@@ -54,7 +53,7 @@ impl WindowKind {
 }
 
 /// `[window]`: what to launch.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct WindowSettings {
     pub kind: Option<WindowKind>,
@@ -66,6 +65,10 @@ pub struct WindowSettings {
     pub command: Vec<String>,
     /// Added to the program's own arguments.
     pub args: Vec<String>,
+    /// `node`: Node's own arguments, before the script.
+    pub runtime_args: Vec<String>,
+    /// The folder in which the program runs; default: the workspace.
+    pub cwd: Option<PathBuf>,
     /// No visible window, even where there is a display.
     pub headless: bool,
     /// Added to the inherited environment.
@@ -81,34 +84,47 @@ pub struct WindowSettings {
     /// The extension under development; default: those that `args` name with `--extensionDevelopmentPath=`, else the
     /// workspace.
     pub extension: Option<PathBuf>,
+    /// Further extensions under development.
+    pub more_extensions: Vec<PathBuf>,
+    /// `extension-host`, `web-extension-host`: the folder to open; default: the workspace.
+    pub folder: Option<PathBuf>,
     /// A profile folder to keep; default: a fresh one per launch.
     pub profile: Option<PathBuf>,
-    /// How long each step of a launch may take; default: 30 s.
+    /// How long each step of a launch may take, such as "90s"; default: 60 s.
     #[serde(deserialize_with = "some_duration")]
+    #[schemars(with = "Option<String>")]
     pub timeout: Option<Duration>,
+    /// The kind was derived from launch.json or package.json: an `extension-host` may then be a `web-extension-host`
+    /// where there is no desktop VS Code.
+    #[serde(skip)]
+    pub derived: bool,
 }
 
 /// `[build]`: what to run before a launch.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct BuildSettings {
-    /// Program and arguments; empty: nothing to build.
-    pub command: Vec<String>,
+    /// Program and arguments; empty: nothing to build. Without it: what launch.json and package.json say.
+    pub command: Option<Vec<String>>,
+    /// For the whole build, such as "90s".
     #[serde(deserialize_with = "duration")]
+    #[schemars(with = "String")]
     pub timeout: Duration,
 }
 
 impl Default for BuildSettings {
     fn default() -> Self {
-        BuildSettings { command: Vec::new(), timeout: Duration::from_secs(120) }
+        BuildSettings { command: None, timeout: Duration::from_secs(120) }
     }
 }
 
 /// `[watch]`: which files count.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct WatchSettings {
+    /// The folder that is watched, relative to the workspace.
     pub root: PathBuf,
+    /// What makes a file count as changed.
     pub confirm: Confirm,
 }
 
@@ -119,7 +135,7 @@ impl Default for WatchSettings {
 }
 
 /// What makes a file count as changed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Confirm {
     #[default]
@@ -144,22 +160,27 @@ impl Settings {
     /// with file, line and the allowed keys or values.
     pub fn load(workspace: &Path) -> Result<Settings> {
         let path = workspace.join(FILE_NAME);
-        let unreadable = |cause: io::Error| Error::usage(format!("cannot read {}", path.display())).because(cause);
-        let metadata = match std::fs::metadata(&path) {
-            Ok(metadata) => metadata,
-            Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(Settings::default()),
-            Err(cause) => return Err(unreadable(cause)),
-        };
-        // A FIFO would block for ever, a huge file fill the memory.
-        if !metadata.is_file() || metadata.len() > MAX_BYTES {
-            return Err(unreadable(io::Error::other("it is not a regular file of at most 1 MiB")));
-        }
-        let text = std::fs::read_to_string(&path).map_err(unreadable)?;
+        let Some(text) = file::read(&path)? else { return Ok(Settings::default()) };
         Settings::parse(&text).map_err(|cause| Error::usage(format!("cannot use {}", path.display())).because(cause))
     }
 
     fn parse(text: &str) -> Result<Settings, toml::de::Error> {
         toml::from_str(text.strip_prefix('\u{feff}').unwrap_or(text))
+    }
+
+    /// On which line each key stands: "window.kind" → 2. Empty when there is no file, or it cannot be read.
+    pub fn lines(workspace: &Path) -> BTreeMap<String, usize> {
+        let text = file::read(&workspace.join(FILE_NAME)).ok().flatten().unwrap_or_default();
+        let Ok(table) = DeTable::parse(&text) else { return BTreeMap::new() };
+        let line = |at: usize| text[..at].matches('\n').count() + 1;
+        let mut lines = BTreeMap::new();
+        for (section, value) in table.get_ref() {
+            let DeValue::Table(keys) = value.get_ref() else { continue };
+            for key in keys.keys() {
+                lines.insert(format!("{}.{}", section.get_ref(), key.get_ref()), line(key.span().start));
+            }
+        }
+        lines
     }
 }
 
@@ -196,6 +217,7 @@ mod tests {
         assert_eq!(settings.window.timeout, Some(Duration::from_secs(90)));
         assert_eq!(settings.build.timeout, Duration::from_secs(120));
         assert_eq!(settings.watch.confirm, Confirm::Content);
+        assert_eq!(settings.build.command.unwrap(), ["npm", "run", "compile"]);
         assert_eq!(Settings::parse("\u{feff}").unwrap(), Settings::default());
         assert_eq!(Settings::parse("[build]\ntimeout = '1m 30s'").unwrap().build.timeout.as_secs(), 90);
     }
@@ -227,6 +249,18 @@ mod tests {
         check("[build]\ntimeout = 'soon'", &["line 2", "\"soon\" is no duration", "\"2m\""]);
         check("[build]\ncommand = 'make'", &["line 2", "expected a sequence"]);
         check("[build", &["line 1"]);
+    }
+
+    #[test]
+    fn each_key_is_found_on_its_line() {
+        let workspace = tempfile::tempdir().unwrap();
+        let text = "# ours\n[window]\nkind = 'node'\nenv.A = '1'\nenv.B = '2'\n\n[build]\ncommand = [\n'make']\n";
+        std::fs::write(workspace.path().join(FILE_NAME), text).unwrap();
+        let lines = Settings::lines(workspace.path());
+        assert_eq!(
+            lines.into_iter().collect::<Vec<_>>(),
+            [("build.command", 8), ("window.env", 4), ("window.kind", 3)].map(|(key, line)| (key.to_owned(), line))
+        );
     }
 
     #[test]

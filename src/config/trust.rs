@@ -1,7 +1,8 @@
 //! Which commands of workspace files the user has agreed to run.
 //!
-//! Opening a project must not run it. What `devtools.toml` wants to run is shown by `tether trust`, and a SHA-256 of
-//! exactly that is recorded outside the workspace; a change by one byte asks again. MCP can never record consent.
+//! Opening a project must not run it. What devtools.toml, launch.json, tasks.json and package.json want to run is shown by
+//! `tether trust`, and a SHA-256 of exactly that is recorded outside the workspace; a change by one byte asks again. Each
+//! launch configuration is agreed to by itself. MCP can never record consent.
 
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -9,65 +10,130 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use sha2::{Digest, Sha256};
 
-use super::{FILE_NAME, Settings, WindowKind, folders};
+use super::folders;
+use super::recipe::{Line, Recipe};
 use crate::error::{Context, Error, Kind, Result};
 
 /// What the workspace's files want to run, one line each, unambiguous.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Commands(Vec<String>);
+#[derive(Clone, Debug, Default)]
+pub struct Commands {
+    workspace: PathBuf,
+    configuration: Option<String>,
+    lines: Vec<Line>,
+}
 
-/// What has been agreed to, as it is kept.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// What has been agreed to in one workspace, as it is kept.
+#[derive(Debug, Default, Serialize, Deserialize)]
 struct Record {
     workspace: PathBuf,
+    /// At most one for each configuration.
+    agreed: Vec<Agreed>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Agreed {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    configuration: Option<String>,
     sha256: String,
     commands: Vec<String>,
     agreed_at: u64,
 }
 
 impl Commands {
-    /// The commands of these settings.
-    pub fn of(settings: &Settings) -> Commands {
-        let (window, mut lines) = (&settings.window, Vec::new());
-        if !settings.build.command.is_empty() {
-            lines.push(format!("build: {}", json!(settings.build.command)));
-        }
-        let mut line = |name: &str, value: serde_json::Value| match &value {
-            serde_json::Value::Null => {}
-            value if value.as_array().is_some_and(Vec::is_empty) => {}
-            value if value.as_object().is_some_and(serde_json::Map::is_empty) => {}
-            value => lines.push(format!("window.{name}: {value}")),
-        };
-        line("kind", json!(window.kind.map(WindowKind::name)));
-        line("program", json!(window.program));
-        line("url", json!(window.url));
-        line("command", json!(window.command));
-        line("args", json!(window.args));
-        line("env", json!(window.env));
-        line("browser", json!(window.browser));
-        line("node", json!(window.node));
-        line("codeServer", json!(window.code_server));
-        line("vscode", json!(window.vscode));
-        line("extension", json!(window.extension));
-        line("profile", json!(window.profile));
-        Commands(lines)
+    pub fn of(recipe: &Recipe) -> Commands {
+        let (workspace, configuration) = (recipe.workspace.clone(), recipe.configuration.clone());
+        Commands { workspace, configuration, lines: recipe.lines() }
     }
 
-    pub fn lines(&self) -> &[String] {
-        &self.0
+    /// Each with where it stands.
+    pub fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
+    pub fn texts(&self) -> Vec<String> {
+        self.lines.iter().map(|line| line.text.clone()).collect()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.lines.is_empty()
     }
 
-    /// SHA-256 of the lines, in hex.
+    /// SHA-256 of the lines, in hex. No line contains a line break: their values are JSON.
     pub fn digest(&self) -> String {
-        hex(&Sha256::digest(self.0.join("\n")))
+        hex(&Sha256::digest(self.texts().join("\n")))
+    }
+
+    /// Whether the user has agreed to exactly these.
+    pub fn are_trusted(&self) -> bool {
+        self.check().is_ok()
+    }
+
+    /// Agrees, unless the user has agreed to exactly these commands, with the error that says how to.
+    pub fn check(&self) -> Result<()> {
+        if self.is_empty() {
+            return Ok(());
+        }
+        let known = Record::of(&self.workspace)?;
+        let known = known.agreed.iter().find(|agreed| agreed.configuration == self.configuration);
+        let reason = match known {
+            Some(agreed) if agreed.sha256 == self.digest() => return Ok(()),
+            Some(agreed) => self.difference(&agreed.commands),
+            None => "nobody has agreed to them yet".to_owned(),
+        };
+        let of = self.configuration.as_ref().map(|name| format!(" for {name:?}")).unwrap_or_default();
+        let doing = format!("the commands of {}{of} are not trusted", self.workspace.display());
+        let config = self.configuration.as_ref().map(|name| format!(" --config {name:?}")).unwrap_or_default();
+        Err(Error::new(Kind::NotTrusted, doing).because(reason).hint(format!(
+            "`tether trust --workspace {}{config}` shows them and asks for your consent",
+            self.workspace.display()
+        )))
+    }
+
+    fn difference(&self, agreed: &[String]) -> String {
+        let new = self.lines.iter().find(|line| !agreed.contains(&line.text));
+        if let Some(Line { text, origin }) = new {
+            let at = origin.as_ref().map(|origin| format!(" ({origin})")).unwrap_or_default();
+            return format!("this has changed since you agreed: {text}{at}");
+        }
+        let texts = self.texts();
+        match agreed.iter().find(|text| !texts.contains(text)) {
+            Some(gone) => format!("this has been taken out since you agreed: {gone}"),
+            None => "their order has changed since you agreed".to_owned(),
+        }
+    }
+
+    /// Records the user's consent; answers where.
+    pub fn record(&self) -> Result<PathBuf> {
+        let file = record_of(&self.workspace)?;
+        let doing = || format!("cannot record your consent in {}", file.display());
+        let folder = file.parent().unwrap_or(Path::new("/"));
+        std::fs::create_dir_all(folder).doing(doing)?;
+        let mut record = Record::of(&self.workspace)?;
+        record.workspace.clone_from(&self.workspace);
+        record.agreed.retain(|agreed| agreed.configuration != self.configuration);
+        record.agreed.push(Agreed {
+            configuration: self.configuration.clone(),
+            sha256: self.digest(),
+            commands: self.texts(),
+            agreed_at: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64),
+        });
+        let mut draft = tempfile::NamedTempFile::new_in(folder).doing(doing)?;
+        draft.write_all(&serde_json::to_vec_pretty(&record).doing(doing)?).doing(doing)?;
+        draft.as_file().sync_all().doing(doing)?;
+        draft.persist(&file).doing(doing)?;
+        Ok(file)
+    }
+}
+
+impl Record {
+    /// The record of a workspace; an empty one when there is none, or another workspace's.
+    fn of(workspace: &Path) -> Result<Record> {
+        let bytes = std::fs::read(record_of(workspace)?).unwrap_or_default();
+        let record: Record = serde_json::from_slice(&bytes).unwrap_or_default();
+        Ok(if record.workspace == workspace { record } else { Record::default() })
     }
 }
 
@@ -75,80 +141,52 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What the files of a (canonical) workspace want to run.
-pub fn effective(workspace: &Path) -> Result<Commands> {
-    Ok(Commands::of(&Settings::load(workspace)?))
-}
-
-/// Agrees, unless the user has agreed to exactly these commands, with the error that says how to.
-pub fn check(workspace: &Path, settings: &Settings) -> Result<()> {
-    let wanted = Commands::of(settings);
-    if wanted.is_empty() {
-        return Ok(());
-    }
-    let known =
-        std::fs::read(record_of(workspace)?).ok().and_then(|bytes| serde_json::from_slice::<Record>(&bytes).ok());
-    let reason = match known {
-        Some(record) if record.workspace != workspace => "nobody has agreed to them yet".to_owned(),
-        Some(record) if record.sha256 == wanted.digest() => return Ok(()),
-        Some(record) => match wanted.0.iter().find(|line| !record.commands.contains(line)) {
-            Some(line) => format!("this has changed since you agreed: {line}"),
-            None => "they have changed since you agreed".to_owned(),
-        },
-        None => "nobody has agreed to them yet".to_owned(),
-    };
-    Err(Error::new(
-        Kind::NotTrusted,
-        format!("the commands of {} are not trusted", workspace.join(FILE_NAME).display()),
-    )
-    .because(reason)
-    .hint(format!("`tether trust --workspace {}` shows them and asks for your consent", workspace.display())))
-}
-
-/// Records the user's consent; answers where.
-pub fn record(workspace: &Path, commands: &Commands) -> Result<PathBuf> {
-    let file = record_of(workspace)?;
-    let doing = || format!("cannot record your consent in {}", file.display());
-    let folder = file.parent().unwrap_or(Path::new("/"));
-    std::fs::create_dir_all(folder).doing(doing)?;
-    let record = Record {
-        workspace: workspace.to_owned(),
-        sha256: commands.digest(),
-        commands: commands.0.clone(),
-        agreed_at: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64),
-    };
-    let mut draft = tempfile::NamedTempFile::new_in(folder).doing(doing)?;
-    draft.write_all(&serde_json::to_vec_pretty(&record).doing(doing)?).doing(doing)?;
-    draft.as_file().sync_all().doing(doing)?;
-    draft.persist(&file).doing(doing)?;
-    Ok(file)
-}
-
+/// Where the record of a workspace is. A workspace must not bring its own, whatever the environment says.
 fn record_of(workspace: &Path) -> Result<PathBuf> {
     let name = hex(&Sha256::digest(workspace.as_os_str().as_bytes())[..8]);
-    Ok(folders::config()?.join("trust").join(format!("{name}.json")))
+    let folder = folders::config()?.join("trust");
+    let real = folder.ancestors().find_map(|folder| folder.canonicalize().ok()).unwrap_or_default();
+    if real.starts_with(workspace) {
+        return Err(Error::new(Kind::NotTrusted, format!("cannot believe the trust records in {}", folder.display()))
+            .because(format!("they lie inside the workspace {}, which could bring its own", workspace.display()))
+            .hint("set XDG_CONFIG_HOME to a folder outside of the workspace"));
+    }
+    Ok(folder.join(format!("{name}.json")))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn settings(text: &str) -> Settings {
-        toml::from_str(text).unwrap()
+    fn commands(toml: &str, files: &[(&str, &str)]) -> (Commands, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("devtools.toml"), toml).unwrap();
+        for (name, text) in files {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        (Commands::of(&Recipe::of(folder.path(), None).unwrap()), folder)
     }
 
     #[test]
     fn one_byte_more_is_another_digest_and_watching_is_no_command() {
-        let before = Commands::of(&settings("[build]\ncommand = ['npm', 'run', 'compile']"));
-        assert_eq!(before.lines(), [r#"build: ["npm","run","compile"]"#]);
+        let files = [("package.json", "{\"scripts\": {\"compile\": \"tsc\"}}")];
+        let (before, _) = commands("[build]\ncommand = ['npm', 'run', 'compile']", &files);
+        assert_eq!(before.texts(), [r#"build: ["npm","run","compile"]"#, r#"script "compile": "tsc""#]);
+        assert_eq!(before.lines()[1].origin.as_ref().unwrap().to_string(), "package.json:1");
         let check = |text: &str, same: bool| {
-            assert_eq!(Commands::of(&settings(text)).digest() == before.digest(), same, "{text}");
+            assert_eq!(commands(text, &files).0.digest() == before.digest(), same, "{text}");
         };
         check("[build]\ncommand = ['npm', 'run', 'compile']\ntimeout = '5m'\n[watch]\nroot = 'src'", true);
         check("[build]\ncommand = ['npm', 'run', 'compile ']", false);
         check("[build]\ncommand = ['npm', 'run compile']", false);
         check("[build]\ncommand = ['npm', 'run', 'compile']\n[window]\nenv = { A = '1' }", false);
         check("[build]\ncommand = ['npm', 'run', 'compile']\n[window]\nkind = 'node'", false);
-        assert!(Commands::of(&Settings::default()).is_empty());
+        let other = [("package.json", "{\"scripts\": {\"compile\": \"tsc \"}}")];
+        let (changed, _) = commands("[build]\ncommand = ['npm', 'run', 'compile']", &other);
+        assert_eq!(
+            changed.difference(&before.texts()),
+            "this has changed since you agreed: script \"compile\": \"tsc \" (package.json:1)"
+        );
+        assert!(commands("", &[]).0.is_empty());
     }
 }

@@ -5,7 +5,8 @@ use std::path::Path;
 use super::Level::{Ok as Good, Problem, Warning};
 use super::{Finding, Level, Topic};
 use crate::changes::{self, Extent};
-use crate::config::{FILE_NAME, Settings, WindowSettings, trust};
+use crate::config::trust::Commands;
+use crate::config::{Recipe, WindowSettings};
 use crate::process::{self, InotifyLimits};
 
 /// What is to be said of it, and what its window needs.
@@ -17,24 +18,25 @@ pub fn look(workspace: &Path) -> (Vec<Finding>, Option<WindowSettings>) {
         Err(cause) => return (vec![say(Problem, format!("{}: {cause}", workspace.display()))], None),
     };
     let mut findings = vec![say(Good, format!("the workspace is {}", workspace.display()))];
-    let settings = match Settings::load(&workspace) {
-        Ok(settings) => settings,
+    let recipe = match Recipe::of(&workspace, None) {
+        Ok(recipe) => recipe,
         Err(error) => {
             findings.push(Finding::of(Topic::Workspace, Problem, &error));
             return (findings, None);
         }
     };
-    findings.push(match settings.window.kind {
-        Some(kind) => say(Good, format!("its window is of kind {}", kind.name())),
-        None => say(Warning, format!("nothing says what its window is: {FILE_NAME} names no kind"))
-            .hint(format!("write `kind = \"browser\"`, for example, in the [window] section of {FILE_NAME}")),
+    findings.push(match (recipe.check_window(), recipe.window.kind) {
+        (Ok(()), Some(kind)) => say(Good, format!("its window is of kind {}", kind.name())),
+        (Ok(()), None) => say(Warning, "nothing says what its window is".into()),
+        (Err(error), _) => Finding::of(Topic::Workspace, Warning, &error),
     });
-    findings.push(match trust::check(&workspace, &settings) {
+    findings.extend(recipe.notes.iter().map(|note| say(Good, note.clone())));
+    findings.push(match Commands::of(&recipe).check() {
         Ok(()) => say(Good, "what it wants to run is trusted".into()),
         Err(error) => Finding::of(Topic::Workspace, Warning, &error),
     });
-    findings.extend(watching(&workspace.join(&settings.watch.root)));
-    (findings, Some(settings.window))
+    findings.extend(watching(&workspace.join(&recipe.watch.root)));
+    (findings, Some(recipe.window))
 }
 
 /// Whether the kernel gives as many watches as the workspace has folders.

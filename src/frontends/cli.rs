@@ -16,7 +16,8 @@ use super::machine::Machine;
 use super::{machine, mcp, render, workspace};
 use crate::api::editor::{Initialize, Progress, SHUTDOWN};
 use crate::api::{Group, OPERATIONS, Operation};
-use crate::config::trust;
+use crate::config::trust::Commands;
+use crate::config::{Choice, Line, Recipe};
 use crate::error::{Context, Error, ErrorData, Kind, Result};
 use crate::supervisor::connect::{Connection, Missing, Place, connect};
 
@@ -43,6 +44,9 @@ enum Around {
     },
     /// Show the commands that the workspace's files want to run, and record your consent
     Trust {
+        /// Of this configuration of launch.json
+        #[arg(long, value_name = "NAME")]
+        config: Option<String>,
         /// Consent without being asked
         #[arg(long)]
         yes: bool,
@@ -132,7 +136,7 @@ fn carry_out(common: &Tether, matches: &ArgMatches, supervise: Supervise) -> Res
     let done = match Around::from_arg_matches(matches) {
         Ok(Around::Machine(what)) => return block_on(machine::run(what, &workspace, common.json)),
         Ok(Around::Mcp { tools }) => block_on(mcp::serve(workspace, tools)),
-        Ok(Around::Trust { yes }) => consent(&workspace, yes, common.json),
+        Ok(Around::Trust { config, yes }) => consent(&workspace, config.as_deref(), yes, common.json),
         Ok(Around::Shutdown) => block_on(shut_down(&workspace)),
         Ok(Around::Logs { lines }) => print_log(&workspace, lines),
         Ok(Around::Supervise { idle }) => supervise(&workspace, idle),
@@ -259,15 +263,15 @@ fn print_log(workspace: &Path, lines: usize) -> Result<()> {
     Ok(())
 }
 
-fn consent(workspace: &Path, yes: bool, json: bool) -> Result<()> {
+fn consent(workspace: &Path, config: Option<&str>, yes: bool, json: bool) -> Result<()> {
     let workspace = workspace
         .canonicalize()
         .map_err(|cause| Error::usage(format!("{} cannot be a workspace", workspace.display())).because(cause))?;
-    let commands = trust::effective(&workspace)?;
+    let commands = Commands::of(&recipe(&workspace, config)?);
     if !json {
         println!("The files of {} want to run:\n", workspace.display());
         for line in commands.lines() {
-            println!("  {line}");
+            println!("  {}", told(line));
         }
         println!();
     }
@@ -280,14 +284,26 @@ fn consent(workspace: &Path, yes: bool, json: bool) -> Result<()> {
             Error::new(Kind::NotTrusted, "nothing was trusted").hint("`tether trust --yes` consents without asking")
         );
     }
-    let record = trust::record(&workspace, &commands)?;
-    let said = serde_json::json!({"trusted": commands.lines(), "sha256": commands.digest(), "record": record});
+    let record = commands.record()?;
+    let said = serde_json::json!({"trusted": commands.texts(), "sha256": commands.digest(), "record": record});
     if json {
         println!("{said}");
     } else {
         println!("trusted, until one of them changes");
     }
     Ok(())
+}
+
+/// What would run: of the named configuration, else of the one that was chosen, else of the first.
+fn recipe(workspace: &Path, config: Option<&str>) -> Result<Recipe> {
+    let chosen = || Choice::load(&Place::of(workspace).ok()?.state).wanted;
+    Recipe::of(workspace, config.map(str::to_owned).or_else(chosen).as_deref())
+}
+
+/// A line, and where it comes from.
+fn told(line: &Line) -> String {
+    let origin = line.origin.as_ref().map(|origin| format!("   [{origin}]"));
+    format!("{}{}", line.text, origin.unwrap_or_default())
 }
 
 /// Asks on the terminal; without one there is nobody to consent.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!            ┌── leader exits ───────────► drain what is left ≤ 250 ms ──► Finished
-//! running ───┼── deadline / cancelled ──► TERM group ─ grace ─ KILL group ─► drain ──► Finished
+//! running ───┼── deadline / cancelled / a line ──► TERM group ─ grace ─ KILL group ─► drain ──► Finished
 //!            └── future dropped ────────► KILL group
 //! ```
 //! The end is the *leader's* exit, not the end of the pipe: a build may leave a daemon behind that holds it.
@@ -18,6 +18,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Signal;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
+use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use super::handle::{Exit, Process};
@@ -47,7 +48,7 @@ pub enum Outcome {
     Exited(Exit),
     /// The deadline passed; its group was stopped.
     TimedOut,
-    /// The caller's `cancel` resolved; its group was stopped.
+    /// The caller's `cancel` resolved, or it had seen enough; its group was stopped.
     Cancelled,
 }
 
@@ -73,11 +74,33 @@ impl Finished {
 /// Runs the command in a group of its own until it exits, the deadline passes or `cancel` resolves.
 /// Dropping the future kills the group. Errors: it cannot be started, as [`super::spawn`].
 pub async fn run(what: &Captured, cancel: impl Future<Output = ()>) -> Result<Finished> {
+    drive(what, None, cancel, Kept::default()).await
+}
+
+/// As [`run`], and ends the command, as [`Outcome::Cancelled`], when `enough` says so of a line. All that it prints to its
+/// end is offered. Its stdin is open and silent: a watcher takes the end of its stdin for its own.
+pub async fn run_until(what: &Captured, mut enough: impl FnMut(&str) -> bool + Send) -> Result<Finished> {
+    let doing = || format!("cannot start {}", spawn::show(&what.argv));
+    let (stdin, _held_open) = pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from).doing(doing)?;
+    let said = Notify::new();
+    let mut line = |line: &str| {
+        if enough(line) {
+            said.notify_one();
+        }
+    };
+    drive(what, Some(stdin), said.notified(), Kept { lines: Some(Lines::of(&mut line)), ..Kept::default() }).await
+}
+
+async fn drive(
+    what: &Captured,
+    stdin: Option<OwnedFd>,
+    cancel: impl Future<Output = ()>,
+    mut kept: Kept<'_>,
+) -> Result<Finished> {
     let started = Instant::now();
-    let (reader, process) = start(what)?;
+    let (reader, process) = start(what, stdin)?;
     let group = KilledOnDrop(&process);
     let mut pipe = Receiver::from_owned_fd(reader).doing(|| format!("cannot read from {}", spawn::show(&what.argv)))?;
-    let mut kept = Kept::default();
     let outcome = {
         let reading = kept.read_all(&mut pipe);
         let ending = end_of(&process, what.timeout, cancel);
@@ -95,12 +118,15 @@ pub async fn run(what: &Captured, cancel: impl Future<Output = ()>) -> Result<Fi
     Ok(Finished { outcome, duration: started.elapsed(), tail, output_bytes: kept.total, held_by })
 }
 
-fn start(what: &Captured) -> Result<(OwnedFd, Process)> {
+fn start(what: &Captured, stdin: Option<OwnedFd>) -> Result<(OwnedFd, Process)> {
     let doing = || format!("cannot start {}", spawn::show(&what.argv));
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from).doing(doing)?;
     let again = writer.try_clone().doing(doing)?;
     let mut command = spawn::command(&what.argv, &what.cwd, &what.env)?;
     command.stdout(writer).stderr(again);
+    if let Some(stdin) = stdin {
+        command.stdin(stdin);
+    }
     // Starting consumes the command, and with it our writing ends: the pipe ends with its last outside holder.
     Ok((reader, spawn::start(command, &what.argv)?))
 }
@@ -146,12 +172,36 @@ fn holders(pipe: &Receiver) -> Vec<String> {
 
 /// The end of the output, whatever its length.
 #[derive(Default)]
-struct Kept {
+struct Kept<'a> {
     bytes: VecDeque<u8>,
     total: u64,
+    lines: Option<Lines<'a>>,
 }
 
-impl Kept {
+/// Cuts what comes into lines.
+struct Lines<'a> {
+    take: &'a mut (dyn FnMut(&str) + Send),
+    open: Vec<u8>,
+}
+
+impl<'a> Lines<'a> {
+    fn of(take: &'a mut (dyn FnMut(&str) + Send)) -> Self {
+        Lines { take, open: Vec::new() }
+    }
+
+    fn add(&mut self, chunk: &[u8]) {
+        for part in chunk.split_inclusive(|byte| *byte == b'\n') {
+            let room = TAIL_BYTES.saturating_sub(self.open.len());
+            self.open.extend(&part[..part.len().min(room)]);
+            if part.ends_with(b"\n") {
+                (self.take)(String::from_utf8_lossy(&self.open).trim_end_matches(['\r', '\n']));
+                self.open.clear();
+            }
+        }
+    }
+}
+
+impl Kept<'_> {
     /// Reads until the pipe ends. Cancel-safe: each read is kept before the next begins.
     async fn read_all(&mut self, pipe: &mut Receiver) {
         let mut chunk = vec![0; 64 * 1024];
@@ -162,6 +212,9 @@ impl Kept {
 
     fn keep(&mut self, chunk: &[u8]) {
         self.total += chunk.len() as u64;
+        if let Some(lines) = &mut self.lines {
+            lines.add(chunk);
+        }
         self.bytes.extend(&chunk[chunk.len().saturating_sub(TAIL_BYTES)..]);
         self.bytes.drain(..self.bytes.len().saturating_sub(TAIL_BYTES));
     }
@@ -231,6 +284,23 @@ mod tests {
         let finished = run(&shell("echo $$; sleep 60", LONG), std::future::ready(())).await.unwrap();
         assert_eq!(finished.outcome, Outcome::Cancelled);
         assert!(finished.duration < GRACE * 2);
+    }
+
+    #[tokio::test]
+    async fn a_watcher_is_ended_by_its_word_and_its_stdin_stays_open() {
+        // `read` returns at the end of stdin.
+        let script =
+            "trap 'echo last; exit 0' TERM; exec 3<&0; (read x <&3; echo eof) & printf 'rea'; printf 'dy\\r\\n'; wait";
+        let mut lines = Vec::new();
+        let seen = |line: &str| {
+            lines.push(line.to_owned());
+            line == "ready"
+        };
+        let finished = run_until(&shell(script, LONG), seen).await.unwrap();
+        assert_eq!(finished.outcome, Outcome::Cancelled);
+        assert_eq!(lines, ["ready", "last"]);
+        let ended = run_until(&shell("echo one; exit 3", LONG), |_| false).await.unwrap();
+        assert_eq!(ended.outcome, Outcome::Exited(Exit::Code(3)));
     }
 
     #[tokio::test]

@@ -26,7 +26,7 @@ mod tree;
 #[cfg(target_os = "linux")]
 use linux as platform;
 
-pub use captured::{Captured, Finished, Outcome, run};
+pub use captured::{Captured, Finished, Outcome, run, run_until};
 pub use environment::{LAUNCH_ID, clean_environment};
 pub use handle::{Exit, Process};
 pub use output::{follow, tail, trim, until};

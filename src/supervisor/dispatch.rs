@@ -13,7 +13,7 @@ use super::server::Supervisor;
 use crate::api::editor::Progress;
 use crate::api::window::{Changes, Evaluate, Restart, Screenshot, Start, Status, Stop};
 use crate::api::{OPERATIONS, Operation, Params};
-use crate::error::{Context, Error, Kind, Result};
+use crate::error::{Context, Error, Result};
 use crate::window::{Asker, Rebuild};
 use crate::wire::rpc::{Id, Peer};
 
@@ -56,8 +56,7 @@ pub(super) async fn dispatch(supervisor: &Supervisor, call: Call<'_>) -> Result<
         }
         Start::METHOD => {
             let Start { config, rebuild } = read(&call)?;
-            refuse_configuration(config.as_deref())?;
-            window.start(wanted(rebuild), progress).await?;
+            window.start(config.as_deref(), wanted(rebuild), progress).await?;
             write::<Start>(answers::look(window.look().await))
         }
         Stop::METHOD => {
@@ -124,15 +123,5 @@ fn wanted(rebuild: Option<crate::api::window::Rebuild>) -> Rebuild {
         crate::api::window::Rebuild::Auto => Rebuild::Auto,
         crate::api::window::Rebuild::Always => Rebuild::Always,
         crate::api::window::Rebuild::Never => Rebuild::Never,
-    }
-}
-
-/// `devtools.toml` describes one window; configurations by name are launch.json's.
-fn refuse_configuration(config: Option<&str>) -> Result<()> {
-    match config {
-        None => Ok(()),
-        Some(name) => Err(Error::new(Kind::NotFound, format!("there is no launch configuration {name:?}"))
-            .because("launch.json is not read by this version; the window is described by devtools.toml")
-            .hint("leave `config` out")),
     }
 }

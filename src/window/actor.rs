@@ -291,7 +291,7 @@ impl Actor {
     fn gone(&mut self, exit: Exit) {
         let Some(up) = self.take_up() else { return };
         warn!(pid = up.facts.electron_pid, "the window ended by itself: {exit}");
-        let ended = up.last_words(exit, self.shared.doing());
+        let ended = up.last_words(exit, self.shared.deeds.now());
         if ended.is_crash() {
             self.shared.crashes().note(Instant::now());
         }

@@ -4,23 +4,20 @@
 //! stale, and is built again before the window is swapped. A build that changes tracked files itself would go on like
 //! that for ever: [`Rounds`] finds those files, and they stop counting.
 //!
-//! Knows the tracker and processes; must not know windows.
+//! Knows the tracker; must not know windows, nor how a step runs (`steps` does).
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::steps;
 use crate::changes::{Snapshot, Tracker};
-use crate::config::{BuildSettings, FILE_NAME};
-use crate::error::{Error, Kind, Result};
-use crate::process::{self, Captured, Finished, LAUNCH_ID, Outcome, clean_environment};
+use crate::config::BuildPlan;
+use crate::error::Result;
 
 /// The most rounds of one build: a user who goes on typing gets a window all the same.
 const MAX_ROUNDS: usize = 3;
-/// How much of a failed build's output goes into the error.
-const TAIL_LINES: usize = 40;
 
 /// How a build went.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,33 +40,30 @@ pub struct Built {
 
 /// A build of one workspace.
 pub struct Build<'a> {
-    pub workspace: &'a Path,
-    pub settings: &'a BuildSettings,
+    pub plan: &'a BuildPlan,
     pub tracker: &'a Tracker,
     /// The mark of this workspace's builds, by which a later supervisor finds one that was left behind.
     pub mark: &'a str,
 }
 
 impl Build<'_> {
-    /// Builds until the files hold still, at most [`MAX_ROUNDS`] times. Without a build command only looks at the files.
-    /// Dropping the future ends the build's whole group.
+    /// Builds until the files hold still, at most [`MAX_ROUNDS`] times. Without steps only looks at the files.
+    /// Dropping the future ends the groups of all steps.
     pub async fn run(&self, rounds: &mut Rounds, progress: &(dyn Fn(&str) + Send + Sync)) -> Result<Built> {
         let mut baseline = self.tracker.snapshot().await?;
         let mut built =
             Built { baseline: Arc::clone(&baseline), duration: Duration::ZERO, tail: String::new(), notes: vec![] };
-        if self.settings.command.is_empty() {
+        if self.plan.is_empty() {
             return Ok(built);
         }
         rounds.begin();
         loop {
-            progress(&format!("building: {}", self.settings.command.join(" ")));
-            let finished = self.once().await?;
-            built.duration += finished.duration;
-            built.tail = last_lines(&finished.tail, TAIL_LINES);
+            let ran = steps::run(self.plan, self.mark, progress).await?;
+            built.duration += ran.duration;
+            built.tail = ran.tail;
             let after = self.tracker.snapshot().await?;
             let verdict = rounds.observe(after.differences(&baseline));
-            built.notes =
-                finished.held_by.iter().map(|who| format!("the build left a process behind: {who}")).collect();
+            built.notes = ran.left.iter().map(|who| format!("the build left a process behind: {who}")).collect();
             match verdict {
                 // What the build itself changed is part of what the window runs.
                 Verdict::Settled { accept: true } => built.baseline = after,
@@ -83,47 +77,6 @@ impl Build<'_> {
             return Ok(built);
         }
     }
-
-    async fn once(&self) -> Result<Finished> {
-        let what = Captured {
-            argv: self.settings.command.iter().map(OsString::from).collect(),
-            cwd: self.workspace.to_owned(),
-            env: clean_environment([(LAUNCH_ID, self.mark)]),
-            timeout: self.settings.timeout,
-        };
-        let finished = process::run(&what, std::future::pending()).await.map_err(|error| self.not_started(error))?;
-        if finished.success() { Ok(finished) } else { Err(self.failure(&finished)) }
-    }
-
-    fn not_started(&self, error: Error) -> Error {
-        let kind = if error.kind == Kind::MissingTool { Kind::MissingTool } else { Kind::BuildFailed };
-        let doing = format!("the build `{}` cannot be run", self.settings.command.join(" "));
-        Error::new(kind, doing).because(error).hint(format!("look at [build] command in {FILE_NAME}"))
-    }
-
-    fn failure(&self, finished: &Finished) -> Error {
-        let command = self.settings.command.join(" ");
-        let how = match finished.outcome {
-            Outcome::TimedOut => {
-                format!("did not end within {} and was stopped", humantime::format_duration(self.settings.timeout))
-            }
-            Outcome::Cancelled => "was stopped".to_owned(),
-            Outcome::Exited(exit) => format!("failed: {exit}"),
-        };
-        let error = Error::new(Kind::BuildFailed, format!("the build `{command}` {how}"));
-        let tail = last_lines(&finished.tail, TAIL_LINES);
-        let error = if tail.is_empty() { error } else { error.because(tail) };
-        let error = match finished.outcome {
-            Outcome::TimedOut => error.hint(format!("[build] timeout in {FILE_NAME} gives it more time")),
-            _ => error,
-        };
-        error.hint(format!("`cd {} && {command}` runs it by hand", self.workspace.display()))
-    }
-}
-
-fn last_lines(text: &str, lines: usize) -> String {
-    let all: Vec<_> = text.trim_end().lines().collect();
-    all[all.len().saturating_sub(lines)..].join("\n")
 }
 
 /// What to do after a round.

@@ -17,6 +17,7 @@ use super::shared::{Home, Outcome, Published, Shared};
 use super::state::Input;
 use super::up::Up;
 use crate::changes::{Change, ChangeKind, Check, Explanation, Tracker};
+use crate::config::{Choice, Recipe, trust::Commands};
 use crate::error::{Error, ErrorData, Kind, Result};
 
 /// How often a page operation looks again after a relaunch: someone who saves all the time must not keep it for ever.
@@ -109,15 +110,36 @@ impl Window {
         self.tracker()?.check().await
     }
 
-    /// Starts the window, unless it lives.
-    pub async fn start(&self, rebuild: Rebuild, progress: Progress<'_>) -> Result<Outcome> {
+    /// Starts the window, unless it lives. With the name of a launch configuration: of that one, now and until the window
+    /// is stopped.
+    pub async fn start(&self, config: Option<&str>, rebuild: Rebuild, progress: Progress<'_>) -> Result<Outcome> {
+        if let Some(name) = config {
+            self.choose(name)?;
+        }
         let build = rebuild != Rebuild::Never && self.has_build()?;
         self.leave_alone_while_crashing(rebuild).await?;
-        // `always` on a living window is a wish for a new one.
+        // `always` on a living window is a wish for a new one, and so is another configuration.
         let living = self.reconnected().await.up.is_some();
-        let input =
-            if living && rebuild == Rebuild::Always { Input::Restart { build } } else { Input::Start { build } };
-        self.wish(input, progress).await
+        let again = rebuild == Rebuild::Always || (config.is_some() && self.runs_another());
+        let input = if living && again { Input::Restart { build } } else { Input::Start { build } };
+        let outcome = self.wish(input, progress).await?;
+        // It may have joined a work that began before the choice.
+        match config.is_some() && self.runs_another() {
+            true => self.wish(Input::Restart { build }, progress).await,
+            false => Ok(outcome),
+        }
+    }
+
+    /// Keeps the choice of a configuration that there is, and that the user trusts.
+    fn choose(&self, name: &str) -> Result<()> {
+        let recipe = Recipe::of(&self.shared.home.workspace, Some(name))?;
+        Commands::of(&recipe).check()?;
+        self.shared.choose(|choice| choice.wanted = Some(name.to_owned()))
+    }
+
+    fn runs_another(&self) -> bool {
+        let choice = self.shared.choice();
+        choice.wanted != choice.running
     }
 
     /// Replaces the window by a new one.
@@ -134,10 +156,12 @@ impl Window {
         self.wish(Input::Restart { build }, progress).await
     }
 
-    /// Closes the window and everything that belongs to it.
+    /// Closes the window and everything that belongs to it; the choice of a configuration is forgotten with it.
     pub async fn stop(&self, progress: Progress<'_>) -> Result<Outcome> {
         self.reconnected().await;
-        self.wish(Input::Stop, progress).await
+        let outcome = self.wish(Input::Stop, progress).await?;
+        self.shared.choose(|choice| *choice = Choice::default())?;
+        Ok(outcome)
     }
 
     /// A window that ends by itself again and again is not started for a while, unless something has changed.
@@ -166,7 +190,7 @@ impl Window {
     }
 
     fn has_build(&self) -> Result<bool> {
-        Ok(!self.shared.settings()?.build.command.is_empty())
+        Ok(!self.shared.recipe()?.build.is_empty())
     }
 
     async fn wish(&self, input: Input, progress: Progress<'_>) -> Result<Outcome> {

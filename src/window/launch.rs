@@ -94,6 +94,10 @@ pub async fn launch(plan: &Plan, progress: impl Fn(&str) + Send + Sync) -> Resul
         WindowKind::Node => node::launch(&launch).await,
         WindowKind::Command => command::launch(&launch).await,
         WindowKind::WebExtensionHost => web_extension_host::launch(&launch).await,
+        // Derived, it only means an extension host: the desktop's where there is one.
+        WindowKind::ExtensionHost if plan.settings.derived && desktop(&plan.settings, &plan.workspace).is_none() => {
+            web_extension_host::launch(&launch).await
+        }
         WindowKind::ExtensionHost => extension_host::launch(&launch).await,
     };
     let output = launch.output.clone();
@@ -194,11 +198,21 @@ impl<'a> Launch<'a> {
         tools::on_path(names, self.environment().get(OsStr::new("PATH")).map(OsString::as_os_str))
     }
 
-    /// Starts a program of this launch in the workspace.
+    /// A program that a setting names: a path, or a name to be looked up as the launched ones would.
+    fn program(&self, setting: &Path) -> Option<PathBuf> {
+        let path = self.path(setting);
+        let bare = setting.components().count() == 1;
+        let local = self.plan.workspace.join("node_modules/.bin").join(setting);
+        let named = || Some(local).filter(|local| bare && tools::is_program(local));
+        let found = || self.on_path(&[setting.to_str().filter(|_| bare)?]);
+        Some(path).filter(|path| tools::is_program(path)).or_else(named).or_else(found)
+    }
+
+    /// Starts a program of this launch in the workspace, or in the folder that is set.
     fn spawn<S: AsRef<OsStr>>(&self, argv: impl IntoIterator<Item = S>) -> Result<Process> {
         let process = process::spawn(&Spawn {
             argv: argv.into_iter().map(|word| word.as_ref().to_owned()).collect(),
-            cwd: self.plan.workspace.clone(),
+            cwd: self.settings().cwd.as_deref().map_or_else(|| self.plan.workspace.clone(), |cwd| self.path(cwd)),
             env: self.environment(),
             output: self.output.clone(),
         })?;

@@ -4,16 +4,17 @@
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::watch;
 
+use super::asker::Deeds;
 use super::build::LastBuild;
 use super::crashes::Crashes;
 use super::state::Phase;
 use super::up::{Ended, Up};
 use crate::changes::{self, Options, Snapshot, Tracker};
-use crate::config::{self, Settings, WatchSettings};
+use crate::config::{self, Choice, Generated, Recipe, WatchSettings};
 use crate::error::{Error, Result};
 
 /// What is known of the window, for whoever looks.
@@ -66,30 +67,19 @@ pub struct Shared {
     pub home: Home,
     pub published: watch::Sender<Published>,
     trackers: Mutex<Trackers>,
-    under_way: Mutex<Vec<Deed>>,
+    pub deeds: Deeds,
     crashes: Mutex<Crashes>,
+    choice: Mutex<Choice>,
 }
 
-/// Something that is done with the window.
-struct Deed {
-    number: u64,
-    what: String,
-    ended: Option<Instant>,
-}
+/// What decides what is tracked, and how.
+pub type Watching = (WatchSettings, Vec<Generated>);
 
-impl Deed {
-    /// A connection that breaks ends what is done over it, a moment before the end of the window is known.
-    fn counts(&self) -> bool {
-        const JUST_NOW: Duration = Duration::from_millis(250);
-        self.ended.is_none_or(|ended| ended.elapsed() < JUST_NOW)
-    }
-}
-
-/// When `[watch]` changes under a living window, two trackers live for a while.
+/// When what is tracked changes under a living window, two trackers live for a while.
 #[derive(Default)]
 struct Trackers {
-    /// As `devtools.toml` wants it.
-    wanted: Option<(WatchSettings, Arc<Tracker>)>,
+    /// As the workspace's files want it.
+    wanted: Option<(Watching, Arc<Tracker>)>,
     /// The one that knows what the window was built from.
     compared: Option<Arc<Tracker>>,
 }
@@ -98,39 +88,37 @@ impl Shared {
     pub fn new(home: Home) -> Shared {
         // The first thing is to look for the window of an earlier supervisor.
         let published = watch::Sender::new(Published { phase: Phase::Starting, ..Published::default() });
-        Shared { home, published, trackers: Mutex::default(), under_way: Mutex::default(), crashes: Mutex::default() }
-    }
-
-    fn under_way(&self) -> MutexGuard<'_, Vec<Deed>> {
-        self.under_way.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Notes what is being done with the window; answers its number, for [`Shared::done`].
-    pub fn note(&self, what: String) -> u64 {
-        let mut under_way = self.under_way();
-        under_way.retain(Deed::counts);
-        let number = under_way.last().map_or(0, |last| last.number + 1);
-        under_way.push(Deed { number, what, ended: None });
-        number
-    }
-
-    pub fn done(&self, number: u64) {
-        let mut under_way = self.under_way();
-        under_way.iter_mut().filter(|deed| deed.number == number).for_each(|deed| deed.ended = Some(Instant::now()));
-    }
-
-    /// What is being done with the window just now; when it is nothing, what ended last, if it was a moment ago.
-    pub fn doing(&self) -> Vec<String> {
-        let under_way = self.under_way();
-        let running: Vec<_> = under_way.iter().filter(|deed| deed.ended.is_none()).collect();
-        let last = under_way.iter().filter(|deed| deed.counts()).max_by_key(|deed| deed.ended);
-        let told = if running.is_empty() { last.into_iter().collect() } else { running };
-        told.into_iter().map(|deed| deed.what.clone()).collect()
+        let choice = Mutex::new(Choice::load(&home.state));
+        let (deeds, crashes) = (Deeds::default(), Mutex::default());
+        Shared { home, published, trackers: Mutex::default(), deeds, crashes, choice }
     }
 
     /// How often the window has ended by itself of late.
     pub fn crashes(&self) -> MutexGuard<'_, Crashes> {
         self.crashes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Which launch configuration is wanted, and which one runs.
+    pub fn choice(&self) -> Choice {
+        self.choice.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes the choice, for this supervisor and the next ones.
+    pub fn choose(&self, change: impl FnOnce(&mut Choice)) -> Result<()> {
+        let mut choice = self.choice.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = choice.clone();
+        change(&mut choice);
+        if *choice == before { Ok(()) } else { choice.save(&self.home.state) }
+    }
+
+    /// What to run, as the workspace's files say now.
+    pub fn recipe(&self) -> Result<Recipe> {
+        Recipe::of(&self.home.workspace, self.choice().wanted.as_deref())
+    }
+
+    /// What to track, as the workspace's files say now, whatever else is wrong with them.
+    pub fn watching(&self) -> Result<Watching> {
+        Recipe::watching(&self.home.workspace, self.choice().wanted.as_deref())
     }
 
     fn trackers(&self) -> MutexGuard<'_, Trackers> {
@@ -140,7 +128,7 @@ impl Shared {
     /// The tracker that knows what the window was built from; without a window, the one that is wanted.
     pub fn comparing_tracker(&self) -> Result<Arc<Tracker>> {
         let compared = self.trackers().compared.clone();
-        compared.map_or_else(|| self.tracker(&self.settings()?.watch), Ok)
+        compared.map_or_else(|| self.tracker(&self.watching()?), Ok)
     }
 
     /// From now on the workspace is compared with what the window was built from.
@@ -149,12 +137,13 @@ impl Shared {
         self.trackers().compared = Some(Arc::clone(tracker));
     }
 
-    /// The tracker of the workspace as `devtools.toml` wants it now.
-    pub fn tracker(&self, watch: &WatchSettings) -> Result<Arc<Tracker>> {
+    /// The tracker of the workspace as its files want it now.
+    pub fn tracker(&self, watching: &Watching) -> Result<Arc<Tracker>> {
         let mut trackers = self.trackers();
-        if let Some((_, tracker)) = trackers.wanted.as_ref().filter(|(known, _)| known == watch) {
+        if let Some((_, tracker)) = trackers.wanted.as_ref().filter(|(known, _)| known == watching) {
             return Ok(Arc::clone(tracker));
         }
+        let (watch, generated) = watching;
         let root = self.home.workspace.join(&watch.root);
         let root = root.canonicalize().map_err(|cause| {
             Error::usage(format!("cannot watch {}", root.display()))
@@ -165,14 +154,16 @@ impl Shared {
             config::Confirm::Mtime => changes::Confirm::Mtime,
             config::Confirm::Content => changes::Confirm::Content,
         };
-        let tracker = Tracker::start(Options { root, cookie_dir: self.home.state.clone(), confirm });
+        let derived = generated.iter().map(|it| self.rule(it)).collect();
+        let tracker = Tracker::start(Options { root, cookie_dir: self.home.state.clone(), confirm, derived });
         let tracker = Arc::new(tracker);
-        trackers.wanted = Some((watch.clone(), Arc::clone(&tracker)));
+        trackers.wanted = Some((watching.clone(), Arc::clone(&tracker)));
         Ok(tracker)
     }
 
-    pub fn settings(&self) -> Result<Settings> {
-        Settings::load(&self.home.workspace)
+    fn rule(&self, generated: &Generated) -> changes::Derived {
+        let Generated { pattern, origin } = generated.clone();
+        changes::Derived { pattern, file: self.home.workspace.join(origin.file), line: origin.line }
     }
 
     /// Says what the work under way is doing.

@@ -18,7 +18,7 @@ use super::shared::Shared;
 use super::up::Up;
 use super::{identity, stop};
 use crate::changes::{Snapshot, Tracker};
-use crate::config::{Settings, trust};
+use crate::config::{Recipe, trust::Commands};
 use crate::error::{Context, Error, Result};
 use crate::process;
 
@@ -83,7 +83,7 @@ fn set_aside(root: &Path, reason: impl std::fmt::Display) -> Option<Up> {
 /// Compares with the files that the found window was built from; without its snapshot, whatever is newer than its start
 /// counts as changed.
 async fn compare_again(shared: &Shared, up: &Up) -> Result<()> {
-    let tracker = shared.tracker(&shared.settings()?.watch)?;
+    let tracker = shared.tracker(&shared.watching()?)?;
     let file = baseline_file(shared, &up.facts.launch_id);
     let kept = Snapshot::load(&file, tracker.root()).unwrap_or_else(|error| {
         warn!("{error}");
@@ -111,22 +111,23 @@ async fn sweep_leftovers(shared: &Shared, kept: Option<&str>) {
 
 /// Builds, when the user trusts the workspace's commands.
 pub async fn build(shared: &Shared, rounds: &mut Rounds) -> Result<Built> {
-    let settings = trusted(shared)?;
-    let tracker = shared.tracker(&settings.watch)?;
-    let build = Build {
-        workspace: &shared.home.workspace,
-        settings: &settings.build,
-        tracker: &tracker,
-        mark: &shared.home.build_mark,
-    };
+    let recipe = trusted(shared)?;
+    let tracker = tracker(shared, &recipe)?;
+    let build = Build { plan: &recipe.build, tracker: &tracker, mark: &shared.home.build_mark };
     build.run(rounds, &|doing| shared.tell(doing)).await
 }
 
-/// The settings as they are now, when the user trusts what they want to run.
-pub fn trusted(shared: &Shared) -> Result<Settings> {
-    let settings = shared.settings()?;
-    trust::check(&shared.home.workspace, &settings)?;
-    Ok(settings)
+/// What to run, as the workspace's files say now, when there is a window in it and the user trusts it.
+pub fn trusted(shared: &Shared) -> Result<Recipe> {
+    let recipe = shared.recipe()?;
+    recipe.check_window()?;
+    Commands::of(&recipe).check()?;
+    // Only now: the environment is the user's own.
+    Ok(recipe.with_environment())
+}
+
+fn tracker(shared: &Shared, recipe: &Recipe) -> Result<Arc<Tracker>> {
+    shared.tracker(&(recipe.watch.clone(), recipe.generated.clone()))
 }
 
 /// Why there is no new window.
@@ -144,7 +145,7 @@ impl From<Error> for NotSwapped {
 
 /// Closes the old window, if there is one, and launches a new one. All that can fail beforehand does so before.
 pub async fn swap(shared: &Shared, old: Option<Arc<Up>>, built: Option<Built>) -> Result<Up, NotSwapped> {
-    let (settings, tracker, baseline) = match prepare(shared, built).await {
+    let (recipe, tracker, baseline) = match prepare(shared, built).await {
         Ok(ready) => ready,
         Err(error) => return Err(NotSwapped { error, kept: old }),
     };
@@ -152,24 +153,24 @@ pub async fn swap(shared: &Shared, old: Option<Arc<Up>>, built: Option<Built>) -
         shared.tell("closing the old window");
         close(shared, old).await?;
     }
-    Ok(launch(shared, settings, &tracker, baseline).await?)
+    Ok(launch(shared, recipe, &tracker, baseline).await?)
 }
 
-async fn prepare(shared: &Shared, built: Option<Built>) -> Result<(Settings, Arc<Tracker>, Arc<Snapshot>)> {
-    let settings = trusted(shared)?;
-    let tracker = shared.tracker(&settings.watch)?;
+async fn prepare(shared: &Shared, built: Option<Built>) -> Result<(Recipe, Arc<Tracker>, Arc<Snapshot>)> {
+    let recipe = trusted(shared)?;
+    let tracker = tracker(shared, &recipe)?;
     let baseline = match built {
         Some(built) => built.baseline,
         None => tracker.snapshot().await?,
     };
-    Ok((settings, tracker, baseline))
+    Ok((recipe, tracker, baseline))
 }
 
-async fn launch(shared: &Shared, settings: Settings, tracker: &Arc<Tracker>, baseline: Arc<Snapshot>) -> Result<Up> {
+async fn launch(shared: &Shared, recipe: Recipe, tracker: &Arc<Tracker>, baseline: Arc<Snapshot>) -> Result<Up> {
     remove_older(shared);
     let launch_id = new_launch_id()?;
     let plan = Plan {
-        settings: settings.window,
+        settings: recipe.window,
         workspace: shared.home.workspace.clone(),
         state_dir: shared.home.state.clone(),
         launch_id,
@@ -177,7 +178,11 @@ async fn launch(shared: &Shared, settings: Settings, tracker: &Arc<Tracker>, bas
     shared.tell("launching");
     let launched = launch::launch(&plan, |doing| shared.tell(doing)).await?;
     let facts = facts(shared, &plan, &launched);
-    let notes = remember(shared, &facts, &baseline);
+    let mut notes = remember(shared, &facts, &baseline);
+    notes.extend(recipe.notes);
+    if let Err(error) = shared.choose(|choice| choice.running = recipe.configuration) {
+        notes.push(error.to_string());
+    }
     shared.compare_with(tracker, baseline).await;
     Ok(Up::launched(launched, facts, notes).await)
 }

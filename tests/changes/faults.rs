@@ -46,7 +46,7 @@ impl Both {
 
 fn walking(workspace: &Workspace, confirm: Confirm) -> Tracker {
     let (root, cookie_dir) = (workspace.root.clone(), workspace.cookies.path().join("missing"));
-    Tracker::start(devtether::changes::Options { root, cookie_dir, confirm })
+    Tracker::start(devtether::changes::Options { root, cookie_dir, confirm, derived: Default::default() })
 }
 
 fn set_modified(path: &Path, time: SystemTime) {
@@ -406,7 +406,12 @@ fn without_rights() {
     tokio::runtime::Runtime::new().unwrap().block_on(async {
         for (cookie_dir, warmly) in [(cookie_dir.clone(), true), (cookie_dir.join("missing"), false)] {
             let confirm = Confirm::Mtime;
-            let tracker = Tracker::start(devtether::changes::Options { root: root.clone(), cookie_dir, confirm });
+            let tracker = Tracker::start(devtether::changes::Options {
+                root: root.clone(),
+                cookie_dir,
+                confirm,
+                derived: Default::default(),
+            });
             warm(&tracker).await;
             let snapshot = tracker.snapshot().await.unwrap();
             assert_eq!(snapshot.files(), 20 + 1);

@@ -65,7 +65,7 @@ impl Workspace {
 
     pub fn start(&self, confirm: Confirm) -> Tracker {
         let (root, cookie_dir) = (self.root.clone(), self.cookies.path().to_path_buf());
-        Tracker::start(Options { root, cookie_dir, confirm })
+        Tracker::start(Options { root, cookie_dir, confirm, derived: Default::default() })
     }
 
     /// A tracker whose watches stand, with the workspace as it is for a baseline.

@@ -16,7 +16,6 @@ use super::{Launch, Ready, make_private};
 use crate::cdp::Endpoint;
 use crate::error::{Context, Error, Kind, Result};
 use crate::process::{self, Process};
-use crate::tools;
 use crate::window::page::{Evaluated, Page};
 
 /// The programs that can be the browser, by their names on PATH, in the order in which they are preferred.
@@ -128,17 +127,13 @@ fn check_args(args: &[String]) -> Result<()> {
 fn find(launch: &Launch<'_>) -> Result<PathBuf> {
     let missing = |doing: String| Error::new(Kind::MissingTool, doing);
     match &launch.settings().browser {
-        Some(setting) => {
-            let program = launch.path(setting);
-            let error = || missing(format!("cannot start the browser {}", program.display()));
-            if tools::is_program(&program) {
-                Ok(program)
-            } else {
-                Err(error()
-                    .because("there is no such program")
-                    .hint("correct `browser` in the [window] section of devtools.toml"))
-            }
-        }
+        Some(setting) => launch.program(setting).ok_or_else(|| {
+            missing(format!("cannot start the browser {}", launch.path(setting).display()))
+                .because("there is no such program")
+                .hint(
+                    "correct `browser` in the [window] section of devtools.toml, or `runtimeExecutable` in launch.json",
+                )
+        }),
         None => launch.on_path(NAMES).ok_or_else(|| {
             missing("cannot find a Chromium to open the window in".into())
                 .because(format!("none of {} is on PATH", NAMES.join(", ")))

@@ -25,12 +25,15 @@ impl Development {
     pub fn of(launch: &Launch<'_>) -> Result<Development> {
         let settings = launch.settings();
         let (mut extensions, folder, args) = sorted(&settings.args, &launch.plan.workspace);
-        extensions.splice(0..0, settings.extension.clone());
+        extensions.splice(0..0, settings.extension.iter().chain(&settings.more_extensions).cloned());
         if extensions.is_empty() {
             extensions.push(PathBuf::new());
         }
         let extensions = extensions.iter().map(|path| extension(&launch.path(path))).collect::<Result<_>>()?;
-        Ok(Development { extensions, folder: folder.unwrap_or_else(|| launch.plan.workspace.clone()), args })
+        let folder = settings.folder.as_deref().map(|folder| launch.path(folder)).or(folder);
+        let folder = folder.unwrap_or_else(|| launch.plan.workspace.clone());
+        let folder = folder.canonicalize().doing(|| format!("cannot open the folder {}", folder.display()))?;
+        Ok(Development { extensions, folder, args })
     }
 }
 

@@ -12,7 +12,6 @@ use crate::cdp::types::{self, ScriptParsed};
 use crate::cdp::{self, Client, Endpoint, Event, Events};
 use crate::error::{Context, Error, Kind, Result};
 use crate::process;
-use crate::tools;
 
 /// How long Node may take over the first turn of the script; after that the window counts as ready anyway.
 const FIRST_TURN: Duration = Duration::from_secs(5);
@@ -24,7 +23,9 @@ pub async fn launch(launch: &Launch<'_>) -> Result<Ready> {
     let program = program(launch)?;
     launch.progress("starting node");
     // Port 0: Node asks the OS and says what it got.
-    let mut argv = vec![node.into_os_string(), "--inspect=127.0.0.1:0".into(), program.into_os_string()];
+    let mut argv = vec![node.into_os_string(), "--inspect=127.0.0.1:0".into()];
+    argv.extend(launch.settings().runtime_args.iter().map(OsString::from));
+    argv.push(program.into_os_string());
     argv.extend(launch.settings().args.iter().map(OsString::from));
     let process = launch.spawn(argv)?;
     let ready = async {
@@ -96,16 +97,11 @@ fn turn_over() -> types::Evaluate {
 fn find(launch: &Launch<'_>) -> Result<PathBuf> {
     let missing = |doing: String| Error::new(Kind::MissingTool, doing);
     match &launch.settings().node {
-        Some(setting) => {
-            let node = launch.path(setting);
-            if tools::is_program(&node) {
-                Ok(node)
-            } else {
-                Err(missing(format!("cannot start {}", node.display()))
-                    .because("there is no such program")
-                    .hint("correct `node` in the [window] section of devtools.toml"))
-            }
-        }
+        Some(setting) => launch.program(setting).ok_or_else(|| {
+            missing(format!("cannot start {}", launch.path(setting).display()))
+                .because("there is no such program")
+                .hint("correct `node` in the [window] section of devtools.toml, or `runtimeExecutable` in launch.json")
+        }),
         None => launch.on_path(&["node", "nodejs"]).ok_or_else(|| {
             missing("cannot find node on PATH".into()).hint(
                 "`apt-get install nodejs`, or set `node = \"/path/to/node\"` in the [window] section of devtools.toml",

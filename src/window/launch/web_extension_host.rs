@@ -20,6 +20,7 @@ use super::development::Development;
 use super::wait::wait_for;
 use super::{Launch, Ready, make_private};
 use crate::cdp::Endpoint;
+use crate::config::WindowKind;
 use crate::error::{Context, Error, Kind, Result};
 use crate::process::{self, Process};
 use crate::tools;
@@ -45,8 +46,11 @@ pub async fn launch(launch: &Launch<'_>) -> Result<Ready> {
     let server = launch.spawn(server_command_line(launch, &tools)?)?;
     let listening = follow(launch, server_port);
     let port = wait_for(launch, &server, "the VS Code server", "opened its port", listening).await?;
+    // What a derived extension host takes is VS Code's, not the browser's.
+    let derived = launch.settings().kind == Some(WindowKind::ExtensionHost);
+    let args = if derived { &[][..] } else { &shown.args };
     let url = workbench_url(port, &shown.folder, &shown.extensions, free_port()?);
-    let Started { process, endpoint, user_data_dir } = browser::start(launch, &url, &shown.args).await?;
+    let Started { process, endpoint, user_data_dir } = browser::start(launch, &url, args).await?;
     launch.progress("waiting for the extension host");
     let both =
         async { tokio::try_join!(workbench_shown(&endpoint, launch.deadline()), inspector_answers(launch, &server)) };

@@ -1,0 +1,56 @@
+//! Which launch configuration the user has chosen: kept in the state folder of the workspace's supervisor, so that later
+//! builds, relaunches and supervisors hold on to it.
+//!
+//! Must not know what configurations there are.
+
+use std::io::Write;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Context, Result};
+
+const NAME: &str = "configuration.json";
+
+/// `None`: the first one that can be launched.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Choice {
+    /// What the user wants.
+    pub wanted: Option<String>,
+    /// What the window was launched from.
+    pub running: Option<String>,
+}
+
+impl Choice {
+    /// The choice kept in `state`; none where nothing can be read.
+    pub fn load(state: &Path) -> Choice {
+        let bytes = std::fs::read(state.join(NAME)).unwrap_or_default();
+        serde_json::from_slice(&bytes).unwrap_or_default()
+    }
+
+    pub fn save(&self, state: &Path) -> Result<()> {
+        let file = state.join(NAME);
+        let doing = || format!("cannot keep the choice of a configuration in {}", file.display());
+        let mut draft = tempfile::NamedTempFile::new_in(state).doing(doing)?;
+        draft.write_all(&serde_json::to_vec(self).doing(doing)?).doing(doing)?;
+        draft.as_file().sync_all().doing(doing)?;
+        draft.persist(&file).doing(doing)?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_choice_is_kept_and_a_damaged_one_is_none() {
+        let state = tempfile::tempdir().unwrap();
+        assert_eq!(Choice::load(state.path()), Choice::default());
+        let choice = Choice { wanted: Some("Run \"it\"".into()), running: None };
+        choice.save(state.path()).unwrap();
+        assert_eq!(Choice::load(state.path()), choice);
+        std::fs::write(state.path().join(NAME), "{\"wan").unwrap();
+        assert_eq!(Choice::load(state.path()), Choice::default());
+    }
+}

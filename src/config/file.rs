@@ -1,0 +1,56 @@
+//! Reading a workspace's file, which may be anything: a FIFO, a link, a gigabyte, half of UTF-8.
+//!
+//! Owns the limits, and where a value was found. Must not know what is in the files.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+
+/// A larger settings file is a mistake, or hostile.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// Where something stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// Relative to the workspace when it lies in it.
+    pub file: PathBuf,
+    /// 1-based.
+    pub line: Option<usize>,
+}
+
+impl Origin {
+    /// A line of a file, which is shortened when it lies in the workspace.
+    pub fn new(workspace: &Path, file: &Path, line: Option<usize>) -> Origin {
+        Origin { file: file.strip_prefix(workspace).unwrap_or(file).to_owned(), line }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.file.display())?;
+        self.line.map_or(Ok(()), |line| write!(f, ":{line}"))
+    }
+}
+
+/// The text of a file without its byte order mark; `None` when there is no such file.
+pub(super) fn read(path: &Path) -> Result<Option<String>> {
+    let unreadable = |cause: io::Error| Error::usage(format!("cannot read {}", path.display())).because(cause);
+    let metadata = match std::fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(cause) if matches!(cause.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(None);
+        }
+        Err(cause) => return Err(unreadable(cause)),
+    };
+    // A FIFO would block for ever, a huge file fill the memory.
+    if !metadata.is_file() || metadata.len() > MAX_BYTES {
+        return Err(unreadable(io::Error::other("it is not a regular file of at most 1 MiB")));
+    }
+    let mut text = std::fs::read_to_string(path).map_err(unreadable)?;
+    if text.starts_with('\u{feff}') {
+        text.drain(..'\u{feff}'.len_utf8());
+    }
+    Ok(Some(text))
+}

@@ -1,0 +1,179 @@
+//! JSON with comments and trailing commas, as VS Code writes it, with the line of each value.
+//!
+//! Parsing is `jsonc-parser`'s. Must not know what any file is about.
+
+use std::path::{Path, PathBuf};
+
+use jsonc_parser::ast::{ObjectPropName, Value as Ast};
+use jsonc_parser::common::Ranged;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+
+use super::file::{self, Origin};
+use crate::error::{Error, Result};
+
+/// What VS Code allows; the rest of JSON5 would be an error there, too.
+const DIALECT: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_loose_object_property_names: false,
+    allow_trailing_commas: true,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+/// A file that was read.
+#[derive(Clone, Debug)]
+pub struct Document {
+    pub path: PathBuf,
+    pub root: Node,
+}
+
+/// A value, and the line on which it (for a member of an object: its key) stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    pub line: usize,
+    pub value: Value,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value {
+    Null,
+    Bool(bool),
+    /// As written.
+    Number(String),
+    String(String),
+    Array(Vec<Node>),
+    /// In the order of the file.
+    Object(Vec<(String, Node)>),
+}
+
+impl Document {
+    /// Reads a file; `None` when there is none. Errors name file, line and column.
+    pub fn read(path: &Path) -> Result<Option<Document>> {
+        file::read(path)?.map(|text| Document::parse(path, &text)).transpose()
+    }
+
+    pub fn parse(path: &Path, text: &str) -> Result<Document> {
+        let parsed = parse_to_ast(text, &CollectOptions::default(), &DIALECT).map_err(|cause| {
+            let (line, column) = (cause.line_display(), cause.column_display());
+            Error::usage(format!("cannot read {}:{line}:{column}", path.display()))
+                .because(cause.kind().to_string().to_lowercase())
+        })?;
+        let lines = Lines::of(text);
+        let root = parsed.value.map_or(Node { line: 1, value: Value::Object(Vec::new()) }, |ast| lines.node(&ast));
+        Ok(Document { path: path.to_owned(), root })
+    }
+
+    /// What is wrong with a value of this file.
+    pub fn wrong(&self, node: &Node, what: impl Into<String>) -> Error {
+        Error::usage(format!("cannot use {}:{}", self.path.display(), node.line)).because(what.into())
+    }
+
+    pub fn origin(&self, workspace: &Path, node: &Node) -> Origin {
+        Origin::new(workspace, &self.path, Some(node.line))
+    }
+}
+
+/// Where each line begins.
+struct Lines(Vec<usize>);
+
+impl Lines {
+    fn of(text: &str) -> Lines {
+        Lines(std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect())
+    }
+
+    fn line(&self, at: usize) -> usize {
+        self.0.partition_point(|start| *start <= at)
+    }
+
+    /// The parser bounds the depth.
+    fn node(&self, ast: &Ast<'_>) -> Node {
+        let value = match ast {
+            Ast::NullKeyword(_) => Value::Null,
+            Ast::BooleanLit(it) => Value::Bool(it.value),
+            Ast::NumberLit(it) => Value::Number(it.value.to_owned()),
+            Ast::StringLit(it) => Value::String(it.value.clone().into_owned()),
+            Ast::Array(it) => Value::Array(it.elements.iter().map(|element| self.node(element)).collect()),
+            Ast::Object(it) => {
+                let member = |name: &ObjectPropName<'_>, start: usize, value: &Ast<'_>| {
+                    (name.as_str().to_owned(), Node { line: self.line(start), ..self.node(value) })
+                };
+                Value::Object(it.properties.iter().map(|it| member(&it.name, it.range.start, &it.value)).collect())
+            }
+        };
+        Node { line: self.line(ast.range().start), value }
+    }
+}
+
+impl Node {
+    /// A member of an object; the last one of that name counts.
+    pub fn get(&self, name: &str) -> Option<&Node> {
+        self.members().iter().rev().find(|(key, _)| key == name).map(|(_, node)| node)
+    }
+
+    pub fn members(&self) -> &[(String, Node)] {
+        if let Value::Object(members) = &self.value { members } else { &[] }
+    }
+
+    pub fn items(&self) -> &[Node] {
+        if let Value::Array(items) = &self.value { items } else { &[] }
+    }
+
+    pub fn text(&self) -> Option<&str> {
+        if let Value::String(text) = &self.value { Some(text) } else { None }
+    }
+
+    /// The text of a member.
+    pub fn text_of(&self, name: &str) -> Option<&str> {
+        self.get(name)?.text()
+    }
+
+    pub fn is_true(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|node| node.value == Value::Bool(true))
+    }
+
+    /// The items of a list; a value that is none counts as a list of itself.
+    pub fn one_or_many(&self) -> &[Node] {
+        if let Value::Array(items) = &self.value { items } else { std::slice::from_ref(self) }
+    }
+
+    /// This object with the members of `over` in front of its own.
+    pub fn overlaid(&self, over: &Node) -> Node {
+        let own = self.members().iter().filter(|(name, _)| over.get(name).is_none());
+        Node { line: self.line, value: Value::Object(own.chain(over.members()).cloned().collect()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Document> {
+        Document::parse(Path::new("/ws/a.json"), text)
+    }
+
+    #[test]
+    fn comments_and_trailing_commas_are_read_and_lines_are_kept() {
+        let document = parse("// one\n{\n  \"a\": [1, true,],\n  /* two */ \"b\":\n    \"x\\n\",\n}").unwrap();
+        let (a, b) = (document.root.get("a").unwrap(), document.root.get("b").unwrap());
+        assert_eq!((a.line, a.items().len(), b.line, b.text()), (3, 2, 4, Some("x\n")));
+        assert_eq!(parse("").unwrap().root.members(), []);
+        assert_eq!(parse("{\"a\":1,\"a\":\"2\"}").unwrap().root.text_of("a"), Some("2"));
+    }
+
+    #[test]
+    fn a_broken_file_is_told_with_line_and_column() {
+        let check = |text: &str, expect: &str| {
+            let told = parse(text).unwrap_err().to_string();
+            assert!(told.starts_with(expect), "{told}");
+        };
+        check("{\n  \"a\": 1\n  \"b\": 2\n}", "cannot read /ws/a.json:2:9");
+        check("{\n  \"a\": ", "cannot read /ws/a.json:2:");
+        check("{'a': 1}", "cannot read /ws/a.json:1:2");
+        check(&"[".repeat(100_000), "cannot read /ws/a.json:1:");
+    }
+}

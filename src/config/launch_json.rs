@@ -1,0 +1,176 @@
+//! `.vscode/launch.json`: which configurations there are, and which one is meant.
+//!
+//! Must not know what a configuration's attributes mean: `launch_window` does.
+
+use std::path::{Path, PathBuf};
+
+use super::jsonc::{Document, Node};
+use super::tasks::on_this_platform;
+use crate::error::{Error, Kind, Result};
+
+const FILE: &str = ".vscode/launch.json";
+
+/// The file of a workspace.
+pub struct LaunchFile(Document);
+
+/// What kind of debugger a configuration is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Debugger {
+    ExtensionHost,
+    Browser,
+    Node,
+}
+
+/// One configuration that can be launched, with its section for this platform worked in.
+#[derive(Clone, Debug)]
+pub struct Configuration {
+    pub name: String,
+    pub node: Node,
+    pub debugger: Debugger,
+    pub file: PathBuf,
+}
+
+impl Configuration {
+    /// "the configuration "Run Extension" of /ws/.vscode/launch.json:7"
+    pub fn subject(&self) -> String {
+        format!("the configuration {:?} of {}:{}", self.name, self.file.display(), self.node.line)
+    }
+
+    pub fn wrong(&self, what: impl Into<String>) -> Error {
+        Error::usage(format!("cannot launch {}", self.subject())).because(what.into())
+    }
+}
+
+impl LaunchFile {
+    pub fn read(workspace: &Path) -> Result<Option<LaunchFile>> {
+        Ok(Document::read(&workspace.join(FILE))?.map(LaunchFile))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0.path
+    }
+
+    /// The configuration of this name; without a name the first one that can be launched, an extension host's before
+    /// others, and `None` when there is none.
+    pub fn choose(&self, wanted: Option<&str>) -> Result<Option<Configuration>> {
+        match wanted {
+            Some(name) => self.named(name).map(Some),
+            None => {
+                let usable = || self.all().filter_map(|(_, node)| self.usable(node).ok());
+                let preferred = usable().find(|it| it.debugger == Debugger::ExtensionHost);
+                Ok(preferred.or_else(|| usable().next()))
+            }
+        }
+    }
+
+    /// Why no configuration can be launched.
+    pub fn why_none(&self) -> String {
+        let reasons: Vec<String> =
+            self.all().filter_map(|(name, node)| Some(format!("{name:?} {}", self.usable(node).err()?))).collect();
+        match reasons.is_empty() {
+            true => format!("{} has no configurations", self.path().display()),
+            false => format!("{} has none that tether can launch: {}", self.path().display(), reasons.join("; ")),
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = (&str, &Node)> {
+        let configurations = self.0.root.get("configurations").map(Node::items).unwrap_or_default();
+        configurations.iter().map(|node| (node.text_of("name").unwrap_or_default(), node))
+    }
+
+    fn named(&self, name: &str) -> Result<Configuration> {
+        let error = || Error::new(Kind::NotFound, format!("cannot find the launch configuration {name:?}"));
+        if let Some((_, node)) = self.all().find(|(known, _)| *known == name) {
+            let refused = |why: String| {
+                let subject = format!("the configuration {name:?} of {}:{}", self.path().display(), node.line);
+                Error::usage(format!("cannot launch {subject}")).because(format!("it {why}"))
+            };
+            return self.usable(node).map_err(refused);
+        }
+        let compounds = self.0.root.get("compounds").map(Node::items).unwrap_or_default();
+        if let Some(compound) = compounds.iter().find(|node| node.text_of("name") == Some(name)) {
+            let parts = compound.get("configurations").map(Node::items).unwrap_or_default();
+            let parts = quoted(parts.iter().filter_map(|part| part.text().or_else(|| part.text_of("name"))));
+            let because =
+                format!("it is a compound ({}:{}), and a window is one program", self.path().display(), compound.line);
+            return Err(error().because(because).hint(format!("choose one of its parts: {parts}")));
+        }
+        let names = quoted(self.all().map(|(name, _)| name));
+        let names = if names.is_empty() { "it has none".to_owned() } else { format!("it has: {names}") };
+        Err(error().because(format!("{} has no such configuration; {names}", self.path().display())))
+    }
+
+    /// The configuration, when it can be launched; else why not: "debugs python".
+    fn usable(&self, node: &Node) -> Result<Configuration, String> {
+        let node = on_this_platform(node);
+        let debugger = match node.text_of("type") {
+            Some("extensionHost" | "pwa-extensionHost") => Debugger::ExtensionHost,
+            Some("chrome" | "pwa-chrome" | "msedge" | "pwa-msedge") => Debugger::Browser,
+            Some("node" | "pwa-node" | "node2") => Debugger::Node,
+            Some(other) => return Err(format!("is of the type {other:?}, which is no window")),
+            None => return Err("has no `type`".to_owned()),
+        };
+        if node.text_of("request").is_some_and(|request| request != "launch") {
+            return Err("attaches to something that runs, and launches nothing".to_owned());
+        }
+        let tests = node.get("testConfiguration").is_some()
+            || node.get("args").is_some_and(|args| {
+                args.items().iter().filter_map(Node::text).any(|arg| arg.starts_with("--extensionTestsPath"))
+            });
+        if debugger == Debugger::ExtensionHost && tests {
+            return Err("runs tests and ends, which is no window".to_owned());
+        }
+        let name = node.text_of("name").unwrap_or_default().to_owned();
+        Ok(Configuration { name, node, debugger, file: self.path().to_owned() })
+    }
+}
+
+fn quoted<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.map(|name| format!("{name:?}")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = r#"{ // several
+        "configurations": [
+            { "name": "Python", "type": "debugpy", "request": "launch" },
+            { "name": "Tests", "type": "extensionHost", "request": "launch", "args": ["--extensionTestsPath=x"] },
+            { "name": "Attach", "type": "node", "request": "attach" },
+            { "name": "Server", "type": "pwa-node", "request": "launch", "linux": { "program": "l.js" }, "program": "p.js" },
+            { "name": "Run Extension", "type": "extensionHost", "request": "launch" },
+        ],
+        "compounds": [{ "name": "Both", "configurations": ["Server", "Run Extension"] }],
+    }"#;
+
+    fn file(text: &str) -> LaunchFile {
+        LaunchFile(Document::parse(Path::new("/ws/.vscode/launch.json"), text).unwrap())
+    }
+
+    #[test]
+    fn the_first_that_can_be_launched_is_meant_and_an_extension_host_before_others() {
+        let chosen = file(FILE).choose(None).unwrap().unwrap();
+        assert_eq!((chosen.name.as_str(), chosen.debugger), ("Run Extension", Debugger::ExtensionHost));
+        let chosen = file(FILE).choose(Some("Server")).unwrap().unwrap();
+        assert_eq!((chosen.node.text_of("program"), chosen.node.line), (Some("l.js"), 6));
+        let none = file(r#"{"configurations": [{"name": "a", "type": "lldb"}]}"#);
+        assert!(none.choose(None).unwrap().is_none());
+        assert!(none.why_none().contains("\"a\" is of the type \"lldb\""), "{}", none.why_none());
+    }
+
+    #[test]
+    fn a_name_that_cannot_be_launched_is_told_with_the_reason() {
+        let check = |name: &str, parts: &[&str]| {
+            let told = file(FILE).choose(Some(name)).unwrap_err().to_string();
+            for part in parts {
+                assert!(told.contains(part), "{part:?} is not in {told}");
+            }
+        };
+        check("Nope", &["\"Nope\"", "it has: \"Python\", \"Tests\", \"Attach\", \"Server\", \"Run Extension\""]);
+        check("Both", &["compound (/ws/.vscode/launch.json:9)", "\"Server\", \"Run Extension\""]);
+        check("Attach", &["launch.json:5", "attaches"]);
+        check("Tests", &["launch.json:4", "runs tests"]);
+        check("Python", &["\"debugpy\""]);
+    }
+}

@@ -1,0 +1,110 @@
+//! What each kind of configuration becomes, as tables.
+
+use super::*;
+use crate::config::jsonc::Document;
+
+fn derive(configuration: &str) -> Result<(Derived, String)> {
+    let folder = tempfile::tempdir().unwrap();
+    let workspace = folder.path().to_str().unwrap().to_owned();
+    std::fs::write(folder.path().join(".env"), "# ours\nexport A=1\nB = \"two words\"\nnothing\nC=\n").unwrap();
+    let file = folder.path().join(".vscode/launch.json");
+    let document = Document::parse(&file, configuration).unwrap();
+    let debugger = match document.root.text_of("type") {
+        Some("extensionHost") => Debugger::ExtensionHost,
+        Some("chrome" | "msedge") => Debugger::Browser,
+        _ => Debugger::Node,
+    };
+    let name = document.root.text_of("name").unwrap_or("it").to_owned();
+    let configuration = Configuration { name, node: document.root, debugger, file };
+    window(&configuration, &Variables::new(folder.path())).map(|derived| (derived, workspace))
+}
+
+/// The settings that `configuration` becomes, as `expect` writes them; and how many notes there are.
+#[track_caller]
+fn check(configuration: &str, expect: &str, notes: usize) {
+    let (derived, workspace) = derive(configuration).unwrap_or_else(|error| panic!("{configuration}: {error}"));
+    let mut expect: WindowSettings = toml::from_str(&expect.replace("<ws>", &workspace)).unwrap();
+    expect.derived = true;
+    assert_eq!(derived.window, expect, "{configuration}");
+    assert_eq!(derived.notes.len(), notes, "{:?}", derived.notes);
+}
+
+#[track_caller]
+fn refuses(configuration: &str, parts: &[&str]) {
+    let told = derive(configuration).unwrap_err().to_string();
+    for part in parts {
+        assert!(told.contains(part), "{part:?} is not in {told}");
+    }
+}
+
+#[test]
+fn an_extension_host_takes_its_extensions_its_folder_and_its_flags() {
+    check(
+        r#"{"type": "extensionHost", "runtimeExecutable": "${execPath}", "outFiles": ["${workspaceFolder}/out/**/*.js"],
+            "args": ["--extensionDevelopmentPath=${workspaceFolder}"], "presentation": {"hidden": true}}"#,
+        "kind = 'extension-host'\nextension = '<ws>'",
+        0,
+    );
+    check(
+        r#"{"type": "extensionHost", "args": ["--extensionDevelopmentPath", "${workspaceFolder}/a",
+            "--extensionDevelopmentPath=b", "--disable-extensions", "${workspaceFolder}/fixture", "--profile=x"]}"#,
+        "kind = 'extension-host'\nextension = '<ws>/a'\nmoreExtensions = ['<ws>/b']\nfolder = '<ws>/fixture'\nargs = ['--disable-extensions']",
+        1,
+    );
+    check(
+        r#"{"type": "extensionHost", "args": ["--folder-uri=file:///a%20b", "--extensionDevelopmentPath=."], "foo": 1}"#,
+        "kind = 'extension-host'\nextension = '<ws>/.'\nfolder = '/a b'",
+        1,
+    );
+    refuses(r#"{"type": "extensionHost"}"#, &["launch.json:1", "no `--extensionDevelopmentPath=…`"]);
+    refuses(r#"{"type": "extensionHost", "debugWebWorkerHost": true}"#, &["`debugWebWorkerHost` is not supported"]);
+    refuses(
+        "{\"name\": \"Run\", \"type\": \"extensionHost\",\n \"args\":\n [\"${input:x}\"]}",
+        &["the configuration \"Run\"", "launch.json:3", "`args`", "`${input:x}`"],
+    );
+    refuses(r#"{"type": "extensionHost", "args": ["--folder-uri=vscode-remote://x/y"]}"#, &["another machine"]);
+    refuses(r#"{"type": "extensionHost", "args": "x"}"#, &["`args` (line 1) is no list of texts"]);
+}
+
+#[test]
+fn a_browser_takes_its_page_and_its_flags() {
+    check(
+        r#"{"type": "chrome", "url": "http://localhost:${env:PORT}", "webRoot": "${workspaceFolder}", "runtimeArgs": ["--kiosk"],
+            "runtimeExecutable": "stable", "userDataDir": "${workspaceFolder}/.profile"}"#,
+        "kind = 'browser'\nurl = 'http://localhost:${env:PORT}'\nargs = ['--kiosk']\nprofile = '<ws>/.profile'",
+        0,
+    );
+    check(r#"{"type": "msedge", "file": "/a b/x.html"}"#, "kind = 'browser'\nurl = 'file:///a%20b/x.html'", 1);
+    check(
+        r#"{"type": "chrome", "url": "about:blank", "runtimeExecutable": "/opt/chrome", "userDataDir": false}"#,
+        "kind = 'browser'\nurl = 'about:blank'\nbrowser = '/opt/chrome'",
+        1,
+    );
+    refuses(r#"{"type": "chrome"}"#, &["neither a `url` nor a `file`"]);
+}
+
+#[test]
+fn a_node_takes_its_script_its_arguments_and_its_environment() {
+    check(
+        r#"{"type": "node", "program": "${workspaceFolder}/server.js", "args": ["--port", "${env:PORT}"], "cwd": "${workspaceFolder}/app",
+            "runtimeExecutable": "node", "runtimeArgs": ["--inspect-brk", "--enable-source-maps"], "envFile": "${workspaceFolder}/.env",
+            "env": {"B": "mine", "D": 4}}"#,
+        "kind = 'node'\nprogram = '<ws>/server.js'\nargs = ['--port', '${env:PORT}']\ncwd = '<ws>/app'\n\
+         runtimeArgs = ['--enable-source-maps']\nenv = { A = '1', B = 'mine', C = '', D = '4' }",
+        0,
+    );
+    check(
+        r#"{"type": "node", "program": "a.ts", "runtimeExecutable": "tsx", "serverReadyAction": {}, "postDebugTask": "x"}"#,
+        "kind = 'node'\nprogram = '<ws>/a.ts'\nnode = 'tsx'",
+        2,
+    );
+    refuses(r#"{"type": "node", "runtimeExecutable": "npm", "runtimeArgs": ["start"]}"#, &["it has no `program`"]);
+    refuses(r#"{"type": "node", "program": "a", "envFile": "none"}"#, &["there is no `envFile`"]);
+}
+
+#[test]
+fn each_value_knows_its_line() {
+    let (derived, _) = derive("{\"type\": \"node\",\n \"program\": \"a.js\",\n \"args\": [\n  \"x\"] }").unwrap();
+    let told: Vec<String> = derived.origins.iter().map(|(name, origin)| format!("{name} {origin}")).collect();
+    assert_eq!(told, ["args .vscode/launch.json:4", "kind .vscode/launch.json:1", "program .vscode/launch.json:2"]);
+}

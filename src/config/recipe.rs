@@ -1,0 +1,320 @@
+//! What to run for a workspace, and where each line of it comes from: `devtools.toml` over `.vscode/launch.json` with its
+//! tasks, over `package.json`.
+//!
+//! Reads files and decides; runs nothing. Must not know windows, processes, or what the user trusts.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::file::Origin;
+use super::generated::{self, Evidence, Generated};
+use super::launch_json::{Configuration, Debugger, LaunchFile};
+use super::launch_window;
+use super::package::{Package, scripts_of};
+use super::plan::{BuildPlan, Ends, Step};
+use super::settings::{FILE_NAME, Settings, WatchSettings, WindowKind, WindowSettings};
+use super::tasks::Tasks;
+use super::variables::{Variables, with_environment};
+use super::{merge, task_steps};
+use crate::error::{Error, Kind, Result};
+
+/// The scripts of an extension that build it, the preferred one first.
+const BUILD_SCRIPTS: [&str; 2] = ["compile", "build"];
+
+/// What to run for a workspace.
+#[derive(Clone, Debug)]
+pub struct Recipe {
+    pub workspace: PathBuf,
+    /// The launch configuration that it was derived from.
+    pub configuration: Option<String>,
+    pub window: WindowSettings,
+    pub build: BuildPlan,
+    pub watch: WatchSettings,
+    /// What the build writes: no changes.
+    pub generated: Vec<Generated>,
+    /// What was read and is not honoured.
+    pub notes: Vec<String>,
+    origins: BTreeMap<String, Origin>,
+    /// Why there is no window.
+    nothing: Option<String>,
+}
+
+/// One line of a recipe: what runs, unambiguous, and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    pub text: String,
+    pub origin: Option<Origin>,
+}
+
+/// What the workspace's other files say.
+#[derive(Default)]
+struct Base {
+    configuration: Option<String>,
+    window: WindowSettings,
+    origins: BTreeMap<&'static str, Origin>,
+    build: Option<BuildPlan>,
+    out_files: Vec<(String, usize)>,
+    notes: Vec<String>,
+    nothing: Option<String>,
+}
+
+impl Recipe {
+    /// The recipe of a (canonical) workspace: of the launch configuration `wanted`, else of the first that can be
+    /// launched. Errors name file, line and what is wrong. `${env:…}` stays: see [`Recipe::with_environment`].
+    pub fn of(workspace: &Path, wanted: Option<&str>) -> Result<Recipe> {
+        let settings = Settings::load(workspace)?;
+        let lines = Settings::lines(workspace);
+        // Who says all of it needs nobody else, and is not troubled by what is wrong there.
+        let complete = wanted.is_none() && settings.window.kind.is_some() && settings.build.command.is_some();
+        let base = if complete { Base::default() } else { Base::of(workspace, &settings, wanted)? };
+        let is_set = |name: &str| lines.contains_key(&format!("window.{name}"));
+        let toml = |key: &str| Origin::new(workspace, &workspace.join(FILE_NAME), lines.get(key).copied());
+        let build = match &settings.build.command {
+            Some(command) => written(workspace, command, toml("build.command"), settings.build.timeout)?,
+            None => base.build.unwrap_or_else(|| BuildPlan::nothing(settings.build.timeout)),
+        };
+        let mut origins: BTreeMap<String, Origin> =
+            base.origins.into_iter().map(|(name, origin)| (format!("window.{name}"), origin)).collect();
+        origins.extend(lines.keys().map(|key| (key.clone(), toml(key))));
+        let window = merge::window(base.window, settings.window, is_set);
+        let mut recipe = Recipe {
+            workspace: workspace.to_owned(),
+            configuration: base.configuration,
+            window,
+            build,
+            watch: settings.watch,
+            generated: Vec::new(),
+            notes: base.notes,
+            origins,
+            nothing: base.nothing,
+        };
+        recipe.generated = recipe.generated(&base.out_files);
+        Ok(recipe)
+    }
+
+    fn generated(&self, out_files: &[(String, usize)]) -> Vec<Generated> {
+        let root = self.workspace.join(&self.watch.root);
+        let root = root.canonicalize().unwrap_or(root);
+        let package = Package::read(&self.workspace).ok().flatten();
+        generated::rules(&Evidence {
+            workspace: &self.workspace,
+            root: &root,
+            out_files,
+            launch: &self.workspace.join(".vscode/launch.json"),
+            package: package.as_ref(),
+            builds: !self.build.is_empty(),
+        })
+    }
+
+    /// How the files are watched, whatever else is wrong.
+    pub fn watching(workspace: &Path, wanted: Option<&str>) -> Result<(WatchSettings, Vec<Generated>)> {
+        match Recipe::of(workspace, wanted) {
+            Ok(recipe) => Ok((recipe.watch, recipe.generated)),
+            Err(_) => Ok((Settings::load(workspace)?.watch, Vec::new())),
+        }
+    }
+
+    /// Agrees when there is a window to launch; else says where one could be described.
+    pub fn check_window(&self) -> Result<()> {
+        if self.window.kind.is_some() {
+            return Ok(());
+        }
+        let error = Error::usage(format!("cannot tell what to launch in {}", self.workspace.display()));
+        if self.origins.keys().any(|key| key.starts_with("window.")) {
+            let because = format!("the [window] section of {FILE_NAME} has no `kind`");
+            return Err(error
+                .because(because)
+                .hint("set `kind` to extension-host, web-extension-host, browser, node or command"));
+        }
+        let because = self.nothing.clone().unwrap_or_else(|| "nothing there says so".to_owned());
+        Err(error
+            .because(because)
+            .hint(format!("`tether init` writes a {FILE_NAME} for what it finds"))
+            .hint("or add a .vscode/launch.json with a configuration of type extensionHost, chrome, msedge or node"))
+    }
+
+    /// The same with every `${env:…}` replaced by its value: what is really run.
+    #[must_use]
+    pub fn with_environment(mut self) -> Recipe {
+        let replace = |text: &mut String| *text = with_environment(text);
+        let window = &mut self.window;
+        window.args.iter_mut().chain(&mut window.runtime_args).chain(&mut window.command).for_each(replace);
+        window.url.iter_mut().chain(window.env.values_mut()).for_each(replace);
+        for step in &mut self.build.steps {
+            step.argv.iter_mut().chain(step.env.values_mut()).for_each(replace);
+        }
+        self
+    }
+
+    /// What is to be run: each line unambiguous, a change of one byte changes a line.
+    pub fn lines(&self) -> Vec<Line> {
+        let mut lines: Vec<Line> = self.build.steps.iter().flat_map(|step| self.step_lines(step)).collect();
+        let mut line = |name: &str, value: Value| {
+            let empty = match &value {
+                Value::Null => true,
+                Value::Array(items) => items.is_empty(),
+                Value::Object(members) => members.is_empty(),
+                _ => false,
+            };
+            if !empty {
+                let name = format!("window.{name}");
+                lines.push(Line { text: format!("{name}: {value}"), origin: self.origins.get(&name).cloned() });
+            }
+        };
+        let window = &self.window;
+        line("kind", json!(window.kind.map(WindowKind::name)));
+        line("program", json!(window.program));
+        line("url", json!(window.url));
+        line("command", json!(window.command));
+        line("args", json!(window.args));
+        line("runtimeArgs", json!(window.runtime_args));
+        line("cwd", json!(window.cwd));
+        line("env", json!(window.env));
+        line("browser", json!(window.browser));
+        line("node", json!(window.node));
+        line("codeServer", json!(window.code_server));
+        line("vscode", json!(window.vscode));
+        line("extension", json!(window.extension));
+        line("moreExtensions", json!(window.more_extensions));
+        line("folder", json!(window.folder));
+        line("profile", json!(window.profile));
+        lines
+    }
+
+    fn step_lines(&self, step: &Step) -> Vec<Line> {
+        let mut text = format!("build: {}", json!(step.argv));
+        if step.cwd != self.workspace {
+            text += &format!(" in {}", json!(step.cwd));
+        }
+        if !step.env.is_empty() {
+            text += &format!(" with {}", json!(step.env));
+        }
+        if let Ends::AfterCycle(cycle) = &step.ends {
+            text += &format!(" until {}", json!(cycle.ends_pattern));
+        }
+        let own = Line { text, origin: Some(step.origin.clone()) };
+        let scripts = step.scripts.iter().map(|script| Line {
+            text: format!("script {}: {}", json!(script.name), json!(script.text)),
+            origin: Some(script.origin.clone()),
+        });
+        std::iter::once(own).chain(scripts).collect()
+    }
+}
+
+impl Base {
+    fn of(workspace: &Path, settings: &Settings, wanted: Option<&str>) -> Result<Base> {
+        let launch = LaunchFile::read(workspace)?;
+        let chosen = launch.as_ref().map(|launch| launch.choose(wanted)).transpose()?.flatten();
+        if let (None, Some(name)) = (&launch, wanted) {
+            return Err(Error::new(Kind::NotFound, format!("cannot find the launch configuration {name:?}"))
+                .because(format!("there is no {}", workspace.join(".vscode/launch.json").display()))
+                .hint("leave `config` out"));
+        }
+        if let Some(configuration) = chosen {
+            return match fits(settings.window.kind, configuration.debugger) {
+                true => Base::of_launch(workspace, &configuration, settings),
+                false if wanted.is_some() => Err(configuration.wrong(format!(
+                    "{FILE_NAME} says that the window is of the kind {:?}",
+                    settings.window.kind.map(WindowKind::name).unwrap_or_default()
+                ))),
+                false => Ok(Base::default()),
+            };
+        }
+        let package = Package::read(workspace)?;
+        match package.as_ref().and_then(|package| Some((package, package.vscode()?))) {
+            Some((package, node)) if fits(settings.window.kind, Debugger::ExtensionHost) => {
+                let origin = package.origin(workspace, node);
+                Base::of_extension(workspace, package, &origin, settings.build.timeout)
+            }
+            _ => {
+                let launch = launch.map_or_else(|| "there is no .vscode/launch.json".to_owned(), |it| it.why_none());
+                let package = match package {
+                    None => "there is no package.json",
+                    Some(_) => "its package.json is not that of a VS Code extension (`engines.vscode`)",
+                };
+                let nothing = Some(format!("{launch}; {package}; and no {FILE_NAME} describes a window"));
+                Ok(Base { nothing, ..Base::default() })
+            }
+        }
+    }
+
+    fn of_launch(workspace: &Path, configuration: &Configuration, settings: &Settings) -> Result<Base> {
+        let variables = Variables::new(workspace);
+        let derived = launch_window::window(configuration, &variables)?;
+        let timeout = settings.build.timeout;
+        let build = match &derived.task {
+            _ if settings.build.command.is_some() => None,
+            Some(task) => {
+                let tasks = Tasks::read(&variables)?;
+                Some(task_steps::plan(&tasks, task, &configuration.subject(), timeout)?)
+            }
+            None if configuration.debugger == Debugger::ExtensionHost => {
+                let extension = derived.window.extension.as_deref().unwrap_or(workspace);
+                Package::read(extension)?.map(|package| build_of(workspace, &package, timeout)).transpose()?.flatten()
+            }
+            None => None,
+        };
+        Ok(Base {
+            configuration: Some(configuration.name.clone()),
+            window: derived.window,
+            origins: derived.origins,
+            build,
+            out_files: derived.out_files,
+            notes: derived.notes,
+            nothing: None,
+        })
+    }
+
+    fn of_extension(workspace: &Path, package: &Package, origin: &Origin, timeout: Duration) -> Result<Base> {
+        let window = WindowSettings {
+            kind: Some(WindowKind::ExtensionHost),
+            extension: Some(workspace.to_owned()),
+            derived: true,
+            ..WindowSettings::default()
+        };
+        let origins = ["kind", "extension"].map(|name| (name, origin.clone())).into();
+        Ok(Base { window, origins, build: build_of(workspace, package, timeout)?, ..Base::default() })
+    }
+}
+
+/// Whether a kind that is written in devtools.toml goes with what a configuration describes.
+fn fits(kind: Option<WindowKind>, debugger: Debugger) -> bool {
+    match kind {
+        None => true,
+        Some(WindowKind::ExtensionHost | WindowKind::WebExtensionHost) => debugger == Debugger::ExtensionHost,
+        Some(WindowKind::Browser) => debugger == Debugger::Browser,
+        Some(WindowKind::Node) => debugger == Debugger::Node,
+        Some(WindowKind::Command) => false,
+    }
+}
+
+/// The build that an extension's scripts offer.
+fn build_of(workspace: &Path, package: &Package, timeout: Duration) -> Result<Option<BuildPlan>> {
+    let found = BUILD_SCRIPTS.iter().find_map(|name| Some((*name, package.script(name)?)));
+    let Some((name, node)) = found else { return Ok(None) };
+    let step = package.step(workspace, name, package.origin(workspace, node))?;
+    Ok(Some(BuildPlan::of(step, timeout)))
+}
+
+/// The build that devtools.toml writes out.
+fn written(workspace: &Path, command: &[String], origin: Origin, timeout: Duration) -> Result<BuildPlan> {
+    if command.is_empty() {
+        return Ok(BuildPlan::nothing(timeout));
+    }
+    let step = Step {
+        label: command.join(" "),
+        scripts: scripts_of(workspace, command, workspace)?,
+        argv: command.to_vec(),
+        cwd: workspace.to_owned(),
+        env: BTreeMap::new(),
+        ends: Ends::ByExit,
+        origin,
+    };
+    Ok(BuildPlan::of(step, timeout))
+}
+
+#[cfg(test)]
+mod tests;

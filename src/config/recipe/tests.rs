@@ -1,0 +1,122 @@
+//! Which file decides what, as tables.
+
+use super::*;
+
+const LAUNCH: &str = r#"{ "configurations": [
+    { "name": "Web", "type": "chrome", "request": "launch", "url": "http://127.0.0.1:1/" },
+    { "name": "Run", "type": "extensionHost", "request": "launch", "env": {"A": "${env:CARGO_PKG_NAME}"},
+      "args": ["--extensionDevelopmentPath=${workspaceFolder}", "--flag"], "preLaunchTask": "make" } ] }"#;
+const TASKS: &str = r#"{ "version": "2.0.0", "tasks": [{ "label": "make", "type": "shell", "command": "make" }] }"#;
+const EXTENSION: &str = r#"{ "engines": {"vscode": "*"},
+  "scripts": {"build": "b", "compile": "c"} }"#;
+
+fn workspace(files: &[(&str, &str)]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join(".vscode")).unwrap();
+    for (name, text) in files {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    folder
+}
+
+fn lines(files: &[(&str, &str)], wanted: Option<&str>) -> Result<Vec<String>> {
+    let folder = workspace(files);
+    let recipe = Recipe::of(folder.path(), wanted)?;
+    recipe.check_window()?;
+    let told = |line: &Line| {
+        let origin = line.origin.as_ref().map(ToString::to_string).unwrap_or_default();
+        let text = line.text.replace(folder.path().to_str().unwrap(), "<ws>").replace("/bin/bash", "/bin/sh");
+        format!("{text} [{origin}]")
+    };
+    Ok(recipe.lines().iter().map(told).collect())
+}
+
+#[track_caller]
+fn check(files: &[(&str, &str)], wanted: Option<&str>, expect: &[&str]) {
+    assert_eq!(lines(files, wanted).unwrap_or_else(|error| panic!("{error}")), expect);
+}
+
+#[track_caller]
+fn refuses(files: &[(&str, &str)], wanted: Option<&str>, parts: &[&str]) {
+    let told = lines(files, wanted).unwrap_err().to_string();
+    for part in parts {
+        assert!(told.contains(part), "{part:?} is not in {told}");
+    }
+}
+
+#[test]
+fn launch_json_and_its_tasks_describe_a_window() {
+    let (launch, tasks) = ((".vscode/launch.json", LAUNCH), (".vscode/tasks.json", TASKS));
+    let build = r#"build: ["/bin/sh","-c","make"] [.vscode/tasks.json:1]"#;
+    let run = [
+        r#"window.kind: "extension-host" [.vscode/launch.json:3]"#,
+        r#"window.args: ["--flag"] [.vscode/launch.json:4]"#,
+        r#"window.env: {"A":"${env:CARGO_PKG_NAME}"} [.vscode/launch.json:3]"#,
+        r#"window.extension: "<ws>" [.vscode/launch.json:4]"#,
+    ];
+    check(&[launch, tasks], None, &[&[build], &run[..]].concat());
+    let web = [
+        r#"window.kind: "browser" [.vscode/launch.json:2]"#,
+        r#"window.url: "http://127.0.0.1:1/" [.vscode/launch.json:2]"#,
+    ];
+    check(&[launch, tasks], Some("Web"), &web);
+    // What devtools.toml says wins, key by key.
+    let toml = ("devtools.toml", "[window]\nargs = []\n[build]\ncommand = ['ninja']");
+    let build = r#"build: ["ninja"] [devtools.toml:4]"#;
+    check(&[launch, toml], None, &[build, run[0], run[2], run[3]]);
+    check(&[launch, ("devtools.toml", "[build]\ncommand = []")], None, &run);
+    let kind = ("devtools.toml", "[window]\nkind = 'web-extension-host'");
+    let own = r#"window.kind: "web-extension-host" [devtools.toml:2]"#;
+    let build = r#"build: ["/bin/sh","-c","make"] [.vscode/tasks.json:1]"#;
+    check(&[launch, tasks, kind], None, &[build, own, run[2], run[3]]);
+    // Of another kind, it stands alone.
+    let node = ("devtools.toml", "[window]\nkind = 'node'\nprogram = 'a.js'");
+    check(
+        &[launch, tasks, node],
+        None,
+        &[r#"window.kind: "node" [devtools.toml:2]"#, r#"window.program: "a.js" [devtools.toml:3]"#],
+    );
+    refuses(&[launch, tasks, node], Some("Run"), &["launch.json:3", "\"node\""]);
+}
+
+#[test]
+fn a_complete_devtools_toml_is_not_troubled_by_the_others() {
+    let broken = [(".vscode/launch.json", "{"), ("package.json", "{")];
+    let toml = ("devtools.toml", "[window]\nkind = 'node'\nprogram = 'a.js'\n[build]\ncommand = []");
+    let expect = [r#"window.kind: "node" [devtools.toml:2]"#, r#"window.program: "a.js" [devtools.toml:3]"#];
+    check(&[broken[0], broken[1], toml], None, &expect);
+    refuses(&broken, None, &["launch.json:1:"]);
+}
+
+#[test]
+fn an_extension_is_known_by_its_package_json() {
+    let expect = [
+        r#"build: ["yarn","run","compile"] [package.json:2]"#,
+        r#"script "compile": "c" [package.json:2]"#,
+        r#"window.kind: "extension-host" [package.json:1]"#,
+        r#"window.extension: "<ws>" [package.json:1]"#,
+    ];
+    check(&[("package.json", EXTENSION), ("yarn.lock", "")], None, &expect);
+    // Its scripts build a configuration that has no preLaunchTask, too.
+    let launch =
+        r#"{"configurations": [{"name": "R", "type": "extensionHost", "args": ["--extensionDevelopmentPath=."]}]}"#;
+    let told = lines(&[("package.json", EXTENSION), (".vscode/launch.json", launch)], None).unwrap();
+    assert_eq!(told[0], r#"build: ["npm","run","compile"] [package.json:2]"#);
+}
+
+#[test]
+fn a_folder_that_says_nothing_is_told_how_it_could() {
+    refuses(&[], None, &["cannot tell what to launch", "no .vscode/launch.json", "no package.json", "`tether init`"]);
+    let python = (".vscode/launch.json", r#"{"configurations": [{"name": "Py", "type": "debugpy"}]}"#);
+    refuses(&[python, ("package.json", "{}")], None, &["\"Py\" is of the type \"debugpy\"", "`engines.vscode`"]);
+    refuses(&[("devtools.toml", "[window]\nurl = 'x:y'")], None, &["has no `kind`"]);
+    refuses(&[], Some("Run"), &["\"Run\"", "there is no "]);
+}
+
+#[test]
+fn the_environment_is_put_in_last() {
+    let folder = workspace(&[(".vscode/launch.json", LAUNCH), (".vscode/tasks.json", TASKS)]);
+    let recipe = Recipe::of(folder.path(), None).unwrap();
+    assert_eq!(recipe.window.env["A"], "${env:CARGO_PKG_NAME}");
+    assert_eq!(recipe.with_environment().window.env["A"], "devtether");
+}

@@ -1,0 +1,237 @@
+//! From tasks to the steps of a build: commands with their folder and environment, and the order of `dependsOn`.
+//!
+//! Must not know how tasks are found, nor who runs the steps.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::jsonc::{Node, Value};
+use super::matchers::Cycle;
+use super::package::{Package, scripts_of};
+use super::plan::{BuildPlan, Ends, Order, Step};
+use super::shell::{self, Word};
+use super::tasks::{Task, Tasks};
+use super::variables::Site;
+use crate::error::{Error, Result};
+
+/// The build that a task is, with everything that it depends on. `asked` says who asks, for errors.
+pub fn plan(tasks: &Tasks<'_>, reference: &Node, asked: &str, timeout: Duration) -> Result<BuildPlan> {
+    let mut planner = Planner { tasks, steps: Vec::new(), known: HashMap::new(), path: Vec::new() };
+    let order = planner.order(reference, asked)?;
+    Ok(BuildPlan { steps: planner.steps, order, timeout })
+}
+
+struct Planner<'a> {
+    tasks: &'a Tasks<'a>,
+    steps: Vec<Step>,
+    /// What has been planned, by label: a task that several depend on runs once.
+    known: HashMap<String, Order>,
+    /// The tasks that led here.
+    path: Vec<String>,
+}
+
+impl Planner<'_> {
+    fn order(&mut self, reference: &Node, asked: &str) -> Result<Order> {
+        let task = self.tasks.find(reference, asked)?;
+        if let Some(start) = self.path.iter().position(|label| *label == task.label) {
+            let around: Vec<&str> = self.path[start..].iter().chain([&task.label]).map(String::as_str).collect();
+            return Err(Error::usage(format!("cannot run {}", task.subject()))
+                .because(format!("it depends on itself: {}", around.join(" → ")))
+                .hint("take one of them out of `dependsOn` in .vscode/tasks.json"));
+        }
+        if let Some(order) = self.known.get(&task.label) {
+            return Ok(order.clone());
+        }
+        self.path.push(task.label.clone());
+        let order = self.with_dependencies(&task)?;
+        self.path.pop();
+        self.known.insert(task.label, order.clone());
+        Ok(order)
+    }
+
+    fn with_dependencies(&mut self, task: &Task) -> Result<Order> {
+        let subject = task.subject();
+        let depends = task.node.get("dependsOn").map(Node::one_or_many).unwrap_or_default();
+        let before = depends.iter().map(|node| self.order(node, &subject)).collect::<Result<Vec<_>>>()?;
+        let before = match task.node.text_of("dependsOrder") {
+            Some("sequence") => Order::Sequence(before),
+            _ => Order::Parallel(before),
+        };
+        let step = Draft { tasks: self.tasks, task, subject: format!("the task {:?}", task.label) }.step()?;
+        if step.is_none() && depends.is_empty() {
+            return Err(wrong(task, "it has neither a `command` nor a `dependsOn`"));
+        }
+        let own = step.map(|step| {
+            self.steps.push(step);
+            Order::Step(self.steps.len() - 1)
+        });
+        Ok(match (depends.is_empty(), own) {
+            (true, Some(own)) => own,
+            (_, own) => Order::Sequence(std::iter::once(before).chain(own).collect()),
+        })
+    }
+}
+
+fn wrong(task: &Task, what: impl Into<String>) -> Error {
+    Error::usage(format!("cannot run {}", task.subject())).because(what.into())
+}
+
+/// One task on its way to a step.
+struct Draft<'a> {
+    tasks: &'a Tasks<'a>,
+    task: &'a Task,
+    subject: String,
+}
+
+impl Draft<'_> {
+    fn workspace(&self) -> &Path {
+        self.tasks.variables.workspace()
+    }
+
+    /// `None` when it only stands for those that it depends on.
+    fn step(&self) -> Result<Option<Step>> {
+        let (argv, cwd) = match self.task.kind() {
+            "npm" => return self.npm().map(Some),
+            "typescript" => (self.typescript()?, self.cwd()?),
+            "shell" | "process" => match self.task.node.get("command") {
+                None => return Ok(None),
+                Some(command) => (self.argv(command)?, self.cwd()?),
+            },
+            other => {
+                let known = "shell, process, npm, typescript";
+                let error = wrong(self.task, format!("tasks of type {other:?} are an extension's of VS Code"));
+                return Err(error.hint(format!(
+                    "tether runs these types: {known}; `command` in the [build] section of devtools.toml runs anything"
+                )));
+            }
+        };
+        let scripts = scripts_of(self.workspace(), &argv, &cwd)?;
+        let (env, ends) = (self.env()?, self.ends()?);
+        let origin = self.task.origin(self.workspace());
+        Ok(Some(Step { label: self.task.label.clone(), argv, cwd, env, ends, origin, scripts }))
+    }
+
+    fn npm(&self) -> Result<Step> {
+        let (node, task) = (&self.task.node, self.task);
+        let script = node.text_of("script").ok_or_else(|| wrong(task, "it has no `script`"))?;
+        let path = node.get("path").map(|path| self.path(path, "path")).transpose()?.unwrap_or_default();
+        let folder = self.workspace().join(path.trim_end_matches('/'));
+        let folder = if path.is_empty() { self.workspace().to_owned() } else { folder };
+        let missing = |what: String| wrong(task, what).hint("`npm run` there lists the scripts");
+        let package = Package::read(&folder)?;
+        let package = package.ok_or_else(|| missing(format!("there is no package.json in {}", folder.display())))?;
+        if package.script(script).is_none() {
+            return Err(missing(format!("{} has no script {script:?}", folder.join("package.json").display())));
+        }
+        let step = package.step(self.workspace(), script, task.origin(self.workspace()))?;
+        Ok(Step { label: task.label.clone(), env: self.env()?, ends: self.ends()?, ..step })
+    }
+
+    fn typescript(&self) -> Result<Vec<String>> {
+        let node = &self.task.node;
+        let local = self.workspace().join("node_modules/.bin/tsc");
+        let tsc = local.to_str().filter(|_| local.exists()).unwrap_or("tsc");
+        let project = node.get("tsconfig").map(|project| self.text(project, "tsconfig")).transpose()?;
+        let mut argv = vec![tsc.to_owned(), "-p".to_owned(), project.unwrap_or_else(|| "tsconfig.json".to_owned())];
+        if self.is_watch() {
+            argv.push("--watch".to_owned());
+        }
+        Ok(argv)
+    }
+
+    fn is_watch(&self) -> bool {
+        self.task.kind() == "typescript" && self.task.node.text_of("option") == Some("watch")
+    }
+
+    fn argv(&self, command: &Node) -> Result<Vec<String>> {
+        let command = self.word(command, "command")?;
+        let arguments = self.task.node.get("args").map(Node::one_or_many).unwrap_or_default();
+        let arguments = arguments.iter().map(|node| self.word(node, "args")).collect::<Result<Vec<_>>>()?;
+        if self.task.kind() == "process" {
+            return Ok(std::iter::once(command).chain(arguments).map(|word| word.text).collect());
+        }
+        let mut argv = self.shell()?;
+        argv.push(shell::line(&command, &arguments));
+        Ok(argv)
+    }
+
+    fn word(&self, node: &Node, key: &str) -> Result<Word> {
+        let word =
+            Word::of(node).ok_or_else(|| wrong(self.task, format!("`{key}` (line {}) is no text", node.line)))?;
+        Ok(Word { text: self.expand(&word.text, node, key)?, ..word })
+    }
+
+    /// The shell and its `-c`. VS Code takes the user's login shell; a build must not depend on who asks for it.
+    fn shell(&self) -> Result<Vec<String>> {
+        let own = self.task.node.get("options").and_then(|options| options.get("shell"));
+        let Some(own) = own else {
+            let bash = Path::new("/bin/bash").exists();
+            return Ok([if bash { "/bin/bash" } else { "/bin/sh" }, "-c"].map(str::to_owned).to_vec());
+        };
+        let program = own.get("executable").ok_or_else(|| wrong(self.task, "`shell` has no `executable`"))?;
+        let mut argv = vec![self.text(program, "shell.executable")?];
+        for node in own.get("args").map(Node::one_or_many).unwrap_or_default() {
+            argv.push(self.text(node, "shell.args")?);
+        }
+        if !argv[1..].iter().any(|flag| flag.starts_with('-') && !flag.starts_with("--") && flag.ends_with('c')) {
+            argv.push("-c".to_owned());
+        }
+        Ok(argv)
+    }
+
+    fn cwd(&self) -> Result<PathBuf> {
+        let cwd = self.task.node.get("options").and_then(|options| options.get("cwd"));
+        let cwd = cwd.map(|cwd| self.path(cwd, "options.cwd")).transpose()?;
+        Ok(cwd.map_or_else(|| self.workspace().to_owned(), |cwd| self.workspace().join(cwd)))
+    }
+
+    fn env(&self) -> Result<BTreeMap<String, String>> {
+        let env = self.task.node.get("options").and_then(|options| options.get("env"));
+        let members = env.map(Node::members).unwrap_or_default();
+        members
+            .iter()
+            .map(|(name, node)| Ok((name.clone(), self.text(node, &format!("options.env.{name}"))?)))
+            .collect()
+    }
+
+    fn ends(&self) -> Result<Ends> {
+        if !self.task.node.is_true("isBackground") && !self.is_watch() {
+            return Ok(Ends::ByExit);
+        }
+        let watch = Node { line: self.task.node.line, value: Value::String("$tsc-watch".to_owned()) };
+        let matcher = self.task.node.get("problemMatcher").or_else(|| self.is_watch().then_some(&watch));
+        Cycle::of(matcher).map(Box::new).map(Ends::AfterCycle).map_err(|why| {
+            Error::usage(format!("cannot know when the background task {} is ready", &self.task.subject()["the task ".len()..]))
+                .because(why)
+                .hint("give it a `problemMatcher` with `\"background\": {\"activeOnStart\": true, \"beginsPattern\": \"…\", \"endsPattern\": \"…\"}`")
+                .hint("or set `command` in the [build] section of devtools.toml to a build that ends")
+        })
+    }
+
+    fn text(&self, node: &Node, key: &str) -> Result<String> {
+        let text = match &node.value {
+            Value::String(text) | Value::Number(text) => text.clone(),
+            Value::Bool(value) => value.to_string(),
+            _ => return Err(wrong(self.task, format!("`{key}` (line {}) is no text", node.line))),
+        };
+        self.expand(&text, node, key)
+    }
+
+    fn path(&self, node: &Node, key: &str) -> Result<String> {
+        let text = node.text().ok_or_else(|| wrong(self.task, format!("`{key}` (line {}) is no text", node.line)))?;
+        self.tasks.variables.valued().expand(text, &self.site(node, key))
+    }
+
+    fn expand(&self, text: &str, node: &Node, key: &str) -> Result<String> {
+        self.tasks.variables.expand(text, &self.site(node, key))
+    }
+
+    fn site<'s>(&'s self, node: &Node, key: &'s str) -> Site<'s> {
+        let shell = self.task.kind() == "shell" && matches!(key, "command" | "args");
+        Site { subject: &self.subject, document: &self.task.file, line: node.line, key, shell }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,209 @@
+//! `${…}` in launch.json and tasks.json: what it stands for, and which ones cannot stand for anything here.
+//!
+//! Source: <https://code.visualstudio.com/docs/reference/variables-reference>
+//! Must not know what a text is used for.
+
+use std::cell::OnceCell;
+use std::path::{Path, PathBuf};
+
+use super::jsonc::{Document, Value};
+use crate::error::{Error, Result};
+
+/// What VS Code takes from its editor, its windows or its user: (the name or its beginning, why it cannot be had).
+const UNSUPPORTED: &[(&str, &str)] = &[
+    ("input:", "it asks the user in VS Code"),
+    ("command:", "it runs a command of VS Code"),
+    ("file", "it needs an open editor"),
+    ("relativeFile", "it needs an open editor"),
+    ("lineNumber", "it needs an open editor"),
+    ("columnNumber", "it needs an open editor"),
+    ("selectedText", "it needs an open editor"),
+    ("execPath", "it is VS Code's own program"),
+    ("extensionInstallFolder:", "it is a folder of VS Code's"),
+    ("defaultBuildTask", "it is the name of a task, for `preLaunchTask` alone"),
+];
+
+/// The variables of one workspace.
+pub struct Variables<'a> {
+    workspace: &'a Path,
+    /// Whether `${env:…}` becomes its value at once; else it stays, for [`with_environment`].
+    valued: bool,
+    settings: OnceCell<Option<Document>>,
+}
+
+/// The text with `${env:…}` replaced, which is done last: what the user consents to must not depend on who asks.
+pub fn with_environment(text: &str) -> String {
+    let (mut expanded, mut rest) = (String::new(), text);
+    while let Some(start) = rest.find("${env:") {
+        let Some(length) = rest[start..].find('}') else { break };
+        expanded.push_str(&rest[..start]);
+        let value = std::env::var_os(&rest[start + "${env:".len()..start + length]);
+        expanded.push_str(&value.unwrap_or_default().to_string_lossy());
+        rest = &rest[start + length + 1..];
+    }
+    expanded + rest
+}
+
+/// The text that is expanded, for messages.
+#[derive(Clone, Debug)]
+pub struct Site<'a> {
+    /// "the configuration "Run Extension""
+    pub subject: &'a str,
+    pub document: &'a Path,
+    pub line: usize,
+    pub key: &'a str,
+    /// A shell expands what is not known here.
+    pub shell: bool,
+}
+
+impl<'a> Variables<'a> {
+    pub fn new(workspace: &'a Path) -> Variables<'a> {
+        Variables { workspace, valued: false, settings: OnceCell::new() }
+    }
+
+    /// The same with the values of the environment: for paths, which have to be looked at.
+    pub fn valued(&self) -> Variables<'a> {
+        Variables { valued: true, ..Variables::new(self.workspace) }
+    }
+
+    pub fn workspace(&self) -> &'a Path {
+        self.workspace
+    }
+
+    /// The text with every variable replaced. Errors name the variable, the key, the subject, file and line.
+    pub fn expand(&self, text: &str, site: &Site<'_>) -> Result<String> {
+        let (mut expanded, mut rest) = (String::new(), text);
+        while let Some(start) = rest.find("${") {
+            let Some(length) = rest[start..].find('}') else { break };
+            let name = &rest[start + 2..start + length];
+            expanded.push_str(&rest[..start]);
+            match self.value(name) {
+                Ok(Some(value)) => expanded.push_str(&value),
+                Ok(None) if site.shell => expanded.push_str(&rest[start..=start + length]),
+                Ok(None) => return Err(unsupported(name, "tether does not know it", site)),
+                Err(why) => return Err(unsupported(name, &why, site)),
+            }
+            rest = &rest[start + length + 1..];
+        }
+        expanded.push_str(rest);
+        Ok(expanded)
+    }
+
+    /// `None`: nobody knows it; an error: VS Code knows it, and here it cannot be had.
+    fn value(&self, name: &str) -> Result<Option<String>, String> {
+        let folder = || self.workspace.to_str().map(str::to_owned).ok_or("the workspace's path is not UTF-8");
+        let base = self.workspace.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        Ok(Some(match name {
+            "workspaceFolder" | "workspaceRoot" | "cwd" => folder()?,
+            "workspaceFolderBasename" => base.to_owned(),
+            "userHome" => home()?,
+            "pathSeparator" | "/" => "/".to_owned(),
+            _ => match name.split_once(':') {
+                Some(("env", variable)) => self.environment(variable)?,
+                Some(("config", key)) => self.setting(key)?,
+                Some(("workspaceFolder", which)) if which == base => folder()?,
+                Some(("workspaceFolder", which)) => Err(format!("{which:?} is another folder than this workspace"))?,
+                _ => match UNSUPPORTED.iter().find(|(start, _)| name.starts_with(start)) {
+                    Some((_, why)) => Err(*why)?,
+                    None => return Ok(None),
+                },
+            },
+        }))
+    }
+
+    /// One that is not set is empty, as in VS Code.
+    fn environment(&self, variable: &str) -> Result<String, String> {
+        if !self.valued {
+            return Ok(format!("${{env:{variable}}}"));
+        }
+        let value = std::env::var_os(variable).unwrap_or_default();
+        value.into_string().map_err(|_| "its value is not UTF-8".to_owned())
+    }
+
+    /// From the workspace's own settings; the user's lie in an editor that may not be there.
+    fn setting(&self, key: &str) -> Result<String, String> {
+        let file = self.workspace.join(".vscode/settings.json");
+        if self.settings.get().is_none() {
+            let document = Document::read(&file).map_err(|error| error.to_string())?;
+            let _ = self.settings.set(document);
+        }
+        let root = self.settings.get().and_then(Option::as_ref).map(|document| &document.root);
+        let nested = || key.split('.').try_fold(root?, |node, part| node.get(part));
+        match root.and_then(|root| root.get(key)).or_else(nested).map(|node| &node.value) {
+            Some(Value::String(text) | Value::Number(text)) => Ok(text.clone()),
+            Some(Value::Bool(value)) => Ok(value.to_string()),
+            Some(_) => Err(format!("{key:?} in .vscode/settings.json is neither a text nor a number")),
+            None => Err(format!("there is no {key:?} in .vscode/settings.json")),
+        }
+    }
+}
+
+fn home() -> Result<String, String> {
+    let home: Option<PathBuf> = std::env::home_dir();
+    home.and_then(|home| home.to_str().map(str::to_owned)).ok_or_else(|| "there is no home folder".to_owned())
+}
+
+fn unsupported(name: &str, why: &str, site: &Site<'_>) -> Error {
+    let Site { subject, document, line, key, .. } = site;
+    Error::usage(format!("cannot use {subject} of {}:{line}", document.display()))
+        .because(format!("`{key}` has the unsupported variable `${{{name}}}`: {why}"))
+        .hint(format!(
+            "write its value into `{key}`, or describe the window in devtools.toml (`tether init` begins one)"
+        ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expand(text: &str, valued: bool, shell: bool) -> Result<String> {
+        let workspace = tempfile::tempdir().unwrap();
+        let folder = workspace.path().join("my app");
+        std::fs::create_dir_all(folder.join(".vscode")).unwrap();
+        let settings = "{ // ours\n \"a.b\": \"flat\", \"c\": {\"d\": 7}, \"e\": [] }";
+        std::fs::write(folder.join(".vscode/settings.json"), settings).unwrap();
+        let site = Site { subject: "the task \"t\"", document: Path::new("tasks.json"), line: 3, key: "args", shell };
+        let variables = Variables { valued, ..Variables::new(&folder) };
+        let expanded = variables.expand(text, &site)?;
+        Ok(expanded.replace(folder.to_str().unwrap(), "<ws>"))
+    }
+
+    #[test]
+    fn what_is_known_is_replaced() {
+        let check = |text: &str, expect: &str| {
+            assert_eq!(expand(text, true, false).unwrap(), expect, "{text}");
+        };
+        check("${workspaceFolder}/out ${workspaceRoot} ${cwd}", "<ws>/out <ws> <ws>");
+        check("${workspaceFolderBasename}${/}${pathSeparator}${workspaceFolder:my app}", "my app//<ws>");
+        check("--x=${config:a.b},${config:c.d}", "--x=flat,7");
+        check("${env:DEVTETHER_SURELY_UNSET}|", "|");
+        check("${env:CARGO_PKG_NAME}", "devtether");
+        check("$HOME $ {x} ${open", "$HOME $ {x} ${open");
+        assert!(!expand("${userHome}", true, false).unwrap().contains('$'));
+        assert_eq!(expand("a${env:HOME}", false, false).unwrap(), "a${env:HOME}");
+        assert_eq!(
+            with_environment("a ${env:CARGO_PKG_NAME}${env:DEVTETHER_SURELY_UNSET}, ${env:"),
+            "a devtether, ${env:"
+        );
+        assert_eq!(expand("${HOME}/x", true, true).unwrap(), "${HOME}/x");
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_told_by_name() {
+        let check = |text: &str, part: &str| {
+            for shell in [true, false] {
+                let told = expand(text, true, shell).unwrap_err().to_string();
+                for part in ["the task \"t\" of tasks.json:3", "`args`", part] {
+                    assert!(told.contains(part), "{part:?} is not in {told}");
+                }
+            }
+        };
+        check("${input:port}", "`${input:port}`: it asks the user");
+        check("x${command:pick}", "`${command:pick}`: it runs a command");
+        check("${fileBasename}", "`${fileBasename}`: it needs an open editor");
+        check("${config:x.y}", "there is no \"x.y\" in .vscode/settings.json");
+        check("${config:e}", "neither a text nor a number");
+        check("${workspaceFolder:other}", "another folder");
+        assert!(expand("${nobody}", true, false).unwrap_err().to_string().contains("`${nobody}`"));
+    }
+}

@@ -1,0 +1,182 @@
+//! Running the steps of a build once: in their order, each in a group of its own, under one deadline.
+//!
+//! ```text
+//!  by exit:      started ──────────────exit 0──▶ done          (anything else: failed)
+//!  after cycle:  started ──end pattern──▶ its group is ended ──▶ done, unless the cycle had errors
+//! ```
+//! A watcher is ended with its first cycle: tether builds when it is needed, and two writers of one folder would race.
+//! Dropping the future ends every group. Knows plans and processes; must not know trackers or windows.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::future::try_join_all;
+use tokio::sync::OnceCell;
+
+use crate::config::{BuildPlan, Cycle, Ends, FILE_NAME, Order, Step};
+use crate::error::{Error, Kind, Result};
+use crate::process::{self, Captured, Finished, LAUNCH_ID, Outcome, clean_environment};
+
+/// How much of the output is kept, and goes into the error of a build that failed.
+const TAIL_LINES: usize = 40;
+
+/// What came of all steps.
+#[derive(Debug, Default)]
+pub struct Ran {
+    pub duration: Duration,
+    /// The last lines of what they printed, in the order in which they ended.
+    pub tail: String,
+    /// Processes that they left behind.
+    pub left: Vec<String>,
+}
+
+/// Runs a plan. `mark` is the launch id of every process of it. Errors: the first step that failed, with its last lines.
+pub async fn run(plan: &BuildPlan, mark: &str, progress: &(dyn Fn(&str) + Send + Sync)) -> Result<Ran> {
+    let started = Instant::now();
+    let runner = Runner {
+        plan,
+        mark,
+        progress,
+        deadline: started + plan.timeout,
+        done: plan.steps.iter().map(|_| OnceCell::new()).collect(),
+        ran: Mutex::default(),
+    };
+    runner.order(&plan.order).await?;
+    let mut ran = runner.ran.into_inner().unwrap_or_else(PoisonError::into_inner);
+    ran.duration = started.elapsed();
+    ran.tail = last_lines(&ran.tail);
+    Ok(ran)
+}
+
+struct Runner<'a> {
+    plan: &'a BuildPlan,
+    mark: &'a str,
+    progress: &'a (dyn Fn(&str) + Send + Sync),
+    deadline: Instant,
+    /// A step that several others wait for runs once.
+    done: Vec<OnceCell<()>>,
+    ran: Mutex<Ran>,
+}
+
+impl Runner<'_> {
+    fn order<'s>(&'s self, order: &'s Order) -> Pin<Box<dyn Future<Output = Result<()>> + Send + 's>> {
+        Box::pin(async move {
+            match order {
+                Order::Step(index) => {
+                    let done = &self.done[*index];
+                    done.get_or_try_init(|| self.step(&self.plan.steps[*index])).await.copied()
+                }
+                Order::Sequence(orders) => {
+                    for order in orders {
+                        self.order(order).await?;
+                    }
+                    Ok(())
+                }
+                Order::Parallel(orders) => try_join_all(orders.iter().map(|order| self.order(order))).await.map(drop),
+            }
+        })
+    }
+
+    async fn step(&self, step: &Step) -> Result<()> {
+        (self.progress)(&format!("building: {}", step.label));
+        let own = step.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let what = Captured {
+            argv: step.argv.iter().map(OsString::from).collect(),
+            cwd: step.cwd.clone(),
+            env: clean_environment(own.chain([(LAUNCH_ID, self.mark)])),
+            timeout: self.deadline.saturating_duration_since(Instant::now()),
+        };
+        let (finished, tail) = match &step.ends {
+            Ends::ByExit => {
+                let finished = process::run(&what, std::future::pending()).await;
+                let finished = finished.map_err(|error| not_started(step, error))?;
+                let tail = last_lines(&finished.tail);
+                match finished.success() {
+                    true => (finished, tail),
+                    false => return Err(self.failed(step, &self.how(step, &finished), &tail)),
+                }
+            }
+            Ends::AfterCycle(cycle) => self.cycle(step, cycle, &what).await?,
+        };
+        let mut ran = self.ran.lock().unwrap_or_else(PoisonError::into_inner);
+        ran.tail = [ran.tail.as_str(), &tail].join("\n").trim_start().to_owned();
+        ran.left.extend(finished.held_by);
+        Ok(())
+    }
+
+    /// A background task to the end of its first cycle.
+    async fn cycle(&self, step: &Step, cycle: &Cycle, what: &Captured) -> Result<(Finished, String)> {
+        let mut reading = cycle.reading();
+        // What it prints when it is ended is not the build's.
+        let mut lines = VecDeque::new();
+        let finished = process::run_until(what, |line| {
+            let (before, ended) = (reading.errors(), reading.ended());
+            reading.line(line);
+            if !ended || reading.errors() > before {
+                lines.push_back(line.to_owned());
+                lines.drain(..lines.len().saturating_sub(TAIL_LINES));
+            }
+            reading.ended()
+        });
+        let finished = finished.await.map_err(|error| not_started(step, error))?;
+        let tail = lines.make_contiguous().join("\n");
+        let how = match (finished.outcome, reading.errors()) {
+            // A watcher that ends well has done its work, too.
+            (Outcome::Cancelled, 0) => return Ok((finished, tail)),
+            (Outcome::Exited(exit), 0) if exit.success() => return Ok((finished, tail)),
+            (Outcome::Cancelled, 1) => "failed with 1 error".to_owned(),
+            (Outcome::Cancelled, errors) => format!("failed with {errors} errors"),
+            (Outcome::TimedOut, _) => {
+                let within = humantime::format_duration(self.plan.timeout);
+                format!("did not print its end pattern `{}` within {within} and was stopped", cycle.ends_pattern)
+            }
+            (Outcome::Exited(exit), _) => {
+                format!("ended before it printed its end pattern `{}`: {exit}", cycle.ends_pattern)
+            }
+        };
+        Err(self.failed(step, &how, &tail))
+    }
+
+    fn how(&self, step: &Step, finished: &Finished) -> String {
+        match finished.outcome {
+            Outcome::TimedOut => {
+                let within = humantime::format_duration(self.plan.timeout);
+                let all = if self.plan.steps.len() > 1 { ", all steps together," } else { "" };
+                format!("did not end within {within}{all} and was stopped")
+            }
+            Outcome::Cancelled => "was stopped".to_owned(),
+            Outcome::Exited(exit) => format!("failed: {exit} ({})", step.shown()),
+        }
+    }
+
+    fn failed(&self, step: &Step, how: &str, tail: &str) -> Error {
+        let error = Error::new(Kind::BuildFailed, format!("the build `{}` ({}) {how}", step.label, step.origin));
+        let error = if tail.is_empty() { error } else { error.because(tail) };
+        let error = match Instant::now() >= self.deadline {
+            false => error,
+            true => {
+                let error = error.hint(format!("[build] timeout in {FILE_NAME} gives it more time"));
+                match matches!(step.ends, Ends::ByExit) && !step.origin.file.ends_with(FILE_NAME) {
+                    true => error
+                        .hint("a task that never ends needs `isBackground` and a `problemMatcher` with an end pattern"),
+                    false => error,
+                }
+            }
+        };
+        error.hint(format!("`cd {} && {}` runs it by hand", step.cwd.display(), step.shown()))
+    }
+}
+
+fn not_started(step: &Step, error: Error) -> Error {
+    let kind = if error.kind == Kind::MissingTool { Kind::MissingTool } else { Kind::BuildFailed };
+    let doing = format!("the build `{}` cannot be run", step.label);
+    Error::new(kind, doing).because(error).hint(format!("look at {}", step.origin))
+}
+
+fn last_lines(text: &str) -> String {
+    let all: Vec<_> = text.trim_end().lines().collect();
+    all[all.len().saturating_sub(TAIL_LINES)..].join("\n")
+}
