@@ -8,7 +8,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Context, Result};
+use super::recipe::Recipe;
+use crate::error::{Context, Kind, Result};
 
 const NAME: &str = "configuration.json";
 
@@ -26,6 +27,14 @@ impl Choice {
     pub fn load(state: &Path) -> Choice {
         let bytes = std::fs::read(state.join(NAME)).unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()
+    }
+
+    /// What would run for this choice, as [`Recipe::of`].
+    pub fn recipe(&self, workspace: &Path) -> Result<Recipe> {
+        Recipe::of(workspace, self.wanted.as_deref()).map_err(|error| match (&self.wanted, error.kind) {
+            (Some(_), Kind::NotFound) => error.hint("`tether stop` forgets that it was chosen"),
+            _ => error,
+        })
     }
 
     pub fn save(&self, state: &Path) -> Result<()> {

@@ -11,6 +11,7 @@
 //! Reads files and names what is wrong in them. Must not know windows.
 
 pub mod folders;
+pub mod init;
 pub mod trust;
 
 mod choice;

@@ -151,37 +151,42 @@ impl Recipe {
 
     /// What is to be run: each line unambiguous, a change of one byte changes a line.
     pub fn lines(&self) -> Vec<Line> {
-        let mut lines: Vec<Line> = self.build.steps.iter().flat_map(|step| self.step_lines(step)).collect();
-        let mut line = |name: &str, value: Value| {
-            let empty = match &value {
-                Value::Null => true,
-                Value::Array(items) => items.is_empty(),
-                Value::Object(members) => members.is_empty(),
-                _ => false,
-            };
-            if !empty {
-                let name = format!("window.{name}");
-                lines.push(Line { text: format!("{name}: {value}"), origin: self.origins.get(&name).cloned() });
-            }
-        };
+        let steps = self.build.steps.iter().flat_map(|step| self.step_lines(step));
+        let window = self.window_values().into_iter().map(|(name, value)| {
+            let name = format!("window.{name}");
+            Line { text: format!("{name}: {value}"), origin: self.origins.get(&name).cloned() }
+        });
+        steps.chain(window).collect()
+    }
+
+    /// What is set of `[window]` and decides what runs.
+    pub fn window_values(&self) -> Vec<(&'static str, Value)> {
         let window = &self.window;
-        line("kind", json!(window.kind.map(WindowKind::name)));
-        line("program", json!(window.program));
-        line("url", json!(window.url));
-        line("command", json!(window.command));
-        line("args", json!(window.args));
-        line("runtimeArgs", json!(window.runtime_args));
-        line("cwd", json!(window.cwd));
-        line("env", json!(window.env));
-        line("browser", json!(window.browser));
-        line("node", json!(window.node));
-        line("codeServer", json!(window.code_server));
-        line("vscode", json!(window.vscode));
-        line("extension", json!(window.extension));
-        line("moreExtensions", json!(window.more_extensions));
-        line("folder", json!(window.folder));
-        line("profile", json!(window.profile));
-        lines
+        let values = [
+            ("kind", json!(window.kind.map(WindowKind::name))),
+            ("program", json!(window.program)),
+            ("url", json!(window.url)),
+            ("command", json!(window.command)),
+            ("args", json!(window.args)),
+            ("runtimeArgs", json!(window.runtime_args)),
+            ("cwd", json!(window.cwd)),
+            ("env", json!(window.env)),
+            ("browser", json!(window.browser)),
+            ("node", json!(window.node)),
+            ("codeServer", json!(window.code_server)),
+            ("vscode", json!(window.vscode)),
+            ("extension", json!(window.extension)),
+            ("moreExtensions", json!(window.more_extensions)),
+            ("folder", json!(window.folder)),
+            ("profile", json!(window.profile)),
+        ];
+        let is_set = |value: &Value| match value {
+            Value::Null => false,
+            Value::Array(items) => !items.is_empty(),
+            Value::Object(members) => !members.is_empty(),
+            _ => true,
+        };
+        values.into_iter().filter(|(_, value)| is_set(value)).collect()
     }
 
     fn step_lines(&self, step: &Step) -> Vec<Line> {

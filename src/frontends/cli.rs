@@ -13,11 +13,11 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::machine::Machine;
-use super::{machine, mcp, render, workspace};
+use super::{configuration, machine, mcp, render, workspace};
 use crate::api::editor::{Initialize, Progress, SHUTDOWN};
 use crate::api::{Group, OPERATIONS, Operation};
 use crate::config::trust::Commands;
-use crate::config::{Choice, Line, Recipe};
+use crate::config::{Choice, Recipe};
 use crate::error::{Context, Error, ErrorData, Kind, Result};
 use crate::supervisor::connect::{Connection, Missing, Place, connect};
 
@@ -51,6 +51,10 @@ enum Around {
         #[arg(long)]
         yes: bool,
     },
+    /// Write a commented devtools.toml for what is found here
+    Init,
+    /// Print the JSON schema of devtools.toml
+    Schema,
     /// End the supervisor; the window stays
     Shutdown,
     /// Print the supervisor's log
@@ -78,8 +82,15 @@ pub fn command() -> clap::Command {
     Around::augment_subcommands(command)
 }
 
+/// `tether start --print-config`
+const PRINT: &str = "print-config";
+
 fn verb(operation: &'static Operation) -> clap::Command {
     let command = (operation.augment)(clap::Command::new(operation.verb));
+    if operation.verb == "start" {
+        let help = "Print what would run and where each line of it comes from; run nothing";
+        return command.arg(clap::Arg::new(PRINT).long(PRINT).action(clap::ArgAction::SetTrue).help(help));
+    }
     if operation.verb != "screenshot" {
         return command;
     }
@@ -137,6 +148,8 @@ fn carry_out(common: &Tether, matches: &ArgMatches, supervise: Supervise) -> Res
         Ok(Around::Machine(what)) => return block_on(machine::run(what, &workspace, common.json)),
         Ok(Around::Mcp { tools }) => block_on(mcp::serve(workspace, tools)),
         Ok(Around::Trust { config, yes }) => consent(&workspace, config.as_deref(), yes, common.json),
+        Ok(Around::Init) => print(configuration::write_settings(&canonical(&workspace)?, common.json)),
+        Ok(Around::Schema) => print(configuration::schema()),
         Ok(Around::Shutdown) => block_on(shut_down(&workspace)),
         Ok(Around::Logs { lines }) => print_log(&workspace, lines),
         Ok(Around::Supervise { idle }) => supervise(&workspace, idle),
@@ -164,6 +177,10 @@ fn ourselves() -> Initialize {
 async fn operate(common: &Tether, workspace: &Path, operation: &'static Operation, matches: &ArgMatches) -> Result<()> {
     let params = (operation.from_matches)(matches)
         .map_err(|error| Error::usage(format!("cannot read the arguments of `{}`", operation.verb)).because(error))?;
+    if matches.try_get_one::<bool>(PRINT).ok().flatten() == Some(&true) {
+        let config = matches.try_get_one::<String>("config").ok().flatten().map(String::as_str);
+        return print(configuration::print_config(&recipe(&canonical(workspace)?, config)?, common.json));
+    }
     let connection = reach(workspace).await?;
     let answer = with_spinner(common, &connection, operation.method, &params).await?;
     if let Some(file) = matches.try_get_one::<PathBuf>("output").ok().flatten() {
@@ -181,6 +198,12 @@ async fn reach(workspace: &Path) -> Result<Connection> {
             Err(_) => Err(error),
         },
     }
+}
+
+fn print(text: Result<String>) -> Result<()> {
+    // A closed pipe is no failure.
+    let _ = writeln!(anstream::stdout(), "{}", text?);
+    Ok(())
 }
 
 fn print_answer(common: &Tether, answer: &Value, text: impl FnOnce() -> String) -> Result<()> {
@@ -264,14 +287,12 @@ fn print_log(workspace: &Path, lines: usize) -> Result<()> {
 }
 
 fn consent(workspace: &Path, config: Option<&str>, yes: bool, json: bool) -> Result<()> {
-    let workspace = workspace
-        .canonicalize()
-        .map_err(|cause| Error::usage(format!("{} cannot be a workspace", workspace.display())).because(cause))?;
+    let workspace = canonical(workspace)?;
     let commands = Commands::of(&recipe(&workspace, config)?);
     if !json {
         println!("The files of {} want to run:\n", workspace.display());
         for line in commands.lines() {
-            println!("  {}", told(line));
+            println!("  {}", configuration::told(line));
         }
         println!();
     }
@@ -294,16 +315,18 @@ fn consent(workspace: &Path, config: Option<&str>, yes: bool, json: bool) -> Res
     Ok(())
 }
 
-/// What would run: of the named configuration, else of the one that was chosen, else of the first.
-fn recipe(workspace: &Path, config: Option<&str>) -> Result<Recipe> {
-    let chosen = || Choice::load(&Place::of(workspace).ok()?.state).wanted;
-    Recipe::of(workspace, config.map(str::to_owned).or_else(chosen).as_deref())
+fn canonical(workspace: &Path) -> Result<PathBuf> {
+    workspace
+        .canonicalize()
+        .map_err(|cause| Error::usage(format!("{} cannot be a workspace", workspace.display())).because(cause))
 }
 
-/// A line, and where it comes from.
-fn told(line: &Line) -> String {
-    let origin = line.origin.as_ref().map(|origin| format!("   [{origin}]"));
-    format!("{}{}", line.text, origin.unwrap_or_default())
+/// What would run: of the named configuration, else of the one that was chosen, else of the first.
+fn recipe(workspace: &Path, config: Option<&str>) -> Result<Recipe> {
+    match config {
+        Some(name) => Recipe::of(workspace, Some(name)),
+        None => Choice::load(&Place::of(workspace)?.state).recipe(workspace),
+    }
 }
 
 /// Asks on the terminal; without one there is nobody to consent.

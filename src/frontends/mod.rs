@@ -11,6 +11,7 @@
 pub mod cli;
 pub mod mcp;
 
+mod configuration;
 mod doctor;
 mod machine;
 mod manual;

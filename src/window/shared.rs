@@ -113,7 +113,7 @@ impl Shared {
 
     /// What to run, as the workspace's files say now.
     pub fn recipe(&self) -> Result<Recipe> {
-        Recipe::of(&self.home.workspace, self.choice().wanted.as_deref())
+        self.choice().recipe(&self.home.workspace)
     }
 
     /// What to track, as the workspace's files say now, whatever else is wrong with them.

@@ -1,0 +1,119 @@
+//! `tether start --print-config`, `tether init` and `tether schema`: what would run and why, without a supervisor.
+//!
+//! Prints what `config` knows; must not decide anything.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::config::{Ends, Line, Order, Recipe, Step, init, trust::Commands};
+use crate::error::{Context, Result};
+
+/// What would run, as one object or as lines with their origin.
+pub fn print_config(recipe: &Recipe, json: bool) -> Result<String> {
+    recipe.check_window()?;
+    let commands = Commands::of(recipe);
+    Ok(if json { object(recipe, &commands).to_string() } else { text(recipe, &commands) })
+}
+
+/// A line, and where it comes from.
+pub fn told(line: &Line) -> String {
+    let origin = line.origin.as_ref().map(|origin| format!("   [{origin}]"));
+    format!("{}{}", line.text, origin.unwrap_or_default())
+}
+
+fn text(recipe: &Recipe, commands: &Commands) -> String {
+    let mut lines = vec![format!("In {} would run:", recipe.workspace.display()), String::new()];
+    if let Some(name) = &recipe.configuration {
+        lines.push(format!("  configuration: {name:?}"));
+    }
+    lines.extend(commands.lines().iter().map(|line| format!("  {}", told(line))));
+    if recipe.build.steps.len() > 1 {
+        lines.push(format!("  build order: {}", order(&recipe.build.order, &recipe.build.steps)));
+    }
+    lines.extend(recipe.generated.iter().map(|it| format!("  no change: {}   [{}]", it.pattern, it.origin)));
+    lines.extend(recipe.notes.iter().map(|note| format!("  note: {note}")));
+    let trusted = if commands.are_trusted() { "trusted" } else { "not trusted yet: `tether trust`" };
+    lines.extend([String::new(), format!("These commands are {trusted}")]);
+    lines.join("\n")
+}
+
+fn object(recipe: &Recipe, commands: &Commands) -> Value {
+    let at = |origin: &crate::config::Origin| json!({"file": origin.file, "line": origin.line});
+    let line = |line: &Line| {
+        let mut value = line.origin.as_ref().map_or_else(|| json!({}), at);
+        value["text"] = json!(line.text);
+        value
+    };
+    let step = |step: &Step| {
+        let until = match &step.ends {
+            Ends::ByExit => None,
+            Ends::AfterCycle(cycle) => Some(&cycle.ends_pattern),
+        };
+        let mut value = at(&step.origin);
+        value["label"] = json!(step.label);
+        value["argv"] = json!(step.argv);
+        value["cwd"] = json!(step.cwd);
+        value["env"] = json!(step.env);
+        value["until"] = json!(until);
+        value
+    };
+    let ignore = |it: &crate::config::Generated| {
+        let mut value = at(&it.origin);
+        value["rule"] = json!(it.pattern);
+        value
+    };
+    let window: serde_json::Map<String, Value> =
+        recipe.window_values().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    json!({
+        "workspace": recipe.workspace,
+        "configuration": recipe.configuration,
+        "window": window,
+        "build": {
+            "steps": recipe.build.steps.iter().map(step).collect::<Vec<_>>(),
+            "order": order(&recipe.build.order, &recipe.build.steps),
+            "timeoutMs": recipe.build.timeout.as_millis() as u64,
+        },
+        "lines": commands.lines().iter().map(line).collect::<Vec<_>>(),
+        "ignore": recipe.generated.iter().map(ignore).collect::<Vec<_>>(),
+        "notes": recipe.notes,
+        "trusted": commands.are_trusted(),
+    })
+}
+
+/// "(a with b), then c"
+fn order(order: &Order, steps: &[Step]) -> String {
+    let several = |orders: &[Order], between: &str| {
+        let parts: Vec<String> = orders.iter().map(|it| self::order(it, steps)).filter(|it| !it.is_empty()).collect();
+        match &parts[..] {
+            [] => String::new(),
+            [one] => one.clone(),
+            parts if between == ", then " => parts.join(between),
+            parts => format!("({})", parts.join(between)),
+        }
+    };
+    match order {
+        Order::Step(index) => format!("`{}`", steps[*index].label),
+        Order::Sequence(orders) => several(orders, ", then "),
+        Order::Parallel(orders) => several(orders, " with "),
+    }
+}
+
+/// Writes devtools.toml for what the workspace seems to be.
+pub fn write_settings(workspace: &Path, json: bool) -> Result<String> {
+    let written = init::init(workspace)?;
+    if json {
+        return Ok(json!({"written": written.files, "window": written.window}).to_string());
+    }
+    let files: Vec<String> = written.files.iter().map(|file| format!("wrote {}", file.display())).collect();
+    let next = match written.window {
+        true => "next: `tether trust` shows what would run, and `tether start` runs it",
+        false => "next: choose a `kind` in it; nothing in this folder says what to launch",
+    };
+    Ok(format!("{}\n{next}", files.join("\n")))
+}
+
+/// The JSON schema of devtools.toml.
+pub fn schema() -> Result<String> {
+    serde_json::to_string_pretty(&init::schema()).doing(|| "cannot write the schema".to_owned())
+}
