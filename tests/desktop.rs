@@ -150,18 +150,16 @@ fn what_a_launcher_hides_by_dropping_its_environment_is_refused_and_ended() {
         .find_map(|arg| arg.as_str()?.strip_prefix("--inspect-extensions="))
         .unwrap()
         .to_owned();
-    let all = procfs::process::all_processes().unwrap().flatten();
-    let mut left = Vec::new();
-    for process in all {
-        let line = process.cmdline().unwrap_or_default().join(" ");
-        // The stand-in's inspector is a program of its own; a real extension host ends with its VS Code.
-        if line.contains(&format!("--inspect=127.0.0.1:{port}")) {
-            kill(process.pid as u32, Signal::KILL);
-        } else if line.contains(&data) && is_alive(process.pid as u32) {
-            left.push(line);
-        }
-    }
-    assert!(left.is_empty(), "{left:?}");
+    let naming = |text: &str| {
+        let all = procfs::process::all_processes().unwrap().flatten().map(|process| process.pid as u32);
+        let line = |pid: u32| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        all.filter(|&pid| String::from_utf8_lossy(&line(pid)).contains(text) && is_alive(pid)).collect::<Vec<_>>()
+    };
+    // The stand-in's inspector is a program of its own; a real extension host ends with its VS Code.
+    naming(&format!("--inspect=127.0.0.1:{port}")).into_iter().for_each(|pid| kill(pid, Signal::KILL));
+    // They have been killed; the kernel ends them in its own time.
+    naming(&data).into_iter().for_each(wait_for_end);
+    assert_eq!(naming(&data), [0; 0]);
 }
 
 #[test]

@@ -183,7 +183,10 @@ struct Unmarked<'a> {
 
 impl Drop for Unmarked<'_> {
     fn drop(&mut self) {
-        for process in self.profile.users() {
+        let users = self.profile.users();
+        // Its helpers overwrite their command lines: known as its descendants, while it lives.
+        let below = users.iter().filter_map(|process| process::tree_of(process).ok()).flatten().collect::<Vec<_>>();
+        for process in users.iter().chain(&below) {
             let _ = process.signal(Signal::KILL);
         }
     }
@@ -304,6 +307,21 @@ mod tests {
             .chain(["--extensionDevelopmentPath=/ws/a", "--extensionDevelopmentPath=/ws/b", "--disable-extensions"])
             .chain(["/ws"]);
         assert_eq!(told, expected.collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_desktop_is_there_when_a_launcher_and_a_display_are() {
+        let check = |vscode: &str, display: &str, headless: bool, expect: Option<&str>| {
+            let env =
+                [("DISPLAY", display), ("WAYLAND_DISPLAY", "")].map(|(name, it)| (name.to_owned(), it.to_owned()));
+            let settings =
+                WindowSettings { vscode: Some(vscode.into()), headless, env: env.into(), ..WindowSettings::default() };
+            assert_eq!(desktop(&settings, Path::new("/")), expect.map(PathBuf::from), "{settings:?}");
+        };
+        check("bin/sh", ":1", false, Some("/bin/sh"));
+        check("bin/sh", ":1", true, None);
+        check("bin/sh", "", false, None);
+        check("bin/no-such-program", ":1", false, None);
     }
 
     #[test]
