@@ -4,6 +4,7 @@
 //! from one row of [`OPERATIONS`]. Types and docs only; must not know how anything is done.
 
 pub mod editor;
+pub mod page;
 pub mod window;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -98,6 +99,10 @@ pub const OPERATIONS: &[Operation] = &[
     Operation::new::<window::Changes>("changes", Group::Window, Effect::Reads),
     Operation::new::<window::Evaluate>("evaluate", Group::Window, Effect::Acts),
     Operation::new::<window::Screenshot>("screenshot", Group::Window, Effect::Reads),
+    Operation::new::<page::Snapshot>("snapshot", Group::Window, Effect::Reads),
+    Operation::new::<page::Input>("input", Group::Window, Effect::Acts),
+    Operation::new::<page::Console>("console", Group::Window, Effect::Reads),
+    Operation::new::<page::Network>("network", Group::Window, Effect::Reads),
 ];
 
 /// The row of a JSON-RPC method.

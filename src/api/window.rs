@@ -77,14 +77,43 @@ pub struct Evaluate {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long)]
     pub timeout_ms: Option<u64>,
+    /// Another page: part of its address or title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long)]
+    pub page: Option<String>,
 }
 operation!(Evaluate, "window/evaluate", Evaluated);
 
 /// Take a picture of the window's page.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Screenshot {}
+pub struct Screenshot {
+    /// Only this element.
+    #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
+    #[arg(long = "ref", value_name = "REF")]
+    pub element: Option<String>,
+    /// All of the page, not only what is visible.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, num_args = 0, default_missing_value = "true")]
+    pub full_page: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_enum, help = "Default: png")]
+    pub format: Option<Format>,
+    /// As for evaluate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long)]
+    pub page: Option<String>,
+}
 operation!(Screenshot, "window/screenshot", Picture);
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
+#[serde(rename_all = "camelCase")]
+pub enum Format {
+    #[default]
+    Png,
+    Jpeg,
+    Webp,
+}
 
 /// `auto`: at a start, and when something has changed since the last build that succeeded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
@@ -272,6 +301,9 @@ pub struct Evaluated {
     pub generation: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relaunched: Option<Relaunched>,
+    /// Dialogs, downloads, crashes, new pages.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// A value that is there, even if it is `null`.
@@ -288,4 +320,6 @@ pub struct Picture {
     pub generation: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relaunched: Option<Relaunched>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }

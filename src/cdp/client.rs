@@ -2,9 +2,11 @@
 //!
 //! ```text
 //! callers ──bounded queue──► writer ──► peer ──► reader ──id──► the caller's slot
-//!                                                     └─event──► broadcast (1024; a slow listener is told how many it lost)
+//!                                                     └─event──► the observer, at once; then
+//!                                                                broadcast (1024; a slow listener is told how many it lost)
 //! ```
-//! Reader and writer are separate loops, and the reader waits for nobody: a listener may ask questions itself.
+//! Reader and writer are separate loops, and the reader waits for nobody: a listener may ask questions itself. The
+//! observer is called by the reader, so that it has seen every event that came before an answer when that is delivered.
 //! Slots are registered before sending and forgotten on drop; a late answer is normal. Whatever ends the
 //! connection wakes everyone with the reason. Must not know what is asked.
 
@@ -50,6 +52,9 @@ impl Event {
     }
 }
 
+/// Is called with each event, in order, by the reader itself: it loses none, and must neither block nor be slow.
+pub type Observer = Box<dyn Fn(&Event) + Send + Sync>;
+
 /// A listener was too slow and has lost this many events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} events were lost")]
@@ -81,6 +86,7 @@ struct Shared {
     last_id: AtomicU64,
     pending: Mutex<Pending>,
     closing: Notify,
+    observer: Observer,
     /// Why the connection has ended.
     ended: watch::Receiver<Option<String>>,
 }
@@ -115,7 +121,7 @@ impl Future for Connection {
 
 impl Client {
     /// A client over an open WebSocket, and the future that drives it.
-    pub(super) fn over<S>(socket: WebSocketStream<S>) -> (Client, Connection)
+    pub(super) fn over<S>(socket: WebSocketStream<S>, observer: Observer) -> (Client, Connection)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -126,6 +132,7 @@ impl Client {
             last_id: AtomicU64::new(0),
             pending: Mutex::new(pending),
             closing: Notify::new(),
+            observer,
             ended,
         });
         let over = Over { shared: shared.clone(), tell };
@@ -245,9 +252,10 @@ impl Shared {
             }
             Incoming { method: Some(method), params, session_id, .. } => {
                 let params = params.unwrap_or(RawValue::NULL).to_owned();
-                let event = Arc::new(Event { session: session_id, method, params });
+                let event = Event { session: session_id, method, params };
+                (self.observer)(&event);
                 // Fails when nobody listens.
-                let _ = self.lock().events.as_ref().map(|events| events.send(event));
+                let _ = self.lock().events.as_ref().map(|events| events.send(Arc::new(event)));
             }
             Incoming { .. } => {}
         }

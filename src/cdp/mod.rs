@@ -1,18 +1,19 @@
 //! The Chrome DevTools Protocol, as much of it as we speak: to browsers, Electron and Node.
 //!
-//! `types` know names and shapes, `endpoint` finds the WebSocket behind a port, `socket` is the transport, `client`
+//! `types` and `events` know names and shapes, `endpoint` finds the WebSocket behind a port, `socket` is the transport, `client`
 //! knows who waits for which answer. None knows windows or sessions; this room knows no other but `error`.
 //!
 //! <https://chromedevtools.github.io/devtools-protocol/>
 
 mod client;
 mod endpoint;
+pub mod events;
 mod socket;
 pub mod types;
 
-pub use client::{Client, Connection, Event, Events, Lost};
+pub use client::{Client, Connection, Event, Events, Lost, Observer};
 pub use endpoint::{Endpoint, Target, discover, targets};
-pub use socket::connect;
+pub use socket::{connect, connect_observed};
 pub use types::Command;
 
 use std::time::Duration;

@@ -14,7 +14,7 @@ use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 use super::Error;
-use super::client::{Client, Connection};
+use super::client::{Client, Connection, Observer};
 
 /// The largest message taken from a peer (a screenshot of a large page is a few MiB).
 const MAX_MESSAGE: usize = 64 << 20;
@@ -24,11 +24,21 @@ const MAX_UNWRITTEN: usize = 64 << 20;
 /// Opens the WebSocket at `path` (`/devtools/browser/…`) of a loopback port, within `deadline`.
 /// The [`Connection`] must be polled (spawned) for anything to happen; dropping it closes the socket.
 pub async fn connect(port: u16, path: &str, deadline: Duration) -> Result<(Client, Connection), Error> {
+    connect_observed(port, path, deadline, Box::new(|_| {})).await
+}
+
+/// As [`connect`], with somebody who sees every event.
+pub async fn connect_observed(
+    port: u16,
+    path: &str,
+    deadline: Duration,
+    observer: Observer,
+) -> Result<(Client, Connection), Error> {
     let opening = open(port, path);
     let what = || format!("the WebSocket {path} on port {port}");
     let opened = tokio::time::timeout(deadline, opening).await;
     let socket = opened.map_err(|_| Error::TimedOut { what: what(), after: deadline })??;
-    Ok(Client::over(socket))
+    Ok(Client::over(socket, observer))
 }
 
 async fn open(port: u16, path: &str) -> Result<WebSocketStream<Prompt>, Error> {

@@ -1,4 +1,4 @@
-//! Names and shapes of the commands and events that we use; nothing else of the protocol.
+//! Names and shapes of the commands that we use, and of their answers; nothing else of the protocol.
 //!
 //! Field names are the protocol's own. What a peer may leave out is optional here.
 
@@ -40,7 +40,64 @@ command!(
 command!(EnablePage, "Page.enable", IgnoredAny, {});
 command!(EnableLog, "Log.enable", IgnoredAny, {});
 command!(HandleDialog, "Page.handleJavaScriptDialog", IgnoredAny, { accept: bool });
-command!(CaptureScreenshot, "Page.captureScreenshot", Screenshot, { format: &'static str });
+command!(CaptureScreenshot, "Page.captureScreenshot", Screenshot, {
+    format: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clip: Option<Clip>,
+    capture_beyond_viewport: bool,
+    optimize_for_speed: bool,
+});
+command!(GetLayoutMetrics, "Page.getLayoutMetrics", LayoutMetrics, {});
+command!(GetFrameTree, "Page.getFrameTree", FrameTreeAnswer, {});
+command!(
+    /// Answers the same world as before when the frame still shows the same document.
+    CreateIsolatedWorld, "Page.createIsolatedWorld", IsolatedWorld, { frame_id: String, world_name: &'static str });
+command!(GetFrameOwner, "DOM.getFrameOwner", FrameOwner, { frame_id: String });
+command!(ResolveNode, "DOM.resolveNode", Resolved, { backend_node_id: i64, execution_context_id: i64 });
+command!(SetDiscoverTargets, "Target.setDiscoverTargets", IgnoredAny, { discover: bool });
+command!(SetAutoAttach, "Target.setAutoAttach", IgnoredAny, {
+    auto_attach: bool,
+    wait_for_debugger_on_start: bool,
+    flatten: bool,
+});
+command!(EnableInspector, "Inspector.enable", IgnoredAny, {});
+command!(
+    /// The sizes, in bytes, bound what the browser keeps of bodies.
+    EnableNetwork, "Network.enable", IgnoredAny, { max_total_buffer_size: u64, max_resource_buffer_size: u64 });
+command!(SetFocusEmulation, "Emulation.setFocusEmulationEnabled", IgnoredAny, { enabled: bool });
+command!(BringToFront, "Page.bringToFront", IgnoredAny, {});
+command!(
+    /// `kind` is `mousePressed`, `mouseReleased`, `mouseMoved` or `mouseWheel`; `modifiers`: 1 Alt, 2 Control, 4 Meta, 8 Shift.
+    MouseEvent, "Input.dispatchMouseEvent", IgnoredAny, {
+        #[serde(rename = "type")]
+        kind: &'static str,
+        x: f64,
+        y: f64,
+        button: &'static str,
+        buttons: u8,
+        click_count: u32,
+        delta_x: f64,
+        delta_y: f64,
+    }
+);
+command!(
+    /// `kind` is `keyDown`, `rawKeyDown` (without text) or `keyUp`.
+    KeyEvent, "Input.dispatchKeyEvent", IgnoredAny, {
+        #[serde(rename = "type")]
+        kind: &'static str,
+        modifiers: u8,
+        key: String,
+        code: String,
+        windows_virtual_key_code: u32,
+        location: u8,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        unmodified_text: Option<String>,
+        is_keypad: bool,
+    }
+);
+command!(InsertText, "Input.insertText", IgnoredAny, { text: String });
 command!(TerminateExecution, "Runtime.terminateExecution", IgnoredAny, {});
 command!(
     /// `timeout` is in milliseconds. With `replMode` a promise is not awaited unless the expression says `await`.
@@ -52,6 +109,9 @@ command!(
         repl_mode: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
         timeout: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        context_id: Option<i64>,
+        return_by_value: bool,
     }
 );
 command!(AwaitPromise, "Runtime.awaitPromise", EvaluateAnswer, {
@@ -114,6 +174,8 @@ pub struct RemoteObject {
     /// `NaN`, `-0`, `Infinity`, `10n`: what JSON cannot say.
     pub unserializable_value: Option<String>,
     pub description: Option<String>,
+    /// Of objects that a console was given.
+    pub preview: Option<ObjectPreview>,
 }
 
 impl RemoteObject {
@@ -145,49 +207,113 @@ impl ExceptionDetails {
     }
 }
 
-/// `Runtime.consoleAPICalled`
-#[derive(Clone, Debug, Deserialize)]
-pub struct ConsoleApiCalled {
-    /// `log`, `warning`, `error`, …
-    #[serde(rename = "type")]
-    pub kind: String,
-    pub args: Vec<RemoteObject>,
-    /// Epoch milliseconds.
-    pub timestamp: f64,
+/// A rectangle of the document, in CSS pixels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Clip {
+    pub x: f64,
+    pub y: f64,
+    pub width: f64,
+    pub height: f64,
+    pub scale: f64,
 }
 
-/// `Runtime.exceptionThrown`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ExceptionThrown {
-    pub timestamp: f64,
-    pub exception_details: ExceptionDetails,
+pub struct LayoutMetrics {
+    pub css_visual_viewport: VisualViewport,
+    pub css_content_size: Size,
 }
 
-/// `Log.entryAdded`
-#[derive(Clone, Debug, Deserialize)]
-pub struct EntryAdded {
-    pub entry: LogEntry,
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VisualViewport {
+    /// Relative to the document.
+    pub page_x: f64,
+    pub page_y: f64,
+    pub client_width: f64,
+    pub client_height: f64,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct Size {
+    pub width: f64,
+    pub height: f64,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub struct LogEntry {
-    pub source: String,
-    pub level: String,
-    pub text: String,
-    pub timestamp: f64,
-    pub url: Option<String>,
+#[serde(rename_all = "camelCase")]
+pub struct FrameTreeAnswer {
+    pub frame_tree: FrameTree,
 }
 
-/// `Debugger.scriptParsed`
 #[derive(Clone, Debug, Deserialize)]
-pub struct ScriptParsed {
+#[serde(rename_all = "camelCase")]
+pub struct FrameTree {
+    pub frame: Frame,
+    #[serde(default)]
+    pub child_frames: Vec<FrameTree>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Frame {
+    pub id: String,
+    pub parent_id: Option<String>,
+    #[serde(default)]
     pub url: String,
 }
 
-/// `Target.detachedFromTarget`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Detached {
-    pub session_id: String,
+pub struct IsolatedWorld {
+    pub execution_context_id: i64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FrameOwner {
+    pub backend_node_id: i64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct Resolved {
+    pub object: RemoteObject,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObjectPreview {
+    pub subtype: Option<String>,
+    pub description: Option<String>,
+    #[serde(default)]
+    pub overflow: bool,
+    #[serde(default)]
+    pub properties: Vec<PropertyPreview>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct PropertyPreview {
+    pub name: String,
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub value: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StackTrace {
+    #[serde(default)]
+    pub call_frames: Vec<CallFrame>,
+}
+
+/// Lines and columns are 0-based.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CallFrame {
+    #[serde(default)]
+    pub url: String,
+    #[serde(default)]
+    pub line_number: u64,
+    #[serde(default)]
+    pub column_number: u64,
 }

@@ -9,6 +9,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::api::Params;
+use crate::api::page::{
+    Acted, Console, ConsoleEntries, Input, Network, NetworkEntries, Place, Request, Seen, Snapshot,
+};
 use crate::api::window::{
     Change, ChangeKind, Changes, Evaluate, Evaluated, Picture, Relaunched, Restart, Screenshot, Start, Status, Stop,
     WindowChanges, WindowState, WindowStatus,
@@ -20,7 +23,15 @@ pub fn text(method: &str, answer: &Value) -> String {
         Status::METHOD | Start::METHOD | Stop::METHOD | Restart::METHOD => read(answer).map(|it| status(&it)),
         Changes::METHOD => read(answer).map(|it| changes(&it)),
         Evaluate::METHOD => read(answer).map(|it| evaluated(&it)),
-        Screenshot::METHOD => read(answer).map(|it: Picture| relaunched(it.relaunched.as_ref()) + "a picture"),
+        Screenshot::METHOD => {
+            read(answer).map(|it: Picture| relaunched(it.relaunched.as_ref()) + "a picture" + &noted(&it.notes))
+        }
+        Snapshot::METHOD => {
+            read(answer).map(|it: Seen| relaunched(it.relaunched.as_ref()) + &it.text + &noted(&it.notes))
+        }
+        Input::METHOD => read(answer).map(|it| acted(&it)),
+        Console::METHOD => read(answer).map(|it| console(&it)),
+        Network::METHOD => read(answer).map(|it| network(&it)),
         _ => None,
     };
     // A result of a newer supervisor that we cannot read is better shown raw than not at all.
@@ -138,7 +149,77 @@ fn evaluated(it: &Evaluated) -> String {
         (None, Some(Value::String(text))) => text.clone(),
         (None, value) => value.clone().unwrap_or(Value::Null).to_string(),
     };
-    relaunched(it.relaunched.as_ref()) + &result
+    relaunched(it.relaunched.as_ref()) + &result + &noted(&it.notes)
+}
+
+fn acted(it: &Acted) -> String {
+    let mut out = relaunched(it.relaunched.as_ref());
+    for step in &it.actions {
+        let _ = writeln!(out, "{}", step.did);
+        for note in &step.notes {
+            let _ = writeln!(out, "  {note}");
+        }
+    }
+    out.push_str(noted(&it.notes).trim_start());
+    if let Some(snapshot) = &it.snapshot {
+        out.push_str(snapshot);
+    }
+    out.trim_end().to_owned()
+}
+
+fn console(it: &ConsoleEntries) -> String {
+    let mut out = String::new();
+    for entry in &it.entries {
+        let place = entry.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
+        let source = if entry.source == "page" { String::new() } else { format!("{} ", entry.source) };
+        let _ = writeln!(out, "[{source}{}] {}{place}", entry.level, entry.text.replace('\n', "\n    "));
+    }
+    out + &followed(&it.place, it.entries.is_empty())
+}
+
+fn network(it: &NetworkEntries) -> String {
+    let mut out = String::new();
+    it.entries.iter().chain(&it.pending).for_each(|request| {
+        let _ = writeln!(out, "{}", request_line(request));
+    });
+    out + &followed(&it.place, it.entries.is_empty() && it.pending.is_empty())
+}
+
+fn request_line(it: &Request) -> String {
+    let mut out = format!("{} {}", it.method, it.url);
+    match (it.status, &it.failure) {
+        (_, Some(failure)) => {
+            let _ = write!(out, " failed: {failure}");
+        }
+        (Some(status), None) => {
+            let _ = write!(out, " {status}");
+        }
+        (None, None) if it.duration_ms.is_none() && it.kind != "WebSocket" => out.push_str(" (on its way)"),
+        (None, None) => {}
+    }
+    let mut facts = vec![it.kind.clone()];
+    facts.extend((it.bytes > 0).then(|| format!("{} bytes", it.bytes)));
+    facts.extend(it.duration_ms.map(duration));
+    facts.extend(it.from.as_ref().map(|from| format!("from {from}")));
+    facts.retain(|fact| !fact.is_empty());
+    let _ = write!(out, " ({})", facts.join(", "));
+    out
+}
+
+/// The last line of what is read with a cursor.
+fn followed(it: &Place, empty: bool) -> String {
+    let mut words = Vec::new();
+    words.extend(empty.then(|| "nothing".to_owned()));
+    words.extend((it.more > 0).then(|| format!("{} more", it.more)));
+    words.extend((it.dropped > 0).then(|| format!("{} dropped", it.dropped)));
+    words.extend(it.note.clone());
+    words.push(format!("cursor {}", it.cursor));
+    words.join(", ")
+}
+
+/// What happened besides.
+fn noted(notes: &[String]) -> String {
+    notes.iter().map(|note| format!("\nnote: {note}")).collect()
 }
 
 /// The line that an operation's result begins with when the window was relaunched for it.

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use base64::Engine;
-
 use crate::api::window as api;
 use crate::window::{
     Change, ChangeKind, Check, Ended, Evaluated, Explanation, LastBuild, Look, OnPage, Phase, Published, Relaunched,
@@ -120,7 +118,7 @@ fn decision(explanation: Explanation) -> api::Decision {
     }
 }
 
-fn relaunched(it: Relaunched) -> api::Relaunched {
+pub(super) fn relaunched(it: Relaunched) -> api::Relaunched {
     api::Relaunched {
         because: it.because,
         build_ms: ms(it.outcome.build),
@@ -131,16 +129,8 @@ fn relaunched(it: Relaunched) -> api::Relaunched {
 
 pub(super) fn evaluated(on_page: OnPage<Evaluated>) -> api::Evaluated {
     let (value, exception) = value_of(on_page.value);
-    api::Evaluated { value, exception, generation: on_page.generation, relaunched: on_page.relaunched.map(relaunched) }
-}
-
-pub(super) fn picture(on_page: OnPage<Vec<u8>>) -> api::Picture {
-    api::Picture {
-        mime_type: "image/png".into(),
-        data: base64::engine::general_purpose::STANDARD.encode(on_page.value),
-        generation: on_page.generation,
-        relaunched: on_page.relaunched.map(relaunched),
-    }
+    let OnPage { generation, notes, .. } = on_page;
+    api::Evaluated { value, exception, generation, relaunched: on_page.relaunched.map(relaunched), notes }
 }
 
 fn ms(duration: Duration) -> u64 {

@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::answers;
 use super::server::Supervisor;
+use super::{answers, on_page};
 use crate::api::editor::Progress;
+use crate::api::page::{Console, Input, Network, Snapshot};
 use crate::api::window::{Changes, Evaluate, Restart, Screenshot, Start, Status, Stop};
 use crate::api::{OPERATIONS, Operation, Params};
 use crate::error::{Context, Error, Result};
@@ -78,13 +79,32 @@ pub(super) async fn dispatch(supervisor: &Supervisor, call: Call<'_>) -> Result<
             write::<Changes>(answers::changes(window.changes().await?, explanation))
         }
         Evaluate::METHOD => {
-            let Evaluate { expression, timeout_ms } = read(&call)?;
+            let Evaluate { expression, timeout_ms, page } = read(&call)?;
             let timeout = timeout_ms.map_or(EVALUATE, Duration::from_millis);
-            write::<Evaluate>(answers::evaluated(window.evaluate(&expression, timeout, progress).await?))
+            let evaluated = window.evaluate(&expression, timeout, page.as_deref(), progress).await?;
+            write::<Evaluate>(answers::evaluated(evaluated))
         }
         Screenshot::METHOD => {
-            read::<Screenshot>(&call)?;
-            write::<Screenshot>(answers::picture(window.screenshot(progress).await?))
+            let shot = on_page::shot(read(&call)?);
+            write::<Screenshot>(on_page::picture(window.screenshot(&shot, progress).await?))
+        }
+        Snapshot::METHOD => {
+            let look = on_page::look(read(&call)?);
+            write::<Snapshot>(on_page::seen(window.snapshot(&look, progress).await?))
+        }
+        Input::METHOD => {
+            let Input { actions, snapshot, page } = read(&call)?;
+            let actions = on_page::actions(actions)?;
+            let look = snapshot.unwrap_or_default().then_some(on_page::MOST_BYTES);
+            write::<Input>(on_page::acted(window.act(&actions, page.as_deref(), look, progress).await?))
+        }
+        Console::METHOD => {
+            let Console { since, limit, filter } = read(&call)?;
+            write::<Console>(on_page::console(window.console(&on_page::query(since, limit, filter)).await))
+        }
+        Network::METHOD => {
+            let Network { since, limit, filter } = read(&call)?;
+            write::<Network>(on_page::network(window.network(&on_page::query(since, limit, filter)).await))
         }
         method => {
             let known: Vec<_> = OPERATIONS.iter().map(|operation| operation.method).collect();

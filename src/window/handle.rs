@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::actor::{Actor, Message, Settled, Wish};
 use super::asker::{CallOff, Progress};
-use super::page::Evaluated;
+use super::page::{self, Acted, Action, Entry, Evaluated, Extract, Page, Picture, Query, Request, Shot, Snapshot};
 use super::shared::{Home, Outcome, Published, Shared};
 use super::state::Input;
 use super::up::Up;
@@ -55,6 +55,24 @@ pub struct OnPage<T> {
     pub value: T,
     pub generation: u64,
     pub relaunched: Option<Relaunched>,
+    /// Dialogs, downloads, crashes: what has happened besides, since anybody was told.
+    pub notes: Vec<String>,
+}
+
+/// The page of a window, ready to be asked.
+struct FreshPage {
+    up: Arc<Up>,
+    page: Arc<Page>,
+    generation: u64,
+    relaunched: Option<Relaunched>,
+}
+
+impl FreshPage {
+    fn answer<T>(self, value: Result<T>) -> Result<OnPage<T>> {
+        let value = value.map_err(|error| self.up.explain(error))?;
+        let notes = self.page.take_notices();
+        Ok(OnPage { value, generation: self.generation, relaunched: self.relaunched, notes })
+    }
 }
 
 /// A handle to the window.
@@ -261,23 +279,74 @@ impl Window {
         }
     }
 
-    /// Evaluates an expression in the window's page.
+    /// The page of a window that is fresh.
+    async fn page(&self, progress: Progress<'_>) -> Result<FreshPage> {
+        let (up, generation, relaunched) = self.fresh(progress).await?;
+        let page = up.page().await?;
+        Ok(FreshPage { up, page, generation, relaunched })
+    }
+
+    /// Evaluates an expression in the window's page, or in the one with `page` in its address or title.
     pub async fn evaluate(
         &self,
         expression: &str,
         timeout: Duration,
+        page: Option<&str>,
         progress: Progress<'_>,
     ) -> Result<OnPage<Evaluated>> {
-        let (up, generation, relaunched) = self.fresh(progress).await?;
-        let value = up.page().await?.evaluate(expression, timeout).await.map_err(|error| up.explain(error))?;
-        Ok(OnPage { value, generation, relaunched })
+        let fresh = self.page(progress).await?;
+        let value = fresh.page.evaluate_in(expression, timeout, page).await;
+        fresh.answer(value)
     }
 
-    /// A PNG of the window's page.
-    pub async fn screenshot(&self, progress: Progress<'_>) -> Result<OnPage<Vec<u8>>> {
-        let (up, generation, relaunched) = self.fresh(progress).await?;
-        let value = up.page().await?.screenshot().await.map_err(|error| up.explain(error))?;
-        Ok(OnPage { value, generation, relaunched })
+    /// A picture of the window's page.
+    pub async fn screenshot(&self, shot: &Shot, progress: Progress<'_>) -> Result<OnPage<Picture>> {
+        let fresh = self.page(progress).await?;
+        let value = fresh.page.screenshot(shot).await;
+        fresh.answer(value)
+    }
+
+    /// The window's page as text, with refs.
+    pub async fn snapshot(&self, at: &page::Look, progress: Progress<'_>) -> Result<OnPage<Snapshot>> {
+        let fresh = self.page(progress).await?;
+        let value = fresh.page.snapshot(at).await;
+        fresh.answer(value)
+    }
+
+    /// Acts on the window's page; `look`: takes a snapshot of so many bytes afterwards.
+    pub async fn act(
+        &self,
+        actions: &[Action],
+        page: Option<&str>,
+        look: Option<usize>,
+        progress: Progress<'_>,
+    ) -> Result<OnPage<Acted>> {
+        let fresh = self.page(progress).await?;
+        let value = fresh.page.act(actions, page, look).await;
+        fresh.answer(value)
+    }
+
+    /// What the window has said. Never relaunches, and needs no window: a crashed one's last words are there, too.
+    pub async fn console(&self, query: &Query) -> (Extract<Entry>, u64) {
+        let generation = self.listening().await;
+        (self.shared.records.console(query), generation)
+    }
+
+    /// What the window has asked the network for: what has ended, and what is on its way. Never relaunches.
+    pub async fn network(&self, query: &Query) -> (Extract<Request>, Vec<Request>, u64) {
+        let generation = self.listening().await;
+        let (extract, under_way) = self.shared.records.network(query);
+        (extract, under_way, generation)
+    }
+
+    /// Sees to it that a living window is listened to; its generation.
+    async fn listening(&self) -> u64 {
+        let published = self.reconnected().await;
+        if let Some(up) = &published.up {
+            // A window that cannot be reached says nothing new, which is no reason to keep what it has said.
+            let _ = up.page().await;
+        }
+        published.generation
     }
 
     /// What has changed since the build that the window runs began; `None` without a window. And what is wrong with the

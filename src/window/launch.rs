@@ -29,6 +29,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::process::Signal;
 
+pub use self::wait::inspector_port;
 use crate::cdp::Endpoint;
 use crate::config::{WindowKind, WindowSettings};
 use crate::error::{Context, Error, Kind, Result};

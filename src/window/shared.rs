@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use super::asker::Deeds;
 use super::build::LastBuild;
 use super::crashes::Crashes;
+use super::page::Records;
 use super::state::Phase;
 use super::up::{Ended, Up};
 use crate::changes::{self, Options, Snapshot, Tracker};
@@ -66,6 +67,8 @@ pub struct Home {
 pub struct Shared {
     pub home: Home,
     pub published: watch::Sender<Published>,
+    /// What the window says and asks for, over all its launches.
+    pub records: Arc<Records>,
     trackers: Mutex<Trackers>,
     pub deeds: Deeds,
     crashes: Mutex<Crashes>,
@@ -88,9 +91,10 @@ impl Shared {
     pub fn new(home: Home) -> Shared {
         // The first thing is to look for the window of an earlier supervisor.
         let published = watch::Sender::new(Published { phase: Phase::Starting, ..Published::default() });
+        let records = Arc::new(Records::new(Some(home.state.join("refs"))));
         let choice = Mutex::new(Choice::load(&home.state));
         let (deeds, crashes) = (Deeds::default(), Mutex::default());
-        Shared { home, published, trackers: Mutex::default(), deeds, crashes, choice }
+        Shared { home, published, records, trackers: Mutex::default(), deeds, crashes, choice }
     }
 
     /// How often the window has ended by itself of late.

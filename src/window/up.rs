@@ -1,6 +1,6 @@
 //! A window that lives: its facts, its process, the connection to it; and how it came to its end.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 
 use super::identity::{Doubt, Proof};
 use super::launch::{Launched, now_ms};
-use super::page::Page;
+use super::page::{ExtensionHost, Inspected, Page, Records};
 use super::session_file::Session;
 use crate::error::{Error, Kind, Result};
 use crate::process::{self, Exit, Process};
@@ -33,15 +33,22 @@ pub struct Up {
     output: PathBuf,
     /// The CDP connection, made anew when it has ended or never was: a frozen window may thaw.
     page: Mutex<Option<Arc<Page>>>,
+    /// What it says and asks for, over all launches.
+    records: Arc<Records>,
+    /// Its drop ends the listening.
+    _extension_host: Option<ExtensionHost>,
     /// What the reader should know.
     pub notes: Vec<String>,
 }
 
 impl Up {
     /// A window that was just launched. A page that cannot be reached yet is not fatal: the window is there.
-    pub async fn launched(launched: Launched, facts: Session, notes: Vec<String>) -> Up {
-        let page = Page::attach_to(launched.endpoint).await.ok().map(Arc::new);
+    pub async fn launched(launched: Launched, facts: Session, notes: Vec<String>, records: Arc<Records>) -> Up {
+        records.launched();
+        let page = Page::attach_to(launched.endpoint, Arc::clone(&records)).await.ok().map(Arc::new);
         Up {
+            _extension_host: extension_host(&facts, &launched.output, &records),
+            records,
             facts,
             process: launched.process,
             reconnected: false,
@@ -52,13 +59,22 @@ impl Up {
     }
 
     /// A window that was found again. One that is proven ours but frozen counts, too: it is not replaced silently.
-    pub async fn found(facts: Session, proof: Result<Proof, Doubt>, output: PathBuf) -> Result<Up, Doubt> {
+    pub async fn found(
+        facts: Session,
+        proof: Result<Proof, Doubt>,
+        output: PathBuf,
+        records: Arc<Records>,
+    ) -> Result<Up, Doubt> {
         let (process, page) = match proof {
-            Ok(proof) => (proof.process, Page::attach_to(proof.endpoint).await.ok().map(Arc::new)),
+            Ok(proof) => {
+                (proof.process, Page::attach_to(proof.endpoint, Arc::clone(&records)).await.ok().map(Arc::new))
+            }
             Err(Doubt::Silent { process, .. }) => (process, None),
             Err(doubt) => return Err(doubt),
         };
-        Ok(Up { facts, process, reconnected: true, output, page: Mutex::new(page), notes: vec![] })
+        let _extension_host = extension_host(&facts, &output, &records);
+        let page = Mutex::new(page);
+        Ok(Up { facts, process, reconnected: true, output, page, records, _extension_host, notes: vec![] })
     }
 
     /// The page, connected to.
@@ -67,7 +83,9 @@ impl Up {
         if let Some(page) = slot.as_ref().filter(|page| page.closed().now_or_never().is_none()) {
             return Ok(Arc::clone(page));
         }
-        let page = Page::attach(self.facts.cdp_port).await.map_err(|error| self.explain(error))?;
+        let page = Page::attach_recorded(self.facts.cdp_port, Arc::clone(&self.records))
+            .await
+            .map_err(|error| self.explain(error))?;
         Ok(Arc::clone(slot.insert(Arc::new(page))))
     }
 
@@ -103,14 +121,12 @@ impl Up {
 
     /// What the window said before it ended.
     pub fn last_words(&self, exit: Exit, doing: Vec<String>) -> Ended {
-        // Locked only while somebody connects: then there is no console worth telling of.
-        let console = self.page.try_lock().ok().and_then(|page| Some(page.as_ref()?.console())).unwrap_or_default();
-        let first = console.len().saturating_sub(LAST_ENTRIES);
+        let console = self.records.last_entries(LAST_ENTRIES, self.facts.debug_window_started_at);
         Ended {
             exit,
             at_ms: now_ms(),
             doing,
-            console: console[first..].iter().map(|entry| format!("[{}] {}", entry.level, entry.text)).collect(),
+            console: console.iter().map(|entry| format!("[{}] {}", entry.level, entry.text)).collect(),
             output: process::tail(&self.output, LAST_LINES).unwrap_or_default(),
         }
     }
@@ -124,6 +140,13 @@ impl Up {
             .because(error)
             .hint("`tether status` tells how it ended; `tether start` starts it again")
     }
+}
+
+/// Listens to the extension host, when the window has one: then its inspector is not the window's own port.
+fn extension_host(facts: &Session, output: &Path, records: &Arc<Records>) -> Option<ExtensionHost> {
+    let port = facts.inspector_port.filter(|port| *port != facts.cdp_port)?;
+    let inspected = Inspected { port, launch_id: facts.launch_id.clone(), output: output.to_owned() };
+    Some(ExtensionHost::listen(inspected, Arc::clone(records)))
 }
 
 /// How a window ended by itself.

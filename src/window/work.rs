@@ -61,7 +61,7 @@ async fn find_in(shared: &Shared, root: &Path) -> Option<Up> {
     }
     let proof = identity::prove(&session).await;
     let output = output_of(&home.state, &session.launch_id);
-    let mut up = match Up::found(session, proof, output).await {
+    let mut up = match Up::found(session, proof, output, Arc::clone(&shared.records)).await {
         Ok(up) => up,
         Err(doubt) => return set_aside(root, doubt),
     };
@@ -184,7 +184,7 @@ async fn launch(shared: &Shared, recipe: Recipe, tracker: &Arc<Tracker>, baselin
         notes.push(error.to_string());
     }
     shared.compare_with(tracker, baseline).await;
-    Ok(Up::launched(launched, facts, notes).await)
+    Ok(Up::launched(launched, facts, notes, Arc::clone(&shared.records)).await)
 }
 
 fn facts(shared: &Shared, plan: &Plan, launched: &Launched) -> Session {

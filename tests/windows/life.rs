@@ -7,7 +7,7 @@ use devtether::config::{WindowKind, WindowSettings};
 use devtether::error::Kind;
 use devtether::process::{self, Ended, Exit};
 use devtether::window::identity::{Doubt, prove, prove_port};
-use devtether::window::page::{Evaluated, Page};
+use devtether::window::page::{Evaluated, Page, Shot};
 use devtether::window::{session_file, stop};
 use serde_json::json;
 
@@ -56,7 +56,7 @@ async fn a_browser_lives_its_whole_life() {
     assert_eq!(value(&page, "document.title").await, json!("hello"));
     console_says(&page, "loaded 42").await;
     assert_eq!(value(&page, "await Promise.resolve({a: [1, 2]})").await, json!({"a": [1, 2]}));
-    assert!(page.screenshot().await.unwrap().starts_with(b"\x89PNG\r\n\x1a\n"));
+    assert!(page.screenshot(&Shot::default()).await.unwrap().data.starts_with("iVBORw0KGgo"), "it is no PNG");
     assert!(page.ping(SECONDS(5)).await);
 
     // After a navigation the same connection sees the new page.
@@ -280,7 +280,7 @@ async fn a_node_service_lives_its_whole_life() {
     assert_eq!(value(&page, "answer").await, json!(42));
     assert_eq!(value(&page, "await Promise.resolve(answer + 1)").await, json!(43));
     assert!(page.ping(SECONDS(5)).await);
-    let no_page = page.screenshot().await.unwrap_err().to_string();
+    let no_page = page.screenshot(&Shot::default()).await.unwrap_err().to_string();
     assert!(no_page.contains("node.js") && no_page.contains("no page"), "{no_page}");
 
     assert!(!page.ask_to_close().await);
@@ -322,7 +322,7 @@ async fn an_extension_development_host_lives_its_whole_life() {
     let page = Page::attach(launched.cdp_port).await.unwrap();
     let title = value(&page, "document.title").await;
     assert!(title.as_str().unwrap().starts_with("[Extension Development Host]"), "{title}");
-    assert!(page.screenshot().await.unwrap().len() > 1000);
+    assert!(page.screenshot(&Shot::default()).await.unwrap().data.len() > 1000);
     let text = value(&page, "document.body.innerText").await;
     assert!(!text.as_str().unwrap().contains("Welcome"), "the settings of a fresh profile are not in force: {text}");
 

@@ -43,7 +43,7 @@ async fn raw() -> (Client, JoinHandle<String>, DuplexStream) {
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
     let config = WebSocketConfig::default().max_message_size(Some(1 << 20)).max_frame_size(Some(1 << 20));
     let socket = WebSocketStream::from_raw_socket(ours, Role::Client, Some(config)).await;
-    let (client, connection) = Client::over(socket);
+    let (client, connection) = Client::over(socket, Box::new(|_| {}));
     (client, tokio::spawn(connection), theirs)
 }
 

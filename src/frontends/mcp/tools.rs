@@ -14,7 +14,8 @@ use crate::api::{Effect, Operation};
 use crate::error::Result;
 use crate::frontends::render;
 
-/// The result of a call: the answer, and a short text beside it. A picture is content, and not in the answer.
+/// The result of a call: the answer, and a text beside it. A picture is content, and not in the answer. What is text by
+/// nature stands in both: some clients (VS Code) show their model only the answer, others only the text.
 pub fn result(operation: &Operation, outcome: Result<Value>) -> CallToolResult {
     let mut answer = match outcome {
         Ok(answer) => answer,

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -16,7 +17,7 @@ use super::{Launch, Ready, make_private};
 use crate::cdp::Endpoint;
 use crate::error::{Context, Error, Kind, Result};
 use crate::process::{self, Process};
-use crate::window::page::{Evaluated, Page};
+use crate::window::page::{Evaluated, Page, Records};
 
 /// The programs that can be the browser, by their names on PATH, in the order in which they are preferred.
 pub const NAMES: &[&str] = &[
@@ -61,7 +62,7 @@ pub async fn launch(launch: &Launch<'_>) -> Result<Ready> {
 /// Resolves when the first page has been parsed. A navigation destroys the waiting script, which is then asked again
 /// in the new document.
 async fn page_loaded(endpoint: &Endpoint, url: &str) -> Result<()> {
-    let page = Page::attach_to(endpoint.clone()).await?;
+    let page = Page::attach_to(endpoint.clone(), Arc::new(Records::new(None))).await?;
     let parsed = format!(
         "new Promise(done => {{
             if (location.href === 'about:blank' && {url:?} !== 'about:blank') return; // it is on its way

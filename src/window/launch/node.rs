@@ -8,7 +8,8 @@ use tokio::time::timeout;
 
 use super::wait::{answering, inspector_port, wait_for};
 use super::{Launch, Ready};
-use crate::cdp::types::{self, ScriptParsed};
+use crate::cdp::events::ScriptParsed;
+use crate::cdp::types;
 use crate::cdp::{self, Client, Endpoint, Event, Events};
 use crate::error::{Context, Error, Kind, Result};
 use crate::process;
@@ -90,7 +91,7 @@ fn turn_over() -> types::Evaluate {
         await_promise: false,
         user_gesture: false,
         repl_mode: false,
-        timeout: None,
+        ..types::Evaluate::default()
     }
 }
 

@@ -12,6 +12,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::browser::{self, Started};
@@ -24,7 +25,7 @@ use crate::config::WindowKind;
 use crate::error::{Context, Error, Kind, Result};
 use crate::process::{self, Process};
 use crate::tools;
-use crate::window::page::{Evaluated, Page};
+use crate::window::page::{Evaluated, Page, Records};
 
 /// No welcome page or chat beside the extension under development, and no talk with the outside that nobody asked for.
 const SETTINGS: &str = r#"{
@@ -168,7 +169,7 @@ fn encode(text: &str, slashes: bool) -> String {
 /// change of title, so the page itself watches.
 pub(super) async fn workbench_shown(endpoint: &Endpoint, deadline: Duration) -> Result<()> {
     let page = loop {
-        match Page::attach_to(endpoint.clone()).await {
+        match Page::attach_to(endpoint.clone(), Arc::new(Records::new(None))).await {
             Err(error) if error.kind == Kind::TimedOut => {} // still busy; raced against the deadline of the launch
             attached => break attached?,
         }

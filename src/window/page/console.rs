@@ -1,67 +1,171 @@
-//! The last words of a window's console: a bounded ring, and what CDP's console events come to.
+//! What a console says: the entries that CDP's console events come to.
 
-use std::collections::VecDeque;
+use std::fmt::Write;
 
+use super::ring::Kept;
 use crate::cdp::Event;
-use crate::cdp::types::{ConsoleApiCalled, EntryAdded, ExceptionThrown, RemoteObject};
+use crate::cdp::events::{ConsoleApiCalled, EntryAdded, ExceptionThrown};
+use crate::cdp::types::{ObjectPreview, RemoteObject, StackTrace};
 
-const ENTRIES: usize = 200;
-const TEXT_BYTES: usize = 2048;
+const TEXT_BYTES: usize = 4096;
+
+/// Who said it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    Page,
+    Iframe,
+    Worker,
+    ExtensionHost,
+    /// A Node service.
+    Node,
+    /// We: a dialog, a crash, a download.
+    Tether,
+}
+
+impl Source {
+    pub fn name(self) -> &'static str {
+        match self {
+            Source::Page => "page",
+            Source::Iframe => "iframe",
+            Source::Worker => "worker",
+            Source::ExtensionHost => "extensionHost",
+            Source::Node => "node",
+            Source::Tether => "tether",
+        }
+    }
+}
 
 /// One entry of the console.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Epoch milliseconds.
     pub at: u64,
+    pub source: Source,
     /// `log`, `info`, `debug`, `warning`, `error`; `exception` for an uncaught one.
     pub level: String,
-    /// At most 2 KiB.
+    /// At most 4 KiB.
     pub text: String,
+    /// `file.js:12:3`, where it is known.
+    pub place: Option<String>,
 }
 
-/// The newest entries; older ones are dropped.
-#[derive(Default)]
-pub struct Ring(VecDeque<Entry>);
-
-impl Ring {
-    pub fn push(&mut self, entry: Entry) {
-        if self.0.len() == ENTRIES {
-            self.0.pop_front();
-        }
-        self.0.push_back(entry);
+impl Kept for Entry {
+    fn bytes(&self) -> usize {
+        self.text.len() + self.level.len() + self.place.as_ref().map_or(0, String::len) + 80
     }
 
-    /// Says in place that events were lost.
-    pub fn lost(&mut self, count: u64) {
-        let at = self.0.back().map_or(0, |last| last.at);
-        self.push(Entry { at, level: "warning".into(), text: format!("… {count} events were lost here") });
-    }
-
-    pub fn entries(&self) -> Vec<Entry> {
-        self.0.iter().cloned().collect()
+    fn matches(&self, filter: &str) -> bool {
+        self.level == filter
+            || self.source.name().eq_ignore_ascii_case(filter)
+            || self.text.to_lowercase().contains(filter)
     }
 }
 
 /// The entry that an event of `Runtime` or `Log` makes.
-pub fn entry(event: &Event) -> Option<Entry> {
+pub fn entry(event: &Event, source: Source) -> Option<Entry> {
     if let Some(called) = event.read::<ConsoleApiCalled>("Runtime.consoleAPICalled") {
-        let words: Vec<String> = called.args.iter().map(RemoteObject::text).collect();
-        return Some(cut(called.timestamp, called.kind, words.join(" ")));
+        let place = called.stack_trace.as_ref().and_then(place);
+        return Some(cut(called.timestamp, source, called.kind, formatted(&called.args), place));
     }
     if let Some(thrown) = event.read::<ExceptionThrown>("Runtime.exceptionThrown") {
-        return Some(cut(thrown.timestamp, "exception".into(), thrown.exception_details.text()));
+        let text = thrown.exception_details.text();
+        return Some(cut(thrown.timestamp, source, "exception".into(), text, None));
     }
     let entry = event.read::<EntryAdded>("Log.entryAdded")?.entry;
-    let place = entry.url.filter(|url| !url.is_empty()).map(|url| format!(" ({url})")).unwrap_or_default();
-    Some(cut(entry.timestamp, entry.level, format!("{}: {}{place}", entry.source, entry.text)))
+    let place = entry.url.filter(|url| !url.is_empty());
+    let place =
+        place.map(|url| if url.len() > 120 { url.split(['?', '#']).next().unwrap_or(&url).to_owned() } else { url });
+    let place = place.map(|url| entry.line_number.map_or(url.clone(), |line| format!("{url}:{}", line + 1)));
+    let text = format!("{}: {}", entry.source, entry.text);
+    Some(cut(entry.timestamp, source, entry.level, text, place))
 }
 
-fn cut(timestamp: f64, level: String, mut text: String) -> Entry {
-    if text.len() > TEXT_BYTES {
-        text.truncate(text.floor_char_boundary(TEXT_BYTES));
-        text.push('…');
+/// Something that happened to the page.
+pub fn told(at: u64, level: &str, text: String) -> Entry {
+    cut(at as f64, Source::Tether, level.into(), text, None)
+}
+
+fn place(stack: &StackTrace) -> Option<String> {
+    let frame = stack.call_frames.first().filter(|frame| !frame.url.is_empty())?;
+    // The folders of a source are known to whoever reads this; a long address is only in the way.
+    let path = frame.url.split(['?', '#']).next().unwrap_or_default();
+    let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(path);
+    Some(format!("{name}:{}:{}", frame.line_number + 1, frame.column_number + 1))
+}
+
+/// The words as a console shows them: placeholders of the first are filled in, styles left out.
+fn formatted(args: &[RemoteObject]) -> String {
+    let Some((first, rest)) = args.split_first() else { return String::new() };
+    let mut rest = rest.iter();
+    let mut out = String::new();
+    let first = text(first);
+    let mut pieces = first.split('%');
+    out.push_str(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        let placeholder = piece.chars().next().filter(|it| "sdifoOc".contains(*it));
+        match placeholder.and_then(|it| Some((it, rest.next()?))) {
+            Some(('c', _)) => out.push_str(&piece[1..]),
+            Some((_, word)) => {
+                out.push_str(&text(word));
+                out.push_str(&piece[1..]);
+            }
+            None => {
+                out.push('%');
+                out.push_str(piece);
+            }
+        }
     }
-    Entry { at: timestamp.max(0.0) as u64, level, text }
+    rest.for_each(|word| {
+        let _ = write!(out, " {}", text(word));
+    });
+    out
+}
+
+fn text(word: &RemoteObject) -> String {
+    match &word.preview {
+        Some(preview) if !matches!(word.subtype.as_deref(), Some("error" | "node" | "regexp" | "date")) => {
+            previewed(preview)
+        }
+        _ => word.text(),
+    }
+}
+
+/// `{a: 1, b: "x"}`, `[1, 2]`; the name of a class before it.
+fn previewed(preview: &ObjectPreview) -> String {
+    let list = matches!(preview.subtype.as_deref(), Some("array" | "typedarray"));
+    let mut words: Vec<String> = Vec::new();
+    for property in &preview.properties {
+        let value = property.value.clone().unwrap_or_else(|| property.kind.clone());
+        let value = if property.kind == "string" { format!("{value:?}") } else { value };
+        words.push(if list { value } else { format!("{}: {value}", property.name) });
+    }
+    if preview.overflow {
+        words.push("…".into());
+    }
+    let words = words.join(", ");
+    let class = preview.description.as_deref().filter(|it| !list && *it != "Object");
+    match (list, class) {
+        (true, _) => format!("[{words}]"),
+        (false, Some(class)) if words.is_empty() => class.to_owned(),
+        (false, Some(class)) => format!("{class} {{{words}}}"),
+        (false, None) => format!("{{{words}}}"),
+    }
+}
+
+fn cut(timestamp: f64, source: Source, level: String, mut text: String, mut place: Option<String>) -> Entry {
+    shorten(&mut text, TEXT_BYTES);
+    if let Some(place) = &mut place {
+        shorten(place, 200);
+    }
+    Entry { at: timestamp.max(0.0) as u64, source, level, text, place }
+}
+
+fn shorten(text: &mut String, most: usize) {
+    if text.len() > most {
+        text.truncate(text.floor_char_boundary(most));
+        text.push('…');
+        text.shrink_to_fit();
+    }
 }
 
 #[cfg(test)]
@@ -76,37 +180,50 @@ mod tests {
 
     #[test]
     fn events_read_as_a_console_shows_them() {
-        let check = |method: &str, params: Value, expect: Option<(&str, &str)>| {
-            let found = entry(&event(method, params));
-            let found = found.as_ref().map(|entry| (entry.level.as_str(), entry.text.as_str()));
+        let check = |method: &str, params: Value, expect: Option<(&str, &str, Option<&str>)>| {
+            let found = entry(&event(method, params), Source::Page);
+            let found = found.as_ref().map(|it| (it.level.as_str(), it.text.as_str(), it.place.as_deref()));
             assert_eq!(found, expect);
         };
         let args = json!([{"type": "string", "value": "n ="}, {"type": "number", "value": 1, "description": "1"},
             {"type": "object", "description": "Array(2)", "objectId": "7"}, {"type": "undefined"},
             {"type": "bigint", "unserializableValue": "10n", "description": "10n"}]);
         let called = json!({"type": "log", "args": args, "timestamp": 12.5, "executionContextId": 1});
-        check("Runtime.consoleAPICalled", called, Some(("log", "n = 1 Array(2) undefined 10n")));
+        check("Runtime.consoleAPICalled", called, Some(("log", "n = 1 Array(2) undefined 10n", None)));
         let details = json!({"text": "Uncaught", "exceptionId": 1,
             "exception": {"type": "object", "subtype": "error", "description": "Error: x\n    at y"}});
         let thrown = json!({"timestamp": 1.0, "exceptionDetails": details});
-        check("Runtime.exceptionThrown", thrown, Some(("exception", "Error: x\n    at y")));
+        check("Runtime.exceptionThrown", thrown, Some(("exception", "Error: x\n    at y", None)));
         let log = json!({"entry": {"source": "network", "level": "error", "text": "404", "timestamp": 1.0, "url": "http://x/y"}});
-        check("Log.entryAdded", log, Some(("error", "network: 404 (http://x/y)")));
+        check("Log.entryAdded", log, Some(("error", "network: 404", Some("http://x/y"))));
         check("Runtime.consoleAPICalled", json!({"args": 7}), None);
         check("Page.loadEventFired", json!({}), None);
     }
 
     #[test]
-    fn the_ring_keeps_the_newest_and_cuts_the_long() {
-        let mut ring = Ring::default();
-        for number in 0..ENTRIES + 5 {
-            ring.push(cut(number as f64, "log".into(), format!("entry {number}")));
-        }
-        let entries = ring.entries();
-        assert_eq!((entries.len(), entries[0].text.as_str(), entries[0].at), (ENTRIES, "entry 5", 5));
-        ring.lost(3);
-        assert_eq!(ring.entries().last().unwrap().text, "… 3 events were lost here");
-        let long = cut(-1.0, "log".into(), "ü".repeat(TEXT_BYTES));
+    fn objects_are_looked_into_and_placeholders_filled_in() {
+        let check = |args: Value, expect: &str| {
+            let args: Vec<RemoteObject> = serde_json::from_value(args).unwrap();
+            assert_eq!(formatted(&args), expect);
+        };
+        let string = |text: &str| json!({"type": "string", "value": text});
+        let number = json!({"type": "number", "value": 7, "description": "7"});
+        let object = json!({"type": "object", "description": "Object", "preview": {"type": "object",
+            "description": "Object", "overflow": true, "properties": [{"name": "a", "type": "number", "value": "1"},
+            {"name": "b", "type": "string", "value": "x"}]}});
+        let list = json!({"type": "object", "subtype": "array", "description": "Array(1)", "preview": {"type": "object",
+            "subtype": "array", "description": "Array(1)", "overflow": false,
+            "properties": [{"name": "0", "type": "number", "value": "1"}]}});
+        check(json!([]), "");
+        check(json!([string("100%")]), "100%");
+        check(json!([string("%c INFO"), string("color: #33f"), string("ready")]), " INFO ready");
+        check(json!([string("%s has %d%%"), string("it"), number]), "it has 7%%");
+        check(json!([object, list]), "{a: 1, b: \"x\", …} [1]");
+    }
+
+    #[test]
+    fn the_long_is_cut() {
+        let long = cut(-1.0, Source::Page, "log".into(), "ü".repeat(TEXT_BYTES), None);
         assert_eq!((long.at, long.text.chars().count()), (0, TEXT_BYTES / 2 + 1));
     }
 }

@@ -14,8 +14,9 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::core::{Core, Trouble};
+use crate::cdp::Error;
 use crate::cdp::types::{self, AwaitPromise, CallFunctionOn, Command, Evaluate, EvaluateAnswer, RemoteObject};
-use crate::cdp::{Client, Error};
 
 /// What V8 gets beyond the deadline to say that it has stopped.
 const EXTRA: Duration = Duration::from_millis(250);
@@ -34,27 +35,27 @@ pub enum Evaluated {
 
 /// Where and how long to evaluate.
 pub struct Script<'a> {
-    pub client: &'a Client,
+    pub core: &'a Core,
     pub session: Option<&'a str>,
     pub timeout: Duration,
 }
 
 impl Script<'_> {
     /// Errors: the deadline has passed (the script has then been stopped), or the connection ended.
-    pub async fn run(&self, expression: &str) -> Result<Evaluated, Error> {
+    pub async fn run(&self, expression: &str) -> Result<Evaluated, Trouble> {
         let started = Instant::now();
         let result = self.steps(expression, started + self.timeout + EXTRA).await;
         match result {
-            Err(Error::TimedOut { .. }) => self.interrupt().await,
+            Err(Trouble::Cdp(Error::TimedOut { .. })) => self.interrupt().await,
             // V8 has ended the script; Chromium says "Execution was terminated", Node 20 "Internal error".
-            Err(Error::Refused { .. }) if started.elapsed() >= self.timeout => {}
-            Err(Error::Refused { message, .. }) => return Ok(Evaluated::Exception(explained(message))),
+            Err(Trouble::Cdp(Error::Refused { .. })) if started.elapsed() >= self.timeout => {}
+            Err(Trouble::Cdp(Error::Refused { message, .. })) => return Ok(Evaluated::Exception(explained(message))),
             other => return other,
         }
-        Err(Error::TimedOut { what: "the expression".into(), after: self.timeout })
+        Err(Error::TimedOut { what: "the expression".into(), after: self.timeout }.into())
     }
 
-    async fn steps(&self, expression: &str, until: Instant) -> Result<Evaluated, Error> {
+    async fn steps(&self, expression: &str, until: Instant) -> Result<Evaluated, Trouble> {
         let milliseconds = u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX);
         let answer = self.call(&evaluation(expression, Some(milliseconds)), until).await?;
         let Some(object_id) = answer.result.object_id.clone().filter(|_| answer.exception_details.is_none()) else {
@@ -72,19 +73,19 @@ impl Script<'_> {
             }
             Object::Described => Ok(Evaluated::Value(Value::String(answer.result.text()))),
         };
-        self.client.post(self.session, &types::ReleaseObjectGroup { object_group: GROUP }).await?;
+        self.core.client.post(self.session, &types::ReleaseObjectGroup { object_group: GROUP }).await?;
         evaluated
     }
 
-    async fn call<C: Command>(&self, command: &C, until: Instant) -> Result<C::Answer, Error> {
-        self.client.call(self.session, command, until.saturating_duration_since(Instant::now())).await
+    async fn call<C: Command>(&self, command: &C, until: Instant) -> Result<C::Answer, Trouble> {
+        self.core.call(self.session, command, until.saturating_duration_since(Instant::now())).await
     }
 
     /// Stops a script that runs and runs. An idle page (one that awaits) is left alone: V8 would end the *next*
     /// script instead.
     async fn interrupt(&self) {
-        if self.client.call(self.session, &alive(), EXTRA).await.is_err() {
-            let _ = self.client.call(self.session, &types::TerminateExecution {}, TERMINATION).await;
+        if self.core.call(self.session, &alive(), EXTRA).await.is_err() {
+            let _ = self.core.call(self.session, &types::TerminateExecution {}, TERMINATION).await;
         }
     }
 }
@@ -106,7 +107,16 @@ pub fn alive() -> Evaluate {
 fn evaluation(expression: &str, timeout: Option<u64>) -> Evaluate {
     let repl_mode = needs_repl(expression);
     let expression = expression.to_owned();
-    Evaluate { expression, object_group: GROUP, await_promise: repl_mode, user_gesture: true, repl_mode, timeout }
+    let await_promise = repl_mode;
+    Evaluate {
+        expression,
+        object_group: GROUP,
+        await_promise,
+        user_gesture: true,
+        repl_mode,
+        timeout,
+        ..Evaluate::default()
+    }
 }
 
 /// Whether the text has one of the words that only a console takes (again) at the top level; a word in a string or

@@ -1,0 +1,379 @@
+//! The operations that look into the window's page and act on it. Fields are camelCase; times are epoch ms; durations
+//! end in `Ms`.
+//!
+//! `Snapshot` and `Input` look for changes first, and rebuild and relaunch when there are some; `Console` and `Network`
+//! only read what was recorded.
+
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Params;
+use super::window::Relaunched;
+
+macro_rules! operation {
+    ($params:ty, $method:literal, $answer:ty) => {
+        impl Params for $params {
+            const METHOD: &'static str = $method;
+            type Answer = $answer;
+        }
+    };
+}
+
+/// Show what is on the page as text (its accessibility tree), with refs like `e12` for the other tools.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Snapshot {
+    /// Most bytes (default 40000).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long)]
+    pub max: Option<usize>,
+    /// Only this element and what is in it.
+    #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
+    #[arg(long = "ref", value_name = "REF")]
+    pub from: Option<String>,
+    /// Another page: part of its address or title.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long)]
+    pub page: Option<String>,
+}
+operation!(Snapshot, "window/snapshot", Seen);
+
+/// Act on the page: a list of actions, done in order with real mouse and keys, each once its element is ready. Stops at
+/// the first that fails.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Input {
+    // No docs for the schema where names say it; the command line has its own.
+    #[arg(
+        required = true,
+        value_name = "ACTION",
+        help = "`click e12`, `click 10,20`, `hover e3`, `drag e4 e5`, `scroll e6 0,300`, `type \"text\" [into e7]`, `press Control+Shift+P`, `wait \"text\"`, `wait e8` (until gone), or JSON"
+    )]
+    pub actions: Vec<Action>,
+    /// Answer with a new snapshot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, num_args = 0, default_missing_value = "true")]
+    pub snapshot: Option<bool>,
+    /// As for snapshot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long)]
+    pub page: Option<String>,
+}
+operation!(Input, "window/input", Acted);
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
+#[serde(rename_all = "camelCase")]
+pub enum Do {
+    #[default]
+    Click,
+    Hover,
+    Drag,
+    Scroll,
+    Type,
+    Press,
+    Wait,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Button {
+    #[default]
+    Left,
+    Middle,
+    Right,
+}
+
+// A place is `ref`, or `x` and `y` in CSS pixels.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Action {
+    #[serde(rename = "do")]
+    pub does: Do,
+    #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub y: Option<f64>,
+    /// drag: ref or "x,y".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// type: into ref or the focus; wait: until shown (with ref: until that is gone).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// press: "Control+Shift+P", "Enter".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub button: Option<Button>,
+    /// 2: double click.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dx: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dy: Option<f64>,
+    /// Default 5000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+/// The command line's words for an action: its verb, then what it is about; or the action as JSON.
+impl FromStr for Action {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Action, String> {
+        let text = text.trim();
+        if text.starts_with('{') {
+            return serde_json::from_str(text).map_err(|error| error.to_string());
+        }
+        let (verb, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        let rest = rest.trim();
+        let does = Do::from_str(verb, true).map_err(|_| format!("there is no action {verb:?}"))?;
+        let mut action = Action { does, ..Action::default() };
+        match does {
+            Do::Type => match rest.rsplit_once(" into ").filter(|(_, name)| is_ref(name)) {
+                Some((text, name)) => (action.text, action.at) = (Some(unquoted(text)), Some(name.to_owned())),
+                None => action.text = Some(unquoted(rest)),
+            },
+            Do::Press => action.keys = Some(rest.to_owned()),
+            Do::Wait if is_ref(rest) => action.at = Some(rest.to_owned()),
+            Do::Wait => match rest.parse() {
+                Ok(span) => action.timeout_ms = Some(span),
+                Err(_) => action.text = Some(unquoted(rest)),
+            },
+            Do::Click | Do::Hover | Do::Drag | Do::Scroll => action.place(rest)?,
+        }
+        Ok(action)
+    }
+}
+
+impl Action {
+    fn place(&mut self, rest: &str) -> Result<(), String> {
+        let mut words = rest.split_whitespace();
+        let mut first = words.next().ok_or("it needs a place: a ref or x,y")?;
+        // `scroll 0,300` is a distance.
+        if self.does == Do::Scroll && !is_ref(first) && words.clone().next().is_none() {
+            (self.dx, self.dy) = pair(first)?;
+            return Ok(());
+        }
+        if is_ref(first) {
+            self.at = Some(first.to_owned());
+        } else {
+            (self.x, self.y) = pair(first)?;
+        }
+        for word in words {
+            first = word;
+            match self.does {
+                Do::Drag if first != "to" => self.to = Some(first.to_owned()),
+                Do::Scroll => (self.dx, self.dy) = pair(first)?,
+                Do::Drag => {}
+                _ => return Err(format!("nothing is known of {word:?} here; JSON says more")),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_ref(word: &str) -> bool {
+    word.strip_prefix('e').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit()))
+}
+
+fn pair(text: &str) -> Result<(Option<f64>, Option<f64>), String> {
+    let wrong = || format!("{text:?} is neither a ref nor x,y");
+    let (x, y) = text.split_once(',').ok_or_else(wrong)?;
+    Ok((Some(x.trim().parse().map_err(|_| wrong())?), Some(y.trim().parse().map_err(|_| wrong())?)))
+}
+
+fn unquoted(text: &str) -> String {
+    let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    inner.unwrap_or(text).to_owned()
+}
+
+/// Read the console of page, iframes, workers and extension host; `cursor` continues.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Console {
+    /// A cursor; without it, the newest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long)]
+    pub since: Option<u64>,
+    /// Default 50.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long)]
+    pub limit: Option<usize>,
+    /// Part of the text, or a level or source.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long)]
+    pub filter: Option<String>,
+}
+operation!(Console, "window/console", ConsoleEntries);
+
+/// Read the network requests that have ended; `cursor` continues.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Network {
+    /// A cursor; without it, the newest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long)]
+    pub since: Option<u64>,
+    /// Default 50.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long)]
+    pub limit: Option<usize>,
+    /// Part of the address; or method, status, type, `failed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long)]
+    pub filter: Option<String>,
+}
+operation!(Network, "window/network", NetworkEntries);
+
+/// The page as text.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Seen {
+    pub text: String,
+    /// Not all of it fitted in.
+    #[serde(default)]
+    pub cut: bool,
+    pub generation: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relaunched: Option<Relaunched>,
+    /// Dialogs, downloads, crashes, new pages.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// What the actions did.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Acted {
+    pub actions: Vec<Step>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<String>,
+    pub generation: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relaunched: Option<Relaunched>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// What one action did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Step {
+    pub did: String,
+    /// Dialogs, downloads, another document, a new page.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConsoleEntries {
+    /// Oldest first.
+    pub entries: Vec<ConsoleEntry>,
+    #[serde(flatten)]
+    pub place: Place,
+}
+
+/// Where a reader of a ring is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Place {
+    /// For the next `since`.
+    pub cursor: u64,
+    /// Entries after `since` that are no longer there.
+    pub dropped: u64,
+    /// Entries that the limit has left out: newer ones with `since`, older ones without.
+    #[serde(default)]
+    pub more: u64,
+    pub generation: u64,
+    /// What the reader should know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ConsoleEntry {
+    pub at: u64,
+    /// `page`, `iframe`, `worker`, `extensionHost`, `node`, or `tether` itself.
+    pub source: String,
+    /// `log`, `info`, `warning`, `error`, `exception`, …
+    pub level: String,
+    pub text: String,
+    /// `file.js:12:3`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NetworkEntries {
+    /// Requests that have ended, oldest first.
+    pub entries: Vec<Request>,
+    /// Requests on their way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pending: Vec<Request>,
+    #[serde(flatten)]
+    pub place: Place,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Request {
+    pub at: u64,
+    pub method: String,
+    pub url: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// `Document`, `Script`, `Fetch`, `XHR`, …
+    #[serde(rename = "type")]
+    pub kind: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub mime_type: String,
+    /// As received, headers included.
+    pub bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// `cache` or `serviceWorker`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn actions_are_said_in_words_or_as_json() {
+        let check = |text: &str, expect: Value| {
+            let action: Action = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+            assert_eq!(serde_json::to_value(&action).unwrap(), expect, "{text}");
+        };
+        check("click e12", json!({"do": "click", "ref": "e12"}));
+        check("click 10,20.5", json!({"do": "click", "x": 10.0, "y": 20.5}));
+        check("drag e1 to e2", json!({"do": "drag", "ref": "e1", "to": "e2"}));
+        check("drag e1 5,6", json!({"do": "drag", "ref": "e1", "to": "5,6"}));
+        check("scroll 0,300", json!({"do": "scroll", "dx": 0.0, "dy": 300.0}));
+        check("scroll e3 0,-300", json!({"do": "scroll", "ref": "e3", "dx": 0.0, "dy": -300.0}));
+        check("scroll e3", json!({"do": "scroll", "ref": "e3"}));
+        check("type hello world", json!({"do": "type", "text": "hello world"}));
+        check("type \" a into b\" into e7", json!({"do": "type", "text": " a into b", "ref": "e7"}));
+        check("press Control+Shift+P", json!({"do": "press", "keys": "Control+Shift+P"}));
+        check("wait e8", json!({"do": "wait", "ref": "e8"}));
+        check("wait 250", json!({"do": "wait", "timeoutMs": 250}));
+        check("wait \"250\"", json!({"do": "wait", "text": "250"}));
+        check(r#"{"do": "click", "ref": "e1", "count": 2}"#, json!({"do": "click", "ref": "e1", "count": 2}));
+        for wrong in ["jump e1", "click", "click here", "click e1 e2", r#"{"do": "click", "typo": 1}"#, ""] {
+            assert!(wrong.parse::<Action>().is_err(), "{wrong}");
+        }
+    }
+}

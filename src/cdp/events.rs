@@ -1,0 +1,190 @@
+//! Names and shapes of the events that we listen to; nothing else of the protocol.
+//!
+//! Field names are the protocol's own. What a peer may leave out is optional here.
+
+use serde::Deserialize;
+
+use super::types::{ExceptionDetails, Frame, RemoteObject, StackTrace, TargetInfo};
+
+/// `Runtime.consoleAPICalled`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConsoleApiCalled {
+    /// `log`, `warning`, `error`, …
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub args: Vec<RemoteObject>,
+    /// Epoch milliseconds.
+    pub timestamp: f64,
+    pub stack_trace: Option<StackTrace>,
+}
+
+/// `Runtime.exceptionThrown`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ExceptionThrown {
+    pub timestamp: f64,
+    pub exception_details: ExceptionDetails,
+}
+
+/// `Log.entryAdded`
+#[derive(Clone, Debug, Deserialize)]
+pub struct EntryAdded {
+    pub entry: LogEntry,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct LogEntry {
+    pub source: String,
+    pub level: String,
+    pub text: String,
+    pub timestamp: f64,
+    pub url: Option<String>,
+    pub line_number: Option<u64>,
+}
+
+/// `Debugger.scriptParsed`
+#[derive(Clone, Debug, Deserialize)]
+pub struct ScriptParsed {
+    pub url: String,
+}
+
+/// `Target.detachedFromTarget`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Detached {
+    pub session_id: String,
+}
+
+/// `Target.attachedToTarget`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AttachedToTarget {
+    pub session_id: String,
+    pub target_info: TargetInfo,
+}
+
+/// `Target.targetCreated`, `Target.targetInfoChanged`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TargetChanged {
+    pub target_info: TargetInfo,
+}
+
+/// `Target.targetDestroyed`, `Target.targetCrashed`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TargetEnded {
+    pub target_id: String,
+}
+
+/// `Page.javascriptDialogOpening`
+#[derive(Clone, Debug, Deserialize)]
+pub struct DialogOpening {
+    pub message: String,
+    /// `alert`, `confirm`, `prompt`, `beforeunload`
+    #[serde(rename = "type")]
+    pub kind: String,
+}
+
+/// `Page.downloadWillBegin`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DownloadWillBegin {
+    pub url: String,
+    #[serde(default)]
+    pub suggested_filename: String,
+}
+
+/// `Page.frameNavigated`
+#[derive(Clone, Debug, Deserialize)]
+pub struct FrameNavigated {
+    pub frame: Frame,
+}
+
+/// `Page.frameStartedLoading`, `Page.frameStoppedLoading`, `Page.frameStartedNavigating`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OfFrame {
+    pub frame_id: String,
+}
+
+/// `Network.requestWillBeSent`; times are in seconds of the browser's own clock.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RequestWillBeSent {
+    pub request_id: String,
+    pub request: NetworkRequest,
+    pub timestamp: f64,
+    /// Epoch seconds.
+    pub wall_time: f64,
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    /// The answer to the hop before, when this is a redirect's next one.
+    pub redirect_response: Option<NetworkResponse>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct NetworkRequest {
+    pub url: String,
+    pub method: String,
+}
+
+/// `Network.responseReceived`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResponseReceived {
+    pub request_id: String,
+    pub response: NetworkResponse,
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NetworkResponse {
+    pub status: u16,
+    #[serde(default)]
+    pub mime_type: String,
+    #[serde(default)]
+    pub from_disk_cache: bool,
+    #[serde(default)]
+    pub from_service_worker: bool,
+    #[serde(default)]
+    pub encoded_data_length: f64,
+}
+
+/// `Network.loadingFinished`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LoadingFinished {
+    pub request_id: String,
+    pub timestamp: f64,
+    #[serde(default)]
+    pub encoded_data_length: f64,
+}
+
+/// `Network.loadingFailed`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LoadingFailed {
+    pub request_id: String,
+    pub timestamp: f64,
+    pub error_text: String,
+    #[serde(default)]
+    pub canceled: bool,
+    pub blocked_reason: Option<String>,
+}
+
+/// `Network.webSocketCreated`
+#[derive(Clone, Debug, Deserialize)]
+pub struct WebSocketCreated {
+    pub url: String,
+}
+
+/// `Runtime.executionContextDestroyed`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContextDestroyed {
+    pub execution_context_id: i64,
+}

@@ -1,0 +1,231 @@
+//! Between the API's words for the page and the window's own: parameters in, answers out.
+
+use std::time::Duration;
+
+use super::answers::relaunched;
+use crate::api::page as api;
+use crate::api::window::{Format, Picture, Screenshot};
+use crate::error::{Error, Result};
+use crate::window::{OnPage, page};
+
+/// How much a snapshot takes when the caller does not say.
+pub(super) const MOST_BYTES: usize = 40_000;
+const LEAST_BYTES: usize = 200;
+const LIMIT: usize = 50;
+const MOST_ENTRIES: usize = 1000;
+/// How long an action waits until it can be done, when the caller does not say.
+const TIMEOUT: Duration = Duration::from_secs(5);
+const MOST_ACTIONS: usize = 200;
+const MOST_PENDING: usize = 20;
+
+pub(super) fn shot(it: Screenshot) -> page::Shot {
+    let format = match it.format.unwrap_or_default() {
+        Format::Png => page::Format::Png,
+        Format::Jpeg => page::Format::Jpeg,
+        Format::Webp => page::Format::Webp,
+    };
+    page::Shot { element: it.element, full: it.full_page.unwrap_or_default(), format, page: it.page }
+}
+
+pub(super) fn picture(on_page: OnPage<page::Picture>) -> Picture {
+    let OnPage { value, generation, relaunched: again, mut notes } = on_page;
+    notes.extend(value.note);
+    let mime_type = format!("image/{}", value.format.name());
+    Picture { mime_type, data: value.data, generation, relaunched: again.map(relaunched), notes }
+}
+
+pub(super) fn look(it: api::Snapshot) -> page::Look {
+    page::Look { max: it.max.unwrap_or(MOST_BYTES).max(LEAST_BYTES), from: it.from, page: it.page }
+}
+
+pub(super) fn seen(on_page: OnPage<page::Snapshot>) -> api::Seen {
+    let OnPage { value, generation, relaunched: again, notes } = on_page;
+    api::Seen { text: value.text, cut: value.cut, generation, relaunched: again.map(relaunched), notes }
+}
+
+pub(super) fn acted(on_page: OnPage<page::Acted>) -> api::Acted {
+    let OnPage { value, generation, relaunched: again, notes } = on_page;
+    let actions = value.steps.into_iter().map(|step| api::Step { did: step.did, notes: step.notes }).collect();
+    let snapshot = value.snapshot.map(|it| it.text);
+    api::Acted { actions, snapshot, generation, relaunched: again.map(relaunched), notes }
+}
+
+pub(super) fn query(since: Option<u64>, limit: Option<usize>, filter: Option<String>) -> page::Query {
+    page::Query { since, limit: limit.unwrap_or(LIMIT).clamp(1, MOST_ENTRIES), filter }
+}
+
+pub(super) fn console((extract, generation): (page::Extract<page::Entry>, u64)) -> api::ConsoleEntries {
+    let place = place(&extract, generation);
+    let entry = |it: page::Entry| api::ConsoleEntry {
+        at: it.at,
+        source: it.source.name().into(),
+        level: it.level,
+        text: it.text,
+        place: it.place,
+    };
+    api::ConsoleEntries { entries: extract.entries.into_iter().map(entry).collect(), place }
+}
+
+pub(super) fn network(
+    (extract, pending, generation): (page::Extract<page::Request>, Vec<page::Request>, u64),
+) -> api::NetworkEntries {
+    let mut place = place(&extract, generation);
+    if pending.len() > MOST_PENDING {
+        place.note.get_or_insert_with(|| format!("{} requests are on their way", pending.len()));
+    }
+    let newest = pending.len().saturating_sub(MOST_PENDING);
+    let pending = pending.into_iter().skip(newest).map(request).collect();
+    api::NetworkEntries { entries: extract.entries.into_iter().map(request).collect(), pending, place }
+}
+
+fn request(it: page::Request) -> api::Request {
+    api::Request {
+        at: it.at,
+        method: it.method,
+        url: it.url,
+        status: it.status,
+        kind: it.kind,
+        mime_type: it.mime,
+        bytes: it.bytes,
+        duration_ms: it.duration_ms,
+        failure: it.failure,
+        from: it.from.map(str::to_owned),
+    }
+}
+
+fn place<T>(extract: &page::Extract<T>, generation: u64) -> api::Place {
+    let note = extract.foreign.then(|| "the cursor is not of this supervisor: entries may be told again".to_owned());
+    api::Place { cursor: extract.cursor, dropped: extract.dropped, more: extract.more, generation, note }
+}
+
+/// Reads the actions; what is missing or makes no sense is told before any of them is done.
+pub(super) fn actions(actions: Vec<api::Action>) -> Result<Vec<page::Action>> {
+    if actions.is_empty() || actions.len() > MOST_ACTIONS {
+        return Err(Error::usage(format!("{} actions cannot be done at once", actions.len()))
+            .hint(format!("pass 1 to {MOST_ACTIONS} in `actions`")));
+    }
+    let count = actions.len();
+    let read = |(index, it): (usize, api::Action)| {
+        let timeout = it.timeout_ms.map_or(TIMEOUT, Duration::from_millis);
+        let does = does(it).map_err(|error| match count {
+            1 => error,
+            _ => Error { doing: format!("action {} of {count}: {}", index + 1, error.doing), ..error },
+        })?;
+        Ok(page::Action { does, timeout })
+    };
+    actions.into_iter().enumerate().map(read).collect()
+}
+
+fn does(it: api::Action) -> Result<page::Does> {
+    let at = at(&it)?;
+    let needs = |what: &str| Error::usage(format!("{} needs {what}", verb(it.does)));
+    let named = || match &at {
+        Some(page::At::Point(..)) => Err(needs("a `ref`, not `x` and `y`")),
+        Some(page::At::Ref(name)) => Ok(Some(name.clone())),
+        None => Ok(None),
+    };
+    let count = it.count.unwrap_or(1).clamp(1, 100);
+    let button = match it.button.unwrap_or_default() {
+        api::Button::Left => page::Button::Left,
+        api::Button::Middle => page::Button::Middle,
+        api::Button::Right => page::Button::Right,
+    };
+    let place = || at.clone().ok_or_else(|| needs("a `ref`, or `x` and `y`"));
+    Ok(match it.does {
+        api::Do::Click => page::Does::Click { at: place()?, button, count: count.min(3) },
+        api::Do::Hover => page::Does::Hover { at: place()? },
+        api::Do::Drag => {
+            let to = it.to.as_deref().ok_or_else(|| needs("`to`: a ref or \"x,y\""))?;
+            page::Does::Drag { from: place()?, to: target(to)? }
+        }
+        api::Do::Scroll => {
+            let by = (it.dx.is_some() || it.dy.is_some()).then(|| (it.dx.unwrap_or(0.0), it.dy.unwrap_or(0.0)));
+            if at.is_none() && by.is_none() {
+                return Err(needs("`dx` or `dy`, or a `ref` to bring into view"));
+            }
+            page::Does::Scroll { at: at.clone(), by }
+        }
+        api::Do::Type => {
+            let text = it.text.clone().ok_or_else(|| needs("`text`"))?;
+            page::Does::Type { into: named()?, text }
+        }
+        api::Do::Press => {
+            let keys = it.keys.clone().filter(|keys| !keys.trim().is_empty()).ok_or_else(|| needs("`keys`"))?;
+            page::Does::Press { at: named()?, keys, count }
+        }
+        api::Do::Wait => page::Does::Wait(match (&it.text, named()?) {
+            (Some(_), Some(_)) => return Err(needs("`text` or `ref`, not both")),
+            (Some(text), None) => page::Until::Shows(text.clone()),
+            (None, Some(name)) => page::Until::Gone(name),
+            (None, None) if it.timeout_ms.is_some() => page::Until::Passed,
+            (None, None) => return Err(needs("`text`, `ref` or `timeoutMs`")),
+        }),
+    })
+}
+
+fn at(it: &api::Action) -> Result<Option<page::At>> {
+    match (&it.at, it.x, it.y) {
+        (Some(name), None, None) => Ok(Some(page::At::Ref(name.clone()))),
+        (None, Some(x), Some(y)) => Ok(Some(page::At::Point(x, y))),
+        (None, None, None) => Ok(None),
+        _ => Err(Error::usage(format!("{} needs either `ref` or both `x` and `y`", verb(it.does)))),
+    }
+}
+
+fn target(text: &str) -> Result<page::At> {
+    let point = text.split_once(',').and_then(|(x, y)| Some((x.trim().parse().ok()?, y.trim().parse().ok()?)));
+    match point {
+        Some((x, y)) => Ok(page::At::Point(x, y)),
+        None if text.contains(',') => Err(Error::usage(format!("{text:?} is neither a ref nor \"x,y\""))),
+        None => Ok(page::At::Ref(text.to_owned())),
+    }
+}
+
+fn verb(does: api::Do) -> String {
+    format!("{does:?}").to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn read(actions: Value) -> Result<Vec<String>> {
+        let actions = super::actions(serde_json::from_value(actions).unwrap())?;
+        Ok(actions.into_iter().map(|action| format!("{} ({:?})", action.does, action.timeout)).collect())
+    }
+
+    #[test]
+    fn actions_are_understood() {
+        let check =
+            |action: Value, expect: &str| assert_eq!(read(json!([action.clone()])).unwrap(), [expect], "{action}");
+        check(json!({"do": "click", "ref": "e1"}), "click e1 (5s)");
+        check(json!({"do": "click", "x": 1, "y": 2.5, "button": "right", "count": 2}), "double right click 1,2.5 (5s)");
+        check(json!({"do": "drag", "ref": "e1", "to": "3, 4"}), "drag e1 to 3,4 (5s)");
+        check(json!({"do": "scroll", "dy": 100, "timeoutMs": 10}), "scroll by 0,100 (10ms)");
+        check(json!({"do": "type", "text": "hi", "ref": "e1"}), "type \"hi\" into e1 (5s)");
+        check(json!({"do": "press", "keys": "Enter", "count": 3}), "press Enter 3 times (5s)");
+        check(json!({"do": "wait", "text": "done"}), "wait for \"done\" (5s)");
+        check(json!({"do": "wait", "ref": "e2"}), "wait until e2 is gone (5s)");
+        check(json!({"do": "wait", "timeoutMs": 50}), "wait (50ms)");
+    }
+
+    #[test]
+    fn what_is_missing_is_named_before_anything_is_done() {
+        let check = |actions: Value, expect: &str| {
+            let error = read(actions.clone()).unwrap_err().to_string();
+            assert!(error.contains(expect), "{actions}: {error}");
+        };
+        check(json!([]), "0 actions");
+        check(json!([{"do": "click"}]), "click needs a `ref`, or `x` and `y`");
+        check(json!([{"do": "click", "x": 1}]), "click needs either `ref` or both `x` and `y`");
+        check(json!([{"do": "click", "ref": "e1", "x": 1, "y": 1}]), "either");
+        check(json!([{"do": "hover", "ref": "e1"}, {"do": "drag", "ref": "e1"}]), "action 2 of 2: drag needs `to`");
+        check(json!([{"do": "drag", "ref": "e1", "to": "1,b"}]), "neither a ref nor");
+        check(json!([{"do": "scroll"}]), "scroll needs `dx` or `dy`");
+        check(json!([{"do": "type"}]), "type needs `text`");
+        check(json!([{"do": "type", "text": "x", "x": 1, "y": 1}]), "type needs a `ref`");
+        check(json!([{"do": "press", "keys": " "}]), "press needs `keys`");
+        check(json!([{"do": "wait"}]), "wait needs `text`, `ref` or `timeoutMs`");
+    }
+}

@@ -1,0 +1,103 @@
+//! The console of VS Code's extension host: a second connection, to the inspector of its Node process.
+//!
+//! What an extension prints does not come to the page as it was printed. The extension host may restart (a reload of the
+//! window) and then says so in the window's output; that is waited for.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tracing::{debug, info};
+
+use super::console::Source;
+use super::records::Records;
+use crate::cdp::{self, Client, Event, types};
+use crate::process;
+use crate::window::identity;
+use crate::window::launch::inspector_port;
+
+const CONNECTING: Duration = Duration::from_secs(5);
+
+/// Listens to an extension host until it is dropped. Never ends it or holds it up.
+pub struct ExtensionHost {
+    _leave: watch::Sender<()>,
+}
+
+/// Where an extension host is.
+#[derive(Clone, Debug)]
+pub struct Inspected {
+    pub port: u16,
+    /// Whoever listens on the port must carry it.
+    pub launch_id: String,
+    /// What the window prints.
+    pub output: PathBuf,
+}
+
+impl ExtensionHost {
+    pub fn listen(inspected: Inspected, records: Arc<Records>) -> ExtensionHost {
+        let (leave, left) = watch::channel(());
+        tokio::spawn(follow(inspected, records, left));
+        ExtensionHost { _leave: leave }
+    }
+}
+
+async fn follow(inspected: Inspected, records: Arc<Records>, mut left: watch::Receiver<()>) {
+    while left.has_changed().is_ok() {
+        // Before it is looked at: what is printed from here on is a restart.
+        let from = std::fs::metadata(&inspected.output).map_or(0, |data| data.len());
+        if let Err(why) = listen_once(&inspected, &records, &mut left).await {
+            debug!("cannot listen to the extension host on port {}: {why}", inspected.port);
+        }
+        let again = |line: &str| inspector_port(line).filter(|port| *port == inspected.port);
+        tokio::select! {
+            _ = left.changed() => return,
+            listens = process::follow(&inspected.output, from, again) => if listens.is_err() { return },
+        }
+        info!("the extension host has restarted");
+    }
+}
+
+/// Listens until the connection ends, or nobody wants it any more.
+async fn listen_once(
+    inspected: &Inspected,
+    records: &Arc<Records>,
+    left: &mut watch::Receiver<()>,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let Inspected { port, launch_id, .. } = inspected.clone();
+    tokio::task::spawn_blocking(move || identity::prove_port(&launch_id, port)).await??;
+    let endpoint = cdp::discover(port).await?;
+    let (kept, known_until) = (Arc::clone(records), records.known_until());
+    let observer = Box::new(move |event: &Event| {
+        if event.method.starts_with("Runtime.") {
+            kept.note(event, Source::ExtensionHost, known_until);
+        }
+    });
+    let (client, connection) = cdp::connect_observed(port, &endpoint.path, CONNECTING, observer).await?;
+    let mut events = client.events();
+    tokio::pin!(connection);
+    let over = async {
+        enable(&client).await?;
+        while let Some(event) = events.next().await {
+            // It has run to its end, and stays only because we look at it.
+            if event.is_ok_and(|event| event.method == "NodeRuntime.waitingForDisconnect") {
+                break;
+            }
+        }
+        Ok::<(), cdp::Error>(())
+    };
+    let over = tokio::select! {
+        _ = &mut connection => return Ok(()),
+        over = over => over,
+        _ = left.changed() => Ok(()),
+    };
+    client.close();
+    connection.await;
+    Ok(over?)
+}
+
+async fn enable(client: &Client) -> Result<(), cdp::Error> {
+    client.post(None, &types::EnableRuntime {}).await?;
+    client.post(None, &types::EnableNodeRuntime {}).await?;
+    client.post(None, &types::NotifyWhenWaitingForDisconnect { enabled: true }).await
+}

@@ -1,0 +1,157 @@
+//! The frames of a page, those in other processes included, and how they lie in each other.
+//!
+//! ```text
+//! page session ── frame tree ──► main frame ── iframe ── iframe of a webview …
+//!        └─ iframe session (another process) ── frame tree ──► its frames; the element that shows it is its parent's
+//! ```
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+
+use super::core::{Core, Trouble};
+use super::inside;
+use super::refs::{Place, lock};
+use crate::cdp::types::{self, Frame, FrameTree};
+
+/// The name of the isolated worlds.
+const WORLD: &str = "devtether";
+/// How long a frame may take; a page that is slower is asked again by whoever wants to know.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// A frame that answers.
+#[derive(Clone, Debug)]
+pub struct FrameView {
+    pub place: Place,
+    /// Which frame it lies in (its place in the list), and under which number that knows the element that shows it.
+    pub shown_by: Option<(usize, u32)>,
+}
+
+/// A frame as the browser lists it.
+struct Listed {
+    frame: Frame,
+    session: String,
+    parent: Option<usize>,
+}
+
+impl Core {
+    /// The frames of a page, parents before children; the first is the main frame. Frames that do not answer, or that
+    /// change while they are looked at, are left out.
+    pub async fn frames(&self, page: &str) -> Result<Arc<Vec<FrameView>>, Trouble> {
+        let (known, version) = {
+            let view = lock(&self.shared.view);
+            (view.frames(page), view.version)
+        };
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let frames = Arc::new(self.find_frames(page).await?);
+        lock(&self.shared.view).set_frames(page, Arc::clone(&frames), version);
+        Ok(frames)
+    }
+
+    async fn find_frames(&self, page: &str) -> Result<Vec<FrameView>, Trouble> {
+        let sessions = lock(&self.shared.view).sessions_in(page);
+        let trees = join_all(sessions.iter().map(|session| self.frame_tree(session))).await;
+        let mut listed = Vec::new();
+        for (session, tree) in sessions.iter().zip(trees) {
+            match tree {
+                Ok(tree) => list(tree, session, &mut listed),
+                Err(trouble) if session == page => return Err(trouble),
+                Err(_) => {}
+            }
+        }
+        set_parents(&mut listed);
+        let places = join_all(listed.iter().map(|frame| self.enter(frame))).await;
+        let main = places.first().and_then(Clone::clone).ok_or(Trouble::Gone)?;
+        let owners = join_all(listed.iter().map(|frame| self.owner(frame, &listed, &places))).await;
+        let mut found = vec![FrameView { place: main, shown_by: None }];
+        // Where a listed frame is in `found`.
+        let mut at = vec![None; listed.len()];
+        at[0] = Some(0);
+        for index in order(&listed) {
+            let parent = listed[index].parent.and_then(|parent| at[parent]);
+            let (Some(place), Some(parent), Some(number)) = (places[index].clone(), parent, owners[index]) else {
+                continue;
+            };
+            at[index] = Some(found.len());
+            found.push(FrameView { place, shown_by: Some((parent, number)) });
+        }
+        Ok(found)
+    }
+
+    async fn frame_tree(&self, session: &str) -> Result<FrameTree, Trouble> {
+        Ok(self.call(Some(session), &types::GetFrameTree {}, PATIENCE).await?.frame_tree)
+    }
+
+    /// The isolated world of a frame's document, with the script in it.
+    async fn enter(&self, listed: &Listed) -> Option<Place> {
+        let world = types::CreateIsolatedWorld { frame_id: listed.frame.id.clone(), world_name: WORLD };
+        let context = self.call(Some(&listed.session), &world, PATIENCE).await.ok()?.execution_context_id;
+        let place = Place { session: listed.session.clone(), context };
+        inside::install(self, &place, PATIENCE).await.ok()?;
+        Some(place)
+    }
+
+    /// Under which number a frame's parent knows the element that shows it.
+    async fn owner(&self, listed: &Listed, all: &[Listed], places: &[Option<Place>]) -> Option<u32> {
+        let parent = places[listed.parent?].as_ref()?;
+        let session = Some(all[listed.parent?].session.as_str());
+        let owner = types::GetFrameOwner { frame_id: listed.frame.id.clone() };
+        let backend_node_id = self.call(session, &owner, PATIENCE).await.ok()?.backend_node_id;
+        let resolve = types::ResolveNode { backend_node_id, execution_context_id: parent.context };
+        let object_id = self.call(session, &resolve, PATIENCE).await.ok()?.object.object_id?;
+        let function_declaration = "function() { return tether.numberOf(this) }";
+        let number = types::CallFunctionOn { object_id, function_declaration, return_by_value: true };
+        let number = self.call(session, &number, PATIENCE).await.ok()?.result.value?;
+        number.as_u64().and_then(|number| u32::try_from(number).ok())
+    }
+}
+
+fn list(tree: FrameTree, session: &str, into: &mut Vec<Listed>) {
+    into.push(Listed { frame: tree.frame, session: session.to_owned(), parent: None });
+    tree.child_frames.into_iter().for_each(|child| list(child, session, into));
+}
+
+fn set_parents(listed: &mut [Listed]) {
+    for index in 1..listed.len() {
+        let parent = listed[index].frame.parent_id.clone();
+        listed[index].parent = listed.iter().position(|other| parent.as_ref() == Some(&other.frame.id));
+    }
+}
+
+/// All but the first, each after its parent.
+fn order(listed: &[Listed]) -> Vec<usize> {
+    let depth = |mut index: usize| {
+        // A circle would have no end; a real tree is never deeper than it has frames.
+        (0..listed.len()).take_while(|_| listed[index].parent.map(|parent| index = parent).is_some()).count()
+    };
+    let mut order: Vec<usize> = (1..listed.len()).collect();
+    order.sort_by_key(|index| depth(*index));
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_find_their_parents_in_whatever_session_those_are() {
+        let frame = |id: &str, parent: Option<&str>, session: &str| Listed {
+            frame: Frame { id: id.into(), parent_id: parent.map(str::to_owned), url: String::new() },
+            session: session.into(),
+            parent: None,
+        };
+        let mut listed = [
+            frame("main", None, "P"),
+            frame("deep", Some("other"), "Q"),
+            frame("other", Some("inner"), "Q"),
+            frame("inner", Some("main"), "P"),
+            frame("lost", Some("nobody"), "R"),
+        ];
+        set_parents(&mut listed);
+        assert_eq!(listed.each_ref().map(|it| it.parent), [None, Some(2), Some(3), Some(0), None]);
+        assert_eq!(order(&listed), [4, 3, 2, 1]);
+    }
+}

@@ -1,0 +1,417 @@
+//! A batch of actions, done in order, stopping at the first that fails.
+//!
+//! ```text
+//! action ──► wait until its element can be acted on ──► events of mouse or keys ──► wait until the page has settled
+//! ```
+//! One batch at a time acts on a window. A page counts as settled when it has drawn twice without changing; when it has
+//! begun to show another document, when that one has been read.
+
+use std::time::Duration;
+
+use futures_util::future::{join_all, select_all};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::actions::{Action, At, Does, Until};
+use super::core::{Core, Trouble};
+use super::inside::{self, Found};
+use super::keys::{Chord, Key};
+use super::mouse::{self, Needs};
+use super::refs::{Place, lock, stale};
+use super::snapshot::{Look, Snapshot};
+use super::{Page, SHORT};
+use crate::cdp::types::{InsertText, KeyEvent, SetFocusEmulation};
+use crate::error::{Error, Kind, Result};
+
+/// How long a page that changes all the time is waited for.
+const SETTLING: Duration = Duration::from_millis(200);
+/// For how long it must not change before it is looked at after the last action, and how long that is waited for.
+const QUIET: Duration = Duration::from_millis(100);
+const CALMING: Duration = Duration::from_millis(1000);
+/// How long a document that an action has led to may take.
+const LOADING: Duration = Duration::from_secs(5);
+/// How long the page may take for an event itself.
+const EVENT: Duration = Duration::from_secs(5);
+/// A longer text is not typed key by key.
+const MOST_KEYS: usize = 500;
+
+/// What a batch did.
+#[derive(Clone, Debug)]
+pub struct Acted {
+    pub steps: Vec<Step>,
+    pub snapshot: Option<Snapshot>,
+}
+
+/// What an action did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// `click e12 button "Run"`
+    pub did: String,
+    /// What happened besides: dialogs, downloads, another document, another page.
+    pub notes: Vec<String>,
+}
+
+/// Why an action cannot be done.
+pub enum Obstacle {
+    /// The element is there, but not fit.
+    Unfit {
+        name: String,
+        target: Option<String>,
+        fail: String,
+        by: Option<String>,
+        what: Option<String>,
+    },
+    /// Its document is gone.
+    Left(String),
+    Trouble(Trouble),
+    Told(Error),
+}
+
+impl From<Trouble> for Obstacle {
+    fn from(trouble: Trouble) -> Self {
+        Obstacle::Trouble(trouble)
+    }
+}
+
+impl From<Error> for Obstacle {
+    fn from(error: Error) -> Self {
+        Obstacle::Told(error)
+    }
+}
+
+impl Obstacle {
+    /// Whether waiting may help.
+    pub fn may_pass(&self) -> bool {
+        matches!(self, Obstacle::Unfit { fail, .. } if fail != "removed")
+    }
+}
+
+impl Page {
+    /// Does the actions, and looks at the page afterwards when asked to. Errors name the action that failed, why, and
+    /// what was done before it.
+    pub async fn act(&self, actions: &[Action], page: Option<&str>, look: Option<usize>) -> Result<Acted> {
+        let core = &self.core;
+        let _turn = core.shared.records.acting.lock().await;
+        let mut session = core.page(page, "cannot act on the page").await?;
+        // Keys go to the page whether or not its window is the one in front.
+        core.call(Some(&session), &SetFocusEmulation { enabled: true }, EVENT).await.map_err(|it| core.explain(it))?;
+        let mut steps = Vec::new();
+        for action in actions {
+            if let Some(page) = action.does.place().and_then(|at| core.page_at(&at)) {
+                session = page;
+            }
+            match core.step(&session, action).await {
+                Ok(step) => steps.push(step),
+                Err(obstacle) => return Err(core.failed(obstacle, action, actions.len(), &steps)),
+            }
+        }
+        let snapshot = match look {
+            Some(max) => {
+                let visits = lock(&core.shared.view).attached(&session).map_or(0, |attached| attached.visits);
+                core.settle(&session, visits, QUIET, CALMING).await.map_err(|trouble| core.explain(trouble))?;
+                Some(self.snapshot(&Look { max, from: None, page: page.map(str::to_owned) }).await?)
+            }
+            None => None,
+        };
+        Ok(Acted { steps, snapshot })
+    }
+}
+
+impl Does {
+    /// The place that says which page is meant.
+    fn place(&self) -> Option<At> {
+        match self {
+            Does::Click { at, .. } | Does::Hover { at } | Does::Drag { from: at, .. } => Some(at.clone()),
+            Does::Scroll { at, .. } => at.clone(),
+            Does::Type { into: name, .. } | Does::Press { at: name, .. } => name.clone().map(At::Ref),
+            Does::Wait(Until::Gone(name)) => Some(At::Ref(name.clone())),
+            Does::Wait(_) => None,
+        }
+    }
+}
+
+impl Core {
+    /// Does one action, and tells what came of it.
+    async fn step(&self, page: &str, action: &Action) -> Result<Step, Obstacle> {
+        let before = lock(&self.shared.view).attached(page).map_or(0, |attached| attached.visits);
+        let until = Instant::now() + action.timeout;
+        let target = self.carry(page, &action.does, until).await?;
+        self.settle(page, before, Duration::ZERO, SETTLING).await?;
+        let mut did = action.does.to_string();
+        if let Some(target) = target {
+            did = format!("{did}: {target}");
+        }
+        let mut view = lock(&self.shared.view);
+        let mut notes = view.take_notices();
+        match view.attached(page) {
+            Some(now) if now.visits != before => notes.push(format!("the page went to {}", now.url)),
+            None => notes.push("the page was closed".into()),
+            Some(_) => {}
+        }
+        Ok(Step { did, notes })
+    }
+
+    /// Does it; answers what it was done to, by role and name.
+    async fn carry(&self, page: &str, does: &Does, until: Instant) -> Result<Option<String>, Obstacle> {
+        let click = Needs { enabled: true, hit: true };
+        let reach = Needs { enabled: false, hit: true };
+        match does {
+            Does::Click { at, button, count } => {
+                if let At::Ref(name) = at
+                    && let Some(target) = self.choose(name).await?
+                {
+                    return Ok(Some(target));
+                }
+                let (point, target) = self.aim(page, at, click, until).await?;
+                self.mouse(page, mouse::clicked(point, *button, *count), EVENT).await?;
+                Ok(target)
+            }
+            Does::Hover { at } => {
+                let (point, target) = self.aim(page, at, reach, until).await?;
+                self.mouse(page, vec![mouse::moved(point)], EVENT).await?;
+                Ok(target)
+            }
+            Does::Drag { from, to } => {
+                // The second may scroll the first away: whoever drags over more than is visible is told so.
+                let (end, onto) = self.aim(page, to, reach, until).await?;
+                let (start, target) = self.aim(page, from, click, until).await?;
+                let (end, _) = if let At::Ref(_) = to { self.aim(page, to, reach, until).await? } else { (end, None) };
+                self.mouse(page, mouse::dragged(start, end), EVENT).await?;
+                Ok(target.zip(onto).map(|(what, onto)| format!("{what} onto {onto}")))
+            }
+            Does::Scroll { at, by } => {
+                let needs = Needs { enabled: false, hit: false };
+                let (point, target) = match at {
+                    Some(at) => self.aim(page, at, needs, until).await?,
+                    None => (self.middle(page, EVENT).await?, None),
+                };
+                if let Some(by) = by {
+                    self.mouse(page, mouse::wheeled(point, *by), EVENT).await?;
+                }
+                Ok(target)
+            }
+            Does::Type { into, text } => {
+                let target = self.focus(into.as_deref(), until).await?;
+                self.type_in(page, text).await?;
+                Ok(target)
+            }
+            Does::Press { at, keys, count } => {
+                let chords: Result<Vec<Chord>, String> = keys.split_whitespace().map(Chord::parse).collect();
+                let chords = chords.map_err(|name| unknown_key(&name))?;
+                let target = self.focus(at.as_deref(), until).await?;
+                for chord in chords.iter().cycle().take(chords.len() * *count as usize) {
+                    self.keys(page, chord.events()).await?;
+                }
+                Ok(target)
+            }
+            Does::Wait(what) => self.wait(page, what, until).await.map(|()| None),
+        }
+    }
+
+    /// A choice of a closed list is not drawn by the page, and cannot be clicked.
+    async fn choose(&self, name: &str) -> Result<Option<String>, Obstacle> {
+        let handle = self.handle(name)?;
+        let chosen: Option<Found> = self.inside(&handle, &format!("choose({})", handle.number), EVENT, name).await?;
+        match chosen {
+            Some(found) => Ok(Some(self.fitting(&handle, name, found)?.target.unwrap_or_default())),
+            None => Ok(None),
+        }
+    }
+
+    async fn focus(&self, name: Option<&str>, until: Instant) -> Result<Option<String>, Obstacle> {
+        let Some(name) = name else { return Ok(None) };
+        let handle = self.handle(name)?;
+        let left = until.saturating_duration_since(Instant::now());
+        let call = format!("focus({}, {})", handle.number, left.as_millis());
+        let found: Found = self.inside(&handle, &call, left, name).await?;
+        Ok(self.fitting(&handle, name, found)?.target)
+    }
+
+    async fn type_in(&self, page: &str, text: &str) -> Result<(), Trouble> {
+        if text.chars().count() > MOST_KEYS {
+            return self.insert(page, text.to_owned()).await;
+        }
+        let mut typed: Vec<KeyEvent> = Vec::new();
+        for letter in text.chars() {
+            match Key::typing(letter) {
+                Some(key) => typed.extend(key.events(0)),
+                None => {
+                    self.keys(page, std::mem::take(&mut typed)).await?;
+                    self.insert(page, letter.into()).await?;
+                }
+            }
+        }
+        self.keys(page, typed).await
+    }
+
+    async fn insert(&self, page: &str, text: String) -> Result<(), Trouble> {
+        self.call(Some(page), &InsertText { text }, EVENT).await.map(drop)
+    }
+
+    async fn keys(&self, page: &str, events: Vec<KeyEvent>) -> Result<(), Trouble> {
+        let sent = events.iter().map(|event| self.call(Some(page), event, EVENT));
+        join_all(sent).await.into_iter().collect::<Result<Vec<_>, _>>().map(drop)
+    }
+
+    /// Waits until the page has settled after an action.
+    async fn settle(&self, page: &str, visits: u64, quiet: Duration, most: Duration) -> Result<(), Trouble> {
+        let attached = |session: &str| lock(&self.shared.view).attached(session).cloned();
+        if let Ok(frames) = self.frames(page).await
+            && let Some(main) = frames.first()
+        {
+            let call = format!("settled({}, {})", quiet.as_millis(), most.as_millis());
+            match inside::call::<bool>(self, &main.place, &call, most).await {
+                Err(trouble) if trouble.timed_out() => return Err(trouble),
+                // A page that goes away, or crashes, is settled; what comes next will tell.
+                _ => {}
+            }
+        }
+        let mut stirred = self.shared.stirred.subscribe();
+        let read = async {
+            while attached(page).is_some_and(|now| now.loading && !now.crashed) {
+                let _ = stirred.changed().await;
+            }
+        };
+        if attached(page).is_some_and(|now| now.loading || now.visits != visits) {
+            // A document that never ends to load is looked at as it is.
+            let _ = timeout(LOADING, read).await;
+        }
+        Ok(())
+    }
+
+    async fn wait(&self, page: &str, what: &Until, until: Instant) -> Result<(), Obstacle> {
+        let left = until.saturating_duration_since(Instant::now());
+        match what {
+            Until::Passed => {
+                // A crash ends the waiting: what was waited for will not come.
+                let _ = timeout(left, async {
+                    while self.answers(page) {
+                        self.stirred().await
+                    }
+                })
+                .await;
+                Ok(())
+            }
+            Until::Gone(name) => {
+                let handle = match self.handle(name) {
+                    Ok(handle) => handle,
+                    Err(error) if error.doing.starts_with("stale") => return Ok(()),
+                    Err(error) => return Err(error.into()),
+                };
+                let call = format!("gone({}, {})", handle.number, left.as_millis());
+                match self.inside::<bool>(&handle, &call, left, name).await {
+                    Ok(true) | Err(Obstacle::Left(_)) => Ok(()),
+                    Ok(false) => Err(waited(format!("{name} is still there"), left).into()),
+                    Err(obstacle) => Err(obstacle),
+                }
+            }
+            Until::Shows(text) => match timeout_at(until + SHORT, self.shown(page, text, until)).await {
+                Ok(Ok(true)) => Ok(()),
+                Ok(Err(trouble)) => Err(trouble.into()),
+                Ok(Ok(false)) | Err(_) => Err(waited(format!("the page does not show {text:?}"), left).into()),
+            },
+        }
+    }
+
+    fn answers(&self, page: &str) -> bool {
+        lock(&self.shared.view).lost(page).is_none()
+    }
+
+    async fn stirred(&self) {
+        let _ = self.shared.stirred.subscribe().changed().await;
+    }
+
+    /// Whether one of the frames shows the text before the deadline; frames that come later are looked at, too.
+    async fn shown(&self, page: &str, text: &str, until: Instant) -> Result<bool, Trouble> {
+        let text = serde_json::to_string(text).unwrap_or_default();
+        loop {
+            let version = lock(&self.shared.view).version;
+            let frames = self.frames(page).await?;
+            let left = until.saturating_duration_since(Instant::now());
+            let call = format!("shows({text}, {})", left.as_millis());
+            let places: Vec<Place> = frames.iter().map(|frame| frame.place.clone()).collect();
+            tokio::select! {
+                shown = self.one_shows(&places, &call, left) => if shown || Instant::now() >= until { return Ok(shown) },
+                () = self.other_frames(version) => {}
+            }
+            if let Some(lost) = lock(&self.shared.view).lost(page) {
+                return Err(lost.into());
+            }
+        }
+    }
+
+    async fn one_shows(&self, places: &[Place], call: &str, left: Duration) -> bool {
+        let mut asked: Vec<_> =
+            places.iter().map(|place| Box::pin(inside::call::<bool>(self, place, call, left))).collect();
+        while !asked.is_empty() {
+            let (answer, _, rest) = select_all(asked).await;
+            if answer == Ok(true) {
+                return true;
+            }
+            asked = rest;
+        }
+        false
+    }
+
+    async fn other_frames(&self, version: u64) {
+        let mut stirred = self.shared.stirred.subscribe();
+        while lock(&self.shared.view).version == version {
+            let _ = stirred.changed().await;
+        }
+    }
+
+    /// The error of a batch.
+    fn failed(&self, obstacle: Obstacle, action: &Action, count: usize, done: &[Step]) -> Error {
+        let error = self.obstacle(obstacle);
+        let mut text = error.doing;
+        if count > 1 {
+            text = format!("action {} of {count} failed: {text}", done.len() + 1);
+        }
+        let source = error.source.map(|source| source.to_string());
+        let mut because = source.unwrap_or_else(|| format!("it was to {}", action.does));
+        let notes = lock(&self.shared.view).take_notices();
+        for note in notes {
+            because.push_str(&format!("; {note}"));
+        }
+        if !done.is_empty() {
+            let done: Vec<&str> = done.iter().map(|step| step.did.as_str()).collect();
+            because.push_str(&format!("; done before: {}", done.join("; ")));
+        }
+        let mut failed = Error::new(error.kind, text).because(because);
+        failed.hints = error.hints;
+        failed
+    }
+
+    pub fn obstacle(&self, obstacle: Obstacle) -> Error {
+        let (name, target, fail, by, what) = match obstacle {
+            Obstacle::Told(error) => return error,
+            Obstacle::Trouble(trouble) => return self.explain(trouble),
+            Obstacle::Left(name) => return stale(&name, "its document is gone: the page was left or reloaded"),
+            Obstacle::Unfit { name, target, fail, by, what } => (name, target, fail, by, what),
+        };
+        let element = target.map_or(name.clone(), |target| format!("{name} {target}"));
+        let what = what.unwrap_or_default();
+        let text = match fail.as_str() {
+            "removed" => return stale(&name, "the element was removed from the page"),
+            "covered" => format!("{element} is covered by {} {what}", by.unwrap_or_default()),
+            "hidden" if !what.is_empty() => format!("{element} is hidden: {what}"),
+            "hidden" => format!("{element} is hidden"),
+            "disabled" => format!("{element} is disabled"),
+            "moving" => format!("{element} does not stop moving"),
+            "outside" => format!("{element} cannot be brought into view"),
+            "focus" => format!("{element} cannot take the focus"),
+            other => format!("{element} cannot be acted on: {other}"),
+        };
+        Error::new(Kind::Other, text)
+            .hint("a new snapshot shows what is on the page now; a larger `timeoutMs` waits longer")
+    }
+}
+
+fn waited(what: String, left: Duration) -> Error {
+    let after = humantime::format_duration(Duration::from_millis(left.as_millis() as u64));
+    Error::new(Kind::TimedOut, format!("{what} after {after}")).hint("a larger `timeoutMs` waits longer")
+}
+
+fn unknown_key(name: &str) -> Error {
+    Error::usage(format!("there is no key {name:?}"))
+        .hint("keys are called as in the DOM: `Control+Shift+P`, `Enter`, `ArrowDown`, `F5`, `a`; chords are separated by spaces")
+}

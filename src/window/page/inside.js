@@ -1,0 +1,582 @@
+// What runs inside a page, in an isolated world of its own in each frame: what is there to see, where it is, whether it
+// can be acted on. The page neither sees this world nor can change it.
+//
+// Elements are known by small numbers, given once and kept as long as the document lives. Whoever asks makes refs of
+// them. Nothing here is kept alive: an element that the page drops is gone.
+(() => {
+  if (globalThis.tether) return;
+
+  const numbers = new WeakMap();
+  const elements = new Map();
+  let last = 0;
+
+  function numberOf(element) {
+    let number = numbers.get(element);
+    if (!number) {
+      number = ++last;
+      numbers.set(element, number);
+      elements.set(number, new WeakRef(element));
+    }
+    return number;
+  }
+
+  function elementOf(number) {
+    const element = elements.get(number)?.deref();
+    return element?.isConnected ? element : null;
+  }
+
+  // ---- roles -------------------------------------------------------------------------------------------------------
+
+  const SKIPPED = new Set(['script', 'style', 'template', 'noscript', 'head', 'link', 'meta', 'title', 'base',
+    'param', 'source', 'track', 'datalist', 'col', 'colgroup']);
+  const INLINE = new Set(['span', 'a', 'b', 'i', 'em', 'strong', 'code', 'small', 'sub', 'sup', 'u', 's', 'mark',
+    'abbr', 'cite', 'q', 'time', 'font', 'kbd', 'samp', 'var', 'bdi', 'bdo', 'wbr', 'ins', 'del', 'label', 'dfn',
+    'data', 'slot', 'big', 'tt']);
+  const INPUTS = { button: 'button', submit: 'button', reset: 'button', image: 'button', checkbox: 'checkbox',
+    radio: 'radio', range: 'slider', number: 'spinbutton', search: 'searchbox', hidden: '', file: 'file',
+    color: 'color', date: 'date', 'datetime-local': 'datetime', month: 'month', week: 'week', time: 'time' };
+  const TAGS = { article: 'article', aside: 'complementary', button: 'button', dd: 'definition', details: 'group',
+    dialog: 'dialog', dt: 'term', fieldset: 'group', figure: 'figure', h1: 'heading', h2: 'heading', h3: 'heading',
+    h4: 'heading', h5: 'heading', h6: 'heading', hr: 'separator', li: 'listitem', main: 'main', menu: 'list',
+    meter: 'meter', nav: 'navigation', ol: 'list', optgroup: 'group', option: 'option', output: 'status',
+    progress: 'progressbar', search: 'search', summary: 'summary', table: 'table', td: 'cell', textarea: 'textbox',
+    th: 'columnheader', tr: 'row', ul: 'list', video: 'video', audio: 'audio', iframe: 'iframe', frame: 'iframe',
+    canvas: 'canvas', embed: 'embed', object: 'embed', portal: 'embed', math: 'math', frameset: '' };
+
+  // Their name is their content, unless they are named otherwise.
+  const NAMED_BY_CONTENT = new Set(['button', 'cell', 'checkbox', 'columnheader', 'gridcell', 'heading', 'link',
+    'menuitem', 'menuitemcheckbox', 'menuitemradio', 'option', 'radio', 'rowheader', 'summary', 'switch', 'tab', 'term',
+    'tooltip', 'treeitem', 'clickable']);
+  // What they contain is drawing, except where it can be acted on.
+  const DRAWN = new Set(['button', 'checkbox', 'img', 'menuitemcheckbox', 'menuitemradio', 'meter', 'option',
+    'progressbar', 'radio', 'scrollbar', 'separator', 'slider', 'switch', 'tab', 'clickable']);
+  const ACTED_ON = new Set(['button', 'checkbox', 'clickable', 'combobox', 'link', 'listbox', 'menuitem',
+    'menuitemcheckbox', 'menuitemradio', 'option', 'radio', 'searchbox', 'slider', 'spinbutton', 'summary', 'switch',
+    'tab', 'textbox', 'treeitem', 'file', 'color', 'date', 'datetime', 'month', 'week', 'time', 'video', 'audio',
+    'canvas', 'embed', 'iframe', 'scrollbar']);
+  // Without a name, they are not worth a line of their own around a single thing, or around nothing.
+  const FRAMES = new Set(['group', 'listitem', 'list', 'cell', 'gridcell', 'row', 'rowgroup', 'toolbar', 'region',
+    'figure', 'article', 'definition', 'term', 'presentation', 'tablist', 'tabpanel', 'document', 'application',
+    'status', 'alert', 'log', 'banner', 'contentinfo', 'complementary', 'navigation', 'form', 'main', 'search', 'note',
+    'menubar', 'table', 'grid', 'tree', 'columnheader', 'rowheader', 'heading', 'img', 'separator', 'radiogroup',
+    'listbox', 'menu', 'generic', 'tooltip', 'marquee', 'timer', 'feed', 'directory', 'blockquote', 'time', 'code']);
+  const PLAIN = new Set(['presentation', 'none', 'generic', 'paragraph', 'text', 'strong', 'emphasis', 'code', 'time',
+    'mark', 'insertion', 'deletion', 'subscript', 'superscript', 'rowgroup', 'caption', 'blockquote']);
+
+  function roleOf(element, tag) {
+    const own = element.getAttribute('role');
+    if (own) {
+      const role = own.trim().split(/\s+/, 1)[0].toLowerCase();
+      if (role) return PLAIN.has(role) ? '' : role;
+    }
+    switch (tag) {
+      case 'a': case 'area': return element.hasAttribute('href') ? 'link' : '';
+      case 'input': return INPUTS[element.type] ?? (element.hasAttribute('list') ? 'combobox' : 'textbox');
+      case 'select': return element.multiple || element.size > 1 ? 'listbox' : 'combobox';
+      case 'img': return element.getAttribute('alt') === '' ? '' : 'img';
+      case 'svg': return element.hasAttribute('aria-label') || element.querySelector(':scope > title') ? 'img' : '';
+      case 'section': return element.hasAttribute('aria-label') || element.hasAttribute('aria-labelledby') ? 'region' : '';
+      case 'form': return element.hasAttribute('aria-label') || element.hasAttribute('aria-labelledby') ? 'form' : '';
+      case 'header': return landmark(element) ? 'banner' : '';
+      case 'footer': return landmark(element) ? 'contentinfo' : '';
+      default: return TAGS[tag] ?? (editable(element) ? 'textbox' : '');
+    }
+  }
+
+  const landmark = (element) => !element.parentElement?.closest('article, aside, main, nav, section');
+
+  // The root of something that can be edited, not what lies in it.
+  const editable = (element) => element.isContentEditable && element.hasAttribute('contenteditable');
+
+  const BETTER = 'a[href], button, input, select, textarea, summary, [onclick], [role=button], [role=link], [role=tab], '
+    + '[role=checkbox], [role=menuitem], [role=option], [role=radio], [role=switch], [role=treeitem], [tabindex="0"]';
+
+  // Of no role, but made to be clicked.
+  function clickable(element) {
+    if (element.hasAttribute('onclick')) return true;
+    const tabindex = element.getAttribute('tabindex');
+    if (tabindex !== null && tabindex >= 0) return true;
+    // The pointer is inherited: only where it begins is it a sign, and only if there is nothing better inside.
+    return element.parentElement !== null && getComputedStyle(element).cursor === 'pointer'
+      && getComputedStyle(element.parentElement).cursor !== 'pointer' && !element.querySelector(BETTER);
+  }
+
+  // ---- names and states --------------------------------------------------------------------------------------------
+
+  const LONGEST = 400;
+  // Fonts of symbols draw with letters that nobody can read.
+  const SYMBOLS = /[\uE000-\uF8FF\u200B\u00AD]/g;
+
+  function tidy(text) {
+    text = text.replace(SYMBOLS, '').replace(/\s+/g, ' ').trim();
+    return text.length > LONGEST ? text.slice(0, LONGEST) + '…' : text;
+  }
+
+  function referred(element, attribute) {
+    const ids = element.getAttribute(attribute);
+    if (!ids) return '';
+    const root = element.getRootNode();
+    return ids.trim().split(/\s+/).map((id) => {
+      const other = root.getElementById?.(id);
+      return other ? other.getAttribute('aria-label') || content(other) : '';
+    }).join(' ');
+  }
+
+  function content(element, length = { left: LONGEST * 2 }) {
+    let text = '';
+    for (const node of children(element)) {
+      if (length.left <= 0) break;
+      if (node.nodeType === 3) {
+        const piece = node.data.length > length.left ? node.data.slice(0, length.left) : node.data;
+        length.left -= piece.length;
+        text += piece;
+      } else if (node.nodeType === 1) {
+        const tag = node.localName;
+        if (SKIPPED.has(tag) || node.getAttribute('aria-hidden') === 'true' || !shown(node)) continue;
+        const label = node.getAttribute('aria-label') || (tag === 'img' && node.alt);
+        const inner = label || content(node, length);
+        text += INLINE.has(tag) ? inner : ` ${inner} `;
+      }
+    }
+    return text;
+  }
+
+  function nativeName(element, tag, role) {
+    switch (tag) {
+      case 'input':
+        if (role === 'button') return element.value || element.alt || (element.type === 'submit' ? 'Submit' : element.type === 'reset' ? 'Reset' : '');
+        // falls through
+      case 'select': case 'textarea': case 'meter': case 'progress': case 'output': case 'button':
+        return element.labels?.length ? Array.from(element.labels, (label) => content(label)).join(' ') : '';
+      case 'img': case 'area': return element.alt;
+      case 'fieldset': return named(element, 'legend');
+      case 'table': return named(element, 'caption');
+      case 'figure': return named(element, 'figcaption');
+      case 'optgroup': return element.label;
+      case 'option': return element.label;
+      case 'details': return '';
+      case 'svg': return element.querySelector(':scope > title')?.textContent ?? '';
+      case 'iframe': return element.title;
+      default: return '';
+    }
+  }
+
+  function named(element, tag) {
+    const child = element.querySelector(`:scope > ${tag}`);
+    return child ? content(child) : '';
+  }
+
+  function nameOf(element, tag, role) {
+    return tidy(referred(element, 'aria-labelledby') || element.getAttribute('aria-label') || '')
+      || tidy(nativeName(element, tag, role) || '')
+      || (NAMED_BY_CONTENT.has(role) && tidy(content(element)))
+      || tidy(element.getAttribute('title') || element.getAttribute('placeholder')
+        || element.getAttribute('aria-placeholder') || '');
+  }
+
+  function is(element, attribute) {
+    return element.getAttribute(attribute) === 'true';
+  }
+
+  const disabled = (element) => element.matches(':disabled') || element.closest('[aria-disabled="true"]') !== null;
+
+  function statesOf(element, tag, role) {
+    let states = '';
+    if (element.matches(':disabled') || is(element, 'aria-disabled')) states += ' disabled';
+    if (element === active() && tag !== 'iframe') states += ' focused';
+    const checked = element.getAttribute('aria-checked') ?? element.getAttribute('aria-pressed');
+    if (tag === 'input' && (element.type === 'checkbox' || element.type === 'radio')) {
+      if (element.indeterminate) states += ' mixed';
+      else if (element.checked) states += ' checked';
+    } else if (checked === 'true') states += element.hasAttribute('aria-checked') ? ' checked' : ' pressed';
+    else if (checked === 'mixed') states += ' mixed';
+    const expanded = element.getAttribute('aria-expanded');
+    if (expanded === 'true' || (tag === 'details' && element.open)) states += ' expanded';
+    else if (expanded === 'false' || (tag === 'details' && !element.open)) states += ' collapsed';
+    if (is(element, 'aria-selected') || (tag === 'option' && element.selected)) states += ' selected';
+    if (role === 'heading') {
+      const level = element.getAttribute('aria-level') || (/^h[1-6]$/.test(tag) ? tag[1] : '2');
+      states += ` level=${level}`;
+    } else if (role === 'treeitem') {
+      const level = element.getAttribute('aria-level');
+      if (level > 1) states += ` level=${level}`;
+    }
+    const current = element.getAttribute('aria-current');
+    if (current && current !== 'false') states += ' current';
+    if (element.required || is(element, 'aria-required')) states += ' required';
+    if (element.readOnly === true || is(element, 'aria-readonly')) states += ' readonly';
+    if (is(element, 'aria-invalid')) states += ' invalid';
+    if (is(element, 'aria-modal') || (tag === 'dialog' && element.matches(':modal'))) states += ' modal';
+    if (is(element, 'aria-busy')) states += ' busy';
+    const value = valueOf(element, tag, role);
+    if (value) states += ` value=${JSON.stringify(value)}`;
+    return states;
+  }
+
+  function valueOf(element, tag, role) {
+    switch (tag) {
+      case 'input':
+        if (role === 'button' || element.type === 'checkbox' || element.type === 'radio') return '';
+        return element.type === 'password' ? '•'.repeat(element.value.length) : tidy(element.value);
+      case 'textarea': return tidy(element.value);
+      case 'select': return Array.from(element.selectedOptions, (option) => option.label).join(', ');
+      case 'meter': case 'progress': return element.position === -1 ? '' : String(element.value);
+    }
+    const text = element.getAttribute('aria-valuetext') ?? element.getAttribute('aria-valuenow');
+    if (text) return tidy(text);
+    return role === 'textbox' && element.isContentEditable ? tidy(element.innerText ?? '') : '';
+  }
+
+  function active() {
+    let element = document.activeElement;
+    while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
+    return element === document.body ? null : element;
+  }
+
+  // ---- the tree ----------------------------------------------------------------------------------------------------
+
+  // As it is drawn: through open shadow roots, and what is slotted where its slot is.
+  function children(element) {
+    if (element.shadowRoot) return element.shadowRoot.childNodes;
+    if (element.localName === 'slot') {
+      const assigned = element.assignedNodes();
+      if (assigned.length) return assigned;
+    }
+    return element.childNodes;
+  }
+
+  const VISIBLY = { visibilityProperty: true, contentVisibilityAuto: false };
+
+  // Whether something of it can be drawn. `false` for what is hidden only itself: its children may be shown.
+  function shown(element) {
+    return element.checkVisibility(VISIBLY) || getComputedStyle(element).display === 'contents';
+  }
+
+  // Hidden with all that is in it.
+  function pruned(element) {
+    return !element.checkVisibility() && getComputedStyle(element).display !== 'contents';
+  }
+
+  const DEEPEST = 400;
+  const MOST_OPTIONS = 40;
+
+  // The lines of the tree from `root` on, each [depth, text, number, is it a frame]; at most `max` bytes of them.
+  function look(max, number) {
+    const root = number ? elementOf(number) : document.body ?? document.documentElement;
+    if (!root) return null;
+    const walk = { lines: [], bytes: 0, max, run: '', cut: false, deadline: performance.now() + 3000, steps: 0 };
+    if (number) element(walk, root, 0, 0, '');
+    else within(walk, root, 0, 0, '');
+    flush(walk, 0, '');
+    return JSON.stringify({ lines: walk.lines, cut: walk.cut, title: document.title, url: location.href });
+  }
+
+  function full(walk) {
+    if (!walk.cut && (walk.bytes > walk.max || (++walk.steps % 256 === 0 && performance.now() > walk.deadline))) walk.cut = true;
+    return walk.cut;
+  }
+
+  function push(walk, depth, text, number, frame) {
+    walk.lines.push([depth, text, number, frame]);
+    walk.bytes += depth + text.length + 8;
+  }
+
+  function flush(walk, depth, covered) {
+    if (!walk.run) return;
+    const text = tidy(walk.run);
+    walk.run = '';
+    if (text && covered !== true && !covered.includes(text)) push(walk, depth, JSON.stringify(text), 0, 0);
+  }
+
+  // `covered`: the text that a name above has already told; `true` when all text has been.
+  function within(walk, parent, depth, deep, covered) {
+    if (deep > DEEPEST) { walk.cut = true; return; }
+    for (const node of children(parent)) {
+      if (full(walk)) return;
+      if (node.nodeType === 3) {
+        if (walk.run.length < LONGEST * 2) walk.run += node.data;
+      } else if (node.nodeType === 1) element(walk, node, depth, deep + 1, covered);
+    }
+  }
+
+  function element(walk, e, depth, deep, covered) {
+    const tag = e.localName;
+    if (SKIPPED.has(tag) || e.getAttribute('aria-hidden') === 'true') return;
+    let visible = true;
+    if (tag !== 'option' && tag !== 'optgroup' && !e.checkVisibility(VISIBLY)) {
+      if (pruned(e)) return;
+      visible = getComputedStyle(e).visibility === 'visible';
+    }
+    if (tag === 'br') { walk.run += ' '; return; }
+    let role = roleOf(e, tag);
+    if (!role && visible && clickable(e)) role = 'clickable';
+    if (!role || !visible) {
+      const inline = INLINE.has(tag);
+      if (!inline) flush(walk, depth, covered);
+      const before = walk.run;
+      within(walk, e, depth, deep, covered);
+      if (!visible) walk.run = before;
+      else if (!inline) flush(walk, depth, covered);
+      return;
+    }
+    flush(walk, depth, covered);
+    const name = nameOf(e, tag, role);
+    // A button in a button of the same name, a link in a tab: one of them is enough. And a drawing is no tree.
+    const echo = covered === true && (walk.above === name || !ACTED_ON.has(role));
+    const at = walk.lines.length;
+    const states = statesOf(e, tag, role);
+    if (!echo) push(walk, depth, head(e, role, name, states), numberOf(e), tag === 'iframe' || tag === 'frame' ? 1 : 0);
+    if (tag === 'iframe' || tag === 'frame' || tag === 'textarea' || (role === 'textbox' && e.isContentEditable)) return;
+    const above = walk.above;
+    if (!echo && DRAWN.has(role)) walk.above = name;
+    if (tag === 'select') options(walk, e, depth + 1);
+    else {
+      const inner = covered === true || DRAWN.has(role) ? true : name || covered;
+      within(walk, e, echo ? depth : depth + 1, deep, inner);
+      flush(walk, echo ? depth : depth + 1, inner);
+    }
+    walk.above = above;
+    if (!echo && !name && !states && FRAMES.has(role)) thin(walk, at, depth);
+  }
+
+  function head(e, role, name, states) {
+    let text = name ? `${role} ${JSON.stringify(name)}${states}` : role + states;
+    if (role === 'link') {
+      const href = e.getAttribute('href') ?? '';
+      if (href && href !== '#' && !href.startsWith('javascript:')) text += ` → ${href.length > 100 ? href.slice(0, 100) + '…' : href}`;
+    }
+    return text;
+  }
+
+  function options(walk, select, depth) {
+    let count = 0;
+    for (const option of select.options) {
+      if (++count > MOST_OPTIONS) break;
+      push(walk, depth, head(option, 'option', tidy(option.label), option.selected ? ' selected' : ''), numberOf(option), 0);
+    }
+    const more = select.options.length - MOST_OPTIONS;
+    if (more > 0) push(walk, depth, `… and ${more} more options`, 0, 0);
+  }
+
+  // A line without name around nothing goes; around a single text it takes the text in; around one thing it goes, too.
+  function thin(walk, at, depth) {
+    const { lines } = walk;
+    const below = lines.length - at - 1;
+    if (walk.cut) return;
+    if (below === 0) { lines.length = at; return; }
+    const tops = lines.slice(at + 1).filter((line) => line[0] === depth + 1).length;
+    if (tops !== 1) return;
+    if (below === 1 && !lines[at + 1][2] && lines[at][1] !== 'heading') {
+      lines[at][1] += ` ${lines[at + 1][1]}`;
+      lines.length = at + 1;
+      return;
+    }
+    lines.splice(at, 1);
+    for (let i = at; i < lines.length; i++) lines[i][0]--;
+  }
+
+  // Role and name of an element, for messages.
+  function tell(e) {
+    const tag = e.localName;
+    const role = roleOf(e, tag) || (clickable(e) ? 'clickable' : tag);
+    const name = nameOf(e, tag, role);
+    return name ? `${role} ${JSON.stringify(name.length > 60 ? name.slice(0, 60) + '…' : name)}` : role;
+  }
+
+  // ---- acting ------------------------------------------------------------------------------------------------------
+
+  // The next frame; a page that nobody sees draws none.
+  const frame = () => new Promise((done) => {
+    const timer = setTimeout(done, 50);
+    requestAnimationFrame(() => { clearTimeout(timer); done(); });
+  });
+
+  const same = (a, b) => a.x === b.x && a.y === b.y && a.width === b.width && a.height === b.height;
+
+  function hit(x, y) {
+    let found = document.elementFromPoint(x, y);
+    while (found?.shadowRoot) {
+      const inner = found.shadowRoot.elementFromPoint(x, y);
+      if (!inner || inner === found) break;
+      found = inner;
+    }
+    return found;
+  }
+
+  function contains(outer, inner) {
+    for (let node = inner; node; node = node.parentNode ?? node.host) {
+      if (node === outer) return true;
+      if (node.assignedSlot && contains(outer, node.assignedSlot)) return true;
+    }
+    return false;
+  }
+
+  // What lies over it, by the name that a snapshot would give it.
+  function cover(found, target) {
+    let told = found;
+    for (let e = found; e && !contains(e, target); e = e.parentElement ?? e.getRootNode().host) {
+      if (roleOf(e, e.localName)) { told = e; if (nameOf(e, e.localName, roleOf(e, e.localName))) break; }
+    }
+    return { fail: 'covered', by: numberOf(told), what: tell(told) };
+  }
+
+  function middle(e) {
+    for (const rect of e.getClientRects()) {
+      const left = Math.max(rect.left, 0), top = Math.max(rect.top, 0);
+      const right = Math.min(rect.right, innerWidth), bottom = Math.min(rect.bottom, innerHeight);
+      if (right - left > 0 && bottom - top > 0) return { x: (left + right) / 2, y: (top + bottom) / 2 };
+    }
+    return null;
+  }
+
+  async function attempt(e, wants) {
+    if (!e.isConnected) return { fail: 'removed' };
+    const rect = e.getBoundingClientRect();
+    if (!e.checkVisibility(VISIBLY) && getComputedStyle(e).display !== 'contents') return { fail: 'hidden' };
+    if (rect.width <= 0 || rect.height <= 0) return { fail: 'hidden', what: 'its size is zero' };
+    if (wants.enabled && disabled(e)) return { fail: 'disabled' };
+    e.scrollIntoViewIfNeeded(true);
+    const before = e.getBoundingClientRect();
+    await frame();
+    if (!e.isConnected) return { fail: 'removed' };
+    if (!same(before, e.getBoundingClientRect())) return { fail: 'moving' };
+    const point = middle(e);
+    if (!point) return { fail: 'outside' };
+    if (wants.hit) {
+      const found = hit(point.x, point.y);
+      if (!found) return { fail: 'outside' };
+      if (found !== e && !contains(e, found) && found.closest?.('label')?.control !== e) return cover(found, e);
+    }
+    return point;
+  }
+
+  // Waits until the element can be acted on: { x, y } in this frame, or why not in `fail`.
+  async function ready(number, wants, ms) {
+    const deadline = performance.now() + ms;
+    const e = elementOf(number);
+    if (!e) return { fail: 'removed' };
+    const what = tell(e);
+    for (;;) {
+      const found = await attempt(e, wants);
+      if (!found.fail || found.fail === 'removed' || performance.now() >= deadline) return { ...found, target: what };
+      await frame();
+    }
+  }
+
+  // From a point in the frame that `number` shows to one in this frame, if nothing lies over it there.
+  function through(number, x, y, check) {
+    const e = elementOf(number);
+    if (!e) return { fail: 'removed' };
+    let rect = e.getBoundingClientRect();
+    const at = () => {
+      rect = e.getBoundingClientRect();
+      const style = getComputedStyle(e);
+      const wide = e.offsetWidth ? rect.width / e.offsetWidth : 1, high = e.offsetHeight ? rect.height / e.offsetHeight : 1;
+      return {
+        x: rect.left + (e.clientLeft + parseFloat(style.paddingLeft) + x) * wide,
+        y: rect.top + (e.clientTop + parseFloat(style.paddingTop) + y) * high,
+      };
+    };
+    let point = at();
+    if (point.x < 0 || point.y < 0 || point.x >= innerWidth || point.y >= innerHeight) {
+      scrollBy({ left: point.x - innerWidth / 2, top: point.y - innerHeight / 2, behavior: 'instant' });
+      point = at();
+    }
+    if (!check) return point;
+    const found = hit(point.x, point.y);
+    if (!found) return { fail: 'outside' };
+    return found === e ? point : cover(found, e);
+  }
+
+  // The focus, where typing goes; the caret behind what is there already.
+  async function focus(number, ms) {
+    const can = await ready(number, { enabled: true, hit: false }, ms);
+    if (can.fail) return can;
+    const e = elementOf(number);
+    if (active() !== e && !contains(e, active())) {
+      e.focus({ preventScroll: true });
+      if (typeof e.setSelectionRange === 'function') {
+        // Numbers and dates have no selection.
+        try { e.setSelectionRange(e.value.length, e.value.length); } catch { }
+      } else if (e.isContentEditable) getSelection().selectAllChildren(e), getSelection().collapseToEnd();
+    }
+    const now = active();
+    if (!now || !(contains(e, now) || contains(now, e))) return { fail: 'focus', target: can.target };
+    return can;
+  }
+
+  // A closed list of choices is drawn by the system: choosing in it is telling the page so.
+  function choose(number) {
+    const option = elementOf(number);
+    const select = option?.closest?.('select');
+    if (option?.localName !== 'option' || !select || select.multiple || select.size > 1) return null;
+    if (option.disabled || select.disabled) return { fail: 'disabled', target: tell(option) };
+    select.focus({ preventScroll: true });
+    if (!option.selected) {
+      option.selected = true;
+      select.dispatchEvent(new Event('input', { bubbles: true, composed: true }));
+      select.dispatchEvent(new Event('change', { bubbles: true }));
+    }
+    return { target: tell(option) };
+  }
+
+  // The rectangle of an element, for a picture of it.
+  async function rectangle(number, ms) {
+    const can = await ready(number, { enabled: false, hit: false }, ms);
+    if (can.fail) return can;
+    const { x, y, width, height } = elementOf(number).getBoundingClientRect();
+    return { x, y, width, height, target: can.target };
+  }
+
+  // Resolves when the page has drawn without a change of what is in it for `quiet` ms, at least twice; or after `ms`.
+  async function settled(quiet, ms) {
+    const deadline = performance.now() + ms;
+    let changed = 0;
+    const watch = new MutationObserver(() => { changed = performance.now(); });
+    watch.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+    await frame();
+    let since = performance.now();
+    for (let now = since; now < deadline; now = performance.now()) {
+      await frame();
+      if (changed > since) since = changed;
+      else if (performance.now() - since >= quiet) break;
+    }
+    watch.disconnect();
+    return true;
+  }
+
+  const says = (text) => (document.body?.innerText ?? '').includes(text)
+    || Array.from(document.querySelectorAll('[aria-label]')).some((e) => e.getAttribute('aria-label').includes(text) && e.checkVisibility(VISIBLY))
+    || Array.from(document.querySelectorAll('input, textarea')).some((e) => e.value.includes(text) && e.checkVisibility(VISIBLY));
+
+  const absent = (number) => {
+    const e = elementOf(number);
+    return !e || !e.checkVisibility(VISIBLY) || e.getClientRects().length === 0;
+  };
+
+  // Resolves to true when `holds` does, to false after `ms`; looks again whenever the page has changed.
+  function until(holds, ms) {
+    if (holds()) return true;
+    return new Promise((done) => {
+      let due = false;
+      const end = (answer) => { watch.disconnect(); clearTimeout(timer); removeEventListener('transitionend', look, true); removeEventListener('input', look, true); done(answer); };
+      const look = () => {
+        if (due) return;
+        due = true;
+        frame().then(() => { due = false; if (holds()) end(true); });
+      };
+      const watch = new MutationObserver(look);
+      const timer = setTimeout(() => end(holds()), ms);
+      watch.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+      addEventListener('transitionend', look, true);
+      addEventListener('input', look, true);
+    });
+  }
+
+  globalThis.tether = {
+    look, ready, through, focus, choose, rectangle, settled, numberOf,
+    shows: (text, ms) => until(() => says(text), ms),
+    gone: (number, ms) => until(() => absent(number), ms),
+    tell: (number) => { const e = elementOf(number); return e && tell(e); },
+  };
+})();

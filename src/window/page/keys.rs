@@ -1,0 +1,293 @@
+//! Keys by the names that the DOM gives them (`key`), as a US keyboard sends them.
+//!
+//! <https://www.w3.org/TR/uievents-key/>; the key codes are those of Windows, which Chromium wants.
+
+use crate::cdp::types::KeyEvent;
+
+pub const ALT: u8 = 1;
+pub const CONTROL: u8 = 2;
+pub const META: u8 = 4;
+pub const SHIFT: u8 = 8;
+
+/// One key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    key: String,
+    code: String,
+    windows: u32,
+    /// What it types.
+    text: Option<String>,
+    /// Which of the modifiers it is.
+    modifier: u8,
+}
+
+/// Keys pressed together: modifiers, and at most one other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chord(Vec<Key>);
+
+/// Keys that type nothing: name, code, key code.
+const NAMED: &[(&str, &str, u32)] = &[
+    ("Backspace", "Backspace", 8),
+    ("Escape", "Escape", 27),
+    ("Delete", "Delete", 46),
+    ("Insert", "Insert", 45),
+    ("Home", "Home", 36),
+    ("End", "End", 35),
+    ("PageUp", "PageUp", 33),
+    ("PageDown", "PageDown", 34),
+    ("ArrowLeft", "ArrowLeft", 37),
+    ("ArrowUp", "ArrowUp", 38),
+    ("ArrowRight", "ArrowRight", 39),
+    ("ArrowDown", "ArrowDown", 40),
+    ("CapsLock", "CapsLock", 20),
+    ("NumLock", "NumLock", 144),
+    ("ScrollLock", "ScrollLock", 145),
+    ("PrintScreen", "PrintScreen", 44),
+    ("Pause", "Pause", 19),
+    ("ContextMenu", "ContextMenu", 93),
+];
+
+/// Modifiers: name, code, key code, bit.
+const MODIFIERS: &[(&str, &str, u32, u8)] = &[
+    ("Control", "ControlLeft", 17, CONTROL),
+    ("Shift", "ShiftLeft", 16, SHIFT),
+    ("Alt", "AltLeft", 18, ALT),
+    ("Meta", "MetaLeft", 91, META),
+];
+
+/// Other names that people use.
+const ALIASES: &[(&str, &str)] = &[
+    ("Ctrl", "Control"),
+    ("Cmd", "Meta"),
+    ("Command", "Meta"),
+    ("Super", "Meta"),
+    ("Win", "Meta"),
+    ("Option", "Alt"),
+    ("Esc", "Escape"),
+    ("Return", "Enter"),
+    ("Del", "Delete"),
+    ("Ins", "Insert"),
+    ("Up", "ArrowUp"),
+    ("Down", "ArrowDown"),
+    ("Left", "ArrowLeft"),
+    ("Right", "ArrowRight"),
+    ("PgUp", "PageUp"),
+    ("PgDn", "PageDown"),
+    ("Plus", "+"),
+    ("Spacebar", " "),
+    ("Space", " "),
+];
+
+/// Keys that type a character: without Shift, with it, code, key code.
+const PRINTED: &[(char, char, &str, u32)] = &[
+    (' ', ' ', "Space", 32),
+    ('0', ')', "Digit0", 48),
+    ('1', '!', "Digit1", 49),
+    ('2', '@', "Digit2", 50),
+    ('3', '#', "Digit3", 51),
+    ('4', '$', "Digit4", 52),
+    ('5', '%', "Digit5", 53),
+    ('6', '^', "Digit6", 54),
+    ('7', '&', "Digit7", 55),
+    ('8', '*', "Digit8", 56),
+    ('9', '(', "Digit9", 57),
+    (';', ':', "Semicolon", 186),
+    ('=', '+', "Equal", 187),
+    (',', '<', "Comma", 188),
+    ('-', '_', "Minus", 189),
+    ('.', '>', "Period", 190),
+    ('/', '?', "Slash", 191),
+    ('`', '~', "Backquote", 192),
+    ('[', '{', "BracketLeft", 219),
+    ('\\', '|', "Backslash", 220),
+    (']', '}', "BracketRight", 221),
+    ('\'', '"', "Quote", 222),
+];
+
+impl Key {
+    /// The key of this name, or the one that types this character.
+    pub fn named(name: &str) -> Option<Key> {
+        let alias = ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name));
+        let name = alias.map_or(name, |(_, name)| name);
+        let key = |key: &str, code: &str, windows, text: Option<&str>, modifier| {
+            let text = text.map(str::to_owned);
+            Some(Key { key: key.into(), code: code.into(), windows, text, modifier })
+        };
+        let mut letters = name.chars();
+        if let (Some(letter), None) = (letters.next(), letters.next()) {
+            return Key::typing(letter);
+        }
+        if let Some((name, code, windows, bit)) = MODIFIERS.iter().find(|it| it.0.eq_ignore_ascii_case(name)) {
+            return key(name, code, *windows, None, *bit);
+        }
+        if let Some((name, code, windows)) = NAMED.iter().find(|it| it.0.eq_ignore_ascii_case(name)) {
+            return key(name, code, *windows, None, 0);
+        }
+        match name.to_ascii_lowercase().as_str() {
+            "enter" => key("Enter", "Enter", 13, Some("\r"), 0),
+            "tab" => key("Tab", "Tab", 9, None, 0),
+            lower => {
+                let number = lower.strip_prefix('f')?.parse::<u32>().ok().filter(|number| (1..=24).contains(number))?;
+                let name = format!("F{number}");
+                key(&name, &name, 111 + number, None, 0)
+            }
+        }
+    }
+
+    /// The key that types a character, if one does.
+    pub fn typing(letter: char) -> Option<Key> {
+        let key = |code: String, windows| {
+            Some(Key { key: letter.into(), code, windows, text: Some(letter.into()), modifier: 0 })
+        };
+        match letter {
+            '\n' | '\r' => Key::named("Enter"),
+            '\t' => Key::named("Tab"),
+            'a'..='z' | 'A'..='Z' => {
+                let upper = letter.to_ascii_uppercase();
+                key(format!("Key{upper}"), u32::from(upper))
+            }
+            _ => {
+                let (_, _, code, windows) = PRINTED.iter().find(|it| it.0 == letter || it.1 == letter)?;
+                key((*code).to_owned(), *windows)
+            }
+        }
+    }
+
+    /// Down and up, while `held` are held.
+    pub fn events(&self, held: u8) -> [KeyEvent; 2] {
+        [self.down(held | self.modifier), self.up(held)]
+    }
+
+    fn down(&self, modifiers: u8) -> KeyEvent {
+        // With Control, Alt or Meta, a key is a command and types nothing.
+        let text = self.text.clone().filter(|_| modifiers & (CONTROL | ALT | META) == 0);
+        let kind = if text.is_some() { "keyDown" } else { "rawKeyDown" };
+        KeyEvent { kind, unmodified_text: text.clone(), text, ..self.event(modifiers) }
+    }
+
+    fn up(&self, modifiers: u8) -> KeyEvent {
+        KeyEvent { kind: "keyUp", ..self.event(modifiers) }
+    }
+
+    fn event(&self, modifiers: u8) -> KeyEvent {
+        let key = match self.key.chars().next() {
+            // Shift and a letter is another letter.
+            Some(letter) if modifiers & SHIFT != 0 && self.text.is_some() => {
+                shifted(letter).unwrap_or(self.key.clone())
+            }
+            _ => self.key.clone(),
+        };
+        KeyEvent {
+            modifiers,
+            key,
+            code: self.code.clone(),
+            windows_virtual_key_code: self.windows,
+            location: u8::from(self.modifier != 0),
+            ..KeyEvent::default()
+        }
+    }
+}
+
+fn shifted(letter: char) -> Option<String> {
+    match letter {
+        'a'..='z' => Some(letter.to_ascii_uppercase().into()),
+        _ => PRINTED.iter().find(|it| it.0 == letter).map(|it| it.1.into()),
+    }
+}
+
+impl Chord {
+    /// `Control+Shift+P`; a `+` at the end is the key itself. The error is the name that is unknown.
+    pub fn parse(text: &str) -> Result<Chord, String> {
+        let (names, plus) = match text.strip_suffix('+') {
+            Some("") => ("", true),
+            Some(rest) => (rest.strip_suffix('+').unwrap_or(rest), true),
+            None => (text, false),
+        };
+        let mut keys = Vec::new();
+        for name in names.split('+').filter(|_| !names.is_empty()) {
+            keys.push(Key::named(name).ok_or_else(|| name.to_owned())?);
+        }
+        keys.extend(plus.then(|| Key::typing('+')).flatten());
+        let others = keys.iter().filter(|key| key.modifier == 0).count();
+        // Modifiers come first, and one key is pressed while they are held.
+        let in_order = keys.iter().rev().skip(1).all(|key| key.modifier != 0);
+        if keys.is_empty() || others > 1 || !in_order {
+            return Err(text.to_owned());
+        }
+        Ok(Chord(keys))
+    }
+
+    /// All down in order, then up in reverse.
+    pub fn events(&self) -> Vec<KeyEvent> {
+        let mut held = 0;
+        let mut events = Vec::new();
+        for key in &self.0 {
+            held |= key.modifier;
+            let mut down = key.down(held);
+            if held & SHIFT != 0 && down.text.is_some() {
+                down.text = Some(down.key.clone());
+            }
+            events.push(down);
+        }
+        for key in self.0.iter().rev() {
+            held &= !key.modifier;
+            events.push(key.up(held));
+        }
+        events
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> Vec<String> {
+        let events = Chord::parse(text).unwrap_or_else(|name| panic!("{text}: {name}")).events();
+        let tell = |it: KeyEvent| {
+            let typed = it.text.map(|text| format!(" types {text:?}")).unwrap_or_default();
+            format!("{} {} {} {} {}{typed}", it.kind, it.key, it.code, it.windows_virtual_key_code, it.modifiers)
+        };
+        events.into_iter().map(tell).collect()
+    }
+
+    #[test]
+    fn chords_are_pressed_and_released_in_order() {
+        assert_eq!(told("a"), ["keyDown a KeyA 65 0 types \"a\"", "keyUp a KeyA 65 0"]);
+        assert_eq!(told("Enter"), ["keyDown Enter Enter 13 0 types \"\\r\"", "keyUp Enter Enter 13 0"]);
+        assert_eq!(told("f12"), ["rawKeyDown F12 F12 123 0", "keyUp F12 F12 123 0"]);
+        assert_eq!(
+            told("Ctrl+Shift+P"),
+            [
+                "rawKeyDown Control ControlLeft 17 2",
+                "rawKeyDown Shift ShiftLeft 16 10",
+                "rawKeyDown P KeyP 80 10",
+                "keyUp P KeyP 80 10",
+                "keyUp Shift ShiftLeft 16 2",
+                "keyUp Control ControlLeft 17 0",
+            ]
+        );
+        assert_eq!(told("Shift+a")[1], "keyDown A KeyA 65 8 types \"A\"");
+        assert_eq!(told("Shift+1")[1], "keyDown ! Digit1 49 8 types \"!\"");
+        assert_eq!(told("+")[0], "keyDown + Equal 187 0 types \"+\"");
+        assert_eq!(told("Control++")[1], "rawKeyDown + Equal 187 2");
+        assert_eq!(told("Control")[0], "rawKeyDown Control ControlLeft 17 2");
+    }
+
+    #[test]
+    fn what_is_no_chord_is_refused_by_name() {
+        for (text, expect) in
+            [("Contrl+P", "Contrl"), ("", ""), ("a+b", "a+b"), ("P+Control", "P+Control"), ("F25", "F25")]
+        {
+            assert_eq!(Chord::parse(text), Err(expect.to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_letter_of_a_us_keyboard_has_its_key() {
+        for letter in (' '..='~').chain(['\n', '\t']) {
+            let key = Key::typing(letter).unwrap_or_else(|| panic!("{letter:?}"));
+            assert!(key.windows > 0 && !key.code.is_empty());
+        }
+        assert_eq!(Key::typing('ü'), None);
+    }
+}

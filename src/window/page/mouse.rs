@@ -1,0 +1,206 @@
+//! The mouse, and where an element can be hit: a point in its frame, carried out through the frames around it.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use tokio::time::Instant;
+
+use super::actions::{At, Button};
+use super::core::{Core, Trouble};
+use super::input::Obstacle;
+use super::inside::{self, Found};
+use super::refs::{Handle, lock};
+use crate::cdp::types::MouseEvent;
+
+/// A point of the page, in CSS pixels of what is visible of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Point {
+    pub x: f64,
+    pub y: f64,
+}
+
+/// How an element has to be before it is acted on.
+#[derive(Clone, Copy, Debug)]
+pub struct Needs {
+    pub enabled: bool,
+    /// A click there must reach it.
+    pub hit: bool,
+}
+
+impl Core {
+    /// Where to act, and what is there, by role and name.
+    pub async fn aim(
+        &self,
+        page: &str,
+        at: &At,
+        needs: Needs,
+        until: Instant,
+    ) -> Result<(Point, Option<String>), Obstacle> {
+        match at {
+            At::Point(x, y) => Ok((Point { x: *x, y: *y }, None)),
+            At::Ref(name) => self.aim_at(page, name, needs, until).await,
+        }
+    }
+
+    async fn aim_at(
+        &self,
+        page: &str,
+        name: &str,
+        needs: Needs,
+        until: Instant,
+    ) -> Result<(Point, Option<String>), Obstacle> {
+        let handle = self.handle(name)?;
+        let wants = format!("{{enabled: {}, hit: {}}}", needs.enabled, needs.hit);
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            let call = format!("ready({}, {wants}, {})", handle.number, left.as_millis());
+            let found: Found = self.inside(&handle, &call, left, name).await?;
+            let target = found.target.clone();
+            let found = self.fitting(&handle, name, found)?;
+            match self.carry_out(page, &handle, Point { x: found.x, y: found.y }, needs.hit, name).await {
+                Ok(point) => return Ok((point, target)),
+                // Something around it moved, or lies over it: as inside, that may pass.
+                Err(obstacle) if Instant::now() >= until || !obstacle.may_pass() => return Err(obstacle),
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Asks the script about an element; what fails is told of the element.
+    pub async fn inside<T: serde::de::DeserializeOwned>(
+        &self,
+        handle: &Handle,
+        call: &str,
+        within: Duration,
+        name: &str,
+    ) -> Result<T, Obstacle> {
+        inside::call(self, &handle.place, call, within).await.map_err(|trouble| match trouble {
+            trouble if inside::left(&trouble) => Obstacle::Left(name.to_owned()),
+            trouble => Obstacle::Trouble(trouble),
+        })
+    }
+
+    /// What was found, unless it is why the element cannot be acted on.
+    pub fn fitting(&self, handle: &Handle, name: &str, found: Found) -> Result<Found, Obstacle> {
+        let Some(fail) = found.fail.clone() else { return Ok(found) };
+        let by = found.by.map(|number| self.name(&Handle { place: handle.place.clone(), number }));
+        Err(Obstacle::Unfit { name: name.to_owned(), target: found.target, fail, by, what: found.what })
+    }
+
+    /// From a point in the element's frame to one in the page.
+    async fn carry_out(
+        &self,
+        page: &str,
+        handle: &Handle,
+        mut point: Point,
+        hit: bool,
+        name: &str,
+    ) -> Result<Point, Obstacle> {
+        let frames = self.frames(page).await?;
+        let mut at = frames.iter().position(|frame| frame.place == handle.place);
+        let mut index = at.take().ok_or_else(|| Obstacle::Left(name.to_owned()))?;
+        while let Some((parent, number)) = frames[index].shown_by {
+            let shows = Handle { place: frames[parent].place.clone(), number };
+            let call = format!("through({number}, {}, {}, {hit})", point.x, point.y);
+            let found: Found = self.inside(&shows, &call, Duration::from_secs(2), name).await?;
+            let found = self.fitting(&shows, name, found)?;
+            point = Point { x: found.x, y: found.y };
+            index = parent;
+        }
+        Ok(point)
+    }
+
+    /// Sends events of the mouse, in order, and waits until the page has taken them.
+    pub async fn mouse(&self, page: &str, events: Vec<MouseEvent>, deadline: Duration) -> Result<(), Trouble> {
+        let sent = events.iter().map(|event| self.call(Some(page), event, deadline));
+        join_all(sent).await.into_iter().collect::<Result<Vec<_>, _>>().map(drop)
+    }
+
+    /// The middle of what is visible of the page.
+    pub async fn middle(&self, page: &str, deadline: Duration) -> Result<Point, Trouble> {
+        let metrics = self.call(Some(page), &crate::cdp::types::GetLayoutMetrics {}, deadline).await?;
+        let seen = metrics.css_visual_viewport;
+        Ok(Point { x: seen.client_width / 2.0, y: seen.client_height / 2.0 })
+    }
+
+    /// The page's session of a ref.
+    pub fn page_at(&self, at: &At) -> Option<String> {
+        let At::Ref(name) = at else { return None };
+        let handle = self.handle(name).ok()?;
+        lock(&self.shared.view).page_of(&handle.place.session)
+    }
+}
+
+pub fn moved(to: Point) -> MouseEvent {
+    MouseEvent { kind: "mouseMoved", x: to.x, y: to.y, button: "none", ..MouseEvent::default() }
+}
+
+pub fn clicked(at: Point, button: Button, count: u32) -> Vec<MouseEvent> {
+    let mut events = vec![moved(at)];
+    for click in 1..=count {
+        events.push(pressed(at, button, click));
+        events.push(released(at, button, click));
+    }
+    events
+}
+
+/// Moves far enough for a drag to be one, and arrives twice, as whoever listens for `dragover` needs.
+pub fn dragged(from: Point, to: Point) -> Vec<MouseEvent> {
+    let part = |share: f64| Point { x: from.x + (to.x - from.x) * share, y: from.y + (to.y - from.y) * share };
+    let held = |to: Point| MouseEvent { buttons: 1, button: "left", ..moved(to) };
+    let first = Point { x: from.x + 6.0_f64.copysign(to.x - from.x), y: from.y + 6.0_f64.copysign(to.y - from.y) };
+    vec![
+        moved(from),
+        pressed(from, Button::Left, 1),
+        held(first),
+        held(part(0.5)),
+        held(to),
+        held(to),
+        released(to, Button::Left, 1),
+    ]
+}
+
+pub fn wheeled(at: Point, (delta_x, delta_y): (f64, f64)) -> Vec<MouseEvent> {
+    let wheel = MouseEvent { kind: "mouseWheel", delta_x, delta_y, button: "none", ..moved(at) };
+    vec![moved(at), wheel]
+}
+
+fn pressed(at: Point, button: Button, click_count: u32) -> MouseEvent {
+    let (name, buttons) = names(button);
+    MouseEvent { kind: "mousePressed", button: name, buttons, click_count, ..moved(at) }
+}
+
+fn released(at: Point, button: Button, click_count: u32) -> MouseEvent {
+    MouseEvent { kind: "mouseReleased", button: names(button).0, click_count, ..moved(at) }
+}
+
+fn names(button: Button) -> (&'static str, u8) {
+    match button {
+        Button::Left => ("left", 1),
+        Button::Right => ("right", 2),
+        Button::Middle => ("middle", 4),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_double_click_is_two_clicks_that_count() {
+        let told: Vec<_> = clicked(Point { x: 3.0, y: 4.0 }, Button::Right, 2)
+            .into_iter()
+            .map(|it| (it.kind, it.button, it.buttons, it.click_count))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("mouseMoved", "none", 0, 0),
+                ("mousePressed", "right", 2, 1),
+                ("mouseReleased", "right", 0, 1),
+                ("mousePressed", "right", 2, 2),
+                ("mouseReleased", "right", 0, 2),
+            ]
+        );
+    }
+}

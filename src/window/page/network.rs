@@ -1,0 +1,264 @@
+//! What the window has asked the network for: requests on their way, and a ring of those that have ended.
+//!
+//! A request enters the ring when it has ended, so that a reader with a cursor is told of each once, and whole.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::ring::{Extract, Kept, Limits, Query, Ring};
+use crate::cdp::Event;
+use crate::cdp::events::{
+    LoadingFailed, LoadingFinished, NetworkResponse, RequestWillBeSent, ResponseReceived, WebSocketCreated,
+};
+
+const ENDED: Limits = Limits { entries: 2000, bytes: 1 << 20 };
+/// Requests that are followed at the same time; older ones are given up.
+const MOST_UNDER_WAY: usize = 500;
+const URL_BYTES: usize = 1000;
+
+/// One request.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Request {
+    /// Epoch milliseconds.
+    pub at: u64,
+    pub method: String,
+    /// At most 1000 bytes.
+    pub url: String,
+    pub status: Option<u16>,
+    /// `Document`, `Script`, `Fetch`, `XHR`, …
+    pub kind: String,
+    pub mime: String,
+    /// As received, headers included.
+    pub bytes: u64,
+    pub duration_ms: Option<u64>,
+    pub failure: Option<String>,
+    /// `cache` or `serviceWorker`, when it was not the network.
+    pub from: Option<&'static str>,
+}
+
+impl Kept for Request {
+    fn bytes(&self) -> usize {
+        self.url.len() + self.failure.as_ref().map_or(0, String::len) + self.mime.len() + 150
+    }
+
+    fn matches(&self, filter: &str) -> bool {
+        self.url.to_lowercase().contains(filter)
+            || self.method.eq_ignore_ascii_case(filter)
+            || self.kind.eq_ignore_ascii_case(filter)
+            || self.status.is_some_and(|status| status.to_string() == filter)
+            || (filter == "failed" && (self.failure.is_some() || self.status.is_some_and(|status| status >= 400)))
+    }
+}
+
+/// What has ended, and what is on its way.
+pub struct Network {
+    ended: Ring<Request>,
+    under_way: HashMap<Key, Pending>,
+    /// Oldest first; may name some that have ended.
+    order: VecDeque<Key>,
+}
+
+/// Session and request; ids are unique only within a target.
+type Key = (Option<String>, String);
+
+struct Pending {
+    request: Request,
+    /// Seconds of the browser's clock.
+    started: f64,
+}
+
+impl Default for Network {
+    fn default() -> Self {
+        Network { ended: Ring::new(ENDED), under_way: HashMap::new(), order: VecDeque::new() }
+    }
+}
+
+impl Network {
+    pub fn read(&self, query: &Query) -> Extract<Request> {
+        self.ended.read(query)
+    }
+
+    /// Those on their way, oldest first.
+    pub fn under_way(&self) -> Vec<Request> {
+        let mut all: Vec<Request> = self.under_way.values().map(|pending| pending.request.clone()).collect();
+        all.sort_by_key(|request| request.at);
+        all
+    }
+
+    /// Takes notice of an event of `Network`; whether it was one.
+    pub fn note(&mut self, event: &Event) -> bool {
+        let key = |id: String| (event.session.clone(), id);
+        if let Some(sent) = event.read::<RequestWillBeSent>("Network.requestWillBeSent") {
+            self.begin(key(sent.request_id.clone()), sent);
+        } else if let Some(received) = event.read::<ResponseReceived>("Network.responseReceived") {
+            if let Some(pending) = self.under_way.get_mut(&key(received.request_id)) {
+                respond(&mut pending.request, &received.response);
+                pending.request.kind = received.kind.unwrap_or_default();
+            }
+        } else if let Some(finished) = event.read::<LoadingFinished>("Network.loadingFinished") {
+            let bytes = finished.encoded_data_length.max(0.0) as u64;
+            self.end(&key(finished.request_id), finished.timestamp, |request| request.bytes = bytes);
+        } else if let Some(failed) = event.read::<LoadingFailed>("Network.loadingFailed") {
+            let why = failed.blocked_reason.map_or(failed.error_text, |reason| format!("blocked: {reason}"));
+            self.end(&key(failed.request_id), failed.timestamp, |request| request.failure = Some(why));
+        } else if let Some(created) = event.read::<WebSocketCreated>("Network.webSocketCreated") {
+            let at = super::super::launch::now_ms();
+            let (method, kind) = ("GET".into(), "WebSocket".into());
+            self.ended.push(Request { at, method, kind, url: short(created.url), ..Request::default() });
+        } else {
+            return event.method.starts_with("Network.");
+        }
+        true
+    }
+
+    fn begin(&mut self, key: Key, sent: RequestWillBeSent) {
+        if let Some(response) = &sent.redirect_response {
+            self.end(&key, sent.timestamp, |request| {
+                respond(request, response);
+                request.bytes = response.encoded_data_length.max(0.0) as u64;
+            });
+        }
+        // What lies in the address itself is no matter of the network.
+        if sent.request.url.starts_with("data:") {
+            return;
+        }
+        let request = Request {
+            at: (sent.wall_time * 1000.0).max(0.0) as u64,
+            method: sent.request.method,
+            url: short(sent.request.url),
+            kind: sent.kind.unwrap_or_default(),
+            ..Request::default()
+        };
+        if self.under_way.insert(key.clone(), Pending { request, started: sent.timestamp }).is_none() {
+            self.order.push_back(key);
+        }
+        self.give_up_the_oldest();
+    }
+
+    fn give_up_the_oldest(&mut self) {
+        while self.order.len() > MOST_UNDER_WAY {
+            let oldest = self.order.pop_front();
+            if let Some(Pending { mut request, .. }) = oldest.and_then(|key| self.under_way.remove(&key)) {
+                request.failure = Some("no longer followed: too many requests were on their way".into());
+                self.ended.push(request);
+            }
+        }
+    }
+
+    fn end(&mut self, key: &Key, at: f64, complete: impl FnOnce(&mut Request)) {
+        let Some(Pending { mut request, started }) = self.under_way.remove(key) else { return };
+        self.order.retain(|other| other != key);
+        request.duration_ms = Some(((at - started) * 1000.0).max(0.0) as u64);
+        complete(&mut request);
+        self.ended.push(request);
+    }
+
+    /// The target is gone, and with it what it had asked for.
+    pub fn forget(&mut self, session: &str) {
+        let gone: Vec<Key> = self.under_way.keys().filter(|key| key.0.as_deref() == Some(session)).cloned().collect();
+        for key in gone {
+            self.order.retain(|other| *other != key);
+            if let Some(Pending { mut request, .. }) = self.under_way.remove(&key) {
+                request.failure = Some("its page or worker has ended".into());
+                self.ended.push(request);
+            }
+        }
+    }
+}
+
+fn respond(request: &mut Request, response: &NetworkResponse) {
+    request.status = Some(response.status);
+    request.mime = response.mime_type.chars().take(100).collect();
+    request.from = match response {
+        NetworkResponse { from_service_worker: true, .. } => Some("serviceWorker"),
+        NetworkResponse { from_disk_cache: true, .. } => Some("cache"),
+        _ => None,
+    };
+}
+
+fn short(mut url: String) -> String {
+    if url.len() > URL_BYTES {
+        url.truncate(url.floor_char_boundary(URL_BYTES));
+        url.push('…');
+        url.shrink_to_fit();
+    }
+    url
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json, value::RawValue};
+
+    fn note(network: &mut Network, method: &str, params: Value) {
+        let params = RawValue::from_string(params.to_string()).unwrap();
+        assert!(network.note(&Event { session: Some("S".into()), method: format!("Network.{method}"), params }));
+    }
+
+    fn sent(id: &str, url: &str, extra: Value) -> Value {
+        let mut params = json!({"requestId": id, "request": {"url": url, "method": "GET"}, "timestamp": 10.0,
+            "wallTime": 1000.5, "type": "Fetch"});
+        params.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+        params
+    }
+
+    fn all(network: &Network) -> Vec<Request> {
+        network.read(&Query { since: None, limit: 1000, filter: None }).entries
+    }
+
+    #[test]
+    fn a_request_is_told_when_it_has_ended() {
+        let mut network = Network::default();
+        note(&mut network, "requestWillBeSent", sent("1", "http://x/a", json!({})));
+        assert_eq!((all(&network).len(), network.under_way().len()), (0, 1));
+        let response = json!({"status": 404, "mimeType": "text/html"});
+        note(&mut network, "responseReceived", json!({"requestId": "1", "type": "Fetch", "response": response}));
+        note(&mut network, "loadingFinished", json!({"requestId": "1", "timestamp": 10.25, "encodedDataLength": 120}));
+        let expect = Request {
+            at: 1_000_500,
+            method: "GET".into(),
+            url: "http://x/a".into(),
+            status: Some(404),
+            kind: "Fetch".into(),
+            mime: "text/html".into(),
+            bytes: 120,
+            duration_ms: Some(250),
+            ..Request::default()
+        };
+        assert_eq!((all(&network), network.under_way().len()), (vec![expect.clone()], 0));
+        for (filter, expected) in [("404", true), ("FETCH", true), ("get", true), ("failed", true), ("/b", false)] {
+            assert_eq!(expect.matches(&filter.to_lowercase()), expected, "{filter}");
+        }
+    }
+
+    #[test]
+    fn redirects_failures_and_lost_targets_are_entries_of_their_own() {
+        let mut network = Network::default();
+        note(&mut network, "requestWillBeSent", sent("1", "http://x/a", json!({})));
+        let hop = json!({"redirectResponse": {"status": 302, "mimeType": "", "encodedDataLength": 50}});
+        note(&mut network, "requestWillBeSent", sent("1", "http://x/b", hop));
+        let failed = json!({"requestId": "1", "timestamp": 11.0, "errorText": "net::ERR_FAILED", "canceled": false});
+        note(&mut network, "loadingFailed", failed);
+        note(&mut network, "requestWillBeSent", sent("2", "http://x/c", json!({})));
+        note(&mut network, "requestWillBeSent", sent("3", "data:text/plain,x", json!({})));
+        network.forget("S");
+        let told: Vec<_> = all(&network).into_iter().map(|it| (it.url, it.status, it.failure)).collect();
+        let gone = Some("its page or worker has ended".to_owned());
+        assert_eq!(
+            told,
+            [
+                ("http://x/a".to_owned(), Some(302), None),
+                ("http://x/b".to_owned(), None, Some("net::ERR_FAILED".to_owned())),
+                ("http://x/c".to_owned(), None, gone)
+            ]
+        );
+    }
+
+    #[test]
+    fn requests_that_never_end_are_bounded() {
+        let mut network = Network::default();
+        for number in 0..MOST_UNDER_WAY + 3 {
+            note(&mut network, "requestWillBeSent", sent(&number.to_string(), "http://x/", json!({})));
+        }
+        assert_eq!((network.under_way().len(), all(&network).len()), (MOST_UNDER_WAY, 3));
+    }
+}

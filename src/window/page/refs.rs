@@ -1,0 +1,173 @@
+//! Refs: the names, such as `e12`, under which elements are known outside.
+//!
+//! A number is given once, and never again: neither in the next document, nor in the next window, nor by the next
+//! supervisor, since whole blocks of numbers are set down as given before they are. So a ref means what it meant, or
+//! is known to be stale.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::error::{Error, Kind};
+
+/// How many numbers are set down as given at a time.
+const BLOCK: u32 = 1000;
+
+/// Gives numbers.
+pub struct Numbers {
+    file: Option<PathBuf>,
+    given: Mutex<Given>,
+}
+
+struct Given {
+    /// The next one to give.
+    next: u32,
+    /// From here on they must be set down first.
+    reserved: u32,
+}
+
+impl Numbers {
+    /// Without a file, they are unique only as long as this lives.
+    pub fn new(file: Option<PathBuf>) -> Numbers {
+        let text = file.as_ref().and_then(|file| std::fs::read_to_string(file).ok());
+        let next = text.and_then(|text| text.trim().parse().ok()).filter(|next| *next < u32::MAX / 2).unwrap_or(1);
+        Numbers { file, given: Mutex::new(Given { next, reserved: next }) }
+    }
+
+    pub fn give(&self) -> u32 {
+        let mut given = lock(&self.given);
+        if given.next >= given.reserved {
+            given.reserved = given.next + BLOCK;
+            if let Some(file) = &self.file {
+                // Where it cannot be written, the refs of the next supervisor may repeat these: nothing else is lost.
+                let _ = std::fs::write(file, given.reserved.to_string());
+            }
+        }
+        given.next += 1;
+        given.next - 1
+    }
+
+    /// Whether this number may have been given.
+    pub fn gave(&self, number: u32) -> bool {
+        number < lock(&self.given).next
+    }
+}
+
+/// Where the script of a document is, and under which number it knows an element.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Handle {
+    pub place: Place,
+    pub number: u32,
+}
+
+/// The isolated world of one document.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// The session of its target.
+    pub session: String,
+    pub context: i64,
+}
+
+/// What the refs that were given mean.
+#[derive(Default)]
+pub struct Refs {
+    handles: HashMap<u32, Handle>,
+    numbers: HashMap<Place, HashMap<u32, u32>>,
+}
+
+impl Refs {
+    /// The ref of an element: the one that it has, or a new one.
+    pub fn name(&mut self, handle: &Handle, numbers: &Numbers) -> u32 {
+        if let Some(known) = self.numbers.get(&handle.place).and_then(|of| of.get(&handle.number)) {
+            return *known;
+        }
+        let number = numbers.give();
+        self.handles.insert(number, handle.clone());
+        self.numbers.entry(handle.place.clone()).or_default().insert(handle.number, number);
+        number
+    }
+
+    /// What `e12` is. Errors: it is none, it is stale.
+    pub fn find(&self, name: &str, numbers: &Numbers) -> Result<Handle, Error> {
+        let number = name.strip_prefix('e').and_then(|digits| digits.parse::<u32>().ok());
+        let Some(number) = number else {
+            return Err(
+                Error::usage(format!("{name:?} is no ref")).hint("refs look like `e12`; `window_snapshot` shows them")
+            );
+        };
+        if let Some(handle) = self.handles.get(&number) {
+            return Ok(handle.clone());
+        }
+        Err(if numbers.gave(number) {
+            stale(name, "its document, or its window, is gone")
+        } else {
+            Error::new(Kind::NotFound, format!("there is no element {name}"))
+                .hint("`window_snapshot` shows which there are")
+        })
+    }
+
+    /// The documents of a session, or one of them, are gone.
+    pub fn forget(&mut self, session: &str, context: Option<i64>) {
+        let gone = |place: &Place| place.session == session && context.is_none_or(|it| it == place.context);
+        let places: Vec<Place> = self.numbers.keys().filter(|place| gone(place)).cloned().collect();
+        for number in places.iter().filter_map(|place| self.numbers.remove(place)).flat_map(HashMap::into_values) {
+            self.handles.remove(&number);
+        }
+    }
+}
+
+/// What every use of a ref comes to whose element is no longer there.
+pub fn stale(name: &str, why: &str) -> Error {
+    Error::new(Kind::NotFound, "stale ref: take a new snapshot").because(format!("{name}: {why}"))
+}
+
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn handle(session: &str, context: i64, number: u32) -> Handle {
+        Handle { place: Place { session: session.into(), context }, number }
+    }
+
+    #[test]
+    fn an_element_keeps_its_ref_and_a_gone_one_is_stale() {
+        let (numbers, mut refs) = (Numbers::new(None), Refs::default());
+        let (one, two, other) = (handle("S", 1, 1), handle("S", 1, 2), handle("S", 2, 1));
+        assert_eq!([&one, &two, &one, &other].map(|it| refs.name(it, &numbers)), [1, 2, 1, 3]);
+        assert_eq!(refs.find("e3", &numbers).unwrap(), other);
+        refs.forget("S", Some(1));
+        let told = refs.find("e1", &numbers).unwrap_err().to_string();
+        assert!(told.starts_with("stale ref: take a new snapshot") && told.contains("e1: "), "{told}");
+        // The same numbers in a new document are new refs.
+        assert_eq!(refs.name(&one, &numbers), 4);
+        assert_eq!(refs.find("e3", &numbers).unwrap(), other);
+        refs.forget("S", None);
+        assert!(refs.find("e3", &numbers).is_err() && refs.handles.is_empty());
+        for (name, expect) in
+            [("e99", "there is no element e99"), ("12", "is no ref"), ("ex", "is no ref"), ("", "is no ref")]
+        {
+            assert!(refs.find(name, &numbers).unwrap_err().to_string().contains(expect), "{name}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_never_given_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("refs");
+        let mut last = 0;
+        for _ in 0..3 {
+            let numbers = Numbers::new(Some(file.clone()));
+            for _ in 0..BLOCK + 5 {
+                let given = numbers.give();
+                assert!(given > last, "{given} after {last}");
+                last = given;
+            }
+        }
+        std::fs::write(&file, "garbage").unwrap();
+        assert_eq!(Numbers::new(Some(file)).give(), 1);
+    }
+}

@@ -1,0 +1,197 @@
+//! A bounded ring of entries that readers follow with a cursor: nothing is told twice, nothing is skipped in silence.
+//!
+//! A cursor is the number of the last entry that was told. Numbers begin at the time, in µs, at which the ring was made,
+//! so that those of an earlier supervisor are known for what they are. Must not know what its entries mean.
+
+use std::collections::VecDeque;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What a ring can hold.
+pub trait Kept: Clone {
+    /// About how much memory it takes.
+    fn bytes(&self) -> usize;
+    /// Whether a reader who wants `filter` (never empty, lower case) wants it.
+    fn matches(&self, filter: &str) -> bool;
+}
+
+/// The newest entries; older ones are dropped, and counted.
+pub struct Ring<T> {
+    entries: VecDeque<T>,
+    bytes: usize,
+    most: Limits,
+    /// The number of the first entry that ever was.
+    first: u64,
+    /// The number of the next entry.
+    next: u64,
+}
+
+/// How much a ring holds.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub entries: usize,
+    pub bytes: usize,
+}
+
+/// What a reader wants.
+#[derive(Clone, Debug)]
+pub struct Query {
+    /// Only what is newer; without it, the newest.
+    pub since: Option<u64>,
+    pub limit: usize,
+    pub filter: Option<String>,
+}
+
+/// What a reader gets, oldest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Extract<T> {
+    pub entries: Vec<T>,
+    /// For the next question.
+    pub cursor: u64,
+    /// Entries after `since` that are no longer there; whether the filter wanted them cannot be known.
+    pub dropped: u64,
+    /// Entries that the limit has left out: newer ones with `since`, older ones without.
+    pub more: u64,
+    /// `since` is not of this ring: entries may be told again.
+    pub foreign: bool,
+}
+
+impl<T: Kept> Ring<T> {
+    pub fn new(most: Limits) -> Ring<T> {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let first = u64::try_from(since.as_micros()).unwrap_or(1).max(1);
+        Ring { entries: VecDeque::new(), bytes: 0, most, first, next: first }
+    }
+
+    pub fn push(&mut self, entry: T) {
+        self.bytes += entry.bytes();
+        self.entries.push_back(entry);
+        self.next += 1;
+        while self.entries.len() > self.most.entries || (self.bytes > self.most.bytes && self.entries.len() > 1) {
+            self.bytes -= self.entries.pop_front().map_or(0, |oldest| oldest.bytes());
+        }
+    }
+
+    /// Oldest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
+        self.entries.iter()
+    }
+
+    pub fn read(&self, query: &Query) -> Extract<T> {
+        let filter = query.filter.as_deref().filter(|filter| !filter.is_empty()).map(str::to_lowercase);
+        let wanted = |entry: &&T| filter.as_deref().is_none_or(|filter| entry.matches(filter));
+        match query.since {
+            None => self.newest(query.limit, wanted),
+            Some(since) => self.after(since, query.limit, wanted),
+        }
+    }
+
+    fn newest(&self, limit: usize, wanted: impl Fn(&&T) -> bool) -> Extract<T> {
+        let mut matching = self.entries.iter().rev().filter(wanted);
+        let mut entries: Vec<T> = matching.by_ref().take(limit).cloned().collect();
+        entries.reverse();
+        Extract { entries, cursor: self.next - 1, dropped: 0, more: matching.count() as u64, foreign: false }
+    }
+
+    fn after(&self, since: u64, limit: usize, wanted: impl Fn(&&T) -> bool) -> Extract<T> {
+        let foreign = since < self.first - 1 || since >= self.next;
+        let since = if foreign { self.first - 1 } else { since };
+        let oldest = self.next - self.entries.len() as u64;
+        let from = oldest.max(since + 1);
+        let mut numbered = (from..).zip(self.entries.iter().skip((from - oldest) as usize));
+        let (mut entries, mut cursor) = (Vec::new(), self.next - 1);
+        for (number, entry) in numbered.by_ref().filter(|(_, entry)| wanted(entry)) {
+            entries.push(entry.clone());
+            if entries.len() >= limit {
+                cursor = number;
+                break;
+            }
+        }
+        let more = numbered.filter(|(_, entry)| wanted(entry)).count() as u64;
+        // Nothing that the reader would want is left: the cursor may pass the rest.
+        let cursor = if more == 0 { self.next - 1 } else { cursor };
+        Extract { entries, cursor, dropped: from - (since + 1), more, foreign }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Kept for String {
+        fn bytes(&self) -> usize {
+            self.len()
+        }
+
+        fn matches(&self, filter: &str) -> bool {
+            self.contains(filter)
+        }
+    }
+
+    fn ring(entries: usize, bytes: usize, count: usize) -> Ring<String> {
+        let mut ring = Ring::new(Limits { entries, bytes });
+        (0..count).for_each(|number| ring.push(format!("entry {number}")));
+        ring
+    }
+
+    fn query(since: Option<u64>, limit: usize, filter: &str) -> Query {
+        Query { since, limit, filter: Some(filter.to_owned()) }
+    }
+
+    #[test]
+    fn the_newest_stay_within_entries_and_bytes() {
+        for (entries, bytes, expect) in [(3, 1000, 3), (100, 24, 3), (100, 0, 1)] {
+            let kept: Vec<String> = ring(entries, bytes, 10).iter().cloned().collect();
+            assert_eq!(kept.len(), expect, "{entries} {bytes}");
+            assert_eq!(kept.last().unwrap(), "entry 9");
+        }
+    }
+
+    #[test]
+    fn a_reader_who_follows_the_cursor_gets_each_entry_once() {
+        for filter in ["", "entry", "1"] {
+            let mut ring = ring(100, 10_000, 0);
+            let (mut cursor, mut seen) = (ring.read(&query(None, 10, filter)).cursor, Vec::new());
+            for round in 0..7 {
+                (0..round * 3).for_each(|number| ring.push(format!("entry {round}.{number}")));
+                loop {
+                    let part = ring.read(&query(Some(cursor), 4, filter));
+                    assert_eq!((part.dropped, part.foreign), (0, false));
+                    cursor = part.cursor;
+                    seen.extend(part.entries);
+                    if part.more == 0 {
+                        break;
+                    }
+                }
+            }
+            let all: Vec<String> = ring.iter().filter(|it| it.contains(filter)).cloned().collect();
+            assert_eq!(seen, all, "{filter:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_slow_reader_has_missed_is_counted() {
+        let mut ring = ring(5, 10_000, 3);
+        let cursor = ring.read(&query(None, 10, "")).cursor;
+        (3..13).for_each(|number| ring.push(format!("entry {number}")));
+        let part = ring.read(&query(Some(cursor), 2, ""));
+        assert_eq!((part.entries.len(), part.dropped, part.more), (2, 5, 3));
+        let rest = ring.read(&query(Some(part.cursor), 10, ""));
+        assert_eq!((rest.entries.len(), rest.dropped, rest.more), (3, 0, 0));
+    }
+
+    #[test]
+    fn a_cursor_of_another_ring_is_told() {
+        let ring = ring(5, 10_000, 3);
+        for since in [0, 7, u64::MAX] {
+            let part = ring.read(&query(Some(since), 10, ""));
+            assert_eq!((part.entries.len(), part.dropped, part.foreign), (3, 0, true), "{since}");
+        }
+    }
+
+    #[test]
+    fn without_a_cursor_the_newest_are_told() {
+        let part = ring(20, 10_000, 10).read(&query(None, 3, ""));
+        assert_eq!(part.entries, ["entry 7", "entry 8", "entry 9"]);
+        assert_eq!((part.more, part.dropped), (7, 0));
+    }
+}

@@ -1,0 +1,282 @@
+//! What is known of the browser's targets: its pages, what we are attached to, what has happened to them.
+//!
+//! Kept current by [`super::observe`] before any answer that came after an event is delivered: so whoever has been
+//! answered sees here all that happened before. Does no I/O.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::console::Source;
+use super::frames::FrameView;
+use crate::cdp::types::TargetInfo;
+
+/// Notices that nobody has asked for; older ones are in the console anyway.
+const MOST_NOTICES: usize = 20;
+
+#[derive(Default)]
+pub struct View {
+    /// Oldest known first; the browser lists its most recently used first.
+    pages: Vec<TargetInfo>,
+    /// By session.
+    attached: HashMap<String, Attached>,
+    /// The frames of a page, by its session, until one of them changes.
+    frames: HashMap<String, Arc<Vec<FrameView>>>,
+    /// Rises whenever frames may have changed: what was asked before is not kept.
+    pub version: u64,
+    /// All pages that there were at the beginning are known: a further one is news.
+    pub listed: bool,
+    notices: Vec<Notice>,
+}
+
+/// A target that we are attached to.
+#[derive(Clone, Debug)]
+pub struct Attached {
+    pub target: String,
+    pub source: Source,
+    /// The session of what it lies in; none for a page.
+    pub parent: Option<String>,
+    pub crashed: bool,
+    pub loading: bool,
+    /// How many documents its main frame has begun to show.
+    pub visits: u64,
+    pub url: String,
+}
+
+/// What has happened to the page beside what was asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    Told(String),
+    /// A page was opened: its target. Title and address come later.
+    Opened(String),
+}
+
+/// Why a session cannot be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lost {
+    Crashed,
+    /// It was closed.
+    Gone,
+}
+
+impl View {
+    /// The pages that can be looked at, the best one first.
+    pub fn pages(&self) -> Vec<&TargetInfo> {
+        let mut pages: Vec<&TargetInfo> = self.pages.iter().collect();
+        pages.sort_by_key(|page| rank(page));
+        pages
+    }
+
+    /// A page of which `wanted` is part of the address or title; without it, the one a user would call "the window".
+    pub fn page(&self, wanted: Option<&str>) -> Option<TargetInfo> {
+        let has = |page: &&TargetInfo| wanted.is_none_or(|part| page.url.contains(part) || page.title.contains(part));
+        self.pages().into_iter().find(has).cloned()
+    }
+
+    /// A page is there, or has changed. Whether it is new.
+    pub fn set_page(&mut self, info: TargetInfo) -> bool {
+        if info.kind != "page" {
+            return false;
+        }
+        match self.pages.iter_mut().find(|page| page.target_id == info.target_id) {
+            Some(known) => {
+                *known = info;
+                false
+            }
+            None => {
+                self.pages.push(info);
+                true
+            }
+        }
+    }
+
+    pub fn remove_page(&mut self, target: &str) {
+        self.pages.retain(|page| page.target_id != target);
+    }
+
+    pub fn attach(&mut self, session: String, attached: Attached) {
+        self.changed(attached.parent.as_deref());
+        self.attached.insert(session, attached);
+    }
+
+    pub fn detach(&mut self, session: &str) {
+        self.changed(Some(session));
+        self.attached.remove(session);
+        self.frames.remove(session);
+    }
+
+    pub fn attached(&self, session: &str) -> Option<&Attached> {
+        self.attached.get(session)
+    }
+
+    pub fn attached_mut(&mut self, session: &str) -> Option<&mut Attached> {
+        self.attached.get_mut(session)
+    }
+
+    /// The session of a page's target.
+    pub fn session_of(&self, target: &str) -> Option<String> {
+        let of_page = |it: &Attached| it.parent.is_none() && it.target == target;
+        self.attached.iter().find(|(_, it)| of_page(it)).map(|(session, _)| session.clone())
+    }
+
+    /// The page's session and those of the frames in it that have processes of their own.
+    pub fn sessions_in(&self, page: &str) -> Vec<String> {
+        let of_page = |(session, it): &(&String, &Attached)| {
+            it.source == Source::Iframe && self.page_of(session).as_deref() == Some(page)
+        };
+        let inner = self.attached.iter().filter(of_page).map(|(session, _)| session.clone());
+        std::iter::once(page.to_owned()).chain(inner).collect()
+    }
+
+    /// The session of the page that a session belongs to.
+    pub fn page_of(&self, session: &str) -> Option<String> {
+        let mut at = session;
+        // Nothing is nested deeper than this; and a circle would have no end.
+        for _ in 0..64 {
+            match &self.attached.get(at)?.parent {
+                Some(parent) => at = parent,
+                None => return Some(at.to_owned()),
+            }
+        }
+        None
+    }
+
+    pub fn lost(&self, session: &str) -> Option<Lost> {
+        match self.attached.get(session) {
+            None => Some(Lost::Gone),
+            Some(attached) if attached.crashed => Some(Lost::Crashed),
+            Some(_) => None,
+        }
+    }
+
+    /// The frames of a session's page have changed.
+    pub fn changed(&mut self, session: Option<&str>) {
+        self.version += 1;
+        if let Some(page) = session.and_then(|session| self.page_of(session)) {
+            self.frames.remove(&page);
+        }
+    }
+
+    pub fn frames(&self, page: &str) -> Option<Arc<Vec<FrameView>>> {
+        self.frames.get(page).cloned()
+    }
+
+    /// Keeps the frames that were found when [`View::version`] was `version`.
+    pub fn set_frames(&mut self, page: &str, frames: Arc<Vec<FrameView>>, version: u64) {
+        if self.version == version {
+            self.frames.insert(page.to_owned(), frames);
+        }
+    }
+
+    pub fn notice(&mut self, notice: Notice) {
+        if self.notices.len() == MOST_NOTICES {
+            self.notices.remove(0);
+        }
+        self.notices.push(notice);
+    }
+
+    /// What has happened that nobody was told of yet.
+    pub fn take_notices(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notices).into_iter().map(|notice| self.tell(notice)).collect()
+    }
+
+    fn tell(&self, notice: Notice) -> String {
+        match notice {
+            Notice::Told(text) => text,
+            Notice::Opened(target) => match self.pages.iter().find(|page| page.target_id == target) {
+                Some(page) => format!("a new page was opened: {}", page_line(page)),
+                None => "a new page was opened, and closed again".into(),
+            },
+        }
+    }
+}
+
+/// `"title" address`
+pub fn page_line(page: &TargetInfo) -> String {
+    let url: String = page.url.chars().take(150).collect();
+    let dots = if url.len() < page.url.len() { "…" } else { "" };
+    format!("{:?} {url}{dots}", page.title)
+}
+
+/// A workbench before any other page, a shown one before an empty one; among equals the first.
+fn rank(page: &TargetInfo) -> (bool, bool) {
+    let workbench = page.title.starts_with("[Extension Development Host]");
+    let inner = ["devtools://", "chrome-extension://", "about:", "chrome://"];
+    (!workbench, inner.iter().any(|prefix| page.url.starts_with(prefix)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(kind: &str, title: &str, url: &str) -> TargetInfo {
+        TargetInfo { target_id: url.into(), kind: kind.into(), title: title.into(), url: url.into() }
+    }
+
+    fn attached(source: Source, parent: Option<&str>) -> Attached {
+        let (target, url) = (String::new(), String::new());
+        Attached { target, source, parent: parent.map(str::to_owned), crashed: false, loading: false, visits: 0, url }
+    }
+
+    #[test]
+    fn the_page_that_a_user_would_call_the_window_is_looked_at() {
+        let popup = target("browser_ui", "Omnibox Popup", "chrome://omnibox-popup");
+        let worker = target("worker", "", "blob:x");
+        let empty = target("page", "about:blank", "about:blank");
+        let tools = target("page", "DevTools", "devtools://devtools/inspector.html");
+        let app = target("page", "App", "http://127.0.0.1:3000/");
+        let other = target("page", "Docs", "http://127.0.0.1:4000/");
+        let host = target("page", "[Extension Development Host] ws", "http://127.0.0.1:5000/");
+        let check = |targets: &[&TargetInfo], wanted: Option<&str>, expect: Option<&TargetInfo>| {
+            let mut view = View::default();
+            for &target in targets {
+                view.set_page(target.clone());
+            }
+            assert_eq!(view.page(wanted).as_ref(), expect);
+        };
+        check(&[], None, None);
+        check(&[&popup, &worker], None, None);
+        check(&[&popup, &empty], None, Some(&empty));
+        check(&[&empty, &tools, &app], None, Some(&app));
+        check(&[&app, &other], None, Some(&app));
+        check(&[&other, &app, &host, &empty], None, Some(&host));
+        check(&[&app, &other], Some("Docs"), Some(&other));
+        check(&[&app, &other], Some(":4000"), Some(&other));
+        check(&[&app, &other], Some("nowhere"), None);
+    }
+
+    #[test]
+    fn frames_of_other_processes_belong_to_their_page() {
+        let mut view = View::default();
+        view.attach("P".into(), attached(Source::Page, None));
+        view.attach("Q".into(), attached(Source::Page, None));
+        view.attach("F".into(), attached(Source::Iframe, Some("P")));
+        view.attach("G".into(), attached(Source::Iframe, Some("F")));
+        view.attach("W".into(), attached(Source::Worker, Some("F")));
+        let mut sessions = view.sessions_in("P");
+        sessions.sort();
+        assert_eq!(sessions, ["F", "G", "P"]);
+        assert_eq!(view.sessions_in("Q"), ["Q"]);
+        assert_eq!((view.page_of("W").as_deref(), view.page_of("X")), (Some("P"), None));
+        assert_eq!((view.lost("G"), view.lost("X")), (None, Some(Lost::Gone)));
+        view.attached_mut("G").unwrap().crashed = true;
+        assert_eq!(view.lost("G"), Some(Lost::Crashed));
+        let version = view.version;
+        view.set_frames("P", Arc::default(), version);
+        assert!(view.frames("P").is_some());
+        view.changed(Some("G"));
+        view.set_frames("P", Arc::default(), version);
+        assert!(view.frames("P").is_none());
+    }
+
+    #[test]
+    fn notices_are_told_once_and_a_page_by_its_newest_name() {
+        let mut view = View::default();
+        view.set_page(target("page", "", "http://x/"));
+        view.notice(Notice::Opened("http://x/".into()));
+        view.set_page(target("page", "Later", "http://x/"));
+        assert_eq!(view.take_notices(), ["a new page was opened: \"Later\" http://x/"]);
+        assert!(view.take_notices().is_empty());
+        (0..MOST_NOTICES + 5).for_each(|number| view.notice(Notice::Told(number.to_string())));
+        assert_eq!(view.take_notices()[0], "5");
+    }
+}
