@@ -87,6 +87,12 @@ pub struct DialogOpening {
     pub kind: String,
 }
 
+/// `Input.dragIntercepted`
+#[derive(Clone, Debug, Deserialize)]
+pub struct DragIntercepted {
+    pub data: serde_json::Value,
+}
+
 /// `Page.downloadWillBegin`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -97,6 +97,19 @@ command!(
         is_keypad: bool,
     }
 );
+command!(
+    /// Drags that the browser would do itself are told by `Input.dragIntercepted` instead.
+    SetInterceptDrags, "Input.setInterceptDrags", IgnoredAny, { enabled: bool });
+command!(
+    /// `kind` is `dragEnter`, `dragOver` or `drop`; `data` as in `Input.dragIntercepted`.
+    DragEvent, "Input.dispatchDragEvent", IgnoredAny, {
+        #[serde(rename = "type")]
+        kind: &'static str,
+        x: f64,
+        y: f64,
+        data: Value,
+    }
+);
 command!(InsertText, "Input.insertText", IgnoredAny, { text: String });
 command!(TerminateExecution, "Runtime.terminateExecution", IgnoredAny, {});
 command!(

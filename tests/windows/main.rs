@@ -3,9 +3,14 @@
 //! Each test launches into folders of its own, and ends by proving that nothing of its launch is left.
 //! A missing tool skips loudly on a laptop and fails where `CI=true`.
 
+mod acts;
 mod faults;
 mod hostile;
 mod life;
+mod looks;
+mod site;
+mod troubles;
+mod visit;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};

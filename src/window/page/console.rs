@@ -71,7 +71,11 @@ pub fn entry(event: &Event, source: Source) -> Option<Entry> {
         let text = thrown.exception_details.text();
         return Some(cut(thrown.timestamp, source, "exception".into(), text, None));
     }
+    // A worker says it itself.
     let entry = event.read::<EntryAdded>("Log.entryAdded")?.entry;
+    if entry.source == "worker" {
+        return None;
+    }
     let place = entry.url.filter(|url| !url.is_empty());
     let place =
         place.map(|url| if url.len() > 120 { url.split(['?', '#']).next().unwrap_or(&url).to_owned() } else { url });

@@ -98,9 +98,23 @@ impl Core {
         if !self.endpoint.is_browser {
             return Ok(None);
         }
+        self.refresh().await;
         let page = lock(&self.shared.view).page(wanted);
         let page = page.ok_or_else(|| self.no_page(wanted))?;
         self.attach(&page).await.map(Some).map_err(|trouble| self.explain(trouble))
+    }
+
+    /// Asks for the titles where they matter: browsers send no event for a change of title alone.
+    async fn refresh(&self) {
+        if lock(&self.shared.view).pages().len() < 2 {
+            return;
+        }
+        if let Ok(targets) = self.client.call(None, &types::GetTargets {}, SHORT).await {
+            let mut view = lock(&self.shared.view);
+            for target in targets.target_infos {
+                view.update_page(target);
+            }
+        }
     }
 
     /// As [`Core::session`], for what only a page can.

@@ -17,8 +17,10 @@ use crate::cdp::types::{self, Frame, FrameTree};
 
 /// The name of the isolated worlds.
 const WORLD: &str = "devtether";
-/// How long a frame may take; a page that is slower is asked again by whoever wants to know.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// How long a page may take to say what frames it has, and each of them to let us in.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// A frame in another process that takes longer is left out.
+const INNER_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A frame that answers.
 #[derive(Clone, Debug)]
@@ -53,7 +55,7 @@ impl Core {
 
     async fn find_frames(&self, page: &str) -> Result<Vec<FrameView>, Trouble> {
         let sessions = lock(&self.shared.view).sessions_in(page);
-        let trees = join_all(sessions.iter().map(|session| self.frame_tree(session))).await;
+        let trees = join_all(sessions.iter().map(|session| self.frame_tree(session, patience(page, session)))).await;
         let mut listed = Vec::new();
         for (session, tree) in sessions.iter().zip(trees) {
             match tree {
@@ -63,7 +65,7 @@ impl Core {
             }
         }
         set_parents(&mut listed);
-        let places = join_all(listed.iter().map(|frame| self.enter(frame))).await;
+        let places = join_all(listed.iter().map(|frame| self.enter(frame, patience(page, &frame.session)))).await;
         let main = places.first().and_then(Clone::clone).ok_or(Trouble::Gone)?;
         let owners = join_all(listed.iter().map(|frame| self.owner(frame, &listed, &places))).await;
         let mut found = vec![FrameView { place: main, shown_by: None }];
@@ -81,16 +83,16 @@ impl Core {
         Ok(found)
     }
 
-    async fn frame_tree(&self, session: &str) -> Result<FrameTree, Trouble> {
-        Ok(self.call(Some(session), &types::GetFrameTree {}, PATIENCE).await?.frame_tree)
+    async fn frame_tree(&self, session: &str, patience: Duration) -> Result<FrameTree, Trouble> {
+        Ok(self.call(Some(session), &types::GetFrameTree {}, patience).await?.frame_tree)
     }
 
     /// The isolated world of a frame's document, with the script in it.
-    async fn enter(&self, listed: &Listed) -> Option<Place> {
+    async fn enter(&self, listed: &Listed, patience: Duration) -> Option<Place> {
         let world = types::CreateIsolatedWorld { frame_id: listed.frame.id.clone(), world_name: WORLD };
-        let context = self.call(Some(&listed.session), &world, PATIENCE).await.ok()?.execution_context_id;
+        let context = self.call(Some(&listed.session), &world, patience).await.ok()?.execution_context_id;
         let place = Place { session: listed.session.clone(), context };
-        inside::install(self, &place, PATIENCE).await.ok()?;
+        inside::install(self, &place, patience).await.ok()?;
         Some(place)
     }
 
@@ -99,14 +101,18 @@ impl Core {
         let parent = places[listed.parent?].as_ref()?;
         let session = Some(all[listed.parent?].session.as_str());
         let owner = types::GetFrameOwner { frame_id: listed.frame.id.clone() };
-        let backend_node_id = self.call(session, &owner, PATIENCE).await.ok()?.backend_node_id;
+        let backend_node_id = self.call(session, &owner, INNER_PATIENCE).await.ok()?.backend_node_id;
         let resolve = types::ResolveNode { backend_node_id, execution_context_id: parent.context };
-        let object_id = self.call(session, &resolve, PATIENCE).await.ok()?.object.object_id?;
+        let object_id = self.call(session, &resolve, INNER_PATIENCE).await.ok()?.object.object_id?;
         let function_declaration = "function() { return tether.numberOf(this) }";
         let number = types::CallFunctionOn { object_id, function_declaration, return_by_value: true };
-        let number = self.call(session, &number, PATIENCE).await.ok()?.result.value?;
+        let number = self.call(session, &number, INNER_PATIENCE).await.ok()?.result.value?;
         number.as_u64().and_then(|number| u32::try_from(number).ok())
     }
+}
+
+fn patience(page: &str, session: &str) -> Duration {
+    if page == session { PATIENCE } else { INNER_PATIENCE }
 }
 
 fn list(tree: FrameTree, session: &str, into: &mut Vec<Listed>) {

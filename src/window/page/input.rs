@@ -175,7 +175,7 @@ impl Core {
                 let (end, onto) = self.aim(page, to, reach, until).await?;
                 let (start, target) = self.aim(page, from, click, until).await?;
                 let (end, _) = if let At::Ref(_) = to { self.aim(page, to, reach, until).await? } else { (end, None) };
-                self.mouse(page, mouse::dragged(start, end), EVENT).await?;
+                self.drag(page, start, end, EVENT).await?;
                 Ok(target.zip(onto).map(|(what, onto)| format!("{what} onto {onto}")))
             }
             Does::Scroll { at, by } => {

@@ -54,12 +54,10 @@
     'menuitemcheckbox', 'menuitemradio', 'option', 'radio', 'searchbox', 'slider', 'spinbutton', 'summary', 'switch',
     'tab', 'textbox', 'treeitem', 'file', 'color', 'date', 'datetime', 'month', 'week', 'time', 'video', 'audio',
     'canvas', 'embed', 'iframe', 'scrollbar']);
-  // Without a name, they are not worth a line of their own around a single thing, or around nothing.
+  // Without a name, they are not worth a line of their own around a single thing.
   const FRAMES = new Set(['group', 'listitem', 'list', 'cell', 'gridcell', 'row', 'rowgroup', 'toolbar', 'region',
-    'figure', 'article', 'definition', 'term', 'presentation', 'tablist', 'tabpanel', 'document', 'application',
-    'status', 'alert', 'log', 'banner', 'contentinfo', 'complementary', 'navigation', 'form', 'main', 'search', 'note',
-    'menubar', 'table', 'grid', 'tree', 'columnheader', 'rowheader', 'heading', 'img', 'separator', 'radiogroup',
-    'listbox', 'menu', 'generic', 'tooltip', 'marquee', 'timer', 'feed', 'directory', 'blockquote', 'time', 'code']);
+    'figure', 'article', 'tablist', 'tabpanel', 'document', 'application', 'banner', 'contentinfo', 'complementary',
+    'form', 'note', 'menubar', 'radiogroup']);
   const PLAIN = new Set(['presentation', 'none', 'generic', 'paragraph', 'text', 'strong', 'emphasis', 'code', 'time',
     'mark', 'insertion', 'deletion', 'subscript', 'superscript', 'rowgroup', 'caption', 'blockquote']);
 
@@ -290,18 +288,20 @@
 
   // `covered`: the text that a name above has already told; `true` when all text has been.
   function within(walk, parent, depth, deep, covered) {
-    if (deep > DEEPEST) { walk.cut = true; return; }
     for (const node of children(parent)) {
       if (full(walk)) return;
       if (node.nodeType === 3) {
-        if (walk.run.length < LONGEST * 2) walk.run += node.data;
+        if (walk.run.length < LONGEST * 2 && !closed(parent)) walk.run += node.data;
       } else if (node.nodeType === 1) element(walk, node, depth, deep + 1, covered);
     }
   }
 
+  const closed = (parent) => parent.localName === 'details' && !parent.open;
+
   function element(walk, e, depth, deep, covered) {
     const tag = e.localName;
     if (SKIPPED.has(tag) || e.getAttribute('aria-hidden') === 'true') return;
+    if (deep > DEEPEST) { walk.cut = true; return; }
     let visible = true;
     if (tag !== 'option' && tag !== 'optgroup' && !e.checkVisibility(VISIBLY)) {
       if (pruned(e)) return;
@@ -309,14 +309,21 @@
     }
     if (tag === 'br') { walk.run += ' '; return; }
     let role = roleOf(e, tag);
-    if (!role && visible && clickable(e)) role = 'clickable';
-    if (!role || !visible) {
+    // Where its control is hidden, the label is what is clicked; else the control's name says what it says.
+    const control = tag === 'label' && e.control;
+    if (!role && visible && (control ? !shown(control) : clickable(e))) role = 'clickable';
+    if (!visible) {
+      flush(walk, depth, covered);
+      for (const node of children(e)) if (node.nodeType === 1) element(walk, node, depth, deep + 1, covered);
+      flush(walk, depth, covered);
+      return;
+    }
+    if (!role) {
       const inline = INLINE.has(tag);
-      if (!inline) flush(walk, depth, covered);
-      const before = walk.run;
-      within(walk, e, depth, deep, covered);
-      if (!visible) walk.run = before;
-      else if (!inline) flush(walk, depth, covered);
+      const inner = control ? true : covered;
+      if (!inline || control) flush(walk, depth, covered);
+      within(walk, e, depth, deep, inner);
+      if (!inline || control) flush(walk, depth, inner);
       return;
     }
     flush(walk, depth, covered);
@@ -336,7 +343,7 @@
       flush(walk, echo ? depth : depth + 1, inner);
     }
     walk.above = above;
-    if (!echo && !name && !states && FRAMES.has(role)) thin(walk, at, depth);
+    if (!echo && !name && !states && !ACTED_ON.has(role)) thin(walk, at, depth, FRAMES.has(role));
   }
 
   function head(e, role, name, states) {
@@ -359,18 +366,17 @@
   }
 
   // A line without name around nothing goes; around a single text it takes the text in; around one thing it goes, too.
-  function thin(walk, at, depth) {
+  function thin(walk, at, depth, whole) {
     const { lines } = walk;
     const below = lines.length - at - 1;
     if (walk.cut) return;
     if (below === 0) { lines.length = at; return; }
-    const tops = lines.slice(at + 1).filter((line) => line[0] === depth + 1).length;
-    if (tops !== 1) return;
-    if (below === 1 && !lines[at + 1][2] && lines[at][1] !== 'heading') {
+    if (below === 1 && !lines[at + 1][2]) {
       lines[at][1] += ` ${lines[at + 1][1]}`;
       lines.length = at + 1;
       return;
     }
+    if (!whole || lines.findIndex((line, index) => index > at + 1 && line[0] === depth + 1) !== -1) return;
     lines.splice(at, 1);
     for (let i = at; i < lines.length; i++) lines[i][0]--;
   }
@@ -488,6 +494,16 @@
     return found === e ? point : cover(found, e);
   }
 
+  // Whether the mouse has begun to drag something, in the browser's own way, since this was asked first.
+  let drag = null;
+  function drags(begin) {
+    if (begin) {
+      drag = null;
+      addEventListener('dragstart', (event) => { drag = event; }, { capture: true, once: true });
+    }
+    return drag !== null && !drag.defaultPrevented;
+  }
+
   // The focus, where typing goes; the caret behind what is there already.
   async function focus(number, ms) {
     const can = await ready(number, { enabled: true, hit: false }, ms);
@@ -574,7 +590,7 @@
   }
 
   globalThis.tether = {
-    look, ready, through, focus, choose, rectangle, settled, numberOf,
+    look, ready, through, drags, focus, choose, rectangle, settled, numberOf,
     shows: (text, ms) => until(() => says(text), ms),
     gone: (number, ms) => until(() => absent(number), ms),
     tell: (number) => { const e = elementOf(number); return e && tell(e); },

@@ -10,7 +10,7 @@ use super::core::{Core, Trouble};
 use super::input::Obstacle;
 use super::inside::{self, Found};
 use super::refs::{Handle, lock};
-use crate::cdp::types::MouseEvent;
+use crate::cdp::types::{DragEvent, GetLayoutMetrics, MouseEvent, SetInterceptDrags};
 
 /// A point of the page, in CSS pixels of what is visible of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -88,7 +88,7 @@ impl Core {
     }
 
     /// From a point in the element's frame to one in the page.
-    async fn carry_out(
+    pub async fn carry_out(
         &self,
         page: &str,
         handle: &Handle,
@@ -116,9 +116,56 @@ impl Core {
         join_all(sent).await.into_iter().collect::<Result<Vec<_>, _>>().map(drop)
     }
 
+    /// Drags with the left button: something that the page moves itself, or something `draggable`, of which the browser
+    /// makes a drag of its own that only it can carry on.
+    pub async fn drag(&self, page: &str, from: Point, to: Point, deadline: Duration) -> Result<(), Trouble> {
+        lock(&self.shared.view).dragged = None;
+        self.call(Some(page), &SetInterceptDrags { enabled: true }, deadline).await?;
+        let dragging = async {
+            self.any_drags(page, true, deadline).await?;
+            self.mouse(page, taken_up(from, to), deadline).await?;
+            if self.any_drags(page, false, deadline).await? {
+                self.drag_by_the_browser(page, to, deadline).await?;
+            } else {
+                self.mouse(page, carried(from, to), deadline).await?;
+            }
+            self.mouse(page, vec![released(to, Button::Left, 1)], deadline).await
+        };
+        let dragged = dragging.await;
+        self.call(Some(page), &SetInterceptDrags { enabled: false }, deadline).await?;
+        dragged
+    }
+
+    /// Whether a drag of the browser has begun in one of the frames.
+    async fn any_drags(&self, page: &str, begin: bool, deadline: Duration) -> Result<bool, Trouble> {
+        let frames = self.frames(page).await?;
+        let call = format!("drags({begin})");
+        let asked = frames.iter().map(|frame| inside::call::<bool>(self, &frame.place, &call, deadline));
+        Ok(join_all(asked).await.contains(&Ok(true)))
+    }
+
+    async fn drag_by_the_browser(&self, page: &str, to: Point, deadline: Duration) -> Result<(), Trouble> {
+        let mut stirred = self.shared.stirred.subscribe();
+        let begun = async {
+            loop {
+                if let Some(data) = lock(&self.shared.view).dragged.take() {
+                    return data;
+                }
+                let _ = stirred.changed().await;
+            }
+        };
+        // A drag without data is none.
+        let Ok(data) = tokio::time::timeout(deadline, begun).await else { return Ok(()) };
+        for kind in ["dragEnter", "dragOver", "drop"] {
+            let event = DragEvent { kind, x: to.x, y: to.y, data: data.clone() };
+            self.call(Some(page), &event, deadline).await?;
+        }
+        Ok(())
+    }
+
     /// The middle of what is visible of the page.
     pub async fn middle(&self, page: &str, deadline: Duration) -> Result<Point, Trouble> {
-        let metrics = self.call(Some(page), &crate::cdp::types::GetLayoutMetrics {}, deadline).await?;
+        let metrics = self.call(Some(page), &GetLayoutMetrics {}, deadline).await?;
         let seen = metrics.css_visual_viewport;
         Ok(Point { x: seen.client_width / 2.0, y: seen.client_height / 2.0 })
     }
@@ -144,20 +191,23 @@ pub fn clicked(at: Point, button: Button, count: u32) -> Vec<MouseEvent> {
     events
 }
 
-/// Moves far enough for a drag to be one, and arrives twice, as whoever listens for `dragover` needs.
-pub fn dragged(from: Point, to: Point) -> Vec<MouseEvent> {
-    let part = |share: f64| Point { x: from.x + (to.x - from.x) * share, y: from.y + (to.y - from.y) * share };
-    let held = |to: Point| MouseEvent { buttons: 1, button: "left", ..moved(to) };
+/// Takes something up: presses, and moves far enough for a drag to begin.
+fn taken_up(from: Point, to: Point) -> Vec<MouseEvent> {
     let first = Point { x: from.x + 6.0_f64.copysign(to.x - from.x), y: from.y + 6.0_f64.copysign(to.y - from.y) };
-    vec![
-        moved(from),
-        pressed(from, Button::Left, 1),
-        held(first),
-        held(part(0.5)),
-        held(to),
-        held(to),
-        released(to, Button::Left, 1),
-    ]
+    vec![moved(from), pressed(from, Button::Left, 1), held(first), held(between(from, to, 0.2))]
+}
+
+/// Carries it there; arrives twice, as whoever listens for a move in place needs.
+fn carried(from: Point, to: Point) -> Vec<MouseEvent> {
+    vec![held(between(from, to, 0.5)), held(to), held(to)]
+}
+
+fn held(to: Point) -> MouseEvent {
+    MouseEvent { buttons: 1, button: "left", ..moved(to) }
+}
+
+fn between(from: Point, to: Point, share: f64) -> Point {
+    Point { x: from.x + (to.x - from.x) * share, y: from.y + (to.y - from.y) * share }
 }
 
 pub fn wheeled(at: Point, (delta_x, delta_y): (f64, f64)) -> Vec<MouseEvent> {

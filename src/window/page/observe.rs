@@ -10,8 +10,8 @@ use super::refs::lock;
 use super::view::{Attached, Notice};
 use crate::cdp::Event;
 use crate::cdp::events::{
-    AttachedToTarget, ContextDestroyed, Detached, DialogOpening, DownloadWillBegin, FrameNavigated, OfFrame,
-    TargetChanged, TargetEnded,
+    AttachedToTarget, ContextDestroyed, Detached, DialogOpening, DownloadWillBegin, DragIntercepted, FrameNavigated,
+    OfFrame, TargetChanged, TargetEnded,
 };
 use crate::cdp::types::TargetInfo;
 
@@ -35,6 +35,12 @@ pub fn observe(event: &Event, shared: &Shared, chores: &mpsc::UnboundedSender<Ch
         "Target" => target(event, shared, chores),
         "Page" => page(event, shared, chores),
         "Inspector" => inspector(event, shared),
+        "Input" => {
+            if let Some(drag) = event.read::<DragIntercepted>("Input.dragIntercepted") {
+                lock(&shared.view).dragged = Some(drag.data);
+                shared.stir();
+            }
+        }
         "Runtime" if event.method.starts_with("Runtime.executionContext") => contexts(event, shared),
         "Runtime" | "Log" | "Network" => record(event, shared),
         "NodeRuntime" if event.method == "NodeRuntime.waitingForDisconnect" => chore(chores, Chore::Leave),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::inside::Found;
-use super::mouse::Needs;
+use super::mouse::{Needs, Point};
 use super::{At, Page};
 use crate::cdp::types::{CaptureScreenshot, Clip, GetLayoutMetrics};
 use crate::error::{Error, Kind, Result};
@@ -102,7 +102,7 @@ impl Page {
         let needs = Needs { enabled: false, hit: false };
         let at = At::Ref(name.to_owned());
         let until = Instant::now() + VISIBLE;
-        let middle = core.aim(session, &at, needs, until).await.map_err(|obstacle| core.obstacle(obstacle))?.0;
+        core.aim(session, &at, needs, until).await.map_err(|obstacle| core.obstacle(obstacle))?;
         let handle = core.handle(name)?;
         let call = format!("rectangle({})", handle.number);
         let found = core.inside::<Found>(&handle, &call, VISIBLE, name).await;
@@ -114,8 +114,10 @@ impl Page {
         if width < 1.0 || height < 1.0 {
             return Err(Error::new(Kind::Other, format!("{name} is hidden: its size is zero")));
         }
-        // The script knows the element's place in its frame; its middle is known in the page.
-        let (x, y) = (middle.x - found.x + seen.page_x, middle.y - found.y + seen.page_y);
+        // The script knows the element's place in its frame.
+        let corner = core.carry_out(session, &handle, Point { x: found.x, y: found.y }, false, name).await;
+        let corner = corner.map_err(|obstacle| core.obstacle(obstacle))?;
+        let (x, y) = (corner.x + seen.page_x, corner.y + seen.page_y);
         Ok(Clip { x, y, width, height, scale: 1.0 })
     }
 }

@@ -24,7 +24,7 @@ use super::view::page_line;
 use crate::error::{Error, Result};
 
 /// How long a frame may take to tell what is in it; the script stops looking after 3 s by itself.
-const PATIENCE: Duration = Duration::from_secs(7);
+const PATIENCE: Duration = Duration::from_secs(10);
 const INNER_PATIENCE: Duration = Duration::from_secs(3);
 const MOST_OTHER_PAGES: usize = 10;
 
@@ -78,7 +78,7 @@ impl Page {
                 Err(trouble) if inside::left(&trouble) && !last => lock(&core.shared.view).changed(Some(&page)),
                 Err(trouble) => return Err(core.explain(trouble)),
                 Ok(seen) if seen[start].is_none() => return Err(gone(look)),
-                Ok(seen) => return Ok(core.draw(&page, &frames, &seen, start, look.max)),
+                Ok(seen) => return Ok(core.draw(&page, &frames, &seen, start, look)),
             }
         }
         Err(core.explain(Trouble::Gone))
@@ -123,10 +123,11 @@ impl Core {
         frames: &Arc<Vec<FrameView>>,
         seen: &[Option<Seen>],
         start: usize,
-        max: usize,
+        look: &Look,
     ) -> Snapshot {
+        let (max, whole) = (look.max, look.from.is_none());
         let mut drawing = Drawing { core: self, frames, seen, max, text: String::new(), cut: false };
-        if let Some(top) = seen[start].as_ref().filter(|_| start == 0) {
+        if let Some(top) = seen[start].as_ref().filter(|_| whole) {
             let url: String = top.url.chars().take(150).collect();
             let dots = if url.len() < top.url.len() { "…" } else { "" };
             let _ = writeln!(drawing.text, "page {:?} {url}{dots}", top.title);

@@ -23,6 +23,8 @@ pub struct View {
     frames: HashMap<String, Arc<Vec<FrameView>>>,
     /// Rises whenever frames may have changed: what was asked before is not kept.
     pub version: u64,
+    /// What the mouse has begun to drag, by the browser's own account.
+    pub dragged: Option<serde_json::Value>,
     /// All pages that there were at the beginning are known: a further one is news.
     pub listed: bool,
     notices: Vec<Notice>,
@@ -86,6 +88,13 @@ impl View {
                 self.pages.push(info);
                 true
             }
+        }
+    }
+
+    /// As [`View::set_page`], of a page that is known.
+    pub fn update_page(&mut self, info: TargetInfo) {
+        if let Some(known) = self.pages.iter_mut().find(|page| page.target_id == info.target_id) {
+            *known = info;
         }
     }
 
@@ -183,7 +192,8 @@ impl View {
         match notice {
             Notice::Told(text) => text,
             Notice::Opened(target) => match self.pages.iter().find(|page| page.target_id == target) {
-                Some(page) => format!("a new page was opened: {}", page_line(page)),
+                // Its title, if it has one by now, is not told of by itself.
+                Some(page) => format!("a new page was opened: {}", page.url),
                 None => "a new page was opened, and closed again".into(),
             },
         }
@@ -269,12 +279,12 @@ mod tests {
     }
 
     #[test]
-    fn notices_are_told_once_and_a_page_by_its_newest_name() {
+    fn notices_are_told_once_and_the_oldest_are_given_up() {
         let mut view = View::default();
         view.set_page(target("page", "", "http://x/"));
         view.notice(Notice::Opened("http://x/".into()));
         view.set_page(target("page", "Later", "http://x/"));
-        assert_eq!(view.take_notices(), ["a new page was opened: \"Later\" http://x/"]);
+        assert_eq!(view.take_notices(), ["a new page was opened: http://x/"]);
         assert!(view.take_notices().is_empty());
         (0..MOST_NOTICES + 5).for_each(|number| view.notice(Notice::Told(number.to_string())));
         assert_eq!(view.take_notices()[0], "5");
