@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use super::package::Locked;
 use super::pins::{Pins, Tool};
-use super::slot::{self, Filled};
+use super::slot::{self, Filled, Package};
 use super::table::folder;
 use crate::error::{Context, Error, Result};
 
@@ -40,10 +40,14 @@ impl Installer {
 
     /// Makes sure that this one tool is there, without what it needs.
     pub async fn fill(&self, tool: &Tool) -> Result<Filled> {
-        let filled = slot::fill(&self.tools, &Locked { tool, lock: &self.lock }).await;
-        filled.map_err(|cause| {
-            let into = self.tools.join(&tool.name);
-            Error::new(cause.kind, format!("cannot install {} into {}", tool.pin(), into.display())).because(cause)
+        self.fill_with(&Locked { tool, lock: &self.lock }).await
+    }
+
+    /// Makes sure that a package of the caller's own kind is there.
+    pub async fn fill_with(&self, package: &impl Package) -> Result<Filled> {
+        slot::fill(&self.tools, package).await.map_err(|cause| {
+            let into = self.tools.join(package.name());
+            Error::new(cause.kind, format!("cannot install {} into {}", package.pin(), into.display())).because(cause)
         })
     }
 }

@@ -26,7 +26,7 @@ pub mod vscode;
 
 pub use find::{is_program, on_path};
 pub use install::{Installer, install};
-pub use pins::{Pins, Source, SystemPin, Tool};
-pub use slot::Filled;
+pub use pins::{Pins, Source, SystemPin, Template, Tool};
+pub use slot::{Filled, Package};
 pub use system::{Found, probe};
 pub use table::{Row, State, entry, folder, rows, state};

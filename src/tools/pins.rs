@@ -17,6 +17,8 @@ pub struct Pins {
     pub systems: Vec<SystemPin>,
     #[serde(rename = "tool")]
     pub tools: Vec<Tool>,
+    #[serde(rename = "template")]
+    pub templates: Vec<Template>,
     #[expect(dead_code, reason = "read by the tidy test, which holds the examples to it")]
     typescript: toml::Value,
 }
@@ -32,6 +34,16 @@ pub struct SystemPin {
     pub least: u32,
     /// The Debian packages that bring it.
     pub apt: Vec<String>,
+}
+
+/// What a test generates with other tools; `cargo xtask tools` knows how.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Template {
+    pub name: String,
+    pub arguments: Vec<String>,
+    /// The tools that generate it.
+    pub needs: Vec<String>,
 }
 
 /// A tool in a folder of its own.

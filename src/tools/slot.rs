@@ -17,7 +17,8 @@ use crate::error::{Context, Result};
 const STAMP: &str = ".devtether-pin";
 
 /// Something that can be put into a folder and can prove that it is whole.
-pub(super) trait Package {
+#[expect(async_fn_in_trait, reason = "nobody needs its futures on another thread")]
+pub trait Package {
     fn name(&self) -> &str;
     /// The name and the exact version, as the package's client wants them.
     fn pin(&self) -> String;

@@ -4,12 +4,15 @@
 //! installer and one file of pins. Must not know what the tools are used for.
 
 mod system;
+mod templates;
 
 use std::time::Instant;
 
 use anyhow::{Result, anyhow, bail};
-use devtether::tools::{Filled, Installer, Pins, Tool};
+use devtether::tools::{Filled, Installer, Package, Pins};
 use xshell::Cmd;
+
+type Filling = devtether::error::Result<Filled>;
 
 /// Who needs the tools: it decides which, and how much is told about them.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,21 +34,26 @@ async fn install_all(need: For) -> Result<()> {
     let installer = Installer::open(&|text| println!("  {text}")).map_err(told)?;
     system::ensure(&pins.systems, need).await?;
     for tool in pins.tools.iter().filter(|tool| need == For::Tests || !tool.tests_only) {
-        fill(&installer, tool, need).await?;
+        report(&tool.name, &tool.pin(), need, installer.fill(tool)).await?;
+    }
+    // After what generates them.
+    for template in pins.templates.iter().filter(|_| need == For::Tests) {
+        let package = templates::Generated::of(template, &pins);
+        report(package.name(), &package.pin(), need, installer.fill_with(&package)).await?;
     }
     Ok(())
 }
 
-async fn fill(installer: &Installer, tool: &Tool, need: For) -> Result<()> {
+async fn report(name: &str, pin: &str, need: For, filling: impl Future<Output = Filling>) -> Result<()> {
     let began = Instant::now();
-    let filled = installer.fill(tool).await.map_err(|error| told(error.hint("`cargo xtask tools` tries again")))?;
+    let filled = filling.await.map_err(|error| told(error.hint("`cargo xtask tools` tries again")))?;
     let said = match filled {
         Filled::Present => "present".to_owned(),
         Filled::TakenOver => "present, installed by hand".to_owned(),
         Filled::Installed => format!("installed in {:.1} s", began.elapsed().as_secs_f64()),
     };
     if need == For::Tests || filled == Filled::Installed {
-        println!("  {:<17} {} {said}", tool.name, tool.pin());
+        println!("  {name:<19} {pin} {said}");
     }
     Ok(())
 }

@@ -18,7 +18,7 @@ pub async fn ensure(pins: &[SystemPin], need: For) -> Result<()> {
     }
     if missing.is_empty() {
         if need == For::Tests {
-            println!("  {:<17} {} programs present", "system", pins.len());
+            println!("  {:<19} {} programs present", "system", pins.len());
         }
         return Ok(());
     }
@@ -27,7 +27,7 @@ pub async fn ensure(pins: &[SystemPin], need: For) -> Result<()> {
     for pin in missing {
         probe(pin).await.map_err(told)?;
     }
-    println!("  {:<17} installed {}", "system", packages.join(" "));
+    println!("  {:<19} installed {}", "system", packages.join(" "));
     Ok(())
 }
 

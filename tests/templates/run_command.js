@@ -1,0 +1,38 @@
+// Run in the page of a VS Code workbench: opens the command palette, runs `Hello World`, and gives what the extension says.
+(async () => {
+  const until = (find) =>
+    new Promise((done) => {
+      const look = () => {
+        const found = find();
+        if (found) {
+          watch.disconnect();
+          done(found);
+        }
+      };
+      const watch = new MutationObserver(look);
+      watch.observe(document, { subtree: true, childList: true, characterData: true, attributes: true });
+      look();
+    });
+  const press = (target, key, keyCode) =>
+    target.dispatchEvent(
+      new KeyboardEvent("keydown", { key, code: key, keyCode, which: keyCode, bubbles: true, cancelable: true }),
+    );
+  const all = (selector) => [...document.querySelectorAll(selector)];
+  await window.driver.whenWorkbenchRestored();
+  press(document.body, "F1", 112);
+  const input = await until(() => all(".quick-input-widget input.input").find((it) => it.offsetParent));
+  input.focus();
+  // Nothing tells when the commands of an extension have come: the palette is asked again and again.
+  const row = () => all(".quick-input-list .monaco-list-row.focused").find((row) => row.textContent.includes("Hello World"));
+  while (!row()) {
+    for (const value of [">Hello Worl", ">Hello World"]) {
+      input.value = value;
+      input.dispatchEvent(new Event("input", { bubbles: true }));
+    }
+    await new Promise((done) => setTimeout(done, 100));
+  }
+  press(input, "Enter", 13);
+  // What is said to a screen reader; the toast itself is shown to a window that has the focus only.
+  const said = await until(() => all(".monaco-aria-container *").find((it) => it.textContent.includes("Hello Tether")));
+  return said.textContent;
+})()

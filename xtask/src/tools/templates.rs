@@ -1,0 +1,62 @@
+//! Extensions as `generator-code` makes them, with their packages, each in a slot beside the tools; for tests only.
+//!
+//! Must not know what is tested with them.
+
+use std::fs;
+use std::path::Path;
+
+use devtether::error::{Context, Error, Result};
+use devtether::tools::{Package, Pins, Template, entry};
+use xshell::{Shell, cmd};
+
+use super::quietly;
+
+/// One of them, and what generates it.
+pub struct Generated<'a> {
+    template: &'a Template,
+    pins: &'a Pins,
+}
+
+impl<'a> Generated<'a> {
+    pub fn of(template: &'a Template, pins: &'a Pins) -> Self {
+        Generated { template, pins }
+    }
+
+    fn generate(&self, folder: &Path) -> anyhow::Result<()> {
+        let sh = Shell::new()?;
+        let tools = devtether::tools::folder()?;
+        let node = entry("node24")?;
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/templates/generate.mjs");
+        let arguments = &self.template.arguments;
+        fs::create_dir_all(folder)?;
+        quietly(cmd!(sh, "{node} {script} {tools} {folder} {arguments...}"))?;
+        let _in = sh.push_dir(folder);
+        quietly(cmd!(sh, "npm install --ignore-scripts --no-audit --no-fund"))
+    }
+}
+
+impl Package for Generated<'_> {
+    fn name(&self) -> &str {
+        &self.template.name
+    }
+
+    fn pin(&self) -> String {
+        let generators = self.template.needs.iter().filter_map(|name| self.pins.tool(name).ok());
+        let generators: Vec<_> = generators.map(|tool| tool.pin()).collect();
+        format!("{} {}", generators.join(" "), self.template.arguments.join(" "))
+    }
+
+    /// The versions of its packages are the newest that fit on the day of the install; they stay until the pin changes.
+    async fn install(&self, folder: &Path) -> Result<()> {
+        self.generate(folder)
+            .map_err(|cause| Error::other("cannot generate an extension").because(format!("{cause:#}")))
+    }
+
+    async fn verify(&self, folder: &Path) -> Result<()> {
+        for file in ["package.json", "node_modules/.package-lock.json"] {
+            let file = folder.join(file);
+            fs::metadata(&file).doing(|| format!("the install never finished: no {}", file.display()))?;
+        }
+        Ok(())
+    }
+}
