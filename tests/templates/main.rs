@@ -16,7 +16,7 @@ use common::{Sandbox, is_alive};
 /// Runs the extension's command in the workbench, and gives what it says.
 const RUN_COMMAND: &str = include_str!("run_command.js");
 
-/// A template, as xtask/tools.toml pins it: its name in the data folder, and what `generate.mjs` takes.
+/// A template, as src/tools/pins.toml pins it: its name in the data folder, and what `generate.mjs` takes.
 struct Template {
     name: &'static str,
     arguments: &'static [&'static str],
