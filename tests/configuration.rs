@@ -313,6 +313,40 @@ fn a_chosen_configuration_holds_until_the_window_is_stopped() {
 }
 
 #[test]
+fn a_configuration_that_is_chosen_while_another_is_built_is_built_itself() {
+    let sandbox = Sandbox::new();
+    let configuration = |name: &str| json!({"name": name, "type": "node", "program": "server.js", "env": {"ANSWER": name}, "preLaunchTask": name});
+    sandbox.write(
+        ".vscode/launch.json",
+        &json!({"configurations": [configuration("one"), configuration("two")]}).to_string(),
+    );
+    let tasks = [
+        shell("one", "echo one >> .devtools/built; cat .devtools/go", ""),
+        shell("two", "echo two >> .devtools/built", ""),
+    ];
+    sandbox.write(".vscode/tasks.json", &format!("{{\"tasks\": [{}]}}", tasks.join(",")));
+    sandbox.write("server.js", "globalThis.answer = process.env.ANSWER; setInterval(() => {}, 1000);");
+    fs::create_dir(sandbox.path(".devtools")).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(sandbox.path(".devtools/go")).status().unwrap().success());
+    for name in ["one", "two"] {
+        sandbox.tether(&["trust", "--yes", "--config", name]).ok();
+    }
+    let mut one = sandbox.command(["start"]).stdout(std::process::Stdio::null()).spawn().unwrap();
+    // Opening the writing end waits for the build's reader.
+    let go = fs::OpenOptions::new().write(true).open(sandbox.path(".devtools/go")).unwrap();
+    let two = sandbox.command(["start", "--config", "two"]).stdout(std::process::Stdio::null()).spawn();
+    // The other one has been heard when its choice is kept.
+    common::eventually("the choice is kept", || {
+        let states = fs::read_dir(sandbox.home().join("state/devtether")).unwrap().filter_map(Result::ok);
+        states.map(|state| state.path().join("configuration.json")).find(|file| file.exists())
+    });
+    drop(go);
+    assert!(two.unwrap().wait().unwrap().success() && one.wait().unwrap().success());
+    assert_eq!(sandbox.json(&["evaluate", "answer"])["value"], "two");
+    assert_eq!(lines(&sandbox, ".devtools/built"), ["one", "two"]);
+}
+
+#[test]
 fn what_the_build_writes_is_no_change() {
     let sandbox =
         trusted("tsc", &shell("tsc", "mkdir -p out; date +%N > out/a.js; date +%N > tsconfig.tsbuildinfo", ""));

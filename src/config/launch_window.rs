@@ -244,7 +244,7 @@ impl Draft<'_> {
             let node = self.configuration.node.clone();
             self.note(&node, "the first Chromium that is found is opened, whether it is Edge or not");
         }
-        match self.text("runtimeExecutable")? {
+        match self.program()? {
             Some((channel, node)) if ["canary", "beta", "dev"].contains(&channel.as_str()) => {
                 self.note(&node, format!("`runtimeExecutable`: tether does not look for {channel:?}"));
             }
@@ -282,7 +282,7 @@ impl Draft<'_> {
         })?;
         self.origin("program", &node);
         self.derived.window.program = Some(program);
-        if let Some((runtime, node)) = self.text("runtimeExecutable")?.filter(|(runtime, _)| runtime != "node") {
+        if let Some((runtime, node)) = self.program()?.filter(|(runtime, _)| runtime != "node") {
             self.origin("node", &node);
             self.derived.window.node = Some(runtime.into());
         }
@@ -386,23 +386,27 @@ impl Draft<'_> {
 
     /// An attribute that is a path: relative ones are relative to the workspace.
     fn path(&self, name: &str) -> Result<Option<(PathBuf, Node)>> {
-        let Some(node) = self.configuration.node.get(name).filter(|node| node.value != Value::Null) else {
-            return Ok(None);
-        };
-        let text =
-            node.text().ok_or_else(|| self.configuration.wrong(format!("`{name}` (line {}) is no text", node.line)))?;
-        let text = self.variables.valued().expand(text, &self.site(node, name))?;
-        Ok(Some((self.local(&text)?, node.clone())))
+        let Some((text, node)) = self.text_with(name, &self.variables.valued())? else { return Ok(None) };
+        Ok(Some((self.local(&text)?, node)))
+    }
+
+    /// `runtimeExecutable`: a path, or a name to be looked up.
+    fn program(&self) -> Result<Option<(String, Node)>> {
+        self.text_with("runtimeExecutable", &self.variables.valued())
     }
 
     /// An attribute that is a text.
     fn text(&self, name: &str) -> Result<Option<(String, Node)>> {
+        self.text_with(name, self.variables)
+    }
+
+    fn text_with(&self, name: &str, variables: &Variables<'_>) -> Result<Option<(String, Node)>> {
         let Some(node) = self.configuration.node.get(name).filter(|node| node.value != Value::Null) else {
             return Ok(None);
         };
         let text =
             node.text().ok_or_else(|| self.configuration.wrong(format!("`{name}` (line {}) is no text", node.line)))?;
-        Ok(Some((self.variables.expand(text, &self.site(node, name))?, node.clone())))
+        Ok(Some((variables.expand(text, &self.site(node, name))?, node.clone())))
     }
 
     /// An attribute that is a list of texts.

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use super::steps;
 use crate::changes::{Snapshot, Tracker};
-use crate::config::BuildPlan;
+use crate::config::Recipe;
 use crate::error::Result;
 
 /// The most rounds of one build: a user who goes on typing gets a window all the same.
@@ -30,6 +30,8 @@ pub struct LastBuild {
 
 /// What was built, and from what.
 pub struct Built {
+    /// What was built, and is to be launched: the files may say something else by now.
+    pub recipe: Box<Recipe>,
     /// The files when the build began.
     pub baseline: Arc<Snapshot>,
     pub duration: Duration,
@@ -40,7 +42,7 @@ pub struct Built {
 
 /// A build of one workspace.
 pub struct Build<'a> {
-    pub plan: &'a BuildPlan,
+    pub recipe: &'a Recipe,
     pub tracker: &'a Tracker,
     /// The mark of this workspace's builds, by which a later supervisor finds one that was left behind.
     pub mark: &'a str,
@@ -51,14 +53,19 @@ impl Build<'_> {
     /// Dropping the future ends the groups of all steps.
     pub async fn run(&self, rounds: &mut Rounds, progress: &(dyn Fn(&str) + Send + Sync)) -> Result<Built> {
         let mut baseline = self.tracker.snapshot().await?;
-        let mut built =
-            Built { baseline: Arc::clone(&baseline), duration: Duration::ZERO, tail: String::new(), notes: vec![] };
-        if self.plan.is_empty() {
+        let mut built = Built {
+            recipe: Box::new(self.recipe.clone()),
+            baseline: Arc::clone(&baseline),
+            duration: Duration::ZERO,
+            tail: String::new(),
+            notes: vec![],
+        };
+        if self.recipe.build.is_empty() {
             return Ok(built);
         }
         rounds.begin();
         loop {
-            let ran = steps::run(self.plan, self.mark, progress).await?;
+            let ran = steps::run(&self.recipe.build, self.mark, progress).await?;
             built.duration += ran.duration;
             built.tail = ran.tail;
             let after = self.tracker.snapshot().await?;

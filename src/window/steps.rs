@@ -122,7 +122,7 @@ impl Runner<'_> {
             reading.ended()
         });
         let finished = finished.await.map_err(|error| not_started(step, error))?;
-        let tail = lines.make_contiguous().join("\n");
+        let tail = last_lines(&lines.make_contiguous().join("\n"));
         let how = match (finished.outcome, reading.errors()) {
             // A watcher that ends well has done its work, too.
             (Outcome::Cancelled, 0) => return Ok((finished, tail)),
@@ -176,7 +176,9 @@ fn not_started(step: &Step, error: Error) -> Error {
     Error::new(kind, doing).because(error).hint(format!("look at {}", step.origin))
 }
 
+/// Without colours, and without the clearing of the screen with which watchers begin.
 fn last_lines(text: &str) -> String {
+    let text = anstream::adapter::strip_str(text).to_string();
     let all: Vec<_> = text.trim_end().lines().collect();
     all[all.len().saturating_sub(TAIL_LINES)..].join("\n")
 }

@@ -113,7 +113,7 @@ async fn sweep_leftovers(shared: &Shared, kept: Option<&str>) {
 pub async fn build(shared: &Shared, rounds: &mut Rounds) -> Result<Built> {
     let recipe = trusted(shared)?;
     let tracker = tracker(shared, &recipe)?;
-    let build = Build { plan: &recipe.build, tracker: &tracker, mark: &shared.home.build_mark };
+    let build = Build { recipe: &recipe, tracker: &tracker, mark: &shared.home.build_mark };
     build.run(rounds, &|doing| shared.tell(doing)).await
 }
 
@@ -157,12 +157,13 @@ pub async fn swap(shared: &Shared, old: Option<Arc<Up>>, built: Option<Built>) -
 }
 
 async fn prepare(shared: &Shared, built: Option<Built>) -> Result<(Recipe, Arc<Tracker>, Arc<Snapshot>)> {
+    if let Some(Built { recipe, baseline, .. }) = built {
+        let tracker = tracker(shared, &recipe)?;
+        return Ok((*recipe, tracker, baseline));
+    }
     let recipe = trusted(shared)?;
     let tracker = tracker(shared, &recipe)?;
-    let baseline = match built {
-        Some(built) => built.baseline,
-        None => tracker.snapshot().await?,
-    };
+    let baseline = tracker.snapshot().await?;
     Ok((recipe, tracker, baseline))
 }
 
