@@ -301,7 +301,7 @@ pub struct Place {
 #[serde(rename_all = "camelCase")]
 pub struct ConsoleEntry {
     pub at: u64,
-    /// `page`, `iframe`, `worker`, `extensionHost`, `node`, or `tether` itself.
+    /// `page`, `iframe` (in a process of its own), `worker`, `extensionHost`, `node`, or `tether` itself.
     pub source: String,
     /// `log`, `info`, `warning`, `error`, `exception`, …
     pub level: String,

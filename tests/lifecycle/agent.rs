@@ -1,5 +1,7 @@
 //! An agent: an MCP client that was not written here (rmcp's), on the stdio of a `tether mcp` of its own.
 
+#![allow(dead_code)] // each test program uses a part
+
 use std::process::Stdio;
 
 use rmcp::model::{CallToolRequestParams, CallToolResult};
