@@ -42,7 +42,7 @@ struct Findings {
 
 #[tokio::test]
 async fn the_same_script_finds_the_same_through_us_and_through_the_peer() {
-    let peer = "peer/node_modules/chrome-devtools-mcp/build/src/bin/chrome-devtools-mcp.js";
+    let peer = "chrome-devtools-mcp/node_modules/chrome-devtools-mcp/build/src/bin/chrome-devtools-mcp.js";
     let Some(peer) = tool(peer).filter(|_| have_chromium()) else { return };
     let (port, serving) = shop().await;
     let sandbox =
