@@ -91,7 +91,7 @@ async fn wrong_arguments_are_an_error_that_names_them() {
         ("window_evaluate", json!({"expression": 7}), "expected a string"),
         ("window_evaluate", json!({"expresion": "1"}), "unknown field `expresion`"),
         ("window_start", json!({"rebuild": "maybe"}), "unknown variant `maybe`"),
-        ("window_start", json!({"config": "Run Extension"}), "no launch configuration \"Run Extension\""),
+        ("window_start", json!({"config": "Run Extension"}), "cannot find the launch configuration \"Run Extension\""),
         ("window_status", json!({"x": 1}), "it takes none"),
         ("window_changes", json!({"path": "../../etc/passwd"}), "outside"),
     ] {
