@@ -10,6 +10,8 @@ pub const SHUTDOWN: &str = "supervisor/shutdown";
 pub const PANIC: &str = "supervisor/panic";
 /// Tells a front end that the window's state has changed; parameters as `window/status`'s result.
 pub const DID_CHANGE_STATE: &str = "window/didChangeState";
+/// Tells a front end that the console has new entries, at most twice a second; parameters: none.
+pub const DID_CHANGE_CONSOLE: &str = "window/didChangeConsole";
 
 /// Who opens the connection.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -28,7 +30,7 @@ pub struct Initialize {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Capabilities {
-    /// It wants [`DID_CHANGE_STATE`]; an `editor` gets it anyway.
+    /// It wants [`DID_CHANGE_STATE`] and [`DID_CHANGE_CONSOLE`]; an `editor` gets the first anyway.
     pub did_change_state: bool,
 }
 

@@ -20,7 +20,9 @@ use tracing::{info, warn};
 use super::answers;
 use super::dispatch::{self, Call};
 use super::server::Supervisor;
-use crate::api::editor::{DID_CHANGE_STATE, INITIALIZE, Initialize, Initialized, PANIC, Role, SHUTDOWN};
+use crate::api::editor::{
+    DID_CHANGE_CONSOLE, DID_CHANGE_STATE, INITIALIZE, Initialize, Initialized, PANIC, Role, SHUTDOWN,
+};
 use crate::error::{Error, ErrorData, Kind};
 use crate::window::Window;
 use crate::wire::frames::ContentLength;
@@ -47,9 +49,11 @@ pub(super) async fn converse(supervisor: Arc<Supervisor>, stream: UnixStream) {
     supervisor.connections.send_modify(|n| *n += 1);
     let _count = Count(&supervisor.connections);
     if let Some(client) = greet(&supervisor, &peer, &mut incoming).await {
-        let telling = tokio::spawn(tell_changes(supervisor.window.clone(), peer.clone(), client));
+        // They end with this.
+        let mut telling = JoinSet::new();
+        telling.spawn(tell_console(supervisor.window.clone(), peer.clone(), client.clone()));
+        telling.spawn(tell_changes(supervisor.window.clone(), peer.clone(), client));
         answer_all(&supervisor, &peer, &mut incoming).await;
-        telling.abort();
     }
     drop(peer);
     driver.abort();
@@ -208,6 +212,19 @@ fn refusal(error: &Error) -> RpcError {
         code: error.kind.rpc_code(),
         message: error.to_string(),
         data: serde_json::to_value(ErrorData::from(error)).ok(),
+    }
+}
+
+/// Tells a front end that wants it that the console has news.
+async fn tell_console(window: Window, peer: Peer, client: Initialize) {
+    /// A page that floods its console must not flood its readers.
+    const PAUSE: Duration = Duration::from_millis(500);
+    let mut said = window.said();
+    while client.capabilities.did_change_state && said.changed().await.is_ok() {
+        if peer.notify(DID_CHANGE_CONSOLE, &Value::Null).await.is_err() {
+            return;
+        }
+        tokio::time::sleep(PAUSE).await;
     }
 }
 

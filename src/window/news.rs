@@ -17,6 +17,13 @@ impl Window {
     }
 }
 
+impl Window {
+    /// A count that rises with each entry of the console.
+    pub fn said(&self) -> watch::Receiver<u64> {
+        self.shared.records.said()
+    }
+}
+
 /// What is worth another look at the window.
 pub struct News {
     window: Window,

@@ -24,6 +24,7 @@ use crate::common::{self, PATIENCE, Sandbox, is_alive};
 
 const STATE: &str = "tether://window/state";
 const BUILD: &str = "tether://window/build";
+const CONSOLE: &str = "tether://window/console";
 
 /// A client that keeps what it is told.
 struct Listener {
@@ -110,6 +111,13 @@ async fn a_client_that_subscribes_is_told_of_each_change_of_state_and_of_each_bu
     while client.state().await["state"] != "stale" {
         client.told_of(STATE).await;
     }
+    // And so is what the program says by itself.
+    client.service.subscribe(SubscribeRequestParams::new(CONSOLE)).await.unwrap();
+    sandbox.json(&["evaluate", "setTimeout(() => console.log('by itself'), 50)"]);
+    while !client.read(CONSOLE).await.unwrap().contains("by itself") {
+        client.told_of(CONSOLE).await;
+    }
+    client.service.unsubscribe(UnsubscribeRequestParams::new(CONSOLE)).await.unwrap();
     // What is no longer subscribed to is no longer told of.
     client.service.unsubscribe(UnsubscribeRequestParams::new(STATE)).await.unwrap();
     for first in [true, false] {

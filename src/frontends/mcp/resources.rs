@@ -13,8 +13,10 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 
 use crate::api::Params;
-use crate::api::editor::DID_CHANGE_STATE;
+use crate::api::editor::{DID_CHANGE_CONSOLE, DID_CHANGE_STATE};
+use crate::api::page::Console;
 use crate::api::window::Status;
+use crate::frontends::render;
 use crate::wire::rpc::Incoming;
 
 /// One resource.
@@ -22,15 +24,17 @@ use crate::wire::rpc::Incoming;
 pub enum Topic {
     State,
     Build,
+    Console,
 }
 
 impl Topic {
-    pub const ALL: [Topic; 2] = [Topic::State, Topic::Build];
+    pub const ALL: [Topic; 3] = [Topic::State, Topic::Build, Topic::Console];
 
     pub fn uri(self) -> &'static str {
         match self {
             Topic::State => "tether://window/state",
             Topic::Build => "tether://window/build",
+            Topic::Console => "tether://window/console",
         }
     }
 
@@ -43,6 +47,7 @@ impl Topic {
         match self {
             Topic::State => ("window state", "As the result of window_status", "application/json"),
             Topic::Build => ("last build", "The last lines of the last build", "text/plain"),
+            Topic::Console => ("console", "The newest entries, as window_console tells them", "text/plain"),
         }
     }
 
@@ -50,6 +55,7 @@ impl Topic {
     pub fn method(self) -> &'static str {
         match self {
             Topic::State | Topic::Build => Status::METHOD,
+            Topic::Console => Console::METHOD,
         }
     }
 
@@ -61,6 +67,7 @@ impl Topic {
                 None => "nothing has been built yet".to_owned(),
                 Some(build) => build["tail"].as_str().unwrap_or_default().to_owned(),
             },
+            Topic::Console => render::text(Console::METHOD, answer),
         };
         ResourceContents::text(text, self.uri()).with_mime_type(self.words().2)
     }
@@ -99,6 +106,9 @@ impl Resources {
         let mut last_build = None;
         while let Some(message) = incoming.recv().await {
             let Incoming::Notification { method, params } = message else { continue };
+            if method == DID_CHANGE_CONSOLE {
+                self.changed.send_modify(|changed| *changed.count(Topic::Console) += 1);
+            }
             if method != DID_CHANGE_STATE {
                 continue;
             }

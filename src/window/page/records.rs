@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use tokio::sync::watch;
+
 use super::console::{self, Entry, Source};
 use super::network::{Network, Request};
 use super::refs::{Numbers, lock};
@@ -22,6 +24,8 @@ pub struct Records {
     pub(super) numbers: Numbers,
     /// Held by who acts on the page: the actions of two agents never mix.
     pub(super) acting: tokio::sync::Mutex<()>,
+    /// Rises with each console entry.
+    said: watch::Sender<u64>,
     /// Epoch ms of the newest console entry that came from the window; a new connection is told the old ones again.
     newest: AtomicU64,
 }
@@ -34,8 +38,19 @@ impl Records {
             network: Mutex::default(),
             numbers: Numbers::new(refs),
             acting: tokio::sync::Mutex::default(),
+            said: watch::Sender::default(),
             newest: AtomicU64::new(0),
         }
+    }
+
+    /// A count that rises with each console entry.
+    pub fn said(&self) -> watch::Receiver<u64> {
+        self.said.subscribe()
+    }
+
+    fn keep(&self, entry: Entry) {
+        lock(&self.console).push(entry);
+        self.said.send_modify(|count| *count += 1);
     }
 
     /// The last entries of the console since `from` (epoch ms), oldest first.
@@ -67,7 +82,7 @@ impl Records {
             lock(&self.network).note(event);
         } else if let Some(entry) = console::entry(event, source).filter(|entry| entry.at > known_until) {
             self.newest.fetch_max(entry.at, Ordering::Relaxed);
-            lock(&self.console).push(entry);
+            self.keep(entry);
         }
     }
 
@@ -78,7 +93,7 @@ impl Records {
 
     /// Sets down something that happened to the page.
     pub(super) fn tell(&self, level: &str, text: String) {
-        lock(&self.console).push(console::told(now_ms(), level, text));
+        self.keep(console::told(now_ms(), level, text));
     }
 
     pub(super) fn forget_requests(&self, session: &str) {
