@@ -243,5 +243,6 @@ mod tests {
             assert!(told.contains(part), "{part} is not in {told}");
         }
         assert!(!told.contains("\"derived\""), "{told}");
+        assert_eq!(schema["$defs"]["BuildSettings"]["properties"]["timeout"]["default"], "2m");
     }
 }

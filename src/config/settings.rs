@@ -19,6 +19,7 @@ pub const FILE_NAME: &str = "devtools.toml";
 /// What to run, and which files count. Everything is optional: launch.json and package.json are read first.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(title = "devtools.toml")]
 pub struct Settings {
     pub window: WindowSettings,
     pub build: BuildSettings,
@@ -108,7 +109,7 @@ pub struct BuildSettings {
     pub command: Option<Vec<String>>,
     /// For the whole build, such as "90s".
     #[serde(deserialize_with = "duration")]
-    #[schemars(with = "String")]
+    #[schemars(with = "String", extend("default" = "2m"))]
     pub timeout: Duration,
 }
 

@@ -201,7 +201,13 @@ fn a_frozen_window_is_unresponsive_and_is_not_replaced() {
     let status = sandbox.status();
     assert_eq!((&status["state"], &status["pid"]), (&json!("unresponsive"), &started["pid"]));
     kill(pid(&started), Signal::CONT);
-    let status = common::eventually("ready", || Some(sandbox.status()).filter(|it| it["state"] == "ready"));
+    let status = common::eventually("ready", || {
+        let status = sandbox.status();
+        if status["state"] != "ready" {
+            eprintln!("{status}"); // shown when it never is
+        }
+        Some(status).filter(|it| it["state"] == "ready")
+    });
     assert_eq!(status["pid"], started["pid"]);
     assert_eq!(sandbox.json(&["evaluate", "answer"])["value"], 42);
 }
