@@ -13,6 +13,7 @@
 //! | [`changes`] | has anything changed since? which file? why does it count? |
 //! | [`config`] | `devtools.toml`, and whether the user trusts what it wants to run |
 //! | [`wire`] | Content-Length frames and JSON-RPC 2.0 |
+//! | [`dap`] | the Debug Adapter Protocol, both sides of it |
 //! | [`cdp`] | the Chrome DevTools Protocol |
 //! | [`tools`] | outside programs: which version, where they lie, how they are installed |
 //! | [`process`] | groups, identity, graceful ends, output |
@@ -22,6 +23,7 @@ pub mod api;
 pub mod cdp;
 pub mod changes;
 pub mod config;
+pub mod dap;
 pub mod doctor;
 pub mod error;
 pub mod frontends;

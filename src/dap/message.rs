@@ -1,0 +1,242 @@
+//! The envelope of a message: read once, its body kept raw; and the errors that answers carry.
+//!
+//! Lenient in reading: a peer's own `seq` is never needed, a body may be missing. Must not know any command or event.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+
+use super::types::Told;
+
+/// A part of a message as its sender wrote it: no field of it is lost when it is passed on.
+pub type Raw = Box<RawValue>;
+
+/// What can come in.
+#[derive(Debug)]
+pub(super) enum Message {
+    Request { seq: i64, command: String, arguments: Option<Raw> },
+    Response { request_seq: i64, outcome: Result<Option<Raw>, Refusal> },
+    Event(Event),
+}
+
+/// Something that the peer tells.
+#[derive(Clone, Debug)]
+pub struct Event {
+    pub name: String,
+    pub body: Option<Raw>,
+}
+
+impl Event {
+    /// The body as `T`, if this is that event and it is well-formed.
+    pub fn read<T: Told>(&self) -> Option<T> {
+        (self.name == T::EVENT).then(|| read(self.body.as_deref()).ok())?
+    }
+}
+
+/// Why a peer does not do what it was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Refusal {
+    /// In short, for machines: `cancelled`, `notStopped`, or free text.
+    pub message: String,
+    /// In full, for readers.
+    pub error: Option<ErrorMessage>,
+}
+
+impl Refusal {
+    pub fn new(text: impl Into<String>) -> Refusal {
+        Refusal { message: text.into(), error: None }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.error {
+            Some(error) if !error.format.is_empty() => f.write_str(&error.text()),
+            _ if self.message.is_empty() => f.write_str("no reason was given"),
+            _ => f.write_str(&self.message),
+        }
+    }
+}
+
+/// `Message` of the specification: a text with places for variables.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ErrorMessage {
+    pub id: i64,
+    pub format: String,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub variables: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub show_user: Option<bool>,
+}
+
+impl ErrorMessage {
+    /// The format with its variables put in; what has no value stays as it is.
+    fn text(&self) -> String {
+        let put = |text: String, (name, value): (&String, &String)| text.replace(&format!("{{{name}}}"), value);
+        self.variables.iter().fold(self.format.clone(), put)
+    }
+}
+
+#[derive(Deserialize)]
+struct Envelope {
+    #[serde(default)]
+    seq: i64,
+    #[serde(rename = "type")]
+    kind: Kind,
+    command: Option<String>,
+    arguments: Option<Raw>,
+    request_seq: Option<i64>,
+    success: Option<bool>,
+    message: Option<String>,
+    event: Option<String>,
+    body: Option<Raw>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Request,
+    Response,
+    Event,
+}
+
+/// Reads an envelope; the error says why it is none.
+pub(super) fn parse(bytes: &[u8]) -> Result<Message, String> {
+    let envelope: Envelope = serde_json::from_slice(bytes).map_err(|cause| cause.to_string())?;
+    match envelope {
+        Envelope { kind: Kind::Response, request_seq: Some(request_seq), .. } => {
+            Ok(Message::Response { request_seq, outcome: outcome(envelope) })
+        }
+        Envelope { kind: Kind::Event, event: Some(name), body, .. } => Ok(Message::Event(Event { name, body })),
+        Envelope { kind: Kind::Request, command: Some(command), seq, arguments, .. } => {
+            Ok(Message::Request { seq, command, arguments })
+        }
+        Envelope { kind: Kind::Response, .. } => Err("a response without a request_seq".to_owned()),
+        Envelope { kind: Kind::Event, .. } => Err("an event without a name".to_owned()),
+        Envelope { kind: Kind::Request, .. } => Err("a request without a command".to_owned()),
+    }
+}
+
+fn outcome(envelope: Envelope) -> Result<Option<Raw>, Refusal> {
+    #[derive(Deserialize)]
+    struct Body {
+        error: ErrorMessage,
+    }
+    if envelope.success == Some(true) {
+        return Ok(envelope.body);
+    }
+    let body = read::<Body>(envelope.body.as_deref()).ok();
+    Err(Refusal { message: envelope.message.unwrap_or_default(), error: body.map(|body| body.error) })
+}
+
+/// A body or arguments as `T`; one that is missing is read as `{}`.
+pub(super) fn read<T: DeserializeOwned>(raw: Option<&RawValue>) -> Result<T, String> {
+    let text = raw.map(RawValue::get).filter(|text| *text != "null").unwrap_or("{}");
+    serde_json::from_str(text).map_err(|cause| cause.to_string())
+}
+
+/// As it will be sent. `None` for what has no parts, which the specification wants left out.
+pub(super) fn raw(value: &impl Serialize) -> Result<Option<Raw>, String> {
+    let raw = to_raw_value(value).map_err(|cause| cause.to_string())?;
+    Ok(Some(raw).filter(|raw| raw.get() != "null"))
+}
+
+/// What can go out; its sequence number is given to it last of all.
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub(super) enum Outgoing<'a> {
+    Request {
+        command: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        arguments: Option<&'a RawValue>,
+    },
+    Response {
+        request_seq: i64,
+        success: bool,
+        command: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        message: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        body: Option<&'a RawValue>,
+    },
+    Event {
+        event: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        body: Option<&'a RawValue>,
+    },
+}
+
+impl Outgoing<'_> {
+    pub(super) fn encode(&self, seq: i64) -> Bytes {
+        #[derive(Serialize)]
+        struct Numbered<'a> {
+            seq: i64,
+            #[serde(flatten)]
+            message: &'a Outgoing<'a>,
+        }
+        // Names, numbers and what is JSON already: there is nothing that could not be written.
+        Bytes::from(serde_json::to_vec(&Numbered { seq, message: self }).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_read_whatever_else_it_carries_and_its_body_is_kept_as_it_was() {
+        let check = |text: &str, expect: &str| {
+            let told = match parse(text.as_bytes()) {
+                Ok(Message::Request { seq, command, arguments }) => {
+                    format!("request {seq} {command} {}", arguments.map(|raw| raw.to_string()).unwrap_or_default())
+                }
+                Ok(Message::Response { request_seq, outcome }) => match outcome {
+                    Ok(body) => format!("answer {request_seq} {}", body.map(|raw| raw.to_string()).unwrap_or_default()),
+                    Err(refusal) => format!("refusal {request_seq} {refusal}"),
+                },
+                Ok(Message::Event(event)) => {
+                    format!("event {} {}", event.name, event.body.map(|raw| raw.to_string()).unwrap_or_default())
+                }
+                Err(cause) => format!("nothing: {cause}"),
+            };
+            assert!(told.contains(expect), "{text}: {told}");
+        };
+        check(r#"{"type":"event","event":"x","body":{"b" : 1.50,"a":[]},"new":{}}"#, r#"event x {"b" : 1.50,"a":[]}"#);
+        check(r#"{"body":{"z":1},"event":"x","seq":7,"type":"event"}"#, r#"event x {"z":1}"#);
+        check(r#"{"seq":3,"type":"request","command":"runInTerminal","arguments":{}}"#, "request 3 runInTerminal {}");
+        check(r#"{"seq":1,"type":"response","request_seq":9,"success":true,"command":"x","body":null}"#, "answer 9 ");
+        check(r#"{"type":"response","request_seq":9,"success":false,"message":"notStopped"}"#, "refusal 9 notStopped");
+        check(r#"{"type":"response","request_seq":9}"#, "refusal 9 no reason was given");
+        let full = r#"{"error":{"id":1,"format":"no {file}, {other}","variables":{"file":"ä.py"},"showUser":true}}"#;
+        check(
+            &format!(r#"{{"type":"response","request_seq":9,"success":false,"message":"m","body":{full}}}"#),
+            "refusal 9 no ä.py, {other}",
+        );
+        check(r#"{"type":"response","success":true}"#, "nothing: a response without");
+        check(r#"{"type":"event"}"#, "nothing: an event without");
+        check(r#"{"type":"request"}"#, "nothing: a request without");
+        check(r#"{"type":"letter"}"#, "nothing: unknown variant");
+        check("[]", "nothing: ");
+        check("{\"type\":\"event\",\"event\":\"\u{1F980}", "nothing: EOF");
+    }
+
+    #[test]
+    fn a_message_is_written_in_the_order_of_the_specification() {
+        let arguments = RawValue::from_string(r#"{"a" : 1}"#.into()).unwrap();
+        let check = |message: Outgoing, expect: &str| assert_eq!(message.encode(5), expect);
+        check(
+            Outgoing::Request { command: "x", arguments: Some(&arguments) },
+            r#"{"seq":5,"type":"request","command":"x","arguments":{"a" : 1}}"#,
+        );
+        check(
+            Outgoing::Response { request_seq: 2, success: false, command: "x", message: Some("no"), body: None },
+            r#"{"seq":5,"type":"response","request_seq":2,"success":false,"command":"x","message":"no"}"#,
+        );
+        check(Outgoing::Event { event: "x", body: None }, r#"{"seq":5,"type":"event","event":"x"}"#);
+    }
+}

@@ -1,0 +1,128 @@
+//! The bodies of events. The name of each is its constant.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::shape;
+use super::shapes::*;
+
+/// The body of an event.
+pub trait Told: Serialize + DeserializeOwned {
+    const EVENT: &'static str;
+}
+
+macro_rules! event {
+    ($(#[$doc:meta])* $name:ident, $event:literal, $fields:tt) => {
+        shape!($(#[$doc])* $name $fields);
+        impl Told for $name {
+            const EVENT: &'static str = $event;
+        }
+    };
+}
+
+event!(
+    /// Breakpoints may be set now. js-debug's children send it twice.
+    Initialized, "initialized", {
+        ;
+    }
+);
+
+event!(Stopped, "stopped", {
+    /// `step`, `breakpoint`, `exception`, `pause`, `entry`, `goto`, `function breakpoint`, `data breakpoint`, …
+    reason: String,
+    ;
+    description: Option<String>,
+    thread_id: Option<i64>,
+    /// Whoever watches need not look at it.
+    preserve_focus_hint: bool,
+    text: Option<String>,
+    all_threads_stopped: bool,
+    hit_breakpoint_ids: Vec<i64>,
+});
+
+event!(
+    /// Missing `all_threads_continued` means only this thread; many adapters mean all.
+    Continued, "continued", {
+        thread_id: i64,
+        ;
+        all_threads_continued: Option<bool>,
+    }
+);
+
+event!(Exited, "exited", {
+    exit_code: i64,
+    ;
+});
+
+event!(
+    /// Debugging has ended. `restart` is to be handed back when it is started again.
+    Terminated, "terminated", {
+        ;
+        restart: Option<Value>,
+    }
+);
+
+event!(ThreadChanged, "thread", {
+    /// `started`, `exited`
+    reason: String,
+    thread_id: i64,
+    ;
+});
+
+event!(Output, "output", {
+    output: String,
+    ;
+    /// `console` (also when missing), `important`, `stdout`, `stderr`, `telemetry`
+    category: Option<String>,
+    group: Option<String>,
+    variables_reference: Option<i64>,
+    source: Option<Source>,
+    line: Option<i64>,
+    column: Option<i64>,
+    data: Option<Value>,
+});
+
+event!(BreakpointChanged, "breakpoint", {
+    /// `changed`, `new`, `removed`
+    reason: String,
+    breakpoint: Breakpoint,
+    ;
+});
+
+event!(ModuleChanged, "module", {
+    reason: String,
+    module: Module,
+    ;
+});
+
+event!(LoadedSource, "loadedSource", {
+    reason: String,
+    source: Source,
+    ;
+});
+
+event!(ProcessFound, "process", {
+    name: String,
+    ;
+    system_process_id: Option<i64>,
+    is_local_process: Option<bool>,
+    /// `launch`, `attach`, `attachForSuspendedLaunch`
+    start_method: Option<String>,
+    pointer_size: Option<i64>,
+});
+
+event!(CapabilitiesChanged, "capabilities", {
+    capabilities: Capabilities,
+    ;
+});
+
+event!(
+    /// What was read of these areas (`all`, `stacks`, `threads`, `variables`) is no longer true.
+    Invalidated, "invalidated", {
+        ;
+        areas: Vec<String>,
+        thread_id: Option<i64>,
+        stack_frame_id: Option<i64>,
+    }
+);

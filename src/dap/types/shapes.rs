@@ -1,0 +1,243 @@
+//! What requests, answers and events are made of.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Fields, shape};
+
+shape!(Source {
+    ;
+    name: Option<String>,
+    path: Option<String>,
+    /// Above 0: to be fetched with the `source` request.
+    source_reference: Option<i64>,
+    presentation_hint: Option<String>,
+    origin: Option<String>,
+    sources: Vec<Source>,
+    /// The adapter's own, to be sent back with every mention.
+    adapter_data: Option<Value>,
+    checksums: Vec<Checksum>,
+});
+
+shape!(Checksum {
+    algorithm: String,
+    checksum: String,
+    ;
+});
+
+shape!(SourceBreakpoint {
+    line: i64,
+    ;
+    column: Option<i64>,
+    condition: Option<String>,
+    hit_condition: Option<String>,
+    log_message: Option<String>,
+    mode: Option<String>,
+});
+
+shape!(FunctionBreakpoint {
+    name: String,
+    ;
+    condition: Option<String>,
+    hit_condition: Option<String>,
+});
+
+shape!(DataBreakpoint {
+    data_id: String,
+    ;
+    /// `read`, `write`, `readWrite`
+    access_type: Option<String>,
+    condition: Option<String>,
+    hit_condition: Option<String>,
+});
+
+shape!(ExceptionFilterOptions {
+    filter_id: String,
+    ;
+    condition: Option<String>,
+    mode: Option<String>,
+});
+
+shape!(ExceptionOptions {
+    /// `never`, `always`, `unhandled`, `userUnhandled`
+    break_mode: String,
+    ;
+    path: Vec<ExceptionPathSegment>,
+});
+
+shape!(ExceptionPathSegment {
+    names: Vec<String>,
+    ;
+    negate: bool,
+});
+
+shape!(
+    /// What became of a breakpoint that was asked for.
+    Breakpoint {
+        verified: bool,
+        ;
+        id: Option<i64>,
+        message: Option<String>,
+        source: Option<Source>,
+        line: Option<i64>,
+        column: Option<i64>,
+        end_line: Option<i64>,
+        end_column: Option<i64>,
+        instruction_reference: Option<String>,
+        offset: Option<i64>,
+        /// `pending`, `failed`
+        reason: Option<String>,
+    }
+);
+
+shape!(Thread {
+    id: i64,
+    name: String,
+    ;
+});
+
+shape!(StackFrame {
+    id: i64,
+    name: String,
+    line: i64,
+    column: i64,
+    ;
+    source: Option<Source>,
+    end_line: Option<i64>,
+    end_column: Option<i64>,
+    can_restart: Option<bool>,
+    instruction_pointer_reference: Option<String>,
+    module_id: Option<Value>,
+    /// `normal`, `label`, `subtle`
+    presentation_hint: Option<String>,
+});
+
+shape!(Scope {
+    name: String,
+    variables_reference: i64,
+    expensive: bool,
+    ;
+    /// `arguments`, `locals`, `registers`, …
+    presentation_hint: Option<String>,
+    named_variables: Option<i64>,
+    indexed_variables: Option<i64>,
+    source: Option<Source>,
+    line: Option<i64>,
+    column: Option<i64>,
+    end_line: Option<i64>,
+    end_column: Option<i64>,
+});
+
+shape!(Variable {
+    name: String,
+    value: String,
+    variables_reference: i64,
+    ;
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    presentation_hint: Option<PresentationHint>,
+    evaluate_name: Option<String>,
+    named_variables: Option<i64>,
+    indexed_variables: Option<i64>,
+    memory_reference: Option<String>,
+});
+
+shape!(PresentationHint {
+    ;
+    kind: Option<String>,
+    attributes: Vec<String>,
+    visibility: Option<String>,
+    lazy: bool,
+});
+
+shape!(ExceptionDetails {
+    ;
+    message: Option<String>,
+    type_name: Option<String>,
+    full_type_name: Option<String>,
+    evaluate_name: Option<String>,
+    stack_trace: Option<String>,
+    inner_exception: Vec<ExceptionDetails>,
+});
+
+shape!(ExceptionBreakpointsFilter {
+    filter: String,
+    label: String,
+    ;
+    description: Option<String>,
+    default: bool,
+    supports_condition: bool,
+    condition_description: Option<String>,
+});
+
+shape!(Module {
+    id: Value,
+    name: String,
+    ;
+    path: Option<String>,
+    version: Option<String>,
+    symbol_status: Option<String>,
+});
+
+shape!(GotoTarget {
+    id: i64,
+    label: String,
+    line: i64,
+    ;
+    column: Option<i64>,
+});
+
+shape!(StepInTarget {
+    id: i64,
+    label: String,
+    ;
+    line: Option<i64>,
+    column: Option<i64>,
+});
+
+shape!(BreakpointLocation {
+    line: i64,
+    ;
+    column: Option<i64>,
+    end_line: Option<i64>,
+    end_column: Option<i64>,
+});
+
+shape!(ValueFormat {
+    ;
+    hex: bool,
+});
+
+shape!(StackFrameFormat {
+    ;
+    hex: bool,
+    parameters: bool,
+    line: bool,
+    module: bool,
+});
+
+/// What an adapter can do; what it does not say, it cannot.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Capabilities {
+    #[serde(deserialize_with = "super::or_empty", skip_serializing_if = "super::is_empty")]
+    pub exception_breakpoint_filters: Vec<ExceptionBreakpointsFilter>,
+    /// All the others, as they are: `supportsConditionalBreakpoints`, …
+    #[serde(flatten)]
+    pub others: Fields,
+}
+
+impl Capabilities {
+    /// Whether the adapter has said so: `can("supportsLogPoints")`.
+    pub fn can(&self, name: &str) -> bool {
+        self.others.get(name) == Some(&Value::Bool(true))
+    }
+
+    /// Puts in what the adapter has changed its mind about (`capabilities` event).
+    pub fn change(&mut self, changed: Capabilities) {
+        if !changed.exception_breakpoint_filters.is_empty() {
+            self.exception_breakpoint_filters = changed.exception_breakpoint_filters;
+        }
+        self.others.extend(changed.others);
+    }
+}

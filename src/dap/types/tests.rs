@@ -1,0 +1,450 @@
+//! Everything that we can send, held against the official schema, which comes with debugpy.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::*;
+
+const SCHEMA: &str =
+    "python/lib/python*/site-packages/debugpy/_vendored/pydevd/_pydevd_bundle/_debug_adapter/debugProtocol.json";
+
+/// The schema, or `None` where the tools are not installed; CI must have them.
+fn schema() -> Option<Value> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let share = || absolute("XDG_DATA_HOME").or_else(|| Some(absolute("HOME")?.join(".local/share")));
+    let data = absolute("DEVTETHER_DATA_DIR").or_else(|| Some(share()?.join("devtether")))?;
+    let libraries = data.join("tools/python/lib");
+    let found = std::fs::read_dir(&libraries).into_iter().flatten().filter_map(Result::ok).find_map(|version| {
+        let inner = SCHEMA.split_once("site-packages").map(|(_, inner)| inner.trim_start_matches('/'))?;
+        std::fs::read(version.path().join("site-packages").join(inner)).ok()
+    });
+    let Some(bytes) = found else {
+        assert!(std::env::var_os("CI").is_none(), "{SCHEMA} is missing: run `cargo xtask tools`");
+        eprintln!("SKIPPED: no {SCHEMA}; `cargo xtask tools` installs debugpy, which brings it");
+        return None;
+    };
+    Some(serde_json::from_slice(&bytes).unwrap())
+}
+
+/// Holds messages against one definition of the schema, and names each definition that was used.
+struct Judge {
+    schema: Value,
+}
+
+impl Judge {
+    fn find(&self, definition: &str, message: &Value) -> Vec<String> {
+        let mut schema = self.schema.clone();
+        schema.as_object_mut().unwrap().remove("oneOf");
+        schema["$ref"] = format!("#/definitions/{definition}").into();
+        let validator = jsonschema::validator_for(&schema).unwrap();
+        validator.iter_errors(message).map(|error| format!("{definition}: {error} in {message}")).collect()
+    }
+
+    /// Every field that we send is one that the protocol has: the schema itself lets any other pass.
+    fn strange(&self, definition: &str, part: &str, body: &Value) -> Vec<String> {
+        let known = self.properties(definition, part);
+        let fields = body.as_object().into_iter().flatten().map(|(name, _)| name);
+        fields.filter(|name| !known.contains(name)).map(|name| format!("{definition} has no {name}")).collect()
+    }
+
+    fn properties(&self, definition: &str, part: &str) -> Vec<String> {
+        let definition = &self.schema["definitions"][definition];
+        let own = definition["allOf"].as_array().and_then(|all| all.last()).unwrap_or(definition);
+        let mut body = &own["properties"][part];
+        if let Some(reference) = body["$ref"].as_str() {
+            body = self.schema.pointer(reference.trim_start_matches('#')).unwrap();
+        }
+        body["properties"].as_object().into_iter().flatten().map(|(name, _)| name.clone()).collect()
+    }
+
+    fn check(&self, definition: &str, part: &str, message: Value) {
+        let found = [self.find(definition, &message), self.strange(definition, part, &message[part])].concat();
+        assert!(found.is_empty(), "{found:#?}");
+    }
+
+    fn request<R: Request>(&self, requests: &[R]) {
+        for request in requests {
+            let arguments = serde_json::to_value(request).unwrap();
+            let definition = format!("{}Request", capital(R::COMMAND));
+            self.check(
+                &definition,
+                "arguments",
+                json!({
+                    "seq": 1, "type": "request", "command": R::COMMAND, "arguments": arguments
+                }),
+            );
+        }
+    }
+
+    fn answer<R: Request>(&self, answers: &[R::Answer])
+    where
+        R::Answer: Serialize,
+    {
+        for answer in answers {
+            let body = serde_json::to_value(answer).unwrap();
+            let definition = format!("{}Response", capital(R::COMMAND));
+            self.check(
+                &definition,
+                "body",
+                json!({
+                    "seq": 1, "type": "response", "request_seq": 1, "success": true, "command": R::COMMAND, "body": body
+                }),
+            );
+        }
+    }
+
+    fn event<T: Told>(&self, events: &[T]) {
+        for event in events {
+            let body = serde_json::to_value(event).unwrap();
+            let definition = format!("{}Event", capital(T::EVENT));
+            self.check(&definition, "body", json!({"seq": 1, "type": "event", "event": T::EVENT, "body": body}));
+        }
+    }
+}
+
+fn capital(name: &str) -> String {
+    name[..1].to_uppercase() + &name[1..]
+}
+
+fn text(text: &str) -> Option<String> {
+    Some(text.to_owned())
+}
+
+fn source() -> Source {
+    Source {
+        name: text("ä b.py"),
+        path: text("/w/ä b.py"),
+        source_reference: Some(3),
+        presentation_hint: text("normal"),
+        origin: text("internal module"),
+        sources: vec![Source::default()],
+        adapter_data: Some(json!({"any": 1})),
+        checksums: vec![Checksum { algorithm: "SHA256".into(), checksum: "00".into() }],
+    }
+}
+
+fn breakpoint() -> Breakpoint {
+    Breakpoint {
+        verified: true,
+        id: Some(1),
+        message: text("m"),
+        source: Some(source()),
+        line: Some(1),
+        column: Some(2),
+        end_line: Some(1),
+        end_column: Some(3),
+        instruction_reference: text("0x1"),
+        offset: Some(-1),
+        reason: text("pending"),
+    }
+}
+
+#[test]
+fn every_request_that_we_send_is_valid_with_all_of_its_fields_and_with_few() {
+    let Some(schema) = schema() else { return };
+    let judge = Judge { schema };
+    judge.request(&[
+        Initialize { adapter_id: "x".into(), ..Initialize::default() },
+        Initialize {
+            adapter_id: "x".into(),
+            lines_start_at1: true,
+            columns_start_at1: true,
+            client_id: text("tether"),
+            client_name: text("tether"),
+            locale: text("en"),
+            path_format: text("path"),
+            supports_variable_type: true,
+            supports_variable_paging: true,
+            supports_run_in_terminal_request: true,
+            supports_memory_references: true,
+            supports_progress_reporting: true,
+            supports_invalidated_event: true,
+            supports_memory_event: true,
+            supports_args_can_be_interpreted_by_shell: true,
+            supports_start_debugging_request: true,
+        },
+    ]);
+    judge.request(&[Launch::default()]);
+    judge.request(&[Attach::default()]);
+    judge.request(&[ConfigurationDone {}]);
+    let disconnect = Disconnect { restart: Some(false), terminate_debuggee: Some(true), suspend_debuggee: Some(false) };
+    judge.request(&[Disconnect::default(), disconnect]);
+    judge.request(&[Terminate::default(), Terminate { restart: Some(false) }]);
+    judge.request(&[Restart::default()]);
+    judge.request(&[Continue { thread_id: 1, single_thread: Some(true) }, Continue::default()]);
+    let (single_thread, granularity) = (Some(true), text("line"));
+    judge.request(&[Next { thread_id: 1, single_thread, granularity: granularity.clone() }, Next::default()]);
+    judge.request(&[
+        StepIn { thread_id: 1, single_thread, target_id: Some(2), granularity: granularity.clone() },
+        StepIn::default(),
+    ]);
+    judge.request(&[StepOut { thread_id: 1, single_thread, granularity }, StepOut::default()]);
+    judge.request(&[Pause { thread_id: 1 }]);
+    judge.request(&[StepInTargets { frame_id: 1 }]);
+    judge.request(&[Goto { thread_id: 1, target_id: 2 }]);
+    judge.request(&[GotoTargets { source: source(), line: 1, column: Some(1) }, GotoTargets::default()]);
+    judge.request(&[Cancel::default(), Cancel { request_id: Some(1), progress_id: text("p") }]);
+}
+
+#[test]
+fn every_request_about_breakpoints_is_valid() {
+    let Some(schema) = schema() else { return };
+    let judge = Judge { schema };
+    let at = SourceBreakpoint {
+        line: 3,
+        column: Some(1),
+        condition: text("x > 1"),
+        hit_condition: text("2"),
+        log_message: text("{x}"),
+        mode: text("hardware"),
+    };
+    let all = SetBreakpoints { source: source(), breakpoints: vec![at], source_modified: Some(true) };
+    judge.request(&[SetBreakpoints::default(), all]);
+    let function = FunctionBreakpoint { name: "f".into(), condition: text("x"), hit_condition: text("1") };
+    judge.request(&[SetFunctionBreakpoints::default(), SetFunctionBreakpoints { breakpoints: vec![function] }]);
+    let option = ExceptionFilterOptions { filter_id: "raised".into(), condition: text("E"), mode: text("m") };
+    let segment = ExceptionPathSegment { names: vec!["java.lang.X".into()], negate: true };
+    let exception = ExceptionOptions { break_mode: "always".into(), path: vec![segment] };
+    let all = SetExceptionBreakpoints {
+        filters: vec!["raised".into()],
+        filter_options: vec![option],
+        exception_options: vec![exception],
+    };
+    judge.request(&[SetExceptionBreakpoints::default(), all]);
+    let data = DataBreakpoint {
+        data_id: "d".into(),
+        access_type: text("readWrite"),
+        condition: text("x"),
+        hit_condition: text("1"),
+    };
+    judge.request(&[SetDataBreakpoints::default(), SetDataBreakpoints { breakpoints: vec![data] }]);
+    let info = DataBreakpointInfo { name: "x".into(), variables_reference: Some(1), frame_id: Some(1) };
+    judge.request(&[DataBreakpointInfo::default(), info]);
+    let locations =
+        BreakpointLocations { source: source(), line: 1, column: Some(1), end_line: Some(2), end_column: Some(1) };
+    judge.request(&[BreakpointLocations::default(), locations]);
+    judge.answer::<SetBreakpoints>(&[Breakpoints::default(), Breakpoints { breakpoints: vec![breakpoint()] }]);
+    judge.answer::<SetExceptionBreakpoints>(&[MaybeBreakpoints { breakpoints: vec![breakpoint()] }]);
+    let watchable = DataBreakpointAnswer {
+        data_id: text("d"),
+        description: "x".into(),
+        access_types: vec!["read".into(), "write".into()],
+        can_persist: true,
+    };
+    judge.answer::<DataBreakpointInfo>(&[DataBreakpointAnswer::default(), watchable]);
+    let location = BreakpointLocation { line: 1, column: Some(1), end_line: Some(1), end_column: Some(2) };
+    judge.answer::<BreakpointLocations>(&[BreakpointLocationsAnswer { breakpoints: vec![location] }]);
+    judge.event(&[BreakpointChanged { reason: "changed".into(), breakpoint: breakpoint() }]);
+}
+
+#[test]
+fn every_request_that_looks_at_the_program_is_valid_and_so_is_every_answer() {
+    let Some(schema) = schema() else { return };
+    let judge = Judge { schema };
+    let hint = PresentationHint {
+        kind: text("property"),
+        attributes: vec!["readOnly".into()],
+        visibility: text("public"),
+        lazy: true,
+    };
+    judge.request(&[Threads {}]);
+    judge.answer::<Threads>(&[ThreadsAnswer { threads: vec![Thread { id: 1, name: "main".into() }] }]);
+    let format = StackFrameFormat { hex: true, parameters: true, line: true, module: true };
+    let stack = StackTrace { thread_id: 1, start_frame: Some(0), levels: Some(20), format: Some(format) };
+    judge.request(&[StackTrace::default(), stack]);
+    let frame = StackFrame {
+        id: 1,
+        name: "f".into(),
+        line: 1,
+        column: 1,
+        source: Some(source()),
+        end_line: Some(1),
+        end_column: Some(1),
+        can_restart: Some(true),
+        instruction_pointer_reference: text("0x1"),
+        module_id: Some(json!("m")),
+        presentation_hint: text("subtle"),
+    };
+    let stack = StackTraceAnswer { stack_frames: vec![StackFrame::default(), frame], total_frames: Some(2) };
+    judge.answer::<StackTrace>(&[stack]);
+    judge.request(&[Scopes { frame_id: 1 }]);
+    let scope = Scope {
+        name: "Locals".into(),
+        variables_reference: 1,
+        expensive: false,
+        presentation_hint: text("locals"),
+        named_variables: Some(1),
+        indexed_variables: Some(0),
+        source: Some(source()),
+        line: Some(1),
+        column: Some(1),
+        end_line: Some(1),
+        end_column: Some(1),
+    };
+    judge.answer::<Scopes>(&[ScopesAnswer { scopes: vec![Scope::default(), scope] }]);
+    let format = Some(ValueFormat { hex: true });
+    let variables = Variables {
+        variables_reference: 1,
+        filter: text("indexed"),
+        start: Some(0),
+        count: Some(10),
+        format: format.clone(),
+    };
+    judge.request(&[Variables::default(), variables]);
+    let variable = Variable {
+        name: "x".into(),
+        value: "1".into(),
+        variables_reference: 0,
+        kind: text("int"),
+        presentation_hint: Some(hint.clone()),
+        evaluate_name: text("x"),
+        named_variables: Some(0),
+        indexed_variables: Some(0),
+        memory_reference: text("0x1"),
+    };
+    judge.answer::<Variables>(&[VariablesAnswer { variables: vec![Variable::default(), variable] }]);
+    let evaluate =
+        Evaluate { expression: "x".into(), frame_id: Some(1), context: text("repl"), format: format.clone() };
+    judge.request(&[Evaluate::default(), evaluate]);
+    let result = EvaluateAnswer {
+        result: "1".into(),
+        variables_reference: 0,
+        kind: text("int"),
+        presentation_hint: Some(hint),
+        named_variables: Some(1),
+        indexed_variables: Some(1),
+        memory_reference: text("0x1"),
+    };
+    judge.answer::<Evaluate>(&[EvaluateAnswer { variables_reference: 1, ..EvaluateAnswer::default() }, result]);
+    let set = SetVariable { variables_reference: 1, name: "x".into(), value: "2".into(), format: format.clone() };
+    judge.request(&[SetVariable::default(), set]);
+    judge.request(&[SetExpression { expression: "x".into(), value: "2".into(), frame_id: Some(1), format }]);
+    let answer = SetAnswer {
+        value: "2".into(),
+        kind: text("int"),
+        variables_reference: Some(0),
+        named_variables: Some(0),
+        indexed_variables: Some(0),
+    };
+    judge.answer::<SetVariable>(&[SetAnswer::default(), answer.clone()]);
+    judge.answer::<SetExpression>(&[answer]);
+    judge.request(&[ExceptionInfo { thread_id: 1 }]);
+    let details = ExceptionDetails {
+        message: text("m"),
+        type_name: text("E"),
+        full_type_name: text("a.E"),
+        evaluate_name: text("e"),
+        stack_trace: text("at"),
+        inner_exception: vec![ExceptionDetails::default()],
+    };
+    let info = ExceptionInfoAnswer {
+        exception_id: "a.E".into(),
+        break_mode: "always".into(),
+        description: text("m"),
+        details: Some(details),
+    };
+    judge.answer::<ExceptionInfo>(&[info]);
+    judge.request(&[SourceText { source_reference: 1, source: Some(source()) }, SourceText::default()]);
+    judge.answer::<SourceText>(&[SourceTextAnswer { content: "x".into(), mime_type: text("text/x-python") }]);
+    judge.request(&[LoadedSources {}]);
+    judge.answer::<LoadedSources>(&[LoadedSourcesAnswer { sources: vec![source()] }]);
+    judge.answer::<Continue>(&[ContinueAnswer { all_threads_continued: Some(true) }, ContinueAnswer::default()]);
+    let target = StepInTarget { id: 1, label: "f".into(), line: Some(1), column: Some(1) };
+    judge.answer::<StepInTargets>(&[StepInTargetsAnswer { targets: vec![target] }]);
+    let target = GotoTarget { id: 1, label: "f".into(), line: 1, column: Some(1) };
+    judge.answer::<GotoTargets>(&[GotoTargetsAnswer { targets: vec![target] }]);
+}
+
+#[test]
+fn what_adapters_ask_and_tell_is_valid_too() {
+    let Some(schema) = schema() else { return };
+    let judge = Judge { schema };
+    let run = RunInTerminal {
+        cwd: "/".into(),
+        args: vec!["python".into()],
+        kind: text("integrated"),
+        title: text("t"),
+        env: [("A".to_owned(), text("1")), ("B".to_owned(), None)].into(),
+        args_can_be_interpreted_by_shell: true,
+    };
+    judge.request(&[RunInTerminal::default(), run]);
+    judge.answer::<RunInTerminal>(&[RunInTerminalAnswer { process_id: Some(1), shell_process_id: Some(2) }]);
+    judge.request(&[StartDebugging { configuration: Fields::default(), request: "launch".into() }]);
+    let filter = ExceptionBreakpointsFilter {
+        filter: "raised".into(),
+        label: "Raised".into(),
+        description: text("d"),
+        default: true,
+        supports_condition: true,
+        condition_description: text("c"),
+    };
+    let others = Fields::from_iter([("supportsLogPoints".to_owned(), json!(true))]);
+    let capabilities = Capabilities { exception_breakpoint_filters: vec![filter], others };
+    judge.answer::<Initialize>(&[Capabilities::default(), capabilities.clone()]);
+    judge.event(&[Initialized {}]);
+    let stopped = Stopped {
+        reason: "breakpoint".into(),
+        description: text("d"),
+        thread_id: Some(1),
+        preserve_focus_hint: true,
+        text: text("t"),
+        all_threads_stopped: true,
+        hit_breakpoint_ids: vec![1],
+    };
+    judge.event(&[Stopped { reason: "step".into(), ..Stopped::default() }, stopped]);
+    judge.event(&[Continued::default(), Continued { thread_id: 1, all_threads_continued: Some(false) }]);
+    judge.event(&[Exited { exit_code: -9 }]);
+    judge.event(&[Terminated::default(), Terminated { restart: Some(json!(true)) }]);
+    judge.event(&[ThreadChanged { reason: "started".into(), thread_id: 1 }]);
+    let output = Output {
+        output: "x\n".into(),
+        category: text("stdout"),
+        group: text("start"),
+        variables_reference: Some(1),
+        source: Some(source()),
+        line: Some(1),
+        column: Some(1),
+        data: Some(json!({})),
+    };
+    judge.event(&[Output::default(), output]);
+    let module =
+        Module { id: json!(1), name: "m".into(), path: text("/m"), version: text("1"), symbol_status: text("loaded") };
+    judge.event(&[ModuleChanged { reason: "new".into(), module }]);
+    judge.event(&[LoadedSource { reason: "new".into(), source: source() }]);
+    let process = ProcessFound {
+        name: "p".into(),
+        system_process_id: Some(1),
+        is_local_process: Some(true),
+        start_method: text("launch"),
+        pointer_size: Some(64),
+    };
+    judge.event(&[ProcessFound { name: "p".into(), ..ProcessFound::default() }, process]);
+    judge.event(&[CapabilitiesChanged { capabilities }]);
+    let invalidated = Invalidated { areas: vec!["variables".into()], thread_id: Some(1), stack_frame_id: Some(1) };
+    judge.event(&[Invalidated::default(), invalidated]);
+}
+
+#[test]
+fn the_judge_finds_what_is_wrong() {
+    let Some(schema) = schema() else { return };
+    let judge = Judge { schema };
+    let wrong = json!({"seq": 1, "type": "request", "command": "next", "arguments": {"threadId": "1"}});
+    assert!(!judge.find("NextRequest", &wrong).is_empty());
+    assert!(!judge.find("NextRequest", &json!({"seq": 1, "type": "request", "command": "next"})).is_empty());
+    assert_eq!(judge.strange("NextRequest", "arguments", &json!({"threadID": 1})), ["NextRequest has no threadID"]);
+    assert!(judge.strange("ThreadsResponse", "body", &json!({"threads": []})).is_empty());
+}
+
+#[test]
+fn capabilities_are_asked_by_name_and_change_by_part() {
+    let mut capabilities: Capabilities = serde_json::from_value(json!({
+        "supportsLogPoints": true, "supportsStepBack": false, "exceptionBreakpointFilters": null, "x": {"new": 1}
+    }))
+    .unwrap();
+    assert!(capabilities.can("supportsLogPoints"));
+    assert!(!capabilities.can("supportsStepBack") && !capabilities.can("x") && !capabilities.can("unheard of"));
+    capabilities.change(serde_json::from_value(json!({"supportsStepBack": true})).unwrap());
+    assert!(capabilities.can("supportsLogPoints") && capabilities.can("supportsStepBack"));
+}
