@@ -10,6 +10,7 @@
 //! | [`supervisor`] | being, finding and talking to the one supervisor of a workspace |
 //! | [`doctor`] | what is wrong with this machine, this workspace and this tether |
 //! | [`window`] | the tether: launch, identity, reconnect, build and swap |
+//! | [`debug`] | debug sessions: what they are doing, why they stopped, who waits for it |
 //! | [`changes`] | has anything changed since? which file? why does it count? |
 //! | [`config`] | `devtools.toml`, and whether the user trusts what it wants to run |
 //! | [`wire`] | Content-Length frames and JSON-RPC 2.0 |
@@ -24,6 +25,7 @@ pub mod cdp;
 pub mod changes;
 pub mod config;
 pub mod dap;
+pub mod debug;
 pub mod doctor;
 pub mod error;
 pub mod frontends;

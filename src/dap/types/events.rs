@@ -42,7 +42,7 @@ event!(Stopped, "stopped", {
 });
 
 event!(
-    /// Missing `all_threads_continued` means only this thread; many adapters mean all.
+    /// Only where `all_threads_continued` is false, the others have stayed.
     Continued, "continued", {
         thread_id: i64,
         ;

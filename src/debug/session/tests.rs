@@ -1,0 +1,321 @@
+//! Scripted adapters behind real connections: the order of the start, stops and waiting, targets that beget targets.
+
+use futures_util::FutureExt;
+use serde_json::json;
+use tokio::task::JoinHandle;
+
+use super::super::stop::StopKind;
+use super::*;
+use crate::dap::types::*;
+use crate::dap::{Inbox, Incoming, Server};
+
+const LONG: Duration = Duration::from_secs(60);
+const SHORT: Duration = Duration::from_millis(100);
+
+/// The other end of one connection.
+struct Adapter {
+    server: Server,
+    inbox: Inbox,
+}
+
+impl Adapter {
+    fn over(connection: Connection) -> Adapter {
+        let (server, inbox, driver) = Server::over(connection);
+        tokio::spawn(driver);
+        Adapter { server, inbox }
+    }
+
+    /// The next request; `None` when the session has left.
+    async fn next(&mut self) -> Option<Asked> {
+        match self.inbox.next().await? {
+            Incoming::Request(asked) => Some(asked),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// The next request, which must be this one.
+    async fn asked(&mut self, command: &str) -> Asked {
+        let asked = self.next().await.unwrap_or_else(|| panic!("the session left before {command}"));
+        assert_eq!(asked.command, command);
+        asked
+    }
+
+    async fn grant(&mut self, command: &str) {
+        self.asked(command).await.answer(&json!({"breakpoints": []}));
+    }
+
+    async fn configured(&mut self) {
+        self.server.event(&Initialized {}).await.unwrap();
+        for command in ["setBreakpoints", "setExceptionBreakpoints", "configurationDone"] {
+            self.grant(command).await;
+        }
+    }
+
+    /// A whole start, its answer last of all.
+    async fn started(&mut self) {
+        self.grant("initialize").await;
+        let launch = self.asked("launch").await;
+        self.configured().await;
+        launch.answer(&Nothing {});
+    }
+
+    async fn stops(&self, thread: i64, reason: &str, text: &str) {
+        let (reason, text, thread_id) = (reason.to_owned(), Some(text.to_owned()), Some(thread));
+        let stopped = Stopped { reason, text, thread_id, all_threads_stopped: true, ..Stopped::default() };
+        self.server.event(&stopped).await.unwrap();
+    }
+
+    async fn begets(&self, name: &str) {
+        let configuration = Fields::from_iter([("name".to_owned(), json!(name))]);
+        let wanted = StartDebugging { configuration, request: "launch".to_owned() };
+        self.server.request(&wanted, LONG).await.unwrap();
+    }
+
+    /// Grants everything that comes until the session leaves; what that was.
+    async fn obey(mut self) -> Vec<String> {
+        let mut commands = Vec::new();
+        while let Some(asked) = self.next().await {
+            commands.push(asked.command.clone());
+            asked.answer(&Nothing {});
+        }
+        commands
+    }
+}
+
+struct Scene {
+    session: Session,
+    running: JoinHandle<()>,
+    dialled: mpsc::UnboundedReceiver<Connection>,
+}
+
+impl Scene {
+    fn open() -> Scene {
+        let (tell, dialled) = mpsc::unbounded_channel();
+        let dial: Dial = Arc::new(move || {
+            let (ours, theirs) = Connection::pair();
+            let told = tell.send(theirs);
+            async move { told.map(|()| ours).map_err(|_| DapError::Closed("no adapter".to_owned())) }.boxed()
+        });
+        let source = Source { path: Some("/ä b.py".to_owned()), ..Source::default() };
+        let plan = Plan {
+            initialize: Initialize { adapter_id: "x".to_owned(), ..Initialize::default() },
+            start: Start::Launch(Fields::from_iter([("name".to_owned(), json!("main"))])),
+            breakpoints: vec![SetBreakpoints { source, ..SetBreakpoints::default() }],
+            exceptions: SetExceptionBreakpoints::default(),
+            deadline: LONG,
+            start_deadline: LONG,
+        };
+        let (session, driver) = Session::open(plan, dial);
+        Scene { session, running: tokio::spawn(driver), dialled }
+    }
+
+    async fn adapter(&mut self) -> Adapter {
+        Adapter::over(self.dialled.recv().await.unwrap())
+    }
+
+    /// A session that runs, and its adapter.
+    async fn running() -> (Scene, Adapter) {
+        let mut scene = Scene::open();
+        let mut adapter = scene.adapter().await;
+        adapter.started().await;
+        scene.until(|snapshot| snapshot.state() == State::Running).await;
+        (scene, adapter)
+    }
+
+    async fn until(&self, holds: impl FnMut(&Snapshot) -> bool) -> Snapshot {
+        let mut seen = self.session.shared.published.subscribe();
+        tokio::time::timeout(LONG, seen.wait_for(holds)).await.unwrap().unwrap().clone()
+    }
+}
+
+fn text(waited: &Waited) -> &str {
+    waited.stop.as_ref().and_then(|(_, stop)| stop.text.as_deref()).unwrap_or_default()
+}
+
+#[tokio::test]
+async fn a_start_has_the_order_that_suits_every_adapter_and_a_second_initialized_sends_only_breakpoints() {
+    let mut scene = Scene::open();
+    assert_eq!(scene.session.snapshot().state(), State::Starting);
+    let mut adapter = scene.adapter().await;
+    adapter.grant("initialize").await;
+    let launch = adapter.asked("launch").await;
+    adapter.configured().await;
+    adapter.server.event(&Initialized {}).await.unwrap();
+    adapter.grant("setBreakpoints").await;
+    adapter.grant("setExceptionBreakpoints").await;
+    assert_eq!(scene.session.snapshot().state(), State::Starting);
+    launch.answer(&Nothing {});
+    scene.until(|snapshot| snapshot.state() == State::Running).await;
+    let (state, commands) = tokio::join!(scene.session.stop(true), adapter.obey());
+    assert_eq!((state, commands), (State::Terminated, vec!["disconnect".to_owned()]));
+    scene.running.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_start_that_is_refused_or_cut_short_says_why() {
+    let mut scene = Scene::open();
+    let mut adapter = scene.adapter().await;
+    adapter.grant("initialize").await;
+    adapter.asked("launch").await.refuse(Refusal::new("there is no python"));
+    let (waited, _) = tokio::join!(scene.session.wait_for_stop(LONG), adapter.obey());
+    assert_eq!(waited.state, State::Disconnected);
+    assert!(waited.message.as_ref().unwrap().contains("launch was refused: there is no python"), "{waited:?}");
+
+    let mut scene = Scene::open();
+    drop(scene.adapter().await);
+    let waited = scene.session.wait_for_stop(LONG).await;
+    assert!(waited.message.as_ref().unwrap().contains("the peer closed it"), "{waited:?}");
+    scene.running.await.unwrap();
+
+    let mut scene = Scene::open();
+    let adapter = scene.adapter().await;
+    let (first, second, _) = tokio::join!(scene.session.stop(true), scene.session.stop(true), adapter.obey());
+    assert_eq!((first, second), (State::Disconnected, State::Disconnected));
+}
+
+#[tokio::test]
+async fn s3_s4_s8_a_wait_ends_with_the_stop_or_in_time_or_at_once() {
+    let (scene, adapter) = Scene::running().await;
+    let waited = scene.session.wait_for_stop(SHORT).await;
+    assert!(waited.stop.is_none() && waited.state == State::Running && waited.waited >= SHORT, "{waited:?}");
+    assert!(waited.message.as_ref().unwrap().contains("nothing stopped within"), "{waited:?}");
+    let (waited, ()) = tokio::join!(scene.session.wait_for_stop(LONG), adapter.stops(7, "breakpoint", "here"));
+    let (target, stop) = waited.stop.clone().unwrap();
+    assert_eq!((target, stop.kind, stop.thread_id), (0, StopKind::BreakpointHit, Some(7)));
+    let waited = scene.session.wait_for_stop(Duration::ZERO).await;
+    assert_eq!((text(&waited), waited.state), ("here", State::Stopped));
+}
+
+#[tokio::test]
+async fn e1_the_end_of_the_program_or_of_the_connection_ends_a_wait_and_says_which() {
+    let (scene, adapter) = Scene::running().await;
+    let ending = async {
+        adapter.server.event(&Exited { exit_code: 3 }).await.unwrap();
+        adapter.server.event(&Terminated::default()).await.unwrap();
+        adapter.obey().await
+    };
+    let (waited, _) = tokio::join!(scene.session.wait_for_stop(LONG), ending);
+    assert_eq!((waited.state, waited.message.as_deref()), (State::Terminated, Some("the program has ended")));
+    let phase = scene.session.snapshot().targets[0].state.phase.clone();
+    assert_eq!(phase, Phase::Ended(End::Terminated { exit_code: Some(3) }));
+    scene.running.await.unwrap();
+
+    let (scene, adapter) = Scene::running().await;
+    let (waited, ()) = tokio::join!(scene.session.wait_for_stop(LONG), async { drop(adapter) });
+    assert_eq!(waited.state, State::Disconnected);
+    let error = scene.session.resume(Resume::Over, None).await.unwrap_err().to_string();
+    assert!(error.contains("DISCONNECTED"), "{error}");
+}
+
+#[tokio::test]
+async fn e2_of_several_stopped_threads_the_first_is_primary_and_each_keeps_its_reason() {
+    let (scene, mut adapter) = Scene::running().await;
+    adapter.stops(1, "breakpoint", "one").await;
+    adapter.stops(2, "exception", "two").await;
+    let snapshot = scene.until(|snapshot| snapshot.stops().len() == 2).await;
+    let stops: Vec<_> = snapshot.stops().into_iter().map(|(_, stop)| (stop.thread_id, stop.kind)).collect();
+    assert_eq!(stops, [(Some(1), StopKind::BreakpointHit), (Some(2), StopKind::Exception)]);
+    let stepped = async { assert_eq!(adapter.asked("stepIn").await.read::<StepIn>().unwrap().thread_id, 2) };
+    let (refused, ()) = tokio::join!(scene.session.resume(Resume::Into, Some(2)), stepped);
+    assert!(refused.unwrap_err().to_string().contains("stepIn is not supported here"));
+    assert_eq!(scene.session.snapshot().stops().len(), 2, "a refused step has let something go on");
+    adapter.server.event(&Continued { thread_id: 1, all_threads_continued: Some(false) }).await.unwrap();
+    let snapshot = scene.until(|snapshot| snapshot.stops().len() == 1).await;
+    assert_eq!(snapshot.stops()[0].1.thread_id, Some(2));
+}
+
+#[tokio::test]
+async fn e3_a_thousand_resumes_and_waits_never_see_the_old_stop_and_never_lose_one() {
+    let (scene, mut adapter) = Scene::running().await;
+    adapter.stops(1, "breakpoint", "0").await;
+    assert_eq!(text(&scene.session.wait_for_stop(LONG).await), "0");
+    let script = async {
+        for number in 1..=1000 {
+            let asked = adapter.asked("continue").await;
+            // Adapters tell the next stop before and after their answer, with or without an echo.
+            match number % 3 {
+                0 => asked.answer(&ContinueAnswer::default()),
+                1 => {
+                    adapter.server.event(&Continued { thread_id: 1, ..Continued::default() }).await.unwrap();
+                    asked.answer(&ContinueAnswer::default());
+                }
+                _ => {
+                    adapter.stops(1, "step", &number.to_string()).await;
+                    asked.answer(&ContinueAnswer::default());
+                    continue;
+                }
+            }
+            adapter.stops(1, "breakpoint", &number.to_string()).await;
+        }
+    };
+    let resumes = async {
+        for number in 1..=1000 {
+            scene.session.resume(Resume::Continue, None).await.unwrap();
+            assert_eq!(text(&scene.session.wait_for_stop(LONG).await), number.to_string());
+        }
+    };
+    tokio::join!(resumes, script);
+}
+
+#[tokio::test]
+async fn of_two_clients_that_step_at_once_one_steps_and_the_other_is_told() {
+    let (scene, mut adapter) = Scene::running().await;
+    let error = scene.session.resume(Resume::Over, None).await.unwrap_err();
+    assert_eq!(error.kind, Kind::Usage);
+    assert!(error.to_string().contains("its state is RUNNING") && error.hints[0].contains("pause"), "{error}");
+    adapter.stops(1, "breakpoint", "").await;
+    scene.session.wait_for_stop(LONG).await;
+    let script = async { adapter.grant("next").await };
+    let step = || scene.session.resume(Resume::Over, None);
+    let (one, other, ()) = tokio::join!(step(), step(), script);
+    assert!(one.is_ok() != other.is_ok());
+    // A front end that goes away in the middle takes nothing back.
+    adapter.stops(1, "step", "").await;
+    scene.session.wait_for_stop(LONG).await;
+    assert!(step().now_or_never().is_none());
+    adapter.grant("next").await;
+    assert_eq!(scene.session.snapshot().state(), State::Running);
+}
+
+#[tokio::test]
+async fn m1_m6_targets_beget_targets_and_all_are_gone_in_time_though_one_never_says_goodbye() {
+    let (mut scene, parent) = Scene::running().await;
+    parent.begets("child").await;
+    let mut child = scene.adapter().await;
+    child.started().await;
+    child.begets("worker").await;
+    let mut worker = scene.adapter().await;
+    worker.started().await;
+    worker.stops(9, "breakpoint", "in the worker").await;
+    assert_eq!(text(&scene.session.wait_for_stop(LONG).await), "in the worker");
+    let snapshot = scene.session.snapshot();
+    let tree: Vec<_> = snapshot.targets.iter().map(|target| (target.name.as_str(), target.parent)).collect();
+    assert_eq!(tree, [("main", None), ("child", Some(0)), ("worker", Some(1))]);
+    // The one that is stopped goes on, and no other.
+    let (resumed, ()) = tokio::join!(scene.session.resume(Resume::Out, None), worker.grant("stepOut"));
+    resumed.unwrap();
+
+    let silent = async {
+        let disconnect = child.asked("disconnect").await;
+        // Not answered, and read to its end.
+        assert!(child.next().await.is_none());
+        drop(disconnect);
+    };
+    let began = Instant::now();
+    let obeyed = async { tokio::join!(worker.obey(), parent.obey(), silent) };
+    let (state, (to_worker, to_parent, ())) = tokio::join!(scene.session.stop(true), obeyed);
+    assert_eq!((to_worker, to_parent), (vec!["disconnect".to_owned()], vec!["disconnect".to_owned()]));
+    assert!(state == State::Disconnected && began.elapsed() < Duration::from_secs(20));
+    scene.running.await.unwrap();
+}
+
+#[tokio::test]
+async fn the_last_handle_takes_the_session_along() {
+    let (scene, adapter) = Scene::running().await;
+    let Scene { session, running, .. } = scene;
+    drop(session.clone());
+    drop(session);
+    let (commands, ended) = tokio::join!(adapter.obey(), running);
+    ended.unwrap();
+    assert_eq!(commands, ["disconnect"]);
+}

@@ -1,0 +1,131 @@
+//! Why a program stopped: the adapters' words into ours.
+//!
+//! Must not know sessions. <https://microsoft.github.io/debug-adapter-protocol/specification#Events_Stopped>
+
+use serde::{Deserialize, Serialize};
+
+use crate::dap::types::Stopped;
+
+/// The type of a stop, as the API names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum StopKind {
+    BreakpointHit,
+    StepComplete,
+    Exception,
+    WatchpointAccess,
+    WatchpointModify,
+    MethodEntry,
+    MethodExit,
+    VmStart,
+    VmDeath,
+    UserSuspend,
+    Entry,
+    Goto,
+}
+
+/// One stop of one thread.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stop {
+    pub kind: StopKind,
+    /// None where the adapter names no thread.
+    pub thread_id: Option<i64>,
+    /// Whether it says that all others have stopped too.
+    pub all_threads: bool,
+    /// The adapter's own words: an exception's name, a signal.
+    pub text: Option<String>,
+    /// The adapter's ids of the breakpoints that were hit.
+    pub breakpoints: Vec<i64>,
+}
+
+impl Stop {
+    pub fn of(stopped: Stopped) -> Stop {
+        Stop {
+            kind: kind_of(&stopped),
+            thread_id: stopped.thread_id,
+            all_threads: stopped.all_threads_stopped,
+            text: stopped.text.or(stopped.description).filter(|text| !text.is_empty()),
+            breakpoints: stopped.hit_breakpoint_ids,
+        }
+    }
+}
+
+/// The specification leaves the reasons open, so adapters have words of their own:
+/// Delve `hardcoded breakpoint`, gdb `signal`, js-debug `promise rejection`, ours `method entry`.
+fn kind_of(stopped: &Stopped) -> StopKind {
+    use StopKind as K;
+    let text = [stopped.description.as_deref(), stopped.text.as_deref()].into_iter().flatten().collect::<String>();
+    match stopped.reason.as_str() {
+        "data breakpoint" if is_read(&text) => K::WatchpointAccess,
+        "data breakpoint" => K::WatchpointModify,
+        "entry" => K::Entry,
+        "goto" => K::Goto,
+        "pause" if text.contains("debugger statement") => K::BreakpointHit,
+        "pause" => K::UserSuspend,
+        "method entry" => K::MethodEntry,
+        "method exit" => K::MethodExit,
+        "vm start" => K::VmStart,
+        "vm death" => K::VmDeath,
+        "exception" | "promise rejection" | "signal" | "panic" => K::Exception,
+        "next" => K::StepComplete,
+        reason if reason.contains("step") => K::StepComplete,
+        reason if reason.contains("breakpoint") || reason == "debugger statement" => K::BreakpointHit,
+        _ => K::UserSuspend,
+    }
+}
+
+/// Which access it was is only in the words for readers; writes are what most adapters can watch at all.
+fn is_read(text: &str) -> bool {
+    let text = text.to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    says(&["read", "access"]) && !says(&["writ", "modif", "chang"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_adapters_words_become_ours() {
+        let check = |reason: &str, description: &str, expect: StopKind| {
+            let description = Some(description.to_owned());
+            let stopped = Stopped { reason: reason.to_owned(), description, ..Stopped::default() };
+            assert_eq!(Stop::of(stopped).kind, expect, "{reason}");
+        };
+        check("breakpoint", "", StopKind::BreakpointHit);
+        check("function breakpoint", "", StopKind::BreakpointHit);
+        check("instruction breakpoint", "", StopKind::BreakpointHit);
+        check("hardcoded breakpoint", "", StopKind::BreakpointHit);
+        check("pause", "Paused on debugger statement", StopKind::BreakpointHit);
+        check("pause", "Paused", StopKind::UserSuspend);
+        check("step", "", StopKind::StepComplete);
+        check("step back", "", StopKind::StepComplete);
+        check("next", "", StopKind::StepComplete);
+        check("exception", "signal SIGSEGV", StopKind::Exception);
+        check("promise rejection", "", StopKind::Exception);
+        check("signal", "", StopKind::Exception);
+        check("data breakpoint", "x was read", StopKind::WatchpointAccess);
+        check("data breakpoint", "", StopKind::WatchpointModify);
+        check("data breakpoint", "read, then written", StopKind::WatchpointModify);
+        check("entry", "", StopKind::Entry);
+        check("goto", "", StopKind::Goto);
+        check("method entry", "", StopKind::MethodEntry);
+        check("method exit", "", StopKind::MethodExit);
+        check("vm start", "", StopKind::VmStart);
+        check("vm death", "", StopKind::VmDeath);
+        check("solib", "a word that nobody has heard", StopKind::UserSuspend);
+    }
+
+    #[test]
+    fn the_api_names_the_types_as_the_design_does() {
+        let names = [
+            (StopKind::BreakpointHit, "\"BREAKPOINT_HIT\""),
+            (StopKind::WatchpointModify, "\"WATCHPOINT_MODIFY\""),
+            (StopKind::VmStart, "\"VM_START\""),
+            (StopKind::Goto, "\"GOTO\""),
+        ];
+        for (kind, name) in names {
+            assert_eq!(serde_json::to_string(&kind).unwrap(), name);
+        }
+    }
+}
