@@ -1,7 +1,8 @@
 //! The Chrome DevTools Protocol, as much of it as we speak: to browsers, Electron and Node.
 //!
-//! `types` and `events` know names and shapes, `endpoint` finds the WebSocket behind a port, `socket` is the transport, `client`
-//! knows who waits for which answer. None knows windows or sessions; this room knows no other but `error`.
+//! `types` and `events` know names and shapes, `endpoint` finds the WebSocket behind a port, `socket` is the transport,
+//! `client` knows who waits for which answer. None knows windows or sessions; of other rooms this one knows only `wire`'s
+//! TCP stream.
 //!
 //! <https://chromedevtools.github.io/devtools-protocol/>
 

@@ -2,19 +2,16 @@
 //!
 //! Dials `127.0.0.1` only; where a peer says that its WebSocket lies elsewhere, only the path of that is used.
 
-use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 use super::Error;
 use super::client::{Client, Connection, Observer};
+use crate::wire::Prompt;
 
 /// The largest message taken from a peer (a screenshot of a large page is a few MiB).
 const MAX_MESSAGE: usize = 64 << 20;
@@ -45,41 +42,13 @@ async fn open(port: u16, path: &str) -> Result<WebSocketStream<Prompt>, Error> {
     let unreachable = |cause: String| Error::Unreachable { port, cause };
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let stream = TcpStream::connect(address).await.map_err(|cause| unreachable(cause.to_string()))?;
-    stream.set_nodelay(true).map_err(|cause| unreachable(cause.to_string()))?;
+    let stream = Prompt::new(stream).map_err(|cause| unreachable(cause.to_string()))?;
     let config = WebSocketConfig::default()
         .max_message_size(Some(MAX_MESSAGE))
         .max_frame_size(Some(MAX_MESSAGE))
         .max_write_buffer_size(MAX_UNWRITTEN);
     // No Origin header: Chromium accepts none, and refuses foreign ones.
     let url = format!("ws://127.0.0.1:{port}{path}");
-    let shaken = client_async_with_config(url, Prompt(stream), Some(config)).await;
+    let shaken = client_async_with_config(url, stream, Some(config)).await;
     Ok(shaken.map_err(|cause| unreachable(cause.to_string()))?.0)
-}
-
-/// A TCP stream whose received data are acknowledged at once.
-///
-/// A debuggee's Nagle waits for our delayed ACK: 40 ms an answer. The kernel forgets the option again by itself,
-/// so it is set before every read (0.2 µs).
-pub(super) struct Prompt(TcpStream);
-
-impl AsyncRead for Prompt {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        #[cfg(target_os = "linux")]
-        let _ = rustix::net::sockopt::set_tcp_quickack(&self.0, true);
-        Pin::new(&mut self.0).poll_read(cx, buf)
-    }
-}
-
-impl AsyncWrite for Prompt {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.0).poll_write(cx, buf)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(cx)
-    }
 }

@@ -43,7 +43,8 @@ const TABLE: &[Row] = &[
     row("config", &["error"]),
     row("tools", &["config", "process", "error"]),
     row("wire", &["error"]),
-    row("cdp", &["error"]),
+    // The TCP stream without delays is shared by all who speak to debuggees.
+    row("cdp", &["wire", "error"]),
     row("jdwp", &["error"]),
     row("changes", &["error"]),
     row("process", &["error"]),
