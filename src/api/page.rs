@@ -86,12 +86,12 @@ pub enum Button {
     Right,
 }
 
-// A place is `ref`, or `x` and `y` in CSS pixels.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Action {
     #[serde(rename = "do")]
     pub does: Do,
+    /// Or x and y, in CSS pixels. wait: until it is gone.
     #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -101,7 +101,7 @@ pub struct Action {
     /// drag: ref or "x,y".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// type: into ref or the focus; wait: until shown (with ref: until that is gone).
+    /// type: into ref or the focus; wait: until shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// press: "Control+Shift+P", "Enter".

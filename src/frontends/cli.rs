@@ -184,7 +184,8 @@ async fn operate(common: &Tether, workspace: &Path, operation: &'static Operatio
     let connection = reach(workspace).await?;
     let answer = with_spinner(common, &connection, operation.method, &params).await?;
     if let Some(file) = matches.try_get_one::<PathBuf>("output").ok().flatten() {
-        return save_picture(common, operation.method, &answer, file);
+        let chosen = matches.value_source("output") == Some(clap::parser::ValueSource::CommandLine);
+        return save_picture(common, operation.method, &answer, file, chosen);
     }
     print_answer(common, &answer, || render::text(operation.method, &answer))
 }
@@ -242,14 +243,22 @@ fn spinner() -> ProgressBar {
     spinner
 }
 
-fn save_picture(common: &Tether, method: &str, answer: &Value, file: &Path) -> Result<()> {
+fn save_picture(common: &Tether, method: &str, answer: &Value, file: &Path, chosen: bool) -> Result<()> {
     use base64::Engine;
+    let picture = render::picture(method, answer);
+    let picture = picture.ok_or_else(|| Error::other("cannot save the picture").because("there is none"))?;
+    // Our own name for it says what it is; the user's is his.
+    let kind = picture.mime_type.trim_start_matches("image/");
+    let file = if chosen { file.to_owned() } else { file.with_extension(kind) };
     let doing = || format!("cannot save the picture as {}", file.display());
-    let picture = render::picture(method, answer).ok_or_else(|| Error::other(doing()).because("there is none"))?;
     let bytes = base64::engine::general_purpose::STANDARD.decode(&picture.data).doing(doing)?;
-    std::fs::write(file, &bytes).doing(doing)?;
-    let said = serde_json::json!({"file": file, "bytes": bytes.len(), "relaunched": picture.relaunched});
-    print_answer(common, &said, || format!("{} ({} KB)", file.display(), bytes.len() / 1024))
+    std::fs::write(&file, &bytes).doing(doing)?;
+    let (relaunched, notes) = (&picture.relaunched, &picture.notes);
+    let said = serde_json::json!({"file": file, "bytes": bytes.len(), "relaunched": relaunched, "notes": notes});
+    print_answer(common, &said, || {
+        let notes: String = notes.iter().map(|note| format!("\nnote: {note}")).collect();
+        format!("{} ({} KB){notes}", file.display(), bytes.len() / 1024)
+    })
 }
 
 async fn shut_down(workspace: &Path) -> Result<()> {

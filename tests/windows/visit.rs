@@ -28,7 +28,9 @@ impl Visit {
     pub async fn to(pages: &[(&str, &str)]) -> Visit {
         let place = Place::fresh();
         let site = Site::serve(pages).await;
-        let settings = WindowSettings { url: Some(site.url("/")), ..settings() };
+        // What is downloaded belongs to the test, too.
+        let home = [("HOME".to_owned(), place.workspace.display().to_string())].into();
+        let settings = WindowSettings { url: Some(site.url("/")), env: home, ..settings() };
         let launched = place.launch(WindowKind::Browser, settings).await.unwrap();
         let records = Arc::new(Records::new(None));
         let page = Page::attach_recorded(launched.cdp_port, Arc::clone(&records)).await.unwrap();

@@ -102,8 +102,13 @@ fn outline(field: &Value) -> Value {
     }
 }
 
-/// An optional parameter may be left out; that it may be `null` as well is of no use to anybody.
+/// An optional parameter may be left out; that it may be `null` as well is of no use to anybody. Nor is it of use how
+/// wide our numbers are.
 fn leave_null_out(schema: &mut Schema) {
+    schema.remove("format");
+    if schema.get("minimum").is_some_and(|least| *least == 0) {
+        schema.remove("minimum");
+    }
     let null = |it: &Value| it.is_null() || it == "null" || it.get("type").is_some_and(|of| of == "null");
     if let Some(Value::Array(values)) = schema.get_mut("enum") {
         values.retain(|it| !null(it));

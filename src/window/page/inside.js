@@ -8,6 +8,7 @@
 
   const numbers = new WeakMap();
   const elements = new Map();
+  const gone = new FinalizationRegistry((number) => elements.delete(number));
   let last = 0;
 
   function numberOf(element) {
@@ -16,6 +17,7 @@
       number = ++last;
       numbers.set(element, number);
       elements.set(number, new WeakRef(element));
+      gone.register(element, number);
     }
     return number;
   }
@@ -55,11 +57,12 @@
     'tab', 'textbox', 'treeitem', 'file', 'color', 'date', 'datetime', 'month', 'week', 'time', 'video', 'audio',
     'canvas', 'embed', 'iframe', 'scrollbar']);
   // Without a name, they are not worth a line of their own around a single thing.
-  const FRAMES = new Set(['group', 'listitem', 'list', 'cell', 'gridcell', 'row', 'rowgroup', 'toolbar', 'region',
-    'figure', 'article', 'tablist', 'tabpanel', 'document', 'application', 'banner', 'contentinfo', 'complementary',
-    'form', 'note', 'menubar', 'radiogroup']);
+  const FRAMES = new Set(['group', 'listitem', 'list', 'cell', 'gridcell', 'row', 'region', 'figure', 'article',
+    'tabpanel', 'banner', 'contentinfo', 'complementary', 'form', 'note', 'radiogroup']);
+  // Of no interest but to lay out what is in them.
   const PLAIN = new Set(['presentation', 'none', 'generic', 'paragraph', 'text', 'strong', 'emphasis', 'code', 'time',
-    'mark', 'insertion', 'deletion', 'subscript', 'superscript', 'rowgroup', 'caption', 'blockquote']);
+    'mark', 'insertion', 'deletion', 'subscript', 'superscript', 'rowgroup', 'caption', 'blockquote', 'application',
+    'document', 'menubar', 'tablist', 'toolbar']);
 
   function roleOf(element, tag) {
     const own = element.getAttribute('role');

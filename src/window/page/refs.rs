@@ -4,12 +4,14 @@
 //! supervisor, since whole blocks of numbers are set down as given before they are. So a ref means what it meant, or
 //! is known to be stale.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Kind};
 
+/// How many elements are known at the same time; the oldest refs go stale first.
+const MOST: usize = 50_000;
 /// How many numbers are set down as given at a time.
 const BLOCK: u32 = 1000;
 
@@ -71,7 +73,7 @@ pub struct Place {
 /// What the refs that were given mean.
 #[derive(Default)]
 pub struct Refs {
-    handles: HashMap<u32, Handle>,
+    handles: BTreeMap<u32, Handle>,
     numbers: HashMap<Place, HashMap<u32, u32>>,
 }
 
@@ -84,6 +86,12 @@ impl Refs {
         let number = numbers.give();
         self.handles.insert(number, handle.clone());
         self.numbers.entry(handle.place.clone()).or_default().insert(handle.number, number);
+        if self.handles.len() > MOST
+            && let Some((_, oldest)) = self.handles.pop_first()
+            && let Some(of) = self.numbers.get_mut(&oldest.place)
+        {
+            of.remove(&oldest.number);
+        }
         number
     }
 
@@ -99,7 +107,7 @@ impl Refs {
             return Ok(handle.clone());
         }
         Err(if numbers.gave(number) {
-            stale(name, "its document, or its window, is gone")
+            stale(name, "its document, or its window, is gone (or it is very old)")
         } else {
             Error::new(Kind::NotFound, format!("there is no element {name}"))
                 .hint("`window_snapshot` shows which there are")
@@ -152,6 +160,17 @@ mod tests {
         {
             assert!(refs.find(name, &numbers).unwrap_err().to_string().contains(expect), "{name}");
         }
+    }
+
+    #[test]
+    fn what_is_known_is_bounded_and_the_oldest_goes_stale() {
+        let (numbers, mut refs) = (Numbers::new(None), Refs::default());
+        for number in 0..MOST as u32 + 3 {
+            refs.name(&handle("S", 1, number), &numbers);
+        }
+        assert_eq!((refs.handles.len(), refs.numbers.values().map(HashMap::len).sum()), (MOST, MOST));
+        assert!(refs.find("e3", &numbers).unwrap_err().doing.starts_with("stale ref"));
+        assert!(refs.find("e4", &numbers).is_ok());
     }
 
     #[test]

@@ -128,7 +128,7 @@ impl Core {
         let (max, whole) = (look.max, look.from.is_none());
         let mut drawing = Drawing { core: self, frames, seen, max, text: String::new(), cut: false };
         if let Some(top) = seen[start].as_ref().filter(|_| whole) {
-            let url: String = top.url.chars().take(150).collect();
+            let url: String = top.url.chars().take(100).collect();
             let dots = if url.len() < top.url.len() { "…" } else { "" };
             let _ = writeln!(drawing.text, "page {:?} {url}{dots}", top.title);
         }

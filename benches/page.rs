@@ -1,0 +1,316 @@
+//! The page tools beside chrome-devtools-mcp and beside raw CDP calls: the same Chromium, the same moments.
+//!
+//! `cargo bench --bench page [-- RUNS]`. A plain harness, not criterion: each sample of ours is followed by one of theirs,
+//! and what counts is the ratio of the medians. Both servers are asked over MCP on stdio; the raw CDP client keeps one
+//! WebSocket open, as ours does. Needs what `cargo xtask tools` installs.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use devtether::cdp::types::{AttachToTarget, CaptureScreenshot, Evaluate, GetTargets};
+use devtether::cdp::{self, Client as Cdp};
+use devtether::window::page::Page;
+use serde_json::{Value, json};
+
+const SECONDS: Duration = Duration::from_secs(30);
+
+fn main() {
+    let runs = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(20);
+    let tools = devtether::config::folders::data().unwrap().join("tools");
+    let peer = tools.join("peer/node_modules/chrome-devtools-mcp/build/src/bin/chrome-devtools-mcp.js");
+    assert!(peer.is_file(), "{} is missing: run `cargo xtask tools`", peer.display());
+
+    let workbench = Sandbox::workbench();
+    let window = workbench.start();
+    let mut us = Server::start(&mut workbench.command(&["mcp"]));
+    let mut them = Server::start(&mut peer_on(&peer, window));
+    them.ask("tools/call", json!({"name": "list_pages", "arguments": {}}));
+    us.wait_for_text("tree \"Files Explorer\"");
+    snapshots(&mut us, &mut them, runs);
+    raw(&mut us, window, runs);
+    first_calls(&workbench, &peer, window, runs.min(7));
+    drop((us, them));
+
+    let form = Sandbox::form();
+    let window = form.start();
+    let mut us = Server::start(&mut form.command(&["mcp"]));
+    let mut them = Server::start(&mut peer_on(&peer, window));
+    inputs(&mut us, &mut them, runs.min(7));
+}
+
+fn peer_on(peer: &PathBuf, port: u16) -> Command {
+    let mut command = Command::new("node");
+    command.arg(peer).args(["--browserUrl", &format!("http://127.0.0.1:{port}"), "--no-usage-statistics"]);
+    command
+}
+
+/// A VS Code workbench as text.
+fn snapshots(us: &mut Server, them: &mut Server, runs: usize) {
+    let (mut ours, mut theirs, mut bytes) = (vec![], vec![], (0, 0));
+    for _ in 0..runs {
+        let (took, told) = us.call("window_snapshot", json!({}));
+        ours.push(took);
+        bytes.0 = text_of(&told).len();
+        let (took, told) = them.call("take_snapshot", json!({"pageId": 1}));
+        theirs.push(took);
+        bytes.1 = text_of(&told).len();
+    }
+    tell("snapshot of a workbench", median(ours), "take_snapshot", median(theirs), 0.5);
+    println!("  bytes: {} to {}, ratio {:.2} (goal ≤ 0.5)", bytes.0, bytes.1, bytes.0 as f64 / bytes.1 as f64);
+}
+
+/// What the way through front end and supervisor adds to a call of CDP.
+fn raw(us: &mut Server, port: u16, runs: usize) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let (client, session) = runtime.block_on(attach(port));
+    let evaluate = Evaluate { expression: "document.title".into(), return_by_value: true, ..Evaluate::default() };
+    let shot = CaptureScreenshot { format: "png", optimize_for_speed: true, ..CaptureScreenshot::default() };
+    let (mut ours, mut theirs) = (vec![], vec![]);
+    for _ in 0..runs * 10 {
+        ours.push(us.call("window_evaluate", json!({"expression": "document.title"})).0);
+        let begun = Instant::now();
+        runtime.block_on(client.call(Some(&session), &evaluate, SECONDS)).unwrap();
+        theirs.push(begun.elapsed());
+    }
+    tell("evaluate over MCP", median(ours), "raw CDP", median(theirs), 1.2);
+    let (mut ours, mut theirs) = (vec![], vec![]);
+    let page = runtime.block_on(Page::attach(port)).unwrap();
+    for _ in 0..runs * 10 {
+        let begun = Instant::now();
+        runtime.block_on(page.evaluate("document.title", SECONDS)).unwrap();
+        ours.push(begun.elapsed());
+        let begun = Instant::now();
+        runtime.block_on(client.call(Some(&session), &evaluate, SECONDS)).unwrap();
+        theirs.push(begun.elapsed());
+    }
+    tell("evaluate in the supervisor", median(ours), "raw CDP", median(theirs), 1.2);
+    drop(page);
+    let (mut ours, mut theirs) = (vec![], vec![]);
+    for _ in 0..runs {
+        ours.push(us.call("window_screenshot", json!({})).0);
+        let begun = Instant::now();
+        runtime.block_on(client.call(Some(&session), &shot, SECONDS)).unwrap();
+        theirs.push(begun.elapsed());
+    }
+    tell("screenshot", median(ours), "raw CDP", median(theirs), 1.2);
+    client.close();
+}
+
+async fn attach(port: u16) -> (Cdp, String) {
+    let endpoint = cdp::discover(port).await.unwrap();
+    let (client, connection) = cdp::connect(port, &endpoint.path, SECONDS).await.unwrap();
+    tokio::spawn(connection);
+    let targets = client.call(None, &GetTargets {}, SECONDS).await.unwrap().target_infos;
+    let target_id = targets.into_iter().find(|it| it.kind == "page").unwrap().target_id;
+    let attached = client.call(None, &AttachToTarget { target_id, flatten: true }, SECONDS).await.unwrap();
+    (client, attached.session_id)
+}
+
+/// exec → initialize → the first value of an expression.
+fn first_calls(sandbox: &Sandbox, peer: &PathBuf, port: u16, runs: usize) {
+    let (mut ours, mut theirs) = (vec![], vec![]);
+    for _ in 0..runs {
+        let begun = Instant::now();
+        Server::start(&mut sandbox.command(&["mcp"])).call("window_evaluate", json!({"expression": "1 + 1"}));
+        ours.push(begun.elapsed());
+        let begun = Instant::now();
+        let mut them = Server::start(&mut peer_on(peer, port));
+        them.call("evaluate_script", json!({"pageId": 1, "function": "() => 1 + 1"}));
+        theirs.push(begun.elapsed());
+    }
+    tell("first evaluate from exec", median(ours), "the peer's", median(theirs), 0.1);
+    let (mut ours, mut theirs) = (vec![], vec![]);
+    for _ in 0..runs {
+        let begun = Instant::now();
+        Server::start(&mut sandbox.command(&["mcp"])).call("window_screenshot", json!({}));
+        ours.push(begun.elapsed());
+        let begun = Instant::now();
+        Server::start(&mut peer_on(peer, port)).call("take_screenshot", json!({"pageId": 1}));
+        theirs.push(begun.elapsed());
+    }
+    tell("first screenshot from exec", median(ours), "the peer's", median(theirs), 0.1);
+}
+
+/// Ten actions: five clicks, five keys.
+fn inputs(us: &mut Server, them: &mut Server, runs: usize) {
+    let tree = us.text("window_snapshot", json!({}));
+    let button = tree
+        .lines()
+        .find(|line| line.contains("button \"Count\""))
+        .unwrap()
+        .trim()
+        .split(' ')
+        .next()
+        .unwrap()
+        .to_owned();
+    let tree = them.text("take_snapshot", json!({"pageId": 1}));
+    let line = tree.lines().find(|line| line.contains("button \"Count\"")).unwrap();
+    let uid = line.trim().split(' ').next().unwrap().trim_start_matches("uid=").to_owned();
+    let click = json!({"do": "click", "ref": button});
+    let key = json!({"do": "press", "keys": "a"});
+    let actions: Vec<&Value> = [&click, &key].into_iter().cycle().take(10).collect();
+    let (mut ours, mut theirs) = (vec![], vec![]);
+    for _ in 0..runs {
+        ours.push(us.call("window_input", json!({"actions": actions})).0);
+        let begun = Instant::now();
+        for _ in 0..5 {
+            them.call("click", json!({"pageId": 1, "uid": uid}));
+            them.call("press_key", json!({"pageId": 1, "key": "a"}));
+        }
+        theirs.push(begun.elapsed());
+    }
+    tell("ten inputs in one call", median(ours), "ten calls of the peer", median(theirs), 0.4);
+    let counted = us.text("window_evaluate", json!({"expression": "[clicks, keys]"}));
+    let each = 5 * runs * 2;
+    assert_eq!(counted, format!("[{each},{each}]"), "both have really clicked and typed");
+}
+
+/// What an agent reads.
+fn text_of(result: &Value) -> String {
+    result["content"].as_array().unwrap().iter().filter_map(|it| it["text"].as_str()).collect()
+}
+
+fn tell(what: &str, ours: Duration, other: &str, theirs: Duration, goal: f64) {
+    let ratio = ours.as_secs_f64() / theirs.as_secs_f64();
+    println!("{what}: {ours:.2?}, {other} {theirs:.2?}, ratio {ratio:.2} (goal ≤ {goal})");
+}
+
+fn median(mut samples: Vec<Duration>) -> Duration {
+    samples.sort();
+    samples[samples.len() / 2]
+}
+
+/// The least an MCP client can be: what is measured is the server.
+struct Server {
+    child: Child,
+    stdout: BufReader<std::process::ChildStdout>,
+    id: u64,
+}
+
+impl Server {
+    fn start(command: &mut Command) -> Server {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut server = Server { child, stdout, id: 0 };
+        let hello =
+            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "b", "version": "1"}});
+        server.ask("initialize", hello);
+        server.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        server
+    }
+
+    fn say(&mut self, message: &Value) {
+        writeln!(self.child.stdin.as_mut().unwrap(), "{message}").unwrap();
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.id += 1;
+        self.say(&json!({"jsonrpc": "2.0", "id": self.id, "method": method, "params": params}));
+        loop {
+            let mut line = String::new();
+            assert!(self.stdout.read_line(&mut line).unwrap() > 0, "{method}: no answer");
+            let message: Value = serde_json::from_str(&line).unwrap();
+            if message["id"] == self.id {
+                assert!(message.get("error").is_none(), "{message}");
+                return message["result"].clone();
+            }
+        }
+    }
+
+    /// Calls a tool, which must succeed; how long it took.
+    fn call(&mut self, tool: &str, arguments: Value) -> (Duration, Value) {
+        let begun = Instant::now();
+        let result = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
+        let took = begun.elapsed();
+        assert_ne!(result["isError"], true, "{tool}: {result}");
+        (took, result)
+    }
+
+    fn text(&mut self, tool: &str, arguments: Value) -> String {
+        let (_, result) = self.call(tool, arguments);
+        text_of(&result)
+    }
+
+    fn wait_for_text(&mut self, words: &str) {
+        let since = Instant::now();
+        while !self.text("window_snapshot", json!({})).contains(words) {
+            assert!(since.elapsed() < SECONDS * 2, "{words:?} never shows");
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
+}
+
+/// A workspace with a window; stopped at the end.
+struct Sandbox {
+    home: tempfile::TempDir,
+    workspace: PathBuf,
+}
+
+impl Sandbox {
+    fn with(files: &[(&str, &str)]) -> Sandbox {
+        let home = tempfile::tempdir().unwrap();
+        let workspace = home.path().join("workspace");
+        std::fs::create_dir(&workspace).unwrap();
+        for (name, text) in files {
+            std::fs::write(workspace.join(name), text).unwrap();
+        }
+        let sandbox = Sandbox { home, workspace };
+        sandbox.tether(&["trust", "--yes"]);
+        sandbox
+    }
+
+    /// A real VS Code with a few files.
+    fn workbench() -> Sandbox {
+        let manifest = json!({
+            "name": "bench", "publisher": "devtether", "version": "0.0.1", "engines": {"vscode": "^1.90.0"},
+            "main": "./extension.js", "activationEvents": ["onStartupFinished"],
+        });
+        Sandbox::with(&[
+            ("package.json", &manifest.to_string()),
+            ("extension.js", "exports.activate = () => {};"),
+            ("README.md", "# Bench\n"),
+            ("devtools.toml", "[window]\nkind = 'web-extension-host'\n"),
+        ])
+    }
+
+    /// A button that counts.
+    fn form() -> Sandbox {
+        let page = "data:text/html,<title>form</title><button onclick='clicks++'>Count</button><script>clicks = 0; keys = 0; onkeydown = () => keys++</script>";
+        Sandbox::with(&[("devtools.toml", &format!("[window]\nkind = 'browser'\nurl = \"{page}\"\n"))])
+    }
+
+    /// Its CDP port.
+    fn start(&self) -> u16 {
+        self.tether(&["start", "--json"])["cdpPort"].as_u64().unwrap() as u16
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tether"));
+        command.args(arguments).current_dir(&self.workspace);
+        for (name, folder) in [("XDG_STATE_HOME", "state"), ("XDG_CONFIG_HOME", "config"), ("XDG_RUNTIME_DIR", "")] {
+            command.env(name, self.home.path().join(folder));
+        }
+        command
+    }
+
+    fn tether(&self, arguments: &[&str]) -> Value {
+        let output = self.command(arguments).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice(&output.stdout).unwrap_or(Value::Null)
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        self.tether(&["stop"]);
+        self.tether(&["shutdown"]);
+    }
+}
