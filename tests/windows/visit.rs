@@ -13,7 +13,7 @@ use super::site::Site;
 use super::{Place, settings};
 
 /// Longer than anything may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 pub struct Visit {
     pub place: Place,
@@ -34,7 +34,9 @@ impl Visit {
         let launched = place.launch(WindowKind::Browser, settings).await.unwrap();
         let records = Arc::new(Records::new(None));
         let page = Page::attach_recorded(launched.cdp_port, Arc::clone(&records)).await.unwrap();
-        Visit { place, site, launched, page, records }
+        let visit = Visit { place, site, launched, page, records };
+        visit.becomes("document.readyState === 'complete' && location.protocol !== 'about:'", Value::Bool(true)).await;
+        visit
     }
 
     pub async fn end(self) {

@@ -170,7 +170,10 @@ async fn a_start_that_is_refused_or_cut_short_says_why() {
     let mut scene = Scene::open();
     let adapter = scene.adapter().await;
     let (first, second, _) = tokio::join!(scene.session.stop(true), scene.session.stop(true), adapter.obey());
-    assert_eq!((first, second), (State::Disconnected, State::Disconnected));
+    assert_eq!(first, second);
+    // Whether there was somebody to say goodbye to depends on how far it had come.
+    assert!(matches!(first, State::Terminated | State::Disconnected), "{first:?}");
+    scene.running.await.unwrap();
 }
 
 #[tokio::test]
