@@ -11,7 +11,7 @@
 //! | `frames`, `inside` | the frames of a page, and the script that runs in each (`inside.js`) |
 //! | `refs` | the names of elements |
 //! | `snapshot`, `evaluate`, `screenshot` | looking |
-//! | `input`, `actions`, `mouse`, `keys` | acting |
+//! | `input`, `actions`, `mouse`, `keys`, `waiting`, `obstacle` | acting |
 //! | `records`, `ring`, `console`, `network` | what was said and asked for, over all launches |
 //! | `extension_host` | the console of VS Code's extension host |
 //!
@@ -30,12 +30,14 @@ mod keys;
 mod mouse;
 mod network;
 mod observe;
+mod obstacle;
 mod records;
 mod refs;
 mod ring;
 mod screenshot;
 mod snapshot;
 mod view;
+mod waiting;
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};

@@ -39,7 +39,7 @@ async fn a_crashed_page_is_told_by_every_tool_at_once() {
     let crash = async {
         // Answered by the crash alone, if at all.
         let _ = visit.page.evaluate("location.href = 'chrome://crash'; 0", Duration::from_secs(2)).await;
-        devtether_crash(&visit).await;
+        lead_to_crash(&visit).await;
     };
     let (waited, ()) = tokio::join!(waiting, crash);
     let waited = waited.unwrap_err();
@@ -55,7 +55,7 @@ async fn a_crashed_page_is_told_by_every_tool_at_once() {
 }
 
 /// A page may not lead itself to `chrome://crash`: the browser does, as when a user types it.
-async fn devtether_crash(visit: &Visit) {
+async fn lead_to_crash(visit: &Visit) {
     let endpoint = visit.page.endpoint();
     let connected = devtether::cdp::connect(endpoint.port, &endpoint.path, Duration::from_secs(5)).await;
     let (client, connection) = connected.unwrap();
@@ -102,18 +102,18 @@ async fn a_million_lines_cost_bounded_memory_and_hold_nobody_up() {
     // In portions, as a page that lives does: what is asked in between is answered.
     let flood = "globalThis.flood = (async () => { for (let i = 0; i < 1000; i++) { for (let j = 0; j < 1000; j++) console.log('line ' + (i * 1000 + j)); await new Promise(done => setTimeout(done)); } return 'flooded' })(); 0";
     visit.value(flood).await;
-    let mut asked = 0;
     let mut flooded = Box::pin(visit.page.evaluate("await globalThis.flood", Duration::from_secs(500)));
-    loop {
-        tokio::select! {
-            flooded = &mut flooded => { flooded.unwrap(); break }
-            told = visit.value("1 + 1") => { assert_eq!(told, json!(2)); }
-        }
-        asked += 1;
-    }
+    let told = loop {
+        // The page itself answers when its own queue lets it; what was recorded is there at once.
+        let answers = tokio::select! {
+            flooded = &mut flooded => break flooded,
+            told = visit.value("1 + 1") => told,
+        };
+        assert_eq!(answers, json!(2));
+        assert!(!visit.records.console(&all("line")).entries.is_empty());
+    };
     drop(flooded);
-    // How long each took is the machine's affair; that each came while the flood went on is ours.
-    assert!(asked > 5, "{asked} answers");
+    assert_eq!(told.unwrap(), devtether::window::page::Evaluated::Value(json!("flooded")));
     let grown = resident().saturating_sub(memory);
     assert!(grown < 100 << 20, "{grown} bytes more");
     // A reader who had stopped before the flood is told how much it has missed, and of nothing twice.
@@ -180,10 +180,9 @@ async fn the_network_tells_what_came_of_each_request() {
     let ask = "await Promise.allSettled(['/data.json', '/missing', '/redirect', 'http://127.0.0.1:1/'].map(url => fetch(url, {method: url === '/missing' ? 'POST' : 'GET'}).then(it => it.text()))); fetch('/never'); 0";
     visit.value(ask).await;
     let ended = |filter: &str| visit.records.network(&all(filter)).0.entries;
-    let since = Instant::now();
     while ended("fetch").len() < 5 || visit.records.network(&all("")).1.is_empty() {
-        visit.page.ping(Duration::from_secs(5)).await;
-        assert!(since.elapsed() < Duration::from_secs(20), "{:?}", ended(""));
+        // What has ended is heard of with the next answer, or the one after it.
+        assert!(visit.page.ping(Duration::from_secs(60)).await, "{:?}", ended(""));
     }
     let told: Vec<_> = ended("fetch")
         .into_iter()

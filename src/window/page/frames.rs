@@ -13,10 +13,13 @@ use futures_util::future::join_all;
 use super::core::{Core, Trouble};
 use super::inside;
 use super::refs::{Place, lock};
+use crate::cdp;
 use crate::cdp::types::{self, Frame, FrameTree};
 
 /// The name of the isolated worlds.
 const WORLD: &str = "devtether";
+/// How often a page is looked at that shows another document whenever it is.
+const TRIES: usize = 3;
 /// How long a page may take to say what frames it has, and each of them to let us in.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// A frame in another process that takes longer is left out.
@@ -41,16 +44,26 @@ impl Core {
     /// The frames of a page, parents before children; the first is the main frame. Frames that do not answer, or that
     /// change while they are looked at, are left out.
     pub async fn frames(&self, page: &str) -> Result<Arc<Vec<FrameView>>, Trouble> {
-        let (known, version) = {
-            let view = lock(&self.shared.view);
-            (view.frames(page), view.version)
-        };
-        if let Some(known) = known {
-            return Ok(known);
+        for tries_left in (0..TRIES).rev() {
+            let (known, version) = {
+                let view = lock(&self.shared.view);
+                (view.frames(page), view.version)
+            };
+            if let Some(known) = known {
+                return Ok(known);
+            }
+            match self.find_frames(page).await {
+                Ok(frames) => {
+                    let frames = Arc::new(frames);
+                    lock(&self.shared.view).set_frames(page, Arc::clone(&frames), version);
+                    return Ok(frames);
+                }
+                // Another document has come in the middle of it.
+                Err(Trouble::Cdp(cdp::Error::Refused { .. })) if tries_left > 0 => {}
+                Err(trouble) => return Err(trouble),
+            }
         }
-        let frames = Arc::new(self.find_frames(page).await?);
-        lock(&self.shared.view).set_frames(page, Arc::clone(&frames), version);
-        Ok(frames)
+        Err(Trouble::Gone)
     }
 
     async fn find_frames(&self, page: &str) -> Result<Vec<FrameView>, Trouble> {
@@ -65,8 +78,9 @@ impl Core {
             }
         }
         set_parents(&mut listed);
-        let places = join_all(listed.iter().map(|frame| self.enter(frame, patience(page, &frame.session)))).await;
-        let main = places.first().and_then(Clone::clone).ok_or(Trouble::Gone)?;
+        let entered = join_all(listed.iter().map(|frame| self.enter(frame, patience(page, &frame.session)))).await;
+        let main = entered.first().cloned().unwrap_or(Err(Trouble::Gone))?;
+        let places: Vec<Option<Place>> = entered.into_iter().map(Result::ok).collect();
         let owners = join_all(listed.iter().map(|frame| self.owner(frame, &listed, &places))).await;
         let mut found = vec![FrameView { place: main, shown_by: None }];
         // Where a listed frame is in `found`.
@@ -88,12 +102,12 @@ impl Core {
     }
 
     /// The isolated world of a frame's document, with the script in it.
-    async fn enter(&self, listed: &Listed, patience: Duration) -> Option<Place> {
+    async fn enter(&self, listed: &Listed, patience: Duration) -> Result<Place, Trouble> {
         let world = types::CreateIsolatedWorld { frame_id: listed.frame.id.clone(), world_name: WORLD };
-        let context = self.call(Some(&listed.session), &world, patience).await.ok()?.execution_context_id;
+        let context = self.call(Some(&listed.session), &world, patience).await?.execution_context_id;
         let place = Place { session: listed.session.clone(), context };
-        inside::install(self, &place, patience).await.ok()?;
-        Some(place)
+        inside::install(self, &place, patience).await?;
+        Ok(place)
     }
 
     /// Under which number a frame's parent knows the element that shows it.

@@ -8,27 +8,26 @@
 
 use std::time::Duration;
 
-use futures_util::future::{join_all, select_all};
-use tokio::time::{Instant, timeout, timeout_at};
+use futures_util::future::join_all;
+use tokio::time::Instant;
 
+use super::Page;
 use super::actions::{Action, At, Does, Until};
 use super::core::{Core, Trouble};
-use super::inside::{self, Found};
+use super::inside::Found;
 use super::keys::{Chord, Key};
 use super::mouse::{self, Needs};
-use super::refs::{Place, lock, stale};
+use super::obstacle::{Obstacle, unknown_key};
+use super::refs::lock;
 use super::snapshot::{Look, Snapshot};
-use super::{Page, SHORT};
 use crate::cdp::types::{InsertText, KeyEvent, SetFocusEmulation};
-use crate::error::{Error, Kind, Result};
+use crate::error::Result;
 
 /// How long a page that changes all the time is waited for.
 const SETTLING: Duration = Duration::from_millis(200);
 /// For how long it must not change before it is looked at after the last action, and how long that is waited for.
 const QUIET: Duration = Duration::from_millis(100);
 const CALMING: Duration = Duration::from_millis(1000);
-/// How long a document that an action has led to may take.
-const LOADING: Duration = Duration::from_secs(5);
 /// How long the page may take for an event itself.
 const EVENT: Duration = Duration::from_secs(5);
 /// A longer text is not typed key by key.
@@ -48,41 +47,6 @@ pub struct Step {
     pub did: String,
     /// What happened besides: dialogs, downloads, another document, another page.
     pub notes: Vec<String>,
-}
-
-/// Why an action cannot be done.
-pub enum Obstacle {
-    /// The element is there, but not fit.
-    Unfit {
-        name: String,
-        target: Option<String>,
-        fail: String,
-        by: Option<String>,
-        what: Option<String>,
-    },
-    /// Its document is gone.
-    Left(String),
-    Trouble(Trouble),
-    Told(Error),
-}
-
-impl From<Trouble> for Obstacle {
-    fn from(trouble: Trouble) -> Self {
-        Obstacle::Trouble(trouble)
-    }
-}
-
-impl From<Error> for Obstacle {
-    fn from(error: Error) -> Self {
-        Obstacle::Told(error)
-    }
-}
-
-impl Obstacle {
-    /// Whether waiting may help.
-    pub fn may_pass(&self) -> bool {
-        matches!(self, Obstacle::Unfit { fail, .. } if fail != "removed")
-    }
 }
 
 impl Page {
@@ -251,167 +215,4 @@ impl Core {
         let sent = events.iter().map(|event| self.call(Some(page), event, EVENT));
         join_all(sent).await.into_iter().collect::<Result<Vec<_>, _>>().map(drop)
     }
-
-    /// Waits until the page has settled after an action.
-    async fn settle(&self, page: &str, visits: u64, quiet: Duration, most: Duration) -> Result<(), Trouble> {
-        let attached = |session: &str| lock(&self.shared.view).attached(session).cloned();
-        if let Ok(frames) = self.frames(page).await
-            && let Some(main) = frames.first()
-        {
-            let call = format!("settled({}, {})", quiet.as_millis(), most.as_millis());
-            match inside::call::<bool>(self, &main.place, &call, most).await {
-                Err(trouble) if trouble.timed_out() => return Err(trouble),
-                // A page that goes away, or crashes, is settled; what comes next will tell.
-                _ => {}
-            }
-        }
-        let mut stirred = self.shared.stirred.subscribe();
-        let read = async {
-            while attached(page).is_some_and(|now| now.loading && !now.crashed) {
-                let _ = stirred.changed().await;
-            }
-        };
-        if attached(page).is_some_and(|now| now.loading || now.visits != visits) {
-            // A document that never ends to load is looked at as it is.
-            let _ = timeout(LOADING, read).await;
-        }
-        Ok(())
-    }
-
-    async fn wait(&self, page: &str, what: &Until, until: Instant) -> Result<(), Obstacle> {
-        let left = until.saturating_duration_since(Instant::now());
-        match what {
-            Until::Passed => {
-                // A crash ends the waiting: what was waited for will not come.
-                let _ = timeout(left, async {
-                    while self.answers(page) {
-                        self.stirred().await
-                    }
-                })
-                .await;
-                Ok(())
-            }
-            Until::Gone(name) => {
-                let handle = match self.handle(name) {
-                    Ok(handle) => handle,
-                    Err(error) if error.doing.starts_with("stale") => return Ok(()),
-                    Err(error) => return Err(error.into()),
-                };
-                let call = format!("gone({}, {})", handle.number, left.as_millis());
-                match self.inside::<bool>(&handle, &call, left, name).await {
-                    Ok(true) | Err(Obstacle::Left(_)) => Ok(()),
-                    Ok(false) => Err(waited(format!("{name} is still there"), left).into()),
-                    Err(obstacle) => Err(obstacle),
-                }
-            }
-            Until::Shows(text) => match timeout_at(until + SHORT, self.shown(page, text, until)).await {
-                Ok(Ok(true)) => Ok(()),
-                Ok(Err(trouble)) => Err(trouble.into()),
-                Ok(Ok(false)) | Err(_) => Err(waited(format!("the page does not show {text:?}"), left).into()),
-            },
-        }
-    }
-
-    fn answers(&self, page: &str) -> bool {
-        lock(&self.shared.view).lost(page).is_none()
-    }
-
-    async fn stirred(&self) {
-        let _ = self.shared.stirred.subscribe().changed().await;
-    }
-
-    /// Whether one of the frames shows the text before the deadline; frames that come later are looked at, too.
-    async fn shown(&self, page: &str, text: &str, until: Instant) -> Result<bool, Trouble> {
-        let text = serde_json::to_string(text).unwrap_or_default();
-        loop {
-            let version = lock(&self.shared.view).version;
-            let frames = self.frames(page).await?;
-            let left = until.saturating_duration_since(Instant::now());
-            let call = format!("shows({text}, {})", left.as_millis());
-            let places: Vec<Place> = frames.iter().map(|frame| frame.place.clone()).collect();
-            tokio::select! {
-                shown = self.one_shows(&places, &call, left) => if shown || Instant::now() >= until { return Ok(shown) },
-                () = self.other_frames(version) => {}
-            }
-            if let Some(lost) = lock(&self.shared.view).lost(page) {
-                return Err(lost.into());
-            }
-        }
-    }
-
-    async fn one_shows(&self, places: &[Place], call: &str, left: Duration) -> bool {
-        let mut asked: Vec<_> =
-            places.iter().map(|place| Box::pin(inside::call::<bool>(self, place, call, left))).collect();
-        while !asked.is_empty() {
-            let (answer, _, rest) = select_all(asked).await;
-            if answer == Ok(true) {
-                return true;
-            }
-            asked = rest;
-        }
-        false
-    }
-
-    async fn other_frames(&self, version: u64) {
-        let mut stirred = self.shared.stirred.subscribe();
-        while lock(&self.shared.view).version == version {
-            let _ = stirred.changed().await;
-        }
-    }
-
-    /// The error of a batch.
-    fn failed(&self, obstacle: Obstacle, action: &Action, count: usize, done: &[Step]) -> Error {
-        let error = self.obstacle(obstacle);
-        let mut text = error.doing;
-        if count > 1 {
-            text = format!("action {} of {count} failed: {text}", done.len() + 1);
-        }
-        let source = error.source.map(|source| source.to_string());
-        let mut because = source.unwrap_or_else(|| format!("it was to {}", action.does));
-        let notes = lock(&self.shared.view).take_notices();
-        for note in notes {
-            because.push_str(&format!("; {note}"));
-        }
-        if !done.is_empty() {
-            let done: Vec<&str> = done.iter().map(|step| step.did.as_str()).collect();
-            because.push_str(&format!("; done before: {}", done.join("; ")));
-        }
-        let mut failed = Error::new(error.kind, text).because(because);
-        failed.hints = error.hints;
-        failed
-    }
-
-    pub fn obstacle(&self, obstacle: Obstacle) -> Error {
-        let (name, target, fail, by, what) = match obstacle {
-            Obstacle::Told(error) => return error,
-            Obstacle::Trouble(trouble) => return self.explain(trouble),
-            Obstacle::Left(name) => return stale(&name, "its document is gone: the page was left or reloaded"),
-            Obstacle::Unfit { name, target, fail, by, what } => (name, target, fail, by, what),
-        };
-        let element = target.map_or(name.clone(), |target| format!("{name} {target}"));
-        let what = what.unwrap_or_default();
-        let text = match fail.as_str() {
-            "removed" => return stale(&name, "the element was removed from the page"),
-            "covered" => format!("{element} is covered by {} {what}", by.unwrap_or_default()),
-            "hidden" if !what.is_empty() => format!("{element} is hidden: {what}"),
-            "hidden" => format!("{element} is hidden"),
-            "disabled" => format!("{element} is disabled"),
-            "moving" => format!("{element} does not stop moving"),
-            "outside" => format!("{element} cannot be brought into view"),
-            "focus" => format!("{element} cannot take the focus"),
-            other => format!("{element} cannot be acted on: {other}"),
-        };
-        Error::new(Kind::Other, text)
-            .hint("a new snapshot shows what is on the page now; a larger `timeoutMs` waits longer")
-    }
-}
-
-fn waited(what: String, left: Duration) -> Error {
-    let after = humantime::format_duration(Duration::from_millis(left.as_millis() as u64));
-    Error::new(Kind::TimedOut, format!("{what} after {after}")).hint("a larger `timeoutMs` waits longer")
-}
-
-fn unknown_key(name: &str) -> Error {
-    Error::usage(format!("there is no key {name:?}"))
-        .hint("keys are called as in the DOM: `Control+Shift+P`, `Enter`, `ArrowDown`, `F5`, `a`; chords are separated by spaces")
 }

@@ -7,8 +7,8 @@ use tokio::time::Instant;
 
 use super::actions::{At, Button};
 use super::core::{Core, Trouble};
-use super::input::Obstacle;
 use super::inside::{self, Found};
+use super::obstacle::Obstacle;
 use super::refs::{Handle, lock};
 use crate::cdp::types::{DragEvent, GetLayoutMetrics, MouseEvent, SetInterceptDrags};
 
