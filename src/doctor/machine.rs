@@ -38,7 +38,13 @@ impl Needs {
     fn of(window: Option<&WindowSettings>) -> Needs {
         let Some(window) = window else { return Needs(Vec::new()) };
         let chosen = |setting: &Option<PathBuf>, name| if setting.is_none() { vec![name] } else { Vec::new() };
-        Needs(match window.kind {
+        // What was derived only means an extension host: without a desktop VS Code it is the web's.
+        let web = window.derived && launcher(Some(window)).is_none();
+        let kind = window.kind.map(|kind| match kind {
+            WindowKind::ExtensionHost if web => WindowKind::WebExtensionHost,
+            kind => kind,
+        });
+        Needs(match kind {
             Some(WindowKind::Browser) => chosen(&window.browser, "chromium"),
             Some(WindowKind::Node) => chosen(&window.node, "node"),
             Some(WindowKind::ExtensionHost) => vec!["vscode"],
@@ -87,11 +93,15 @@ fn tool(row: &Row, missing: Level) -> Finding {
     }
 }
 
+/// The desktop VS Code that would be started.
+fn launcher(window: Option<&WindowSettings>) -> Option<PathBuf> {
+    let setting = window.and_then(|window| window.vscode.as_deref());
+    tools::vscode::find(setting, std::env::var_os("PATH").as_deref())
+}
+
 /// No problem as long as nobody wants it: there is a way without.
 fn desktop(window: Option<&WindowSettings>, missing: Level) -> Finding {
-    let setting = window.and_then(|window| window.vscode.as_deref());
-    let found = tools::vscode::find(setting, std::env::var_os("PATH").as_deref());
-    match (found, missing) {
+    match (launcher(window), missing) {
         (Some(launcher), _) => Finding::new(Topic::Tools, Good, format!("desktop VS Code ({})", launcher.display())),
         (None, Problem) => Finding::new(Topic::Tools, Problem, "there is no desktop VS Code, and the window is one")
             .hint("set `vscode = \"/path/to/bin/code\"`, or `kind = \"web-extension-host\"`, in devtools.toml"),
