@@ -39,6 +39,7 @@ impl Run {
     /// The path is kept short: a Unix socket's path ends at 104 bytes.
     pub fn begin() -> Result<Run> {
         let folder = tempfile::Builder::new().prefix("xt-").rand_bytes(8).tempdir()?;
+        open_to_pass(folder.path())?;
         Ok(Run { folder, grace: GRACE })
     }
 
@@ -57,6 +58,7 @@ impl Run {
         for (variable, name) in [("TMPDIR", "tmp"), ("XDG_RUNTIME_DIR", "run"), ("XDG_STATE_HOME", "state")] {
             variables.push((variable, private_folder(self.folder().join(name))?));
         }
+        open_to_pass(&self.folder().join("tmp"))?;
         Ok(variables)
     }
 
@@ -124,6 +126,12 @@ fn private_folder(path: PathBuf) -> Result<PathBuf> {
         std::fs::DirBuilder::new().mode(0o700).create(&path)?;
     }
     Ok(path)
+}
+
+/// Lets other users pass through the folder, and list nothing: some tests are one of them.
+fn open_to_pass(folder: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    Ok(std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o711))?)
 }
 
 #[cfg(test)]
