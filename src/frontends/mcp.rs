@@ -39,7 +39,9 @@ everything around it restarts. The window belongs to the workspace, not to this 
 ends, and is found again. `window_start` starts it or finds it; calling it twice does no harm. Edit source files \
 freely: the next operation on the page notices, builds, relaunches, and says in `relaunched` which file it was; a \
 failed build is an error with the compiler's last lines, and the old window stays. `window_status` and \
-`window_changes` only look. When a call says that commands are not trusted, ask the user to run `tether trust`.";
+`window_changes` only look. `window_snapshot` shows the page as text with refs like e12; `window_input` acts on them, as \
+many actions in one call as you like, and answers with a new snapshot when asked; a ref of an earlier document is \
+refused. `window_console` also has what the extension host, or Node, has logged. When a call says that commands are not trusted, ask the user to run `tether trust`.";
 
 /// Serves MCP on stdin and stdout until the client goes.
 pub async fn serve(workspace: PathBuf, group: Option<Group>) -> Result<()> {
