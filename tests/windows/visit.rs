@@ -35,8 +35,25 @@ impl Visit {
         let records = Arc::new(Records::new(None));
         let page = Page::attach_recorded(launched.cdp_port, Arc::clone(&records)).await.unwrap();
         let visit = Visit { place, site, launched, page, records };
-        visit.becomes("document.readyState === 'complete' && location.protocol !== 'about:'", Value::Bool(true)).await;
+        visit.arrive().await;
         visit
+    }
+
+    /// Waits for the page. A Chromium that starts from a cold disk has been seen to stay on `about:blank` for two
+    /// minutes: it is then asked for the page once more, and what was seen is told.
+    async fn arrive(&self) {
+        let there = "document.readyState === 'complete' && location.protocol !== 'about:'";
+        let (since, mut next) = (Instant::now(), Duration::from_secs(15));
+        while !matches!(self.page.evaluate(there, PATIENCE).await, Ok(Evaluated::Value(Value::Bool(true)))) {
+            assert!(since.elapsed() < 2 * PATIENCE, "the page never came");
+            if since.elapsed() > next {
+                next += Duration::from_secs(15);
+                let where_now = self.page.evaluate("[location.href, document.readyState]", PATIENCE).await;
+                eprintln!("not there after {:?}, but at {where_now:?}: asked again", since.elapsed());
+                let again = format!("location.href = {:?}; 0", self.site.url("/"));
+                let _ = self.page.evaluate(&again, PATIENCE).await;
+            }
+        }
     }
 
     pub async fn end(self) {
