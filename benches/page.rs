@@ -4,15 +4,18 @@
 //! and what counts is the ratio of the medians. Both servers are asked over MCP on stdio; the raw CDP client keeps one
 //! WebSocket open, as ours does. Needs what `cargo xtask tools` installs.
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use devtether::cdp::types::{AttachToTarget, CaptureScreenshot, Evaluate, GetTargets};
 use devtether::cdp::{self, Client as Cdp};
 use devtether::window::page::Page;
 use serde_json::{Value, json};
+
+use client::{Client, median};
+
+mod client;
 
 const SECONDS: Duration = Duration::from_secs(30);
 
@@ -24,10 +27,10 @@ fn main() {
 
     let workbench = Sandbox::workbench();
     let window = workbench.start();
-    let mut us = Server::start(&mut workbench.command(&["mcp"]));
-    let mut them = Server::start(&mut peer_on(&peer, window));
+    let mut us = Client::start(&mut workbench.command(&["mcp"]));
+    let mut them = Client::start(&mut peer_on(&peer, window));
     them.ask("tools/call", json!({"name": "list_pages", "arguments": {}}));
-    us.wait_for_text("tree \"Files Explorer\"");
+    wait_for_text(&mut us, "tree \"Files Explorer\"");
     snapshots(&mut us, &mut them, runs);
     raw(&mut us, window, runs);
     first_calls(&workbench, &peer, window, runs.min(7));
@@ -35,8 +38,8 @@ fn main() {
 
     let form = Sandbox::form();
     let window = form.start();
-    let mut us = Server::start(&mut form.command(&["mcp"]));
-    let mut them = Server::start(&mut peer_on(&peer, window));
+    let mut us = Client::start(&mut form.command(&["mcp"]));
+    let mut them = Client::start(&mut peer_on(&peer, window));
     inputs(&mut us, &mut them, runs.min(7));
 }
 
@@ -47,7 +50,7 @@ fn peer_on(peer: &PathBuf, port: u16) -> Command {
 }
 
 /// A VS Code workbench as text.
-fn snapshots(us: &mut Server, them: &mut Server, runs: usize) {
+fn snapshots(us: &mut Client, them: &mut Client, runs: usize) {
     let (mut ours, mut theirs, mut bytes) = (vec![], vec![], (0, 0));
     for _ in 0..runs {
         let (took, told) = us.call("window_snapshot", json!({}));
@@ -62,7 +65,7 @@ fn snapshots(us: &mut Server, them: &mut Server, runs: usize) {
 }
 
 /// What the way through front end and supervisor adds to a call of CDP.
-fn raw(us: &mut Server, port: u16, runs: usize) {
+fn raw(us: &mut Client, port: u16, runs: usize) {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let (client, session) = runtime.block_on(attach(port));
     let evaluate = Evaluate { expression: "document.title".into(), return_by_value: true, ..Evaluate::default() };
@@ -113,10 +116,10 @@ fn first_calls(sandbox: &Sandbox, peer: &PathBuf, port: u16, runs: usize) {
     let (mut ours, mut theirs) = (vec![], vec![]);
     for _ in 0..runs {
         let begun = Instant::now();
-        Server::start(&mut sandbox.command(&["mcp"])).call("window_evaluate", json!({"expression": "1 + 1"}));
+        Client::start(&mut sandbox.command(&["mcp"])).call("window_evaluate", json!({"expression": "1 + 1"}));
         ours.push(begun.elapsed());
         let begun = Instant::now();
-        let mut them = Server::start(&mut peer_on(peer, port));
+        let mut them = Client::start(&mut peer_on(peer, port));
         them.call("evaluate_script", json!({"pageId": 1, "function": "() => 1 + 1"}));
         theirs.push(begun.elapsed());
     }
@@ -124,18 +127,18 @@ fn first_calls(sandbox: &Sandbox, peer: &PathBuf, port: u16, runs: usize) {
     let (mut ours, mut theirs) = (vec![], vec![]);
     for _ in 0..runs {
         let begun = Instant::now();
-        Server::start(&mut sandbox.command(&["mcp"])).call("window_screenshot", json!({}));
+        Client::start(&mut sandbox.command(&["mcp"])).call("window_screenshot", json!({}));
         ours.push(begun.elapsed());
         let begun = Instant::now();
-        Server::start(&mut peer_on(peer, port)).call("take_screenshot", json!({"pageId": 1}));
+        Client::start(&mut peer_on(peer, port)).call("take_screenshot", json!({"pageId": 1}));
         theirs.push(begun.elapsed());
     }
     tell("first screenshot from exec", median(ours), "the peer's", median(theirs), 0.1);
 }
 
 /// Ten actions: five clicks, five keys.
-fn inputs(us: &mut Server, them: &mut Server, runs: usize) {
-    let tree = us.text("window_snapshot", json!({}));
+fn inputs(us: &mut Client, them: &mut Client, runs: usize) {
+    let tree = text(us, "window_snapshot", json!({}));
     let button = tree
         .lines()
         .find(|line| line.contains("button \"Count\""))
@@ -145,7 +148,7 @@ fn inputs(us: &mut Server, them: &mut Server, runs: usize) {
         .next()
         .unwrap()
         .to_owned();
-    let tree = them.text("take_snapshot", json!({"pageId": 1}));
+    let tree = text(them, "take_snapshot", json!({"pageId": 1}));
     let line = tree.lines().find(|line| line.contains("button \"Count\"")).unwrap();
     let uid = line.trim().split(' ').next().unwrap().trim_start_matches("uid=").to_owned();
     let click = json!({"do": "click", "ref": button});
@@ -162,7 +165,7 @@ fn inputs(us: &mut Server, them: &mut Server, runs: usize) {
         theirs.push(begun.elapsed());
     }
     tell("ten inputs in one call", median(ours), "ten calls of the peer", median(theirs), 0.4);
-    let counted = us.text("window_evaluate", json!({"expression": "[clicks, keys]"}));
+    let counted = text(us, "window_evaluate", json!({"expression": "[clicks, keys]"}));
     let each = 5 * runs * 2;
     assert_eq!(counted, format!("[{each},{each}]"), "both have really clicked and typed");
 }
@@ -177,74 +180,14 @@ fn tell(what: &str, ours: Duration, other: &str, theirs: Duration, goal: f64) {
     println!("{what}: {ours:.2?}, {other} {theirs:.2?}, ratio {ratio:.2} (goal ≤ {goal})");
 }
 
-fn median(mut samples: Vec<Duration>) -> Duration {
-    samples.sort();
-    samples[samples.len() / 2]
+fn text(server: &mut Client, tool: &str, arguments: Value) -> String {
+    text_of(&server.call(tool, arguments).1)
 }
 
-/// The least an MCP client can be: what is measured is the server.
-struct Server {
-    child: Child,
-    stdout: BufReader<std::process::ChildStdout>,
-    id: u64,
-}
-
-impl Server {
-    fn start(command: &mut Command) -> Server {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let stdout = BufReader::new(child.stdout.take().unwrap());
-        let mut server = Server { child, stdout, id: 0 };
-        let hello =
-            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "b", "version": "1"}});
-        server.ask("initialize", hello);
-        server.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        server
-    }
-
-    fn say(&mut self, message: &Value) {
-        writeln!(self.child.stdin.as_mut().unwrap(), "{message}").unwrap();
-    }
-
-    fn ask(&mut self, method: &str, params: Value) -> Value {
-        self.id += 1;
-        self.say(&json!({"jsonrpc": "2.0", "id": self.id, "method": method, "params": params}));
-        loop {
-            let mut line = String::new();
-            assert!(self.stdout.read_line(&mut line).unwrap() > 0, "{method}: no answer");
-            let message: Value = serde_json::from_str(&line).unwrap();
-            if message["id"] == self.id {
-                assert!(message.get("error").is_none(), "{message}");
-                return message["result"].clone();
-            }
-        }
-    }
-
-    /// Calls a tool, which must succeed; how long it took.
-    fn call(&mut self, tool: &str, arguments: Value) -> (Duration, Value) {
-        let begun = Instant::now();
-        let result = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
-        let took = begun.elapsed();
-        assert_ne!(result["isError"], true, "{tool}: {result}");
-        (took, result)
-    }
-
-    fn text(&mut self, tool: &str, arguments: Value) -> String {
-        let (_, result) = self.call(tool, arguments);
-        text_of(&result)
-    }
-
-    fn wait_for_text(&mut self, words: &str) {
-        let since = Instant::now();
-        while !self.text("window_snapshot", json!({})).contains(words) {
-            assert!(since.elapsed() < SECONDS * 2, "{words:?} never shows");
-        }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        drop(self.child.stdin.take());
-        let _ = self.child.wait();
+fn wait_for_text(server: &mut Client, words: &str) {
+    let since = Instant::now();
+    while !text(server, "window_snapshot", json!({})).contains(words) {
+        assert!(since.elapsed() < SECONDS * 2, "{words:?} never shows");
     }
 }
 

@@ -4,9 +4,8 @@
 //! between two that meet the same moments of the machine. The bare rmcp server is this very program, called again.
 //! Set `PEER_MCP` to the command line of another stdio MCP server (chrome-devtools-mcp, say) to measure its list, too.
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ListToolsResult, Tool};
@@ -14,6 +13,10 @@ use rmcp::model::{PaginatedRequestParams, ServerCapabilities, ServerConfig};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
 use serde_json::{Value, json};
+
+use client::{Client, median};
+
+mod client;
 
 const BARE: &str = "--bare-rmcp-server";
 
@@ -168,58 +171,8 @@ fn size() {
     println!("binary: {:.1} MB (goal ≤ 10)", bytes as f64 / 1e6);
 }
 
-fn median(mut samples: Vec<Duration>) -> Duration {
-    samples.sort();
-    samples[samples.len() / 2]
-}
-
 fn ratio(one: Duration, other: Duration) -> f64 {
     one.as_secs_f64() / other.as_secs_f64()
-}
-
-/// The least an MCP client can be: what is measured is the server.
-struct Client {
-    child: Child,
-    stdout: BufReader<std::process::ChildStdout>,
-    id: u64,
-}
-
-impl Client {
-    fn start(command: &mut Command) -> Client {
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-        let stdout = BufReader::new(child.stdout.take().unwrap());
-        let mut client = Client { child, stdout, id: 0 };
-        let hello =
-            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "b", "version": "1"}});
-        client.ask("initialize", hello);
-        client.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
-        client
-    }
-
-    fn say(&mut self, message: &Value) {
-        writeln!(self.child.stdin.as_mut().unwrap(), "{message}").unwrap();
-    }
-
-    fn ask(&mut self, method: &str, params: Value) -> Value {
-        self.id += 1;
-        self.say(&json!({"jsonrpc": "2.0", "id": self.id, "method": method, "params": params}));
-        loop {
-            let mut line = String::new();
-            assert!(self.stdout.read_line(&mut line).unwrap() > 0, "{method}: no answer");
-            let message: Value = serde_json::from_str(&line).unwrap();
-            if message["id"] == self.id {
-                assert!(message.get("error").is_none(), "{message}");
-                return message["result"].clone();
-            }
-        }
-    }
-}
-
-impl Drop for Client {
-    fn drop(&mut self) {
-        drop(self.child.stdin.take());
-        let _ = self.child.wait();
-    }
 }
 
 /// A server that only answers: what rmcp itself costs.

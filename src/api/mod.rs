@@ -18,6 +18,17 @@ pub trait Params: Serialize + DeserializeOwned + JsonSchema + clap::Args {
     type Answer: Serialize + DeserializeOwned + JsonSchema;
 }
 
+/// Says which method takes these parameters, and what it answers.
+macro_rules! params {
+    ($params:ty, $method:literal, $answer:ty) => {
+        impl Params for $params {
+            const METHOD: &'static str = $method;
+            type Answer = $answer;
+        }
+    };
+}
+use params;
+
 /// Which part of the API an operation belongs to; `tether mcp --tools` offers one part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Group {

@@ -10,17 +10,8 @@ use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Params;
 use super::window::Relaunched;
-
-macro_rules! operation {
-    ($params:ty, $method:literal, $answer:ty) => {
-        impl Params for $params {
-            const METHOD: &'static str = $method;
-            type Answer = $answer;
-        }
-    };
-}
+use super::{Params, params};
 
 /// Show what is on the page as text (its accessibility tree), with refs like `e12` for the other tools.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -39,7 +30,7 @@ pub struct Snapshot {
     #[arg(long)]
     pub page: Option<String>,
 }
-operation!(Snapshot, "window/snapshot", Seen);
+params!(Snapshot, "window/snapshot", Seen);
 
 /// Act on the page: a list of actions, done in order with real mouse and keys, each once its element is ready. Stops at
 /// the first that fails.
@@ -62,7 +53,7 @@ pub struct Input {
     #[arg(long)]
     pub page: Option<String>,
 }
-operation!(Input, "window/input", Acted);
+params!(Input, "window/input", Acted);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "camelCase")]
@@ -210,7 +201,7 @@ pub struct Console {
     #[arg(long)]
     pub filter: Option<String>,
 }
-operation!(Console, "window/console", ConsoleEntries);
+params!(Console, "window/console", ConsoleEntries);
 
 /// Read the network requests that have ended; `cursor` continues.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -229,7 +220,7 @@ pub struct Network {
     #[arg(long)]
     pub filter: Option<String>,
 }
-operation!(Network, "window/network", NetworkEntries);
+params!(Network, "window/network", NetworkEntries);
 
 /// The page as text.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]

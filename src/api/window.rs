@@ -8,22 +8,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::Params;
-
-macro_rules! operation {
-    ($params:ty, $method:literal, $answer:ty) => {
-        impl Params for $params {
-            const METHOD: &'static str = $method;
-            type Answer = $answer;
-        }
-    };
-}
+use super::{Params, params};
 
 /// Tell whether the window runs, since when, and whether a source file has changed since it was built.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Status {}
-operation!(Status, "window/status", WindowStatus);
+params!(Status, "window/status", WindowStatus);
 
 /// Start the window, or reconnect to the one that lives; calling it twice is calling it once.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -38,13 +29,13 @@ pub struct Start {
     #[arg(long, value_enum)]
     pub rebuild: Option<Rebuild>,
 }
-operation!(Start, "window/start", WindowStatus);
+params!(Start, "window/start", WindowStatus);
 
 /// Close the window and everything that belongs to it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Stop {}
-operation!(Stop, "window/stop", WindowStatus);
+params!(Stop, "window/stop", WindowStatus);
 
 /// Build, then replace the window by a new one; when the build fails, the old window stays.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -55,7 +46,7 @@ pub struct Restart {
     #[arg(long, value_enum)]
     pub rebuild: Option<Rebuild>,
 }
-operation!(Restart, "window/restart", WindowStatus);
+params!(Restart, "window/restart", WindowStatus);
 
 /// Explain what has changed since the window was built, or why one path counts or does not.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -65,7 +56,7 @@ pub struct Changes {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
 }
-operation!(Changes, "window/changes", WindowChanges);
+params!(Changes, "window/changes", WindowChanges);
 
 /// Evaluate a JavaScript expression in the window's page (in a Node window: in its main script's global scope).
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -82,7 +73,7 @@ pub struct Evaluate {
     #[arg(long)]
     pub page: Option<String>,
 }
-operation!(Evaluate, "window/evaluate", Evaluated);
+params!(Evaluate, "window/evaluate", Evaluated);
 
 /// Take a picture of the window's page.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -104,7 +95,7 @@ pub struct Screenshot {
     #[arg(long)]
     pub page: Option<String>,
 }
-operation!(Screenshot, "window/screenshot", Picture);
+params!(Screenshot, "window/screenshot", Picture);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "camelCase")]
