@@ -11,6 +11,7 @@
 //! | [`doctor`] | what is wrong with this machine, this workspace and this tether |
 //! | [`window`] | the tether: launch, identity, reconnect, build and swap |
 //! | [`debug`] | debug sessions: what they are doing, why they stopped, who waits for it |
+//! | [`adapters`] | the table of debug adapters: how each is found, started and asked |
 //! | [`changes`] | has anything changed since? which file? why does it count? |
 //! | [`config`] | `devtools.toml`, and whether the user trusts what it wants to run |
 //! | [`wire`] | Content-Length frames and JSON-RPC 2.0 |
@@ -20,6 +21,7 @@
 //! | [`process`] | groups, identity, graceful ends, output |
 //! | [`error`] | the one user-facing error |
 
+pub mod adapters;
 pub mod api;
 pub mod cdp;
 pub mod changes;

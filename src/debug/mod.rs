@@ -16,4 +16,4 @@ mod target;
 
 pub use session::{Dial, Session, Snapshot, State, Waited};
 pub use stop::{Stop, StopKind};
-pub use target::{Plan, Resume, Start};
+pub use target::{Plan, Resume};

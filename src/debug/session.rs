@@ -17,7 +17,7 @@ use tokio::task::JoinSet;
 
 use super::state::{Effect, End, Input, Phase, TargetState, step};
 use super::stop::Stop;
-use super::target::{Plan, Resume, Start, drive, name_of, say_goodbye};
+use super::target::{Plan, Resume, drive, name_of, say_goodbye};
 use crate::dap::types::{Nothing, StartDebugging};
 use crate::dap::{Asked, Client, Connection, Error as DapError, Refusal};
 use crate::error::{Error, Kind, Result};
@@ -322,7 +322,7 @@ impl House {
             Ok(wanted) => wanted,
             Err(cause) => return asked.refuse(Refusal::new(format!("startDebugging: {cause}"))),
         };
-        let plan = Plan { start: Start::of(wanted), ..self.plan.clone() };
+        let plan = Plan { start: wanted.into(), ..self.plan.clone() };
         let member = self.shared.add(Some(parent), name_of(&plan.start), &self.orders);
         targets.spawn(self.live(member, plan, Some(asked)));
     }

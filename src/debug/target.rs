@@ -16,8 +16,8 @@ use super::session::Member;
 use super::state::{Effect, Input};
 use super::stop::Stop;
 use crate::dap::types::{
-    Attach, Capabilities, ConfigurationDone, Continue, Continued, Disconnect, Exited, Fields, Initialize, Initialized,
-    Launch, Next, SetBreakpoints, SetExceptionBreakpoints, StartDebugging, StepIn, StepOut, Stopped, Terminated,
+    Attach, Capabilities, ConfigurationDone, Continue, Continued, Disconnect, Exited, Initialize, Initialized, Launch,
+    Next, SetBreakpoints, SetExceptionBreakpoints, Start, StepIn, StepOut, Stopped, Terminated,
 };
 use crate::dap::{Client, Connection, Error, Event, Inbox, Incoming};
 
@@ -36,22 +36,6 @@ pub struct Plan {
     pub deadline: Duration,
     /// For the answer of `launch` or `attach`, which may compile first.
     pub start_deadline: Duration,
-}
-
-#[derive(Clone, Debug)]
-pub enum Start {
-    Launch(Fields),
-    Attach(Fields),
-}
-
-impl Start {
-    /// What an adapter wants to be asked on another connection.
-    pub(super) fn of(wanted: StartDebugging) -> Start {
-        match wanted.request.as_str() {
-            "attach" => Start::Attach(wanted.configuration),
-            _ => Start::Launch(wanted.configuration),
-        }
-    }
 }
 
 /// How a stopped thread goes on.

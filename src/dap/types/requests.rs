@@ -376,3 +376,19 @@ request!(
         ;
     }
 );
+
+/// The request that a debugging begins with. The arguments are the adapter's own.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Start {
+    Launch(Fields),
+    Attach(Fields),
+}
+
+impl From<StartDebugging> for Start {
+    fn from(wanted: StartDebugging) -> Start {
+        match wanted.request.as_str() {
+            "attach" => Start::Attach(wanted.configuration),
+            _ => Start::Launch(wanted.configuration),
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! How a conversation with an adapter begins: the process, the connections, the first request. Plain data.
+//!
+//! Must not know any adapter, nor how this is carried out.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use crate::dap::types::Start;
+
+/// Everything that is needed to begin.
+#[derive(Clone, Debug)]
+pub struct Begin {
+    /// What is started first: the adapter, or the program itself; none where all of it is there already.
+    pub run: Option<Program>,
+    pub reach: Reach,
+    pub start: Start,
+    /// The program's output comes out of the started process, and not in `output` events.
+    pub output_by_pipe: bool,
+}
+
+/// A process to be started, in a group of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// `{address}` and `{socket}` in it stand for what [`Reach`] gives.
+    pub argv: Vec<OsString>,
+    pub cwd: PathBuf,
+    /// On top of our own environment; `None` takes a variable away.
+    pub env: BTreeMap<String, Option<String>>,
+}
+
+/// How connections are made.
+#[derive(Clone, Copy, Debug)]
+pub enum Reach {
+    /// Over the pipes of the process: one connection only.
+    Pipes,
+    /// It dials us at `{address}` (HOST:PORT): one connection only.
+    DialsUs,
+    /// It listens on the Unix socket `{socket}`, and a line of its output says so.
+    Socket { ready: fn(&str) -> bool },
+    /// It listens on a TCP port of its own choice, and a line of its output says which.
+    Port { said: fn(&str) -> Option<SocketAddr> },
+    /// Somebody listens there already.
+    At(SocketAddr),
+}
