@@ -14,6 +14,8 @@
 //! | [`adapters`] | the table of debug adapters: how each is found, started and asked |
 //! | [`changes`] | has anything changed since? which file? why does it count? |
 //! | [`config`] | `devtools.toml`, and whether the user trusts what it wants to run |
+//! | [`keep`] | `.devtools`: the files that a workspace keeps for us |
+//! | [`ring`] | bounded rings that readers follow with a cursor |
 //! | [`wire`] | Content-Length frames and JSON-RPC 2.0 |
 //! | [`dap`] | the Debug Adapter Protocol, both sides of it |
 //! | [`cdp`] | the Chrome DevTools Protocol |
@@ -31,7 +33,9 @@ pub mod debug;
 pub mod doctor;
 pub mod error;
 pub mod frontends;
+pub mod keep;
 pub mod process;
+pub mod ring;
 pub mod supervisor;
 pub mod tools;
 pub mod window;

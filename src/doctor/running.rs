@@ -13,6 +13,7 @@ use crate::api::Params;
 use crate::api::editor::Initialize;
 use crate::api::window::{Status, WindowState, WindowStatus};
 use crate::error::{Error, Kind, Result};
+use crate::keep;
 use crate::process;
 use crate::supervisor::claim::{Holder, Seat, seat};
 use crate::supervisor::connect::{Missing, Place, connect};
@@ -109,7 +110,7 @@ async fn left_behind(workspace: &Path) -> Option<Finding> {
     };
     let session = match session_file::load(workspace) {
         Ok(session) => session?,
-        Err(reason @ (Unusable::Folder(_) | Unusable::Foreign(_))) => {
+        Err(reason @ Unusable::File(keep::Unusable::Folder(_) | keep::Unusable::Foreign(_))) => {
             let look = format!("`ls -la {}` shows it; remove what is not yours", path.parent()?.display());
             return Some(say(Problem, format!("{} cannot be used: {reason}", path.display())).hint(look));
         }

@@ -12,7 +12,7 @@
 //! | `refs` | the names of elements |
 //! | `snapshot`, `evaluate`, `screenshot` | looking |
 //! | `input`, `actions`, `mouse`, `keys`, `waiting`, `obstacle` | acting |
-//! | `records`, `ring`, `console`, `network` | what was said and asked for, over all launches |
+//! | `records`, `console`, `network` | what was said and asked for, over all launches |
 //! | `extension_host` | the console of VS Code's extension host |
 //!
 //! JavaScript dialogs are dismissed at once, since they block the page and everyone who asks it something.
@@ -33,7 +33,6 @@ mod observe;
 mod obstacle;
 mod records;
 mod refs;
-mod ring;
 mod screenshot;
 mod snapshot;
 mod view;
@@ -56,12 +55,12 @@ pub use self::input::{Acted, Step};
 pub use self::network::Request;
 pub use self::records::Records;
 use self::refs::{Refs, lock};
-pub use self::ring::{Extract, Query};
 pub use self::screenshot::{Format, Picture, Shot};
 pub use self::snapshot::{Look, Snapshot};
 use self::view::{Notice, View};
 use crate::cdp::{self, Endpoint, Event};
 use crate::error::{Error, Kind, Result};
+pub use crate::ring::{Extract, Query};
 
 /// For requests that the browser answers without the page.
 const SHORT: Duration = Duration::from_secs(2);

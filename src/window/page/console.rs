@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use super::ring::Kept;
 use crate::cdp::Event;
 use crate::cdp::events::{ConsoleApiCalled, EntryAdded, ExceptionThrown};
 use crate::cdp::types::{ObjectPreview, RemoteObject, StackTrace};
+use crate::ring::Kept;
 
 const TEXT_BYTES: usize = 4096;
 

@@ -4,11 +4,11 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::ring::{Extract, Kept, Limits, Query, Ring};
 use crate::cdp::Event;
 use crate::cdp::events::{
     LoadingFailed, LoadingFinished, NetworkResponse, RequestWillBeSent, ResponseReceived, WebSocketCreated,
 };
+use crate::ring::{Extract, Kept, Limits, Query, Ring};
 
 const ENDED: Limits = Limits { entries: 2000, bytes: 1 << 20 };
 /// Requests that are followed at the same time; older ones are given up.

@@ -11,8 +11,8 @@ use tokio::sync::watch;
 use super::console::{self, Entry, Source};
 use super::network::{Network, Request};
 use super::refs::{Numbers, lock};
-use super::ring::{Extract, Limits, Query, Ring};
 use crate::cdp::Event;
+use crate::ring::{Extract, Limits, Query, Ring};
 use crate::window::launch::now_ms;
 
 const CONSOLE: Limits = Limits { entries: 5000, bytes: 2 << 20 };
