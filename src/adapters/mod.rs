@@ -14,8 +14,15 @@ pub use begin::{Begin, Program, Reach};
 pub use wanted::{Address, Wanted, What};
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
+
+use crate::dap;
 use crate::error::Result;
+
+/// Opens another connection to the same adapter, within a deadline of its own.
+pub type Dial = Arc<dyn Fn() -> BoxFuture<'static, Result<dap::Connection, dap::Error>> + Send + Sync>;
 
 /// One row of the table.
 pub struct Adapter {

@@ -110,7 +110,9 @@ impl Comparison {
                 (unseen && may_hide_a_write(baseline, after)).then(|| (ChangeKind::Modified, at(after)))
             }
             (Some(_), Some(after)) => Some((ChangeKind::Modified, at(after))),
-            (None, Some(after)) => counts_as_new(baseline, after, now).then(|| (ChangeKind::Added, at(after))),
+            (None, Some(after)) => {
+                (unseen || counts_as_new(baseline, after, now)).then(|| (ChangeKind::Added, at(after)))
+            }
             (Some(_), None) => {
                 counts_as_removed(baseline, &rel, now).then(|| (ChangeKind::Removed, left_at_ms(&rel, now)))
             }
@@ -118,7 +120,7 @@ impl Comparison {
         };
         match differs {
             Some((kind, modified_at_ms)) => {
-                let unseen = before == after;
+                let unseen = before == after || (before.is_none() && unseen);
                 self.differing.insert(rel, Differing { kind, modified_at_ms, unseen, same_content: None });
             }
             None => drop(self.differing.remove(&rel)),
@@ -168,7 +170,8 @@ fn may_hide_a_write(baseline: &Snapshot, stamp: Stamp) -> bool {
     stamp.mtime_ns >= taken_at_ns.saturating_sub(CLOCK_TICK_NS)
 }
 
-/// Under other rules than the baseline's, a file that is not in it may have been there all along.
+/// Under other rules than the baseline's, a file that is not in it may have been there all along. (One whose writing was
+/// seen has not; without that, one that is written within a tick of the baseline passes for an old one.)
 fn counts_as_new(baseline: &Snapshot, stamp: Stamp, present: Present<'_>) -> bool {
     baseline.rules == present.rules.digest() || stamp.modified_at_ms() > baseline.taken_at_ms
 }

@@ -1,19 +1,37 @@
-//! Debug sessions: what they are doing, why they stopped, who waits for it.
+//! Debug sessions: what they are doing, why they stopped, who waits for it, what can be seen there.
 //!
 //! | file | owns |
 //! |---|---|
 //! | `stop` | why a program stopped: the adapters' words into ours |
+//! | `judge` | whether a stop is one: which breakpoint was hit, and whether anybody wanted it |
 //! | `state` | where a target is: a pure table |
+//! | `published` | what is published of a session |
 //! | `target` | one connection to an adapter: its start, its events, its end |
-//! | `session` | the tree of targets, and the waiting for any of them |
+//! | `seat` | what the targets of a session share, and the place of each in it |
+//! | `configure` | telling a target which breakpoints are wanted |
+//! | `house` | who owns the tasks of a session |
+//! | `session` | a handle: the waiting, the going on, the end |
+//! | `inspect`, `look` | looking into a stopped program; what a stop answers at once |
+//! | `breakpoints` | what a user wants to stop at: kept, followed, applied |
+//! | `record` | output and monitor events |
 //!
 //! Must not know windows, the wire API, nor how an adapter is found and started.
 
+pub mod breakpoints;
+mod configure;
+mod house;
+pub mod inspect;
+mod judge;
+pub mod look;
+mod published;
+pub mod record;
+mod seat;
 mod session;
 pub mod state;
 pub mod stop;
 mod target;
 
-pub use session::{Dial, Session, Snapshot, State, Waited};
+pub use published::{Seen, Snapshot, State, Waited};
+pub use session::{Changed, Session};
 pub use stop::{Stop, StopKind};
 pub use target::{Plan, Resume};

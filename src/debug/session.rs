@@ -2,156 +2,102 @@
 //!
 //! ```text
 //!  orders ─┐                      ┌─▶ targets (a task each) ── step ──▶ published (watch) ─▶ whoever waits
-//!  births ─┴─▶ drive ─────────────┴─▶ calls (resume, stop)
+//!  births ─┴─▶ house ─────────────┴─▶ calls (resume, stop, breakpoints)
 //! ```
 //! It stops when any target stops, and ends when its last target has. Must not know adapters: it is handed what dials
 //! theirs.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use futures_util::future::BoxFuture;
-use serde::{Deserialize, Serialize};
-use tokio::sync::{mpsc, oneshot, watch};
-use tokio::task::JoinSet;
+use tokio::sync::{mpsc, oneshot};
 
-use super::state::{Effect, End, Input, Phase, TargetState, step};
-use super::stop::Stop;
-use super::target::{Plan, Resume, drive, name_of, say_goodbye};
-use crate::dap::types::{Nothing, StartDebugging};
-use crate::dap::{Asked, Client, Connection, Error as DapError, Refusal};
+use super::breakpoints::{Book, Standing};
+use super::configure;
+use super::house::House;
+use super::published::{Snapshot, State, Waited};
+use super::record::Record;
+use super::seat::{Seat, Shared, lock};
+use super::state::{Effect, Input, Phase};
+use super::target::{Plan, Resume, name_of};
+use crate::adapters::Dial;
+use crate::dap::types::Request;
+use crate::dap::{Asked, Client, Error as DapError};
 use crate::error::{Error, Kind, Result};
 
-/// Opens another connection to the same adapter, within a deadline of its own.
-pub type Dial = Arc<dyn Fn() -> BoxFuture<'static, Result<Connection, DapError>> + Send + Sync>;
+/// How long a breakpoint that was set in a living program may take to be bound, before its answer is taken as it is.
+const BOUND_WITHIN: Duration = Duration::from_millis(500);
 
-/// What a session is doing, in the API's words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum State {
-    Starting,
-    Running,
+pub(super) enum Order {
+    Birth {
+        parent: usize,
+        asked: Asked,
+    },
+    Resume {
+        target: usize,
+        how: Resume,
+        thread: i64,
+        reply: oneshot::Sender<Result<(), DapError>>,
+    },
+    /// What was wanted only until the next stop is over.
     Stopped,
-    Terminated,
-    Disconnected,
-}
-
-/// One target as it is published.
-#[derive(Clone, Debug, Default)]
-pub struct Seen {
-    pub name: String,
-    /// The target whose adapter asked for it.
-    pub parent: Option<usize>,
-    pub state: TargetState,
-    /// The generation in which it stopped first since it last ran.
-    stopped_in: u64,
-}
-
-/// All targets, in the order of their birth; the place of one is its id.
-#[derive(Clone, Debug, Default)]
-pub struct Snapshot {
-    pub generation: u64,
-    pub targets: Vec<Seen>,
-}
-
-impl Snapshot {
-    pub fn state(&self) -> State {
-        let any = |is: fn(&Phase) -> bool| self.targets.iter().any(|target| is(&target.state.phase));
-        if any(|phase| matches!(phase, Phase::Stopped(_))) {
-            State::Stopped
-        } else if any(|phase| matches!(phase, Phase::Running { .. })) {
-            State::Running
-        } else if any(|phase| matches!(phase, Phase::Starting)) {
-            State::Starting
-        } else if any(|phase| matches!(phase, Phase::Ended(End::Disconnected(_)))) {
-            State::Disconnected
-        } else {
-            State::Terminated
-        }
-    }
-
-    pub fn is_ended(&self) -> bool {
-        matches!(self.state(), State::Terminated | State::Disconnected)
-    }
-
-    /// Every stop with its target, the primary one first.
-    pub fn stops(&self) -> Vec<(usize, &Stop)> {
-        let mut targets: Vec<(usize, &Seen)> = self.targets.iter().enumerate().collect();
-        targets.sort_by_key(|(_, target)| target.stopped_in);
-        targets.into_iter().flat_map(|(id, target)| target.state.stops().iter().map(move |stop| (id, stop))).collect()
-    }
-
-    /// Why the connection of a target ended, where that was not the program's end.
-    pub fn reason(&self) -> Option<&str> {
-        self.targets.iter().find_map(|target| match &target.state.phase {
-            Phase::Ended(End::Disconnected(reason)) => Some(reason.as_str()),
-            _ => None,
-        })
-    }
-}
-
-/// What a waiting for a stop came to; that it came to nothing is an answer, too.
-#[derive(Clone, Debug)]
-pub struct Waited {
-    /// The primary stop, and its target.
-    pub stop: Option<(usize, Stop)>,
-    pub state: State,
-    pub waited: Duration,
-    /// Why there is no stop.
-    pub message: Option<String>,
-}
-
-enum Order {
-    Birth { parent: usize, asked: Asked },
-    Resume { target: usize, how: Resume, thread: i64, reply: oneshot::Sender<Result<(), DapError>> },
-    Stop { terminate: bool },
-}
-
-struct Shared {
-    published: watch::Sender<Snapshot>,
-    reached: Mutex<Reached>,
-}
-
-#[derive(Default)]
-struct Reached {
-    /// By target; none before it is dialled and after its end.
-    clients: Vec<Option<Client>>,
-    /// Whoever is reached from now on is left at once.
-    stopping: bool,
+    Stop {
+        terminate: bool,
+    },
 }
 
 /// A handle to a session; clones are the same session. The session ends when the last one is dropped.
 #[derive(Clone)]
 pub struct Session {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     orders: mpsc::UnboundedSender<Order>,
 }
 
-/// A target's own place in its session.
+/// A kind of breakpoints that has changed.
+#[derive(Clone, Copy, Debug)]
+pub enum Changed<'a> {
+    File(&'a Path),
+    /// Whether one was removed.
+    Functions(bool),
+    Exceptions,
+    Data,
+}
+
+/// A target's own place in its session, and the right to end it.
 pub(super) struct Member {
-    id: usize,
-    shared: Arc<Shared>,
+    seat: Seat,
     orders: mpsc::WeakUnboundedSender<Order>,
 }
 
+impl std::ops::Deref for Member {
+    type Target = Seat;
+
+    fn deref(&self) -> &Seat {
+        &self.seat
+    }
+}
+
 impl Member {
-    pub fn step(&self, input: Input) -> Effect {
-        self.shared.step(self.id, input)
+    pub fn new(seat: Seat, orders: mpsc::WeakUnboundedSender<Order>) -> Member {
+        Member { seat, orders }
     }
 
-    pub fn is_reached_by(&self, client: &Client) {
-        let mut reached = self.shared.reached();
-        if reached.stopping {
-            client.close();
+    pub fn step(&self, input: Input) -> Effect {
+        let stops = matches!(input, Input::Stopped(_));
+        let effect = self.seat.step(input);
+        // When nobody is left who gives orders, the session is ending.
+        if stops && let Some(orders) = self.orders.upgrade() {
+            let _ = orders.send(Order::Stopped);
         }
-        reached.clients[self.id] = Some(client.clone());
+        effect
     }
 
     /// The adapter wants another connection.
     pub fn birth(&self, asked: Asked) {
         // When nobody is left who gives orders, it is dropped, and so refused.
         if let Some(orders) = self.orders.upgrade() {
-            let _ = orders.send(Order::Birth { parent: self.id, asked });
+            let _ = orders.send(Order::Birth { parent: self.seat.id, asked });
         }
     }
 }
@@ -159,60 +105,21 @@ impl Member {
 impl Drop for Member {
     fn drop(&mut self) {
         // However its task has ended: nobody waits for a target that is gone.
-        self.step(Input::Closed("it was given up".to_owned()));
-        self.shared.reached().clients[self.id] = None;
-    }
-}
-
-impl Shared {
-    fn reached(&self) -> MutexGuard<'_, Reached> {
-        self.reached.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn step(&self, id: usize, input: Input) -> Effect {
-        let mut effect = Effect::Nothing;
-        self.published.send_if_modified(|snapshot| {
-            let (next, does) = step(&snapshot.targets[id].state, input);
-            effect = does;
-            let Some(next) = next else { return false };
-            snapshot.generation += 1;
-            let target = &mut snapshot.targets[id];
-            if !matches!(target.state.phase, Phase::Stopped(_)) {
-                target.stopped_in = snapshot.generation;
-            }
-            target.state = next;
-            true
-        });
-        effect
-    }
-
-    fn client(&self, id: usize) -> Option<Client> {
-        self.reached().clients.get(id).cloned().flatten()
-    }
-
-    fn add(
-        self: &Arc<Shared>,
-        parent: Option<usize>,
-        name: String,
-        orders: &mpsc::WeakUnboundedSender<Order>,
-    ) -> Member {
-        let mut id = 0;
-        self.reached().clients.push(None);
-        self.published.send_modify(|snapshot| {
-            id = snapshot.targets.len();
-            snapshot.generation += 1;
-            snapshot.targets.push(Seen { name, parent, ..Seen::default() });
-        });
-        Member { id, shared: Arc::clone(self), orders: orders.clone() }
+        self.seat.step(Input::Closed("it was given up".to_owned()));
+        self.seat.leave();
     }
 }
 
 impl Session {
     /// A session, and the future that drives it: spawn it. Dropping that cuts all connections.
-    pub fn open(plan: Plan, dial: Dial) -> (Session, impl Future<Output = ()> + Send + 'static) {
+    pub fn open(
+        plan: Plan,
+        dial: Dial,
+        book: Arc<Mutex<Book>>,
+    ) -> (Session, impl Future<Output = ()> + Send + 'static) {
         let (orders, inbox) = mpsc::unbounded_channel();
-        let shared = Arc::new(Shared { published: watch::Sender::default(), reached: Mutex::default() });
-        let first = shared.add(None, name_of(&plan.start), &orders.downgrade());
+        let shared = Arc::new(Shared::new(book));
+        let first = Member::new(shared.add(None, name_of(&plan.start)), orders.downgrade());
         let house = House { shared: Arc::clone(&shared), plan, dial, orders: orders.downgrade() };
         (Session { shared, orders }, house.drive(first, inbox))
     }
@@ -221,12 +128,30 @@ impl Session {
         self.shared.published.borrow().clone()
     }
 
+    /// Told of each change of the snapshot.
+    pub fn watch(&self) -> tokio::sync::watch::Receiver<Snapshot> {
+        self.shared.published.subscribe()
+    }
+
+    pub fn record(&self) -> &Arc<Record> {
+        &self.shared.record
+    }
+
     /// Waits until a target stops or all have ended; at most that long. Never answers a stop that a resume has left.
     pub async fn wait_for_stop(&self, timeout: Duration) -> Waited {
+        let settled = |snapshot: &Snapshot| snapshot.state() == State::Stopped || snapshot.is_ended();
+        self.wait_until(timeout, settled).await
+    }
+
+    /// As [`Session::wait_for_stop`], and ends as soon as the program runs, too.
+    pub async fn wait_for_start(&self, timeout: Duration) -> Waited {
+        self.wait_until(timeout, |snapshot| snapshot.state() != State::Starting).await
+    }
+
+    async fn wait_until(&self, timeout: Duration, settled: impl Fn(&Snapshot) -> bool) -> Waited {
         let began = Instant::now();
         let mut seen = self.shared.published.subscribe();
-        let settled = |snapshot: &Snapshot| snapshot.state() == State::Stopped || snapshot.is_ended();
-        let snapshot = match tokio::time::timeout(timeout, seen.wait_for(settled)).await {
+        let snapshot = match tokio::time::timeout(timeout, seen.wait_for(|it| settled(it))).await {
             Ok(Ok(snapshot)) => snapshot.clone(),
             _ => self.snapshot(),
         };
@@ -234,7 +159,10 @@ impl Session {
         let stop = snapshot.stops().first().map(|(target, stop)| (*target, (*stop).clone()));
         let message = match state {
             State::Stopped => None,
-            State::Terminated => Some("the program has ended".to_owned()),
+            State::Terminated => Some(match snapshot.exit_code() {
+                Some(code) => format!("the program has ended with code {code}"),
+                None => "the program has ended".to_owned(),
+            }),
             State::Disconnected => snapshot.reason().map(|reason| format!("the connection ended: {reason}")),
             State::Starting | State::Running => Some(format!("nothing stopped within {timeout:?}")),
         };
@@ -243,7 +171,7 @@ impl Session {
 
     /// Lets a stopped thread, or that of the primary stop, go on. When this returns without an error, the adapter has
     /// accepted it. A caller that goes away meanwhile does not take it back.
-    pub async fn resume(&self, how: Resume, thread: Option<i64>) -> Result<()> {
+    pub async fn resume(&self, how: Resume, thread: Option<(usize, i64)>) -> Result<()> {
         let (target, thread) = self.choose(thread)?;
         if self.shared.step(target, Input::Resume(Some(thread))) != Effect::Send {
             return Err(self.not_stopped());
@@ -263,128 +191,95 @@ impl Session {
         ended.map_or(State::Disconnected, |snapshot| snapshot.state())
     }
 
-    fn choose(&self, thread: Option<i64>) -> Result<(usize, i64)> {
+    /// Tells every living target that breakpoints of one kind have changed, and waits for their answers.
+    pub async fn apply(&self, changed: Changed<'_>) {
+        let mut calls = Vec::new();
+        for seat in self.seats() {
+            let Some(client) = seat.client().filter(|_| seat.was_configured()) else { continue };
+            calls.push(async move {
+                let (able, deadline) = (seat.greeted().await, self.shared.deadline());
+                let _turn = seat.turn().await;
+                match changed {
+                    Changed::File(file) => configure::send_file(&client, &seat, &able, file, deadline).await,
+                    Changed::Functions(removed) => {
+                        configure::send_functions(&client, &seat, &able, removed, deadline).await;
+                    }
+                    Changed::Exceptions => configure::send_exceptions(&client, &seat, &able, deadline).await,
+                    Changed::Data => configure::send_data(&client, &seat, deadline).await,
+                }
+            });
+        }
+        futures_util::future::join_all(calls).await;
+    }
+
+    /// Where a wanted breakpoint stands, once its binding had a moment's time.
+    pub async fn settled(&self, wanted: u32) -> Standing {
+        let mut stood = self.shared.stood.subscribe();
+        let bound = stood.wait_for(|_| !matches!(self.standing(wanted), Standing::Unbound(_)));
+        let _ = tokio::time::timeout(BOUND_WITHIN, bound).await;
+        self.standing(wanted)
+    }
+
+    pub fn standing(&self, wanted: u32) -> Standing {
+        lock(&self.shared.standings).standing(wanted)
+    }
+
+    pub fn hits(&self, wanted: u32) -> u64 {
+        lock(&self.shared.standings).hits(wanted)
+    }
+
+    /// It is wanted no more.
+    pub fn forget(&self, wanted: u32) {
+        lock(&self.shared.standings).forget(wanted);
+        lock(&self.shared.data).retain(|(_, id), _| *id != wanted);
+    }
+
+    /// Asks a target.
+    pub async fn ask<R: Request>(&self, target: usize, request: &R) -> Result<R::Answer, DapError> {
+        let gone = || DapError::Closed("the target is gone".to_owned());
+        self.client(target).ok_or_else(gone)?.request(request, self.shared.deadline()).await
+    }
+
+    pub(super) fn client(&self, target: usize) -> Option<Client> {
+        self.shared.client(target)
+    }
+
+    pub(super) fn seats(&self) -> Vec<Seat> {
+        let count = self.snapshot().targets.len();
+        (0..count).map(|id| Seat { id, shared: Arc::clone(&self.shared) }).collect()
+    }
+
+    pub(super) fn seat(&self, id: usize) -> Seat {
+        Seat { id, shared: Arc::clone(&self.shared) }
+    }
+
+    /// The target and the thread that are meant: a named one that has stopped, or that of the primary stop.
+    pub(super) fn choose(&self, thread: Option<(usize, i64)>) -> Result<(usize, i64)> {
         let snapshot = self.snapshot();
         let stops = snapshot.stops();
-        let named = stops.iter().find(|(_, stop)| thread.is_none() || stop.thread_id == thread);
+        let Some((target, id)) = thread else {
+            let (target, stop) = stops.first().ok_or_else(|| self.not_stopped())?;
+            return Ok((*target, stop.thread_id.unwrap_or_default()));
+        };
         // A thread that has no stop of its own has stopped along with one that has.
-        let (target, stop) =
-            named.or_else(|| stops.iter().find(|(_, stop)| stop.all_threads)).ok_or_else(|| self.not_stopped())?;
-        Ok((*target, thread.or(stop.thread_id).unwrap_or_default()))
-    }
-
-    fn not_stopped(&self) -> Error {
-        let state = self.snapshot().state();
-        let error = Error::new(Kind::Usage, "the program is not stopped, so it cannot go on");
-        let state = serde_json::to_value(state).unwrap_or_default();
-        error
-            .because(format!("its state is {}", state.as_str().unwrap_or_default()))
-            .hint("`tether debug pause` stops it; `tether debug wait` waits until it stops by itself")
-    }
-}
-
-/// Who owns the tasks of a session.
-struct House {
-    shared: Arc<Shared>,
-    plan: Plan,
-    dial: Dial,
-    orders: mpsc::WeakUnboundedSender<Order>,
-}
-
-impl House {
-    async fn drive(self, first: Member, mut inbox: mpsc::UnboundedReceiver<Order>) {
-        let (mut targets, mut calls, mut stopping) = (JoinSet::new(), JoinSet::new(), false);
-        targets.spawn(self.live(first, self.plan.clone(), None));
-        loop {
-            tokio::select! {
-                biased; // a child that is wanted is born before its parent's end ends the session
-                order = inbox.recv() => match order {
-                    Some(Order::Birth { asked, .. }) if stopping => asked.refuse(Refusal::new("the session is ending")),
-                    Some(Order::Birth { parent, asked }) => self.bear(&mut targets, parent, asked),
-                    Some(Order::Resume { target, how, thread, reply }) => {
-                        calls.spawn(self.resume(target, how, thread, reply));
-                    }
-                    Some(Order::Stop { terminate }) => {
-                        stopping = true;
-                        calls.spawn(self.stop(terminate));
-                    }
-                    // Nobody is left to debug for.
-                    None => return self.stop(true).await,
-                },
-                ended = targets.join_next() => if ended.is_none() { return },
-                Some(_) = calls.join_next() => {}
-            }
-        }
-    }
-
-    fn bear(&self, targets: &mut JoinSet<()>, parent: usize, asked: Asked) {
-        let wanted: StartDebugging = match asked.read() {
-            Ok(wanted) => wanted,
-            Err(cause) => return asked.refuse(Refusal::new(format!("startDebugging: {cause}"))),
+        let stopped = |(of, stop): &&(usize, &super::stop::Stop)| {
+            *of == target && (stop.thread_id == Some(id) || stop.all_threads)
         };
-        let plan = Plan { start: wanted.into(), ..self.plan.clone() };
-        let member = self.shared.add(Some(parent), name_of(&plan.start), &self.orders);
-        targets.spawn(self.live(member, plan, Some(asked)));
+        stops.iter().find(stopped).map(|_| (target, id)).ok_or_else(|| self.not_stopped())
     }
 
-    fn live(&self, member: Member, plan: Plan, asked: Option<Asked>) -> impl Future<Output = ()> + Send + 'static {
-        let dial = Arc::clone(&self.dial);
-        async move {
-            match dial().await {
-                Ok(connection) => {
-                    if let Some(asked) = asked {
-                        asked.answer(&Nothing {});
-                    }
-                    drive(member, plan, connection).await;
-                }
-                Err(cause) => {
-                    if let Some(asked) = asked {
-                        asked.refuse(Refusal::new(cause.to_string()));
-                    }
-                    member.step(Input::Closed(cause.to_string()));
-                }
-            }
+    pub(super) fn not_stopped(&self) -> Error {
+        let snapshot = self.snapshot();
+        let error = Error::new(Kind::Usage, "the program is not stopped");
+        let error = error.because(format!("its state is {}", snapshot.state().name()));
+        if snapshot.is_ended() {
+            return error.hint("`tether debug launch` starts a session");
         }
-    }
-
-    fn resume(
-        &self,
-        target: usize,
-        how: Resume,
-        thread: i64,
-        reply: oneshot::Sender<Result<(), DapError>>,
-    ) -> impl Future<Output = ()> + Send + 'static {
-        let (shared, deadline) = (Arc::clone(&self.shared), self.plan.deadline);
-        async move {
-            let outcome = match shared.client(target) {
-                Some(client) => how.send(&client, thread, deadline).await,
-                None => Err(DapError::Closed("the target is gone".to_owned())),
-            };
-            if let Err(DapError::Refused { .. } | DapError::Unsendable { .. }) = &outcome {
-                shared.step(target, Input::Refused);
-            }
-            // The one who wished may have gone away.
-            let _ = reply.send(outcome);
+        let some = snapshot.targets.iter().any(|target| matches!(target.state.phase, Phase::Stopped(_)));
+        if some {
+            return error.hint("that thread runs: `tether debug status` lists the ones that are stopped");
         }
-    }
-
-    /// The youngest first: a parent takes its children along, and their last words would be lost.
-    fn stop(&self, terminate: bool) -> impl Future<Output = ()> + Send + 'static {
-        let clients = {
-            let mut reached = self.shared.reached();
-            reached.stopping = true;
-            reached.clients.clone()
-        };
-        let shared = Arc::clone(&self.shared);
-        async move {
-            for (id, client) in clients.iter().enumerate().rev() {
-                let Some(client) = client else { continue };
-                if say_goodbye(client, terminate).await && terminate {
-                    shared.step(id, Input::Terminated);
-                }
-                client.close();
-            }
-        }
+        error.hint("`tether debug pause` stops it; `tether debug wait` waits until it stops by itself")
     }
 }
 

@@ -140,7 +140,7 @@ mod tests {
     use Phase as P;
 
     fn stop(thread: i64, kind: StopKind) -> Stop {
-        Stop { kind, thread_id: Some(thread), all_threads: true, text: None, breakpoints: Vec::new() }
+        Stop { kind, thread_id: Some(thread), all_threads: true, text: None, breakpoints: Vec::new(), hits: Vec::new() }
     }
 
     fn running() -> Phase {

@@ -36,6 +36,8 @@ pub struct Stop {
     pub text: Option<String>,
     /// The adapter's ids of the breakpoints that were hit.
     pub breakpoints: Vec<i64>,
+    /// The wanted breakpoints that were hit, and how often each has been in this session.
+    pub hits: Vec<(u32, u64)>,
 }
 
 impl Stop {
@@ -46,6 +48,7 @@ impl Stop {
             all_threads: stopped.all_threads_stopped,
             text: stopped.text.or(stopped.description).filter(|text| !text.is_empty()),
             breakpoints: stopped.hit_breakpoint_ids,
+            hits: Vec::new(),
         }
     }
 }

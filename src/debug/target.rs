@@ -6,18 +6,22 @@
 //! ```
 //! Calls run beside the reading of events and die with the target. Must not know its siblings.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tracing::warn;
 
+use super::configure::configure;
+use super::judge::{self, Verdict};
 use super::session::Member;
 use super::state::{Effect, Input};
 use super::stop::Stop;
+use crate::adapters::Quirks;
 use crate::dap::types::{
-    Attach, Capabilities, ConfigurationDone, Continue, Continued, Disconnect, Exited, Initialize, Initialized, Launch,
-    Next, SetBreakpoints, SetExceptionBreakpoints, Start, StepIn, StepOut, Stopped, Terminated,
+    Attach, BreakpointChanged, Capabilities, CapabilitiesChanged, Continue, Continued, Disconnect, Exited, Initialize,
+    Initialized, Launch, Next, Start, StepIn, StepOut, Stopped, Terminated,
 };
 use crate::dap::{Client, Connection, Error, Event, Inbox, Incoming};
 
@@ -29,13 +33,14 @@ const GOODBYE: Duration = Duration::from_secs(2);
 pub struct Plan {
     pub initialize: Initialize,
     pub start: Start,
-    /// One for each file.
-    pub breakpoints: Vec<SetBreakpoints>,
-    pub exceptions: SetExceptionBreakpoints,
+    pub quirks: Quirks,
+    pub stop_on_entry: bool,
     /// For each single request.
     pub deadline: Duration,
     /// For the answer of `launch` or `attach`, which may compile first.
     pub start_deadline: Duration,
+    /// Marks the processes that are started for the session.
+    pub mark: String,
 }
 
 /// How a stopped thread goes on.
@@ -63,31 +68,41 @@ impl Resume {
 /// What a call beside the events came to.
 enum Done {
     Started(Result<(), Error>),
+    Judged(Verdict),
     Other,
 }
 
 struct Target {
-    member: Member,
+    member: Arc<Member>,
     plan: Plan,
     client: Client,
     calls: JoinSet<Done>,
     configured: bool,
+    /// The stop that an adapter opens with has come.
+    opened: bool,
 }
 
 /// Lives as long as the connection. Whatever happens, the target has ended when this is done.
 pub(super) async fn drive(member: Member, plan: Plan, connection: Connection) {
     let (client, inbox, driver) = Client::over(connection);
     member.is_reached_by(&client);
-    let mut target = Target { member, plan, client, calls: JoinSet::new(), configured: false };
+    let member = Arc::new(member);
+    let calls = JoinSet::new();
+    let mut target = Target { member, plan, client, calls, configured: false, opened: false };
     target.calls.spawn(async move {
         driver.await;
         Done::Other
     });
-    let (client, plan) = (target.client.clone(), target.plan.clone());
-    target.calls.spawn(async move { Done::Started(start(&client, &plan).await) });
+    let (client, plan, member) = (target.client.clone(), target.plan.clone(), Arc::clone(&target.member));
+    target.calls.spawn(async move { Done::Started(start(&member, &client, &plan).await) });
     target.listen(inbox).await;
     let reason = target.client.closed().await;
-    target.member.step(Input::Closed(reason));
+    let end = if target.plan.quirks.closing_is_the_end && target.configured {
+        Input::Terminated
+    } else {
+        Input::Closed(reason)
+    };
+    target.member.step(end);
     // The rest of the conversation: what was on its way is written, what comes is read, for a second at most.
     while target.calls.join_next().await.is_some() {}
 }
@@ -102,7 +117,7 @@ impl Target {
                     Some(Incoming::Request(asked)) if asked.command == "startDebugging" => self.member.birth(asked),
                     // Refused by dropping it.
                     Some(Incoming::Request(asked)) => warn!("refused to {}", asked.command),
-                    Some(Incoming::Lost(lost)) => warn!("{lost}"),
+                    Some(Incoming::Lost(lost)) => self.member.record().lost(lost),
                     None => return,
                 },
                 Some(done) = self.calls.join_next() => match done {
@@ -111,6 +126,7 @@ impl Target {
                         self.member.step(Input::Closed(error.to_string()));
                         self.leave();
                     }
+                    Ok(Done::Judged(verdict)) => self.judged(verdict),
                     Ok(Done::Other) | Err(_) => {}
                 },
             }
@@ -118,8 +134,9 @@ impl Target {
     }
 
     fn told(&mut self, event: &Event) {
+        self.member.record().note(event);
         let input = if let Some(stopped) = event.read::<Stopped>() {
-            Input::Stopped(Stop::of(stopped))
+            return self.stopped(Stop::of(stopped));
         } else if let Some(continued) = event.read::<Continued>() {
             let only = continued.all_threads_continued == Some(false);
             Input::Continued(only.then_some(continued.thread_id))
@@ -130,6 +147,10 @@ impl Target {
         } else {
             if event.read::<Initialized>().is_some() {
                 self.configure();
+            } else if let Some(changed) = event.read::<BreakpointChanged>() {
+                self.member.breakpoint_changed(changed.breakpoint);
+            } else if let Some(changed) = event.read::<CapabilitiesChanged>() {
+                self.member.capabilities_changed(changed.capabilities);
             }
             return;
         };
@@ -138,21 +159,51 @@ impl Target {
         }
     }
 
+    /// A stop is published at once, unless it must be looked into first.
+    fn stopped(&mut self, stop: Stop) {
+        let opens = self.plan.quirks.opens_with_a_pause && !std::mem::replace(&mut self.opened, true);
+        let open = opens.then_some(self.plan.stop_on_entry);
+        match judge::at_once(&self.member, stop, open) {
+            Ok(verdict) => self.judged(verdict),
+            Err(doubt) => {
+                let (client, member, deadline) = (self.client.clone(), Arc::clone(&self.member), self.plan.deadline);
+                self.calls
+                    .spawn(async move { Done::Judged(judge::look_into(&client, &member, doubt, deadline).await) });
+            }
+        }
+    }
+
+    fn judged(&mut self, verdict: Verdict) {
+        match verdict {
+            Verdict::Stop(stop) => drop(self.member.step(Input::Stopped(stop))),
+            Verdict::GoOn(stop) => {
+                let (client, member, deadline) = (self.client.clone(), Arc::clone(&self.member), self.plan.deadline);
+                self.beside(async move {
+                    member.is_configured().await;
+                    heed(Resume::Continue.send(&client, stop.thread_id.unwrap_or_default(), deadline).await);
+                });
+            }
+        }
+    }
+
     /// On each `initialized`: js-debug's children send it twice.
     fn configure(&mut self) {
-        let (client, plan) = (self.client.clone(), self.plan.clone());
+        let (client, member, deadline) = (self.client.clone(), Arc::clone(&self.member), self.plan.deadline);
         let first = !std::mem::replace(&mut self.configured, true);
-        self.calls.spawn(async move {
-            configure(&client, &plan, first).await;
-            Done::Other
-        });
+        self.beside(async move { configure(&client, &member, deadline, first).await });
     }
 
     fn leave(&mut self) {
         let client = self.client.clone();
-        self.calls.spawn(async move {
+        self.beside(async move {
             say_goodbye(&client, true).await;
             client.close();
+        });
+    }
+
+    fn beside(&mut self, call: impl Future<Output = ()> + Send + 'static) {
+        self.calls.spawn(async move {
+            call.await;
             Done::Other
         });
     }
@@ -170,35 +221,26 @@ pub(super) async fn say_goodbye(client: &Client, terminate: bool) -> bool {
     }
 }
 
-async fn start(client: &Client, plan: &Plan) -> Result<(), Error> {
-    let _: Capabilities = client.request(&plan.initialize, plan.deadline).await?;
+async fn start(member: &Member, client: &Client, plan: &Plan) -> Result<(), Error> {
+    let capabilities: Capabilities = client.request(&plan.initialize, plan.deadline).await?;
+    // On its way before anybody can configure: many refuse breakpoints before it.
     match &plan.start {
         Start::Launch(fields) => {
             let launch = client.begin(&Launch(fields.clone())).await?;
+            member.is_greeted(capabilities);
             launch.answer(plan.start_deadline).await.map(drop)
         }
         Start::Attach(fields) => {
             let attach = client.begin(&Attach(fields.clone())).await?;
+            member.is_greeted(capabilities);
             attach.answer(plan.start_deadline).await.map(drop)
         }
     }
 }
 
-async fn configure(client: &Client, plan: &Plan, first: bool) {
-    for file in &plan.breakpoints {
-        heed(client.request(file, plan.deadline).await.map(drop));
-    }
-    heed(client.request(&plan.exceptions, plan.deadline).await.map(drop));
-    if first {
-        heed(client.request(&ConfigurationDone {}, plan.deadline).await.map(drop));
-    }
-}
-
-/// One refusal must not keep the rest from being configured.
-fn heed(outcome: Result<(), Error>) {
-    if let Err(error) = outcome {
-        warn!("{error}");
-    }
+/// One refusal must not keep the rest from being done.
+pub(super) fn heed<T>(outcome: Result<T, Error>) -> Option<T> {
+    outcome.inspect_err(|error| warn!("{error}")).ok()
 }
 
 /// The name that an adapter gives a target, for readers.

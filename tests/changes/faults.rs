@@ -158,6 +158,7 @@ async fn new_rules_hold_at_once_and_an_ignored_file_is_not_a_removed_one() {
     workspace.write("gen/out.ts", "1");
     workspace.write("dist/app.js", "1");
     let both = Both::of(&workspace).await;
+    workspace.tick();
     workspace.write("gen/out.ts", "22");
     both.check(&["M gen/out.ts"]).await;
     workspace.write(".devtoolsignore", "*.log\ngen/\n!dist\n");

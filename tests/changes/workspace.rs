@@ -63,6 +63,20 @@ impl Workspace {
         fs::write(self.path(rel), text).unwrap();
     }
 
+    /// Returns when what is written from now on bears a later time than all that was: the clock that stamps files ticks
+    /// only every few milliseconds.
+    pub fn tick(&self) {
+        let now = std::time::SystemTime::now();
+        let probe = self.cookies.path().join("tick");
+        let stamped = || {
+            fs::write(&probe, "").unwrap();
+            probe.metadata().unwrap().modified().unwrap()
+        };
+        while stamped() <= now {
+            std::thread::yield_now();
+        }
+    }
+
     pub fn start(&self, confirm: Confirm) -> Tracker {
         let (root, cookie_dir) = (self.root.clone(), self.cookies.path().to_path_buf());
         Tracker::start(Options { root, cookie_dir, confirm, derived: Default::default() })

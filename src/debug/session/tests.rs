@@ -4,10 +4,13 @@ use futures_util::FutureExt;
 use serde_json::json;
 use tokio::task::JoinHandle;
 
+use super::super::breakpoints::Conditions;
+use super::super::state::End;
 use super::super::stop::StopKind;
 use super::*;
+use crate::adapters::Quirks;
 use crate::dap::types::*;
-use crate::dap::{Inbox, Incoming, Server};
+use crate::dap::{Connection, Inbox, Incoming, Refusal, Server};
 
 const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(100);
@@ -41,7 +44,9 @@ impl Adapter {
     }
 
     async fn grant(&mut self, command: &str) {
-        self.asked(command).await.answer(&json!({"breakpoints": []}));
+        let able = json!({"breakpoints": [], "supportsConfigurationDoneRequest": true,
+            "exceptionBreakpointFilters": [{"filter": "all", "label": "All"}]});
+        self.asked(command).await.answer(&able);
     }
 
     async fn configured(&mut self) {
@@ -61,7 +66,10 @@ impl Adapter {
 
     async fn stops(&self, thread: i64, reason: &str, text: &str) {
         let (reason, text, thread_id) = (reason.to_owned(), Some(text.to_owned()), Some(thread));
-        let stopped = Stopped { reason, text, thread_id, all_threads_stopped: true, ..Stopped::default() };
+        // A breakpoint without a number would be looked into first.
+        let hit_breakpoint_ids = vec![99];
+        let stopped =
+            Stopped { reason, text, thread_id, all_threads_stopped: true, hit_breakpoint_ids, ..Stopped::default() };
         self.server.event(&stopped).await.unwrap();
     }
 
@@ -86,6 +94,7 @@ struct Scene {
     session: Session,
     running: JoinHandle<()>,
     dialled: mpsc::UnboundedReceiver<Connection>,
+    _workspace: tempfile::TempDir,
 }
 
 impl Scene {
@@ -96,17 +105,22 @@ impl Scene {
             let told = tell.send(theirs);
             async move { told.map(|()| ours).map_err(|_| DapError::Closed("no adapter".to_owned())) }.boxed()
         });
-        let source = Source { path: Some("/ä b.py".to_owned()), ..Source::default() };
+        let workspace = tempfile::tempdir().unwrap();
+        let file = workspace.path().join("ä b.py");
+        std::fs::write(&file, "one\ntwo\nthree\n").unwrap();
+        let mut book = Book::open(workspace.path());
+        book.set_line(&file, 2, Conditions::default(), false).unwrap();
         let plan = Plan {
             initialize: Initialize { adapter_id: "x".to_owned(), ..Initialize::default() },
             start: Start::Launch(Fields::from_iter([("name".to_owned(), json!("main"))])),
-            breakpoints: vec![SetBreakpoints { source, ..SetBreakpoints::default() }],
-            exceptions: SetExceptionBreakpoints::default(),
+            quirks: Quirks::default(),
+            stop_on_entry: false,
+            mark: "test".to_owned(),
             deadline: LONG,
             start_deadline: LONG,
         };
-        let (session, driver) = Session::open(plan, dial);
-        Scene { session, running: tokio::spawn(driver), dialled }
+        let (session, driver) = Session::open(plan, dial, Arc::new(Mutex::new(book)));
+        Scene { session, running: tokio::spawn(driver), dialled, _workspace: workspace }
     }
 
     async fn adapter(&mut self) -> Adapter {
@@ -198,7 +212,10 @@ async fn e1_the_end_of_the_program_or_of_the_connection_ends_a_wait_and_says_whi
         adapter.obey().await
     };
     let (waited, _) = tokio::join!(scene.session.wait_for_stop(LONG), ending);
-    assert_eq!((waited.state, waited.message.as_deref()), (State::Terminated, Some("the program has ended")));
+    assert_eq!(
+        (waited.state, waited.message.as_deref()),
+        (State::Terminated, Some("the program has ended with code 3"))
+    );
     let phase = scene.session.snapshot().targets[0].state.phase.clone();
     assert_eq!(phase, Phase::Ended(End::Terminated { exit_code: Some(3) }));
     scene.running.await.unwrap();
@@ -219,7 +236,7 @@ async fn e2_of_several_stopped_threads_the_first_is_primary_and_each_keeps_its_r
     let stops: Vec<_> = snapshot.stops().into_iter().map(|(_, stop)| (stop.thread_id, stop.kind)).collect();
     assert_eq!(stops, [(Some(1), StopKind::BreakpointHit), (Some(2), StopKind::Exception)]);
     let stepped = async { assert_eq!(adapter.asked("stepIn").await.read::<StepIn>().unwrap().thread_id, 2) };
-    let (refused, ()) = tokio::join!(scene.session.resume(Resume::Into, Some(2)), stepped);
+    let (refused, ()) = tokio::join!(scene.session.resume(Resume::Into, Some((0, 2))), stepped);
     assert!(refused.unwrap_err().to_string().contains("stepIn is not supported here"));
     assert_eq!(scene.session.snapshot().stops().len(), 2, "a refused step has let something go on");
     adapter.server.event(&Continued { thread_id: 1, all_threads_continued: Some(false) }).await.unwrap();

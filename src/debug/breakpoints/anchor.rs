@@ -1,0 +1,118 @@
+//! Following a line's code when its file changes: by its text, and by its neighbours where the text stands in several
+//! places. Never silently wrong: what cannot be told apart is ambiguous.
+//!
+//! Must not know breakpoints.
+
+use serde::{Deserialize, Serialize};
+
+use super::wanted::Whereabouts;
+
+/// How many neighbours on each side are remembered.
+const NEIGHBOURS: usize = 3;
+/// The longest piece of a line that is remembered, in characters.
+const WIDTH: usize = 200;
+
+/// A line and its neighbours, without their indentation: re-indented code is the same code.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Anchor {
+    text: String,
+    /// The nearest first; blank lines are passed over.
+    before: Vec<String>,
+    after: Vec<String>,
+}
+
+impl Anchor {
+    /// Of a line (from 1) that is there.
+    pub fn of(text: &str, line: u32) -> Option<Anchor> {
+        let lines: Vec<&str> = text.lines().collect();
+        let index = (line as usize).checked_sub(1).filter(|index| *index < lines.len())?;
+        Some(Anchor::at(&lines, index))
+    }
+
+    fn at(lines: &[&str], index: usize) -> Anchor {
+        Anchor {
+            text: trimmed(lines[index]),
+            before: neighbours(lines[..index].iter().rev()),
+            after: neighbours(lines[index + 1..].iter()),
+        }
+    }
+
+    /// Where the code of `line` is now.
+    pub fn follow(&self, text: &str, line: u32) -> (u32, Whereabouts) {
+        let lines: Vec<&str> = text.lines().collect();
+        let same = |index: &usize| trimmed(lines[*index]) == self.text;
+        let found: Vec<usize> = (0..lines.len()).filter(same).collect();
+        let scored: Vec<(usize, usize)> =
+            found.iter().map(|index| (self.likeness(&Anchor::at(&lines, *index)), *index)).collect();
+        let best = scored.iter().map(|(likeness, _)| *likeness).max();
+        let best: Vec<u32> =
+            scored.iter().filter(|(likeness, _)| Some(*likeness) == best).map(|(_, index)| *index as u32 + 1).collect();
+        match best.as_slice() {
+            _ if self.text.is_empty() => (line, Whereabouts::Kept), // a blank line has no code to follow
+            [] => (line, Whereabouts::Lost { from: line }),
+            [same] if *same == line => (line, Whereabouts::Kept),
+            [moved] => (*moved, Whereabouts::Moved { from: line }),
+            // Its own place is as good as any other one, and nothing around it has changed.
+            several if several.contains(&line) && self.is_whole_at(&lines, line) => (line, Whereabouts::Kept),
+            several => (line, Whereabouts::Ambiguous { from: line, lines: several.to_vec() }),
+        }
+    }
+
+    fn is_whole_at(&self, lines: &[&str], line: u32) -> bool {
+        Anchor::at(lines, line as usize - 1) == *self
+    }
+
+    /// How many neighbours are the same, the nearest counting most.
+    fn likeness(&self, other: &Anchor) -> usize {
+        let same = |one: &[String], other: &[String]| -> usize {
+            one.iter().zip(other).take_while(|(one, other)| one == other).count()
+        };
+        same(&self.before, &other.before) + same(&self.after, &other.after)
+    }
+}
+
+fn trimmed(line: &str) -> String {
+    line.trim().chars().take(WIDTH).collect()
+}
+
+fn neighbours<'a>(lines: impl Iterator<Item = &'a &'a str>) -> Vec<String> {
+    lines.map(|line| trimmed(line)).filter(|line| !line.is_empty()).take(NEIGHBOURS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CODE: &str = "def f(x):\n    y = x + 1\n    return y\n\ndef g(x):\n    y = x + 1\n    return -y\n";
+
+    #[test]
+    fn a_line_is_followed_by_its_text_and_its_neighbours() {
+        let check = |line: u32, now: &str, expect: (u32, Whereabouts)| {
+            let anchor = Anchor::of(CODE, line).unwrap();
+            assert_eq!(anchor.follow(now, line), expect, "{line} in {now:?}");
+        };
+        check(2, CODE, (2, Whereabouts::Kept));
+        check(6, CODE, (6, Whereabouts::Kept));
+        let below = format!("import os\n\n{CODE}");
+        check(3, &below, (5, Whereabouts::Moved { from: 3 }));
+        // The same text stands twice: its neighbours tell which.
+        check(2, &below, (4, Whereabouts::Moved { from: 2 }));
+        check(6, &below, (8, Whereabouts::Moved { from: 6 }));
+        let indented: String = CODE.lines().map(|line| format!("    {line}\n")).collect();
+        check(3, &format!("class A:\n{indented}"), (4, Whereabouts::Moved { from: 3 }));
+        check(3, &CODE.replace("return y", "return y * 2"), (3, Whereabouts::Lost { from: 3 }));
+        check(3, "", (3, Whereabouts::Lost { from: 3 }));
+        let twins = "a()\nb()\n";
+        let twice = format!("{twins}\nx()\n{twins}\nx()\n{twins}");
+        let (line, whereabouts) = Anchor::of(&format!("{twins}q()\n"), 2).unwrap().follow(&twice, 2);
+        assert_eq!((line, whereabouts), (2, Whereabouts::Ambiguous { from: 2, lines: vec![2, 6, 10] }));
+    }
+
+    #[test]
+    fn lines_that_are_not_there_have_no_anchor() {
+        assert_eq!(Anchor::of(CODE, 0), None);
+        assert_eq!(Anchor::of(CODE, 8), None);
+        assert_eq!(Anchor::of("", 1), None);
+        assert!(Anchor::of(CODE, 4).is_some());
+    }
+}

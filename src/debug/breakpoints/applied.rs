@@ -1,0 +1,176 @@
+//! What the targets of one session made of the wanted breakpoints.
+//!
+//! An adapter's word on a breakpoint comes as an answer and as events, in any order: the event of a request that is under
+//! way may be read before its answer, and is the newer one of the two.
+
+use std::collections::HashMap;
+
+use crate::dap::types::Breakpoint;
+
+/// What one target made of one wanted breakpoint.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Applied {
+    /// The adapter's own number.
+    pub id: Option<i64>,
+    pub verified: bool,
+    /// Where it really is.
+    pub line: Option<u32>,
+    pub message: Option<String>,
+}
+
+impl Applied {
+    fn of(told: &Breakpoint) -> Applied {
+        Applied {
+            id: told.id,
+            verified: told.verified,
+            line: told.line.and_then(|line| u32::try_from(line).ok()),
+            message: told.message.clone().filter(|message| !message.is_empty()),
+        }
+    }
+}
+
+/// Where a wanted breakpoint stands in a session.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Standing {
+    Verified {
+        /// Where it really is, if that was said.
+        line: Option<u32>,
+    },
+    /// No target has been asked yet.
+    Pending,
+    Unbound(String),
+}
+
+/// All of one session.
+#[derive(Debug, Default)]
+pub struct Standings {
+    /// By target and wanted breakpoint.
+    applied: HashMap<(usize, u32), Applied>,
+    /// What events have said of an adapter's own numbers, by target.
+    told: HashMap<(usize, i64), Breakpoint>,
+    hits: HashMap<u32, u64>,
+}
+
+impl Standings {
+    /// A request is about to be sent to a target: only what events say from here on is newer than its answer.
+    pub fn asking(&mut self, target: usize) {
+        self.told.retain(|(of, _), _| *of != target);
+    }
+
+    /// Its answer, in the order of what was wanted.
+    pub fn answered(&mut self, target: usize, wanted: &[u32], answer: &[Breakpoint]) {
+        for (index, id) in wanted.iter().enumerate() {
+            let Some(answer) = answer.get(index) else { continue };
+            let newer = answer.id.and_then(|id| self.told.get(&(target, id)));
+            let applied = Applied::of(newer.unwrap_or(answer));
+            self.applied.insert((target, *id), Applied { id: answer.id, ..applied });
+        }
+    }
+
+    /// The target does not take them, because of that.
+    pub fn refused(&mut self, target: usize, wanted: &[u32], reason: &str) {
+        for id in wanted {
+            let applied = Applied { message: Some(reason.to_owned()), ..Applied::default() };
+            self.applied.insert((target, *id), applied);
+        }
+    }
+
+    /// An event has said something new.
+    pub fn changed(&mut self, target: usize, told: Breakpoint) {
+        let Some(id) = told.id else { return };
+        for ((of, _), applied) in &mut self.applied {
+            if *of == target && applied.id == Some(id) {
+                let line = Applied::of(&told).line.or(applied.line);
+                *applied = Applied { line, ..Applied::of(&told) };
+            }
+        }
+        self.told.insert((target, id), told);
+    }
+
+    pub fn forget(&mut self, wanted: u32) {
+        self.applied.retain(|(_, id), _| *id != wanted);
+        self.hits.remove(&wanted);
+    }
+
+    /// A target has ended: what it made of them is no longer true.
+    pub fn ended(&mut self, target: usize) {
+        self.applied.retain(|(of, _), _| *of != target);
+        self.asking(target);
+    }
+
+    /// Which wanted breakpoint an adapter's number stands for.
+    pub fn wanted_of(&self, target: usize, id: i64) -> Option<u32> {
+        self.applied.iter().find(|((of, _), applied)| *of == target && applied.id == Some(id)).map(|((_, id), _)| *id)
+    }
+
+    /// Whether it is on that line of its file in a target, by the adapter's own word.
+    pub fn line_of(&self, target: usize, wanted: u32) -> Option<u32> {
+        self.applied.get(&(target, wanted)).filter(|applied| applied.verified)?.line
+    }
+
+    /// Counts a hit; answers how many there were.
+    pub fn hit(&mut self, wanted: u32) -> u64 {
+        let hits = self.hits.entry(wanted).or_default();
+        *hits += 1;
+        *hits
+    }
+
+    pub fn hits(&self, wanted: u32) -> u64 {
+        self.hits.get(&wanted).copied().unwrap_or_default()
+    }
+
+    /// Over all targets: verified in one is verified.
+    pub fn standing(&self, wanted: u32) -> Standing {
+        let mut all: Vec<(usize, &Applied)> =
+            self.applied.iter().filter(|((_, id), _)| *id == wanted).map(|((of, _), applied)| (*of, applied)).collect();
+        all.sort_by_key(|(target, _)| *target);
+        if let Some((_, applied)) = all.iter().find(|(_, applied)| applied.verified) {
+            return Standing::Verified { line: applied.line };
+        }
+        match all.last() {
+            None => Standing::Pending,
+            Some((_, applied)) => Standing::Unbound(
+                applied.message.clone().unwrap_or_else(|| "no code is loaded there, the adapter says".to_owned()),
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(id: i64, verified: bool, line: i64) -> Breakpoint {
+        Breakpoint { id: Some(id), verified, line: Some(line), ..Breakpoint::default() }
+    }
+
+    #[test]
+    fn the_newest_word_counts_and_one_target_is_enough() {
+        let mut standings = Standings::default();
+        assert_eq!(standings.standing(1), Standing::Pending);
+        standings.asking(0);
+        // js-debug's parent takes everything and binds nothing.
+        let message = Some("Unbound breakpoint".to_owned());
+        standings.answered(0, &[1], &[Breakpoint { message, ..told(7, false, 3) }]);
+        assert_eq!(standings.standing(1), Standing::Unbound("Unbound breakpoint".into()));
+        // The event of a request that is under way overtakes its answer.
+        standings.asking(1);
+        standings.changed(1, told(7, true, 4));
+        standings.answered(1, &[1], &[told(7, false, 3)]);
+        assert_eq!(standings.standing(1), Standing::Verified { line: Some(4) });
+        assert_eq!((standings.wanted_of(1, 7), standings.wanted_of(1, 8)), (Some(1), None));
+        standings.changed(1, Breakpoint { line: None, ..told(7, true, 0) });
+        assert_eq!(standings.standing(1), Standing::Verified { line: Some(4) });
+        // A later request's answer is newer than the events before it.
+        standings.asking(1);
+        standings.answered(1, &[1], &[told(9, true, 5)]);
+        assert_eq!(standings.standing(1), Standing::Verified { line: Some(5) });
+        standings.ended(1);
+        assert!(matches!(standings.standing(1), Standing::Unbound(_)));
+        standings.refused(0, &[1], "not supported");
+        assert_eq!(standings.standing(1), Standing::Unbound("not supported".into()));
+        assert_eq!((standings.hit(1), standings.hit(1), standings.hits(1)), (1, 2, 2));
+        standings.forget(1);
+        assert_eq!((standings.standing(1), standings.hits(1)), (Standing::Pending, 0));
+    }
+}

@@ -1,0 +1,217 @@
+//! Telling a target which breakpoints are wanted: all of them on `initialized`, and each kind anew when it has changed.
+//!
+//! One target is told one thing at a time: `setBreakpoints` replaces all of a file, so the last one that is sent must be
+//! the one that knows all.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::breakpoints::{Conditions, Exceptions, Wanted, What};
+use super::seat::Seat;
+use super::target::heed;
+use crate::dap::types::{
+    Breakpoint, Capabilities, ConfigurationDone, DataBreakpoint, ExceptionFilterOptions, FunctionBreakpoint,
+    SetBreakpoints, SetDataBreakpoints, SetExceptionBreakpoints, SetFunctionBreakpoints, Source, SourceBreakpoint,
+};
+use crate::dap::{Client, Error};
+
+/// Everything that is wanted, and, the first time, that this was all.
+pub async fn configure(client: &Client, member: &Seat, deadline: Duration, first: bool) {
+    let capabilities = member.greeted().await;
+    {
+        let _turn = member.turn().await;
+        member.follow_all();
+        for file in member.files() {
+            send_file(client, member, &capabilities, &file, deadline).await;
+        }
+        send_functions(client, member, &capabilities, false, deadline).await;
+        send_exceptions(client, member, &capabilities, deadline).await;
+        if first && capabilities.can("supportsConfigurationDoneRequest") {
+            heed(client.request(&ConfigurationDone {}, deadline).await);
+        }
+    }
+    member.configured();
+}
+
+/// The line breakpoints of one file.
+pub async fn send_file(client: &Client, member: &Seat, able: &Capabilities, file: &Path, deadline: Duration) {
+    let wanted = member.in_file(file);
+    let (known, unknown): (Vec<Wanted>, Vec<Wanted>) = wanted.into_iter().partition(is_known);
+    let (known, unable) = sift(known, able);
+    let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
+    let source = Source { name, path: Some(file.to_string_lossy().into_owned()), ..Source::default() };
+    let breakpoints = known.iter().filter_map(line_of).collect();
+    let request = SetBreakpoints { source, breakpoints, ..SetBreakpoints::default() };
+    let ids: Vec<u32> = known.iter().map(|wanted| wanted.id).collect();
+    member.asking();
+    let answer = client.request(&request, deadline).await.map(|answer| answer.breakpoints);
+    record(member, &ids, answer);
+    for (id, reason) in unable {
+        member.refused(&[id], &reason);
+    }
+    for wanted in unknown {
+        member.refused(&[wanted.id], "its code is no longer where it was: set it again");
+    }
+}
+
+/// The function breakpoints; none and never any is not worth a request.
+pub async fn send_functions(client: &Client, member: &Seat, able: &Capabilities, removed: bool, deadline: Duration) {
+    let wanted = member.functions();
+    if wanted.is_empty() && !removed {
+        return;
+    }
+    let ids: Vec<u32> = wanted.iter().map(|wanted| wanted.id).collect();
+    if !able.can("supportsFunctionBreakpoints") {
+        return member.refused(&ids, "this adapter has no function breakpoints: set one on a line");
+    }
+    let function = |wanted: &Wanted| match &wanted.what {
+        What::Function { name } => {
+            let Conditions { condition, hit_condition, .. } = wanted.conditions.clone();
+            Some(FunctionBreakpoint { name: name.clone(), condition, hit_condition })
+        }
+        _ => None,
+    };
+    let request = SetFunctionBreakpoints { breakpoints: wanted.iter().filter_map(function).collect() };
+    member.asking();
+    let answer = client.request(&request, deadline).await.map(|answer| answer.breakpoints);
+    record(member, &ids, answer);
+}
+
+/// On which exceptions to stop.
+pub async fn send_exceptions(client: &Client, member: &Seat, able: &Capabilities, deadline: Duration) {
+    let wanted = member.exceptions();
+    let (filters, filter_options) = filters(&wanted, able);
+    // Some have no exceptions at all, and refuse even to be asked for none.
+    if able.exception_breakpoint_filters.is_empty() && filters.is_empty() && filter_options.is_empty() {
+        return;
+    }
+    let request = SetExceptionBreakpoints { filters, filter_options, ..SetExceptionBreakpoints::default() };
+    heed(client.request(&request, deadline).await);
+}
+
+/// The data breakpoints that the target has given ids for.
+pub async fn send_data(client: &Client, member: &Seat, deadline: Duration) {
+    let data: Vec<(u32, DataBreakpoint)> = member.data();
+    let (ids, breakpoints): (Vec<u32>, Vec<DataBreakpoint>) = data.into_iter().unzip();
+    let request = SetDataBreakpoints { breakpoints };
+    member.asking();
+    let answer = client.request(&request, deadline).await.map(|answer| answer.breakpoints);
+    record(member, &ids, answer);
+}
+
+fn record(member: &Seat, ids: &[u32], answer: Result<Vec<Breakpoint>, Error>) {
+    match answer {
+        Ok(answer) => member.answered(ids, &answer),
+        Err(error) => member.refused(ids, &error.to_string()),
+    }
+}
+
+fn is_known(wanted: &Wanted) -> bool {
+    match &wanted.what {
+        What::Line { whereabouts, .. } => whereabouts.is_known(),
+        _ => true,
+    }
+}
+
+/// An adapter that does not know conditions would stop every time: it is told nothing, and that is said.
+fn sift(wanted: Vec<Wanted>, able: &Capabilities) -> (Vec<Wanted>, Vec<(u32, String)>) {
+    let lacks = |wanted: &Wanted| {
+        let needs = [
+            (wanted.conditions.condition.is_some(), "supportsConditionalBreakpoints", "conditions"),
+            (wanted.conditions.hit_condition.is_some(), "supportsHitConditionalBreakpoints", "hit conditions"),
+            (wanted.conditions.log_message.is_some(), "supportsLogPoints", "log points"),
+        ];
+        let missing = needs.into_iter().find(|(needed, capability, _)| *needed && !able.can(capability));
+        missing.map(|(_, _, what)| format!("this adapter has no {what}"))
+    };
+    let (mut able, mut unable) = (Vec::new(), Vec::new());
+    for wanted in wanted {
+        match lacks(&wanted) {
+            Some(reason) => unable.push((wanted.id, reason)),
+            None => able.push(wanted),
+        }
+    }
+    (able, unable)
+}
+
+fn line_of(wanted: &Wanted) -> Option<SourceBreakpoint> {
+    let What::Line { line, .. } = &wanted.what else { return None };
+    let Conditions { condition, hit_condition, log_message } = wanted.conditions.clone();
+    Some(SourceBreakpoint {
+        line: i64::from(*line),
+        condition,
+        hit_condition,
+        log_message,
+        ..SourceBreakpoint::default()
+    })
+}
+
+/// Ours, in the adapter's words: every one has its own filters.
+fn filters(wanted: &Exceptions, able: &Capabilities) -> (Vec<String>, Vec<ExceptionFilterOptions>) {
+    let offered: Vec<&str> = able.exception_breakpoint_filters.iter().map(|it| it.filter.as_str()).collect();
+    let mut chosen: Vec<String> = Vec::new();
+    // A class may be caught or not: it is looked for among all, and the others are gone on from.
+    let caught = wanted.caught || (wanted.class.is_some() && !wanted.uncaught);
+    for (wants, kinds) in [(caught, CAUGHT), (wanted.uncaught, UNCAUGHT)] {
+        let found = kinds.iter().find(|group| wants && group.iter().any(|name| offered.contains(name)));
+        let names = found.into_iter().flat_map(|group| group.iter()).filter(|name| offered.contains(*name));
+        chosen.extend(names.map(|name| (*name).to_owned()));
+    }
+    chosen.extend(wanted.filters.iter().cloned());
+    chosen.dedup();
+    if able.can("supportsExceptionFilterOptions") {
+        let option = |filter_id: String| ExceptionFilterOptions { filter_id, ..ExceptionFilterOptions::default() };
+        return (Vec::new(), chosen.into_iter().map(option).collect());
+    }
+    (chosen, Vec::new())
+}
+
+/// The first group of which an adapter offers one is taken. debugpy, js-debug, rdbg, netcoredbg, lldb-dap, CodeLLDB, gdb.
+const CAUGHT: &[&[&str]] = &[&["raised"], &["all"], &["any"], &["caught"], &["cpp_throw", "rust_panic"], &["throw"]];
+const UNCAUGHT: &[&[&str]] =
+    &[&["uncaught"], &["unhandled"], &["user-unhandled"], &["userUnhandled"], &["rust_panic", "cpp_throw"], &["throw"]];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dap::types::ExceptionBreakpointsFilter;
+
+    #[test]
+    fn exceptions_are_asked_for_in_each_adapters_own_words() {
+        let check = |offered: &[&str], caught: bool, uncaught: bool, class: Option<&str>, expect: &[&str]| {
+            let filter = |name: &&str| ExceptionBreakpointsFilter {
+                filter: (*name).to_owned(),
+                ..ExceptionBreakpointsFilter::default()
+            };
+            let able = Capabilities {
+                exception_breakpoint_filters: offered.iter().map(filter).collect(),
+                ..Capabilities::default()
+            };
+            let class = class.map(str::to_owned);
+            let wanted = Exceptions { caught, uncaught, class, ..Exceptions::default() };
+            assert_eq!(filters(&wanted, &able).0, expect, "{offered:?}");
+        };
+        let debugpy = &["raised", "uncaught", "userUnhandled"];
+        check(debugpy, true, false, None, &["raised"]);
+        check(debugpy, true, true, None, &["raised", "uncaught"]);
+        check(debugpy, false, false, None, &[]);
+        check(debugpy, false, false, Some("ValueError"), &["raised"]);
+        check(debugpy, false, true, Some("ValueError"), &["uncaught"]);
+        check(&["all", "uncaught"], true, false, None, &["all"]);
+        check(&["any", "RuntimeError"], true, false, None, &["any"]);
+        check(&["rust_panic", "cpp_throw", "cpp_catch"], false, true, None, &["rust_panic", "cpp_throw"]);
+        check(&[], true, true, None, &[]);
+    }
+
+    #[test]
+    fn what_an_adapter_cannot_do_is_said_and_not_asked() {
+        let wanted = |id: u32, condition: Option<&str>| Wanted {
+            id,
+            what: What::Function { name: "f".into() },
+            conditions: Conditions { condition: condition.map(str::to_owned), ..Conditions::default() },
+        };
+        let (able, unable) = sift(vec![wanted(1, None), wanted(2, Some("x"))], &Capabilities::default());
+        assert_eq!(able.iter().map(|it| it.id).collect::<Vec<_>>(), [1]);
+        assert_eq!(unable, [(2, "this adapter has no conditions".to_owned())]);
+    }
+}

@@ -1,0 +1,150 @@
+//! Who owns the tasks of a session: targets are born here, resumed, and ended.
+//!
+//! Must not know what any of them is doing.
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use super::breakpoints::{Wanted, What};
+use super::configure::send_file;
+use super::seat::{Seat, Shared, lock};
+use super::session::{Member, Order};
+use super::state::Input;
+use super::target::{Plan, Resume, drive, name_of, say_goodbye};
+use crate::adapters::Dial;
+use crate::dap::types::{Nothing, StartDebugging};
+use crate::dap::{Asked, Error as DapError, Refusal};
+
+/// Who owns the tasks of a session.
+pub(super) struct House {
+    pub shared: Arc<Shared>,
+    pub plan: Plan,
+    pub dial: Dial,
+    pub orders: mpsc::WeakUnboundedSender<Order>,
+}
+
+impl House {
+    pub async fn drive(self, first: Member, mut inbox: mpsc::UnboundedReceiver<Order>) {
+        self.shared.set_deadline(self.plan.deadline);
+        let (mut targets, mut calls, mut stopping) = (JoinSet::new(), JoinSet::new(), false);
+        targets.spawn(self.live(first, self.plan.clone(), None));
+        loop {
+            tokio::select! {
+                biased; // a child that is wanted is born before its parent's end ends the session
+                order = inbox.recv() => match order {
+                    Some(Order::Birth { asked, .. }) if stopping => asked.refuse(Refusal::new("the session is ending")),
+                    Some(Order::Birth { parent, asked }) => self.bear(&mut targets, parent, asked),
+                    Some(Order::Resume { target, how, thread, reply }) => {
+                        calls.spawn(self.resume(target, how, thread, reply));
+                    }
+                    Some(Order::Stopped) => {
+                        if let Some(sweeping) = self.sweep() {
+                            calls.spawn(sweeping);
+                        }
+                    }
+                    Some(Order::Stop { terminate }) => {
+                        stopping = true;
+                        calls.spawn(self.stop(terminate));
+                    }
+                    // Nobody is left to debug for.
+                    None => return self.stop(true).await,
+                },
+                ended = targets.join_next() => if ended.is_none() { return },
+                Some(_) = calls.join_next() => {}
+            }
+        }
+    }
+
+    fn bear(&self, targets: &mut JoinSet<()>, parent: usize, asked: Asked) {
+        let wanted: StartDebugging = match asked.read() {
+            Ok(wanted) => wanted,
+            Err(cause) => return asked.refuse(Refusal::new(format!("startDebugging: {cause}"))),
+        };
+        let plan = Plan { start: wanted.into(), ..self.plan.clone() };
+        let member = Member::new(self.shared.add(Some(parent), name_of(&plan.start)), self.orders.clone());
+        targets.spawn(self.live(member, plan, Some(asked)));
+    }
+
+    fn live(&self, member: Member, plan: Plan, asked: Option<Asked>) -> impl Future<Output = ()> + Send + 'static {
+        let dial = Arc::clone(&self.dial);
+        async move {
+            match dial().await {
+                Ok(connection) => {
+                    if let Some(asked) = asked {
+                        asked.answer(&Nothing {});
+                    }
+                    drive(member, plan, connection).await;
+                }
+                Err(cause) => {
+                    if let Some(asked) = asked {
+                        asked.refuse(Refusal::new(cause.to_string()));
+                    }
+                    member.step(Input::Closed(cause.to_string()));
+                }
+            }
+        }
+    }
+
+    fn resume(
+        &self,
+        target: usize,
+        how: Resume,
+        thread: i64,
+        reply: oneshot::Sender<Result<(), DapError>>,
+    ) -> impl Future<Output = ()> + Send + 'static {
+        let (shared, deadline) = (Arc::clone(&self.shared), self.plan.deadline);
+        async move {
+            let outcome = match shared.client(target) {
+                Some(client) => how.send(&client, thread, deadline).await,
+                None => Err(DapError::Closed("the target is gone".to_owned())),
+            };
+            if let Err(DapError::Refused { .. } | DapError::Unsendable { .. }) = &outcome {
+                shared.step(target, Input::Refused);
+            }
+            // The one who wished may have gone away.
+            let _ = reply.send(outcome);
+        }
+    }
+
+    /// Takes away what was wanted only until this stop.
+    fn sweep(&self) -> Option<impl Future<Output = ()> + Send + 'static> {
+        let over = |wanted: &Wanted| matches!(wanted.what, What::Line { once: true, .. });
+        let removed = {
+            let mut book = lock(&self.shared.book);
+            if !book.all().iter().any(over) {
+                return None;
+            }
+            book.remove(over).unwrap_or_default()
+        };
+        let (shared, deadline) = (Arc::clone(&self.shared), self.plan.deadline);
+        Some(async move {
+            let count = shared.published.borrow().targets.len();
+            for wanted in removed {
+                let Some(file) = wanted.file() else { continue };
+                for seat in (0..count).map(|id| Seat { id, shared: Arc::clone(&shared) }) {
+                    let Some(client) = seat.client().filter(|_| seat.was_configured()) else { continue };
+                    let _turn = seat.turn().await;
+                    send_file(&client, &seat, &seat.able(), file, deadline).await;
+                }
+                lock(&shared.standings).forget(wanted.id);
+            }
+        })
+    }
+
+    /// The youngest first: a parent takes its children along, and their last words would be lost.
+    fn stop(&self, terminate: bool) -> impl Future<Output = ()> + Send + 'static {
+        let clients = self.shared.part();
+        let shared = Arc::clone(&self.shared);
+        async move {
+            for (id, client) in clients.iter().enumerate().rev() {
+                let Some(client) = client else { continue };
+                if say_goodbye(client, terminate).await {
+                    shared.step(id, Input::Terminated);
+                }
+                client.close();
+            }
+        }
+    }
+}

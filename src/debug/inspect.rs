@@ -1,0 +1,338 @@
+//! Looking into a stopped program: threads, stack, variables, expressions, sources, the exception.
+//!
+//! Ids of threads, frames and variables are an adapter's own, and good for one connection only. Outside they are numbers
+//! that carry their target ([`Ref`]); those of the first target, which is the only one of most sessions, stay as they are.
+
+use futures_util::future::join_all;
+
+use super::published::State;
+use super::session::Session;
+use crate::dap::Error as DapError;
+use crate::dap::types::{
+    Evaluate, EvaluateAnswer, ExceptionInfo, ExceptionInfoAnswer, Scope, Scopes, SetAnswer, SetExpression, SetVariable,
+    Source, SourceText, StackFrame, StackTrace, StackTraceAnswer, Thread, Threads, Variable, Variables,
+};
+use crate::error::{Error, Kind, Result};
+
+/// An adapter's id, with its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ref {
+    pub target: usize,
+    pub id: i64,
+}
+
+impl Ref {
+    const BITS: u32 = 32;
+
+    /// Below 2^53, which JSON's readers take without loss, for up to two million targets.
+    pub fn outer(self) -> i64 {
+        ((self.target as i64) << Ref::BITS) | self.id
+    }
+
+    pub fn of(outer: i64) -> Ref {
+        let target = usize::try_from(outer >> Ref::BITS).unwrap_or_default();
+        Ref { target, id: outer - ((target as i64) << Ref::BITS) }
+    }
+
+    fn with(self, id: i64) -> Ref {
+        Ref { target: self.target, id }
+    }
+}
+
+/// One thread, and whether it is stopped.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeenThread {
+    pub id: Ref,
+    pub name: String,
+    pub stopped: bool,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Frame {
+    pub id: Ref,
+    pub name: String,
+    pub source: Option<Source>,
+    pub line: i64,
+    pub column: i64,
+    /// Not the user's own code, or no code at all.
+    pub subtle: bool,
+}
+
+impl Frame {
+    fn of(at: Ref, frame: StackFrame) -> Frame {
+        let hint = frame.presentation_hint.as_deref();
+        let dim = frame.source.as_ref().is_some_and(|it| it.presentation_hint.as_deref() == Some("deemphasize"));
+        Frame {
+            id: at.with(frame.id),
+            subtle: dim || matches!(hint, Some("subtle" | "label")),
+            name: frame.name,
+            source: frame.source,
+            line: frame.line,
+            column: frame.column,
+        }
+    }
+
+    pub fn path(&self) -> Option<&str> {
+        self.source.as_ref()?.path.as_deref()
+    }
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stack {
+    pub thread: Ref,
+    pub frames: Vec<Frame>,
+    /// If the adapter knows.
+    pub total: Option<i64>,
+}
+
+/// The variables of one scope, or of one structured value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group {
+    pub scope: Option<String>,
+    pub target: usize,
+    pub variables: Vec<Variable>,
+}
+
+/// What is asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Wish {
+    /// A frame, or else the top frame of the primary stop.
+    pub frame: Option<Ref>,
+    /// A structured value.
+    pub reference: Option<Ref>,
+    pub start: Option<i64>,
+    pub count: Option<i64>,
+}
+
+impl Session {
+    /// All threads of all living targets. A target that does not answer has none but those that have stopped.
+    pub async fn threads(&self) -> Vec<SeenThread> {
+        let snapshot = self.snapshot();
+        let living = (0..snapshot.targets.len()).filter(|id| self.client(*id).is_some());
+        let asked = living.map(|target| async move { (target, self.ask(target, &Threads {}).await) });
+        let mut seen = Vec::new();
+        for (target, answer) in join_all(asked).await {
+            let threads = answer.map(|answer| answer.threads).unwrap_or_default();
+            let stops = snapshot.targets[target].state.stops();
+            let unnamed = stops.iter().filter_map(|stop| stop.thread_id);
+            let unnamed = unnamed.filter(|id| threads.iter().all(|thread| thread.id != *id));
+            let unnamed: Vec<Thread> = unnamed.map(|id| Thread { id, name: String::new() }).collect();
+            seen.extend(threads.into_iter().chain(unnamed).map(|thread| SeenThread {
+                id: Ref { target, id: thread.id },
+                stopped: stops.iter().any(|stop| stop.all_threads || stop.thread_id == Some(thread.id)),
+                name: thread.name,
+            }));
+        }
+        seen
+    }
+
+    /// The stack of a stopped thread, or of that of the primary stop.
+    pub async fn stack(&self, thread: Option<Ref>, start: Option<i64>, levels: Option<i64>) -> Result<Stack> {
+        let (target, id) = self.choose(thread.map(|it| (it.target, it.id)))?;
+        let request = StackTrace { thread_id: id, start_frame: start, levels, ..StackTrace::default() };
+        let answer: StackTraceAnswer =
+            self.ask(target, &request).await.map_err(|cause| self.cannot("read the stack", cause))?;
+        let thread = Ref { target, id };
+        let mut frames: Vec<Frame> = answer.stack_frames.into_iter().map(|frame| Frame::of(thread, frame)).collect();
+        // Some send all of them whatever was asked for.
+        frames.truncate(levels.filter(|levels| *levels > 0).map_or(usize::MAX, |levels| levels as usize));
+        Ok(Stack { thread, frames, total: answer.total_frames })
+    }
+
+    /// The named frame, or the top one of the primary stop.
+    pub async fn frame(&self, frame: Option<Ref>) -> Result<Ref> {
+        if let Some(frame) = frame {
+            return Ok(frame);
+        }
+        let stack = self.stack(None, None, Some(1)).await?;
+        let none = || Error::other("cannot choose a frame").because("the stopped thread has none");
+        stack.frames.first().map(|frame| frame.id).ok_or_else(none)
+    }
+
+    pub async fn scopes(&self, frame: Ref) -> Result<Vec<Scope>> {
+        let answer = self.ask(frame.target, &Scopes { frame_id: frame.id }).await;
+        Ok(answer.map_err(|cause| self.cannot("read the scopes", cause))?.scopes)
+    }
+
+    /// The variables of a frame, scope by scope (without those that are expensive to read), or of a structured value.
+    pub async fn variables(&self, wish: &Wish) -> Result<Vec<Group>> {
+        if let Some(reference) = wish.reference {
+            let variables = self.read_variables(reference, wish).await?;
+            return Ok(vec![Group { scope: None, target: reference.target, variables }]);
+        }
+        let frame = self.frame(wish.frame).await?;
+        let scopes: Vec<Scope> = self.scopes(frame).await?.into_iter().filter(is_local).collect();
+        let read = scopes.iter().map(|scope| self.read_variables(frame.with(scope.variables_reference), wish));
+        let mut groups = Vec::new();
+        for (scope, variables) in scopes.iter().zip(join_all(read).await) {
+            groups.push(Group { scope: Some(scope.name.clone()), target: frame.target, variables: variables? });
+        }
+        Ok(groups)
+    }
+
+    async fn read_variables(&self, reference: Ref, wish: &Wish) -> Result<Vec<Variable>> {
+        let paged = self.seat(reference.target).able().can("supportsVariablePaging");
+        let request = Variables {
+            variables_reference: reference.id,
+            start: wish.start.filter(|_| paged),
+            count: wish.count.filter(|_| paged),
+            ..Variables::default()
+        };
+        let answer = self.ask(reference.target, &request).await;
+        Ok(answer.map_err(|cause| self.cannot("read the variables", cause))?.variables)
+    }
+
+    /// Evaluates in a frame; without one in the top frame of the primary stop, or, while nothing is stopped, globally
+    /// where the adapter can.
+    pub async fn evaluate(&self, expression: &str, frame: Option<Ref>, context: &str) -> Result<(Ref, EvaluateAnswer)> {
+        let running = frame.is_none() && self.snapshot().state() != State::Stopped;
+        let at = if running { self.somewhere()? } else { self.frame(frame).await? };
+        let request = Evaluate {
+            expression: expression.to_owned(),
+            frame_id: (!running).then_some(at.id),
+            context: Some(context.to_owned()),
+            ..Evaluate::default()
+        };
+        let answer = self.ask(at.target, &request).await.map_err(|cause| {
+            let error = self.cannot(&format!("evaluate `{}`", shown(expression)), cause);
+            if running {
+                error.hint("the program runs: `tether debug pause` stops it, and gives a frame")
+            } else {
+                error
+            }
+        })?;
+        Ok((at.with(answer.variables_reference), answer))
+    }
+
+    /// The youngest living target: the one that runs the user's code.
+    fn somewhere(&self) -> Result<Ref> {
+        let last = (0..self.snapshot().targets.len()).rev().find(|id| self.client(*id).is_some());
+        last.map(|target| Ref { target, id: 0 }).ok_or_else(|| self.not_stopped())
+    }
+
+    /// Changes a variable of a frame's scopes, or of a structured value.
+    pub async fn set_variable(&self, name: &str, value: &str, wish: &Wish) -> Result<(Ref, SetAnswer)> {
+        let (name_owned, value_owned) = (name.to_owned(), value.to_owned());
+        let cannot = |cause| self.cannot(&format!("set `{}`", shown(name)), cause);
+        let set = async |reference: Ref| {
+            let request = SetVariable {
+                variables_reference: reference.id,
+                name: name_owned.clone(),
+                value: value_owned.clone(),
+                ..SetVariable::default()
+            };
+            let answer = self.ask(reference.target, &request).await.map_err(cannot)?;
+            Ok((reference.with(answer.variables_reference.unwrap_or_default()), answer))
+        };
+        if let Some(reference) = wish.reference {
+            return set(reference).await;
+        }
+        let frame = self.frame(wish.frame).await?;
+        for scope in self.scopes(frame).await?.into_iter().filter(is_local) {
+            let reference = frame.with(scope.variables_reference);
+            let variables = self.read_variables(reference, &Wish::default()).await?;
+            if variables.iter().any(|variable| variable.name == name) {
+                return set(reference).await;
+            }
+        }
+        if !self.seat(frame.target).able().can("supportsSetExpression") {
+            let error = Error::new(Kind::NotFound, format!("there is no variable `{}` in this frame", shown(name)));
+            return Err(error.hint("`tether debug variables` lists them"));
+        }
+        let request = SetExpression {
+            expression: name.to_owned(),
+            value: value.to_owned(),
+            frame_id: Some(frame.id),
+            ..SetExpression::default()
+        };
+        let answer = self.ask(frame.target, &request).await.map_err(cannot)?;
+        Ok((frame.with(answer.variables_reference.unwrap_or_default()), answer))
+    }
+
+    /// What was thrown, where the adapter can tell.
+    pub async fn exception(&self, thread: Ref) -> Option<ExceptionInfoAnswer> {
+        if !self.seat(thread.target).able().can("supportsExceptionInfoRequest") {
+            return None;
+        }
+        self.ask(thread.target, &ExceptionInfo { thread_id: thread.id }).await.ok()
+    }
+
+    /// The text of a source that is in no file.
+    pub async fn source_text(&self, reference: Ref, source: Option<Source>) -> Result<String> {
+        let request = SourceText { source_reference: reference.id, source };
+        let answer = self.ask(reference.target, &request).await;
+        Ok(answer.map_err(|cause| self.cannot("read the source", cause))?.content)
+    }
+
+    /// Stops all that runs.
+    pub async fn pause(&self, thread: Option<Ref>) -> Result<()> {
+        let snapshot = self.snapshot();
+        if snapshot.state() != State::Running {
+            let error = Error::usage("cannot pause the program");
+            return Err(error.because(format!("its state is {}", snapshot.state().name())));
+        }
+        let threads = self.threads().await;
+        let chosen: Vec<Ref> = match thread {
+            Some(thread) => vec![thread],
+            // One for each target; those that only coordinate have none.
+            None => (0..snapshot.targets.len())
+                .filter_map(|target| threads.iter().find(|it| it.id.target == target && !it.stopped).map(|it| it.id))
+                .collect(),
+        };
+        let asked =
+            chosen.iter().map(|it| async { self.ask(it.target, &crate::dap::types::Pause { thread_id: it.id }).await });
+        let outcomes = join_all(asked).await;
+        let refused = outcomes.iter().all(Result::is_err);
+        match outcomes.into_iter().find_map(Result::err) {
+            Some(cause) if refused => Err(self.cannot("pause the program", cause)),
+            _ if chosen.is_empty() => Err(Error::other("cannot pause the program").because("it has no threads yet")),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn cannot(&self, what: &str, cause: DapError) -> Error {
+        let kind = match cause {
+            DapError::TimedOut { .. } => Kind::TimedOut,
+            _ => Kind::Other,
+        };
+        let timed_out = kind == Kind::TimedOut;
+        let error = Error::new(kind, format!("cannot {what}")).because(cause);
+        match self.snapshot().state() {
+            State::Terminated | State::Disconnected => {
+                error.hint("the session has ended; `tether debug launch` starts one")
+            }
+            State::Running => error.hint("`tether debug pause` stops the program"),
+            _ if timed_out => error.hint("the program may be busy: `tether debug status` tells"),
+            _ => error,
+        }
+    }
+}
+
+/// Scopes that are cheap to read, and hold what a reader means by variables.
+fn is_local(scope: &Scope) -> bool {
+    !scope.expensive && scope.presentation_hint.as_deref() != Some("registers")
+}
+
+fn shown(text: &str) -> String {
+    const MOST: usize = 80;
+    let mut shown: String = text.chars().take(MOST).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_carry_their_target_and_those_of_the_first_stay_as_they_are() {
+        for (target, id) in [(0, 0), (0, 7), (0, 4_000_000_000), (1, 7), (3, 2_147_483_647)] {
+            let at = Ref { target, id };
+            assert_eq!(Ref::of(at.outer()), at);
+        }
+        assert_eq!(Ref { target: 0, id: 7 }.outer(), 7);
+        assert!(Ref { target: 2_000_000, id: i64::from(i32::MAX) }.outer() < 1 << 53);
+    }
+}

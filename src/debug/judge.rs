@@ -1,0 +1,114 @@
+//! Whether a stop is one: which breakpoint was hit, and whether anybody wanted it.
+//!
+//! ```text
+//! stopped ──┬─ as it is ───────────────────────────────────────▶ Stop
+//!           ├─ the pause that an adapter opens with ───────────▶ GoOn, or Stop as ENTRY
+//!           ├─ an exception, and only one class is wanted ─ exceptionInfo ─▶ Stop or GoOn
+//!           └─ a breakpoint that the adapter does not name ─ stackTrace ───▶ Stop
+//! ```
+//! Until it has been judged, nobody sees it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::breakpoints::What;
+use super::seat::Seat;
+use super::stop::{Stop, StopKind};
+use super::target::heed;
+use crate::dap::Client;
+use crate::dap::types::{ExceptionInfo, StackTrace};
+
+pub enum Verdict {
+    Stop(Stop),
+    /// Nobody wants it.
+    GoOn(Stop),
+}
+
+/// A stop that must be looked into.
+pub enum Doubt {
+    Class(Stop, String),
+    Which(Stop),
+}
+
+/// What can be said without asking. `open`: it is the stop that the adapter opens with; whether one at the entry is wanted.
+pub fn at_once(member: &Seat, mut stop: Stop, open: Option<bool>) -> Result<Verdict, Doubt> {
+    match open {
+        Some(true) => {
+            stop.kind = StopKind::Entry;
+            return Ok(Verdict::Stop(stop));
+        }
+        Some(false) if matches!(stop.kind, StopKind::UserSuspend | StopKind::Entry) => return Ok(Verdict::GoOn(stop)),
+        _ => {}
+    }
+    match stop.kind {
+        StopKind::Exception => match member.wanted_class() {
+            Some(class) => Err(Doubt::Class(stop, class)),
+            None => Ok(Verdict::Stop(stop)),
+        },
+        StopKind::BreakpointHit | StopKind::WatchpointAccess | StopKind::WatchpointModify => {
+            let known: Vec<u32> = stop.breakpoints.iter().filter_map(|id| member.wanted_of(*id)).collect();
+            stop.hits = known.into_iter().map(|id| (id, member.hit(id))).collect();
+            let unknown = stop.hits.is_empty() && stop.breakpoints.is_empty() && stop.kind == StopKind::BreakpointHit;
+            if unknown { Err(Doubt::Which(stop)) } else { Ok(Verdict::Stop(stop)) }
+        }
+        _ => Ok(Verdict::Stop(stop)),
+    }
+}
+
+pub async fn look_into(client: &Client, member: &Seat, doubt: Doubt, deadline: Duration) -> Verdict {
+    match doubt {
+        Doubt::Class(stop, class) => {
+            let info = ExceptionInfo { thread_id: stop.thread_id.unwrap_or_default() };
+            let Some(info) = heed(client.request(&info, deadline).await) else { return Verdict::Stop(stop) };
+            let details = info.details.unwrap_or_default();
+            let names = [details.full_type_name, details.type_name, Some(info.exception_id)];
+            let is = names.iter().flatten().any(|name| is_class(name, &class));
+            // Where the class is only in the words, as in `TypeError: x is not a function`.
+            let said = [&info.description, &stop.text].into_iter().flatten().any(|text| is_class(text, &class));
+            if is || said { Verdict::Stop(stop) } else { Verdict::GoOn(stop) }
+        }
+        Doubt::Which(mut stop) => {
+            let thread_id = stop.thread_id.unwrap_or_default();
+            let stack = StackTrace { thread_id, levels: Some(1), ..StackTrace::default() };
+            let stack = heed(client.request(&stack, deadline).await);
+            let top = stack.and_then(|stack| stack.stack_frames.into_iter().next());
+            let place = top.as_ref().and_then(|top| Some((top.source.as_ref()?.path.as_deref()?, top.line)));
+            if let Some((path, line)) = place
+                && let Some(wanted) = member.wanted_at(Path::new(path), line)
+            {
+                stop.hits = vec![(wanted, member.hit(wanted))];
+            }
+            Verdict::Stop(stop)
+        }
+    }
+}
+
+/// `ValueError` is `builtins.ValueError`, and the class of `ValueError: no`.
+fn is_class(name: &str, class: &str) -> bool {
+    let name = name.split([':', ' ', '(', '\n']).next().unwrap_or_default();
+    name == class || name.strip_suffix(class).is_some_and(|before| before.ends_with(['.', ':', '/', '$', '\\']))
+}
+
+/// The line breakpoint on that line of a file.
+pub fn is_at(what: &What, really: Option<u32>, path: &Path, at: i64) -> bool {
+    match what {
+        What::Line { file, line, .. } => i64::from(really.unwrap_or(*line)) == at && file == path,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_known_by_their_last_name_and_in_words() {
+        let check = |name: &str, class: &str, expect: bool| assert_eq!(is_class(name, class), expect, "{name} {class}");
+        check("ValueError", "ValueError", true);
+        check("builtins.ValueError", "ValueError", true);
+        check("MyValueError", "ValueError", false);
+        check("TypeError: x is not a function", "TypeError", true);
+        check("java.lang.IllegalStateException", "IllegalStateException", true);
+        check("", "ValueError", false);
+    }
+}

@@ -1,0 +1,172 @@
+//! What a session has said and what has happened in it: output and monitor events, in bounded rings with cursors.
+//!
+//! Monitor events never stop the program: threads, modules, loaded sources, breakpoints that were bound.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::dap::types::{BreakpointChanged, LoadedSource, ModuleChanged, Output, ProcessFound, ThreadChanged};
+use crate::dap::{Event, Lost};
+use crate::ring::{Extract, Kept, Limits, Query, Ring};
+
+const OUTPUT: Limits = Limits { entries: 20_000, bytes: 4 << 20 };
+const EVENTS: Limits = Limits { entries: 5_000, bytes: 1 << 20 };
+/// The longest piece of output that is kept whole, in bytes.
+const LONGEST: usize = 64 << 10;
+
+/// A piece of output.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// Epoch ms.
+    pub at: u64,
+    /// `stdout`, `stderr`, `console`, `important`
+    pub category: String,
+    /// As it came, with its line breaks.
+    pub text: String,
+}
+
+/// Something that has happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Happened {
+    /// Epoch ms.
+    pub at: u64,
+    /// `thread started`, `module new`, `source new`, `breakpoint changed`, `process`, `lost`, …
+    pub kind: String,
+    pub text: String,
+}
+
+impl Kept for Said {
+    fn bytes(&self) -> usize {
+        self.text.len() + self.category.len() + 64
+    }
+
+    fn matches(&self, filter: &str) -> bool {
+        self.category.to_lowercase().contains(filter) || self.text.to_lowercase().contains(filter)
+    }
+}
+
+impl Kept for Happened {
+    fn bytes(&self) -> usize {
+        self.text.len() + self.kind.len() + 64
+    }
+
+    fn matches(&self, filter: &str) -> bool {
+        self.kind.to_lowercase().contains(filter) || self.text.to_lowercase().contains(filter)
+    }
+}
+
+/// Both rings of one session.
+pub struct Record {
+    output: Mutex<Ring<Said>>,
+    events: Mutex<Ring<Happened>>,
+}
+
+impl Default for Record {
+    fn default() -> Self {
+        Record { output: Mutex::new(Ring::new(OUTPUT)), events: Mutex::new(Ring::new(EVENTS)) }
+    }
+}
+
+impl Record {
+    pub fn output(&self, query: &Query) -> Extract<Said> {
+        lock(&self.output).read(query)
+    }
+
+    pub fn events(&self, query: &Query) -> Extract<Happened> {
+        lock(&self.events).read(query)
+    }
+
+    /// Up to where everything has been told now.
+    pub fn output_cursor(&self) -> u64 {
+        lock(&self.output).read(&Query { since: None, limit: 0, filter: None }).cursor
+    }
+
+    /// Output of the program or its adapter.
+    pub fn say(&self, category: &str, text: &str) {
+        if text.is_empty() {
+            return;
+        }
+        let mut end = text.len().min(LONGEST);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let cut = text.len() - end;
+        let note = if cut > 0 { format!("… ({cut} bytes left out)\n") } else { String::new() };
+        let text = format!("{}{note}", &text[..end]);
+        lock(&self.output).push(Said { at: now_ms(), category: category.to_owned(), text });
+    }
+
+    pub fn happened(&self, kind: &str, text: String) {
+        lock(&self.events).push(Happened { at: now_ms(), kind: kind.to_owned(), text });
+    }
+
+    pub(super) fn lost(&self, lost: Lost) {
+        self.happened("lost", lost.to_string());
+    }
+
+    /// Keeps what an event says, if it is of those that are kept.
+    pub(super) fn note(&self, event: &Event) {
+        if let Some(output) = event.read::<Output>() {
+            match output.category.as_deref() {
+                Some("telemetry") => {}
+                category => self.say(category.unwrap_or("console"), &output.output),
+            }
+        } else if let Some(thread) = event.read::<ThreadChanged>() {
+            self.happened(&format!("thread {}", thread.reason), thread.thread_id.to_string());
+        } else if let Some(module) = event.read::<ModuleChanged>() {
+            self.happened(&format!("module {}", module.reason), module.module.path.unwrap_or(module.module.name));
+        } else if let Some(loaded) = event.read::<LoadedSource>() {
+            let source = loaded.source;
+            self.happened(&format!("source {}", loaded.reason), source.path.or(source.name).unwrap_or_default());
+        } else if let Some(changed) = event.read::<BreakpointChanged>() {
+            self.happened(&format!("breakpoint {}", changed.reason), words(&changed));
+        } else if let Some(process) = event.read::<ProcessFound>() {
+            let pid = process.system_process_id.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
+            self.happened("process", format!("{}{pid}", process.name));
+        }
+    }
+}
+
+fn words(changed: &BreakpointChanged) -> String {
+    let breakpoint = &changed.breakpoint;
+    let path = breakpoint.source.as_ref().and_then(|source| source.path.as_deref()).unwrap_or_default();
+    let line = breakpoint.line.map(|line| format!(":{line}")).unwrap_or_default();
+    let verified = if breakpoint.verified { "verified" } else { "not verified" };
+    let message = breakpoint.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
+    format!("{path}{line} {verified}{message}").trim().to_owned()
+}
+
+fn lock<T>(table: &Mutex<T>) -> MutexGuard<'_, T> {
+    table.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub(super) fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_become_output_or_happenings_and_telemetry_is_nobodys() {
+        let event = |name: &str, body: &str| Event {
+            name: name.to_owned(),
+            body: Some(serde_json::value::RawValue::from_string(body.to_owned()).unwrap()),
+        };
+        let record = Record::default();
+        record.note(&event("output", r#"{"output": "hello\n", "category": "stdout"}"#));
+        record.note(&event("output", r#"{"output": "{}", "category": "telemetry"}"#));
+        record.note(&event("thread", r#"{"reason": "started", "threadId": 7}"#));
+        record.note(&event("module", r#"{"reason": "new", "module": {"id": 1, "name": "m", "path": "/m.so"}}"#));
+        record.note(&event("stopped", r#"{"reason": "step"}"#));
+        record.say("stderr", &"é".repeat(LONGEST));
+        let all = Query { since: None, limit: 100, filter: None };
+        let said = record.output(&all).entries;
+        assert_eq!((said.len(), said[0].category.as_str(), said[0].text.as_str()), (2, "stdout", "hello\n"));
+        assert!(said[1].text.len() < LONGEST + 50 && said[1].text.ends_with("bytes left out)\n"));
+        let kinds: Vec<_> = record.events(&all).entries.into_iter().map(|it| (it.kind, it.text)).collect();
+        let expect = [("thread started", "7"), ("module new", "/m.so")].map(|(a, b)| (a.to_owned(), b.to_owned()));
+        assert_eq!(kinds, expect);
+    }
+}

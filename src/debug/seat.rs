@@ -1,0 +1,304 @@
+//! What the targets of a session share, and the place of each in it.
+//!
+//! A seat is what a target, and whoever speaks to it, knows of the session. Must not know how targets are born and ended.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{OwnedMutexGuard, watch};
+
+use super::breakpoints::{Book, Exceptions, Standings, Wanted, What};
+use super::judge;
+use super::published::{Seen, Snapshot};
+use super::record::Record;
+use super::state::{Effect, Input, Phase, step};
+use crate::dap::Client;
+use crate::dap::types::{Breakpoint, Capabilities, DataBreakpoint};
+
+/// What all targets of a session share.
+pub struct Shared {
+    pub published: watch::Sender<Snapshot>,
+    pub lines: Mutex<Lines>,
+    pub book: Arc<Mutex<Book>>,
+    pub standings: Mutex<Standings>,
+    /// By target and wanted breakpoint; an adapter's ids of data are good for one target only.
+    pub data: Mutex<BTreeMap<(usize, u32), DataBreakpoint>>,
+    pub record: Arc<Record>,
+    /// Rises whenever a standing may have changed.
+    pub stood: watch::Sender<u64>,
+    deadline: Mutex<Duration>,
+    pub watched: Mutex<Watched>,
+    /// Up to where the output had come at the stop before the newest one, and at that one.
+    pub spoken: Mutex<(Option<u64>, Option<u64>)>,
+}
+
+/// The values of what is watched: at which hit they were read, what it was before, what it was then.
+#[derive(Debug, Default)]
+pub struct Watched(HashMap<u32, (u64, Option<String>, Option<String>)>);
+
+impl Watched {
+    /// A value that was read at a hit; answers with the one before it and itself. Of one hit, the first reading counts.
+    pub fn turn(&mut self, wanted: u32, hit: u64, now: Option<String>) -> (Option<String>, Option<String>) {
+        let known = self.0.entry(wanted).or_default();
+        if known.0 != hit || hit == 0 {
+            *known = (hit, known.2.take(), now);
+        }
+        (known.1.clone(), known.2.clone())
+    }
+}
+
+#[derive(Default)]
+pub struct Lines {
+    /// By target.
+    all: Vec<Line>,
+    /// Whoever is reached from now on is left at once.
+    pub stopping: bool,
+}
+
+/// How a target is reached.
+#[derive(Default)]
+struct Line {
+    /// None before it is dialled and after its end.
+    client: Option<Client>,
+    /// Known once `launch` or `attach` is on its way.
+    able: watch::Sender<Option<Capabilities>>,
+    configured: watch::Sender<bool>,
+    turn: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl Shared {
+    pub fn new(book: Arc<Mutex<Book>>) -> Shared {
+        Shared {
+            published: watch::Sender::default(),
+            lines: Mutex::default(),
+            book,
+            standings: Mutex::default(),
+            data: Mutex::default(),
+            record: Arc::default(),
+            stood: watch::Sender::default(),
+            deadline: Mutex::new(Duration::from_secs(10)),
+            watched: Mutex::default(),
+            spoken: Mutex::default(),
+        }
+    }
+
+    pub fn step(&self, id: usize, input: Input) -> Effect {
+        let mut effect = Effect::Nothing;
+        let stops = matches!(input, Input::Stopped(_));
+        self.published.send_if_modified(|snapshot| {
+            let (next, does) = step(&snapshot.targets[id].state, input);
+            effect = does;
+            let Some(next) = next else { return false };
+            snapshot.generation += 1;
+            let target = &mut snapshot.targets[id];
+            if !matches!(target.state.phase, Phase::Stopped(_)) {
+                target.stopped_in = snapshot.generation;
+            }
+            target.state = next;
+            true
+        });
+        if stops {
+            let mut spoken = lock(&self.spoken);
+            *spoken = (spoken.1, Some(self.record.output_cursor()));
+        }
+        effect
+    }
+
+    pub fn client(&self, id: usize) -> Option<Client> {
+        lock(&self.lines).all.get(id)?.client.clone()
+    }
+
+    /// Of all that are reached, by their ids; none is reached any more from now on.
+    pub fn part(&self) -> Vec<Option<Client>> {
+        let mut lines = lock(&self.lines);
+        lines.stopping = true;
+        lines.all.iter().map(|line| line.client.clone()).collect()
+    }
+
+    pub fn add(self: &Arc<Shared>, parent: Option<usize>, name: String) -> Seat {
+        let mut id = 0;
+        lock(&self.lines).all.push(Line::default());
+        self.published.send_modify(|snapshot| {
+            id = snapshot.targets.len();
+            snapshot.generation += 1;
+            snapshot.targets.push(Seen { name, parent, ..Seen::default() });
+        });
+        Seat { id, shared: Arc::clone(self) }
+    }
+
+    /// For each single request.
+    pub fn deadline(&self) -> Duration {
+        *lock(&self.deadline)
+    }
+
+    pub fn set_deadline(&self, deadline: Duration) {
+        *lock(&self.deadline) = deadline;
+    }
+}
+
+/// A target's place in its session.
+#[derive(Clone)]
+pub struct Seat {
+    pub id: usize,
+    pub shared: Arc<Shared>,
+}
+
+impl Seat {
+    pub fn step(&self, input: Input) -> Effect {
+        self.shared.step(self.id, input)
+    }
+
+    pub fn record(&self) -> Arc<Record> {
+        Arc::clone(&self.shared.record)
+    }
+
+    pub fn is_reached_by(&self, client: &Client) {
+        let mut lines = lock(&self.shared.lines);
+        if lines.stopping {
+            client.close();
+        }
+        lines.all[self.id].client = Some(client.clone());
+    }
+
+    pub fn leave(&self) {
+        lock(&self.shared.lines).all[self.id].client = None;
+        lock(&self.shared.standings).ended(self.id);
+        lock(&self.shared.data).retain(|(target, _), _| *target != self.id);
+        self.stood();
+    }
+
+    pub fn client(&self) -> Option<Client> {
+        self.shared.client(self.id)
+    }
+
+    fn line<T>(&self, read: impl FnOnce(&Line) -> T) -> T {
+        read(&lock(&self.shared.lines).all[self.id])
+    }
+
+    /// What the adapter can do is known, and `launch` or `attach` is on its way.
+    pub fn is_greeted(&self, able: Capabilities) {
+        self.line(|line| line.able.send_replace(Some(able)));
+    }
+
+    /// What it can do, as soon as it has said so.
+    pub async fn greeted(&self) -> Capabilities {
+        let mut able = self.line(|line| line.able.subscribe());
+        let able = able.wait_for(Option::is_some).await;
+        able.ok().and_then(|able| able.clone()).unwrap_or_default()
+    }
+
+    /// What it can do, as far as it has said so.
+    pub fn able(&self) -> Capabilities {
+        self.line(|line| line.able.borrow().clone()).unwrap_or_default()
+    }
+
+    pub fn capabilities_changed(&self, changed: Capabilities) {
+        self.line(|line| line.able.send_modify(|able| able.get_or_insert_default().change(changed)));
+    }
+
+    /// It has been told all that is wanted.
+    pub fn configured(&self) {
+        self.line(|line| line.configured.send_replace(true));
+    }
+
+    pub async fn is_configured(&self) {
+        let mut configured = self.line(|line| line.configured.subscribe());
+        let _ = configured.wait_for(|configured| *configured).await;
+    }
+
+    pub fn was_configured(&self) -> bool {
+        self.line(|line| *line.configured.borrow())
+    }
+
+    /// Held by who tells it what is wanted.
+    pub async fn turn(&self) -> OwnedMutexGuard<()> {
+        let turn = self.line(|line| Arc::clone(&line.turn));
+        turn.lock_owned().await
+    }
+}
+
+/// What is wanted.
+impl Seat {
+    fn book<T>(&self, read: impl FnOnce(&Book) -> T) -> T {
+        read(&lock(&self.shared.book))
+    }
+
+    pub fn follow_all(&self) {
+        lock(&self.shared.book).follow_all();
+    }
+
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.book(|book| book.files().into_iter().collect())
+    }
+
+    pub fn in_file(&self, file: &Path) -> Vec<Wanted> {
+        self.book(|book| book.in_file(file).cloned().collect())
+    }
+
+    pub fn functions(&self) -> Vec<Wanted> {
+        let is = |wanted: &&Wanted| matches!(wanted.what, What::Function { .. });
+        self.book(|book| book.all().iter().filter(is).cloned().collect())
+    }
+
+    pub fn exceptions(&self) -> Exceptions {
+        self.book(|book| book.exceptions().clone())
+    }
+
+    pub fn wanted_class(&self) -> Option<String> {
+        self.book(|book| book.exceptions().class.clone())
+    }
+
+    /// What it has given ids for.
+    pub fn data(&self) -> Vec<(u32, DataBreakpoint)> {
+        let data = lock(&self.shared.data);
+        data.iter().filter(|((target, _), _)| *target == self.id).map(|((_, id), data)| (*id, data.clone())).collect()
+    }
+}
+
+/// What it made of that.
+impl Seat {
+    fn stood(&self) {
+        self.shared.stood.send_modify(|count| *count += 1);
+    }
+
+    pub fn asking(&self) {
+        lock(&self.shared.standings).asking(self.id);
+    }
+
+    pub fn answered(&self, wanted: &[u32], answer: &[Breakpoint]) {
+        lock(&self.shared.standings).answered(self.id, wanted, answer);
+        self.stood();
+    }
+
+    pub fn refused(&self, wanted: &[u32], reason: &str) {
+        lock(&self.shared.standings).refused(self.id, wanted, reason);
+        self.stood();
+    }
+
+    pub fn breakpoint_changed(&self, told: Breakpoint) {
+        lock(&self.shared.standings).changed(self.id, told);
+        self.stood();
+    }
+
+    /// Counts a hit; answers how many there were.
+    pub fn hit(&self, wanted: u32) -> u64 {
+        lock(&self.shared.standings).hit(wanted)
+    }
+
+    /// Which wanted breakpoint an adapter's number stands for.
+    pub fn wanted_of(&self, id: i64) -> Option<u32> {
+        lock(&self.shared.standings).wanted_of(self.id, id)
+    }
+
+    /// Which wanted breakpoint is on that line of a file.
+    pub fn wanted_at(&self, path: &Path, at: i64) -> Option<u32> {
+        let really = |wanted: &Wanted| lock(&self.shared.standings).line_of(self.id, wanted.id);
+        self.book(|book| book.all().iter().find(|it| judge::is_at(&it.what, really(it), path, at)).map(|it| it.id))
+    }
+}
+
+pub fn lock<T>(table: &Mutex<T>) -> MutexGuard<'_, T> {
+    table.lock().unwrap_or_else(PoisonError::into_inner)
+}
