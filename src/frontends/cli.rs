@@ -13,9 +13,10 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::machine::Machine;
-use super::{configuration, machine, mcp, render, workspace};
+use super::{configuration, machine, mcp, render, words, workspace};
 use crate::api::editor::{Initialize, Progress, SHUTDOWN};
-use crate::api::{Group, OPERATIONS, Operation};
+use crate::api::window::{Screenshot, Start};
+use crate::api::{Group, Operation, Params};
 use crate::config::trust::Commands;
 use crate::config::{Choice, Recipe};
 use crate::error::{Context, Error, ErrorData, Kind, Result};
@@ -75,23 +76,20 @@ enum Around {
 
 /// The whole command line as clap sees it.
 pub fn command() -> clap::Command {
-    let mut command = Tether::command().subcommand_required(true).arg_required_else_help(true);
-    for operation in OPERATIONS {
-        command = command.subcommand(verb(operation));
-    }
-    Around::augment_subcommands(command)
+    let command = Tether::command().subcommand_required(true).arg_required_else_help(true);
+    Around::augment_subcommands(words::add(command, subcommand))
 }
 
 /// `tether start --print-config`
 const PRINT: &str = "print-config";
 
-fn verb(operation: &'static Operation) -> clap::Command {
-    let command = (operation.augment)(clap::Command::new(operation.verb));
-    if operation.verb == "start" {
+fn subcommand(operation: &'static Operation) -> clap::Command {
+    let command = (operation.augment)(clap::Command::new(operation.verb()));
+    if operation.method == Start::METHOD {
         let help = "Print what would run and where each line of it comes from; run nothing";
         return command.arg(clap::Arg::new(PRINT).long(PRINT).action(clap::ArgAction::SetTrue).help(help));
     }
-    if operation.verb != "screenshot" {
+    if operation.method != Screenshot::METHOD {
         return command;
     }
     // The picture travels in the result; only the command line has a place to put it.
@@ -140,8 +138,7 @@ fn report(error: &Error, json: bool) {
 
 fn carry_out(common: &Tether, matches: &ArgMatches, supervise: Supervise) -> Result<u8> {
     let workspace = workspace::find_here(common.workspace.as_deref())?;
-    let Some((verb, below)) = matches.subcommand() else { return Err(Error::usage("no command was given")) };
-    if let Some(operation) = OPERATIONS.iter().find(|operation| operation.verb == verb) {
+    if let Some((operation, below)) = words::find(matches) {
         return block_on(operate(common, &workspace, operation, below)).map(|()| 0);
     }
     let done = match Around::from_arg_matches(matches) {
@@ -175,8 +172,10 @@ fn ourselves() -> Initialize {
 }
 
 async fn operate(common: &Tether, workspace: &Path, operation: &'static Operation, matches: &ArgMatches) -> Result<()> {
-    let params = (operation.from_matches)(matches)
-        .map_err(|error| Error::usage(format!("cannot read the arguments of `{}`", operation.verb)).because(error))?;
+    let folder = std::env::current_dir().doing(|| "cannot tell the current folder".into())?;
+    let params = (operation.from_matches)(matches, &folder).map_err(|error| {
+        Error::usage(format!("cannot read the arguments of `{}`", operation.words.join(" "))).because(error)
+    })?;
     if matches.try_get_one::<bool>(PRINT).ok().flatten() == Some(&true) {
         let config = matches.try_get_one::<String>("config").ok().flatten().map(String::as_str);
         return print(configuration::print_config(&recipe(&canonical(workspace)?, config)?, common.json));

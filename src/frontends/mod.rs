@@ -6,6 +6,7 @@
 //! - `manual`: completions and manual pages
 //! - `mcp`: MCP on stdio, for agents; `stdio` is its transport
 //! - `render`: results as short text, for both
+//! - `words`: the operations as subcommands
 //! - `workspace`: which workspace is meant
 
 pub mod cli;
@@ -17,4 +18,5 @@ mod machine;
 mod manual;
 mod render;
 mod stdio;
+mod words;
 mod workspace;

@@ -63,6 +63,8 @@ fn input_schema(operation: &Operation) -> JsonObject {
     schema.remove("title");
     // The tool's description says it already.
     schema.remove("description");
+    // The operation itself refuses what it does not know, and says what it takes.
+    schema.remove("additionalProperties");
     leave_null_out(&mut schema);
     match schema.to_value() {
         Value::Object(schema) => schema,
@@ -70,18 +72,17 @@ fn input_schema(operation: &Operation) -> JsonObject {
     }
 }
 
-/// The result as a JSON schema: the names and types of its fields, one level deep. What a field means is said by its
-/// name and by the text beside the result; what lies below it is seen in the result itself.
+/// The result as a JSON schema: the names of its fields, one level deep, and which are always there. What a field means
+/// is said by its name and by the text beside the result; what it holds is seen in the result itself.
 fn output_schema(operation: &Operation) -> JsonObject {
     let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
     });
-    let mut schema = (operation.answer_schema)(&mut settings.into_generator());
-    leave_null_out(&mut schema);
+    let schema = (operation.answer_schema)(&mut settings.into_generator());
     let properties = schema.get("properties").and_then(Value::as_object);
     let fields = properties.into_iter().flatten().filter(|(name, _)| *name != PICTURE);
-    let fields: JsonObject = fields.map(|(name, field)| (name.clone(), outline(field))).collect();
+    let fields: JsonObject = fields.map(|(name, _)| (name.clone(), json!({}))).collect();
     let required = schema.get("required").and_then(Value::as_array);
     let required: Vec<_> = required.into_iter().flatten().filter(|name| *name != PICTURE).cloned().collect();
     let mut outlined = JsonObject::new();
@@ -93,15 +94,6 @@ fn output_schema(operation: &Operation) -> JsonObject {
     outlined
 }
 
-/// Only the type of a field.
-fn outline(field: &Value) -> Value {
-    match field.get("type") {
-        Some(of) => json!({ "type": of }),
-        // Of several types, or of any.
-        None => json!({}),
-    }
-}
-
 /// An optional parameter may be left out; that it may be `null` as well is of no use to anybody. Nor is it of use how
 /// wide our numbers are.
 fn leave_null_out(schema: &mut Schema) {
@@ -109,6 +101,7 @@ fn leave_null_out(schema: &mut Schema) {
     if schema.get("minimum").is_some_and(|least| *least == 0) {
         schema.remove("minimum");
     }
+    schema.remove("maximum");
     let null = |it: &Value| it.is_null() || it == "null" || it.get("type").is_some_and(|of| of == "null");
     if let Some(Value::Array(values)) = schema.get_mut("enum") {
         values.retain(|it| !null(it));
@@ -156,12 +149,12 @@ mod tests {
     #[test]
     fn output_schemas_are_an_outline_and_leave_the_picture_out() {
         let of = |verb: &str| {
-            let operation = OPERATIONS.iter().find(|operation| operation.verb == verb).unwrap();
+            let operation = OPERATIONS.iter().find(|operation| operation.words == [verb]).unwrap();
             Value::Object(output_schema(operation))
         };
         let status = of("status");
-        assert_eq!(status["properties"]["generation"], json!({"type": "integer"}));
-        assert_eq!(status["properties"]["lastBuild"], json!({"type": "object"}));
+        assert_eq!(status["properties"]["generation"], json!({}));
+        assert_eq!(status["properties"]["lastBuild"], json!({}));
         assert!(status["required"].as_array().unwrap().contains(&json!("state")), "{status}");
         assert!(!status["required"].as_array().unwrap().contains(&json!("pid")), "{status}");
         let screenshot = of("screenshot");
@@ -172,7 +165,7 @@ mod tests {
     #[test]
     fn schemas_are_short_and_say_what_is_optional_by_leaving_it_out() {
         let of = |verb: &str| {
-            let operation = OPERATIONS.iter().find(|operation| operation.verb == verb).unwrap();
+            let operation = OPERATIONS.iter().find(|operation| operation.words == [verb]).unwrap();
             serde_json::to_value(input_schema(operation)).unwrap()
         };
         let evaluate = of("evaluate");

@@ -1,0 +1,222 @@
+//! The operations on debug sessions: beginning and ending them, their state, waiting for a stop, probing.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `breakpoints` | what stops a program: lines, functions, exceptions, data |
+//! | `control` | what makes it go on |
+//! | `inspect` | what it is looked at with: frames, variables, sources, output |
+//! | `results` | what several operations answer: a stop, its snapshot, the state of a session |
+//! | `values` | words that are read the same at every door: `app.py:22`, seconds, `NAME=VALUE` |
+//!
+//! Fields are camelCase; times are epoch ms; durations in results end in `Ms`, those that are asked for are seconds;
+//! lines and columns are 1-based. `sessionId` may be left out wherever exactly one session is alive. Paths are relative
+//! to the workspace, or absolute; in results they are relative wherever they lie in it. None of these operations ever
+//! relaunches the window.
+
+pub mod breakpoints;
+pub mod control;
+pub mod inspect;
+pub mod results;
+pub mod values;
+
+use std::path::Path;
+
+use clap::{Args, ValueEnum};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use self::results::{DebugStatus, Ended, Launched, Probed, Stopped};
+use self::values::{Seconds, Variable, located, variables};
+use super::{Params, params};
+
+/// How long `wait_for_stop`, `debug/run_to` and `debug/probe` wait when the caller does not say.
+pub const WAIT: Seconds = Seconds::of(30);
+/// How long `debug/step` and `debug/pause` wait when the caller does not say. The others do not wait by themselves.
+pub const STEP_WAIT: Seconds = Seconds::of(5);
+/// How much a snapshot takes when the caller does not say, in tokens of about four bytes. 0: no snapshot at all.
+pub const BUDGET: u32 = 1500;
+
+/// Launch a program, launch.json config or test under the debugger; it may run on after this call.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Launch {
+    // No docs for the schema where names say it; the command line has its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(help = "A source file or an executable")]
+    pub program: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "NAME", help = "A configuration of launch.json instead")]
+    pub config: Option<String>,
+    /// Pytest node id, or a cargo, go or node test name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "NAME")]
+    pub test: Option<String>,
+    /// A session to launch anew.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "SESSION")]
+    pub restart: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, help = "When the program's name does not say it: python, javascript, ruby, go, rust, c, …")]
+    pub language: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "NAME", help = "Which of `tether adapters`, when several can")]
+    pub adapter: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(last = true, help = "What the program is given")]
+    pub args: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "DIR", help = "Where it runs [default: the current folder]")]
+    pub cwd: Option<String>,
+    #[serde(default, with = "variables", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "variables::schema")]
+    #[arg(long, value_name = "NAME=VALUE", help = "Added to its environment")]
+    pub env: Vec<Variable>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, num_args = 0, default_missing_value = "true", help = "Stop before its first line")]
+    pub stop_on_entry: Option<bool>,
+    /// ["app.py:22"]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long = "break", short, value_name = "FILE:LINE", help = "Set a breakpoint first")]
+    pub breakpoints: Option<Vec<String>>,
+    /// Seconds to wait for a stop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "SECONDS")]
+    pub wait: Option<Seconds>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "TOKENS", help = "How much a stop may tell of itself [default: 1500]")]
+    pub budget: Option<u32>,
+}
+params!(Launch, "debug/launch", Launched, Launch::resolve);
+
+impl Launch {
+    fn resolve(&mut self, folder: &Path) {
+        located(self.program.iter_mut().chain(&mut self.cwd).chain(self.breakpoints.iter_mut().flatten()), folder);
+        // A configuration has a folder of its own, and so has the session that is launched again.
+        if self.cwd.is_none() && self.config.is_none() && self.restart.is_none() {
+            self.cwd = Some(folder.to_string_lossy().into_owned());
+        }
+    }
+}
+
+/// Attach to a debugger's port, a process, a page's url, the tethered window, or as a launch.json config says.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Attach {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(help = "Where the program listens for debuggers")]
+    pub port: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, help = "Default: this machine")]
+    pub host: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, help = "A running process")]
+    pub pid: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, help = "A page of the browser that listens on the port")]
+    pub url: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_enum, help = "A part of the tethered window; the session follows it over relaunches")]
+    pub window: Option<WindowPart>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, help = "As for launch")]
+    pub language: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "NAME", help = "As for launch")]
+    pub adapter: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "NAME", help = "A configuration of launch.json")]
+    pub config: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "SECONDS", help = "Wait for a stop")]
+    pub wait: Option<Seconds>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "TOKENS", help = "As for launch")]
+    pub budget: Option<u32>,
+}
+params!(Attach, "debug/attach", Launched);
+
+// What of the window can be attached to. (No docs, here and on the variants: they would make the schema longer.)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
+#[serde(rename_all = "camelCase")]
+pub enum WindowPart {
+    Page,
+    ExtensionHost,
+}
+
+/// Tell what a session is doing: state, stop reason, threads, exception; without an id, of all sessions.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Status {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(value_name = "SESSION", help = "Only this session")]
+    pub session_id: Option<String>,
+}
+params!(Status, "debug/status", DebugStatus);
+
+/// Wait until the program stops or ends; answers at once if it has. A timeout is an answer, not an error.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct WaitForStop {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
+    pub session_id: Option<String>,
+    /// Seconds (default 30).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(value_name = "SECONDS")]
+    pub timeout: Option<Seconds>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "TOKENS", help = "As for launch")]
+    pub budget: Option<u32>,
+}
+params!(WaitForStop, "debug/wait_for_stop", Stopped);
+
+/// End a session and the program that it launched; one that was attached to runs on.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Stop {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(value_name = "SESSION", help = "Which session, when there are several")]
+    pub session_id: Option<String>,
+    /// Let the program run on (default: if attached).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub detach: Option<bool>,
+}
+params!(Stop, "debug/stop", Ended);
+
+/// One shot: run a program to a line, tell frames, locals, source and output there, and end it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Probe {
+    /// "app.py:22"
+    #[arg(value_name = "FILE:LINE")]
+    pub at: String,
+    /// Default: the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(last = true, help = "What the program is given")]
+    pub args: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "DIR", help = "Where it runs [default: the current folder]")]
+    pub cwd: Option<String>,
+    /// Evaluated there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long = "expr", short, value_name = "EXPR")]
+    pub expressions: Option<Vec<String>>,
+    /// Seconds (default 30).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "SECONDS")]
+    pub timeout: Option<Seconds>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "TOKENS", help = "As for launch")]
+    pub budget: Option<u32>,
+}
+params!(Probe, "debug/probe", Probed, Probe::resolve);
+
+impl Probe {
+    fn resolve(&mut self, folder: &Path) {
+        located([&mut self.at].into_iter().chain(&mut self.program).chain(&mut self.cwd), folder);
+        self.cwd.get_or_insert_with(|| folder.to_string_lossy().into_owned());
+    }
+}

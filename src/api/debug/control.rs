@@ -1,0 +1,103 @@
+//! What makes a program go on, or stop.
+
+use std::path::Path;
+
+use clap::{Args, ValueEnum};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::results::Stopped;
+use super::values::{Seconds, located};
+use crate::api::{Params, params};
+
+/// Let a stopped program go on; with `wait` (seconds), wait for its next stop.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Continue {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
+    pub session_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long = "thread", value_name = "ID", help = "Only this thread, where the adapter can")]
+    pub thread_id: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "SECONDS", help = "Wait for the next stop")]
+    pub wait: Option<Seconds>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "TOKENS", help = "How much the stop may tell of itself [default: 1500]")]
+    pub budget: Option<u32>,
+}
+params!(Continue, "debug/continue", Stopped);
+
+/// Stop a running program where it is.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Pause {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
+    pub session_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long = "thread", value_name = "ID", help = "Only this thread, where the adapter can")]
+    pub thread_id: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "SECONDS", help = "How long to wait for the stop [default: 5]")]
+    pub wait: Option<Seconds>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "TOKENS", help = "How much the stop may tell of itself [default: 1500]")]
+    pub budget: Option<u32>,
+}
+params!(Pause, "debug/pause", Stopped);
+
+/// Step, and tell where the program has stopped then.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Step {
+    #[arg(value_enum, default_value = "over", help = "Over the line, into its calls, or out of the function")]
+    pub kind: StepKind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
+    pub session_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long = "thread", value_name = "ID", help = "Which thread [default: the one that stopped first]")]
+    pub thread_id: Option<i64>,
+    /// Seconds (default 5).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "SECONDS")]
+    pub wait: Option<Seconds>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "TOKENS", help = "How much the stop may tell of itself [default: 1500]")]
+    pub budget: Option<u32>,
+}
+params!(Step, "debug/step", Stopped);
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
+#[serde(rename_all = "camelCase")]
+pub enum StepKind {
+    #[default]
+    Over,
+    Into,
+    Out,
+}
+
+/// Let the program go on to a line, or an earlier stop.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RunTo {
+    /// Also "app.py:22".
+    #[arg(value_name = "FILE:LINE", help = "A file and its line")]
+    pub file: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, help = "The line, when the file does not say it")]
+    pub line: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
+    pub session_id: Option<String>,
+    /// Seconds (default 30).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "SECONDS")]
+    pub wait: Option<Seconds>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "TOKENS", help = "How much the stop may tell of itself [default: 1500]")]
+    pub budget: Option<u32>,
+}
+params!(RunTo, "debug/run_to", Stopped, |it: &mut RunTo, folder: &Path| located([&mut it.file], folder));

@@ -1,0 +1,251 @@
+//! What a program is looked at with: frames, variables, expressions, sources, output, events.
+
+use std::path::Path;
+
+use clap::{Args, ValueEnum};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::results::{Excerpt, Frame, Value};
+use super::values::located;
+use crate::api::{Params, params};
+
+/// How many frames `debug/stack` tells when the caller does not say.
+pub const LEVELS: u32 = 20;
+/// How many variables, entries of output or events are told when the caller does not say.
+pub const COUNT: u32 = 50;
+/// How many lines are told on each side of one when the caller does not say.
+pub const CONTEXT: u32 = 5;
+
+/// Tell the frames of a stopped thread (default: the one that stopped first).
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Stack {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
+    pub session_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long = "thread", value_name = "ID", help = "Which thread [default: the one that stopped first]")]
+    pub thread_id: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long = "start", value_name = "N", help = "Leave out so many of the innermost")]
+    pub start_frame: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "N", help = "At most so many [default: 20]")]
+    pub levels: Option<u32>,
+}
+params!(Stack, "debug/stack", Frames);
+
+/// Tell the variables of a frame (default: the top one), or what is inside one that has a variablesReference.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Variables {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
+    pub session_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long = "frame", value_name = "ID", help = "As `tether debug stack` tells it [default: the top one]")]
+    pub frame_id: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long = "in", value_name = "REFERENCE", help = "What is inside the value with this reference")]
+    pub variables_reference: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(value_name = "NAME", help = "Only these")]
+    pub names: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "N", help = "Leave out so many")]
+    pub start: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_name = "N", help = "At most so many [default: 50]")]
+    pub count: Option<u32>,
+}
+params!(Variables, "debug/variables", VariableList);
+
+/// Evaluate an expression in a frame (default: the top one), with its side effects.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Evaluate {
+    #[arg(value_name = "EXPR", help = "In the program's language")]
+    pub expression: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
+    pub session_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long = "frame", value_name = "ID", help = "As `tether debug stack` tells it [default: the top one]")]
+    pub frame_id: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, value_enum, help = "What it is for; some adapters take statements in `repl` only [default: repl]")]
+    pub context: Option<Context>,
+}
+params!(Evaluate, "debug/evaluate", Value);
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
+#[serde(rename_all = "camelCase")]
+pub enum Context {
+    #[default]
+    Repl,
+    Watch,
+    Hover,
+}
+
+/// Set a variable of a frame, or a field of what has a variablesReference.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SetVariable {
+    #[arg(help = "The variable, or the field")]
+    pub name: String,
+    /// An expression.
+    #[arg(allow_negative_numbers = true)]
+    pub value: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
+    pub session_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long = "frame", value_name = "ID", help = "As `tether debug stack` tells it [default: the top one]")]
+    pub frame_id: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long = "in", value_name = "REFERENCE", help = "A field of the value with this reference")]
+    pub variables_reference: Option<i64>,
+}
+params!(SetVariable, "debug/set_variable", Value);
+
+/// Tell numbered source lines (default: around the stop), also of code that is no file.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Source {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
+    pub session_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(value_name = "FILE:LINE", help = "A file and its line")]
+    pub file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long = "reference", value_name = "REFERENCE", help = "Code that is no file, as a frame tells it")]
+    pub source_reference: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, help = "The line, when the file does not say it")]
+    pub line: Option<u32>,
+    /// Lines on each side (default 5).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, short = 'C', value_name = "N")]
+    pub context: Option<u32>,
+}
+params!(Source, "debug/source", Excerpt, |it: &mut Source, folder: &Path| located(&mut it.file, folder));
+
+/// Read what the program has printed; `cursor` continues.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Output {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
+    pub session_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, help = "A cursor; without it, the newest")]
+    pub since: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, help = "At most so many [default: 50]")]
+    pub limit: Option<usize>,
+}
+params!(Output, "debug/output", OutputEntries);
+
+/// Read what happened without stopping it: threads, modules, classes, targets; `cursor` continues.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Events {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
+    pub session_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, help = "A cursor; without it, the newest")]
+    pub since: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, help = "At most so many [default: 50]")]
+    pub limit: Option<usize>,
+}
+params!(Events, "debug/events", EventEntries);
+
+/// Frames of one thread, the innermost first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Frames {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<i64>,
+    pub frames: Vec<Frame>,
+    /// What was left out, and how to get it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub truncated: Option<String>,
+}
+
+/// Variables of a frame, or of what has variables inside.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct VariableList {
+    pub variables: Vec<super::results::Variable>,
+    /// Of a frame: what it has besides (globals, registers), each to be had by its reference.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<Scope>,
+    /// What was left out, and how to get it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub truncated: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Scope {
+    pub name: String,
+    pub variables_reference: i64,
+}
+
+/// Where a reader of a ring is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Place {
+    /// For the next `since`.
+    pub cursor: u64,
+    /// Entries after `since` that are no longer there.
+    pub dropped: u64,
+    /// Entries that the limit has left out: newer ones with `since`, older ones without.
+    #[serde(default)]
+    pub more: u64,
+}
+
+/// Oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OutputEntries {
+    pub entries: Vec<OutputEntry>,
+    #[serde(flatten)]
+    pub place: Place,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OutputEntry {
+    pub at: u64,
+    /// `stdout`, `stderr`, `console` (of the adapter), `log` (of a log point), …
+    pub category: String,
+    pub text: String,
+    /// `app.py:22`
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<String>,
+}
+
+/// Oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EventEntries {
+    pub entries: Vec<EventEntry>,
+    #[serde(flatten)]
+    pub place: Place,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct EventEntry {
+    pub at: u64,
+    /// `threadStarted`, `threadEnded`, `module`, `loadedSource`, `classPrepare`, `process`, `breakpoint`, `target`, …
+    pub event: String,
+    pub text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<i64>,
+}

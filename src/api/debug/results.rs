@@ -1,0 +1,421 @@
+//! What several operations answer: a stop and its snapshot, a value, the state of a session.
+
+use std::fmt::Write;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::breakpoints::Breakpoint;
+
+/// Where a session is in its life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum SessionState {
+    #[default]
+    Starting,
+    Running,
+    /// At least one of its targets is.
+    Stopped,
+    /// The program has ended, or has been let go.
+    Terminated,
+    /// The adapter, or the connection to it, has ended, and nothing is known of the program.
+    Disconnected,
+}
+
+/// Why a thread stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum StopType {
+    BreakpointHit,
+    StepComplete,
+    Exception,
+    WatchpointAccess,
+    WatchpointModify,
+    MethodEntry,
+    MethodExit,
+    VmStart,
+    VmDeath,
+    UserSuspend,
+    Entry,
+    Goto,
+}
+
+/// One stop of one thread.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StopReason {
+    #[serde(rename = "type")]
+    pub kind: StopType,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread_id: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub location: Option<Location>,
+    #[serde(default, skip_serializing_if = "Details::is_empty")]
+    pub details: Details,
+}
+
+/// Where a thread stopped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Location {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub class_name: Option<String>,
+    pub method_name: String,
+    pub line_number: u32,
+    /// None for code that is no file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_path: Option<String>,
+}
+
+/// What is known of a stop besides, by its type.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Details {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub breakpoint_id: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hit_count: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exception_type: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exception_message: Option<String>,
+    /// What a watchpoint watches.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub field_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub old_value: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new_value: Option<String>,
+    /// The adapter's own words, where they say more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+impl Details {
+    fn is_empty(&self) -> bool {
+        *self == Details::default()
+    }
+}
+
+/// Where a session is after something was done, or waited for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Stopped {
+    pub session_id: String,
+    pub stopped: bool,
+    pub state: SessionState,
+    /// Of the first thread that stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<StopReason>,
+    /// Of the other threads that have stopped by themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also_stopped: Vec<StopReason>,
+    #[serde(default)]
+    pub waited_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i64>,
+    /// What a wait in vain, or an end, means.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<Snapshot>,
+    /// What the reader should know: breakpoints that are not where they were asked for, output that was dropped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// A session that has begun.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Launched {
+    #[serde(flatten)]
+    pub stopped: Stopped,
+    /// As `tether adapters` lists it.
+    pub adapter: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// Those that were asked for with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub breakpoints: Vec<Breakpoint>,
+}
+
+/// What a stop looks like, within a budget.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Snapshot {
+    /// The innermost first.
+    pub frames: Vec<Frame>,
+    /// Of the top frame.
+    pub locals: Vec<Variable>,
+    /// Around the line of the top frame.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<Excerpt>,
+    /// What was printed since the last stop.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub output: String,
+    /// What was left out, and how to get it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cut: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Frame {
+    pub frame_id: i64,
+    pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Code that is no file: to be read with `debug_source`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_reference: Option<i64>,
+    pub line: u32,
+    /// Counted in UTF-16 code units, as the Debug Adapter Protocol does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Variable {
+    pub name: String,
+    pub value: String,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// When there are variables inside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variables_reference: Option<i64>,
+}
+
+/// What an expression has come to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Value {
+    pub result: String,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// When there are variables inside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variables_reference: Option<i64>,
+}
+
+/// Lines of a source.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Excerpt {
+    /// The path, or the name of what is no file.
+    pub file: String,
+    /// The one that is marked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// Each with its number; the marked one has an arrow: `→ 22  return total`.
+    pub text: String,
+    /// How many lines the source has.
+    pub total: u32,
+}
+
+impl Excerpt {
+    /// Numbers `context` lines on each side of `line`; without a line, those that the source begins with.
+    pub fn around(file: &str, source: &str, line: Option<u32>, context: u32) -> Excerpt {
+        let total = source.lines().count() as u32;
+        let middle = line.unwrap_or(context.saturating_add(1));
+        let (first, last) = (middle.saturating_sub(context).max(1), middle.saturating_add(context).min(total));
+        let width = last.to_string().len();
+        let mut text = String::new();
+        for (number, code) in
+            (1..).zip(source.lines()).skip(first as usize - 1).take_while(|(number, _)| *number <= last)
+        {
+            let mark = if Some(number) == line { '→' } else { ' ' };
+            let _ = writeln!(text, "{}", format!("{mark} {number:>width$}  {code}").trim_end());
+        }
+        Excerpt { file: file.to_owned(), line: line.filter(|line| *line <= total), text, total }
+    }
+}
+
+/// One session, or several.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DebugStatus {
+    /// The one that was asked for, or the only one.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub session: Option<SessionStatus>,
+    /// When none was asked for and there is not exactly one alive: all of them, those that have ended last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<Vec<SessionStatus>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SessionStatus {
+    pub session_id: String,
+    /// What is debugged: a program, a configuration, a test.
+    pub name: String,
+    /// As `tether adapters` lists it.
+    pub adapter: String,
+    /// Whether the adapter can be asked.
+    pub connected: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub vm_name: Option<String>,
+    pub state: SessionState,
+    /// Of the first thread that stopped.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<StopReason>,
+    #[serde(default)]
+    pub suspended_threads: Vec<Thread>,
+    #[serde(default)]
+    pub running_threads: Vec<Thread>,
+    #[serde(default)]
+    pub targets: Vec<Target>,
+    /// The one that stopped it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exception: Option<Exception>,
+    /// A source file has changed since the session began.
+    #[serde(default)]
+    pub stale: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    pub started_at: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i64>,
+    /// How it ended, or what is wrong with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Thread {
+    pub thread_id: i64,
+    pub name: String,
+    /// When it has stopped by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<StopReason>,
+}
+
+/// One program of a session: its first, a worker, a forked child.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Target {
+    pub name: String,
+    pub state: SessionState,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Exception {
+    pub class: String,
+    pub message: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub stack: String,
+}
+
+/// How a session ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Ended {
+    pub session_id: String,
+    pub state: SessionState,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// What a probe has found. Nothing of it runs any more.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Probed {
+    /// Whether the line was reached.
+    pub stopped: bool,
+    pub state: SessionState,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_reason: Option<StopReason>,
+    pub waited_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i64>,
+    /// Why the line was not reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    #[serde(flatten)]
+    pub snapshot: Snapshot,
+    /// Of the expressions, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<Probe>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// One expression of a probe: `value` or `error`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Probe {
+    pub expression: String,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn source_lines_are_numbered_and_the_current_one_is_marked() {
+        let source: String = (1..=12).map(|n| format!("line {n}\n")).collect();
+        let check = |line: Option<u32>, context: u32, expect: &str| {
+            assert_eq!(Excerpt::around("a", &source, line, context).text, expect, "{line:?} ± {context}");
+        };
+        check(Some(10), 1, "   9  line 9\n→ 10  line 10\n  11  line 11\n");
+        check(Some(1), 1, "→ 1  line 1\n  2  line 2\n");
+        check(Some(12), 1, "  11  line 11\n→ 12  line 12\n");
+        check(Some(12), 0, "→ 12  line 12\n");
+        check(None, 1, "  1  line 1\n  2  line 2\n  3  line 3\n");
+        check(Some(99), 1, "");
+        assert_eq!(Excerpt::around("a", "", Some(1), 5), Excerpt { file: "a".into(), ..Excerpt::default() });
+        assert_eq!(Excerpt::around("a", &source, Some(u32::MAX), u32::MAX).total, 12);
+    }
+
+    #[test]
+    fn a_stop_is_said_in_the_words_of_the_design() {
+        let reason = StopReason {
+            kind: StopType::BreakpointHit,
+            thread_id: Some(1),
+            thread_name: Some("MainThread".into()),
+            location: Some(Location {
+                method_name: "total".into(),
+                line_number: 22,
+                source_path: Some("app.py".into()),
+                ..Location::default()
+            }),
+            details: Details { breakpoint_id: Some(1), hit_count: Some(2), ..Details::default() },
+        };
+        let said = json!({
+            "type": "BREAKPOINT_HIT", "threadId": 1, "threadName": "MainThread",
+            "location": {"methodName": "total", "lineNumber": 22, "sourcePath": "app.py"},
+            "details": {"breakpointId": 1, "hitCount": 2},
+        });
+        assert_eq!(serde_json::to_value(&reason).unwrap(), said);
+        assert_eq!(serde_json::from_value::<StopReason>(said).unwrap(), reason);
+    }
+
+    #[test]
+    fn the_state_of_no_session_one_or_several_is_told_apart() {
+        let check = |status: &DebugStatus, keys: &[&str]| {
+            let value = serde_json::to_value(status).unwrap();
+            for key in ["sessionId", "sessions"] {
+                assert_eq!(value.get(key).is_some(), keys.contains(&key), "{value}");
+            }
+            assert_eq!(&serde_json::from_value::<DebugStatus>(value).unwrap(), status);
+        };
+        check(&DebugStatus { session: None, sessions: Some(Vec::new()) }, &["sessions"]);
+        check(&DebugStatus { session: Some(SessionStatus::default()), sessions: None }, &["sessionId"]);
+        check(&DebugStatus { session: None, sessions: Some(vec![SessionStatus::default(); 2]) }, &["sessions"]);
+    }
+}

@@ -1,0 +1,192 @@
+//! Words that are read the same at every door: `app.py:22`, seconds, `NAME=VALUE`.
+
+use std::path::Path;
+use std::str::FromStr;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+// A span of time that somebody is ready to wait: 0 to a day. (No doc comment: it would stand in each tool's schema.)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "f64", into = "f64")]
+pub struct Seconds(Duration);
+
+impl Seconds {
+    const MOST: u64 = 24 * 60 * 60;
+
+    pub const fn of(seconds: u64) -> Seconds {
+        Seconds(Duration::from_secs(seconds))
+    }
+
+    pub const fn duration(self) -> Duration {
+        self.0
+    }
+}
+
+impl TryFrom<f64> for Seconds {
+    type Error = String;
+
+    fn try_from(seconds: f64) -> Result<Seconds, String> {
+        let span = Duration::try_from_secs_f64(seconds).ok().filter(|span| *span <= Duration::from_secs(Self::MOST));
+        span.map(Seconds).ok_or_else(|| format!("{seconds} is no number of seconds between 0 and {}", Self::MOST))
+    }
+}
+
+impl From<Seconds> for f64 {
+    fn from(seconds: Seconds) -> f64 {
+        seconds.0.as_secs_f64()
+    }
+}
+
+impl FromStr for Seconds {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Seconds, String> {
+        text.parse::<f64>().map_err(|_| format!("{text:?} is no number of seconds"))?.try_into()
+    }
+}
+
+/// A line of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spot {
+    pub file: String,
+    pub line: u32,
+    pub column: Option<u32>,
+}
+
+impl Spot {
+    /// Reads `app.py:22` or `app.js:10:5`; a file beside its line is taken as it is.
+    pub fn of(file: &str, line: Option<u32>) -> Result<Spot> {
+        match split(file, line) {
+            (file, Some(line @ 1..), column) if column != Some(0) => Ok(Spot { file: file.to_owned(), line, column }),
+            (_, Some(_), _) => Err(Error::usage(format!("{file:?} has no such line")).because("lines begin at 1")),
+            (_, None, _) => Err(Error::usage(format!("{file:?} says no line")).hint(format!("say `{file}:LINE`"))),
+        }
+    }
+
+    /// As [`Spot::of`], where the line may be missing.
+    pub fn or_file(file: &str, line: Option<u32>) -> Result<(String, Option<u32>)> {
+        match split(file, line) {
+            (file, None, _) => Ok((file.to_owned(), None)),
+            _ => Spot::of(file, line).map(|spot| (spot.file, Some(spot.line))),
+        }
+    }
+}
+
+/// The file, the line, the column.
+fn split(file: &str, line: Option<u32>) -> (&str, Option<u32>, Option<u32>) {
+    let number = |text: &'_ str| -> Option<(usize, u32)> {
+        let (before, digits) = text.rsplit_once(':')?;
+        let number = digits.bytes().all(|it| it.is_ascii_digit()).then(|| digits.parse().ok())??;
+        (!before.is_empty()).then_some((before.len(), number))
+    };
+    if line.is_some() {
+        return (file, line, None);
+    }
+    let Some((end, last)) = number(file) else { return (file, None, None) };
+    match number(&file[..end]) {
+        Some((start, first)) => (&file[..start], Some(first), Some(last)),
+        None => (&file[..end], Some(last), None),
+    }
+}
+
+/// Makes paths absolute that were said in `folder`.
+pub(super) fn located<'a>(paths: impl IntoIterator<Item = &'a mut String>, folder: &Path) {
+    for path in paths {
+        // `.` and `..` are the supervisor's to resolve: it looks at the links.
+        *path = folder.join(&*path).to_string_lossy().into_owned();
+    }
+}
+
+/// A variable of a program's environment; without a value, it is taken away.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Variable {
+    pub name: String,
+    pub value: Option<String>,
+}
+
+impl FromStr for Variable {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Variable, String> {
+        match text.split_once('=') {
+            Some((name, value)) if !name.is_empty() => {
+                Ok(Variable { name: name.to_owned(), value: Some(value.to_owned()) })
+            }
+            _ => Err(format!("{text:?} is not NAME=VALUE")),
+        }
+    }
+}
+
+/// On the wire they are one object, as in launch.json: `{"NAME": "value", "OTHER": null}`.
+pub(super) mod variables {
+    use std::collections::BTreeMap;
+
+    use schemars::{Schema, SchemaGenerator, json_schema};
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::Variable;
+
+    pub fn serialize<S: Serializer>(variables: &[Variable], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(variables.iter().map(|it| (&it.name, &it.value)))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Variable>, D::Error> {
+        let object = BTreeMap::<String, Option<String>>::deserialize(deserializer)?;
+        Ok(object.into_iter().map(|(name, value)| Variable { name, value }).collect())
+    }
+
+    pub fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_a_file_is_said_in_one_word_or_in_two() {
+        let check = |file: &str, line: Option<u32>, expect: Option<(&str, u32, Option<u32>)>| {
+            let spot = Spot::of(file, line).ok();
+            let expect = expect.map(|(file, line, column)| Spot { file: file.to_owned(), line, column });
+            assert_eq!(spot, expect, "{file} {line:?}");
+        };
+        check("app.py:22", None, Some(("app.py", 22, None)));
+        check("src/a b/ä.js:10:5", None, Some(("src/a b/ä.js", 10, Some(5))));
+        check("app.py", Some(3), Some(("app.py", 3, None)));
+        check("odd:22", Some(3), Some(("odd:22", 3, None)));
+        check(r"C:\app.py:7", None, Some((r"C:\app.py", 7, None)));
+        for wrong in ["app.py", "app.py:", "app.py:x", ":22", "app.py:0", "app.py:3:0", "app.py:-1", ""] {
+            check(wrong, None, None);
+        }
+        check("app.py", Some(0), None);
+        check("app.py:99999999999", None, None);
+    }
+
+    #[test]
+    fn a_file_may_come_without_its_line() {
+        assert_eq!(Spot::or_file("app.py", None).unwrap(), ("app.py".to_owned(), None));
+        assert_eq!(Spot::or_file("app.py:7", None).unwrap(), ("app.py".to_owned(), Some(7)));
+        assert!(Spot::or_file("app.py:0", None).is_err());
+    }
+
+    #[test]
+    fn only_a_span_that_can_be_waited_is_one() {
+        let check = |text: &str, expect: Option<u64>| {
+            let millis = text.parse::<Seconds>().ok().map(|it| it.duration().as_millis() as u64);
+            assert_eq!(millis, expect, "{text}");
+        };
+        check("10", Some(10_000));
+        check("0.25", Some(250));
+        check("0", Some(0));
+        for wrong in ["-1", "NaN", "inf", "1e300", "86401", "soon", ""] {
+            check(wrong, None);
+        }
+        assert!(serde_json::from_str::<Seconds>("-1").is_err());
+        assert_eq!(serde_json::to_string(&Seconds::of(2)).unwrap(), "2.0");
+    }
+}

@@ -1,0 +1,219 @@
+//! The operations as words of the command line: `tether status`, `tether debug launch`, `tether break list`.
+//!
+//! Makes the subcommands from the rows of the API, and finds the row again. Must not know what an operation does.
+
+use clap::{ArgMatches, Command};
+
+use crate::api::{OPERATIONS, Operation};
+
+/// A word that leads to several operations.
+struct Family {
+    word: &'static str,
+    about: &'static str,
+    /// The one that it means by itself: `tether break app.py:22` is `tether break set app.py:22`.
+    itself: Option<&'static str>,
+}
+
+const FAMILIES: &[Family] = &[
+    Family { word: "debug", about: "Debug programs: launch or attach, wait, step, look", itself: None },
+    Family {
+        word: "break",
+        about: "Set a breakpoint, or list, remove and add to what stops a program",
+        itself: Some("set"),
+    },
+];
+
+/// Adds a subcommand for each operation; `leaf` makes the one of a row.
+pub fn add(mut command: Command, leaf: fn(&'static Operation) -> Command) -> Command {
+    for operation in OPERATIONS {
+        let Some(family) = FAMILIES.iter().find(|family| operation.words[0] == family.word) else {
+            command = command.subcommand(leaf(operation));
+            continue;
+        };
+        if command.find_subcommand(family.word).is_none() {
+            command = command.subcommand(family.command(leaf));
+        }
+    }
+    command
+}
+
+/// The operation that was said, and its arguments.
+pub fn find(matches: &ArgMatches) -> Option<(&'static Operation, &ArgMatches)> {
+    let (word, below) = matches.subcommand()?;
+    let Some(family) = FAMILIES.iter().find(|family| family.word == word) else {
+        return Some((operation(&[word])?, below));
+    };
+    match below.subcommand() {
+        Some((verb, leaf)) => Some((operation(&[word, verb])?, leaf)),
+        None => Some((operation(&[word, family.itself?])?, below)),
+    }
+}
+
+fn operation(words: &[&str]) -> Option<&'static Operation> {
+    OPERATIONS.iter().find(|operation| operation.words == words)
+}
+
+impl Family {
+    fn command(&self, leaf: fn(&'static Operation) -> Command) -> Command {
+        let members = OPERATIONS.iter().filter(|operation| operation.words[0] == self.word).map(leaf);
+        let command = Command::new(self.word).subcommands(members).arg_required_else_help(true);
+        let command = match self.itself.and_then(|verb| operation(&[self.word, verb])) {
+            Some(operation) => {
+                (operation.augment)(command).args_conflicts_with_subcommands(true).subcommand_negates_reqs(true)
+            }
+            None => command.subcommand_required(true),
+        };
+        command.about(self.about)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// The method and the parameters that a line means, said in `/here`.
+    fn read(line: &[&str]) -> Result<(&'static str, Value), String> {
+        let command = add(Command::new("tether"), |row| (row.augment)(Command::new(row.verb())));
+        let words = ["tether"].iter().chain(line);
+        let matches = command.try_get_matches_from(words).map_err(|error| error.to_string())?;
+        let (operation, arguments) = find(&matches).ok_or("no operation")?;
+        let params = (operation.from_matches)(arguments, Path::new("/here")).map_err(|error| error.to_string())?;
+        Ok((operation.method, params))
+    }
+
+    fn check(line: &[&str], method: &str, params: Value) {
+        assert_eq!(read(line), Ok((method, params)), "{line:?}");
+    }
+
+    #[test]
+    fn every_operation_is_found_by_its_words() {
+        let command = add(Command::new("tether"), |row| (row.augment)(Command::new(row.verb())));
+        for row in OPERATIONS {
+            let found = row.words.iter().try_fold(&command, |command, word| command.find_subcommand(word));
+            assert!(found.is_some(), "{:?}", row.words);
+            assert!(
+                FAMILIES.iter().any(|family| family.word == row.words[0]) == (row.words.len() == 2),
+                "{:?}",
+                row.words
+            );
+        }
+    }
+
+    #[test]
+    fn a_session_is_led_with_few_words() {
+        check(
+            &["debug", "launch", "app.py", "--", "-v", "a b"],
+            "debug/launch",
+            json!({"program": "/here/app.py", "args": ["-v", "a b"], "cwd": "/here"}),
+        );
+        check(
+            &["debug", "launch", "app.py", "-b", "app.py:22", "-b", "/there/b.py:1", "--wait", "10", "--stop-on-entry"],
+            "debug/launch",
+            json!({"program": "/here/app.py", "breakpoints": ["/here/app.py:22", "/there/b.py:1"], "wait": 10.0,
+                   "stopOnEntry": true, "cwd": "/here"}),
+        );
+        check(
+            &["debug", "launch", "--test", "test_a.py::test_total", "--env", "A=1", "--env", "B=x=y"],
+            "debug/launch",
+            json!({"test": "test_a.py::test_total", "env": {"A": "1", "B": "x=y"}, "cwd": "/here"}),
+        );
+        check(&["debug", "launch", "--config", "Run"], "debug/launch", json!({"config": "Run"}));
+        check(&["debug", "launch", "--restart", "s1"], "debug/launch", json!({"restart": "s1"}));
+        check(&["debug", "attach", "5678"], "debug/attach", json!({"port": 5678}));
+        check(&["debug", "attach", "--window", "extension-host"], "debug/attach", json!({"window": "extensionHost"}));
+        check(&["debug", "wait", "2.5"], "debug/wait_for_stop", json!({"timeout": 2.5}));
+        check(&["debug", "status"], "debug/status", json!({}));
+        check(&["debug", "stop", "s1", "--detach"], "debug/stop", json!({"sessionId": "s1", "detach": true}));
+        check(&["debug", "step"], "debug/step", json!({"kind": "over"}));
+        check(&["debug", "step", "into", "--wait", "1"], "debug/step", json!({"kind": "into", "wait": 1.0}));
+        check(&["debug", "run-to", "src/a.py:3"], "debug/run_to", json!({"file": "/here/src/a.py:3"}));
+    }
+
+    #[test]
+    fn what_stops_a_program_is_said_with_few_words() {
+        check(&["break", "app.py:22"], "breakpoint/set", json!({"file": "/here/app.py:22"}));
+        check(
+            &["break", "app.py:22", "--condition", "total > 3", "--hits", ">=2"],
+            "breakpoint/set",
+            json!({"file": "/here/app.py:22", "condition": "total > 3", "hitCondition": ">=2"}),
+        );
+        check(&["break", "set", "app.py", "--line", "3"], "breakpoint/set", json!({"file": "/here/app.py", "line": 3}));
+        check(&["break", "--function", "total"], "breakpoint/set", json!({"function": "total"}));
+        check(
+            &["break", "set", "app.py:22", "--log", "{total}"],
+            "breakpoint/set",
+            json!({"file": "/here/app.py:22", "logMessage": "{total}"}),
+        );
+        check(&["break", "list"], "breakpoint/list", json!({}));
+        check(&["break", "remove", "3"], "breakpoint/remove", json!({"breakpointId": 3}));
+        check(&["break", "remove", "--file", "app.py"], "breakpoint/remove", json!({"file": "/here/app.py"}));
+        check(
+            &["break", "exceptions", "--uncaught", "--caught=false"],
+            "breakpoint/exceptions",
+            json!({"caught": false, "uncaught": true}),
+        );
+        check(
+            &["break", "watch", "order.total", "--access", "read-write"],
+            "watchpoint/set",
+            json!({"expression": "order.total", "access": "readWrite"}),
+        );
+    }
+
+    #[test]
+    fn a_stopped_program_is_looked_at_with_few_words() {
+        check(&["debug", "evaluate", "order.total"], "debug/evaluate", json!({"expression": "order.total"}));
+        check(
+            &["debug", "evaluate", "--frame", "3", "--", "-x"],
+            "debug/evaluate",
+            json!({"expression": "-x", "frameId": 3}),
+        );
+        check(&["debug", "set", "total", "-5"], "debug/set_variable", json!({"name": "total", "value": "-5"}));
+        check(&["debug", "variables", "a", "b"], "debug/variables", json!({"names": ["a", "b"]}));
+        check(
+            &["debug", "variables", "--in", "7", "--count", "3"],
+            "debug/variables",
+            json!({"variablesReference": 7, "count": 3}),
+        );
+        check(
+            &["debug", "source", "app.py:22", "-C", "2"],
+            "debug/source",
+            json!({"file": "/here/app.py:22", "context": 2}),
+        );
+        check(&["debug", "stack", "--levels", "3"], "debug/stack", json!({"levels": 3}));
+        check(&["debug", "output", "--since", "9"], "debug/output", json!({"since": 9}));
+        check(
+            &["probe", "app.py:22", "--expr", "order.total", "-e", "order", "--", "a"],
+            "debug/probe",
+            json!({"at": "/here/app.py:22", "expressions": ["order.total", "order"], "args": ["a"], "cwd": "/here"}),
+        );
+        check(
+            &["probe", "app.py:22", "main.py"],
+            "debug/probe",
+            json!({"at": "/here/app.py:22", "program": "/here/main.py", "cwd": "/here"}),
+        );
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_with_the_reason() {
+        let refused = |line: &[&str], words: &str| {
+            let told = read(line).unwrap_err();
+            assert!(told.contains(words), "{line:?}: {told}");
+        };
+        refused(&["debug"], "Usage");
+        refused(&["debug", "jump"], "jump");
+        refused(&["break"], "Usage");
+        refused(&["break", "set"], "FILE:LINE");
+        refused(&["break", "app.py:22", "--function", "f"], "cannot be used with");
+        refused(&["break", "app.py:22", "list"], "list");
+        refused(&["debug", "wait", "soon"], "no number of seconds");
+        refused(&["debug", "wait", "-1"], "-1");
+        refused(&["debug", "launch", "a.py", "--env", "A"], "NAME=VALUE");
+        refused(&["debug", "step", "back"], "into");
+        refused(&["break", "watch", "--class", "Order"], "--field");
+        refused(&["probe"], "FILE:LINE");
+    }
+}
