@@ -7,7 +7,10 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::dap::types::Start;
+use serde_json::Value;
+
+use super::wanted::Address;
+use crate::dap::types::{Fields, Start};
 
 /// Everything that is needed to begin.
 #[derive(Clone, Debug)]
@@ -15,7 +18,10 @@ pub struct Begin {
     /// What is started first: the adapter, or the program itself; none where all of it is there already.
     pub run: Option<Program>,
     pub reach: Reach,
+    /// `{scratch}` in its texts stands for a folder of this session alone.
     pub start: Start,
+    /// What is started is the program itself.
+    pub is_program: bool,
     /// The program's output comes out of the started process, and not in `output` events.
     pub output_by_pipe: bool,
 }
@@ -23,7 +29,7 @@ pub struct Begin {
 /// A process to be started, in a group of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
-    /// `{address}` and `{socket}` in it stand for what [`Reach`] gives.
+    /// `{address}`, `{socket}` and `{scratch}` in it stand for what [`Reach`] gives and for a folder of this session alone.
     pub argv: Vec<OsString>,
     pub cwd: PathBuf,
     /// On top of our own environment; `None` takes a variable away.
@@ -31,7 +37,7 @@ pub struct Program {
 }
 
 /// How connections are made.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum Reach {
     /// Over the pipes of the process: one connection only.
     Pipes,
@@ -42,5 +48,26 @@ pub enum Reach {
     /// It listens on a TCP port of its own choice, and a line of its output says which.
     Port { said: fn(&str) -> Option<SocketAddr> },
     /// Somebody listens there already.
-    At(SocketAddr),
+    At(Address),
+}
+
+/// Puts what a name stands for into the texts of a start's fields.
+pub(super) fn fill(start: Start, name: &str, value: &str) -> Start {
+    match start {
+        Start::Launch(fields) => Start::Launch(filled(fields, name, value)),
+        Start::Attach(fields) => Start::Attach(filled(fields, name, value)),
+    }
+}
+
+/// Only whole values and beginnings of paths that we have written ourselves: a user's own braces stay.
+fn filled(mut fields: Fields, name: &str, value: &str) -> Fields {
+    for field in fields.values_mut() {
+        if let Value::String(text) = field
+            && let Some(rest) = text.strip_prefix(name)
+            && (rest.is_empty() || rest.starts_with('/'))
+        {
+            *text = format!("{value}{rest}");
+        }
+    }
+    fields
 }

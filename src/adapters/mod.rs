@@ -3,26 +3,35 @@
 //! | file | owns |
 //! |---|---|
 //! | `wanted` | what a user wants to be debugged, in words that no adapter has |
+//! | `choose` | which row debugs that |
+//! | `places` | where adapters lie: settings, PATH, editors' folders, our installs |
 //! | `begin` | how a conversation begins: the process, the connections, the first request |
+//! | `run` | carrying that out; `said` its output, `last` the reason of its end |
+//! | `debugpy`, `js_debug` | a row each; `python` finds its interpreter |
 //!
-//! A row is plain data and two pure functions. Must not know sessions.
+//! A row is plain data and two functions that start nothing. Must not know sessions.
 
 mod begin;
+mod choose;
+mod debugpy;
+mod js_debug;
+mod last;
+mod places;
+mod python;
+mod run;
+mod said;
 mod wanted;
 
 pub use begin::{Begin, Program, Reach};
+pub use choose::{Ask, choose, locate};
+pub use places::{Search, Trail};
+pub use run::{Dial, Running, run};
+pub use said::Said;
 pub use wanted::{Address, Wanted, What};
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
-
-use crate::dap;
 use crate::error::Result;
-
-/// Opens another connection to the same adapter, within a deadline of its own.
-pub type Dial = Arc<dyn Fn() -> BoxFuture<'static, Result<dap::Connection, dap::Error>> + Send + Sync>;
 
 /// One row of the table.
 pub struct Adapter {
@@ -30,29 +39,23 @@ pub struct Adapter {
     pub name: &'static str,
     /// What `initialize` calls it.
     pub id: &'static str,
-    /// The languages that a caller may name, lower case.
+    /// The languages that a caller may name, lower case; the first is its name for readers.
     pub languages: &'static [&'static str],
     /// Extensions of the programs and sources that it debugs, without the dot.
     pub extensions: &'static [&'static str],
     /// The `type`s of launch.json that it serves.
     pub types: &'static [&'static str],
     pub quirks: Quirks,
+    /// A command that installs it, in backquotes, with words around it.
+    pub install: &'static str,
     /// Where it lies. The error names every place that was looked at, and the command that installs it.
     pub find: fn(&Search) -> Result<Found>,
     /// How a conversation with it begins.
     pub begin: fn(&Found, &Wanted) -> Result<Begin>,
 }
 
-/// Where adapters are looked for.
-#[derive(Clone, Debug)]
-pub struct Search {
-    /// The environment's `PATH`, `VIRTUAL_ENV`, `HOME`, …
-    pub env: std::collections::BTreeMap<std::ffi::OsString, std::ffi::OsString>,
-    /// Its virtual environment and its `node_modules` come before the machine's.
-    pub workspace: PathBuf,
-    /// The user's own choice, which nothing comes before.
-    pub set: Option<PathBuf>,
-}
+/// Every adapter; of those for the same language the first that is found is taken.
+pub const ADAPTERS: &[Adapter] = &[debugpy::ROW, js_debug::ROW];
 
 /// An adapter that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +68,12 @@ pub struct Found {
     pub place: String,
 }
 
+impl Found {
+    fn at(path: PathBuf, place: &str) -> Found {
+        Found { path, interpreter: None, place: place.to_owned() }
+    }
+}
+
 /// Where an adapter differs from the protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quirks {
@@ -72,4 +81,8 @@ pub struct Quirks {
     pub opens_with_a_pause: bool,
     /// Its connection ends when the program does, without `terminated` (rdbg).
     pub closing_is_the_end: bool,
+}
+
+impl Quirks {
+    const NONE: Quirks = Quirks { opens_with_a_pause: false, closing_is_the_end: false };
 }

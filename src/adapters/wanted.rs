@@ -3,9 +3,12 @@
 //! Must not know any adapter.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
 
 use crate::dap::types::Fields;
+use crate::error::{Error, Result};
 
 /// One program to be launched or attached to.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -43,4 +46,181 @@ pub enum What {
 pub struct Address {
     pub host: String,
     pub port: u16,
+}
+
+impl Wanted {
+    /// Whether something that runs already is wanted.
+    pub fn is_attach(&self) -> bool {
+        match self.what {
+            What::Listening(_) | What::Pid(_) | What::Page { .. } => true,
+            What::Program(_) | What::Module(_) => false,
+            What::Fields => self.text("request") == Some("attach"),
+        }
+    }
+
+    /// A text of the configuration.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.fields.get(name)?.as_str().filter(|text| !text.is_empty())
+    }
+
+    /// A switch of the configuration.
+    pub fn flag(&self, name: &str) -> Option<bool> {
+        self.fields.get(name)?.as_bool()
+    }
+
+    /// The program, absolute.
+    pub fn program(&self) -> Option<PathBuf> {
+        match (self.text("program"), &self.what) {
+            (Some(text), _) => Some(self.cwd().join(text)),
+            (None, What::Program(path)) => Some(path.clone()),
+            _ => None,
+        }
+    }
+
+    pub fn module(&self) -> Option<&str> {
+        match &self.what {
+            What::Module(module) => Some(module),
+            _ => self.text("module"),
+        }
+    }
+
+    pub fn cwd(&self) -> PathBuf {
+        self.text("cwd").map_or_else(|| self.cwd.clone(), |cwd| self.cwd.join(cwd))
+    }
+
+    /// The arguments of the program. Errors: the configuration's are no list of texts.
+    pub fn args(&self) -> Result<Vec<String>> {
+        match self.fields.get("args") {
+            None | Some(Value::Null) => Ok(self.args.clone()),
+            Some(list) => self.list("args", list),
+        }
+    }
+
+    /// A list of texts of the configuration; one text is a list of one.
+    pub fn texts(&self, name: &str) -> Result<Vec<String>> {
+        match self.fields.get(name) {
+            None | Some(Value::Null) => Ok(Vec::new()),
+            Some(Value::String(one)) => Ok(vec![one.clone()]),
+            Some(list) => self.list(name, list),
+        }
+    }
+
+    fn list(&self, name: &str, list: &Value) -> Result<Vec<String>> {
+        let word = |word: &Value| match word {
+            Value::String(text) => Some(text.clone()),
+            Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        };
+        let words = list.as_array().and_then(|words| words.iter().map(word).collect());
+        words.ok_or_else(|| {
+            Error::usage(format!("cannot use `{name}` of the configuration"))
+                .because(format!("it is {list}, and no list of texts"))
+                .hint(format!("write `\"{name}\": [\"one\", \"two\"]`"))
+        })
+    }
+
+    /// The environment: what was asked for, and what the configuration says; VS Code's two ways of writing it.
+    pub fn env(&self) -> BTreeMap<String, Option<String>> {
+        let mut env = self.env.clone();
+        let text = |value: &Value| match value {
+            Value::Null => None,
+            Value::String(text) => Some(text.clone()),
+            other => Some(other.to_string()),
+        };
+        for (name, value) in self.fields.get("env").and_then(Value::as_object).into_iter().flatten() {
+            env.insert(name.clone(), text(value));
+        }
+        // `[{"name": …, "value": …}]` is that of the C++ tools.
+        for one in self.fields.get("environment").and_then(Value::as_array).into_iter().flatten() {
+            if let Some(name) = one.get("name").and_then(Value::as_str) {
+                env.insert(name.to_owned(), one.get("value").and_then(text));
+            }
+        }
+        env
+    }
+
+    pub fn stop_on_entry(&self) -> bool {
+        self.flag("stopOnEntry").or_else(|| self.flag("stopAtEntry")).unwrap_or(self.stop_on_entry)
+    }
+
+    /// What an adapter is sent: ours, and over it the configuration's own keys.
+    pub fn over(&self, ours: Value) -> Fields {
+        let mut fields = match ours {
+            Value::Object(fields) => fields,
+            _ => Fields::new(),
+        };
+        fields.extend(self.fields.clone());
+        fields
+    }
+
+    /// The usual fields of a launch, most of which all adapters call by the same name.
+    pub fn launch(&self, program: &Path) -> Result<Value> {
+        let env: BTreeMap<_, _> = self.env().into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+        Ok(json!({
+            "program": program, "args": self.args()?, "cwd": self.cwd(), "env": env,
+            "stopOnEntry": self.stop_on_entry(),
+        }))
+    }
+
+    /// Says that an adapter cannot do this.
+    pub fn refused(&self, adapter: &str, can: &str) -> Error {
+        let what = match &self.what {
+            What::Fields => format!("a configuration with `request` {:?}", self.text("request").unwrap_or_default()),
+            What::Program(path) => path.display().to_string(),
+            What::Module(module) => format!("the module {module}"),
+            What::Listening(address) => format!("what listens on {}:{}", address.host, address.port),
+            What::Pid(pid) => format!("process {pid}"),
+            What::Page { url, .. } => format!("the page {url}"),
+        };
+        Error::usage(format!("cannot debug {what} with {adapter}")).because(can.to_owned())
+    }
+}
+
+impl Address {
+    /// On this machine.
+    pub fn local(port: u16) -> Address {
+        Address { host: "127.0.0.1".to_owned(), port }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(fields: Value) -> Wanted {
+        Wanted {
+            what: What::Program("/work space/app.py".into()),
+            args: vec!["ours".into()],
+            cwd: "/work space".into(),
+            env: [("A".to_owned(), Some("1".to_owned()))].into(),
+            fields: serde_json::from_value(fields).unwrap(),
+            ..Wanted::default()
+        }
+    }
+
+    #[test]
+    fn the_configuration_wins_over_what_was_asked_for() {
+        let plain = wanted(json!({}));
+        assert_eq!((plain.program(), plain.args().unwrap()), (Some("/work space/app.py".into()), vec!["ours".into()]));
+        assert!(!plain.is_attach() && !plain.stop_on_entry());
+        let set = wanted(json!({
+            "program": "ä.py", "cwd": "sub", "args": ["x", 1], "env": {"B": "2", "A": null}, "stopOnEntry": true,
+        }));
+        assert_eq!(set.program(), Some("/work space/sub/ä.py".into()));
+        assert_eq!(set.args().unwrap(), ["x", "1"]);
+        assert_eq!(set.env(), [("A".to_owned(), None), ("B".to_owned(), Some("2".to_owned()))].into());
+        let launch = set.launch(Path::new("/p")).unwrap();
+        assert_eq!((&launch["stopOnEntry"], &launch["env"]), (&json!(true), &json!({"B": "2"})));
+        let of_cpp = wanted(json!({"environment": [{"name": "C", "value": "3"}], "stopAtEntry": true}));
+        assert!(of_cpp.env()["C"].as_deref() == Some("3") && of_cpp.stop_on_entry());
+        assert_eq!(wanted(json!({"a": 1})).over(json!({"a": 2, "b": 3})), wanted(json!({"a": 1, "b": 3})).fields);
+    }
+
+    #[test]
+    fn arguments_that_are_no_list_are_told() {
+        for bad in [json!("a b"), json!([["a"]]), json!(7)] {
+            let error = wanted(json!({"args": bad})).args().unwrap_err().to_string();
+            assert!(error.contains("`args`") && error.contains("no list of texts"), "{error}");
+        }
+    }
 }

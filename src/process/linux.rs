@@ -6,6 +6,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
+use std::net::{IpAddr, SocketAddr};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
@@ -183,6 +184,26 @@ fn listening(line: &str) -> Option<(u16, u64)> {
     Some((u16::from_str_radix(port, 16).ok()?, words.nth(5)?.parse().ok()?))
 }
 
+/// Whether our user has made the connection from `from` to `to`, both on this machine.
+pub fn is_ours(from: SocketAddr, to: SocketAddr) -> io::Result<bool> {
+    let table = if from.is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };
+    let us = rustix::process::getuid().as_raw();
+    let ends = format!(" {} {} ", as_in_table(from), as_in_table(to));
+    let text = std::fs::read_to_string(table)?;
+    let owner = |line: &str| line.split_ascii_whitespace().nth(7)?.parse().ok();
+    Ok(text.lines().find(|line| line.contains(&ends)).and_then(owner) == Some(us))
+}
+
+/// The kernel prints an address in words of its own byte order.
+fn as_in_table(address: SocketAddr) -> String {
+    let words = match address.ip() {
+        IpAddr::V4(ip) => ip.octets().to_vec(),
+        IpAddr::V6(ip) => ip.octets().to_vec(),
+    };
+    let words = words.chunks_exact(4).map(|word| u32::from_ne_bytes([word[0], word[1], word[2], word[3]]));
+    format!("{}:{:04X}", words.map(|word| format!("{word:08X}")).collect::<String>(), address.port())
+}
+
 /// Whether `pid` has `target` open.
 fn holds(pid: u32, target: &str) -> bool {
     any_descriptor(pid, |link| link.as_os_str() == OsStr::new(target))
@@ -232,6 +253,19 @@ mod tests {
         let v6 = "   0: 00000000000000000000000001000000:1F90 00000000000000000000000000000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 77 1 0000000000000000 100 0 0 10 0";
         check(v6, Some((8080, 77)));
         check("", None);
+    }
+
+    #[test]
+    fn a_connection_that_we_have_made_is_ours_and_one_that_is_not_there_is_nobodys() {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let Ok(listener) = std::net::TcpListener::bind(address) else { continue };
+            let to = listener.local_addr().unwrap();
+            let dialled = std::net::TcpStream::connect(to).unwrap();
+            let from = dialled.local_addr().unwrap();
+            assert!(is_ours(from, to).unwrap(), "{from} {to}");
+            assert!(!is_ours(to, "127.0.0.1:1".parse().unwrap()).unwrap());
+        }
+        assert_eq!(as_in_table("127.0.0.1:42891".parse().unwrap()), "0100007F:A78B");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `environment` | what a started program inherits, and what it must not |
 //! | `spawn` | starting a program detached: own session, output in a file |
+//! | `piped` | starting a program whose streams are ours: adapters |
 //! | `handle` | [`Process`]: one process held by its pidfd; signals, exit |
 //! | `tree` | who belongs to a process or a launch id; the sweep |
 //! | `stop` | TERM → grace → KILL of a whole tree |
@@ -19,6 +20,7 @@ mod handle;
 #[cfg(target_os = "linux")]
 mod linux;
 mod output;
+mod piped;
 mod spawn;
 mod stop;
 mod tree;
@@ -30,9 +32,10 @@ pub use captured::{Captured, Finished, Outcome, run, run_until};
 pub use environment::{LAUNCH_ID, clean_environment};
 pub use handle::{Exit, Process};
 pub use output::{follow, tail, trim, until};
+pub use piped::{Piped, piped};
 pub use platform::{
-    Facts, InotifyLimits, arguments_of, boot_id, facts, inotify_limits, is_listened_on, listener_among, listeners_on,
-    name_of, program_was_replaced, value_in_environment,
+    Facts, InotifyLimits, arguments_of, boot_id, facts, inotify_limits, is_listened_on, is_ours, listener_among,
+    listeners_on, name_of, program_was_replaced, value_in_environment,
 };
 pub use spawn::{Spawn, spawn};
 pub use stop::{Ended, stop};

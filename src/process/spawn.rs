@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use tokio::process::Command;
@@ -37,7 +37,7 @@ pub fn spawn(what: &Spawn) -> Result<Process> {
 }
 
 /// The command with everything set but where its output goes.
-pub(super) fn command(argv: &[OsString], cwd: &PathBuf, env: &BTreeMap<OsString, OsString>) -> Result<Command> {
+pub(super) fn command(argv: &[OsString], cwd: &Path, env: &BTreeMap<OsString, OsString>) -> Result<Command> {
     let (program, args) = argv.split_first().ok_or_else(|| Error::usage("cannot start an empty command"))?;
     if !cwd.is_dir() {
         return Err(Error::usage(format!("cannot start {} in {}", show(argv), cwd.display()))
@@ -63,7 +63,7 @@ fn open_output(path: &PathBuf) -> Result<File> {
         .map_err(|cause| Error::other(format!("cannot write the window's output to {}", path.display())).because(cause))
 }
 
-fn cannot_start(argv: &[OsString], cause: io::Error) -> Error {
+pub(super) fn cannot_start(argv: &[OsString], cause: io::Error) -> Error {
     let kind = if cause.kind() == io::ErrorKind::NotFound { Kind::MissingTool } else { Kind::Other };
     let error = Error::new(kind, format!("cannot start {}", show(argv)));
     match cause.kind() {

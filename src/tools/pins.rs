@@ -34,6 +34,8 @@ pub struct SystemPin {
     pub least: u32,
     /// The Debian packages that bring it.
     pub apt: Vec<String>,
+    #[serde(default, rename = "tests-only")]
+    pub tests_only: bool,
 }
 
 /// What a test generates with other tools; `cargo xtask tools` knows how.
@@ -60,6 +62,8 @@ pub struct Tool {
     pub proof: Vec<String>,
     /// Tools that it does not work without.
     pub needs: Vec<String>,
+    /// The debug adapters that are in it.
+    pub brings: Vec<String>,
     pub tests_only: bool,
 }
 
@@ -91,6 +95,8 @@ struct Written {
     #[serde(default)]
     needs: Vec<String>,
     #[serde(default)]
+    brings: Vec<String>,
+    #[serde(default)]
     tests_only: bool,
 }
 
@@ -119,17 +125,22 @@ impl TryFrom<Written> for Tool {
             }
             _ => return Err(format!("{}: exactly one of `wheel`, `npm` and `venv` is needed", it.name)),
         };
-        let Written { name, what, entry, proof, needs, tests_only, .. } = it;
-        Ok(Tool { name, what, source, entry, proof, needs, tests_only })
+        let Written { name, what, entry, proof, needs, brings, tests_only, .. } = it;
+        Ok(Tool { name, what, source, entry, proof, needs, brings, tests_only })
     }
 }
 
-/// Numbers and dots only: anything else could be a range.
+/// Numbers and dots only, and PyPI's `.post1`: anything else could be a range.
 fn is_exact(version: &str) -> bool {
-    version.split('.').all(|part| part.parse::<u32>().is_ok())
+    version.split('.').all(|part| part.strip_prefix("post").unwrap_or(part).parse::<u32>().is_ok())
 }
 
 impl Tool {
+    /// Whether a debug adapter is all that it is good for.
+    pub fn is_adapter(&self) -> bool {
+        !self.brings.is_empty()
+    }
+
     /// The name and the exact version, as the package's client wants them.
     pub fn pin(&self) -> String {
         match &self.source {
@@ -146,9 +157,11 @@ impl Pins {
         toml::from_str(TEXT).map_err(|cause| Error::other("cannot read pins.toml").because(cause))
     }
 
-    /// The tool of this name; the error names those that there are.
+    /// The tool of this name, or with the adapter of this name; the error names those that there are.
     pub fn tool(&self, name: &str) -> Result<&Tool> {
-        self.tools.iter().find(|tool| tool.name == name).ok_or_else(|| {
+        let brings = |tool: &&Tool| tool.brings.iter().any(|brought| brought == name);
+        let named = self.tools.iter().find(|tool| tool.name == name).or_else(|| self.tools.iter().find(brings));
+        named.ok_or_else(|| {
             let names: Vec<&str> = self.listed().map(|tool| tool.name.as_str()).collect();
             Error::new(Kind::Usage, format!("there is no tool {name:?}"))
                 .hint(format!("there are: {}; `tether adapters` tells about them", names.join(", ")))
@@ -192,6 +205,7 @@ mod tests {
         }
         let order = |name| pins.with_needs(pins.tool(name).unwrap()).unwrap().into_iter().map(|tool| &tool.name);
         assert_eq!(order("code-server").collect::<Vec<_>>(), ["node24", "code-server"]);
+        assert_eq!(order("codelldb").collect::<Vec<_>>(), ["js-debug"]);
     }
 
     #[test]
@@ -206,6 +220,7 @@ mod tests {
         };
         check("npm = '@a/b@1.2.3'", None);
         check("wheel = 'a-b==1.2'", None);
+        check("wheel = 'a-b==1.2.post3'", None);
         check("venv = ['a==1']", None);
         check("npm = 'b@^1.2.3'", Some("names no exact version"));
         check("npm = 'b'", Some("names no exact version"));

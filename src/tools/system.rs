@@ -65,7 +65,7 @@ mod tests {
     async fn what_is_missing_or_too_old_is_told_with_what_brings_it() {
         let check = async |script: &str, expect: Result<&str, &[&str]>| {
             let probe = ["sh", "-c", script].map(str::to_owned).to_vec();
-            let pin = SystemPin { name: "x".into(), probe, least: 18, apt: vec!["nodejs".into()] };
+            let pin = SystemPin { name: "x".into(), probe, least: 18, apt: vec!["nodejs".into()], tests_only: false };
             match (super::probe(&pin).await, expect) {
                 (Ok(found), Ok(version)) => assert!(found.version == version && found.path.is_file(), "{found:?}"),
                 (Err(error), Err(parts)) => {

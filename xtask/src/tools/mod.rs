@@ -19,7 +19,7 @@ type Filling = devtether::error::Result<Filled>;
 pub enum For {
     /// All of them, each with a line.
     Tests,
-    /// Without the clients that only tests use, and a line only for what took time.
+    /// Without the clients and adapters that only tests use, and a line only for what took time.
     Demo,
 }
 
@@ -33,7 +33,7 @@ async fn install_all(need: For) -> Result<()> {
     let pins = Pins::read().map_err(told)?;
     let installer = Installer::open(&|text| println!("  {text}")).map_err(told)?;
     system::ensure(&pins.systems, need).await?;
-    for tool in pins.tools.iter().filter(|tool| need == For::Tests || !tool.tests_only) {
+    for tool in pins.tools.iter().filter(|tool| need == For::Tests || !(tool.tests_only || tool.is_adapter())) {
         report(&tool.name, &tool.pin(), need, installer.fill(tool)).await?;
     }
     // After what generates them.

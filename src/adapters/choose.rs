@@ -1,0 +1,146 @@
+//! Which row debugs what is wanted: by its name, a type of launch.json, a language, the program itself.
+//!
+//! Must not know how any adapter works.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use super::{ADAPTERS, Adapter, Found, Search};
+use crate::error::{Error, Kind, Result};
+
+/// Enough of a program to see what it is: Go's linker puts its note this near to the beginning.
+const HEAD: u64 = 32 * 1024;
+
+/// What a caller says about what it wants; the first of these that it says decides.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Ask<'a> {
+    /// The name of an adapter.
+    pub adapter: Option<&'a str>,
+    /// The `type` of a configuration of launch.json.
+    pub kind: Option<&'a str>,
+    pub language: Option<&'a str>,
+    /// A source or an executable.
+    pub program: Option<&'a Path>,
+}
+
+/// The rows that debug it, the preferred one first; at least one. Errors: [`Kind::Usage`] with what there is.
+pub fn choose(ask: Ask<'_>) -> Result<Vec<&'static Adapter>> {
+    let (what, hint, rows) = match ask {
+        Ask { adapter: Some(name), .. } => {
+            let names = ADAPTERS.iter().map(|row| row.name).collect();
+            (format!("there is no adapter {name:?}"), listing("adapters", names), rows(|row| row.name == name))
+        }
+        Ask { kind: Some(kind), .. } => {
+            let types = ADAPTERS.iter().flat_map(|row| row.types).copied().collect();
+            let what = format!("nothing debugs a configuration of type {kind:?}");
+            (what, listing("types", types), rows(|row| row.types.contains(&kind)))
+        }
+        Ask { language: Some(language), .. } => {
+            let lower = language.to_lowercase();
+            let what = format!("nothing debugs {language:?}");
+            (what, languages(), rows(|row| row.languages.contains(&lower.as_str())))
+        }
+        Ask { program: Some(program), .. } => of_program(program)?,
+        Ask { .. } => ("it is not said what is to be debugged".to_owned(), languages(), Vec::new()),
+    };
+    if rows.is_empty() { Err(Error::usage(what).hint(hint)) } else { Ok(rows) }
+}
+
+/// The preferred row that is on this machine, and where. Errors: of [`choose`], and that none is found: the first's.
+pub fn locate(ask: Ask<'_>, search: &Search) -> Result<(&'static Adapter, Found)> {
+    let mut missing: Option<Error> = None;
+    for row in choose(ask)? {
+        match (row.find)(search) {
+            Ok(found) => return Ok((row, found)),
+            Err(error) => {
+                missing = Some(match missing {
+                    None => error,
+                    Some(first) => error.hints.into_iter().fold(first, Error::hint),
+                });
+            }
+        }
+    }
+    Err(missing.unwrap_or_else(|| Error::new(Kind::MissingTool, "there is no adapter for this")))
+}
+
+fn rows(fits: impl Fn(&Adapter) -> bool) -> Vec<&'static Adapter> {
+    ADAPTERS.iter().filter(|row| fits(row)).collect()
+}
+
+fn listing(what: &str, names: Vec<&str>) -> String {
+    format!("the {what} are: {}", names.join(", "))
+}
+
+fn languages() -> String {
+    let mut names: Vec<&str> = ADAPTERS.iter().flat_map(|row| row.languages).copied().collect();
+    names.sort_unstable();
+    names.dedup();
+    listing("languages", names)
+}
+
+type Chosen = (String, String, Vec<&'static Adapter>);
+
+fn of_program(program: &Path) -> Result<Chosen> {
+    let extension = program.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    let by_name = extension.as_deref().map(|extension| rows(|row| row.extensions.contains(&extension)));
+    if let Some(rows) = by_name.filter(|rows| !rows.is_empty()) {
+        return Ok((String::new(), String::new(), rows));
+    }
+    let language = if program.is_dir() { of_folder(program) } else { of_head(&head(program)?) };
+    let what = match extension {
+        Some(extension) if language.is_none() => format!("nothing debugs .{extension} ({})", program.display()),
+        _ => format!("cannot tell what {} is", program.display()),
+    };
+    let rows = language.map(|language| rows(|row| row.languages.contains(&language))).unwrap_or_default();
+    Ok((what, format!("name its language; {}", languages()), rows))
+}
+
+fn head(program: &Path) -> Result<Vec<u8>> {
+    let cannot = |cause: std::io::Error| {
+        let kind = if cause.kind() == std::io::ErrorKind::NotFound { Kind::NotFound } else { Kind::Other };
+        let cause = if kind == Kind::NotFound { "there is no such file".to_owned() } else { cause.to_string() };
+        Error::new(kind, format!("cannot debug {}", program.display())).because(cause)
+    };
+    let mut head = Vec::new();
+    File::open(program).and_then(|file| file.take(HEAD).read_to_end(&mut head)).map_err(cannot)?;
+    Ok(head)
+}
+
+/// What a folder is the package of.
+fn of_folder(folder: &Path) -> Option<&'static str> {
+    let has = |fits: &dyn Fn(&str) -> bool| {
+        std::fs::read_dir(folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .any(|entry| fits(&entry.file_name().to_string_lossy()))
+    };
+    match () {
+        () if has(&|name| name == "__main__.py") => Some("python"),
+        () if has(&|name| name.ends_with(".go")) => Some("go"),
+        () => None,
+    }
+}
+
+/// What the beginning of a program says: its format, or the interpreter in its first line.
+fn of_head(head: &[u8]) -> Option<&'static str> {
+    if head.starts_with(b"\x7fELF") || head.starts_with(b"\xcf\xfa\xed\xfe") {
+        let go = [&b"\xff Go build ID:"[..], b"Go\0\0"].iter().any(|note| contains(head, note));
+        return Some(if go { "go" } else { "c++" });
+    }
+    let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let line = String::from_utf8_lossy(line);
+    let words = line.split([' ', '/', '\t', '\r']);
+    let known = |word: &str| match word.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.') {
+        "python" | "pypy" => Some("python"),
+        "node" | "nodejs" => Some("javascript"),
+        "ruby" => Some("ruby"),
+        _ => None,
+    };
+    words.filter_map(known).next_back()
+}
+
+fn contains(all: &[u8], part: &[u8]) -> bool {
+    all.windows(part.len()).any(|window| window == part)
+}

@@ -1,0 +1,97 @@
+//! The pipes of an adapter, with the reason why it ended instead of a bare end.
+//!
+//! Must not know what is said over them, nor how the reason is found.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// A reader whose end becomes an error when there is something to tell about it.
+pub(super) struct Explained<R> {
+    read: R,
+    ended: bool,
+    /// Asked once, at the end.
+    why: Option<BoxFuture<'static, Option<String>>>,
+}
+
+impl<R> Explained<R> {
+    pub fn new(read: R, why: impl Future<Output = Option<String>> + Send + 'static) -> Self {
+        Explained { read, ended: false, why: Some(why.boxed()) }
+    }
+}
+
+impl<R: AsyncRead + Unpin> AsyncRead for Explained<R> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if !self.ended {
+            let before = buf.filled().len();
+            ready!(Pin::new(&mut self.read).poll_read(cx, buf))?;
+            if buf.filled().len() > before || buf.remaining() == 0 {
+                return Poll::Ready(Ok(()));
+            }
+            self.ended = true;
+        }
+        let Some(why) = &mut self.why else { return Poll::Ready(Ok(())) };
+        let told = ready!(why.poll_unpin(cx));
+        self.why = None;
+        Poll::Ready(told.map_or(Ok(()), |told| Err(io::Error::other(told))))
+    }
+}
+
+/// A writer that takes everything, also when nobody reads any more: the reader knows better why.
+pub(super) struct Unheard<W>(pub W);
+
+impl<W: AsyncWrite + Unpin> AsyncWrite for Unheard<W> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        let written = ready!(Pin::new(&mut self.0).poll_write(cx, buf));
+        Poll::Ready(unless_broken(written, buf.len()))
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = ready!(Pin::new(&mut self.0).poll_flush(cx));
+        Poll::Ready(unless_broken(flushed, ()))
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}
+
+fn unless_broken<T>(result: io::Result<T>, otherwise: T) -> io::Result<T> {
+    match result {
+        Err(cause) if cause.kind() == io::ErrorKind::BrokenPipe => Ok(otherwise),
+        result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_end_is_explained_once_after_everything_that_came_before() {
+        let check = async |why: Option<&str>| {
+            let told = why.map(str::to_owned);
+            let mut read = Explained::new(&b"last"[..], std::future::ready(told));
+            let mut text = String::new();
+            let outcome = read.read_to_string(&mut text).await.map_err(|error| error.to_string());
+            assert_eq!((outcome.err().as_deref(), read.read(&mut [0; 4]).await.unwrap()), (why, 0));
+        };
+        check(None).await;
+        check(Some("it crashed")).await;
+    }
+
+    #[tokio::test]
+    async fn a_broken_pipe_is_no_error_of_the_writer() {
+        let (writer, reader) = tokio::io::duplex(16);
+        drop(reader);
+        let mut writer = Unheard(writer);
+        writer.write_all(&[0; 1000]).await.unwrap();
+        writer.flush().await.unwrap();
+    }
+}

@@ -1,0 +1,246 @@
+//! Where adapters lie: the user's setting, PATH, the workspace, editors' own folders, our installs.
+//!
+//! Looks at names of files only, and runs nothing. Must not know any adapter.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use super::Found;
+use crate::error::{Error, Kind, Result};
+use crate::tools::{self, Pins};
+
+/// Where editors keep extensions, below the home folder.
+const EXTENSIONS: &[(&str, &str)] = &[
+    (".vscode/extensions", "VS Code's extensions"),
+    (".vscode-server/extensions", "VS Code's remote extensions"),
+    (".vscode-insiders/extensions", "VS Code Insiders' extensions"),
+    (".vscode-server-insiders/extensions", "VS Code Insiders' remote extensions"),
+    (".vscode-oss/extensions", "VSCodium's extensions"),
+    (".vscodium-server/extensions", "VSCodium's remote extensions"),
+    (".cursor/extensions", "Cursor's extensions"),
+    (".cursor-server/extensions", "Cursor's remote extensions"),
+    (".windsurf/extensions", "Windsurf's extensions"),
+];
+
+/// Where adapters are looked for.
+#[derive(Clone, Debug)]
+pub struct Search {
+    /// The environment's `PATH`, `VIRTUAL_ENV`, `HOME`, …
+    pub env: BTreeMap<OsString, OsString>,
+    /// Its virtual environment and its `node_modules` come before the machine's.
+    pub workspace: PathBuf,
+    /// The user's own choice, which nothing comes before.
+    pub set: Option<PathBuf>,
+    /// The folder of our own installs.
+    pub tools: PathBuf,
+}
+
+impl Search {
+    /// As this process sees the machine. Errors: there is no folder for our own installs.
+    pub fn of(workspace: &Path) -> Result<Search> {
+        let env = crate::process::clean_environment::<&str, &str>([]);
+        Ok(Search { env, workspace: workspace.to_owned(), set: None, tools: tools::folder()? })
+    }
+
+    pub fn var(&self, name: &str) -> Option<&OsStr> {
+        self.env.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
+    }
+
+    pub fn home(&self) -> Option<PathBuf> {
+        self.var("HOME").map(PathBuf::from)
+    }
+
+    /// The first of these names on PATH.
+    pub fn on_path(&self, names: &[&str]) -> Option<PathBuf> {
+        tools::on_path(names, self.var("PATH"))
+    }
+
+    /// What one of our own tools is started or loaded by; it may be missing.
+    pub fn own(&self, tool: &str) -> Option<PathBuf> {
+        let pins = Pins::read().ok()?;
+        let tool = pins.tool(tool).ok()?;
+        Some(self.tools.join(&tool.name).join(&tool.entry))
+    }
+
+    /// A file of a package of Neovim's mason.
+    pub fn mason(&self, file: &str) -> Option<PathBuf> {
+        let data = self.var("XDG_DATA_HOME").map(PathBuf::from);
+        let data = data.or_else(|| Some(self.home()?.join(".local/share")))?;
+        Some(data.join("nvim/mason/packages").join(file))
+    }
+
+    /// A file of an extension, in every editor that has it; newer versions first.
+    pub fn extensions(&self, extension: &str, file: &str) -> Vec<(PathBuf, &'static str)> {
+        let Some(home) = self.home() else { return Vec::new() };
+        let in_editor = |(folder, editor): &(&str, &'static str)| {
+            let mut found = versions(&home.join(folder), extension);
+            found.sort_by(|one, other| other.0.cmp(&one.0));
+            let editor = *editor;
+            found.into_iter().map(move |(_, folder)| (folder, editor)).collect::<Vec<_>>()
+        };
+        let all = EXTENSIONS.iter().flat_map(in_editor);
+        all.map(|(folder, editor)| (folder.join(file), editor)).collect()
+    }
+}
+
+/// The folders `<extension>-<version>…` with their versions.
+fn versions(folder: &Path, extension: &str) -> Vec<(Vec<u32>, PathBuf)> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let version = |name: &str| -> Option<Vec<u32>> {
+        let rest = name.strip_prefix(extension)?.strip_prefix('-')?;
+        let numbers = rest.split('-').next()?.split('.').map(|part| part.parse().ok());
+        numbers.collect()
+    };
+    entries.filter_map(|entry| Some((version(entry.file_name().to_str()?)?, entry.path()))).collect()
+}
+
+/// What was looked at until something was found.
+pub struct Trail<'a> {
+    search: &'a Search,
+    looked: Vec<String>,
+    found: Option<Found>,
+}
+
+impl<'a> Trail<'a> {
+    /// Begins with the user's own choice: when there is one, nothing else counts.
+    pub fn of(search: &'a Search, fits: impl Fn(&Path) -> Option<PathBuf>) -> Trail<'a> {
+        let mut trail = Trail { search, looked: Vec::new(), found: None };
+        if let Some(set) = &search.set {
+            trail.found = fits(set).map(|path| Found::at(path, "your setting"));
+            trail.looked.push(format!("{} (your setting)", set.display()));
+        }
+        trail
+    }
+
+    /// Looks at one place, unless something was found already.
+    pub fn look(mut self, path: Option<PathBuf>, place: &str, fits: impl Fn(&Path) -> bool) -> Self {
+        if self.over() {
+            return self;
+        }
+        if let Some(path) = path {
+            if fits(&path) {
+                self.found = Some(Found::at(path, place));
+            } else {
+                self.looked.push(format!("{} ({place})", path.display()));
+            }
+        }
+        self
+    }
+
+    /// Looks for programs of these names on PATH.
+    pub fn look_on_path(mut self, names: &[&str]) -> Self {
+        if self.over() {
+            return self;
+        }
+        match self.search.on_path(names) {
+            Some(path) => self.found = Some(Found::at(path, "PATH")),
+            None => self.looked.push(format!("`{}` on PATH", names.join("`, `"))),
+        }
+        self
+    }
+
+    /// Looks at what one of our own tools brings, `below` its entry.
+    pub fn look_at_ours(self, tool: &str, below: impl Fn(&Path) -> PathBuf, fits: impl Fn(&Path) -> bool) -> Self {
+        let path = self.search.own(tool).map(|entry| below(&entry));
+        self.look(path, "tether adapters install", fits)
+    }
+
+    /// Looks at a file of an extension of any editor.
+    pub fn look_at_extensions(mut self, extension: &str, file: &str, fits: impl Fn(&Path) -> bool) -> Self {
+        if self.over() {
+            return self;
+        }
+        let all = self.search.extensions(extension, file);
+        self.looked
+            .extend(all.is_empty().then(|| format!("the extension {extension} of VS Code, VSCodium and Cursor")));
+        for (path, place) in all {
+            self = self.look(Some(path), place, &fits);
+        }
+        self
+    }
+
+    /// Remembers a place that was looked at in another way.
+    pub fn passed(mut self, place: impl Into<String>) -> Self {
+        if !self.over() {
+            self.looked.push(place.into());
+        }
+        self
+    }
+
+    fn over(&self) -> bool {
+        self.found.is_some() || self.search.set.is_some()
+    }
+
+    /// What was found; else [`Kind::MissingTool`] with all that was looked at.
+    pub fn end(self, name: &str, install: &str) -> Result<Found> {
+        self.found.ok_or_else(|| {
+            let error = Error::new(Kind::MissingTool, format!("cannot find the debug adapter {name}"));
+            error.because(format!("it is not there:\n{}", self.looked.join("\n"))).hint(install.to_owned())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn touch(path: &Path) {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "").unwrap();
+    }
+
+    fn search(home: &Path) -> Search {
+        let env = [("HOME".into(), home.into()), ("PATH".into(), home.join("bin").into())].into();
+        Search { env, workspace: home.join("work"), set: None, tools: home.join("tools") }
+    }
+
+    #[test]
+    fn the_newest_extension_of_the_first_editor_is_preferred() {
+        let home = tempfile::tempdir().unwrap();
+        for version in ["1.9.0", "1.11.0-linux-x64", "nightly"] {
+            touch(&home.path().join(format!(".vscode/extensions/a.lldb-{version}/adapter/x")));
+        }
+        touch(&home.path().join(".cursor/extensions/a.lldb-2.0.0/adapter/x"));
+        touch(&home.path().join(".vscode/extensions/a.lldb-more-9.0.0/adapter/x"));
+        let found = search(home.path()).extensions("a.lldb", "adapter/x");
+        let names: Vec<_> = found.iter().map(|(path, place)| (path.display().to_string(), *place)).collect();
+        let name = |name: &str| format!("{}/{name}/adapter/x", home.path().display());
+        assert_eq!(
+            names,
+            [
+                (name(".vscode/extensions/a.lldb-1.11.0-linux-x64"), "VS Code's extensions"),
+                (name(".vscode/extensions/a.lldb-1.9.0"), "VS Code's extensions"),
+                (name(".cursor/extensions/a.lldb-2.0.0"), "Cursor's extensions"),
+            ]
+        );
+    }
+
+    #[test]
+    fn the_setting_wins_and_what_is_missing_is_told_with_every_place() {
+        let home = tempfile::tempdir().unwrap();
+        let mut search = search(home.path());
+        let look = |search: &Search| {
+            let exists = |path: &Path| path.exists();
+            Trail::of(search, |path| path.exists().then(|| path.to_owned()))
+                .look_on_path(&["xdbg"])
+                .look(search.mason("xdbg/xdbg"), "mason", exists)
+                .look_at_extensions("a.xdbg", "x", exists)
+                .end("xdbg", "`apt-get install xdbg` installs it")
+        };
+        let error = look(&search).unwrap_err();
+        assert_eq!(error.kind, Kind::MissingTool);
+        let told = error.to_string();
+        for part in ["adapter xdbg", "`xdbg` on PATH", "nvim/mason/packages/xdbg/xdbg", "a.xdbg of VS Code", "apt-get"]
+        {
+            assert!(told.contains(part), "{part:?} is not in {told}");
+        }
+        touch(&home.path().join(".local/share/nvim/mason/packages/xdbg/xdbg"));
+        assert_eq!(look(&search).unwrap().place, "mason");
+        search.set = Some(home.path().join("mine"));
+        let told = look(&search).unwrap_err().to_string();
+        assert!(told.contains("mine (your setting)") && !told.contains("PATH"), "{told}");
+        touch(&home.path().join("mine"));
+        assert_eq!(look(&search).unwrap(), Found::at(home.path().join("mine"), "your setting"));
+    }
+}

@@ -1,0 +1,115 @@
+//! Which Python runs a program: the workspace's own, or the machine's.
+//!
+//! Looks at names of files only. Must not know any debugger.
+
+use std::path::{Path, PathBuf};
+
+use super::places::Search;
+use crate::error::{Error, Kind, Result};
+use crate::tools::is_program;
+
+/// An interpreter, and whose it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Python {
+    pub path: PathBuf,
+    pub place: &'static str,
+}
+
+/// The first of: the workspace's environments, the active one, PATH. Errors: [`Kind::MissingTool`].
+pub fn find(search: &Search) -> Result<Python> {
+    let below = |folder: Option<PathBuf>, place| folder.map(|folder| (folder.join("bin/python"), place));
+    let variable = |name| search.var(name).map(PathBuf::from);
+    let environments = [
+        below(Some(search.workspace.join(".venv")), "the workspace's .venv"),
+        below(Some(search.workspace.join("venv")), "the workspace's venv"),
+        below(variable("VIRTUAL_ENV"), "VIRTUAL_ENV"),
+        below(variable("CONDA_PREFIX"), "CONDA_PREFIX"),
+    ];
+    let own = environments.into_iter().flatten().find(|(path, _)| is_program(path));
+    let on_path = || Some((real(search, search.on_path(&["python3", "python"])?), "PATH"));
+    let found = own.or_else(on_path).map(|(path, place)| Python { path, place });
+    found.ok_or_else(|| {
+        Error::new(Kind::MissingTool, "cannot find python")
+            .because("it is not in the workspace's .venv or venv, in VIRTUAL_ENV or CONDA_PREFIX, or on PATH")
+            .hint("`apt-get install python3` installs it; `python3 -m venv .venv` makes an environment")
+    })
+}
+
+/// Folders in which an interpreter finds packages, by the layouts of virtual environments, Debian and `pip --user`.
+pub fn packages(search: &Search, python: &Path) -> Vec<PathBuf> {
+    // Not resolved: an environment's interpreter is a link to the machine's.
+    let prefix = python.parent().and_then(Path::parent).map(Path::to_owned);
+    let user = search.home().map(|home| home.join(".local"));
+    let mut all: Vec<PathBuf> = [prefix.clone(), user].into_iter().flatten().flat_map(|it| libraries(&it)).collect();
+    if prefix.as_deref() == Some(Path::new("/usr")) {
+        all.extend(libraries(Path::new("/usr/local")));
+        all.push("/usr/lib/python3/dist-packages".into());
+    }
+    all
+}
+
+fn libraries(prefix: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(prefix.join("lib")).into_iter().flatten().flatten();
+    let versions = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("python3"));
+    versions.flat_map(|entry| ["site-packages", "dist-packages"].map(|folder| entry.path().join(folder))).collect()
+}
+
+/// What a shim of pyenv would start: it is a shell script that takes longer than Python itself.
+fn real(search: &Search, found: PathBuf) -> PathBuf {
+    let root = search.var("PYENV_ROOT").map(PathBuf::from).or_else(|| Some(search.home()?.join(".pyenv")));
+    let Some(root) = root.filter(|root| found.starts_with(root.join("shims"))) else { return found };
+    let version_file = |folder: &Path| std::fs::read_to_string(folder.join(".python-version")).ok();
+    let text = search.var("PYENV_VERSION").and_then(|text| text.to_str()).map(str::to_owned);
+    let text = text
+        .or_else(|| search.workspace.ancestors().find_map(version_file))
+        .or_else(|| std::fs::read_to_string(root.join("version")).ok());
+    // Several versions may be given; the first that is there wins.
+    let versions = text.as_deref().unwrap_or_default().split([':', ' ', '\n']).map(str::trim);
+    let programs =
+        versions.filter(|version| !version.is_empty()).map(|it| root.join("versions").join(it).join("bin/python"));
+    programs.into_iter().find(|path| is_program(path)).unwrap_or(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn program(path: &Path) {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "").unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn the_workspaces_own_environment_wins_and_a_shim_is_seen_through() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |path: &str| home.path().join(path);
+        let env = [
+            ("HOME".into(), home.path().into()),
+            ("PATH".into(), at(".pyenv/shims").into()),
+            ("VIRTUAL_ENV".into(), at("active").into()),
+        ];
+        let search = Search { env: env.into(), workspace: at("work/deep"), set: None, tools: at("tools") };
+        assert_eq!(find(&search).unwrap_err().kind, Kind::MissingTool);
+        let check = |expect: &str, place: &str| {
+            assert_eq!(find(&search).unwrap(), Python { path: at(expect), place: Box::leak(place.to_owned().into()) });
+        };
+        program(&at(".pyenv/shims/python3"));
+        check(".pyenv/shims/python3", "PATH");
+        program(&at(".pyenv/versions/3.12.1/bin/python"));
+        std::fs::write(at(".pyenv/version"), "3.13.0\n3.12.1\n").unwrap();
+        check(".pyenv/versions/3.12.1/bin/python", "PATH");
+        program(&at(".pyenv/versions/3.9.1/bin/python"));
+        std::fs::create_dir_all(at("work/deep")).unwrap();
+        std::fs::write(at("work/.python-version"), "3.9.1\n").unwrap();
+        check(".pyenv/versions/3.9.1/bin/python", "PATH");
+        program(&at("active/bin/python"));
+        check("active/bin/python", "VIRTUAL_ENV");
+        program(&at("work/deep/venv/bin/python"));
+        check("work/deep/venv/bin/python", "the workspace's venv");
+        program(&at("work/deep/.venv/bin/python"));
+        check("work/deep/.venv/bin/python", "the workspace's .venv");
+    }
+}

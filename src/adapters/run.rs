@@ -1,0 +1,406 @@
+//! Carries a [`Begin`] out: starts the process, makes the connections, keeps what it prints, ends all of it.
+//!
+//! ```text
+//! Pipes    start ───────────────────────────────▶ its stdin and stdout are the one connection
+//! DialsUs  listen ─▶ start ─▶ it dials ─────────▶ that is the one connection
+//! Socket   start ─▶ it says that it listens ────▶ each dial is another connection
+//! Port     start ─▶ it says on which port ──────▶ 〃
+//! At       ─────────────────────────────────────▶ 〃
+//! ```
+//! Whatever goes wrong on the way, nothing of it is left running. Must not know any adapter.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use rustix::process::Signal;
+use tempfile::TempDir;
+use tokio::net::{TcpListener, TcpStream, lookup_host};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::begin::{Begin, Program, Reach, fill};
+use super::last::{Explained, Unheard};
+use super::said::{Ear, Said, Stream};
+use super::wanted::Address;
+use crate::dap::types::Start;
+use crate::dap::{Connection, Error as DapError};
+use crate::error::{Context, Error, Kind, Result};
+use crate::process::{self, Exit, Piped, Process};
+
+/// Opens another connection to the same adapter, within a deadline of its own.
+pub type Dial = Arc<dyn Fn() -> BoxFuture<'static, Result<Connection, DapError>> + Send + Sync>;
+
+/// For each single dial.
+const DIALLING: Duration = Duration::from_secs(10);
+/// How long the last words of a process that has ended may take to come out of its pipes.
+const LAST_WORDS: Duration = Duration::from_millis(250);
+/// How long an adapter that was left may take to end by itself, and after SIGTERM.
+const GRACE: Duration = Duration::from_millis(500);
+/// The longest path that the kernel takes for a Unix socket, without the zero behind it.
+const LONGEST_SOCKET: usize = 107;
+
+/// What a [`Begin`] has become. Dropping it kills what was started, unless it was [`Running::let_go`].
+pub struct Running {
+    pub dial: Dial,
+    /// What the process prints; it need not be read.
+    pub output: mpsc::Receiver<Said>,
+    /// The first request, ready to be sent.
+    pub start: Start,
+    started: Option<Started>,
+    /// It ends by itself when its connection does.
+    leaves: bool,
+    is_program: bool,
+    _scratch: Option<TempDir>,
+}
+
+/// The process, and what carries its mark. Killed when this is dropped.
+struct Started {
+    process: Process,
+    mark: String,
+    ear: Ear,
+    command: String,
+    /// Nothing is left to be killed, or nothing shall be.
+    settled: bool,
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        if self.settled {
+            return;
+        }
+        // By group too: for a moment after its start a process does not show its environment yet.
+        self.process.signal_group(Signal::KILL);
+        process::kill_now(&self.mark);
+    }
+}
+
+/// Begins; `name` is the adapter's, for errors, and `mark` what its processes are to be found by.
+/// Errors: [`Kind::MissingTool`] when there is no such program, [`Kind::TimedOut`] after the deadline, and what the
+/// process has said when it ended at once.
+pub async fn run(name: &str, begin: Begin, mark: &str, deadline: Duration) -> Result<Running> {
+    let until = Instant::now() + deadline;
+    let scratch = begin.run.is_some().then(|| scratch(&begin.reach)).transpose()?;
+    let folder = scratch.as_ref().map(TempDir::path).unwrap_or(Path::new(""));
+    let start = fill(begin.start, "{scratch}", &folder.to_string_lossy());
+    let (ear, output) = Ear::new();
+    let leaves = matches!(begin.reach, Reach::Pipes | Reach::DialsUs) && !begin.is_program;
+    let (dial, started) = match (begin.reach, begin.run) {
+        (Reach::At(address), None) => (at(address), None),
+        (_, None) => return Err(Error::other(format!("cannot begin with {name}")).because("it has no command to run")),
+        (reach, Some(program)) => {
+            let beginning = Beginning { name, program, mark, folder, ear, until, deadline };
+            let (dial, started) = beginning.by(reach).await?;
+            (dial, Some(started))
+        }
+    };
+    Ok(Running { dial, output, start, started, leaves, is_program: begin.is_program, _scratch: scratch })
+}
+
+impl Running {
+    /// The process that was started.
+    pub fn pid(&self) -> Option<u32> {
+        self.started.as_ref().map(|started| started.process.pid())
+    }
+
+    /// Resolves when the started process has ended, with how; never without one.
+    pub fn exited(&self) -> impl Future<Output = Exit> + Send + 'static {
+        let process = self.started.as_ref().map(|started| started.process.clone());
+        async move {
+            match process {
+                Some(process) => process.exited().await,
+                None => std::future::pending().await,
+            }
+        }
+    }
+
+    /// How the started process has ended, and what it said last; `None` while it lives.
+    pub async fn last_words(&self) -> Option<String> {
+        let started = self.started.as_ref().filter(|started| !started.process.is_alive())?;
+        Some(started.last_words().await)
+    }
+
+    /// Ends the process, all its children and whatever carries its mark, and waits until they are gone.
+    pub async fn end(mut self) -> Result<()> {
+        let Some(mut started) = self.started.take() else { return Ok(()) };
+        let doing = || format!("cannot end `{}`", started.command);
+        // An adapter that was said goodbye to leaves by itself; TERM would cut off what it still tidies up.
+        process::stop(&started.process, async { self.leaves }, GRACE).await.doing(doing)?;
+        process::sweep(&started.mark, Duration::ZERO).await.doing(doing)?;
+        started.settled = true;
+        Ok(())
+    }
+
+    /// Lets the program live on, and ends only the adapter; for after a detaching disconnect.
+    pub async fn let_go(mut self) {
+        let Some(mut started) = self.started.take() else { return };
+        started.settled = true;
+        if !self.is_program && timeout(GRACE, started.process.exited()).await.is_err() {
+            let _ = started.process.signal(Signal::TERM);
+        }
+    }
+}
+
+impl Started {
+    async fn last_words(&self) -> String {
+        let exit = self.process.exited().await;
+        self.ear.ended(LAST_WORDS).await;
+        format!("it {exit}{}", said(&self.ear))
+    }
+}
+
+/// What it said last, as the end of a sentence.
+fn said(ear: &Ear) -> String {
+    match ear.tail() {
+        tail if tail.is_empty() => ", and it said nothing".to_owned(),
+        tail => format!("; its last words:\n{tail}"),
+    }
+}
+
+/// A start under way.
+struct Beginning<'a> {
+    name: &'a str,
+    program: Program,
+    mark: &'a str,
+    folder: &'a Path,
+    ear: Ear,
+    until: Instant,
+    deadline: Duration,
+}
+
+impl Beginning<'_> {
+    async fn by(self, reach: Reach) -> Result<(Dial, Started)> {
+        match reach {
+            Reach::Pipes => self.pipes(),
+            Reach::DialsUs => self.dials_us().await,
+            Reach::Socket { ready } => {
+                let socket = self.folder.join("dap.sock");
+                let names = [("{socket}", socket.as_os_str())];
+                let (started, ()) = self.listens(&names, move |line| ready(line).then_some(())).await?;
+                Ok((many(move || dial_unix(socket.clone())), started))
+            }
+            Reach::Port { said } => {
+                let (started, address) = self.listens(&[], said).await?;
+                Ok((many(move || Connection::dial_tcp(address, DIALLING).boxed()), started))
+            }
+            Reach::At(address) => {
+                let (pieces, _) = self.start(&[], false)?;
+                Ok((at(address), pieces.listening(|_| {})))
+            }
+        }
+    }
+
+    fn pipes(self) -> Result<(Dial, Started)> {
+        let ear = self.ear.clone();
+        let (Pieces { started, stdin, stdout, stderr }, _) = self.start(&[], true)?;
+        ear.listen(Stream::Err, stderr, |_| {});
+        let stdin = stdin.ok_or_else(|| Error::other("the adapter has no input"))?;
+        let why = why_it_ended(started.process.clone(), ear);
+        let connection = Connection::over(Explained::new(stdout, why), Unheard(stdin));
+        Ok((once(connection, "its pipes"), started))
+    }
+
+    async fn dials_us(self) -> Result<(Dial, Started)> {
+        let doing = || "cannot listen for the adapter on 127.0.0.1".to_owned();
+        let listener = TcpListener::bind("127.0.0.1:0").await.doing(doing)?;
+        let address = listener.local_addr().doing(doing)?.to_string();
+        let (pieces, waiting) = self.start(&[("{address}", OsStr::new(&address))], false)?;
+        let started = pieces.listening(|_| {});
+        let dialled = waiting.until(&started, "connected to us", ours(&listener)).await?;
+        let connection = Connection::tcp(dialled.doing(doing)?).doing(doing)?;
+        Ok((once(connection, &address), started))
+    }
+
+    /// Waits until a line of its output says where it listens.
+    async fn listens<T: Send + 'static>(
+        self,
+        names: &[(&str, &OsStr)],
+        found: impl Fn(&str) -> Option<T> + Send + Sync + 'static,
+    ) -> Result<(Started, T)> {
+        let (tell, told) = oneshot::channel();
+        let tell = Mutex::new(Some(tell));
+        let (pieces, waiting) = self.start(names, false)?;
+        let started = pieces.listening(move |line| {
+            if let Some(found) = found(line)
+                && let Some(tell) = tell.lock().unwrap_or_else(PoisonError::into_inner).take()
+            {
+                let _ = tell.send(found); // nobody waits any more: it comes too late
+            }
+        });
+        let announced = async {
+            match told.await {
+                Ok(found) => found,
+                // It has closed both its streams: only its end, or the deadline, is left to wait for.
+                Err(_) => std::future::pending().await,
+            }
+        };
+        let found = waiting.until(&started, "said that it listens", announced).await?;
+        Ok((started, found))
+    }
+
+    fn start(self, names: &[(&str, &OsStr)], input: bool) -> Result<(Pieces, Waiting)> {
+        let names = [names, &[("{scratch}", self.folder.as_os_str())]].concat();
+        let argv: Vec<OsString> = self.program.argv.iter().map(|word| put(word, &names)).collect();
+        let command = shown(&argv);
+        let env = environment(&self.program, self.mark);
+        let started = process::piped(&argv, &self.program.cwd, &env, input).map_err(|error| {
+            Error::new(error.kind, format!("cannot start the debug adapter {}", self.name)).because(error)
+        })?;
+        let Piped { process, stdin, stdout, stderr } = started;
+        let started = Started { process, mark: self.mark.to_owned(), ear: self.ear, command, settled: false };
+        let waiting = Waiting { name: self.name.to_owned(), until: self.until, deadline: self.deadline };
+        Ok((Pieces { started, stdin, stdout, stderr }, waiting))
+    }
+}
+
+/// A process that has just been started, and its streams.
+struct Pieces {
+    started: Started,
+    stdin: Option<tokio::process::ChildStdin>,
+    stdout: tokio::process::ChildStdout,
+    stderr: tokio::process::ChildStderr,
+}
+
+impl Pieces {
+    /// Both streams are output; `line` sees each line of them.
+    fn listening(self, line: impl Fn(&str) + Send + Sync + 'static) -> Started {
+        let line = Arc::new(line);
+        let again = Arc::clone(&line);
+        self.started.ear.listen(Stream::Out, self.stdout, move |text| line(text));
+        self.started.ear.listen(Stream::Err, self.stderr, move |text| again(text));
+        self.started
+    }
+}
+
+/// For how long a process that has been started is waited for, and by which name it is told of.
+struct Waiting {
+    name: String,
+    until: Instant,
+    deadline: Duration,
+}
+
+impl Waiting {
+    async fn until<T>(self, started: &Started, what: &str, ready: impl Future<Output = T>) -> Result<T> {
+        let Waiting { name, until, deadline } = self;
+        let by_hand = format!("run `{}` by hand to see more", started.command);
+        tokio::select! {
+            biased; // one that is ready and ends is ready
+            ready = ready => Ok(ready),
+            _ = started.process.exited() => {
+                let error = Error::other(format!("the debug adapter {name} ended before it had {what}"));
+                Err(error.because(started.last_words().await).hint(by_hand))
+            }
+            () = tokio::time::sleep_until(until) => {
+                let within = humantime::format_duration(deadline);
+                let error = Error::new(Kind::TimedOut, format!("the debug adapter {name} has not {what} within {within}"));
+                Err(error.because(format!("it runs on{}", said(&started.ear))).hint(by_hand))
+            }
+        }
+    }
+}
+
+/// The first connection from a program of our user; strangers are left standing.
+async fn ours(listener: &TcpListener) -> std::io::Result<TcpStream> {
+    loop {
+        let (stream, from) = listener.accept().await?;
+        if process::is_ours(from, listener.local_addr()?)? {
+            return Ok(stream);
+        }
+    }
+}
+
+/// Why a process has closed its pipes; `None` when that is as it should be.
+async fn why_it_ended(process: Process, ear: Ear) -> Option<String> {
+    match timeout(GRACE, process.exited()).await {
+        Err(_) | Ok(Exit::Code(0)) => None,
+        Ok(exit) => {
+            ear.ended(LAST_WORDS).await;
+            Some(format!("the adapter {exit}{}", said(&ear)))
+        }
+    }
+}
+
+fn once(connection: Connection, address: &str) -> Dial {
+    let (one, address) = (Mutex::new(Some(connection)), address.to_owned());
+    many(move || {
+        let one = one.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let cause = "it takes one connection only, and has that".to_owned();
+        let dialled = one.ok_or(DapError::Unreachable { address: address.clone(), cause });
+        std::future::ready(dialled).boxed()
+    })
+}
+
+fn many(dial: impl Fn() -> BoxFuture<'static, Result<Connection, DapError>> + Send + Sync + 'static) -> Dial {
+    Arc::new(dial)
+}
+
+fn dial_unix(socket: PathBuf) -> BoxFuture<'static, Result<Connection, DapError>> {
+    async move { Connection::dial_unix(&socket, DIALLING).await }.boxed()
+}
+
+fn at(address: Address) -> Dial {
+    many(move || dial_host(address.clone()).boxed())
+}
+
+/// Tries each address that the name has.
+async fn dial_host(address: Address) -> Result<Connection, DapError> {
+    let until = Instant::now() + DIALLING;
+    let told = format!("{}:{}", address.host, address.port);
+    let unreachable = |cause: String| DapError::Unreachable { address: told.clone(), cause };
+    let found = timeout_at(until, lookup_host((address.host.as_str(), address.port))).await;
+    let found = found.map_err(|_| unreachable("its name was not found in time".to_owned()))?;
+    let mut failed = unreachable("its name stands for no address".to_owned());
+    for one in found.map_err(|cause| unreachable(cause.to_string()))? {
+        match Connection::dial_tcp(one, until - Instant::now()).await {
+            Ok(connection) => return Ok(connection),
+            Err(error) => failed = error,
+        }
+    }
+    Err(failed)
+}
+
+/// A folder that only we can look into, with a path that is short enough for a socket.
+fn scratch(reach: &Reach) -> Result<TempDir> {
+    let make = |below: &Path| {
+        let made = tempfile::Builder::new().prefix("tether-").tempdir_in(below);
+        made.doing(|| format!("cannot make a folder in {}", below.display()))
+    };
+    let made = make(&std::env::temp_dir())?;
+    let long = matches!(reach, Reach::Socket { .. }) && made.path().join("dap.sock").as_os_str().len() > LONGEST_SOCKET;
+    if long { make(Path::new("/tmp")) } else { Ok(made) }
+}
+
+fn environment(program: &Program, mark: &str) -> std::collections::BTreeMap<OsString, OsString> {
+    let mut env = process::clean_environment::<&str, &str>([]);
+    for (name, value) in &program.env {
+        match value {
+            Some(value) => env.insert(name.into(), value.into()),
+            None => env.remove(OsStr::new(name)),
+        };
+    }
+    env.insert(process::LAUNCH_ID.into(), mark.into());
+    env
+}
+
+/// The word with what the names in it stand for.
+fn put(word: &OsStr, names: &[(&str, &OsStr)]) -> OsString {
+    let mut bytes = word.as_bytes().to_vec();
+    for (name, value) in names {
+        let at = bytes.windows(name.len()).position(|part| part == name.as_bytes());
+        if let Some(at) = at {
+            bytes.splice(at..at + name.len(), value.as_bytes().iter().copied());
+        }
+    }
+    OsString::from_vec(bytes)
+}
+
+/// A command as a shell would take it.
+fn shown(argv: &[OsString]) -> String {
+    let plain = |word: &str| word.chars().all(|c| c.is_alphanumeric() || "-_./:=@,+".contains(c)) && !word.is_empty();
+    let quote = |word: String| if plain(&word) { word } else { format!("'{}'", word.replace('\'', r"'\''")) };
+    argv.iter().map(|word| quote(word.to_string_lossy().into_owned())).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,39 @@
+//! js-debug: Node, and attaching to it.
+
+use devtether::adapters::{Address, What};
+use devtether::debug::StopKind;
+
+use crate::stage::{Place, Play, found, stops_and_ends};
+
+const APP: &str = "\
+function double(order) {
+  const total = order * 2;
+  return total; // STOP
+}
+console.log(double(21));
+";
+
+#[tokio::test]
+async fn a_program_is_debugged_in_a_child_of_its_session() {
+    let place = Place::new();
+    let (app, line) = place.file("äpp one.js", APP);
+    stops_and_ends("js-debug", &place.wants(What::Program(app.clone())), (&app, line), "total = 42").await;
+}
+
+#[tokio::test]
+async fn what_runs_with_an_inspector_is_attached_to_and_lives_on_when_it_is_left() {
+    let Some((row, found)) = found("js-debug") else { return };
+    let place = Place::new();
+    let text = "let total = 0;\nsetInterval(() => {\n  total += 1; // STOP\n}, 10);\n";
+    let (app, line) = place.file("sërver.js", text);
+    let node = found.interpreter.clone().unwrap();
+    let argv = [node.as_os_str(), "--inspect=127.0.0.1:0".as_ref(), app.as_os_str()];
+    let mut program = crate::faults::Started::of(&argv, &[]);
+    let port: u16 = program.line(|line| line.split("ws://127.0.0.1:").nth(1)?.split('/').next()?.parse().ok()).await;
+    let play = Play::open(row, &found, &place.wants(What::Listening(Address::local(port))), &[(&app, line)]).await;
+    assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
+    assert!(play.evaluate("total").await.parse::<u64>().is_ok());
+    play.session.stop(false).await;
+    play.running.let_go().await;
+    assert!(program.is_alive());
+}
