@@ -25,7 +25,7 @@ fn every_shell_has_completions_that_name_every_command() {
     let sandbox = Sandbox::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = sandbox.tether(&["completions", shell]).ok().stdout;
-        for word in ["screenshot", "evaluate", "adapters", "doctor", "--workspace"] {
+        for word in ["screenshot", "evaluate", "adapters", "doctor", "run-to", "watch", "--workspace", "--condition"] {
             let word = if shell == "fish" { word.trim_start_matches("--") } else { word };
             assert!(script.contains(word), "{shell} lacks {word}");
         }
@@ -50,6 +50,10 @@ fn bash_completes_what_is_typed() {
     };
     assert_eq!(complete("tether scr"), ["screenshot"]);
     assert_eq!(complete("tether adapters ins"), ["install"]);
+    assert_eq!(complete("tether debug la"), ["launch"]);
+    assert_eq!(complete("tether debug step in"), ["into"]);
+    assert_eq!(complete("tether break rem"), ["remove"]);
+    assert_eq!(complete("tether break --cond"), ["--condition"]);
     assert_eq!(complete("tether doctor --r"), ["--reap"]);
     let starts = complete("tether st");
     assert!(["start", "status", "stop"].iter().all(|verb| starts.contains(&(*verb).to_owned())), "{starts:?}");
@@ -65,11 +69,15 @@ fn the_manual_has_a_page_for_each_command_that_man_can_show() {
     let mut told: Vec<_> = listed.lines().map(std::path::PathBuf::from).collect();
     told.sort();
     assert_eq!(told, pages);
-    for name in ["tether.1", "tether-start.1", "tether-doctor.1", "tether-adapters-install.1"] {
+    let names = ["tether.1", "tether-start.1", "tether-doctor.1", "tether-adapters-install.1", "tether-debug-run-to.1"];
+    for name in names.into_iter().chain(["tether-break.1", "tether-break-set.1", "tether-probe.1"]) {
         assert!(pages.contains(&folder.join(name)), "{name} is not in {pages:?}");
     }
     if let Some(shown) = run("man", &["--warnings", "-P", "cat", "-l"], &folder.join("tether-doctor.1")) {
         assert!(shown.code == 0 && shown.stderr.is_empty() && shown.stdout.contains("--reap"), "{shown:?}");
+    }
+    if let Some(shown) = run("man", &["--warnings", "-P", "cat", "-l"], &folder.join("tether-debug-launch.1")) {
+        assert!(shown.code == 0 && shown.stderr.is_empty() && shown.stdout.contains("--stop-on-entry"), "{shown:?}");
     }
     if let Some(shown) = run("groff", &["-man", "-Tutf8", "-ww", "-P-cbou"], &folder.join("tether.1")) {
         assert!(shown.code == 0 && shown.stderr.is_empty() && shown.stdout.contains("SUBCOMMANDS"), "{shown:?}");

@@ -10,6 +10,9 @@ pub const SHUTDOWN: &str = "supervisor/shutdown";
 pub const PANIC: &str = "supervisor/panic";
 /// Tells a front end that the window's state has changed; parameters as `window/status`'s result.
 pub const DID_CHANGE_STATE: &str = "window/didChangeState";
+/// Tells a front end that a debug session has begun, stopped, gone on or ended; parameters as an entry of
+/// `debug/status`'s `sessions`.
+pub const DEBUG_DID_CHANGE_STATE: &str = "debug/didChangeState";
 /// Tells a front end that the console has new entries, at most twice a second; parameters: none.
 pub const DID_CHANGE_CONSOLE: &str = "window/didChangeConsole";
 
@@ -30,7 +33,8 @@ pub struct Initialize {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Capabilities {
-    /// It wants [`DID_CHANGE_STATE`] and [`DID_CHANGE_CONSOLE`]; an `editor` gets the first anyway.
+    /// It wants [`DID_CHANGE_STATE`], [`DEBUG_DID_CHANGE_STATE`] and [`DID_CHANGE_CONSOLE`]; an `editor` gets the first two
+    /// anyway.
     pub did_change_state: bool,
 }
 

@@ -138,7 +138,7 @@ fn report(error: &Error, json: bool) {
 
 fn carry_out(common: &Tether, matches: &ArgMatches, supervise: Supervise) -> Result<u8> {
     let workspace = workspace::find_here(common.workspace.as_deref())?;
-    if let Some((operation, below)) = words::find(matches) {
+    if let Some((operation, below)) = words::find(matches)? {
         return block_on(operate(common, &workspace, operation, below)).map(|()| 0);
     }
     let done = match Around::from_arg_matches(matches) {

@@ -41,7 +41,10 @@ freely: the next operation on the page notices, builds, relaunches, and says in 
 failed build is an error with the compiler's last lines, and the old window stays. `window_status` and \
 `window_changes` only look. `window_snapshot` shows the page as text with refs like e12; `window_input` acts on them, as \
 many actions in one call as you like, and answers with a new snapshot when asked; a ref of an earlier document is \
-refused. `window_console` also has what the extension host, or Node, has logged. When a call says that commands are not trusted, ask the user to run `tether trust`.";
+refused. `window_console` also has what the extension host, or Node, has logged. When a call says that commands are not \
+trusted, ask the user to run `tether trust`. Debugging: `debug_probe` looks once; `debug_launch` with `breakpoints` \
+and `wait` answers with the stop and its snapshot (frames, locals, source, output; `budget`: most tokens, default \
+1500); so do step and continue. Sessions and breakpoints survive this server.";
 
 /// Serves MCP on stdin and stdout until the client goes.
 pub async fn serve(workspace: PathBuf, group: Option<Group>) -> Result<()> {
@@ -257,4 +260,15 @@ async fn pass_progress(mut heard: mpsc::UnboundedReceiver<Value>, context: &Requ
         let _ = context.peer.notify_progress(told).await;
     }
     std::future::pending().await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_instructions_are_short() {
+        let words = INSTRUCTIONS.split_whitespace().count();
+        assert!(words < 200, "{words} words");
+    }
 }

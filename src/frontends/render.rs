@@ -1,41 +1,24 @@
 //! Results as short text: what a person reads in a terminal, and an agent beside the structured result.
 //!
-//! Plain text without colours; times are told as durations.
+//! Plain text without colours; times are told as durations. `window`, `page` and `debug` tell those of their groups.
 
-use std::fmt::Write;
+mod debug;
+mod page;
+mod window;
+
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::api::Params;
-use crate::api::page::{
-    Acted, Console, ConsoleEntries, Input, Network, NetworkEntries, Place, Request, Seen, Snapshot,
-};
-use crate::api::window::{
-    Change, ChangeKind, Changes, Evaluate, Evaluated, Picture, Relaunched, Restart, Screenshot, Start, Status, Stop,
-    WindowChanges, WindowState, WindowStatus,
-};
+use crate::api::window::{Picture, Screenshot};
 
 /// The text of an operation's result.
 pub fn text(method: &str, answer: &Value) -> String {
-    let told = match method {
-        Status::METHOD | Start::METHOD | Stop::METHOD | Restart::METHOD => read(answer).map(|it| status(&it)),
-        Changes::METHOD => read(answer).map(|it| changes(&it)),
-        Evaluate::METHOD => read(answer).map(|it| evaluated(&it)),
-        Screenshot::METHOD => {
-            read(answer).map(|it: Picture| relaunched(it.relaunched.as_ref()) + "a picture" + &noted(&it.notes))
-        }
-        Snapshot::METHOD => {
-            read(answer).map(|it: Seen| relaunched(it.relaunched.as_ref()) + &it.text + &noted(&it.notes))
-        }
-        Input::METHOD => read(answer).map(|it| acted(&it)),
-        Console::METHOD => read(answer).map(|it| console(&it)),
-        Network::METHOD => read(answer).map(|it| network(&it)),
-        _ => None,
-    };
+    let told = window::text(method, answer).or_else(|| page::text(method, answer));
     // A result of a newer supervisor that we cannot read is better shown raw than not at all.
-    told.unwrap_or_else(|| answer.to_string())
+    told.or_else(|| debug::text(method, answer)).unwrap_or_else(|| answer.to_string())
 }
 
 /// The picture, when the result of this operation is one.
@@ -47,211 +30,13 @@ fn read<T: DeserializeOwned>(answer: &Value) -> Option<T> {
     serde_json::from_value(answer.clone()).ok()
 }
 
-fn status(it: &WindowStatus) -> String {
-    let mut out = state_word(it.state).to_owned();
-    let mut facts = Vec::new();
-    facts.extend(it.pid.map(|pid| format!("pid {pid}")));
-    facts.extend(it.cdp_port.map(|port| format!("CDP port {port}")));
-    facts.extend(it.inspector_port.map(|port| format!("inspector port {port}")));
-    facts.extend(it.started_at.map(|at| format!("up {}", ago(at))));
-    if it.reconnected {
-        facts.push("reconnected".into());
-    }
-    if !facts.is_empty() {
-        let _ = write!(out, ": {}", facts.join(", "));
-    }
-    for change in &it.changes {
-        let _ = write!(out, "\n  {}", change_line(change));
-    }
-    if let Some(build) = &it.last_build {
-        let word = if build.ok { "succeeded" } else { "failed" };
-        let _ = write!(out, "\n  last build {word} in {}", duration(build.duration_ms));
-        if !build.ok && !build.tail.is_empty() {
-            let _ = write!(out, "\n{}", indented(&build.tail));
-        }
-    }
-    if let Some(exit) = &it.exit {
-        let how = match (exit.code, exit.signal) {
-            (Some(code), _) => format!("with code {code}"),
-            (None, Some(signal)) => format!("by signal {signal}"),
-            (None, None) => "by itself (its code is unknown: it was not our child)".into(),
-        };
-        let _ = write!(out, "\n  it ended {how}, {} ago", ago(exit.at));
-        for doing in &exit.doing {
-            let _ = write!(out, "\n    while {doing}");
-        }
-        for line in exit.console.iter().map(String::as_str).chain(exit.output.lines()) {
-            let _ = write!(out, "\n    {line}");
-        }
-    }
-    for note in &it.notes {
-        let _ = write!(out, "\n  note: {}", note.replace('\n', "\n    "));
-    }
-    out
-}
-
-fn state_word(state: WindowState) -> &'static str {
-    match state {
-        WindowState::Absent => "no window",
-        WindowState::Starting => "the window is starting",
-        WindowState::Ready => "the window is ready",
-        WindowState::Stale => "the window is stale",
-        WindowState::Building => "a build runs",
-        WindowState::Stopping => "the window is stopping",
-        WindowState::Exited => "the window has exited",
-        WindowState::Unresponsive => "the window is unresponsive: its port answers, its page does not",
-    }
-}
-
-fn changes(it: &WindowChanges) -> String {
-    let mut out = String::new();
-    if let Some(decision) = &it.decision {
-        let word = if decision.tracked { "is tracked" } else { "is ignored" };
-        let _ = write!(out, "{} {word}", decision.path);
-        match (&decision.rule, &decision.file, decision.line) {
-            (Some(rule), Some(file), Some(line)) => {
-                let _ = write!(out, ": rule `{rule}` on line {line} of {file}");
-            }
-            (Some(rule), ..) => {
-                let _ = write!(out, ": built-in rule `{rule}`");
-            }
-            _ => out.push_str(": no rule speaks of it"),
-        }
-        if let Some(change) = &decision.change {
-            let _ = write!(out, "\n  {}", change_line(change));
-        }
-        out.push('\n');
-    }
-    let compared = it.compared_to.map(|at| format!(" (compared to the build of {} ago)", ago(at)));
-    match (it.compared_to, it.stale) {
-        (None, _) => out.push_str("there is no window to compare with"),
-        (_, false) => out.push_str("nothing has changed"),
-        (_, true) => {
-            let _ = write!(out, "{} changed", count(it.total, "file"));
-        }
-    }
-    out.push_str(&compared.unwrap_or_default());
-    for change in &it.changed {
-        let _ = write!(out, "\n  {}", change_line(change));
-    }
-    if it.total > it.changed.len() as u64 {
-        let _ = write!(out, "\n  … and {} more", it.total - it.changed.len() as u64);
-    }
-    for problem in &it.problems {
-        let _ = write!(out, "\n  note: {problem}");
-    }
-    out
-}
-
-fn evaluated(it: &Evaluated) -> String {
-    let result = match (&it.exception, &it.value) {
-        (Some(exception), _) => format!("exception: {exception}"),
-        (None, Some(Value::String(text))) => text.clone(),
-        (None, value) => value.clone().unwrap_or(Value::Null).to_string(),
-    };
-    relaunched(it.relaunched.as_ref()) + &result + &noted(&it.notes)
-}
-
-fn acted(it: &Acted) -> String {
-    let mut out = relaunched(it.relaunched.as_ref());
-    for step in &it.actions {
-        let _ = writeln!(out, "{}", step.did);
-        for note in &step.notes {
-            let _ = writeln!(out, "  {note}");
-        }
-    }
-    out.push_str(noted(&it.notes).trim_start());
-    if let Some(snapshot) = &it.snapshot {
-        out.push_str(snapshot);
-    }
-    out.trim_end().to_owned()
-}
-
-fn console(it: &ConsoleEntries) -> String {
-    let mut out = String::new();
-    for entry in &it.entries {
-        let place = entry.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
-        let source = if entry.source == "page" { String::new() } else { format!("{} ", entry.source) };
-        let _ = writeln!(out, "[{source}{}] {}{place}", entry.level, entry.text.replace('\n', "\n    "));
-    }
-    out + &followed(&it.place, it.entries.is_empty())
-}
-
-fn network(it: &NetworkEntries) -> String {
-    let mut out = String::new();
-    it.entries.iter().chain(&it.pending).for_each(|request| {
-        let _ = writeln!(out, "{}", request_line(request));
-    });
-    out + &followed(&it.place, it.entries.is_empty() && it.pending.is_empty())
-}
-
-fn request_line(it: &Request) -> String {
-    let mut out = format!("{} {}", it.method, it.url);
-    match (it.status, &it.failure) {
-        (_, Some(failure)) => {
-            let _ = write!(out, " failed: {failure}");
-        }
-        (Some(status), None) => {
-            let _ = write!(out, " {status}");
-        }
-        (None, None) if it.duration_ms.is_none() && it.kind != "WebSocket" => out.push_str(" (on its way)"),
-        (None, None) => {}
-    }
-    let mut facts = vec![it.kind.clone()];
-    facts.extend((it.bytes > 0).then(|| format!("{} bytes", it.bytes)));
-    facts.extend(it.duration_ms.map(duration));
-    facts.extend(it.from.as_ref().map(|from| format!("from {from}")));
-    facts.retain(|fact| !fact.is_empty());
-    let _ = write!(out, " ({})", facts.join(", "));
-    out
-}
-
-/// The last line of what is read with a cursor.
-fn followed(it: &Place, empty: bool) -> String {
-    let mut words = Vec::new();
-    words.extend(empty.then(|| "nothing".to_owned()));
-    words.extend((it.more > 0).then(|| format!("{} more", it.more)));
-    words.extend((it.dropped > 0).then(|| format!("{} dropped", it.dropped)));
-    words.extend(it.note.clone());
-    words.push(format!("cursor {}", it.cursor));
-    words.join(", ")
-}
-
 /// What happened besides.
 fn noted(notes: &[String]) -> String {
     notes.iter().map(|note| format!("\nnote: {note}")).collect()
 }
 
-/// The line that an operation's result begins with when the window was relaunched for it.
-fn relaunched(it: Option<&Relaunched>) -> String {
-    let Some(it) = it else { return String::new() };
-    let mut out = format!(
-        "relaunched because {} (build {}, launch {})\n",
-        it.because,
-        duration(it.build_ms),
-        duration(it.launch_ms)
-    );
-    for note in &it.notes {
-        let _ = writeln!(out, "  note: {}", note.replace('\n', "\n    "));
-    }
-    out
-}
-
-fn change_line(change: &Change) -> String {
-    let word = match change.kind {
-        ChangeKind::Modified => "modified",
-        ChangeKind::Added => "added",
-        ChangeKind::Removed => "removed",
-    };
-    format!("{word} {}", change.path)
-}
-
 fn indented(text: &str) -> String {
     text.trim_end().lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
-}
-
-fn count(n: u64, what: &str) -> String {
-    if n == 1 { format!("1 {what} has") } else { format!("{n} {what}s have") }
 }
 
 fn ago(at_ms: u64) -> String {
@@ -276,34 +61,11 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn results_read_as_sentences() {
-        let check = |method: &str, answer: Value, expect: &str| assert_eq!(text(method, &answer), expect, "{answer}");
-        check(
-            "window/status",
-            json!({"state": "absent", "generation": 0, "reconnected": false, "stale": false}),
-            "no window",
-        );
-        check(
-            "window/status",
-            json!({"state": "stale", "pid": 7, "cdpPort": 9222, "generation": 1, "reconnected": true, "stale": true,
-                   "changes": [{"path": "src/a.ts", "kind": "modified", "modifiedAt": 1}]}),
-            "the window is stale: pid 7, CDP port 9222, reconnected\n  modified src/a.ts",
-        );
-        check(
-            "window/changes",
-            json!({"stale": false, "changed": [], "total": 0, "path": "out/a.js", "tracked": false, "rule": "out/", "file": ".devtoolsignore", "line": 3}),
-            "out/a.js is ignored: rule `out/` on line 3 of .devtoolsignore\nthere is no window to compare with",
-        );
-        check(
-            "window/evaluate",
-            json!({"value": 42, "generation": 2, "relaunched": {"because": "src/a.ts was modified", "buildMs": 1500, "launchMs": 300}}),
-            "relaunched because src/a.ts was modified (build 1.5 s, launch 300 ms)\n42",
-        );
-        check(
-            "window/evaluate",
-            json!({"exception": "ReferenceError: x", "generation": 2}),
-            "exception: ReferenceError: x",
-        );
-        check("some/thing", json!({"a": 1}), r#"{"a":1}"#);
+    fn what_cannot_be_read_is_shown_raw() {
+        let check = |method: &str| assert_eq!(text(method, &json!({"a": {}})), r#"{"a":{}}"#, "{method}");
+        check("some/thing");
+        check("window/status");
+        check("debug/launch");
+        check("debug/status");
     }
 }

@@ -2,9 +2,11 @@
 //!
 //! Makes the subcommands from the rows of the API, and finds the row again. Must not know what an operation does.
 
+use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
 use crate::api::{OPERATIONS, Operation};
+use crate::error::{Error, Result};
 
 /// A word that leads to several operations.
 struct Family {
@@ -37,16 +39,29 @@ pub fn add(mut command: Command, leaf: fn(&'static Operation) -> Command) -> Com
     command
 }
 
-/// The operation that was said, and its arguments.
-pub fn find(matches: &ArgMatches) -> Option<(&'static Operation, &ArgMatches)> {
-    let (word, below) = matches.subcommand()?;
+/// An operation and its arguments.
+type Said<'a> = (&'static Operation, &'a ArgMatches);
+
+/// The operation that was said; `None`: it is none.
+pub fn find(matches: &ArgMatches) -> Result<Option<Said<'_>>> {
+    let Some((word, below)) = matches.subcommand() else { return Ok(None) };
     let Some(family) = FAMILIES.iter().find(|family| family.word == word) else {
-        return Some((operation(&[word])?, below));
+        return Ok(operation(&[word]).map(|operation| (operation, below)));
     };
-    match below.subcommand() {
-        Some((verb, leaf)) => Some((operation(&[word, verb])?, leaf)),
-        None => Some((operation(&[word, family.itself?])?, below)),
+    let itself = family.itself.and_then(|verb| operation(&[word, verb]));
+    let Some((verb, leaf)) = below.subcommand() else { return Ok(itself.map(|operation| (operation, below))) };
+    if itself.is_some_and(|operation| has_arguments(operation, below)) {
+        let doing = format!("`tether {word} {verb}` takes nothing between `{word}` and `{verb}`");
+        return Err(Error::usage(doing).hint(format!("`tether {word} --help`")));
     }
+    Ok(operation(&[word, verb]).map(|operation| (operation, leaf)))
+}
+
+/// Whether some of the operation's own arguments were said. (clap's `args_conflicts_with_subcommands` would count those
+/// that are global, too: `tether break --json list` would set a breakpoint in a file `list`.)
+fn has_arguments(operation: &Operation, matches: &ArgMatches) -> bool {
+    let own = (operation.augment)(Command::new(operation.verb()));
+    own.get_arguments().any(|it| matches.value_source(it.get_id().as_str()) == Some(ValueSource::CommandLine))
 }
 
 fn operation(words: &[&str]) -> Option<&'static Operation> {
@@ -59,7 +74,7 @@ impl Family {
         let command = Command::new(self.word).subcommands(members).arg_required_else_help(true);
         let command = match self.itself.and_then(|verb| operation(&[self.word, verb])) {
             Some(operation) => {
-                (operation.augment)(command).args_conflicts_with_subcommands(true).subcommand_negates_reqs(true)
+                (operation.augment)(command).subcommand_precedence_over_arg(true).subcommand_negates_reqs(true)
             }
             None => command.subcommand_required(true),
         };
@@ -77,10 +92,11 @@ mod tests {
 
     /// The method and the parameters that a line means, said in `/here`.
     fn read(line: &[&str]) -> Result<(&'static str, Value), String> {
-        let command = add(Command::new("tether"), |row| (row.augment)(Command::new(row.verb())));
+        let command = add(Command::new("tether"), |row| (row.augment)(Command::new(row.verb())))
+            .arg(clap::Arg::new("json").long("json").global(true).action(clap::ArgAction::SetTrue));
         let words = ["tether"].iter().chain(line);
         let matches = command.try_get_matches_from(words).map_err(|error| error.to_string())?;
-        let (operation, arguments) = find(&matches).ok_or("no operation")?;
+        let (operation, arguments) = find(&matches).map_err(|error| error.to_string())?.ok_or("no operation")?;
         let params = (operation.from_matches)(arguments, Path::new("/here")).map_err(|error| error.to_string())?;
         Ok((operation.method, params))
     }
@@ -149,6 +165,8 @@ mod tests {
             json!({"file": "/here/app.py:22", "logMessage": "{total}"}),
         );
         check(&["break", "list"], "breakpoint/list", json!({}));
+        check(&["break", "--json", "list"], "breakpoint/list", json!({}));
+        check(&["break", "--json", "app.py:22"], "breakpoint/set", json!({"file": "/here/app.py:22"}));
         check(&["break", "remove", "3"], "breakpoint/remove", json!({"breakpointId": 3}));
         check(&["break", "remove", "--file", "app.py"], "breakpoint/remove", json!({"file": "/here/app.py"}));
         check(
@@ -208,12 +226,36 @@ mod tests {
         refused(&["break"], "Usage");
         refused(&["break", "set"], "FILE:LINE");
         refused(&["break", "app.py:22", "--function", "f"], "cannot be used with");
-        refused(&["break", "app.py:22", "list"], "list");
+        refused(&["break", "app.py:22", "list"], "nothing between `break` and `list`");
         refused(&["debug", "wait", "soon"], "no number of seconds");
         refused(&["debug", "wait", "-1"], "-1");
         refused(&["debug", "launch", "a.py", "--env", "A"], "NAME=VALUE");
         refused(&["debug", "step", "back"], "into");
         refused(&["break", "watch", "--class", "Order"], "--field");
         refused(&["probe"], "FILE:LINE");
+    }
+
+    /// The words of a line of a transcript: `'…'` holds one together.
+    fn split(line: &str) -> Vec<String> {
+        let mut words = vec![String::new()];
+        for (index, part) in line.split('\'').enumerate() {
+            let mut pieces = if index % 2 == 1 { vec![part] } else { part.split(' ').collect() }.into_iter();
+            words.last_mut().unwrap().push_str(pieces.next().unwrap_or_default());
+            words.extend(pieces.map(str::to_owned));
+        }
+        words.retain(|word| !word.is_empty());
+        words
+    }
+
+    #[test]
+    fn the_commands_of_the_skill_are_ours() {
+        let skill = include_str!("../../examples/skills/tether-debug/SKILL.md");
+        let lines: Vec<_> = skill.lines().filter_map(|line| line.strip_prefix("$ tether ")).collect();
+        assert!(lines.len() > 20, "{lines:?}");
+        for line in lines {
+            let words = split(line);
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            assert!(read(&words).is_ok(), "{line}: {:?}", read(&words));
+        }
     }
 }

@@ -49,7 +49,7 @@ params!(List, "breakpoint/list", Breakpoints);
 pub struct Remove {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(value_name = "ID", help = "As `tether break list` tells it")]
-    pub breakpoint_id: Option<u64>,
+    pub breakpoint_id: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, help = "All of a file, or the one at FILE:LINE")]
     pub file: Option<String>,
@@ -135,7 +135,7 @@ pub enum Drift {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Breakpoint {
-    pub breakpoint_id: u64,
+    pub breakpoint_id: u32,
     pub state: BreakpointState,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,

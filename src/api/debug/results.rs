@@ -74,7 +74,7 @@ pub struct Location {
 #[serde(rename_all = "camelCase", default)]
 pub struct Details {
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub breakpoint_id: Option<u64>,
+    pub breakpoint_id: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hit_count: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -211,25 +211,18 @@ pub struct Excerpt {
     pub line: Option<u32>,
     /// Each with its number; the marked one has an arrow: `→ 22  return total`.
     pub text: String,
-    /// How many lines the source has.
-    pub total: u32,
 }
 
 impl Excerpt {
-    /// Numbers `context` lines on each side of `line`; without a line, those that the source begins with.
-    pub fn around(file: &str, source: &str, line: Option<u32>, context: u32) -> Excerpt {
-        let total = source.lines().count() as u32;
-        let middle = line.unwrap_or(context.saturating_add(1));
-        let (first, last) = (middle.saturating_sub(context).max(1), middle.saturating_add(context).min(total));
-        let width = last.to_string().len();
+    /// Writes lines with their numbers, and marks one of them.
+    pub fn numbered(file: &str, lines: &[(i64, String)], line: Option<i64>) -> Excerpt {
+        let width = lines.last().map_or(1, |(number, _)| number.to_string().len());
         let mut text = String::new();
-        for (number, code) in
-            (1..).zip(source.lines()).skip(first as usize - 1).take_while(|(number, _)| *number <= last)
-        {
-            let mark = if Some(number) == line { '→' } else { ' ' };
+        for (number, code) in lines {
+            let mark = if Some(*number) == line { '→' } else { ' ' };
             let _ = writeln!(text, "{}", format!("{mark} {number:>width$}  {code}").trim_end());
         }
-        Excerpt { file: file.to_owned(), line: line.filter(|line| *line <= total), text, total }
+        Excerpt { file: file.to_owned(), line: line.and_then(|line| line.try_into().ok()), text }
     }
 }
 
@@ -368,18 +361,15 @@ mod tests {
 
     #[test]
     fn source_lines_are_numbered_and_the_current_one_is_marked() {
-        let source: String = (1..=12).map(|n| format!("line {n}\n")).collect();
-        let check = |line: Option<u32>, context: u32, expect: &str| {
-            assert_eq!(Excerpt::around("a", &source, line, context).text, expect, "{line:?} ± {context}");
+        let lines: Vec<_> = (9..=11).map(|n| (n, format!("line {n}  "))).chain([(12, String::new())]).collect();
+        let check = |line: Option<i64>, expect: &str| {
+            let excerpt = Excerpt::numbered("a", &lines, line);
+            assert_eq!((excerpt.text.as_str(), excerpt.line.map(i64::from)), (expect, line));
         };
-        check(Some(10), 1, "   9  line 9\n→ 10  line 10\n  11  line 11\n");
-        check(Some(1), 1, "→ 1  line 1\n  2  line 2\n");
-        check(Some(12), 1, "  11  line 11\n→ 12  line 12\n");
-        check(Some(12), 0, "→ 12  line 12\n");
-        check(None, 1, "  1  line 1\n  2  line 2\n  3  line 3\n");
-        check(Some(99), 1, "");
-        assert_eq!(Excerpt::around("a", "", Some(1), 5), Excerpt { file: "a".into(), ..Excerpt::default() });
-        assert_eq!(Excerpt::around("a", &source, Some(u32::MAX), u32::MAX).total, 12);
+        check(Some(10), "   9  line 9\n→ 10  line 10\n  11  line 11\n  12\n");
+        check(Some(12), "   9  line 9\n  10  line 10\n  11  line 11\n→ 12\n");
+        check(None, "   9  line 9\n  10  line 10\n  11  line 11\n  12\n");
+        assert_eq!(Excerpt::numbered("a", &[], Some(1)).text, "");
     }
 
     #[test]

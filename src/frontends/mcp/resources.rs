@@ -1,4 +1,4 @@
-//! What can be read and subscribed to over MCP: the window's state, its last build, its console.
+//! What can be read and subscribed to over MCP: the window's state, its last build, its console; the debug sessions.
 //!
 //! Owns the URIs and who is told of a change. Must not know how a resource is read from the supervisor.
 
@@ -12,10 +12,10 @@ use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 
-use crate::api::Params;
-use crate::api::editor::{DID_CHANGE_CONSOLE, DID_CHANGE_STATE};
+use crate::api::editor::{DEBUG_DID_CHANGE_STATE, DID_CHANGE_CONSOLE, DID_CHANGE_STATE};
 use crate::api::page::Console;
 use crate::api::window::Status;
+use crate::api::{Params, debug};
 use crate::frontends::render;
 use crate::wire::rpc::Incoming;
 
@@ -25,16 +25,18 @@ pub enum Topic {
     State,
     Build,
     Console,
+    Sessions,
 }
 
 impl Topic {
-    pub const ALL: [Topic; 3] = [Topic::State, Topic::Build, Topic::Console];
+    pub const ALL: [Topic; 4] = [Topic::State, Topic::Build, Topic::Console, Topic::Sessions];
 
     pub fn uri(self) -> &'static str {
         match self {
             Topic::State => "tether://window/state",
             Topic::Build => "tether://window/build",
             Topic::Console => "tether://window/console",
+            Topic::Sessions => "tether://debug/sessions",
         }
     }
 
@@ -48,6 +50,7 @@ impl Topic {
             Topic::State => ("window state", "As the result of window_status", "application/json"),
             Topic::Build => ("last build", "The last lines of the last build", "text/plain"),
             Topic::Console => ("console", "The newest entries, as window_console tells them", "text/plain"),
+            Topic::Sessions => ("debug sessions", "As the result of debug_status", "application/json"),
         }
     }
 
@@ -56,13 +59,14 @@ impl Topic {
         match self {
             Topic::State | Topic::Build => Status::METHOD,
             Topic::Console => Console::METHOD,
+            Topic::Sessions => debug::Status::METHOD,
         }
     }
 
     /// What is read, out of the answer of [`Topic::method`].
     pub fn contents(self, answer: &Value) -> ResourceContents {
         let text = match self {
-            Topic::State => answer.to_string(),
+            Topic::State | Topic::Sessions => answer.to_string(),
             Topic::Build => match answer.get("lastBuild") {
                 None => "nothing has been built yet".to_owned(),
                 Some(build) => build["tail"].as_str().unwrap_or_default().to_owned(),
@@ -106,11 +110,17 @@ impl Resources {
         let mut last_build = None;
         while let Some(message) = incoming.recv().await {
             let Incoming::Notification { method, params } = message else { continue };
-            if method == DID_CHANGE_CONSOLE {
-                self.changed.send_modify(|changed| *changed.count(Topic::Console) += 1);
-            }
-            if method != DID_CHANGE_STATE {
-                continue;
+            match method.as_str() {
+                DID_CHANGE_STATE => {}
+                DID_CHANGE_CONSOLE => {
+                    self.changed.send_modify(|changed| *changed.count(Topic::Console) += 1);
+                    continue;
+                }
+                DEBUG_DID_CHANGE_STATE => {
+                    self.changed.send_modify(|changed| *changed.count(Topic::Sessions) += 1);
+                    continue;
+                }
+                _ => continue,
             }
             let build = params.get("lastBuild").cloned();
             self.changed.send_modify(|changed| {
@@ -119,7 +129,10 @@ impl Resources {
             });
             last_build = build;
         }
-        self.changed.send_modify(|changed| *changed.count(Topic::State) += 1);
+        self.changed.send_modify(|changed| {
+            *changed.count(Topic::State) += 1;
+            *changed.count(Topic::Sessions) += 1;
+        });
     }
 
     /// Calls `tell` for each change of one of `topics` from now on, until it fails; changes that come meanwhile are one.

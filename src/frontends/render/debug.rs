@@ -1,0 +1,237 @@
+//! What is told of debug sessions: what they are doing, what stops them, what was looked at.
+//!
+//! `stop` tells of a stop and of what it looks like.
+
+mod stop;
+
+use std::fmt::Write;
+
+use serde_json::Value as Json;
+
+use self::stop::{SHOWN, frame_lines, probed, reason, state, stopped, variable_line, variable_lines};
+use super::page::followed;
+use super::{ago, indented, read};
+use crate::api::debug::breakpoints::{
+    Access, Breakpoint, BreakpointState, Breakpoints, Drift, Exceptions, ExceptionsInForce, List, Remove, Set, Watch,
+};
+use crate::api::debug::control::{Continue, Pause, RunTo, Step};
+use crate::api::debug::inspect::{
+    Evaluate, EventEntries, Events, Frames, Output, OutputEntries, Place, SetVariable, Source, Stack, VariableList,
+    Variables,
+};
+use crate::api::debug::results::{DebugStatus, Ended, Excerpt, Launched, SessionStatus, Stopped, Thread, Value};
+use crate::api::debug::{Attach, Launch, Probe, Status, Stop, WaitForStop};
+use crate::api::{Params, page};
+
+pub fn text(method: &str, answer: &Json) -> Option<String> {
+    match method {
+        Launch::METHOD | Attach::METHOD => read(answer).map(|it| launched(&it)),
+        WaitForStop::METHOD | Continue::METHOD | Pause::METHOD | Step::METHOD | RunTo::METHOD => {
+            read(answer).map(|it: Stopped| stopped(&it))
+        }
+        Status::METHOD => read(answer).and_then(|it| status(&it)),
+        Stop::METHOD => read(answer).map(|it| ended(&it)),
+        Probe::METHOD => read(answer).map(|it| probed(&it)),
+        Set::METHOD | Watch::METHOD => read(answer).map(|it| breakpoint(&it)),
+        List::METHOD | Remove::METHOD => read(answer).map(|it| breakpoints(&it)),
+        Exceptions::METHOD => read(answer).map(|it| exceptions(&it)),
+        Stack::METHOD => read(answer).map(|it: Frames| cut(frame_lines(&it.frames), it.truncated)),
+        Variables::METHOD => read(answer).map(|it| variables(&it)),
+        Evaluate::METHOD | SetVariable::METHOD => read(answer).map(|it: Value| value(&it)),
+        Source::METHOD => read(answer).map(|it: Excerpt| format!("{}\n{}", it.file, it.text.trim_end())),
+        Output::METHOD => read(answer).map(|it| output(&it)),
+        Events::METHOD => read(answer).map(|it| events(&it)),
+        _ => None,
+    }
+}
+
+fn launched(it: &Launched) -> String {
+    let pid = it.pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
+    let mut out = format!("session {} ({}{pid})\n{}", it.stopped.session_id, it.adapter, stopped(&it.stopped));
+    for it in it.breakpoints.iter().filter(|it| it.state != BreakpointState::Verified) {
+        let _ = write!(out, "\n{}", breakpoint(it));
+    }
+    out
+}
+
+/// `None`: it tells neither of one session nor of several.
+fn status(it: &DebugStatus) -> Option<String> {
+    match (&it.session, &it.sessions) {
+        (Some(it), _) => Some(session(it)),
+        (None, Some(none)) if none.is_empty() => {
+            Some("no debug session: `tether debug launch PROGRAM` begins one".to_owned())
+        }
+        (None, Some(all)) => Some(all.iter().map(session).collect::<Vec<_>>().join("\n")),
+        (None, None) => None,
+    }
+}
+
+fn session(it: &SessionStatus) -> String {
+    let mut facts = vec![it.adapter.clone()];
+    facts.extend(it.vm_name.clone());
+    facts.extend(it.pid.map(|pid| format!("pid {pid}")));
+    facts.push(match it.ended_at {
+        Some(at) => format!("ended {} ago", ago(at)),
+        None => format!("up {}", ago(it.started_at)),
+    });
+    let doing = match &it.stop_reason {
+        Some(stop) => format!("stopped: {}", reason(stop)),
+        None => state(it.state, it.exit_code, it.message.as_deref()),
+    };
+    let mut out = format!("{} {} ({}) {doing}", it.session_id, it.name, facts.join(", "));
+    if let (Some(_), Some(message)) = (&it.stop_reason, &it.message) {
+        let _ = write!(out, "\n  note: {message}");
+    }
+    if let Some(exception) = &it.exception {
+        let _ = write!(out, "\n  {}: {}", exception.class, exception.message);
+        if !exception.stack.trim().is_empty() {
+            let _ = write!(out, "\n{}", indented(&exception.stack));
+        }
+    }
+    threads(&mut out, "suspended", &it.suspended_threads);
+    threads(&mut out, "running", &it.running_threads);
+    for target in it.targets.iter().filter(|_| it.targets.len() > 1) {
+        let pid = target.pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
+        let _ = write!(out, "\n  target {}: {}{pid}", target.name, state(target.state, None, None));
+    }
+    if it.stale {
+        out.push_str("\n  note: a source file has changed since it began: `restart` of launch runs the new code");
+    }
+    out
+}
+
+/// At most [`SHOWN`] of them.
+fn threads(out: &mut String, word: &str, threads: &[Thread]) {
+    for it in threads.iter().take(SHOWN) {
+        let stop = it.stop_reason.as_ref().map(|stop| format!(": {}", reason(stop))).unwrap_or_default();
+        let _ = write!(out, "\n  {word} thread {} {}{stop}", it.thread_id, it.name);
+    }
+    if threads.len() > SHOWN {
+        let _ = write!(out, "\n  … and {} more {word} threads", threads.len() - SHOWN);
+    }
+}
+
+fn ended(it: &Ended) -> String {
+    format!("{} {}", it.session_id, state(it.state, it.exit_code, it.message.as_deref()))
+}
+
+fn breakpoints(it: &Breakpoints) -> String {
+    let mut lines: Vec<String> = it.breakpoints.iter().map(breakpoint).collect();
+    if lines.is_empty() {
+        lines.push("no breakpoints".to_owned());
+    }
+    if it.exceptions != ExceptionsInForce::default() {
+        lines.push(exceptions(&it.exceptions));
+    }
+    lines.join("\n")
+}
+
+fn breakpoint(it: &Breakpoint) -> String {
+    let place = match (&it.file, it.line, &it.function, &it.expression) {
+        (Some(file), Some(line), ..) => format!("breakpoint {} at {file}:{line}", it.breakpoint_id),
+        (.., Some(function), _) => format!("breakpoint {} in {function}", it.breakpoint_id),
+        (.., Some(expression)) => format!("watchpoint {} on {expression}", it.breakpoint_id),
+        _ => format!("breakpoint {}", it.breakpoint_id),
+    };
+    let mut facts = vec![
+        match it.state {
+            BreakpointState::Verified => "verified",
+            BreakpointState::Pending => "pending",
+            BreakpointState::Unbound => "unbound",
+        }
+        .to_owned(),
+    ];
+    facts.extend(it.access.map(|access| match access {
+        Access::Read => "when it is read".to_owned(),
+        Access::Write => "when it is written".to_owned(),
+        Access::ReadWrite => "when it is read or written".to_owned(),
+    }));
+    facts.extend(it.condition.as_ref().map(|it| format!("if {it}")));
+    facts.extend(it.hit_condition.as_ref().map(|it| format!("at hits {it}")));
+    facts.extend(it.log_message.as_ref().map(|it| format!("logs {it:?}")));
+    facts.extend(it.hit_count.map(|hits| format!("hit {hits} ×")));
+    facts.extend(it.drift.map(|drift| match drift {
+        Drift::Moved => "moved with its line".to_owned(),
+        Drift::Ambiguous => "ambiguous: several lines look like its line".to_owned(),
+        Drift::Lost => "lost: its line is gone".to_owned(),
+    }));
+    let message = it.message.as_ref().map(|it| format!(" ({it})")).unwrap_or_default();
+    format!("{place}: {}{message}", facts.join(", "))
+}
+
+fn exceptions(it: &ExceptionsInForce) -> String {
+    let mut which = match (it.caught, it.uncaught) {
+        (true, true) => vec!["caught and uncaught ones".to_owned()],
+        (true, false) => vec!["caught ones".to_owned()],
+        (false, true) => vec!["uncaught ones".to_owned()],
+        (false, false) => Vec::new(),
+    };
+    which.extend(it.class.as_ref().map(|class| format!("of class {class}")));
+    which.extend((!it.filters.is_empty()).then(|| format!("filters {}", it.filters.join(", "))));
+    let mut out = match which.is_empty() {
+        true => "exceptions: none stops the program".to_owned(),
+        false => format!("exceptions that stop: {}", which.join(", ")),
+    };
+    if !it.known.is_empty() {
+        let _ = write!(out, "\n  filters there are: {}", it.known.join(", "));
+    }
+    if let Some(message) = &it.message {
+        let _ = write!(out, "\n  note: {message}");
+    }
+    out
+}
+
+fn variables(it: &VariableList) -> String {
+    let mut out = if it.variables.is_empty() { "no variables".to_owned() } else { variable_lines(&it.variables) };
+    for scope in &it.scopes {
+        let _ = write!(out, "\n{} [ref {}]", scope.name, scope.variables_reference);
+    }
+    cut(out, it.truncated.clone())
+}
+
+fn cut(text: String, truncated: Option<String>) -> String {
+    text + &truncated.map(|it| format!("\n… {it}")).unwrap_or_default()
+}
+
+fn value(it: &Value) -> String {
+    variable_line("", &it.result, it.variables_reference)
+}
+
+fn output(it: &OutputEntries) -> String {
+    let mut out = String::new();
+    let mut last: Option<(&str, bool)> = None;
+    for entry in &it.entries {
+        // A line may come in several pieces.
+        if last != Some((&entry.category, false)) {
+            if !out.is_empty() && !out.ends_with('\n') {
+                out.push('\n');
+            }
+            if entry.category != "stdout" {
+                let _ = write!(out, "[{}] ", entry.category);
+            }
+        }
+        out.push_str(&entry.text);
+        last = Some((&entry.category, entry.text.ends_with('\n')));
+    }
+    if !out.is_empty() && !out.ends_with('\n') {
+        out.push('\n');
+    }
+    out + &place(&it.place, it.entries.is_empty())
+}
+
+fn events(it: &EventEntries) -> String {
+    let mut out = String::new();
+    for entry in &it.entries {
+        let thread = entry.thread_id.map(|id| format!(" (thread {id})")).unwrap_or_default();
+        let _ = writeln!(out, "[{}] {}{thread}", entry.event, entry.text.trim_end().replace('\n', "\n    "));
+    }
+    out + &place(&it.place, it.entries.is_empty())
+}
+
+fn place(it: &Place, empty: bool) -> String {
+    let Place { cursor, dropped, more } = *it;
+    followed(&page::Place { cursor, dropped, more, ..page::Place::default() }, empty)
+}
+
+#[cfg(test)]
+mod tests;

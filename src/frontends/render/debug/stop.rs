@@ -1,0 +1,170 @@
+//! What is told of a stop, and of what it looks like: frames, locals, source, output.
+
+use std::fmt::Write;
+
+use super::super::{duration, noted};
+use crate::api::debug::results::{
+    Frame, Location, Probed, SessionState, Snapshot, StopReason, StopType, Stopped, Variable,
+};
+
+/// How many threads are told of in a text; the structured result has all.
+pub const SHOWN: usize = 10;
+
+/// Where a session is after something was done.
+pub fn stopped(it: &Stopped) -> String {
+    let mut out = match &it.stop_reason {
+        Some(stop) => format!("stopped: {}", reason(stop)),
+        None => state(it.state, it.exit_code, it.message.as_deref()),
+    };
+    out = format!("{} {out}", it.session_id).trim_start().to_owned();
+    for other in it.also_stopped.iter().take(SHOWN) {
+        let _ = write!(out, "\nalso stopped: {}", reason(other));
+    }
+    if it.also_stopped.len() > SHOWN {
+        let _ = write!(out, "\n… and {} more threads", it.also_stopped.len() - SHOWN);
+    }
+    if let (Some(_), Some(message)) = (&it.stop_reason, &it.message) {
+        let _ = write!(out, "\nnote: {message}");
+    }
+    if let Some(snapshot) = &it.snapshot {
+        out.push_str(&look(snapshot));
+    }
+    out + &noted(&it.notes)
+}
+
+/// What a probe has found.
+pub fn probed(it: &Probed) -> String {
+    let mut out = match (&it.stop_reason, &it.message) {
+        (Some(stop), None) => format!("stopped: {}", reason(stop)),
+        (Some(stop), Some(message)) => format!("stopped: {}\nnote: {message}", reason(stop)),
+        (None, message) => state(it.state, it.exit_code, message.as_deref()),
+    };
+    let _ = write!(out, " (after {})", duration(it.waited_ms));
+    for probe in &it.values {
+        let said = match (&probe.value, &probe.error) {
+            (Some(value), _) => variable_line(&probe.expression, &value.result, value.variables_reference),
+            (None, error) => format!("{}: {}", probe.expression, error.as_deref().unwrap_or("no value")),
+        };
+        let _ = write!(out, "\n{said}");
+    }
+    out + &look(&it.snapshot) + &noted(&it.notes)
+}
+
+/// What a session does that is not stopped, or that nobody knows the stop of.
+pub fn state(state: SessionState, exit_code: Option<i64>, message: Option<&str>) -> String {
+    let word = match (state, exit_code) {
+        (SessionState::Starting, _) => "is starting".to_owned(),
+        (SessionState::Running, _) => "is running".to_owned(),
+        (SessionState::Stopped, _) => "is stopped".to_owned(),
+        (SessionState::Terminated, Some(code)) => format!("has ended with code {code}"),
+        (SessionState::Terminated, None) => "has ended".to_owned(),
+        (SessionState::Disconnected, _) => "is disconnected".to_owned(),
+    };
+    word + &message.map(|it| format!(": {it}")).unwrap_or_default()
+}
+
+/// Why, where and on which thread.
+pub fn reason(it: &StopReason) -> String {
+    let mut out = why(it);
+    if let Some(location) = &it.location {
+        let _ = write!(out, " {}", place(location));
+    }
+    match (&it.thread_name, it.thread_id) {
+        (Some(name), _) => drop(write!(out, ", thread {name}")),
+        (None, Some(id)) => drop(write!(out, ", thread {id}")),
+        (None, None) => {}
+    }
+    out
+}
+
+fn why(it: &StopReason) -> String {
+    let details = &it.details;
+    let field = || details.field_name.as_deref().unwrap_or("a watched value");
+    match it.kind {
+        StopType::BreakpointHit => {
+            let id = details.breakpoint_id.map_or_else(|| "a breakpoint".to_owned(), |id| format!("breakpoint {id}"));
+            id + &details.hit_count.filter(|hits| *hits > 1).map(|hits| format!(" (hit {hits})")).unwrap_or_default()
+        }
+        StopType::StepComplete => "step".to_owned(),
+        StopType::Exception => {
+            let class = details.exception_type.as_deref().or(details.text.as_deref()).unwrap_or("exception");
+            match details.exception_message.as_deref().filter(|message| !message.is_empty()) {
+                Some(message) => format!("exception {class}: {}", message.replace('\n', "\n    ")),
+                None => format!("exception {class}").replacen("exception exception", "exception", 1),
+            }
+        }
+        StopType::WatchpointAccess => format!("{} was read", field()),
+        StopType::WatchpointModify => match (&details.old_value, &details.new_value) {
+            (Some(old), Some(new)) => format!("{} was written ({old} → {new})", field()),
+            (None, Some(new)) => format!("{} was written (→ {new})", field()),
+            _ => format!("{} was written", field()),
+        },
+        StopType::MethodEntry => "a method begins".to_owned(),
+        StopType::MethodExit => "a method ends".to_owned(),
+        StopType::VmStart => "the VM has started".to_owned(),
+        StopType::VmDeath => "the VM ends".to_owned(),
+        StopType::UserSuspend => "paused".to_owned(),
+        StopType::Entry => "entry".to_owned(),
+        StopType::Goto => "goto".to_owned(),
+    }
+}
+
+fn place(it: &Location) -> String {
+    let class = it.class_name.as_ref().map(|class| format!("{class}.")).unwrap_or_default();
+    let within = format!("in {class}{}", called(&it.method_name));
+    match &it.source_path {
+        Some(path) => format!("at {path}:{} {within}", it.line_number),
+        None => format!("{within}, line {}", it.line_number),
+    }
+}
+
+/// `total` is `total()`; what has signs of its own, such as `<module>` or `main(int)`, stays.
+fn called(name: &str) -> String {
+    let plain = name.ends_with(|it: char| it.is_alphanumeric() || it == '_');
+    if plain { format!("{name}()") } else { name.to_owned() }
+}
+
+fn look(it: &Snapshot) -> String {
+    let mut out = String::new();
+    if let Some(source) = &it.source {
+        let _ = write!(out, "\n{}", source.text.trim_end());
+    }
+    if !it.locals.is_empty() {
+        let _ = write!(out, "\nlocals:\n{}", variable_lines(&it.locals));
+    }
+    if !it.frames.is_empty() {
+        let _ = write!(out, "\nframes:\n{}", frame_lines(&it.frames));
+    }
+    if !it.output.trim().is_empty() {
+        let _ = write!(out, "\noutput:\n{}", it.output.trim_end());
+    }
+    for cut in &it.cut {
+        let _ = write!(out, "\n… {cut}");
+    }
+    out
+}
+
+pub fn frame_lines(frames: &[Frame]) -> String {
+    let line = |it: &Frame| {
+        let column = it.column.filter(|column| *column > 1).map(|column| format!(":{column}")).unwrap_or_default();
+        let place = match (&it.file, it.source_reference) {
+            (Some(file), _) => format!(" at {file}:{}{column}", it.line),
+            (None, Some(reference)) => format!(", line {} of source {reference}", it.line),
+            (None, None) => String::new(),
+        };
+        format!("  #{} {}{place}", it.frame_id, called(&it.name))
+    };
+    if frames.is_empty() { "no frames".to_owned() } else { frames.iter().map(line).collect::<Vec<_>>().join("\n") }
+}
+
+pub fn variable_lines(variables: &[Variable]) -> String {
+    let line = |it: &Variable| format!("  {}", variable_line(&it.name, &it.value, it.variables_reference));
+    variables.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// `name = value`, and the reference of what is inside.
+pub fn variable_line(name: &str, value: &str, inside: Option<i64>) -> String {
+    let name = if name.is_empty() { String::new() } else { format!("{name} = ") };
+    let inside = inside.filter(|it| *it != 0).map(|it| format!(" [ref {it}]")).unwrap_or_default();
+    format!("{name}{}{inside}", value.replace('\n', "\n    "))
+}

@@ -1,0 +1,89 @@
+//! What is told of the window's page: what is on it, what was done to it, what it has said.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use super::window::relaunched;
+use super::{duration, noted, read};
+use crate::api::Params;
+use crate::api::page::{
+    Acted, Console, ConsoleEntries, Input, Network, NetworkEntries, Place, Request, Seen, Snapshot,
+};
+
+pub fn text(method: &str, answer: &Value) -> Option<String> {
+    match method {
+        Snapshot::METHOD => {
+            read(answer).map(|it: Seen| relaunched(it.relaunched.as_ref()) + &it.text + &noted(&it.notes))
+        }
+        Input::METHOD => read(answer).map(|it| acted(&it)),
+        Console::METHOD => read(answer).map(|it| console(&it)),
+        Network::METHOD => read(answer).map(|it| network(&it)),
+        _ => None,
+    }
+}
+
+fn acted(it: &Acted) -> String {
+    let mut out = relaunched(it.relaunched.as_ref());
+    for step in &it.actions {
+        let _ = writeln!(out, "{}", step.did);
+        for note in &step.notes {
+            let _ = writeln!(out, "  {note}");
+        }
+    }
+    out.push_str(noted(&it.notes).trim_start());
+    if let Some(snapshot) = &it.snapshot {
+        out.push_str(snapshot);
+    }
+    out.trim_end().to_owned()
+}
+
+fn console(it: &ConsoleEntries) -> String {
+    let mut out = String::new();
+    for entry in &it.entries {
+        let place = entry.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
+        let source = if entry.source == "page" { String::new() } else { format!("{} ", entry.source) };
+        let _ = writeln!(out, "[{source}{}] {}{place}", entry.level, entry.text.replace('\n', "\n    "));
+    }
+    out + &followed(&it.place, it.entries.is_empty())
+}
+
+fn network(it: &NetworkEntries) -> String {
+    let mut out = String::new();
+    it.entries.iter().chain(&it.pending).for_each(|request| {
+        let _ = writeln!(out, "{}", request_line(request));
+    });
+    out + &followed(&it.place, it.entries.is_empty() && it.pending.is_empty())
+}
+
+fn request_line(it: &Request) -> String {
+    let mut out = format!("{} {}", it.method, it.url);
+    match (it.status, &it.failure) {
+        (_, Some(failure)) => {
+            let _ = write!(out, " failed: {failure}");
+        }
+        (Some(status), None) => {
+            let _ = write!(out, " {status}");
+        }
+        (None, None) if it.duration_ms.is_none() && it.kind != "WebSocket" => out.push_str(" (on its way)"),
+        (None, None) => {}
+    }
+    let mut facts = vec![it.kind.clone()];
+    facts.extend((it.bytes > 0).then(|| format!("{} bytes", it.bytes)));
+    facts.extend(it.duration_ms.map(duration));
+    facts.extend(it.from.as_ref().map(|from| format!("from {from}")));
+    facts.retain(|fact| !fact.is_empty());
+    let _ = write!(out, " ({})", facts.join(", "));
+    out
+}
+
+/// The last line of what is read with a cursor.
+pub(super) fn followed(it: &Place, empty: bool) -> String {
+    let mut words = Vec::new();
+    words.extend(empty.then(|| "nothing".to_owned()));
+    words.extend((it.more > 0).then(|| format!("{} more", it.more)));
+    words.extend((it.dropped > 0).then(|| format!("{} dropped", it.dropped)));
+    words.extend(it.note.clone());
+    words.push(format!("cursor {}", it.cursor));
+    words.join(", ")
+}
