@@ -189,9 +189,9 @@ mod tests {
 
     fn wanted(fields: Value) -> Wanted {
         Wanted {
-            what: What::Program("/work space/app.py".into()),
+            what: What::Program("/a space/app.py".into()),
             args: vec!["ours".into()],
-            cwd: "/work space".into(),
+            cwd: "/a space".into(),
             env: [("A".to_owned(), Some("1".to_owned()))].into(),
             fields: serde_json::from_value(fields).unwrap(),
             ..Wanted::default()
@@ -201,12 +201,12 @@ mod tests {
     #[test]
     fn the_configuration_wins_over_what_was_asked_for() {
         let plain = wanted(json!({}));
-        assert_eq!((plain.program(), plain.args().unwrap()), (Some("/work space/app.py".into()), vec!["ours".into()]));
+        assert_eq!((plain.program(), plain.args().unwrap()), (Some("/a space/app.py".into()), vec!["ours".into()]));
         assert!(!plain.is_attach() && !plain.stop_on_entry());
         let set = wanted(json!({
             "program": "ä.py", "cwd": "sub", "args": ["x", 1], "env": {"B": "2", "A": null}, "stopOnEntry": true,
         }));
-        assert_eq!(set.program(), Some("/work space/sub/ä.py".into()));
+        assert_eq!(set.program(), Some("/a space/sub/ä.py".into()));
         assert_eq!(set.args().unwrap(), ["x", "1"]);
         assert_eq!(set.env(), [("A".to_owned(), None), ("B".to_owned(), Some("2".to_owned()))].into());
         let launch = set.launch(Path::new("/p")).unwrap();

@@ -161,7 +161,10 @@ impl Session {
             return Ok(vec![Group { scope: None, target: reference.target, variables }]);
         }
         let frame = self.frame(wish.frame).await?;
-        let scopes: Vec<Scope> = self.scopes(frame).await?.into_iter().filter(is_local).collect();
+        let all = self.scopes(frame).await?;
+        // At a module's level some adapters have global variables only.
+        let any = all.iter().any(is_local);
+        let scopes: Vec<Scope> = all.into_iter().filter(|it| is_local(it) || (!any && !it.expensive)).collect();
         let read = scopes.iter().map(|scope| self.read_variables(frame.with(scope.variables_reference), wish));
         let mut groups = Vec::new();
         for (scope, variables) in scopes.iter().zip(join_all(read).await) {
@@ -228,7 +231,7 @@ impl Session {
             return set(reference).await;
         }
         let frame = self.frame(wish.frame).await?;
-        for scope in self.scopes(frame).await?.into_iter().filter(is_local) {
+        for scope in self.scopes(frame).await?.into_iter().filter(|scope| !scope.expensive) {
             let reference = frame.with(scope.variables_reference);
             let variables = self.read_variables(reference, &Wish::default()).await?;
             if variables.iter().any(|variable| variable.name == name) {
@@ -308,9 +311,11 @@ impl Session {
     }
 }
 
-/// Scopes that are cheap to read, and hold what a reader means by variables.
-fn is_local(scope: &Scope) -> bool {
-    !scope.expensive && scope.presentation_hint.as_deref() != Some("registers")
+/// Scopes that are cheap to read, and hold what a reader means by the variables of a frame.
+pub fn is_local(scope: &Scope) -> bool {
+    let name = scope.name.to_lowercase();
+    let wide = ["global", "static", "register"].iter().any(|word| name.starts_with(word));
+    !scope.expensive && !wide && scope.presentation_hint.as_deref() != Some("registers")
 }
 
 fn shown(text: &str) -> String {

@@ -20,8 +20,8 @@ use crate::ring::Query;
 pub const BUDGET: usize = 6000;
 const FRAMES: i64 = 10;
 /// Source lines on each side of the current one.
-const AROUND: usize = 4;
-/// The longest value of a variable, and the longest source line, in characters.
+const AROUND: i64 = 4;
+/// The longest value of a variable, in characters.
 const WIDTH: usize = 160;
 
 /// Why a thread is stopped, in full.
@@ -45,11 +45,10 @@ pub struct Reason {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Look {
     pub frames: Vec<Frame>,
-    /// Of the top frame: name, value, type.
-    pub locals: Vec<(String, String)>,
-    /// The file, and numbered lines of it.
+    /// Of the top frame; their values are cut to one line.
+    pub locals: Vec<Variable>,
+    /// Numbered lines around that of the top frame.
     pub source: Vec<(i64, String)>,
-    pub line: i64,
     /// Since the stop before.
     pub output: String,
     /// What was left out, and how to get it.
@@ -112,8 +111,8 @@ impl Session {
             None => Vec::new(),
         };
         if let Some(top) = frames.first() {
-            look.line = top.line;
-            look.source = self.source_around(top).await;
+            let text = self.source_of(top).await.unwrap_or_default();
+            look.source = around(&text, top.line, AROUND);
         }
         look.frames = frames;
         look.fill(groups, budget);
@@ -121,17 +120,13 @@ impl Session {
         Ok(look)
     }
 
-    async fn source_around(&self, frame: &Frame) -> Vec<(i64, String)> {
-        let reference = frame.source.as_ref().and_then(|it| it.source_reference).filter(|it| *it > 0);
-        let text = match (frame.path().and_then(|path| fs::read(path).ok()), reference) {
-            (Some(bytes), _) => String::from_utf8_lossy(&bytes).into_owned(),
-            (None, Some(id)) => {
-                let at = Ref { target: frame.id.target, id };
-                self.source_text(at, frame.source.clone()).await.unwrap_or_default()
-            }
-            (None, None) => return Vec::new(),
-        };
-        around(&text, frame.line, AROUND)
+    /// The text of a frame's source, from its file or from the adapter.
+    pub async fn source_of(&self, frame: &Frame) -> Option<String> {
+        if let Some(bytes) = frame.path().and_then(|path| fs::read(path).ok()) {
+            return Some(String::from_utf8_lossy(&bytes).into_owned());
+        }
+        let id = frame.source.as_ref()?.source_reference.filter(|id| *id > 0)?;
+        self.source_text(Ref { target: frame.id.target, id }, frame.source.clone()).await.ok()
     }
 
     fn output_of_stop(&self, most: usize, cut: &mut Vec<String>) -> String {
@@ -153,7 +148,7 @@ impl Session {
 impl Look {
     fn bytes(&self) -> usize {
         let frames: usize = self.frames.iter().map(|it| it.name.len() + it.path().map_or(0, str::len) + 20).sum();
-        let locals: usize = self.locals.iter().map(|(name, value)| name.len() + value.len() + 4).sum();
+        let locals: usize = self.locals.iter().map(|it| it.name.len() + it.value.len() + 4).sum();
         let source: usize = self.source.iter().map(|(_, text)| text.len() + 8).sum();
         frames + locals + source
     }
@@ -168,7 +163,7 @@ impl Look {
             if bytes > most {
                 left += 1;
             } else {
-                self.locals.push((variable.name, value));
+                self.locals.push(Variable { value, ..variable });
             }
         }
         if left > 0 {
@@ -177,12 +172,12 @@ impl Look {
     }
 }
 
-/// The lines around one of a text, numbered from 1.
-pub fn around(text: &str, line: i64, each_side: usize) -> Vec<(i64, String)> {
-    let Ok(line) = usize::try_from(line) else { return Vec::new() };
+/// The lines on both sides of one of a text, numbered from 1, none longer than a reader can bear.
+pub fn around(text: &str, line: i64, each_side: i64) -> Vec<(i64, String)> {
     let first = line.saturating_sub(each_side).max(1);
-    let lines = text.lines().enumerate().skip(first - 1).take(line + each_side + 1 - first);
-    lines.map(|(index, text)| (index as i64 + 1, clipped(text))).collect()
+    let last = line.saturating_add(each_side);
+    let numbered = (1..).zip(text.lines()).skip_while(|(number, _)| *number < first);
+    numbered.take_while(|(number, _)| *number <= last).map(|(number, text)| (number, clipped(text))).collect()
 }
 
 /// One line of at most [`WIDTH`] characters.
@@ -219,6 +214,7 @@ mod tests {
         check(4, &[3, 4]);
         check(9, &[]);
         check(-1, &[]);
+        check(i64::MAX, &[]);
         assert_eq!(around(text, 2, 0), [(2, "b".to_owned())]);
     }
 
@@ -232,7 +228,7 @@ mod tests {
         ];
         let mut look = Look::default();
         look.fill(vec![Group { scope: None, target: 0, variables: variables.clone() }], 6000);
-        assert!(look.locals[0].1.ends_with("… (500 characters)") && look.locals.len() == 2 && look.cut.is_empty());
+        assert!(look.locals[0].value.ends_with("… (500 characters)") && look.locals.len() == 2 && look.cut.is_empty());
         let mut look = Look::default();
         look.fill(vec![Group { scope: None, target: 0, variables }], 100);
         assert_eq!(look.cut, ["2 more locals: debug_variables"]);

@@ -11,6 +11,7 @@
 //! | `configure` | telling a target which breakpoints are wanted |
 //! | `house` | who owns the tasks of a session |
 //! | `session` | a handle: the waiting, the going on, the end |
+//! | `hosted`, `sessions` | a session with its adapter, from begin to end; all of them, and what is wanted in all |
 //! | `inspect`, `look` | looking into a stopped program; what a stop answers at once |
 //! | `breakpoints` | what a user wants to stop at: kept, followed, applied |
 //! | `record` | output and monitor events |
@@ -19,6 +20,7 @@
 
 pub mod breakpoints;
 mod configure;
+mod hosted;
 mod house;
 pub mod inspect;
 mod judge;
@@ -27,11 +29,20 @@ mod published;
 pub mod record;
 mod seat;
 mod session;
+mod sessions;
 pub mod state;
 pub mod stop;
 mod target;
 
+/// What is to be debugged, in the words of the adapters' table.
+pub mod program {
+    pub use crate::adapters::{Address, Wanted, What};
+}
+
+pub use hosted::{Hosted, Request};
 pub use published::{Seen, Snapshot, State, Waited};
 pub use session::{Changed, Session};
+pub use sessions::{Probing, Reported, Sessions};
+pub use state::Phase;
 pub use stop::{Stop, StopKind};
 pub use target::{Plan, Resume};

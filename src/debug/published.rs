@@ -20,6 +20,19 @@ pub enum State {
     Disconnected,
 }
 
+impl Phase {
+    /// As it is published for one target.
+    pub fn state(&self) -> State {
+        match self {
+            Phase::Starting => State::Starting,
+            Phase::Running { .. } => State::Running,
+            Phase::Stopped(_) => State::Stopped,
+            Phase::Ended(End::Terminated { .. }) => State::Terminated,
+            Phase::Ended(End::Disconnected(_)) => State::Disconnected,
+        }
+    }
+}
+
 impl State {
     /// As the API writes it.
     pub fn name(self) -> &'static str {

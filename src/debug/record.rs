@@ -30,9 +30,11 @@ pub struct Said {
 pub struct Happened {
     /// Epoch ms.
     pub at: u64,
-    /// `thread started`, `module new`, `source new`, `breakpoint changed`, `process`, `lost`, …
+    /// `threadStarted`, `threadExited`, `module`, `loadedSource`, `breakpoint`, `process`, `lost`, …
     pub kind: String,
     pub text: String,
+    /// The thread, where it is one's.
+    pub thread: Option<i64>,
 }
 
 impl Kept for Said {
@@ -97,7 +99,7 @@ impl Record {
     }
 
     pub fn happened(&self, kind: &str, text: String) {
-        lock(&self.events).push(Happened { at: now_ms(), kind: kind.to_owned(), text });
+        lock(&self.events).push(Happened { at: now_ms(), kind: kind.to_owned(), text, thread: None });
     }
 
     pub(super) fn lost(&self, lost: Lost) {
@@ -112,14 +114,18 @@ impl Record {
                 category => self.say(category.unwrap_or("console"), &output.output),
             }
         } else if let Some(thread) = event.read::<ThreadChanged>() {
-            self.happened(&format!("thread {}", thread.reason), thread.thread_id.to_string());
+            let kind = if thread.reason == "started" { "threadStarted" } else { "threadExited" }.to_owned();
+            let (text, thread) = (format!("thread {}", thread.thread_id), Some(thread.thread_id));
+            lock(&self.events).push(Happened { at: now_ms(), kind, text, thread });
         } else if let Some(module) = event.read::<ModuleChanged>() {
-            self.happened(&format!("module {}", module.reason), module.module.path.unwrap_or(module.module.name));
+            let name = module.module.path.unwrap_or(module.module.name);
+            self.happened("module", format!("{} {name}", module.reason));
         } else if let Some(loaded) = event.read::<LoadedSource>() {
             let source = loaded.source;
-            self.happened(&format!("source {}", loaded.reason), source.path.or(source.name).unwrap_or_default());
+            let name = source.path.or(source.name).unwrap_or_default();
+            self.happened("loadedSource", format!("{} {name}", loaded.reason));
         } else if let Some(changed) = event.read::<BreakpointChanged>() {
-            self.happened(&format!("breakpoint {}", changed.reason), words(&changed));
+            self.happened("breakpoint", format!("{} {}", changed.reason, words(&changed)));
         } else if let Some(process) = event.read::<ProcessFound>() {
             let pid = process.system_process_id.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
             self.happened("process", format!("{}{pid}", process.name));
@@ -166,7 +172,8 @@ mod tests {
         assert_eq!((said.len(), said[0].category.as_str(), said[0].text.as_str()), (2, "stdout", "hello\n"));
         assert!(said[1].text.len() < LONGEST + 50 && said[1].text.ends_with("bytes left out)\n"));
         let kinds: Vec<_> = record.events(&all).entries.into_iter().map(|it| (it.kind, it.text)).collect();
-        let expect = [("thread started", "7"), ("module new", "/m.so")].map(|(a, b)| (a.to_owned(), b.to_owned()));
+        let expect =
+            [("threadStarted", "thread 7"), ("module", "new /m.so")].map(|(a, b)| (a.to_owned(), b.to_owned()));
         assert_eq!(kinds, expect);
     }
 }

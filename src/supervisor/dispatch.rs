@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::server::Supervisor;
-use super::{answers, on_page};
+use super::{answers, on_debug, on_page};
 use crate::api::editor::Progress;
 use crate::api::page::{Console, Input, Network, Snapshot};
 use crate::api::window::{Changes, Evaluate, Restart, Screenshot, Start, Status, Stop};
@@ -47,8 +47,13 @@ impl Asker for Call<'_> {
 
 /// Carries out one call.
 pub(super) async fn dispatch(supervisor: &Supervisor, call: Call<'_>) -> Result<Value> {
+    if let Some(outcome) = on_debug::dispatch(supervisor, &call).await {
+        return outcome;
+    }
     let window = &supervisor.window;
-    let _doing = window.doing(brief(&call));
+    // What only reads what is known cannot have been the window's end.
+    let apart = [Status::METHOD, Changes::METHOD, Console::METHOD, Network::METHOD].contains(&call.method);
+    let _doing = (!apart).then(|| window.doing(brief(&call)));
     let progress: &dyn Asker = &call;
     match call.method {
         Status::METHOD => {
@@ -124,7 +129,7 @@ fn brief(call: &Call<'_>) -> String {
     line
 }
 
-fn read<P: Params>(call: &Call<'_>) -> Result<P> {
+pub(super) fn read<P: Params>(call: &Call<'_>) -> Result<P> {
     // No parameters at all, and an empty object, are the same.
     let params = if call.params.is_null() { Value::Object(serde_json::Map::new()) } else { call.params.clone() };
     serde_json::from_value(params).map_err(|cause| {
@@ -134,7 +139,7 @@ fn read<P: Params>(call: &Call<'_>) -> Result<P> {
     })
 }
 
-fn write<P: Params>(answer: P::Answer) -> Result<Value> {
+pub(super) fn write<P: Params>(answer: P::Answer) -> Result<Value> {
     serde_json::to_value(answer).doing(|| format!("cannot write the answer of {}", P::METHOD))
 }
 

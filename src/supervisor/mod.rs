@@ -7,6 +7,7 @@
 //! - `conversation`: one connection to it
 //! - `dispatch`: from a method's name to what does it
 //! - `answers`: from the window's own words to the API's
+//! - `on_debug`: the debug operations
 //! - `on_page`: the same, for what looks into the page and acts on it
 //! - `journal`: its log file
 
@@ -19,4 +20,5 @@ pub mod server;
 mod answers;
 mod conversation;
 mod dispatch;
+mod on_debug;
 mod on_page;

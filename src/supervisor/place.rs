@@ -86,6 +86,11 @@ impl Place {
         format!("build-{}", name.to_string_lossy())
     }
 
+    /// Begins what the processes of this workspace's debug sessions carry as their launch id.
+    pub fn debug_mark(&self) -> String {
+        Place::build_mark_of(&self.state).replacen("build", "debug", 1)
+    }
+
     pub fn log(&self) -> PathBuf {
         self.state.join("supervisor.log")
     }

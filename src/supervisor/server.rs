@@ -20,6 +20,7 @@ use super::connect::FirstWord;
 use super::conversation::converse;
 use super::journal;
 use super::place::{Place, refuse_foreign};
+use crate::debug::Sessions;
 use crate::error::{Context, ErrorData, Result};
 use crate::window::{Home, Window};
 
@@ -27,6 +28,7 @@ use crate::window::{Home, Window};
 pub(super) struct Supervisor {
     pub place: Place,
     pub window: Window,
+    pub sessions: Sessions,
     pub(super) connections: watch::Sender<usize>,
     pub(super) end: Notify,
 }
@@ -99,13 +101,18 @@ async fn serve(place: Place, mut claim: Claim, idle: Duration) -> Result<()> {
     };
     let (window, driver) = Window::open(home);
     let driver = tokio::spawn(driver);
-    let supervisor = Arc::new(Supervisor { place, window, connections: watch::Sender::new(0), end: Notify::new() });
+    let (sessions, debugging) = Sessions::open(&place.workspace, place.debug_mark());
+    let debugging = tokio::spawn(debugging);
+    let (connections, end) = (watch::Sender::new(0), Notify::new());
+    let supervisor = Arc::new(Supervisor { place, window, sessions, connections, end });
     let reason = accept_until_end(&supervisor, &listener, idle).await?;
     info!("ending: {reason}; the window stays");
     drop(listener);
     // We hold the claim: the socket is ours to remove.
     let _ = std::fs::remove_file(&supervisor.place.socket);
+    supervisor.sessions.end().await;
     supervisor.window.detach().await;
+    debugging.abort();
     driver.abort();
     Ok(())
 }
@@ -158,15 +165,19 @@ async fn accept_until_end(
     }
 }
 
-/// Ends after `after` with no connection and no window.
+/// Ends after `after` with no connection, no window and no living session.
 async fn idle_for(supervisor: &Supervisor, after: Duration) {
     let (mut connections, mut window) = (supervisor.connections.subscribe(), supervisor.window.watch());
+    let mut sessions = supervisor.sessions.watch();
     loop {
-        let busy = *connections.borrow_and_update() > 0 || window.borrow_and_update().holds();
+        sessions.borrow_and_update();
+        let debugs = !supervisor.sessions.living().is_empty();
+        let busy = *connections.borrow_and_update() > 0 || window.borrow_and_update().holds() || debugs;
         tokio::select! {
             () = tokio::time::sleep(after), if !busy => return,
             _ = connections.changed() => {}
             _ = window.changed() => {}
+            _ = sessions.changed() => {}
         }
     }
 }

@@ -34,7 +34,7 @@ struct Deed {
 impl Deed {
     /// A connection that breaks ends what is done over it, a moment before the end of the window is known.
     fn counts(&self) -> bool {
-        const JUST_NOW: Duration = Duration::from_millis(250);
+        const JUST_NOW: Duration = Duration::from_secs(1);
         self.ended.is_none_or(|ended| ended.elapsed() < JUST_NOW)
     }
 }

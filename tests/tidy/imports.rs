@@ -35,7 +35,7 @@ const TABLE: &[Row] = &[
         ],
     ),
     row("frontends::dap", &["api", "wire", "supervisor::connect", "config", "error", "adapters", "dap"]),
-    row("supervisor", &["api", "wire", "window", "debug", "config", "process", "error"]),
+    row("supervisor", &["api", "wire", "window", "debug", "config", "process", "ring", "error"]),
     row("window", &["changes", "cdp", "process", "config", "tools", "keep", "ring", "error"]),
     row("debug", &["adapters", "dap", "process", "keep", "ring", "error"]),
     row("adapters", &["dap", "cdp", "jdwp", "process", "tools", "error"]),

@@ -20,7 +20,8 @@ const MOST: usize = 10_000;
 /// Everything that is wanted. Each change is written at once; what cannot be written is not changed.
 #[derive(Debug)]
 pub struct Book {
-    workspace: PathBuf,
+    /// None: they are only for once, and kept nowhere.
+    workspace: Option<PathBuf>,
     page: Page,
     /// What was wrong with the file.
     pub problem: Option<String>,
@@ -47,7 +48,12 @@ impl Book {
             Ok(page) => (page, None),
             Err(reason) => (Page::default(), Some(file.set_aside(&reason).unwrap_or_else(|error| error.to_string()))),
         };
-        Book { workspace: workspace.to_owned(), page, problem }
+        Book { workspace: Some(workspace.to_owned()), page, problem }
+    }
+
+    /// One that is empty, and kept nowhere.
+    pub fn blank() -> Book {
+        Book { workspace: None, page: Page::default(), problem: None }
     }
 
     pub fn all(&self) -> &[Wanted] {
@@ -183,7 +189,9 @@ impl Book {
         };
         let mut text = serde_json::to_vec_pretty(&lasting(&next)).doing(|| "cannot write the breakpoints".into())?;
         text.push(b'\n');
-        kept(&self.workspace).replace(&text)?;
+        if let Some(workspace) = &self.workspace {
+            kept(workspace).replace(&text)?;
+        }
         self.page = next;
         Ok(())
     }

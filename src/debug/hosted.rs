@@ -1,0 +1,260 @@
+//! One hosted session: what it debugs, with what, and how it begins and ends with its adapter.
+//!
+//! ```text
+//! locate ─▶ begin ─▶ run (process, connection) ─▶ Session ─▶ … ─▶ its last target ends ─▶ the process and all it left end
+//! ```
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, UNIX_EPOCH};
+
+use tokio::sync::{mpsc, watch};
+use tracing::warn;
+
+use super::breakpoints::Book;
+use super::published::{Snapshot, State};
+use super::record::{Record, now_ms};
+use super::seat::lock;
+use super::session::Session;
+use super::target::Plan;
+use crate::adapters::{self, Adapter, Ask, Running, Said, Search, Wanted};
+use crate::dap::types::Initialize;
+use crate::error::{Error, Kind, Result};
+use crate::process::Exit;
+
+/// For each single request to an adapter.
+const DEADLINE: Duration = Duration::from_secs(10);
+/// For an adapter to be there.
+const REACHED: Duration = Duration::from_secs(30);
+/// How long a program may take to exit after it has told its end.
+const ENDS: Duration = Duration::from_secs(2);
+/// For the answer of `launch` or `attach`: Delve compiles first.
+const STARTED: Duration = Duration::from_secs(180);
+
+/// What is to be debugged, and with what.
+#[derive(Clone, Debug, Default)]
+pub struct Request {
+    /// For readers.
+    pub name: String,
+    pub wanted: Wanted,
+    /// An adapter, by name.
+    pub adapter: Option<String>,
+    /// The `type` of a configuration of launch.json.
+    pub kind: Option<String>,
+    pub language: Option<String>,
+}
+
+/// One session of the table; clones are the same.
+#[derive(Clone)]
+pub struct Hosted {
+    pub id: String,
+    pub request: Arc<Request>,
+    pub adapter: &'static Adapter,
+    pub session: Session,
+    /// Epoch ms.
+    pub started_at: u64,
+    pub pid: Option<u32>,
+    pub(super) ending: Arc<Ending>,
+}
+
+/// How it ends.
+#[derive(Default)]
+pub(super) struct Ending {
+    /// The program is to live on.
+    lets_go: AtomicBool,
+    /// Nothing of it is left; when that was, in epoch ms.
+    done: watch::Sender<Option<u64>>,
+    /// What the adapter said when it ended by itself.
+    last_words: OnceLock<String>,
+    /// Somebody ends it: its exit is not its own.
+    stopped: AtomicBool,
+    exit_code: OnceLock<i64>,
+}
+
+impl Hosted {
+    pub fn is_ended(&self) -> bool {
+        self.ended_at().is_some() || self.session.snapshot().is_ended()
+    }
+
+    pub fn ended_at(&self) -> Option<u64> {
+        *self.ending.done.borrow()
+    }
+
+    /// How the program exited, if it did by itself and that is known.
+    pub fn exit_code(&self) -> Option<i64> {
+        self.session.snapshot().exit_code().or(self.ending.exit_code.get().copied())
+    }
+
+    pub fn state(&self) -> State {
+        self.session.snapshot().state()
+    }
+
+    /// Whether something that ran already is debugged.
+    pub fn is_attached(&self) -> bool {
+        self.request.wanted.is_attach()
+    }
+
+    /// Whether its program, or a file with a breakpoint, has changed since it began.
+    pub fn is_stale(&self) -> bool {
+        let files = lock(&self.session.shared.book).files();
+        let program = self.request.wanted.program();
+        let changed = |file: &PathBuf| {
+            let modified = std::fs::metadata(file).and_then(|it| it.modified()).ok();
+            let modified = modified.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+            modified.is_some_and(|at| at.as_millis() as u64 > self.started_at)
+        };
+        files.iter().chain(&program).any(changed)
+    }
+
+    /// How it ended, where that was not the program's own end.
+    pub fn problem(&self) -> Option<String> {
+        let snapshot = self.session.snapshot();
+        let reason = snapshot.reason().map(str::to_owned);
+        match (reason, self.ending.last_words.get()) {
+            (Some(reason), Some(words)) if !reason.contains(words.as_str()) => Some(format!("{reason}; {words}")),
+            (reason, _) => reason,
+        }
+    }
+
+    /// Ends it and waits until nothing of it is left; `detach` lets the program live on. Twice is once.
+    pub async fn stop(&self, detach: bool) -> State {
+        self.ending.stopped.store(true, Ordering::SeqCst);
+        self.ending.lets_go.store(detach, Ordering::SeqCst);
+        let state = self.session.stop(!detach).await;
+        self.gone().await;
+        state
+    }
+
+    /// Resolves when nothing of it is left.
+    pub async fn gone(&self) {
+        let mut done = self.ending.done.subscribe();
+        // The sender lives as long as this does.
+        let _ = done.wait_for(Option::is_some).await;
+    }
+}
+
+/// Begins a session. The future that it gives drives it to its end, and must be spawned.
+pub(super) async fn begin(
+    id: String,
+    request: Request,
+    search: &Search,
+    mark: String,
+    book: Arc<Mutex<Book>>,
+) -> Result<(Hosted, impl Future<Output = ()> + Send + 'static)> {
+    let program = request.wanted.program();
+    let module = request.wanted.module().map(|_| "python");
+    let ask = Ask {
+        adapter: request.adapter.as_deref(),
+        kind: request.kind.as_deref(),
+        language: request.language.as_deref().or(module),
+        program: program.as_deref(),
+    };
+    let (row, found) = adapters::locate(ask, search)?;
+    let begin = (row.begin)(&found, &request.wanted)?;
+    let (by_pipe, is_program) = (begin.output_by_pipe, begin.is_program);
+    let mut running = adapters::run(row.name, begin, &mark, REACHED).await?;
+    let plan = Plan {
+        initialize: initialize(row.id),
+        start: running.start.clone(),
+        quirks: row.quirks,
+        stop_on_entry: request.wanted.stop_on_entry(),
+        deadline: DEADLINE,
+        start_deadline: STARTED,
+        mark,
+    };
+    let (session, driver) = Session::open(plan, Arc::clone(&running.dial), book);
+    let ending = Arc::new(Ending::default());
+    let (pid, started_at) = (running.pid(), now_ms());
+    let output = std::mem::replace(&mut running.output, mpsc::channel(1).1);
+    let record = Arc::clone(session.record());
+    let seen = session.watch();
+    let life = live(driver, seen, running, Arc::clone(&ending), follow(output, record, by_pipe), is_program);
+    Ok((Hosted { id, request: Arc::new(request), adapter: row, session, started_at, pid, ending }, life))
+}
+
+async fn live(
+    driver: impl Future<Output = ()>,
+    seen: watch::Receiver<Snapshot>,
+    running: Running,
+    ending: Arc<Ending>,
+    following: impl Future<Output = ()>,
+    is_program: bool,
+) {
+    tokio::pin!(following);
+    tokio::select! {
+        () = driver => {}
+        () = async { (&mut following).await; std::future::pending().await } => {}
+    }
+    if seen.borrow().state() == State::Disconnected
+        && let Some(words) = running.last_words().await
+    {
+        let _ = ending.last_words.set(words);
+    }
+    if is_program && seen.borrow().state() == State::Terminated && !ending.stopped.load(Ordering::SeqCst) {
+        // It ends by itself: with what, its own exit tells.
+        if let Ok(Exit::Code(code)) = tokio::time::timeout(ENDS, running.exited()).await {
+            let _ = ending.exit_code.set(i64::from(code));
+        }
+    }
+    if ending.lets_go.load(Ordering::SeqCst) {
+        running.let_go().await;
+    } else {
+        if let Err(error) = running.end().await {
+            warn!("{error}");
+        }
+        // All writers are gone: what is left in the pipes comes to its end.
+        let _ = tokio::time::timeout(Duration::from_secs(1), following).await;
+    }
+    ending.done.send_replace(Some(now_ms()));
+}
+
+/// Keeps what the started process prints: the program's output, or what its adapter has to say.
+async fn follow(mut output: mpsc::Receiver<Said>, record: Arc<Record>, is_program: bool) {
+    while let Some(said) = output.recv().await {
+        match said {
+            Said::Out(text) => record.say(if is_program { "stdout" } else { "adapter" }, &text),
+            Said::Err(text) => record.say(if is_program { "stderr" } else { "adapter" }, &text),
+            Said::Lost(count) => record.happened("lost", format!("{count} pieces of output")),
+        }
+    }
+}
+
+fn initialize(adapter: &str) -> Initialize {
+    Initialize {
+        adapter_id: adapter.to_owned(),
+        client_id: Some("devtether".to_owned()),
+        client_name: Some("devtether".to_owned()),
+        locale: Some("en".to_owned()),
+        lines_start_at1: true,
+        columns_start_at1: true,
+        path_format: Some("path".to_owned()),
+        supports_variable_type: true,
+        supports_variable_paging: true,
+        supports_run_in_terminal_request: true,
+        supports_start_debugging_request: true,
+        ..Initialize::default()
+    }
+}
+
+/// A start that has failed, with what the adapter has to say.
+pub(super) fn failed(hosted: &Hosted) -> Error {
+    let what = if hosted.is_attached() { "attach to" } else { "launch" };
+    let error = Error::other(format!("cannot {what} {} with {}", hosted.request.name, hosted.adapter.name));
+    let error = error.because(hosted.problem().unwrap_or_else(|| "it ended at once".to_owned()));
+    let output = said_last(hosted);
+    let error = if output.is_empty() {
+        error
+    } else {
+        Error { kind: Kind::Other, ..error }.hint(format!("it printed:\n{output}"))
+    };
+    error.hint("`tether adapters` tells which adapters are there; `tether logs` has more")
+}
+
+fn said_last(hosted: &Hosted) -> String {
+    const LINES: usize = 10;
+    let query = crate::ring::Query { since: None, limit: LINES, filter: None };
+    let said = hosted.session.record().output(&query).entries;
+    let text: String = said.into_iter().map(|it| it.text).collect();
+    text.trim_end().to_owned()
+}

@@ -1,0 +1,180 @@
+//! Launching, attaching, probing: from what was asked for to what is to be debugged.
+
+use std::path::{Path, PathBuf};
+
+use super::words;
+use crate::api::debug::breakpoints::Breakpoint;
+use crate::api::debug::results::{Launched, Probe as Valued, Probed, Stopped, Value};
+use crate::api::debug::values::{Seconds, Spot};
+use crate::api::debug::{Attach, Launch, Probe, WAIT, WindowPart};
+use crate::debug::breakpoints::Conditions;
+use crate::debug::program::{Address, Wanted, What};
+use crate::debug::{Hosted, Request, Sessions};
+use crate::error::{Error, Result};
+use crate::supervisor::dispatch::Call;
+use crate::supervisor::server::Supervisor;
+
+pub async fn launch(supervisor: &Supervisor, it: Launch, call: &Call<'_>) -> Result<Launched> {
+    let sessions = &supervisor.sessions;
+    let request = requested(supervisor, &it, call).await?;
+    let mut breakpoints = Vec::new();
+    for at in it.breakpoints.iter().flatten() {
+        let spot = Spot::of(at, None)?;
+        let set = sessions.set_line(Path::new(&spot.file), spot.line, Conditions::default()).await?;
+        breakpoints.push(set.wanted.id);
+    }
+    let hosted = sessions.start(request).await?;
+    launched(sessions, hosted, it.wait, it.budget, &breakpoints).await
+}
+
+async fn requested(supervisor: &Supervisor, it: &Launch, _call: &Call<'_>) -> Result<Request> {
+    let sessions = &supervisor.sessions;
+    let workspace = sessions.workspace();
+    let cwd = it.cwd.as_ref().map_or_else(|| workspace.to_owned(), |cwd| workspace.join(cwd));
+    match (&it.program, &it.config, &it.test, &it.restart) {
+        (Some(program), None, None, None) => {
+            let path = absolute(workspace, program)?;
+            Ok(Request {
+                name: words::shown(workspace, &path.to_string_lossy()),
+                wanted: Wanted {
+                    what: What::Program(path),
+                    args: it.args.clone().unwrap_or_default(),
+                    cwd,
+                    env: it.env.iter().map(|it| (it.name.clone(), it.value.clone())).collect(),
+                    stop_on_entry: it.stop_on_entry.unwrap_or_default(),
+                    ..Wanted::default()
+                },
+                adapter: it.adapter.clone(),
+                language: it.language.clone(),
+                kind: None,
+            })
+        }
+        (None, None, None, Some(id)) => {
+            let before = sessions.choose(Some(id))?;
+            before.stop(before.is_attached()).await;
+            Ok(Request::clone(&before.request))
+        }
+        _ => {
+            let error = Error::usage("it is not said what is to be debugged");
+            Err(error.hint("name one of: `program`, `config`, `test`, `restart`"))
+        }
+    }
+}
+
+fn absolute(workspace: &Path, file: &str) -> Result<PathBuf> {
+    let path = workspace.join(file);
+    path.canonicalize().map_err(|cause| {
+        let error = Error::usage(format!("cannot debug {}", path.display())).because(cause);
+        error.hint("name a file that is there, relative to the workspace")
+    })
+}
+
+async fn launched(
+    sessions: &Sessions,
+    hosted: Hosted,
+    wait: Option<Seconds>,
+    budget: Option<u32>,
+    breakpoints: &[u32],
+) -> Result<Launched> {
+    let stopped: Stopped = super::control::waited(sessions, &hosted, wait, budget).await?;
+    let all = sessions.breakpoints();
+    let asked: Vec<Breakpoint> = all
+        .iter()
+        .filter(|it| breakpoints.contains(&it.wanted.id))
+        .map(|it| words::breakpoint(it, sessions.workspace()))
+        .collect();
+    Ok(Launched { stopped, adapter: hosted.adapter.name.to_owned(), pid: hosted.pid, breakpoints: asked })
+}
+
+pub async fn attach(supervisor: &Supervisor, it: Attach, _call: &Call<'_>) -> Result<Launched> {
+    let sessions = &supervisor.sessions;
+    let host = it.host.clone().unwrap_or_else(|| "127.0.0.1".to_owned());
+    let (name, what, kind) = match (it.port, it.pid, &it.url, it.window, &it.config) {
+        (Some(port), None, None, None, None) => {
+            (format!("{host}:{port}"), What::Listening(Address { host, port }), None)
+        }
+        (Some(port), None, Some(url), None, None) => (url.clone(), What::Page { url: url.clone(), port }, None),
+        (None, Some(pid), None, None, None) => (format!("process {pid}"), What::Pid(pid), None),
+        (None, None, None, Some(part), None) => of_window(supervisor, part).await?,
+        _ => {
+            let error = Error::usage("it is not said what is to be attached to");
+            return Err(error.hint("name one of: `port` (and `url`, for a page), `pid`, `window`, `config`"));
+        }
+    };
+    let language = it.language.clone().or_else(|| matches!(what, What::Page { .. }).then(|| "javascript".to_owned()));
+    let request = Request {
+        name,
+        wanted: Wanted { what, cwd: sessions.workspace().to_owned(), ..Wanted::default() },
+        adapter: it.adapter.clone(),
+        language,
+        kind,
+    };
+    let hosted = sessions.start(request).await?;
+    launched(sessions, hosted, it.wait, it.budget, &[]).await
+}
+
+/// A part of the tethered window, as something to attach to.
+async fn of_window(supervisor: &Supervisor, part: WindowPart) -> Result<(String, What, Option<String>)> {
+    let look = supervisor.window.look().await;
+    let none = || Error::new(crate::error::Kind::NotFound, "there is no window to attach to").hint("`tether start`");
+    let up = look.published.up.as_deref().ok_or_else(none)?;
+    match part {
+        WindowPart::Page => {
+            let what = What::Page { url: String::new(), port: up.facts.cdp_port };
+            Ok(("the window's page".to_owned(), what, Some("pwa-chrome".to_owned())))
+        }
+        WindowPart::ExtensionHost => {
+            let port = up.facts.inspector_port.ok_or_else(|| {
+                let error = Error::usage("cannot attach to the extension host");
+                error.because("this window has none").hint("`tether debug attach --window page` attaches to its page")
+            })?;
+            let what = What::Listening(Address::local(port));
+            Ok(("the window's extension host".to_owned(), what, Some("pwa-node".to_owned())))
+        }
+    }
+}
+
+pub async fn probe(supervisor: &Supervisor, it: Probe) -> Result<Probed> {
+    let sessions = &supervisor.sessions;
+    let workspace = sessions.workspace();
+    let spot = Spot::of(&it.at, None)?;
+    let program = absolute(workspace, it.program.as_deref().unwrap_or(&spot.file))?;
+    let cwd = it.cwd.as_ref().map_or_else(|| workspace.to_owned(), |cwd| workspace.join(cwd));
+    let request = Request {
+        name: words::shown(workspace, &program.to_string_lossy()),
+        wanted: Wanted { what: What::Program(program), args: it.args.unwrap_or_default(), cwd, ..Wanted::default() },
+        ..Request::default()
+    };
+    let probing = sessions.start_at(request, Path::new(&spot.file), spot.line).await?;
+    let waited = probing.hosted.session.wait_for_stop(it.timeout.unwrap_or(WAIT).duration()).await;
+    let stopped = words::stopped(&probing.hosted, waited, it.budget, workspace).await;
+    let mut values = Vec::new();
+    for expression in it.expressions.unwrap_or_default() {
+        values.push(valued(&probing.hosted, expression, stopped.stopped).await);
+    }
+    probing.end().await;
+    Ok(Probed {
+        stopped: stopped.stopped,
+        state: stopped.state,
+        stop_reason: stopped.stop_reason,
+        waited_ms: stopped.waited_ms,
+        exit_code: stopped.exit_code,
+        message: stopped.message,
+        snapshot: stopped.snapshot.unwrap_or_default(),
+        values,
+        notes: stopped.notes,
+    })
+}
+
+async fn valued(hosted: &Hosted, expression: String, stopped: bool) -> Valued {
+    if !stopped {
+        return Valued { expression, error: Some("the line was not reached".to_owned()), ..Valued::default() };
+    }
+    match hosted.session.evaluate(&expression, None, "watch").await {
+        Ok((_, answer)) => {
+            let value = Value { result: words::clipped(answer.result), of: answer.kind, variables_reference: None };
+            Valued { expression, value: Some(value), error: None }
+        }
+        Err(error) => Valued { expression, value: None, error: Some(error.causes().join(": ")) },
+    }
+}

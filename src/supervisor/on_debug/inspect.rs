@@ -1,0 +1,170 @@
+//! Frames, variables, expressions, sources, output, events.
+
+use std::fs;
+use std::path::Path;
+
+use super::words;
+use crate::api::debug::inspect::{
+    CONTEXT, COUNT, Context, Evaluate, EventEntries, EventEntry, Events, Frames, LEVELS, Output, OutputEntries,
+    OutputEntry, Place, Scope, SetVariable, Source, Stack, VariableList, Variables,
+};
+use crate::api::debug::results::{Excerpt, Value, Variable};
+use crate::api::debug::values::Spot;
+use crate::debug::Sessions;
+use crate::debug::inspect::{Ref, Wish, is_local};
+use crate::debug::look::around;
+use crate::error::{Context as _, Error, Kind, Result};
+use crate::ring::{Extract, Query};
+
+pub async fn stack(sessions: &Sessions, it: Stack) -> Result<Frames> {
+    let hosted = sessions.choose(it.session_id.as_deref())?;
+    let (start, levels) = (it.start_frame.unwrap_or(0), it.levels.unwrap_or(LEVELS).max(1));
+    // One more than is told: not every adapter says how many there are.
+    let asked = Some(i64::from(levels) + 1);
+    let stack = hosted.session.stack(it.thread_id.map(Ref::of), Some(i64::from(start)), asked).await?;
+    let known = stack.frames.len() as i64 + i64::from(start);
+    let left = stack.total.unwrap_or(known).max(known) - i64::from(start) - i64::from(levels);
+    let told = stack.frames.iter().take(levels as usize);
+    Ok(Frames {
+        thread_id: Some(stack.thread.outer()),
+        frames: told.map(|frame| words::frame(frame, sessions.workspace())).collect(),
+        truncated: (left > 0).then(|| format!("{left} more: startFrame {}", start + levels)),
+    })
+}
+
+pub async fn variables(sessions: &Sessions, it: Variables) -> Result<VariableList> {
+    let hosted = sessions.choose(it.session_id.as_deref())?;
+    let (start, count) = (it.start.unwrap_or(0) as usize, it.count.unwrap_or(COUNT).max(1) as usize);
+    let wish =
+        Wish { frame: it.frame_id.map(Ref::of), reference: it.variables_reference.map(Ref::of), ..Wish::default() };
+    let groups = hosted.session.variables(&wish).await?;
+    let names = it.names.unwrap_or_default();
+    let is_wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
+    let found = groups.into_iter().flat_map(|group| {
+        let target = group.target;
+        group.variables.into_iter().map(move |variable| (target, variable))
+    });
+    let found: Vec<Variable> = found
+        .filter(|(_, variable)| is_wanted(&variable.name))
+        .map(|(target, it)| Variable {
+            name: it.name,
+            value: words::clipped(it.value),
+            of: it.kind,
+            variables_reference: words::reference(target, it.variables_reference),
+        })
+        .collect();
+    if let Some(missing) = names.iter().find(|name| found.iter().all(|variable| variable.name != **name)) {
+        let error = Error::new(Kind::NotFound, format!("there is no variable `{missing}` here"));
+        return Err(error.hint("`tether debug variables` lists them; `tether debug evaluate` takes expressions"));
+    }
+    let left = found.len().saturating_sub(start + count);
+    let mut scopes = Vec::new();
+    if wish.reference.is_none() {
+        let frame = hosted.session.frame(wish.frame).await?;
+        let besides = hosted.session.scopes(frame).await?.into_iter().filter(|scope| !is_local(scope));
+        scopes.extend(besides.filter_map(|scope| {
+            let variables_reference = words::reference(frame.target, scope.variables_reference)?;
+            Some(Scope { name: scope.name, variables_reference })
+        }));
+    }
+    Ok(VariableList {
+        variables: found.into_iter().skip(start).take(count).collect(),
+        scopes,
+        truncated: (left > 0).then(|| format!("{left} more: start {}", start + count)),
+    })
+}
+
+pub async fn evaluate(sessions: &Sessions, it: Evaluate) -> Result<Value> {
+    let hosted = sessions.choose(it.session_id.as_deref())?;
+    let context = match it.context.unwrap_or_default() {
+        Context::Repl => "repl",
+        Context::Watch => "watch",
+        Context::Hover => "hover",
+    };
+    let (at, answer) = hosted.session.evaluate(&it.expression, it.frame_id.map(Ref::of), context).await?;
+    Ok(Value {
+        result: words::clipped(answer.result),
+        of: answer.kind,
+        variables_reference: words::reference(at.target, at.id),
+    })
+}
+
+pub async fn set_variable(sessions: &Sessions, it: SetVariable) -> Result<Value> {
+    let hosted = sessions.choose(it.session_id.as_deref())?;
+    let wish =
+        Wish { frame: it.frame_id.map(Ref::of), reference: it.variables_reference.map(Ref::of), ..Wish::default() };
+    let (at, answer) = hosted.session.set_variable(&it.name, &it.value, &wish).await?;
+    Ok(Value {
+        result: words::clipped(answer.value),
+        of: answer.kind,
+        variables_reference: words::reference(at.target, at.id),
+    })
+}
+
+pub async fn source(sessions: &Sessions, it: Source) -> Result<Excerpt> {
+    let context = it.context.unwrap_or(CONTEXT);
+    if let Some(file) = &it.file {
+        let (file, line) = Spot::or_file(file, it.line)?;
+        return of_file(sessions.workspace(), &file, line, context);
+    }
+    let hosted = sessions.choose(it.session_id.as_deref())?;
+    if let Some(reference) = it.source_reference {
+        let text = hosted.session.source_text(Ref::of(reference), None).await?;
+        return Ok(excerpt(&format!("source {reference}"), &text, it.line, context));
+    }
+    let stack = hosted.session.stack(None, None, Some(1)).await?;
+    let none = || Error::new(Kind::NotFound, "the place where the program has stopped has no source");
+    let top = stack.frames.first().ok_or_else(none)?;
+    let text = hosted.session.source_of(top).await.ok_or_else(none)?;
+    let name = top.path().map_or_else(|| top.name.clone(), |path| words::shown(sessions.workspace(), path));
+    let line = it.line.or_else(|| u32::try_from(top.line).ok());
+    Ok(excerpt(&name, &text, line, context))
+}
+
+/// The lines around one; without one, those that the text begins with.
+fn excerpt(name: &str, text: &str, line: Option<u32>, context: u32) -> Excerpt {
+    let middle = line.map_or(i64::from(context) + 1, i64::from);
+    Excerpt::numbered(name, &around(text, middle, i64::from(context)), line.map(i64::from))
+}
+
+fn of_file(workspace: &Path, file: &str, line: Option<u32>, context: u32) -> Result<Excerpt> {
+    let path = workspace.join(file);
+    let bytes = fs::read(&path).doing(|| format!("cannot read {}", path.display()))?;
+    let text = String::from_utf8_lossy(&bytes);
+    let total = text.lines().count();
+    if line.is_some_and(|line| line as usize > total) {
+        let error = Error::usage(format!("there is no line {} in {}", line.unwrap_or_default(), path.display()));
+        return Err(error.because(format!("it has {total} lines")));
+    }
+    Ok(excerpt(&words::shown(workspace, &path.to_string_lossy()), &text, line, context))
+}
+
+pub async fn output(sessions: &Sessions, it: Output) -> Result<OutputEntries> {
+    let hosted = sessions.choose(it.session_id.as_deref())?;
+    let told = hosted.session.record().output(&query(it.since, it.limit));
+    let place = place(&told);
+    let entry =
+        |it: crate::debug::record::Said| OutputEntry { at: it.at, category: it.category, text: it.text, place: None };
+    Ok(OutputEntries { entries: told.entries.into_iter().map(entry).collect(), place })
+}
+
+pub async fn events(sessions: &Sessions, it: Events) -> Result<EventEntries> {
+    let hosted = sessions.choose(it.session_id.as_deref())?;
+    let told = hosted.session.record().events(&query(it.since, it.limit));
+    let place = place(&told);
+    let entry = |it: crate::debug::record::Happened| EventEntry {
+        at: it.at,
+        event: it.kind,
+        text: it.text,
+        thread_id: it.thread,
+    };
+    Ok(EventEntries { entries: told.entries.into_iter().map(entry).collect(), place })
+}
+
+fn query(since: Option<u64>, limit: Option<usize>) -> Query {
+    Query { since, limit: limit.unwrap_or(COUNT as usize).max(1), filter: None }
+}
+
+fn place<T>(told: &Extract<T>) -> Place {
+    Place { cursor: told.cursor, dropped: told.dropped, more: told.more }
+}

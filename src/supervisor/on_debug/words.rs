@@ -1,0 +1,251 @@
+//! From the session's own words to the API's: the debug room does not know the API.
+
+use std::path::Path;
+
+use crate::api::debug::BUDGET;
+use crate::api::debug::breakpoints::{Access, Breakpoint, BreakpointState, Drift};
+use crate::api::debug::results::{
+    Details, Exception, Excerpt, Frame, Location, SessionState, Snapshot, StopReason, StopType, Stopped, Variable,
+};
+use crate::debug::breakpoints as book;
+use crate::debug::inspect::{self, Ref};
+use crate::debug::look::{Look, Reason};
+use crate::debug::{Hosted, Reported, State, StopKind, Waited};
+
+/// Bytes of a token, about.
+const TOKEN: usize = 4;
+/// The longest value of a variable or expression that is told whole, in characters.
+const WIDTH: usize = 2000;
+
+pub fn state(state: State) -> SessionState {
+    match state {
+        State::Starting => SessionState::Starting,
+        State::Running => SessionState::Running,
+        State::Stopped => SessionState::Stopped,
+        State::Terminated => SessionState::Terminated,
+        State::Disconnected => SessionState::Disconnected,
+    }
+}
+
+fn kind(kind: StopKind) -> StopType {
+    match kind {
+        StopKind::BreakpointHit => StopType::BreakpointHit,
+        StopKind::StepComplete => StopType::StepComplete,
+        StopKind::Exception => StopType::Exception,
+        StopKind::WatchpointAccess => StopType::WatchpointAccess,
+        StopKind::WatchpointModify => StopType::WatchpointModify,
+        StopKind::MethodEntry => StopType::MethodEntry,
+        StopKind::MethodExit => StopType::MethodExit,
+        StopKind::VmStart => StopType::VmStart,
+        StopKind::VmDeath => StopType::VmDeath,
+        StopKind::UserSuspend => StopType::UserSuspend,
+        StopKind::Entry => StopType::Entry,
+        StopKind::Goto => StopType::Goto,
+    }
+}
+
+/// A path as a reader in the workspace would say it.
+pub fn shown(workspace: &Path, path: &str) -> String {
+    let inside = Path::new(path).strip_prefix(workspace).ok().filter(|rest| !rest.as_os_str().is_empty());
+    inside.map_or_else(|| path.to_owned(), |rest| rest.to_string_lossy().into_owned())
+}
+
+pub fn reason(reason: &Reason, workspace: &Path) -> StopReason {
+    let top = reason.top.as_ref();
+    let location = top.map(|top| Location {
+        class_name: None,
+        method_name: top.name.clone(),
+        line_number: line(top.line),
+        source_path: top.path().map(|path| shown(workspace, path)),
+    });
+    let exception = reason.exception.as_ref().map(|_| exception(reason)).unwrap_or_default();
+    let (field_name, old_value, new_value) = match reason.watched.clone() {
+        Some((field, old, new)) => (Some(field), old, new),
+        None => (None, None, None),
+    };
+    let full = |text: String| Some(text).filter(|text| !text.is_empty());
+    StopReason {
+        kind: kind(reason.kind),
+        thread_id: reason.thread.map(Ref::outer),
+        thread_name: full(reason.thread_name.clone()),
+        location,
+        details: Details {
+            breakpoint_id: reason.breakpoint,
+            hit_count: reason.hit_count,
+            exception_type: full(exception.class),
+            exception_message: full(exception.message),
+            field_name,
+            old_value,
+            new_value,
+            text: reason.text.clone(),
+        },
+    }
+}
+
+/// The exception's class, message and stack; the adapters put them in different places.
+pub fn exception(reason: &Reason) -> Exception {
+    let Some(info) = reason.exception.clone() else {
+        return Exception { class: reason.text.clone().unwrap_or_default(), ..Exception::default() };
+    };
+    let details = info.details.unwrap_or_default();
+    let said = info.description.or_else(|| reason.text.clone()).unwrap_or_default();
+    let class = details.type_name.or(details.full_type_name).unwrap_or(info.exception_id);
+    let first = said.lines().next().unwrap_or_default();
+    let message = details.message.unwrap_or_else(|| {
+        let bare = first.strip_prefix(class.as_str()).and_then(|rest| rest.strip_prefix(": "));
+        bare.unwrap_or(first).to_owned()
+    });
+    let stack = details.stack_trace.unwrap_or_else(|| if said.contains('\n') { said } else { String::new() });
+    Exception { class, message, stack }
+}
+
+pub fn frame(frame: &inspect::Frame, workspace: &Path) -> Frame {
+    let reference = frame.source.as_ref().and_then(|source| source.source_reference).filter(|id| *id > 0);
+    Frame {
+        frame_id: frame.id.outer(),
+        name: frame.name.clone(),
+        file: frame.path().map(|path| shown(workspace, path)),
+        source_reference: reference.map(|id| Ref { target: frame.id.target, id }.outer()),
+        line: line(frame.line),
+        column: u32::try_from(frame.column).ok().filter(|column| *column > 0),
+    }
+}
+
+fn line(line: i64) -> u32 {
+    u32::try_from(line).unwrap_or_default()
+}
+
+/// An adapter's value, as long as a reader can bear.
+pub fn clipped(value: String) -> String {
+    match value.char_indices().nth(WIDTH) {
+        Some((end, _)) => format!("{}… ({} characters)", &value[..end], value.chars().count()),
+        None => value,
+    }
+}
+
+pub fn reference(target: usize, id: i64) -> Option<i64> {
+    (id > 0).then(|| Ref { target, id }.outer())
+}
+
+pub fn snapshot(look: Look, workspace: &Path) -> Snapshot {
+    let top = look.frames.first();
+    let target = top.map_or(0, |top| top.id.target);
+    let source = top.filter(|_| !look.source.is_empty()).map(|top| {
+        let name = top.source.as_ref().and_then(|source| source.name.clone());
+        let file = top.path().map(|path| shown(workspace, path)).or(name).unwrap_or_default();
+        Excerpt::numbered(&file, &look.source, Some(top.line))
+    });
+    Snapshot {
+        frames: look.frames.iter().map(|it| frame(it, workspace)).collect(),
+        locals: look
+            .locals
+            .into_iter()
+            .map(|it| Variable {
+                name: it.name,
+                value: it.value,
+                of: it.kind,
+                variables_reference: reference(target, it.variables_reference),
+            })
+            .collect(),
+        source,
+        output: look.output,
+        cut: look.cut,
+    }
+}
+
+/// What a waiting came to, with a look around when it came to a stop.
+pub async fn stopped(hosted: &Hosted, waited: Waited, budget: Option<u32>, workspace: &Path) -> Stopped {
+    let mut answer = Stopped {
+        session_id: hosted.id.clone(),
+        stopped: waited.stop.is_some(),
+        state: state(waited.state),
+        waited_ms: waited.waited.as_millis() as u64,
+        exit_code: hosted.exit_code(),
+        message: hosted.problem().filter(|_| waited.state == State::Disconnected).or(waited.message),
+        ..Stopped::default()
+    };
+    let Some((target, stop)) = waited.stop else { return answer };
+    let session = &hosted.session;
+    let budget = budget.unwrap_or(BUDGET) as usize * TOKEN;
+    let thread = stop.thread_id.map(|id| Ref { target, id });
+    let look = async {
+        match thread.filter(|_| budget > 0) {
+            Some(thread) => session.look(thread, budget).await.ok(),
+            None => None,
+        }
+    };
+    let (first, look) = tokio::join!(session.reason(target, &stop), look);
+    answer.stop_reason = Some(reason(&first, workspace));
+    answer.snapshot = look.map(|look| snapshot(look, workspace));
+    for (target, other) in session.snapshot().stops().into_iter().skip(1) {
+        answer.also_stopped.push(reason(&session.reason(target, other).await, workspace));
+    }
+    answer
+}
+
+pub fn breakpoint(reported: &Reported, workspace: &Path) -> Breakpoint {
+    let book::Wanted { id, what, conditions } = &reported.wanted;
+    let (state, bound, message) = match &reported.standing {
+        book::Standing::Verified { line } => (BreakpointState::Verified, *line, None),
+        book::Standing::Pending => (BreakpointState::Pending, None, None),
+        book::Standing::Unbound(reason) => (BreakpointState::Unbound, None, Some(reason.clone())),
+    };
+    let mut answer = Breakpoint {
+        breakpoint_id: *id,
+        state,
+        condition: conditions.condition.clone(),
+        hit_condition: conditions.hit_condition.clone(),
+        log_message: conditions.log_message.clone(),
+        hit_count: Some(reported.hits).filter(|hits| *hits > 0),
+        message,
+        ..Breakpoint::default()
+    };
+    match what {
+        book::What::Line { file, line, whereabouts, .. } => {
+            answer.file = Some(shown(workspace, &file.to_string_lossy()));
+            answer.line = Some(bound.unwrap_or(*line));
+            (answer.drift, answer.message) = drift(whereabouts, *line, answer.message);
+        }
+        book::What::Function { name } => answer.function = Some(name.clone()),
+        book::What::Data { expression, access } => {
+            answer.expression = Some(expression.clone());
+            answer.access = Some(match access {
+                book::Access::Read => Access::Read,
+                book::Access::Write => Access::Write,
+                book::Access::ReadWrite => Access::ReadWrite,
+            });
+        }
+    }
+    answer
+}
+
+fn drift(whereabouts: &book::Whereabouts, line: u32, message: Option<String>) -> (Option<Drift>, Option<String>) {
+    match whereabouts {
+        book::Whereabouts::Kept => (None, message),
+        book::Whereabouts::Moved { from } => {
+            (Some(Drift::Moved), message.or_else(|| Some(format!("its code moved from line {from} to {line}"))))
+        }
+        book::Whereabouts::Ambiguous { from, lines } => {
+            let lines: Vec<String> = lines.iter().map(u32::to_string).collect();
+            let said = format!("the code of line {from} now stands on lines {}: set it again", lines.join(", "));
+            (Some(Drift::Ambiguous), Some(said))
+        }
+        book::Whereabouts::Lost { from } => {
+            (Some(Drift::Lost), Some(format!("the code of line {from} is gone: set it again")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_relative_where_they_lie_in_the_workspace() {
+        let check = |path: &str, expect: &str| assert_eq!(shown(Path::new("/w s"), path), expect);
+        check("/w s/a/b.py", "a/b.py");
+        check("/w s", "/w s");
+        check("/w special/b.py", "/w special/b.py");
+        check("<string>", "<string>");
+    }
+}
