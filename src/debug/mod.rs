@@ -13,6 +13,7 @@
 //! | `session` | a handle: the waiting, the going on, the end |
 //! | `hosted`, `sessions` | a session with its adapter, from begin to end; all of them, and what is wanted in all |
 //! | `inspect`, `look` | looking into a stopped program; what a stop answers at once |
+//! | `terminal` | running a program for an adapter |
 //! | `breakpoints` | what a user wants to stop at: kept, followed, applied |
 //! | `record` | output and monitor events |
 //!
@@ -33,6 +34,7 @@ mod sessions;
 pub mod state;
 pub mod stop;
 mod target;
+mod terminal;
 
 /// What is to be debugged, in the words of the adapters' table.
 pub mod program {

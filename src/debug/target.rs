@@ -18,6 +18,7 @@ use super::judge::{self, Verdict};
 use super::session::Member;
 use super::state::{Effect, Input};
 use super::stop::Stop;
+use super::terminal;
 use crate::adapters::Quirks;
 use crate::dap::types::{
     Attach, BreakpointChanged, Capabilities, CapabilitiesChanged, Continue, Continued, Disconnect, Exited, Initialize,
@@ -27,6 +28,9 @@ use crate::dap::{Client, Connection, Error, Event, Inbox, Incoming};
 
 /// How long an adapter may take to say goodbye; some never do.
 const GOODBYE: Duration = Duration::from_secs(2);
+
+/// How long the calls of a target may outlive its connection.
+const REST: Duration = Duration::from_secs(2);
 
 /// What every target of a session is started with.
 #[derive(Clone, Debug)]
@@ -103,8 +107,10 @@ pub(super) async fn drive(member: Member, plan: Plan, connection: Connection) {
         Input::Closed(reason)
     };
     target.member.step(end);
-    // The rest of the conversation: what was on its way is written, what comes is read, for a second at most.
-    while target.calls.join_next().await.is_some() {}
+    // The rest of the conversation: what was on its way is written, what comes is read. What has no end of its own (a
+    // program that we run for the adapter) is given up.
+    let rest = async { while target.calls.join_next().await.is_some() {} };
+    let _ = tokio::time::timeout(REST, rest).await;
 }
 
 impl Target {
@@ -115,6 +121,10 @@ impl Target {
                 incoming = inbox.next() => match incoming {
                     Some(Incoming::Event(event)) => self.told(&event),
                     Some(Incoming::Request(asked)) if asked.command == "startDebugging" => self.member.birth(asked),
+                    Some(Incoming::Request(asked)) if asked.command == "runInTerminal" => {
+                        let (record, mark) = (self.member.record(), self.plan.mark.clone());
+                        self.beside(terminal::run(asked, record, mark));
+                    }
                     // Refused by dropping it.
                     Some(Incoming::Request(asked)) => warn!("refused to {}", asked.command),
                     Some(Incoming::Lost(lost)) => self.member.record().lost(lost),

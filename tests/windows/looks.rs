@@ -168,7 +168,7 @@ async fn a_page_of_fifty_megabytes_is_cut_and_said_to_be() {
     assert!(visit.value(rows).await.as_u64().unwrap() > 50_000_000);
     let begun = std::time::Instant::now();
     let snapshot = visit.page.snapshot(&look(20_000)).await.unwrap();
-    assert!(begun.elapsed() < std::time::Duration::from_secs(8), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{:?}", begun.elapsed());
     assert!(snapshot.cut && snapshot.text.len() < 21_000, "{}", snapshot.text.len());
     assert!(snapshot.text.contains("a larger `max` shows more"));
     visit.end().await;

@@ -1,0 +1,96 @@
+//! `runInTerminal`: an adapter asks us to run the program. It runs in a group of its own; there is no terminal, so its
+//! output becomes the session's, and its input is empty.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+use super::record::Record;
+use crate::dap::types::{RunInTerminal, RunInTerminalAnswer};
+use crate::dap::{Asked, Refusal};
+use crate::error::Result;
+use crate::process::{self, LAUNCH_ID, Piped};
+
+/// Runs what is asked for, and answers; then reads its output to its end. `mark` is what the session's processes are found by.
+pub async fn run(asked: Asked, record: Arc<Record>, mark: String) {
+    let wanted: RunInTerminal = match asked.read() {
+        Ok(wanted) => wanted,
+        Err(cause) => return asked.refuse(Refusal::new(format!("runInTerminal: {cause}"))),
+    };
+    let piped = match start(&wanted, &mark) {
+        Ok(piped) => piped,
+        Err(error) => return asked.refuse(Refusal::new(error.to_string())),
+    };
+    let process_id = Some(i64::from(piped.process.pid()));
+    asked.answer(&RunInTerminalAnswer { process_id, ..RunInTerminalAnswer::default() });
+    tokio::join!(keep(piped.stdout, "stdout", &record), keep(piped.stderr, "stderr", &record));
+    // Reaped here; how it exited is the adapter's to tell.
+    piped.process.exited().await;
+}
+
+fn start(wanted: &RunInTerminal, mark: &str) -> Result<Piped> {
+    let mut env: BTreeMap<OsString, OsString> = process::clean_environment::<&str, &str>([]);
+    for (name, value) in &wanted.env {
+        match value {
+            Some(value) => env.insert(name.into(), value.into()),
+            None => env.remove(&OsString::from(name)),
+        };
+    }
+    env.insert(LAUNCH_ID.into(), mark.into());
+    let argv: Vec<OsString> = if wanted.args_can_be_interpreted_by_shell {
+        ["sh", "-c"].map(OsString::from).into_iter().chain([wanted.args.join(" ").into()]).collect()
+    } else {
+        wanted.args.iter().map(OsString::from).collect()
+    };
+    process::piped(&argv, Path::new(&wanted.cwd), &env, false)
+}
+
+/// What comes in pieces is kept in pieces, cut where a character ends.
+async fn keep(mut pipe: impl AsyncRead + Unpin, category: &str, record: &Record) {
+    let (mut chunk, mut open) = (vec![0; 16 * 1024], Vec::new());
+    while let Ok(count @ 1..) = pipe.read(&mut chunk).await {
+        open.extend_from_slice(&chunk[..count]);
+        let whole = match std::str::from_utf8(&open) {
+            Err(cause) if cause.error_len().is_none() => cause.valid_up_to(),
+            _ => open.len(),
+        };
+        let rest = open.split_off(whole);
+        record.say(category, &String::from_utf8_lossy(&open));
+        open = rest;
+    }
+    record.say(category, &String::from_utf8_lossy(&open));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::dap::{Client, Connection, Incoming, Server};
+    use crate::ring::Query;
+
+    #[tokio::test]
+    async fn a_program_is_run_with_its_environment_and_its_output_is_the_sessions() {
+        let (ours, theirs) = Connection::pair();
+        let (_client, mut inbox, driver) = Client::over(ours);
+        let (server, _asked, serving) = Server::over(theirs);
+        let (_driver, _serving) = (tokio::spawn(driver), tokio::spawn(serving));
+        let (record, env) = (Arc::<Record>::default(), [("WORD".to_owned(), Some("ä €".to_owned()))].into());
+        let args = ["sh", "-c", "echo $WORD; echo $DEVTETHER_LAUNCH_ID >&2"].map(str::to_owned).to_vec();
+        let cwd = std::env::temp_dir().to_string_lossy().into_owned();
+        let wanted = RunInTerminal { args, cwd, env, ..RunInTerminal::default() };
+        let running = async {
+            let Some(Incoming::Request(asked)) = inbox.next().await else { panic!("no request") };
+            run(asked, Arc::clone(&record), "the mark".to_owned()).await;
+        };
+        let (answer, ()) = tokio::join!(server.request(&wanted, Duration::from_secs(30)), running);
+        assert!(answer.unwrap().process_id.is_some());
+        let said = record.output(&Query { since: None, limit: 10, filter: None }).entries;
+        let mut said: Vec<_> = said.iter().map(|it| (it.category.as_str(), it.text.as_str())).collect();
+        said.sort_unstable();
+        assert_eq!(said, [("stderr", "the mark\n"), ("stdout", "ä €\n")]);
+    }
+}
