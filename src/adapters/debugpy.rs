@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ use super::places::{Search, Trail};
 use super::wanted::{Address, Wanted, What};
 use super::{Adapter, Begin, Found, Program, Quirks, Reach, python};
 use crate::dap::types::Start;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::tools::is_program;
 
 pub const ROW: Adapter = Adapter {
@@ -32,6 +32,10 @@ pub const ROW: Adapter = Adapter {
     find,
     begin,
 };
+
+/// Into a pipe Python would print only when its buffer is full; and debugpy would warn, on the program's stderr, of modules
+/// of Python's own that nobody sets breakpoints in.
+const QUIET_AND_PROMPT: &[&str] = &["PYTHONUNBUFFERED", "PYDEVD_DISABLE_FILE_VALIDATION"];
 
 /// Where the adapter's route says on which port it listens. Its own stdout: it removes the file when it ends, and
 /// this one cannot be removed.
@@ -87,15 +91,16 @@ fn direct(found: &Found, wanted: &Wanted) -> Result<Begin> {
     argv.extend(target(wanted)?);
     argv.extend(wanted.args()?.into_iter().map(OsString::from));
     let mut env = wanted.env();
-    // Or it warns, on the program's stderr, of modules of Python's own that nobody sets breakpoints in.
-    env.entry("PYDEVD_DISABLE_FILE_VALIDATION".to_owned()).or_insert_with(|| Some("1".to_owned()));
+    for name in QUIET_AND_PROMPT {
+        env.entry((*name).to_owned()).or_insert_with(|| Some("1".to_owned()));
+    }
     let mut fields = defaults(wanted);
     fields["stopOnEntry"] = wanted.stop_on_entry().into();
     let mut fields = wanted.over(fields);
     // The output comes by the pipe: once is enough.
     fields.insert("redirectOutput".to_owned(), false.into());
     Ok(Begin {
-        run: Some(Program { argv, cwd: folder(wanted)?, env }),
+        run: Some(Program { argv, cwd: wanted.cwd(), env }),
         reach: Reach::DialsUs,
         start: Start::Launch(fields),
         is_program: true,
@@ -109,7 +114,7 @@ fn through_adapter(found: &Found, wanted: &Wanted, start: Start) -> Result<Begin
     let argv = argv.chain(["--host", "127.0.0.1", "--port", "0"].map(OsString::from)).collect();
     let env = BTreeMap::from([(ENDPOINTS.0.to_owned(), Some(ENDPOINTS.1.to_owned()))]);
     Ok(Begin {
-        run: Some(Program { argv, cwd: folder(wanted)?, env }),
+        run: Some(Program { argv, cwd: wanted.cwd(), env }),
         reach: Reach::Port { said: endpoint },
         start,
         is_program: false,
@@ -137,7 +142,7 @@ fn launch(wanted: &Wanted) -> Result<Start> {
     });
     merge(&mut fields, given);
     match (wanted.program(), wanted.module()) {
-        (Some(_), _) => merge(&mut fields, json!({"program": existing(wanted)?})),
+        (Some(program), _) => merge(&mut fields, json!({"program": wanted.existing(&program)?})),
         (None, Some(module)) => merge(&mut fields, json!({"module": module})),
         (None, None) if wanted.fields.contains_key("code") => {}
         (None, None) => return Err(nothing_to_run()),
@@ -182,37 +187,18 @@ fn interpreter(found: &Found, wanted: &Wanted) -> Result<Vec<OsString>> {
 fn target(wanted: &Wanted) -> Result<Vec<OsString>> {
     let code = wanted.texts("code")?;
     match (wanted.program(), wanted.module()) {
-        (Some(_), _) => Ok(vec![existing(wanted)?.into()]),
+        // A folder with a `__main__.py` runs, too.
+        (Some(program), _) => Ok(vec![wanted.existing(&program)?.into()]),
         (None, Some(module)) => Ok(vec!["-m".into(), module.into()]),
         (None, None) if !code.is_empty() => Ok(vec!["-c".into(), code.join("\n").into()]),
         (None, None) => Err(nothing_to_run()),
     }
 }
 
-fn existing(wanted: &Wanted) -> Result<PathBuf> {
-    let program = wanted.program().unwrap_or_default();
-    // A folder with a `__main__.py` runs, too.
-    if program.exists() {
-        return Ok(program);
-    }
-    Err(Error::new(Kind::NotFound, format!("cannot debug {}", program.display())).because("there is no such file"))
-}
-
 fn nothing_to_run() -> Error {
     Error::usage("cannot tell what Python shall run")
         .because("there is no `program`, `module` or `code`")
         .hint("`tether debug launch app.py` debugs a file")
-}
-
-fn folder(wanted: &Wanted) -> Result<PathBuf> {
-    let cwd = wanted.cwd();
-    match cwd.is_dir() {
-        true => Ok(cwd),
-        false => {
-            Err(Error::new(Kind::NotFound, format!("cannot run in {}", cwd.display()))
-                .because("there is no such folder"))
-        }
-    }
 }
 
 /// Where a configuration says that somebody listens; its older and its newer way.

@@ -2,7 +2,7 @@
 //!
 //! One server on a Unix socket of the session's own; every target is another connection to it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::json;
 
@@ -101,7 +101,7 @@ fn launch(wanted: &Wanted) -> Result<Fields> {
         "skipFiles": ["<node_internals>/**"], "name": "node",
     });
     if let Some(program) = wanted.program() {
-        ours["program"] = json!(existing(program)?);
+        ours["program"] = json!(wanted.existing(&program)?);
         ours["name"] = json!(wanted.program().as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy()));
     } else if !wanted.fields.contains_key("runtimeExecutable") {
         return Err(Error::usage("cannot tell what Node shall run")
@@ -115,13 +115,6 @@ fn launch(wanted: &Wanted) -> Result<Fields> {
         fields.insert("program".to_owned(), json!(program));
     }
     Ok(fields)
-}
-
-fn existing(program: PathBuf) -> Result<PathBuf> {
-    if program.exists() {
-        return Ok(program);
-    }
-    Err(Error::new(Kind::NotFound, format!("cannot debug {}", program.display())).because("there is no such file"))
 }
 
 /// Ours and the configuration's, with the type's name as the server knows it: VS Code itself puts the `pwa-` there.

@@ -7,17 +7,25 @@
 //! | `places` | where adapters lie: settings, PATH, editors' folders, our installs |
 //! | `begin` | how a conversation begins: the process, the connections, the first request |
 //! | `run` | carrying that out; `said` its output, `last` the reason of its end |
-//! | `debugpy`, `js_debug` | a row each; `python` finds its interpreter |
+//! | `debugpy`, `js_debug`, `rdbg`, `delve`, `lldb_dap`, `codelldb`, `gdb`, `netcoredbg` | a row each |
+//! | `python`, `native` | which Python runs a program; what the adapters for C, C++ and Rust have in common |
 //!
 //! A row is plain data and two functions that start nothing. Must not know sessions.
 
 mod begin;
 mod choose;
+mod codelldb;
 mod debugpy;
+mod delve;
+mod gdb;
 mod js_debug;
 mod last;
+mod lldb_dap;
+mod native;
+mod netcoredbg;
 mod places;
 mod python;
+mod rdbg;
 mod run;
 mod said;
 mod wanted;
@@ -55,7 +63,8 @@ pub struct Adapter {
 }
 
 /// Every adapter; of those for the same language the first that is found is taken.
-pub const ADAPTERS: &[Adapter] = &[debugpy::ROW, js_debug::ROW];
+pub const ADAPTERS: &[Adapter] =
+    &[debugpy::ROW, js_debug::ROW, rdbg::ROW, delve::ROW, lldb_dap::ROW, codelldb::ROW, gdb::ROW, netcoredbg::ROW];
 
 /// An adapter that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,3 +95,6 @@ pub struct Quirks {
 impl Quirks {
     const NONE: Quirks = Quirks { opens_with_a_pause: false, closing_is_the_end: false };
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,6 +10,7 @@
 //! Whatever goes wrong on the way, nothing of it is left running. Must not know any adapter.
 
 use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +20,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use rustix::process::Signal;
 use tempfile::TempDir;
-use tokio::net::{TcpListener, TcpStream, lookup_host};
+use tokio::net::{TcpListener, TcpStream, UnixStream, lookup_host};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -37,6 +38,8 @@ pub type Dial = Arc<dyn Fn() -> BoxFuture<'static, Result<Connection, DapError>>
 
 /// For each single dial.
 const DIALLING: Duration = Duration::from_secs(10);
+/// How long a socket may be there that nobody listens on yet.
+const BETWEEN: Duration = Duration::from_millis(500);
 /// How long the last words of a process that has ended may take to come out of its pipes.
 const LAST_WORDS: Duration = Duration::from_millis(250);
 /// How long an adapter that was left may take to end by itself, and after SIGTERM.
@@ -93,7 +96,8 @@ pub async fn run(name: &str, begin: Begin, mark: &str, deadline: Duration) -> Re
         (Reach::At(address), None) => (at(address), None),
         (_, None) => return Err(Error::other(format!("cannot begin with {name}")).because("it has no command to run")),
         (reach, Some(program)) => {
-            let beginning = Beginning { name, program, mark, folder, ear, until, deadline };
+            let waiting = Waiting { name, until, deadline };
+            let beginning = Beginning { waiting, program, mark, folder, ear };
             let (dial, started) = beginning.by(reach).await?;
             (dial, Some(started))
         }
@@ -163,13 +167,11 @@ fn said(ear: &Ear) -> String {
 
 /// A start under way.
 struct Beginning<'a> {
-    name: &'a str,
+    waiting: Waiting<'a>,
     program: Program,
     mark: &'a str,
     folder: &'a Path,
     ear: Ear,
-    until: Instant,
-    deadline: Duration,
 }
 
 impl Beginning<'_> {
@@ -180,23 +182,25 @@ impl Beginning<'_> {
             Reach::Socket { ready } => {
                 let socket = self.folder.join("dap.sock");
                 let names = [("{socket}", socket.as_os_str())];
+                let (waiting, folder) = (self.waiting, self.folder);
                 let (started, ()) = self.listens(&names, move |line| ready(line).then_some(())).await?;
-                Ok((many(move || dial_unix(socket.clone())), started))
+                // The kernel tells when it is there.
+                let there = process::until(folder, || Ok(socket.exists().then_some(())));
+                let there = waiting.until(&started, "made its socket", there).await?;
+                there.doing(|| format!("cannot watch {}", folder.display()))?;
+                Ok((many(move || dial_unix(socket.clone()).boxed()), started))
             }
             Reach::Port { said } => {
                 let (started, address) = self.listens(&[], said).await?;
                 Ok((many(move || Connection::dial_tcp(address, DIALLING).boxed()), started))
             }
-            Reach::At(address) => {
-                let (pieces, _) = self.start(&[], false)?;
-                Ok((at(address), pieces.listening(|_| {})))
-            }
+            Reach::At(address) => Ok((at(address), self.start(&[], false)?.listening(|_| {}))),
         }
     }
 
     fn pipes(self) -> Result<(Dial, Started)> {
         let ear = self.ear.clone();
-        let (Pieces { started, stdin, stdout, stderr }, _) = self.start(&[], true)?;
+        let Pieces { started, stdin, stdout, stderr } = self.start(&[], true)?;
         ear.listen(Stream::Err, stderr, |_| {});
         let stdin = stdin.ok_or_else(|| Error::other("the adapter has no input"))?;
         let why = why_it_ended(started.process.clone(), ear);
@@ -208,8 +212,8 @@ impl Beginning<'_> {
         let doing = || "cannot listen for the adapter on 127.0.0.1".to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").await.doing(doing)?;
         let address = listener.local_addr().doing(doing)?.to_string();
-        let (pieces, waiting) = self.start(&[("{address}", OsStr::new(&address))], false)?;
-        let started = pieces.listening(|_| {});
+        let waiting = self.waiting;
+        let started = self.start(&[("{address}", OsStr::new(&address))], false)?.listening(|_| {});
         let dialled = waiting.until(&started, "connected to us", ours(&listener)).await?;
         let connection = Connection::tcp(dialled.doing(doing)?).doing(doing)?;
         Ok((once(connection, &address), started))
@@ -223,8 +227,8 @@ impl Beginning<'_> {
     ) -> Result<(Started, T)> {
         let (tell, told) = oneshot::channel();
         let tell = Mutex::new(Some(tell));
-        let (pieces, waiting) = self.start(names, false)?;
-        let started = pieces.listening(move |line| {
+        let waiting = self.waiting;
+        let started = self.start(names, false)?.listening(move |line| {
             if let Some(found) = found(line)
                 && let Some(tell) = tell.lock().unwrap_or_else(PoisonError::into_inner).take()
             {
@@ -242,18 +246,17 @@ impl Beginning<'_> {
         Ok((started, found))
     }
 
-    fn start(self, names: &[(&str, &OsStr)], input: bool) -> Result<(Pieces, Waiting)> {
+    fn start(self, names: &[(&str, &OsStr)], input: bool) -> Result<Pieces> {
         let names = [names, &[("{scratch}", self.folder.as_os_str())]].concat();
         let argv: Vec<OsString> = self.program.argv.iter().map(|word| put(word, &names)).collect();
         let command = shown(&argv);
         let env = environment(&self.program, self.mark);
         let started = process::piped(&argv, &self.program.cwd, &env, input).map_err(|error| {
-            Error::new(error.kind, format!("cannot start the debug adapter {}", self.name)).because(error)
+            Error::new(error.kind, format!("cannot start the debug adapter {}", self.waiting.name)).because(error)
         })?;
         let Piped { process, stdin, stdout, stderr } = started;
         let started = Started { process, mark: self.mark.to_owned(), ear: self.ear, command, settled: false };
-        let waiting = Waiting { name: self.name.to_owned(), until: self.until, deadline: self.deadline };
-        Ok((Pieces { started, stdin, stdout, stderr }, waiting))
+        Ok(Pieces { started, stdin, stdout, stderr })
     }
 }
 
@@ -277,13 +280,14 @@ impl Pieces {
 }
 
 /// For how long a process that has been started is waited for, and by which name it is told of.
-struct Waiting {
-    name: String,
+#[derive(Clone, Copy)]
+struct Waiting<'a> {
+    name: &'a str,
     until: Instant,
     deadline: Duration,
 }
 
-impl Waiting {
+impl Waiting<'_> {
     async fn until<T>(self, started: &Started, what: &str, ready: impl Future<Output = T>) -> Result<T> {
         let Waiting { name, until, deadline } = self;
         let by_hand = format!("run `{}` by hand to see more", started.command);
@@ -338,8 +342,21 @@ fn many(dial: impl Fn() -> BoxFuture<'static, Result<Connection, DapError>> + Se
     Arc::new(dial)
 }
 
-fn dial_unix(socket: PathBuf) -> BoxFuture<'static, Result<Connection, DapError>> {
-    async move { Connection::dial_unix(&socket, DIALLING).await }.boxed()
+/// Between the making of a socket and the listening on it, nothing tells: rdbg announces it before either.
+async fn dial_unix(socket: PathBuf) -> Result<Connection, DapError> {
+    let until = Instant::now() + BETWEEN;
+    loop {
+        match UnixStream::connect(&socket).await {
+            Err(cause) if cause.kind() == ErrorKind::ConnectionRefused && Instant::now() < until => {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            Ok(stream) => return Ok(Connection::unix(stream)),
+            Err(cause) => {
+                let address = socket.display().to_string();
+                return Err(DapError::Unreachable { address, cause: cause.to_string() });
+            }
+        }
+    }
 }
 
 fn at(address: Address) -> Dial {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::dap::types::Fields;
-use crate::error::{Error, Result};
+use crate::error::{Error, Kind, Result};
 
 /// One program to be launched or attached to.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -160,6 +160,15 @@ impl Wanted {
             "program": program, "args": self.args()?, "cwd": self.cwd(), "env": env,
             "stopOnEntry": self.stop_on_entry(),
         }))
+    }
+
+    /// The path, if there is something.
+    pub fn existing(&self, path: &Path) -> Result<PathBuf> {
+        if path.exists() {
+            return Ok(path.to_owned());
+        }
+        let error = Error::new(Kind::NotFound, format!("cannot debug {}", path.display()));
+        Err(error.because("there is no such file").hint("name it absolute, or relative to the workspace"))
     }
 
     /// Says that an adapter cannot do this.

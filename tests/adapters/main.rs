@@ -6,6 +6,9 @@
 mod common;
 
 mod faults;
+mod go;
 mod javascript;
+mod native;
 mod python;
+mod ruby;
 mod stage;

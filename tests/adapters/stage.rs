@@ -108,6 +108,24 @@ impl Play {
         (stop.kind, stack.frames[0].line)
     }
 
+    /// Waits for a stop on that line; an attaching adapter may stop elsewhere first.
+    pub async fn stopped_at(&self, line: u32) {
+        while self.stopped().await != (StopKind::BreakpointHit, i64::from(line)) {
+            self.session.resume(Resume::Continue, None).await.unwrap();
+        }
+    }
+
+    /// Waits until the started process has printed that.
+    pub async fn says(&mut self, text: &str) {
+        let mut said = String::new();
+        while !said.contains(text) {
+            match tokio::time::timeout(LONG, self.running.output.recv()).await.unwrap() {
+                Some(Said::Out(piece) | Said::Err(piece)) => said.push_str(&piece),
+                other => panic!("{other:?} after {said}"),
+            }
+        }
+    }
+
     pub async fn evaluate(&self, expression: &str) -> String {
         let (_, answer) =
             self.session.evaluate(expression, None, "watch").await.unwrap_or_else(|error| panic!("{error}"));

@@ -1,0 +1,83 @@
+//! gdb: C, C++ and Rust. It speaks DAP itself since version 14; distributions may still ship an older one.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::native::{self, Words};
+use super::places::{Search, Trail};
+use super::wanted::Wanted;
+use super::{Adapter, Begin, Found, Program, Quirks, Reach};
+use crate::dap::types::{Fields, Start};
+use crate::error::Result;
+use crate::tools::is_program;
+
+pub const ROW: Adapter = Adapter {
+    name: "gdb",
+    id: "gdb",
+    languages: native::LANGUAGES,
+    extensions: native::EXTENSIONS,
+    types: &["gdb", "cppdbg"],
+    quirks: Quirks::NONE,
+    install: "`tether adapters install gdb` installs it; a gdb of version 14 or newer on PATH will do, too",
+    find,
+    begin,
+};
+
+/// What our own install is started by.
+const MODULE: &[&str] = &["-I", "-m", "gdb_for_pwndbg.gdb"];
+
+const WORDS: Words = Words {
+    adapter: ROW.name,
+    launch: |_, _| json!({}),
+    remote: |address, program| {
+        let target = format!("{}:{}", address.host, address.port);
+        let mut fields = Fields::from_iter([("target".to_owned(), json!(target))]);
+        fields.extend(program.map(|program| ("program".to_owned(), json!(program))));
+        Start::Attach(fields)
+    },
+};
+
+fn find(search: &Search) -> Result<Found> {
+    let new_enough = |path: &Path| is_program(path) && speaks_dap(path);
+    let on_path = search.on_path(&["gdb"]);
+    let mut trail = Trail::of(search, |path| is_program(path).then(|| path.to_owned()));
+    trail = match &on_path {
+        Some(old) if !speaks_dap(old) => trail.passed(format!("{} (PATH; it is older than version 14)", old.display())),
+        Some(_) => trail.look(on_path.clone(), "PATH", new_enough),
+        None => trail.look_on_path(&["gdb"]),
+    };
+    let found = trail.look_at_ours("gdb", |entry| entry.to_owned(), is_program).end(ROW.name, ROW.install)?;
+    // Ours is a module of a Python of its own.
+    let own = search.own("gdb").is_some_and(|own| own == found.path);
+    Ok(Found { interpreter: own.then(|| found.path.clone()), ..found })
+}
+
+/// By the files that it brings, since asking it takes longer: only those that speak DAP have these.
+fn speaks_dap(gdb: &Path) -> bool {
+    let real = gdb.canonicalize().unwrap_or_else(|_| PathBuf::from(gdb));
+    let prefix = real.parent().and_then(Path::parent);
+    prefix.is_some_and(|prefix| prefix.join("share/gdb/python/gdb/dap/__init__.py").is_file())
+}
+
+fn begin(found: &Found, wanted: &Wanted) -> Result<Begin> {
+    let mut argv: Vec<OsString> = vec![found.path.clone().into()];
+    if found.interpreter.is_some() {
+        argv.extend(MODULE.iter().map(OsString::from));
+    }
+    argv.extend(["-nx", "-q", "-i=dap"].map(OsString::from));
+    if found.interpreter.is_some() {
+        // What it needs for itself is not the program's.
+        for name in ["PYTHONHOME", "PYTHONPATH", "PYTHONNOUSERSITE"] {
+            argv.extend(["-iex".into(), format!("unset environment {name}").into()]);
+        }
+    }
+    Ok(Begin {
+        run: Some(Program { argv, cwd: wanted.cwd.clone(), env: Default::default() }),
+        reach: Reach::Pipes,
+        start: native::start(wanted, &WORDS)?,
+        is_program: false,
+        output_by_pipe: false,
+    })
+}

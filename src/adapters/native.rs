@@ -1,0 +1,119 @@
+//! What the adapters for C, C++ and Rust have in common: the program must be built, and may be attached to.
+//!
+//! Must not know any of them.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::wanted::{Address, Wanted, What};
+use crate::dap::types::Start;
+use crate::error::{Error, Result};
+use crate::tools::is_program;
+
+pub const LANGUAGES: &[&str] = &["c", "c++", "cpp", "rust", "rs", "zig", "swift"];
+/// Of sources; programs have none, and are known by their first bytes.
+pub const EXTENSIONS: &[&str] = &["c", "cc", "cpp", "cxx", "c++", "rs", "zig", "swift"];
+
+/// The program that is to be launched, built.
+pub fn program(wanted: &Wanted, adapter: &str) -> Result<PathBuf> {
+    let hint = "`cargo build`, then `tether debug launch target/debug/NAME`; `cc -g -O0 app.c -o app` for C";
+    let program = wanted.program().ok_or_else(|| {
+        wanted.refused(adapter, "it debugs programs and processes, and there is no `program`").hint(hint)
+    })?;
+    let program = wanted.existing(&program)?;
+    let extension = program.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+    if extension.is_some_and(|extension| EXTENSIONS.contains(&extension.as_str())) {
+        let error = Error::usage(format!("cannot debug {} as it is", program.display()));
+        return Err(error.because("it is a source: it has to be built with debug information first").hint(hint));
+    }
+    if program.is_dir() || !is_program(&program) {
+        let error = Error::usage(format!("cannot debug {}", program.display()));
+        return Err(error.because("it is no program that may be executed").hint(hint));
+    }
+    Ok(program)
+}
+
+/// What is wanted, in the words of each adapter.
+pub struct Words {
+    pub adapter: &'static str,
+    /// What a launch has beside the usual.
+    pub launch: fn(&Wanted, &Path) -> Value,
+    /// Attaching to a stub of gdb's (`gdbserver`, `lldb-server gdbserver`).
+    pub remote: fn(&Address, Option<&Path>) -> Start,
+}
+
+/// The first request.
+pub fn start(wanted: &Wanted, words: &Words) -> Result<Start> {
+    let pid = match &wanted.what {
+        What::Pid(pid) => Some(json!(pid)),
+        _ => wanted.fields.get("processId").or_else(|| wanted.fields.get("pid")).and_then(number),
+    };
+    match (&wanted.what, pid) {
+        (What::Listening(address), _) => {
+            let program = wanted.program();
+            Ok(with_fields((words.remote)(address, program.as_deref()), wanted))
+        }
+        (What::Pid(_), Some(pid)) => Ok(Start::Attach(attach(wanted, pid))),
+        (What::Fields, Some(pid)) if wanted.is_attach() => Ok(Start::Attach(attach(wanted, pid))),
+        (What::Fields, None) if wanted.is_attach() => Ok(with_fields(Start::Attach(Default::default()), wanted)),
+        (What::Module(_) | What::Page { .. }, _) => {
+            Err(wanted.refused(words.adapter, "it debugs programs, processes and what gdbserver serves"))
+        }
+        _ => launch(wanted, words),
+    }
+}
+
+/// VS Code's pickers give a text.
+fn number(value: &Value) -> Option<Value> {
+    match value {
+        Value::Number(_) => Some(value.clone()),
+        Value::String(text) => text.parse::<u32>().ok().map(Value::from),
+        _ => None,
+    }
+}
+
+fn attach(wanted: &Wanted, pid: Value) -> crate::dap::types::Fields {
+    let mut fields = wanted.over(json!({"name": "attach"}));
+    fields.insert("pid".to_owned(), pid);
+    // Not what they are in some of these adapters: a text, or another program.
+    fields.remove("processId");
+    fields
+}
+
+fn launch(wanted: &Wanted, words: &Words) -> Result<Start> {
+    let program = program(wanted, words.adapter)?;
+    let mut ours = wanted.launch(&program)?;
+    ours["name"] = json!(program.file_name().map(|name| name.to_string_lossy()));
+    if let (Value::Object(ours), Value::Object(more)) = (&mut ours, (words.launch)(wanted, &program)) {
+        ours.extend(more);
+    }
+    let again = wanted.launch(&program)?;
+    let mut fields = wanted.over(ours);
+    // These have been read from the configuration already, in whichever way they were written.
+    for name in ["program", "args", "cwd", "env", "stopOnEntry"] {
+        fields.insert(name.to_owned(), again[name].clone());
+    }
+    fields.remove("environment");
+    Ok(Start::Launch(fields))
+}
+
+fn with_fields(start: Start, wanted: &Wanted) -> Start {
+    match start {
+        Start::Launch(fields) => Start::Launch(wanted.over(fields.into())),
+        Start::Attach(fields) => Start::Attach(wanted.over(fields.into())),
+    }
+}
+
+/// Whether it lies in a package of cargo's: then its values are Rust's.
+pub fn is_rust(program: &Path) -> bool {
+    program.ancestors().any(|folder| folder.join("Cargo.toml").is_file())
+}
+
+/// A setting that names the program itself, or the folder that it lies in.
+pub fn set(names: &'static [&'static str]) -> impl Fn(&Path) -> Option<PathBuf> {
+    move |path| {
+        let below = names.iter().map(|name| path.join(name));
+        std::iter::once(path.to_owned()).chain(below).find(|path| is_program(path))
+    }
+}

@@ -1,0 +1,272 @@
+//! The rows as tables: each is sound, each is chosen by what a caller says, each asks for what it should.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::dap::types::Start;
+use crate::error::Kind;
+use crate::tools::Pins;
+
+fn row(name: &str) -> &'static Adapter {
+    ADAPTERS.iter().find(|row| row.name == name).unwrap()
+}
+
+#[test]
+fn every_row_is_sound() {
+    let pins = Pins::read().unwrap();
+    for (at, row) in ADAPTERS.iter().enumerate() {
+        let lower = |word: &str| word.to_lowercase() == word;
+        assert!(ADAPTERS[..at].iter().all(|other| other.name != row.name), "{} is there twice", row.name);
+        assert!(lower(row.name) && row.languages.iter().all(|language| lower(language)), "{}", row.name);
+        assert!(row.extensions.iter().all(|extension| lower(extension) && !extension.starts_with('.')), "{}", row.name);
+        assert!(!row.languages.is_empty() && !row.types.is_empty() && row.install.contains("install"), "{}", row.name);
+        if let Some((_, tool)) = row.install.split_once("`tether adapters install ") {
+            let tool = tool.split('`').next().unwrap();
+            assert_eq!(tool, row.name);
+            assert!(pins.tool(tool).unwrap().brings.iter().any(|brought| brought == row.name), "{tool}");
+        }
+    }
+    for brought in pins.tools.iter().flat_map(|tool| &tool.brings) {
+        assert!(ADAPTERS.iter().any(|row| row.name == brought), "there is no adapter {brought}");
+    }
+}
+
+#[test]
+fn a_row_is_chosen_by_the_first_thing_that_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, bytes).unwrap();
+        path
+    };
+    let check = |ask: Ask, expect: &[&str]| {
+        let names: Vec<_> = choose(ask).unwrap().iter().map(|row| row.name).collect();
+        assert_eq!(names, expect, "{ask:?}");
+    };
+    const NATIVE: &[&str] = &["lldb-dap", "codelldb", "gdb"];
+    let app = Path::new("/not there/app.PY");
+    fn by_program(program: &Path) -> Ask<'_> {
+        Ask { program: Some(program), ..Ask::default() }
+    }
+    check(by_program(app), &["debugpy"]);
+    check(Ask { language: Some("Go"), ..by_program(app) }, &["dlv"]);
+    check(Ask { kind: Some("chrome"), language: Some("go"), ..by_program(app) }, &["js-debug"]);
+    check(Ask { adapter: Some("gdb"), kind: Some("chrome"), ..by_program(app) }, &["gdb"]);
+    check(Ask { kind: Some("cppdbg"), ..Ask::default() }, NATIVE);
+    check(by_program(Path::new("x.rs")), NATIVE);
+    check(by_program(Path::new("x.cs")), &["netcoredbg"]);
+    check(by_program(&write("a.out", b"\x7fELF\x02\x01\x01")), NATIVE);
+    check(by_program(&write("gone", b"\x7fELF....\xff Go build ID: \"x\"")), &["dlv"]);
+    check(by_program(&write("tool", b"#!/usr/bin/env python3.11\nprint()")), &["debugpy"]);
+    check(by_program(&write("rake", b"#!/usr/bin/ruby -w\n")), &["rdbg"]);
+    check(by_program(&write("cli", b"#!/usr/bin/env -S node --no-warnings\n")), &["js-debug"]);
+    check(by_program(write("pkg/main.go", b"package main").parent().unwrap()), &["dlv"]);
+    check(by_program(write("mod/__main__.py", b"").parent().unwrap()), &["debugpy"]);
+}
+
+#[test]
+fn what_nothing_debugs_is_told_with_what_there_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, "text").unwrap();
+        path
+    };
+    let check = |ask: Ask, kind: Kind, parts: &[&str]| {
+        let Err(error) = choose(ask) else { panic!("{ask:?}") };
+        let told = error.to_string();
+        assert!(error.kind == kind && parts.iter().all(|part| told.contains(part)), "{told}");
+    };
+    let nothing = Ask::default();
+    check(nothing, Kind::Usage, &["not said what", "languages are:"]);
+    check(
+        Ask { adapter: Some("xdbg"), ..nothing },
+        Kind::Usage,
+        &["no adapter \"xdbg\"", "adapters are: debugpy, js-debug"],
+    );
+    check(Ask { kind: Some("php"), ..nothing }, Kind::Usage, &["of type \"php\"", "pwa-node"]);
+    check(
+        Ask { language: Some("Cobol"), ..nothing },
+        Kind::Usage,
+        &["nothing debugs \"Cobol\"", "python, rb, rs, ruby"],
+    );
+    check(
+        Ask { program: Some(&write("a.xyz")), ..nothing },
+        Kind::Usage,
+        &["nothing debugs .xyz", "a.xyz", "languages are:"],
+    );
+    check(Ask { program: Some(&write("README")), ..nothing }, Kind::Usage, &["cannot tell what", "README is"]);
+    check(Ask { program: Some(folder.path()), ..nothing }, Kind::Usage, &["cannot tell what"]);
+    check(Ask { program: Some(Path::new("/not there")), ..nothing }, Kind::NotFound, &["there is no such file"]);
+}
+
+#[test]
+fn of_several_that_are_missing_each_is_told_how_to_get() {
+    let search =
+        Search { env: BTreeMap::new(), workspace: "/not there".into(), set: None, tools: "/not there/tools".into() };
+    let Err(error) = locate(Ask { language: Some("rust"), ..Ask::default() }, &search) else { panic!() };
+    assert_eq!((error.kind, error.hints.len()), (Kind::MissingTool, 3));
+    for (row, hint) in [("lldb-dap", 0), ("codelldb", 1), ("gdb", 2)] {
+        assert!(error.hints[hint].contains(&format!("tether adapters install {row}")), "{error}");
+    }
+    for row in ADAPTERS {
+        let error = (row.find)(&search).unwrap_err();
+        assert_eq!(error.kind, Kind::MissingTool, "{error}");
+        assert!(!error.hints.is_empty() && error.source.is_some(), "{error}");
+    }
+}
+
+/// A folder with programs and sources, and what is asked of an adapter about them.
+struct Desk(tempfile::TempDir);
+
+impl Desk {
+    fn new() -> Desk {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["app.py", "app.js", "app.rb", "app.dll", "program"] {
+            std::fs::write(folder.path().join(name), "").unwrap();
+        }
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(folder.path().join("program"), mode).unwrap();
+        Desk(folder)
+    }
+
+    fn ask(&self, name: &str, what: What, fields: Value) -> crate::error::Result<Begin> {
+        let found = Found { path: "/the adapter".into(), interpreter: Some("/bin/it".into()), place: String::new() };
+        let fields = serde_json::from_value(fields).unwrap();
+        let wanted = Wanted { what, cwd: self.0.path().into(), args: vec!["a b".into()], fields, ..Wanted::default() };
+        (row(name).begin)(&found, &wanted)
+    }
+
+    /// The command line, with the folder as `~`, and the request with its fields.
+    fn begun(&self, name: &str, what: What, fields: Value) -> (String, &'static str, Value) {
+        let begin = self.ask(name, what, fields).unwrap_or_else(|error| panic!("{error}"));
+        let home = self.0.path().to_str().unwrap();
+        let argv = begin.run.map(|run| run.argv.join(" ".as_ref())).unwrap_or_default();
+        let (request, fields) = match begin.start {
+            Start::Launch(fields) => ("launch", fields),
+            Start::Attach(fields) => ("attach", fields),
+        };
+        let fields = serde_json::to_string(&fields).unwrap().replace(home, "~");
+        (argv.to_string_lossy().replace(home, "~"), request, serde_json::from_str(&fields).unwrap())
+    }
+
+    fn program(&self, name: &str) -> What {
+        What::Program(self.0.path().join(name))
+    }
+}
+
+fn holds(fields: &Value, expect: Value) {
+    for (name, value) in expect.as_object().unwrap() {
+        assert_eq!(&fields[name], value, "{name} in {fields}");
+    }
+}
+
+#[test]
+fn debugpy_is_asked_for_by_the_route_that_can_do_it() {
+    let desk = Desk::new();
+    const DIRECT: &str = "/the adapter --connect {address} --wait-for-client --configure-subProcess false";
+    let (argv, request, fields) = desk.begun("debugpy", desk.program("app.py"), json!({"redirectOutput": true}));
+    assert_eq!((argv, request), (format!("/bin/it {DIRECT} ~/app.py a b"), "launch"));
+    holds(&fields, json!({"justMyCode": true, "redirectOutput": false, "stopOnEntry": false}));
+    let of_user = json!({"request": "launch", "module": "flask", "args": ["run"], "python": "/mine", "pythonArgs": ["-O"],
+        "justMyCode": false});
+    let (argv, _, fields) = desk.begun("debugpy", What::Fields, of_user);
+    assert_eq!(argv, format!("/mine -O {DIRECT} -m flask run"));
+    holds(&fields, json!({"justMyCode": false}));
+    let (argv, ..) = desk.begun("debugpy", What::Fields, json!({"request": "launch", "code": ["a", "b"]}));
+    assert_eq!(argv, format!("/bin/it {DIRECT} -c a\nb a b"));
+
+    const ADAPTER: &str = "/bin/it /the adapter/adapter --host 127.0.0.1 --port 0";
+    let (argv, request, fields) = desk.begun("debugpy", desk.program("app.py"), json!({"subProcess": true}));
+    assert_eq!((argv.as_str(), request), (ADAPTER, "launch"));
+    holds(&fields, json!({"program": "~/app.py", "args": ["a b"], "console": "internalConsole", "subProcess": true}));
+    let (argv, request, fields) = desk.begun("debugpy", What::Pid(7), json!({}));
+    assert_eq!((argv.as_str(), request, &fields["processId"]), (ADAPTER, "attach", &json!(7)));
+    let connect = json!({"request": "attach", "connect": {"host": "elsewhere", "port": 5678}});
+    let (argv, request, fields) = desk.begun("debugpy", What::Fields, connect);
+    assert_eq!((argv.as_str(), request, fields.get("connect")), ("", "attach", None));
+}
+
+#[test]
+fn js_debug_is_given_the_names_of_types_that_its_server_knows() {
+    let desk = Desk::new();
+    let (argv, request, fields) = desk.begun("js-debug", desk.program("app.js"), json!({}));
+    assert_eq!((argv.as_str(), request), ("/bin/it /the adapter {socket}", "launch"));
+    holds(&fields, json!({"type": "pwa-node", "program": "~/app.js", "args": ["a b"], "console": "internalConsole"}));
+    let page = What::Page { url: "http://127.0.0.1:3000/".to_owned(), port: 9222 };
+    let (_, request, fields) = desk.begun("js-debug", page, json!({}));
+    assert_eq!(request, "attach");
+    holds(&fields, json!({"type": "pwa-chrome", "port": 9222, "urlFilter": "http://127.0.0.1:3000/*"}));
+    let of_user = json!({"type": "chrome", "request": "launch", "url": "http://x/"});
+    let (_, request, fields) = desk.begun("js-debug", What::Fields, of_user);
+    assert_eq!((request, &fields["type"]), ("launch", &json!("pwa-chrome")));
+    let (_, request, fields) = desk.begun("js-debug", What::Listening(Address::local(9229)), json!({}));
+    assert_eq!((request, &fields["type"], &fields["port"]), ("attach", &json!("pwa-node"), &json!(9229)));
+    let error = desk.ask("js-debug", What::Pid(7), json!({})).unwrap_err().to_string();
+    assert!(error.contains("`kill -USR1 7`"), "{error}");
+}
+
+#[test]
+fn the_adapters_for_built_programs_take_every_way_of_writing_a_configuration() {
+    let desk = Desk::new();
+    let of_cpp = json!({"type": "cppdbg", "request": "launch", "program": "program", "stopAtEntry": true,
+        "environment": [{"name": "A", "value": "1"}]});
+    for name in ["lldb-dap", "codelldb", "gdb"] {
+        let (_, request, fields) = desk.begun(name, What::Fields, of_cpp.clone());
+        assert_eq!(request, "launch", "{name}");
+        holds(&fields, json!({"program": "~/program", "stopOnEntry": true, "env": {"A": "1"}, "args": ["a b"]}));
+        let (_, request, fields) = desk.begun(name, What::Fields, json!({"request": "attach", "processId": "12"}));
+        assert_eq!((request, &fields["pid"]), ("attach", &json!(12)), "{name}");
+        assert!(desk.ask(name, What::Module("x".to_owned()), json!({})).is_err());
+    }
+    let stub = What::Listening(Address::local(2345));
+    let remote = |name| desk.begun(name, stub.clone(), json!({}));
+    holds(&remote("lldb-dap").2, json!({"attachCommands": ["gdb-remote 127.0.0.1:2345"]}));
+    holds(&remote("codelldb").2, json!({"processCreateCommands": ["gdb-remote 127.0.0.1:2345"]}));
+    holds(&remote("gdb").2, json!({"target": "127.0.0.1:2345"}));
+}
+
+#[test]
+fn rdbg_runs_scripts_and_commands_on_a_socket_of_ours() {
+    let desk = Desk::new();
+    const OPEN: &str = "/the adapter --open --sock-path {socket} -e eval $stdout.sync = true";
+    let (argv, request, fields) = desk.begun("rdbg", desk.program("app.rb"), json!({}));
+    assert_eq!((argv, request), (format!("{OPEN} -- ~/app.rb a b"), "attach"));
+    holds(&fields, json!({"localfs": true, "nonstop": true}));
+    let rails = json!({"request": "launch", "command": "bin/rails", "script": "server", "args": []});
+    assert_eq!(desk.begun("rdbg", What::Fields, rails).0, format!("{OPEN} -c -- bin/rails server"));
+    let bundled = json!({"request": "launch", "script": "app.rb", "useBundler": true, "args": []});
+    assert_eq!(desk.begun("rdbg", What::Fields, bundled).0, format!("{OPEN} -c -- bundle exec ruby ~/app.rb"));
+    let error = desk.ask("rdbg", What::Fields, json!({"request": "attach", "debugPort": "x:y"})).unwrap_err();
+    assert!(error.to_string().contains("`debugPort` \"x:y\""), "{error}");
+    assert!(desk.ask("rdbg", What::Pid(7), json!({})).unwrap_err().to_string().contains("rdbg --open"));
+}
+
+#[test]
+fn netcoredbg_is_asked_by_its_documentation() {
+    let desk = Desk::new();
+    let (argv, request, fields) = desk.begun("netcoredbg", desk.program("app.dll"), json!({}));
+    assert_eq!((argv.as_str(), request), ("/the adapter --interpreter=vscode", "launch"));
+    holds(&fields, json!({"program": "~/app.dll", "args": ["a b"], "stopAtEntry": false, "cwd": "~"}));
+    let (_, request, fields) = desk.begun("netcoredbg", What::Pid(7), json!({}));
+    assert_eq!((request, &fields["processId"]), ("attach", &json!(7)));
+    let error = desk.ask("netcoredbg", desk.program("app.py"), json!({})).unwrap_err();
+    assert!(error.to_string().contains("`dotnet build`"), "{error}");
+}
+
+#[test]
+fn a_program_that_is_not_there_is_told_before_anything_is_started() {
+    let desk = Desk::new();
+    for name in ["debugpy", "js-debug", "rdbg", "dlv", "lldb-dap", "codelldb", "gdb", "netcoredbg"] {
+        let error = desk.ask(name, desk.program("not there"), json!({})).unwrap_err();
+        assert!(error.kind == Kind::NotFound && error.to_string().contains("not there"), "{name}: {error}");
+        if name != "dlv" {
+            let error = desk.ask(name, What::Fields, json!({"request": "launch"})).unwrap_err();
+            assert_eq!(error.kind, Kind::Usage, "{name}: {error}");
+        }
+    }
+}

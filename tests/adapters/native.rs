@@ -1,0 +1,129 @@
+//! lldb-dap, CodeLLDB and gdb: each launches, attaches to a process, and refuses sources.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use devtether::adapters::{ADAPTERS, Found, What};
+
+use crate::stage::{Place, Play, found, stops_and_ends};
+
+const APP: &str = "\
+#include <stdio.h>
+int twice(int order) {
+  int total = order * 2;
+  return total; // STOP
+}
+int main(void) {
+  printf(\"%d\\n\", twice(21));
+  return 0;
+}
+";
+
+const SERVER: &str = "\
+#include <stdio.h>
+#include <unistd.h>
+#include <sys/prctl.h>
+int main(void) {
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+  puts(\"up\");
+  fflush(stdout);
+  for (int total = 0;; total++) {
+    usleep(10000); // STOP
+  }
+}
+";
+
+fn built(place: &Place, name: &str, text: &str) -> (PathBuf, PathBuf, u32) {
+    let (source, line) = place.file(&format!("{name}.c"), text);
+    let program = place.path().join(format!("{name} built"));
+    let ran = Command::new("cc").args(["-g", "-O0", "-o"]).arg(&program).arg(&source).status().unwrap();
+    assert!(ran.success());
+    (program, source, line)
+}
+
+async fn launches(adapter: &str) {
+    let place = Place::new();
+    let (program, source, line) = built(&place, "äpp one", APP);
+    stops_and_ends(adapter, &place.wants(What::Program(program)), (&source, line), "total = 42").await;
+}
+
+async fn attaches(adapter: &str) {
+    let Some((row, found)) = found(adapter) else { return };
+    let place = Place::new();
+    let (program, source, line) = built(&place, "sërver", SERVER);
+    let mut running = crate::faults::Started::of(&[program.as_os_str()], &[]);
+    running.line(|line| (line == "up").then_some(())).await;
+    let play = Play::open(row, &found, &place.wants(What::Pid(running.pid())), &[(&source, line)]).await;
+    play.stopped_at(line).await;
+    assert!(play.evaluate("total").await.parse::<u64>().is_ok());
+    play.session.stop(false).await;
+    play.running.let_go().await;
+    assert!(running.is_alive());
+}
+
+async fn stops_on_entry(adapter: &str) {
+    let Some((row, found)) = found(adapter) else { return };
+    let place = Place::new();
+    let (program, ..) = built(&place, "äpp", APP);
+    let mut wanted = place.wants(What::Program(program));
+    wanted.stop_on_entry = true;
+    let play = Play::open(row, &found, &wanted, &[]).await;
+    let waited = play.session.wait_for_stop(crate::stage::LONG).await;
+    // What they call it differs: an entry, a breakpoint, a signal.
+    assert!(waited.stop.is_some(), "{adapter}: {waited:?}");
+    play.end().await;
+}
+
+#[tokio::test]
+async fn lldb_dap_launches() {
+    launches("lldb-dap").await;
+}
+
+#[tokio::test]
+async fn codelldb_launches() {
+    launches("codelldb").await;
+}
+
+#[tokio::test]
+async fn gdb_launches() {
+    launches("gdb").await;
+}
+
+#[tokio::test]
+async fn each_stops_on_entry() {
+    for adapter in ["lldb-dap", "codelldb", "gdb"] {
+        stops_on_entry(adapter).await;
+    }
+}
+
+#[tokio::test]
+async fn lldb_dap_attaches() {
+    attaches("lldb-dap").await;
+}
+
+#[tokio::test]
+async fn codelldb_attaches() {
+    attaches("codelldb").await;
+}
+
+#[tokio::test]
+async fn gdb_attaches() {
+    attaches("gdb").await;
+}
+
+#[test]
+fn a_source_and_what_cannot_be_executed_are_refused_with_what_to_do() {
+    let place = Place::new();
+    let (source, _) = place.file("ä.rs", "fn main() {}");
+    let (data, _) = place.file("data", "no program");
+    let anything = Found { path: "/x".into(), interpreter: None, place: String::new() };
+    for name in ["lldb-dap", "codelldb", "gdb"] {
+        let row = ADAPTERS.iter().find(|row| row.name == name).unwrap();
+        let check = |path: &Path, part: &str| {
+            let error = (row.begin)(&anything, &place.wants(What::Program(path.to_owned()))).unwrap_err();
+            assert!(error.to_string().contains(part) && error.to_string().contains("cargo build"), "{error}");
+        };
+        check(&source, "it is a source");
+        check(&data, "no program that may be executed");
+    }
+}
