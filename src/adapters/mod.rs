@@ -90,10 +90,12 @@ pub struct Quirks {
     pub opens_with_a_pause: bool,
     /// Its connection ends when the program does, without `terminated` (rdbg).
     pub closing_is_the_end: bool,
+    /// A line breakpoint that was set stays: `setBreakpoints` only adds (rdbg 1.4).
+    pub keeps_breakpoints: bool,
 }
 
 impl Quirks {
-    const NONE: Quirks = Quirks { opens_with_a_pause: false, closing_is_the_end: false };
+    const NONE: Quirks = Quirks { opens_with_a_pause: false, closing_is_the_end: false, keeps_breakpoints: false };
 }
 
 #[cfg(test)]

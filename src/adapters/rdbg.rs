@@ -20,7 +20,7 @@ pub const ROW: Adapter = Adapter {
     languages: &["ruby", "rb"],
     extensions: &["rb", "rake", "ru"],
     types: &["rdbg", "ruby", "ruby_lsp"],
-    quirks: Quirks { opens_with_a_pause: true, closing_is_the_end: true },
+    quirks: Quirks { opens_with_a_pause: true, closing_is_the_end: true, keeps_breakpoints: true },
     install: "`apt-get install ruby` or `gem install debug` installs it",
     find,
     begin,
@@ -60,7 +60,9 @@ fn begin(found: &Found, wanted: &Wanted) -> Result<Begin> {
     let start = wanted.over(json!({"localfs": true, "nonstop": !wanted.stop_on_entry()}));
     Ok(Begin {
         run: Some(Program { argv, cwd: wanted.cwd(), env: wanted.env() }),
-        reach: Reach::Socket { ready: |line| line.contains("Debugger can attach via UNIX domain socket") },
+        // It says before that it can be attached to. But until its main thread waits, that thread takes any connection for
+        // one of its own console's, and writes plain text into it.
+        reach: Reach::Socket { ready: |line| line.contains("wait for debugger connection") },
         start: Start::Attach(start),
         is_program: true,
         output_by_pipe: true,

@@ -40,7 +40,8 @@ pub async fn send_file(client: &Client, member: &Seat, able: &Capabilities, file
     let (known, unable) = sift(known, able);
     let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
     let source = Source { name, path: Some(file.to_string_lossy().into_owned()), ..Source::default() };
-    let breakpoints = known.iter().filter_map(line_of).collect();
+    let breakpoints: Vec<SourceBreakpoint> = known.iter().filter_map(line_of).collect();
+    member.telling(file, breakpoints.iter().map(|breakpoint| breakpoint.line));
     let request = SetBreakpoints { source, breakpoints, ..SetBreakpoints::default() };
     let ids: Vec<u32> = known.iter().map(|wanted| wanted.id).collect();
     member.asking();

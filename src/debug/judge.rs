@@ -55,7 +55,8 @@ pub fn at_once(member: &Seat, mut stop: Stop, open: Option<bool>) -> Result<Verd
     }
 }
 
-pub async fn look_into(client: &Client, member: &Seat, doubt: Doubt, deadline: Duration) -> Verdict {
+/// `keeps`: the adapter never takes a breakpoint away.
+pub async fn look_into(client: &Client, member: &Seat, doubt: Doubt, keeps: bool, deadline: Duration) -> Verdict {
     match doubt {
         Doubt::Class(stop, class) => {
             let info = ExceptionInfo { thread_id: stop.thread_id.unwrap_or_default() };
@@ -73,10 +74,11 @@ pub async fn look_into(client: &Client, member: &Seat, doubt: Doubt, deadline: D
             let stack = heed(client.request(&stack, deadline).await);
             let top = stack.and_then(|stack| stack.stack_frames.into_iter().next());
             let place = top.as_ref().and_then(|top| Some((top.source.as_ref()?.path.as_deref()?, top.line)));
-            if let Some((path, line)) = place
-                && let Some(wanted) = member.wanted_at(Path::new(path), line)
-            {
-                stop.hits = vec![(wanted, member.hit(wanted))];
+            let Some((path, line)) = place else { return Verdict::Stop(stop) };
+            match member.wanted_at(Path::new(path), line) {
+                Some(wanted) => stop.hits = vec![(wanted, member.hit(wanted))],
+                None if keeps && member.was_told(Path::new(path), line) => return Verdict::GoOn(stop),
+                None => {}
             }
             Verdict::Stop(stop)
         }

@@ -133,7 +133,7 @@ impl Session {
         let (since, _) = *lock(&self.shared.spoken);
         let said = self.record().output(&Query { since, limit: usize::MAX, filter: None });
         let text: String =
-            said.entries.iter().filter(|it| it.category != "important").map(|it| it.text.as_str()).collect();
+            said.entries.iter().filter(|it| is_of_program(&it.category)).map(|it| it.text.as_str()).collect();
         let mut start = text.len().saturating_sub(most);
         while !text.is_char_boundary(start) {
             start += 1;
@@ -187,6 +187,11 @@ fn clipped(text: &str) -> String {
         Some((end, _)) => format!("{}… ({} characters)", &line[..end], line.chars().count()),
         None => line,
     }
+}
+
+/// Adapters have much to say on their own account.
+fn is_of_program(category: &str) -> bool {
+    matches!(category, "stdout" | "stderr")
 }
 
 /// debugpy's groups of what every object has.

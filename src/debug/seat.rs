@@ -292,6 +292,15 @@ impl Seat {
         lock(&self.shared.standings).wanted_of(self.id, id)
     }
 
+    pub fn telling(&self, file: &Path, lines: impl IntoIterator<Item = i64>) {
+        lock(&self.shared.standings).telling(self.id, file, lines);
+    }
+
+    /// Whether it was ever told of a line, which is wanted no more.
+    pub fn was_told(&self, file: &Path, line: i64) -> bool {
+        lock(&self.shared.standings).was_told(self.id, file, line)
+    }
+
     /// Which wanted breakpoint is on that line of a file.
     pub fn wanted_at(&self, path: &Path, at: i64) -> Option<u32> {
         let really = |wanted: &Wanted| lock(&self.shared.standings).line_of(self.id, wanted.id);

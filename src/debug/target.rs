@@ -176,9 +176,11 @@ impl Target {
         match judge::at_once(&self.member, stop, open) {
             Ok(verdict) => self.judged(verdict),
             Err(doubt) => {
+                let keeps = self.plan.quirks.keeps_breakpoints;
                 let (client, member, deadline) = (self.client.clone(), Arc::clone(&self.member), self.plan.deadline);
-                self.calls
-                    .spawn(async move { Done::Judged(judge::look_into(&client, &member, doubt, deadline).await) });
+                self.calls.spawn(async move {
+                    Done::Judged(judge::look_into(&client, &member, doubt, keeps, deadline).await)
+                });
             }
         }
     }

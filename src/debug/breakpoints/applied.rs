@@ -3,7 +3,8 @@
 //! An adapter's word on a breakpoint comes as an answer and as events, in any order: the event of a request that is under
 //! way may be read before its answer, and is the newer one of the two.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 
 use crate::dap::types::Breakpoint;
 
@@ -49,12 +50,24 @@ pub struct Standings {
     /// What events have said of an adapter's own numbers, by target.
     told: HashMap<(usize, i64), Breakpoint>,
     hits: HashMap<u32, u64>,
+    /// The lines that a target was ever told of, by file.
+    lines: HashMap<(usize, PathBuf), HashSet<i64>>,
 }
 
 impl Standings {
     /// A request is about to be sent to a target: only what events say from here on is newer than its answer.
     pub fn asking(&mut self, target: usize) {
         self.told.retain(|(of, _), _| *of != target);
+    }
+
+    /// It is told of these lines of a file.
+    pub fn telling(&mut self, target: usize, file: &Path, lines: impl IntoIterator<Item = i64>) {
+        self.lines.entry((target, file.to_owned())).or_default().extend(lines);
+    }
+
+    /// Whether it was ever told of that line.
+    pub fn was_told(&self, target: usize, file: &Path, line: i64) -> bool {
+        self.lines.get(&(target, file.to_owned())).is_some_and(|lines| lines.contains(&line))
     }
 
     /// Its answer, in the order of what was wanted.
@@ -95,6 +108,7 @@ impl Standings {
     /// A target has ended: what it made of them is no longer true.
     pub fn ended(&mut self, target: usize) {
         self.applied.retain(|(of, _), _| *of != target);
+        self.lines.retain(|(of, _), _| *of != target);
         self.asking(target);
     }
 
