@@ -6,11 +6,12 @@
 use futures_util::future::join_all;
 
 use super::published::State;
+use super::seat::lock;
 use super::session::Session;
 use crate::dap::Error as DapError;
 use crate::dap::types::{
-    Evaluate, EvaluateAnswer, ExceptionInfo, ExceptionInfoAnswer, Scope, Scopes, SetAnswer, SetExpression, SetVariable,
-    Source, SourceText, StackFrame, StackTrace, StackTraceAnswer, Thread, Threads, Variable, Variables,
+    Evaluate, EvaluateAnswer, ExceptionInfo, ExceptionInfoAnswer, Pause, Scope, Scopes, SetAnswer, SetExpression,
+    SetVariable, Source, SourceText, StackFrame, StackTrace, StackTraceAnswer, Thread, Threads, Variable, Variables,
 };
 use crate::error::{Error, Kind, Result};
 
@@ -217,7 +218,13 @@ impl Session {
     pub async fn set_variable(&self, name: &str, value: &str, wish: &Wish) -> Result<(Ref, SetAnswer)> {
         let (name_owned, value_owned) = (name.to_owned(), value.to_owned());
         let cannot = |cause| self.cannot(&format!("set `{}`", shown(name)), cause);
+        // Asked something that it does not know, an adapter may end (rdbg).
         let set = async |reference: Ref| {
+            if !self.seat(reference.target).able().can("supportsSetVariable") {
+                let error = Error::usage(format!("cannot set `{}`", shown(name)));
+                let error = error.because("this adapter cannot set variables");
+                return Err(error.hint(format!("`tether debug evaluate '{name} = {value}'` may do it")));
+            }
             let request = SetVariable {
                 variables_reference: reference.id,
                 name: name_owned.clone(),
@@ -279,11 +286,17 @@ impl Session {
             Some(thread) => vec![thread],
             // One for each target; those that only coordinate have none.
             None => (0..snapshot.targets.len())
-                .filter_map(|target| threads.iter().find(|it| it.id.target == target && !it.stopped).map(|it| it.id))
+                .filter(|target| self.client(*target).is_some())
+                .filter_map(|target| {
+                    let known = threads.iter().find(|it| it.id.target == target && !it.stopped).map(|it| it.id);
+                    // lldb-dap tells of no threads while they run; but who has children only coordinates.
+                    let alone = snapshot.targets.iter().all(|other| other.parent != Some(target));
+                    known.or(alone.then_some(Ref { target, id: 0 }))
+                })
                 .collect(),
         };
-        let asked =
-            chosen.iter().map(|it| async { self.ask(it.target, &crate::dap::types::Pause { thread_id: it.id }).await });
+        lock(&self.shared.pausing).extend(chosen.iter().map(|it| it.target));
+        let asked = chosen.iter().map(|it| async { self.ask(it.target, &Pause { thread_id: it.id }).await });
         let outcomes = join_all(asked).await;
         let refused = outcomes.iter().all(Result::is_err);
         match outcomes.into_iter().find_map(Result::err) {

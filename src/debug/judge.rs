@@ -4,7 +4,8 @@
 //! stopped ──┬─ as it is ───────────────────────────────────────▶ Stop
 //!           ├─ the pause that an adapter opens with ───────────▶ GoOn, or Stop as ENTRY
 //!           ├─ an exception, and only one class is wanted ─ exceptionInfo ─▶ Stop or GoOn
-//!           └─ a breakpoint that the adapter does not name ─ stackTrace ───▶ Stop
+//!           ├─ a breakpoint that the adapter does not name ─ stackTrace ───▶ Stop
+//!           └─ no thread is named ─ threads ───────────────────────────────▶ Stop
 //! ```
 //! Until it has been judged, nobody sees it.
 
@@ -16,7 +17,7 @@ use super::seat::Seat;
 use super::stop::{Stop, StopKind};
 use super::target::heed;
 use crate::dap::Client;
-use crate::dap::types::{ExceptionInfo, StackTrace};
+use crate::dap::types::{ExceptionInfo, StackTrace, Threads};
 
 pub enum Verdict {
     Stop(Stop),
@@ -28,10 +29,15 @@ pub enum Verdict {
 pub enum Doubt {
     Class(Stop, String),
     Which(Stop),
+    /// No thread is named (Delve, at a pause).
+    Whose(Stop),
 }
 
 /// What can be said without asking. `open`: it is the stop that the adapter opens with; whether one at the entry is wanted.
 pub fn at_once(member: &Seat, mut stop: Stop, open: Option<bool>) -> Result<Verdict, Doubt> {
+    if member.is_pausing() && is_pause(&stop) {
+        stop.kind = StopKind::UserSuspend;
+    }
     match open {
         Some(true) => {
             stop.kind = StopKind::Entry;
@@ -41,6 +47,7 @@ pub fn at_once(member: &Seat, mut stop: Stop, open: Option<bool>) -> Result<Verd
         _ => {}
     }
     match stop.kind {
+        _ if stop.thread_id.is_none() => Err(Doubt::Whose(stop)),
         StopKind::Exception => match member.wanted_class() {
             Some(class) => Err(Doubt::Class(stop, class)),
             None => Ok(Verdict::Stop(stop)),
@@ -48,7 +55,7 @@ pub fn at_once(member: &Seat, mut stop: Stop, open: Option<bool>) -> Result<Verd
         StopKind::BreakpointHit | StopKind::WatchpointAccess | StopKind::WatchpointModify => {
             let known: Vec<u32> = stop.breakpoints.iter().filter_map(|id| member.wanted_of(*id)).collect();
             stop.hits = known.into_iter().map(|id| (id, member.hit(id))).collect();
-            let unknown = stop.hits.is_empty() && stop.breakpoints.is_empty() && stop.kind == StopKind::BreakpointHit;
+            let unknown = stop.hits.is_empty() && stop.kind == StopKind::BreakpointHit;
             if unknown { Err(Doubt::Which(stop)) } else { Ok(Verdict::Stop(stop)) }
         }
         _ => Ok(Verdict::Stop(stop)),
@@ -68,11 +75,22 @@ pub async fn look_into(client: &Client, member: &Seat, doubt: Doubt, keeps: bool
             let said = [&info.description, &stop.text].into_iter().flatten().any(|text| is_class(text, &class));
             if is || said { Verdict::Stop(stop) } else { Verdict::GoOn(stop) }
         }
+        Doubt::Whose(mut stop) => {
+            let threads = heed(client.request(&Threads {}, deadline).await).unwrap_or_default().threads;
+            // Delve's mark of the current one.
+            let current = threads.iter().find(|thread| thread.name.starts_with('*')).or(threads.first());
+            stop.thread_id = current.map(|thread| thread.id);
+            Verdict::Stop(stop)
+        }
         Doubt::Which(mut stop) => {
             let thread_id = stop.thread_id.unwrap_or_default();
             let stack = StackTrace { thread_id, levels: Some(1), ..StackTrace::default() };
             let stack = heed(client.request(&stack, deadline).await);
             let top = stack.and_then(|stack| stack.stack_frames.into_iter().next());
+            if let Some(top) = top.as_ref().filter(|top| THROWERS.contains(&top.name.as_str())) {
+                (stop.kind, stop.text) = (StopKind::Exception, Some(format!("thrown by {}", top.name)));
+                return Verdict::Stop(stop);
+            }
             let place = top.as_ref().and_then(|top| Some((top.source.as_ref()?.path.as_deref()?, top.line)));
             let Some((path, line)) = place else { return Verdict::Stop(stop) };
             match member.wanted_at(Path::new(path), line) {
@@ -85,9 +103,23 @@ pub async fn look_into(client: &Client, member: &Seat, doubt: Doubt, keeps: bool
     }
 }
 
+/// Some call a pause that was asked for a step (js-debug) or a signal (lldb-dap).
+fn is_pause(stop: &Stop) -> bool {
+    let signal = || stop.text.as_deref().is_some_and(|text| ["SIGSTOP", "SIGINT"].iter().any(|it| text.contains(it)));
+    match stop.kind {
+        StopKind::StepComplete => true,
+        StopKind::Exception => signal(),
+        _ => false,
+    }
+}
+
+/// Where CodeLLDB and gdb stop for a C++ exception or a Rust panic, and call it a breakpoint.
+const THROWERS: &[&str] = &["__cxa_throw", "__cxa_begin_catch", "__cxa_rethrow", "rust_panic"];
+
 /// `ValueError` is `builtins.ValueError`, and the class of `ValueError: no`.
 fn is_class(name: &str, class: &str) -> bool {
-    let name = name.split([':', ' ', '(', '\n']).next().unwrap_or_default();
+    let name = name.strip_prefix("#<").unwrap_or(name);
+    let name = name.split([':', ' ', '(', '\n', '>']).next().unwrap_or_default();
     name == class || name.strip_suffix(class).is_some_and(|before| before.ends_with(['.', ':', '/', '$', '\\']))
 }
 
@@ -111,6 +143,7 @@ mod tests {
         check("MyValueError", "ValueError", false);
         check("TypeError: x is not a function", "TypeError", true);
         check("java.lang.IllegalStateException", "IllegalStateException", true);
+        check("#<ArgumentError: no> is raised.", "ArgumentError", true);
         check("", "ValueError", false);
     }
 }

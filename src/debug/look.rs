@@ -41,6 +41,46 @@ pub struct Reason {
     pub text: Option<String>,
 }
 
+/// What was thrown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Thrown {
+    pub class: String,
+    pub message: String,
+    pub stack: String,
+}
+
+impl Reason {
+    /// What was thrown, as far as the adapter tells; they put it into different places.
+    pub fn thrown(&self) -> Thrown {
+        let Some(info) = self.exception.clone() else {
+            return in_words(self.text.as_deref().unwrap_or_default());
+        };
+        let details = info.details.unwrap_or_default();
+        let said = info.description.or_else(|| self.text.clone()).unwrap_or_default();
+        // js-debug's id is `TypeError: no`.
+        let (id, in_id) = info.exception_id.split_once(": ").unwrap_or((&info.exception_id, ""));
+        let class = details.type_name.or(details.full_type_name).unwrap_or_else(|| id.to_owned());
+        let first = said.lines().next().unwrap_or_default();
+        let in_id = Some(in_id.to_owned()).filter(|message| !message.is_empty());
+        let message = details.message.or(in_id).unwrap_or_else(|| {
+            let bare = first.strip_prefix(class.as_str()).and_then(|rest| rest.strip_prefix(": "));
+            bare.unwrap_or(first).to_owned()
+        });
+        let stack = details.stack_trace.unwrap_or_else(|| if said.contains('\n') { said } else { String::new() });
+        Thrown { class, message, stack }
+    }
+}
+
+/// rdbg says `#<ArgumentError: no> is raised.`, others the class alone.
+fn in_words(text: &str) -> Thrown {
+    let inside = text.strip_prefix("#<").and_then(|rest| rest.rsplit_once('>')).map(|(inside, _)| inside);
+    let (class, message) = match inside {
+        Some(inside) => inside.split_once(": ").unwrap_or((inside, "")),
+        None => (text, ""),
+    };
+    Thrown { class: class.to_owned(), message: message.to_owned(), stack: String::new() }
+}
+
 /// What can be seen from a stop.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Look {
@@ -206,6 +246,18 @@ fn is_watch(kind: StopKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_thrown_is_also_read_from_words() {
+        let check = |text: &str, class: &str, message: &str| {
+            let thrown = in_words(text);
+            assert_eq!((thrown.class.as_str(), thrown.message.as_str()), (class, message), "{text}");
+        };
+        check("#<ArgumentError: no> is raised.", "ArgumentError", "no");
+        check("#<Fatal> is raised.", "Fatal", "");
+        check("signal SIGSEGV", "signal SIGSEGV", "");
+        check("", "", "");
+    }
 
     #[test]
     fn source_lines_are_numbered_and_end_with_the_file() {

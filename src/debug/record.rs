@@ -5,6 +5,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use tokio::sync::watch;
+
 use crate::dap::types::{BreakpointChanged, LoadedSource, ModuleChanged, Output, ProcessFound, ThreadChanged};
 use crate::dap::{Event, Lost};
 use crate::ring::{Extract, Kept, Limits, Query, Ring};
@@ -61,11 +63,17 @@ impl Kept for Happened {
 pub struct Record {
     output: Mutex<Ring<Said>>,
     events: Mutex<Ring<Happened>>,
+    /// Rises with each piece of output.
+    spoken: watch::Sender<u64>,
 }
 
 impl Default for Record {
     fn default() -> Self {
-        Record { output: Mutex::new(Ring::new(OUTPUT)), events: Mutex::new(Ring::new(EVENTS)) }
+        Record {
+            output: Mutex::new(Ring::new(OUTPUT)),
+            events: Mutex::new(Ring::new(EVENTS)),
+            spoken: watch::Sender::default(),
+        }
     }
 }
 
@@ -76,6 +84,11 @@ impl Record {
 
     pub fn events(&self, query: &Query) -> Extract<Happened> {
         lock(&self.events).read(query)
+    }
+
+    /// A count that rises with each piece of output.
+    pub fn spoken(&self) -> watch::Receiver<u64> {
+        self.spoken.subscribe()
     }
 
     /// Up to where everything has been told now.
@@ -96,6 +109,7 @@ impl Record {
         let note = if cut > 0 { format!("… ({cut} bytes left out)\n") } else { String::new() };
         let text = format!("{}{note}", &text[..end]);
         lock(&self.output).push(Said { at: now_ms(), category: category.to_owned(), text });
+        self.spoken.send_modify(|count| *count += 1);
     }
 
     pub fn happened(&self, kind: &str, text: String) {

@@ -2,7 +2,7 @@
 //!
 //! A seat is what a target, and whoever speaks to it, knows of the session. Must not know how targets are born and ended.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -29,6 +29,8 @@ pub struct Shared {
     /// Rises whenever a standing may have changed.
     pub stood: watch::Sender<u64>,
     deadline: Mutex<Duration>,
+    /// Targets that were asked to pause and have not stopped since.
+    pub pausing: Mutex<BTreeSet<usize>>,
     pub watched: Mutex<Watched>,
     /// Up to where the output had come at the stop before the newest one, and at that one.
     pub spoken: Mutex<(Option<u64>, Option<u64>)>,
@@ -79,6 +81,7 @@ impl Shared {
             record: Arc::default(),
             stood: watch::Sender::default(),
             deadline: Mutex::new(Duration::from_secs(10)),
+            pausing: Mutex::default(),
             watched: Mutex::default(),
             spoken: Mutex::default(),
         }
@@ -280,6 +283,11 @@ impl Seat {
     pub fn breakpoint_changed(&self, told: Breakpoint) {
         lock(&self.shared.standings).changed(self.id, told);
         self.stood();
+    }
+
+    /// Whether it was asked to pause; its next stop answers that.
+    pub fn is_pausing(&self) -> bool {
+        lock(&self.shared.pausing).remove(&self.id)
     }
 
     /// Counts a hit; answers how many there were.

@@ -400,6 +400,8 @@ async fn data_of(session: &Session, expression: &str, access: Access) -> Result<
             ..DataBreakpointInfo::default()
         }
     }));
+    // What is in no scope has an address all the same (lldb-dap).
+    places.push(DataBreakpointInfo { name: format!("&{expression}"), ..places[0].clone() });
     let mut reason = None;
     for place in places {
         match session.ask(frame.target, &place).await {
@@ -413,9 +415,9 @@ async fn data_of(session: &Session, expression: &str, access: Access) -> Result<
                     }
                     return Ok((frame, DataBreakpoint { data_id, access_type, ..DataBreakpoint::default() }));
                 }
-                None => reason = Some(answer.description),
+                None => drop(reason.get_or_insert(answer.description)),
             },
-            Err(cause) => reason = Some(cause.to_string()),
+            Err(cause) => drop(reason.get_or_insert(cause.to_string())),
         }
     }
     Err(cannot().because(reason.unwrap_or_else(|| "the adapter finds no such data here".to_owned())))

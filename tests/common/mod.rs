@@ -173,6 +173,16 @@ pub fn carrying(name: &str, value: &str) -> Vec<(u32, String)> {
         .collect()
 }
 
+/// As [`carrying`], of values that begin so.
+pub fn carrying_prefix(name: &str, prefix: &str) -> Vec<(u32, String)> {
+    let all = procfs::process::all_processes().unwrap().filter_map(Result::ok);
+    let carries = |value: &std::ffi::OsString| value.to_string_lossy().starts_with(prefix);
+    all.filter(|it| it.environ().is_ok_and(|all| all.get(OsStr::new(name)).is_some_and(carries)))
+        .filter(|it| it.stat().is_ok_and(|stat| stat.state != 'Z'))
+        .map(|it| (it.pid as u32, it.cmdline().unwrap_or_default().join(" ")))
+        .collect()
+}
+
 /// Whether a process lives; a zombie does not.
 pub fn is_alive(pid: u32) -> bool {
     procfs::process::Process::new(pid as i32).and_then(|it| it.stat()).is_ok_and(|stat| stat.state != 'Z')

@@ -44,7 +44,7 @@ impl Adapter {
     }
 
     async fn grant(&mut self, command: &str) {
-        let able = json!({"breakpoints": [], "supportsConfigurationDoneRequest": true,
+        let able = json!({"breakpoints": [{"id": 99, "verified": true, "line": 2}], "supportsConfigurationDoneRequest": true,
             "exceptionBreakpointFilters": [{"filter": "all", "label": "All"}]});
         self.asked(command).await.answer(&able);
     }
@@ -66,7 +66,7 @@ impl Adapter {
 
     async fn stops(&self, thread: i64, reason: &str, text: &str) {
         let (reason, text, thread_id) = (reason.to_owned(), Some(text.to_owned()), Some(thread));
-        // A breakpoint without a number would be looked into first.
+        // A breakpoint that nobody has set would be looked into first.
         let hit_breakpoint_ids = vec![99];
         let stopped =
             Stopped { reason, text, thread_id, all_threads_stopped: true, hit_breakpoint_ids, ..Stopped::default() };

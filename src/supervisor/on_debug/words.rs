@@ -9,7 +9,7 @@ use crate::api::debug::results::{
 };
 use crate::debug::breakpoints as book;
 use crate::debug::inspect::{self, Ref};
-use crate::debug::look::{Look, Reason};
+use crate::debug::look::{Look, Reason, Thrown};
 use crate::debug::{Hosted, Reported, State, StopKind, Waited};
 
 /// Bytes of a token, about.
@@ -58,7 +58,7 @@ pub fn reason(reason: &Reason, workspace: &Path) -> StopReason {
         line_number: line(top.line),
         source_path: top.path().map(|path| shown(workspace, path)),
     });
-    let exception = reason.exception.as_ref().map(|_| exception(reason)).unwrap_or_default();
+    let exception = Some(reason).filter(|it| it.kind == StopKind::Exception).map(exception).unwrap_or_default();
     let (field_name, old_value, new_value) = match reason.watched.clone() {
         Some((field, old, new)) => (Some(field), old, new),
         None => (None, None, None),
@@ -82,20 +82,8 @@ pub fn reason(reason: &Reason, workspace: &Path) -> StopReason {
     }
 }
 
-/// The exception's class, message and stack; the adapters put them in different places.
 pub fn exception(reason: &Reason) -> Exception {
-    let Some(info) = reason.exception.clone() else {
-        return Exception { class: reason.text.clone().unwrap_or_default(), ..Exception::default() };
-    };
-    let details = info.details.unwrap_or_default();
-    let said = info.description.or_else(|| reason.text.clone()).unwrap_or_default();
-    let class = details.type_name.or(details.full_type_name).unwrap_or(info.exception_id);
-    let first = said.lines().next().unwrap_or_default();
-    let message = details.message.unwrap_or_else(|| {
-        let bare = first.strip_prefix(class.as_str()).and_then(|rest| rest.strip_prefix(": "));
-        bare.unwrap_or(first).to_owned()
-    });
-    let stack = details.stack_trace.unwrap_or_else(|| if said.contains('\n') { said } else { String::new() });
+    let Thrown { class, message, stack } = reason.thrown();
     Exception { class, message, stack }
 }
 

@@ -1,0 +1,115 @@
+//! Attaching to a program that runs already, stopping it, and leaving it alone again.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use devtether::debug::breakpoints::Conditions;
+use devtether::debug::program::{Address, Wanted, What};
+use devtether::debug::{Request, Resume, StopKind};
+
+use crate::programs::Subject;
+use crate::stage::Stage;
+
+/// A program of ours; ended with this.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+/// Starts it as its users would, and waits for its own word: what a debugger needs to know.
+fn started(subject: &Subject) -> (Running, What) {
+    let (mut command, ready) = match subject.adapter {
+        "debugpy" => {
+            let found = (devtether::adapters::ADAPTERS[0].find)(
+                &devtether::adapters::Search::of(&subject.workspace()).unwrap(),
+            );
+            let found = found.unwrap();
+            let mut command = Command::new(found.interpreter.unwrap());
+            command.arg(found.path).args(["--listen", "127.0.0.1:0"]);
+            return listening_by_debugpy(command, subject);
+        }
+        "js-debug" => {
+            let mut command = Command::new("node");
+            command.arg("--inspect=127.0.0.1:0");
+            (command, "Debugger listening on ws://")
+        }
+        "rdbg" => {
+            let search = devtether::adapters::Search::of(&subject.workspace()).unwrap();
+            let row = devtether::adapters::ADAPTERS.iter().find(|row| row.name == "rdbg").unwrap();
+            let mut command = Command::new((row.find)(&search).unwrap().path);
+            command.args(["--open", "--nonstop", "--host", "127.0.0.1", "--port", "0", "--"]);
+            (command, "Debugger can attach via TCP/IP (")
+        }
+        _ => (Command::new(&subject.program), "up"),
+    };
+    if matches!(subject.adapter, "js-debug" | "rdbg") {
+        command.arg(&subject.source);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut running = Running(child);
+        let line = said(BufReader::new(running.0.stderr.take().unwrap()), ready);
+        return (running, What::Listening(address_in(&line)));
+    }
+    let mut running = Running(command.stdout(Stdio::piped()).spawn().unwrap());
+    said(BufReader::new(running.0.stdout.take().unwrap()), ready);
+    let pid = running.0.id();
+    (running, What::Pid(pid))
+}
+
+/// debugpy says its port in no line: the kernel does not choose it, the test does.
+fn listening_by_debugpy(mut command: Command, subject: &Subject) -> (Running, What) {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let arguments: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
+    let mut again = Command::new(command.get_program());
+    again.args(&arguments[..arguments.len() - 1]).arg(format!("127.0.0.1:{port}")).arg(&subject.source);
+    command = again;
+    let mut running = Running(command.stdout(Stdio::piped()).spawn().unwrap());
+    said(BufReader::new(running.0.stdout.take().unwrap()), "up");
+    (running, What::Listening(Address::local(port)))
+}
+
+/// The first line with these words. What is said afterwards is read by nobody, and kept open.
+fn said(mut reader: impl BufRead + Send + 'static, words: &str) -> String {
+    let mut line = String::new();
+    while !line.contains(words) {
+        line.clear();
+        assert!(reader.read_line(&mut line).unwrap() > 0, "it never says {words:?}");
+    }
+    // A program whose pipe is closed ends; a thread that reads ends with it.
+    std::thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()));
+    line
+}
+
+fn address_in(line: &str) -> Address {
+    let at = line.find("127.0.0.1:").unwrap_or_else(|| panic!("{line}")) + "127.0.0.1:".len();
+    let digits: String = line[at..].chars().take_while(char::is_ascii_digit).collect();
+    Address::local(digits.parse().unwrap())
+}
+
+pub async fn attaches(subject: &Subject) -> Result<(), String> {
+    let (running, what) = started(subject);
+    let stage = Stage::of(subject);
+    let spin = subject.line("SPIN");
+    stage.sessions.set_line(&subject.source, spin, Conditions::default()).await.unwrap();
+    let wanted = Wanted { what, cwd: subject.workspace(), ..Wanted::default() };
+    let adapter = Some(subject.adapter.to_owned());
+    let request = Request { name: "what runs".to_owned(), wanted, adapter, ..Request::default() };
+    let play = stage.start(request).await;
+    // Some stop where they come in.
+    let (mut kind, _, mut line) = play.stopped().await;
+    for _ in 0..3 {
+        if line != spin {
+            (kind, _, line) = play.then(Resume::Continue).await;
+        }
+    }
+    assert_eq!((kind, line), (StopKind::BreakpointHit, spin));
+    stage.sessions.remove(|_| true).await.unwrap();
+    play.hosted.stop(true).await;
+    stage.end().await;
+    let mut running = running;
+    assert!(running.0.try_wait().unwrap().is_none(), "it was left, and has ended");
+    Ok(())
+}

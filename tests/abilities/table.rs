@@ -1,0 +1,97 @@
+//! The table of what adapters can do: a column each, generated from what the story has found out.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+/// In the order of the story.
+const ABILITIES: &[&str] = &[
+    "launch",
+    "line breakpoint",
+    "conditional breakpoint",
+    "hit condition",
+    "log point",
+    "function breakpoint",
+    "data breakpoint",
+    "exception stop",
+    "step over, into, out",
+    "stack",
+    "variables",
+    "evaluate",
+    "set variable",
+    "pause",
+    "attach",
+    "stop",
+];
+const ADAPTERS: &[&str] = &["debugpy", "js-debug", "rdbg", "dlv", "lldb-dap", "codelldb", "gdb"];
+const FILE: &str = "src/adapters/abilities.md";
+
+/// What one adapter can; where it cannot, why.
+#[derive(Debug, Default)]
+pub struct Told(Vec<(&'static str, Option<String>)>);
+
+impl Told {
+    /// Notes an ability; the reason why it is not there is the adapter's own word.
+    pub fn can(&mut self, ability: &'static str, outcome: Result<(), String>) {
+        assert!(ABILITIES.contains(&ability), "{ability}");
+        println!("{ability}: {outcome:?}");
+        self.0.push((ability, outcome.err()));
+    }
+
+    fn cell(&self, ability: &str) -> String {
+        let found = self.0.iter().find(|(known, _)| *known == ability);
+        match found.unwrap_or_else(|| panic!("the story does not tell of {ability}")) {
+            (_, None) => "yes".to_owned(),
+            (_, Some(reason)) => format!("– ({reason})"),
+        }
+    }
+}
+
+/// One at a time reads and writes the file.
+static FILE_LOCK: Mutex<()> = Mutex::new(());
+
+/// The adapter's column must be what the table says; with `UPDATE_ABILITIES` it is put there.
+pub fn hold(adapter: &str, told: &Told) {
+    let _one = FILE_LOCK.lock().unwrap();
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(FILE);
+    let mut columns = read(&fs::read_to_string(&path).unwrap_or_default());
+    let column = ADAPTERS.iter().position(|name| *name == adapter).unwrap();
+    let now: Vec<String> = ABILITIES.iter().map(|ability| told.cell(ability)).collect();
+    if std::env::var_os("UPDATE_ABILITIES").is_some() {
+        columns[column] = now;
+        return fs::write(&path, written(&columns)).unwrap();
+    }
+    for (index, ability) in ABILITIES.iter().enumerate() {
+        let hint = "`UPDATE_ABILITIES=1 cargo test --test abilities` writes the table anew";
+        assert_eq!(columns[column][index], now[index], "{adapter}: {ability} is not as {FILE} says; {hint}");
+    }
+}
+
+fn read(text: &str) -> Vec<Vec<String>> {
+    let mut columns = vec![vec![String::new(); ABILITIES.len()]; ADAPTERS.len()];
+    for (row, ability) in ABILITIES.iter().enumerate() {
+        let prefix = format!("| {ability} |");
+        let Some(line) = text.lines().find(|line| line.starts_with(&prefix)) else { continue };
+        let cells = line[prefix.len()..].trim_end_matches('|').split('|');
+        for (column, cell) in cells.enumerate().take(ADAPTERS.len()) {
+            columns[column][row] = cell.trim().to_owned();
+        }
+    }
+    columns
+}
+
+fn written(columns: &[Vec<String>]) -> String {
+    let mut text = String::from(
+        "# What the debug adapters can do\n\nWritten by `tests/abilities`, which tells the same story with each of them \
+         (real programs, the pinned versions), and held to it. Where something is not there, the reason is the adapter's \
+         own, or what it does not offer.\n\n",
+    );
+    let _ = writeln!(text, "| | {} |", ADAPTERS.join(" | "));
+    let _ = writeln!(text, "|---|{}", "---|".repeat(ADAPTERS.len()));
+    for (row, ability) in ABILITIES.iter().enumerate() {
+        let cells: Vec<&str> = columns.iter().map(|column| column[row].as_str()).collect();
+        let _ = writeln!(text, "| {ability} | {} |", cells.join(" | "));
+    }
+    text
+}
