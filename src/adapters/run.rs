@@ -10,36 +10,26 @@
 //! Whatever goes wrong on the way, nothing of it is left running. Must not know any adapter.
 
 use std::ffi::{OsStr, OsString};
-use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use rustix::process::Signal;
 use tempfile::TempDir;
-use tokio::net::{TcpListener, TcpStream, UnixStream, lookup_host};
+use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout};
 
 use super::begin::{Begin, Program, Reach, fill};
+use super::dial::{Dial, at, once, ours, to_port, to_socket};
 use super::last::{Explained, Unheard};
 use super::said::{Ear, Said, Stream};
-use super::wanted::Address;
+use crate::dap::Connection;
 use crate::dap::types::Start;
-use crate::dap::{Connection, Error as DapError};
 use crate::error::{Context, Error, Kind, Result};
 use crate::process::{self, Exit, Piped, Process};
 
-/// Opens another connection to the same adapter, within a deadline of its own.
-pub type Dial = Arc<dyn Fn() -> BoxFuture<'static, Result<Connection, DapError>> + Send + Sync>;
-
-/// For each single dial.
-const DIALLING: Duration = Duration::from_secs(10);
-/// How long a socket may be there that nobody listens on yet.
-const BETWEEN: Duration = Duration::from_millis(500);
 /// How long the last words of a process that has ended may take to come out of its pipes.
 const LAST_WORDS: Duration = Duration::from_millis(250);
 /// How long an adapter that was left may take to end by itself, and after SIGTERM.
@@ -130,13 +120,10 @@ impl Running {
 
     /// Ends the process, all its children and whatever carries its mark, and waits until they are gone.
     pub async fn end(mut self) -> Result<()> {
-        let Some(mut started) = self.started.take() else { return Ok(()) };
-        let doing = || format!("cannot end `{}`", started.command);
-        // An adapter that was said goodbye to leaves by itself; TERM would cut off what it still tidies up.
-        process::stop(&started.process, async { self.leaves }, GRACE).await.doing(doing)?;
-        process::sweep(&started.mark, Duration::ZERO).await.doing(doing)?;
-        started.settled = true;
-        Ok(())
+        match self.started.take() {
+            Some(started) => started.end(self.leaves).await,
+            None => Ok(()),
+        }
     }
 
     /// Lets the program live on, and ends only the adapter; for after a detaching disconnect.
@@ -150,6 +137,15 @@ impl Running {
 }
 
 impl Started {
+    /// An adapter that was said goodbye to leaves by itself; TERM would cut off what it still tidies up.
+    async fn end(mut self, leaves: bool) -> Result<()> {
+        let doing = || format!("cannot end `{}`", self.command);
+        process::stop(&self.process, async { leaves }, GRACE).await.doing(doing)?;
+        process::sweep(&self.mark, Duration::ZERO).await.doing(doing)?;
+        self.settled = true;
+        Ok(())
+    }
+
     async fn last_words(&self) -> String {
         let exit = self.process.exited().await;
         self.ear.ended(LAST_WORDS).await;
@@ -186,13 +182,13 @@ impl Beginning<'_> {
                 let (started, ()) = self.listens(&names, move |line| ready(line).then_some(())).await?;
                 // The kernel tells when it is there.
                 let there = process::until(folder, || Ok(socket.exists().then_some(())));
-                let there = waiting.until(&started, "made its socket", there).await?;
+                let (started, there) = waiting.until(started, "made its socket", there).await?;
                 there.doing(|| format!("cannot watch {}", folder.display()))?;
-                Ok((many(move || dial_unix(socket.clone()).boxed()), started))
+                Ok((to_socket(socket), started))
             }
             Reach::Port { said } => {
                 let (started, address) = self.listens(&[], said).await?;
-                Ok((many(move || Connection::dial_tcp(address, DIALLING).boxed()), started))
+                Ok((to_port(address), started))
             }
             Reach::At(address) => Ok((at(address), self.start(&[], false)?.listening(|_| {}))),
         }
@@ -214,7 +210,7 @@ impl Beginning<'_> {
         let address = listener.local_addr().doing(doing)?.to_string();
         let waiting = self.waiting;
         let started = self.start(&[("{address}", OsStr::new(&address))], false)?.listening(|_| {});
-        let dialled = waiting.until(&started, "connected to us", ours(&listener)).await?;
+        let (started, dialled) = waiting.until(started, "connected to us", ours(&listener)).await?;
         let connection = Connection::tcp(dialled.doing(doing)?).doing(doing)?;
         Ok((once(connection, &address), started))
     }
@@ -242,8 +238,7 @@ impl Beginning<'_> {
                 Err(_) => std::future::pending().await,
             }
         };
-        let found = waiting.until(&started, "said that it listens", announced).await?;
-        Ok((started, found))
+        waiting.until(started, "said that it listens", announced).await
     }
 
     fn start(self, names: &[(&str, &OsStr)], input: bool) -> Result<Pieces> {
@@ -288,32 +283,26 @@ struct Waiting<'a> {
 }
 
 impl Waiting<'_> {
-    async fn until<T>(self, started: &Started, what: &str, ready: impl Future<Output = T>) -> Result<T> {
+    /// Errors: it has ended, or the deadline has passed; then nothing of it is left.
+    async fn until<T>(self, started: Started, what: &str, ready: impl Future<Output = T>) -> Result<(Started, T)> {
         let Waiting { name, until, deadline } = self;
-        let by_hand = format!("run `{}` by hand to see more", started.command);
-        tokio::select! {
+        let failed = tokio::select! {
             biased; // one that is ready and ends is ready
-            ready = ready => Ok(ready),
+            ready = ready => return Ok((started, ready)),
             _ = started.process.exited() => {
                 let error = Error::other(format!("the debug adapter {name} ended before it had {what}"));
-                Err(error.because(started.last_words().await).hint(by_hand))
+                error.because(started.last_words().await)
             }
             () = tokio::time::sleep_until(until) => {
                 let within = humantime::format_duration(deadline);
                 let error = Error::new(Kind::TimedOut, format!("the debug adapter {name} has not {what} within {within}"));
-                Err(error.because(format!("it runs on{}", said(&started.ear))).hint(by_hand))
+                error.because(format!("it runs on{}", said(&started.ear)))
             }
-        }
-    }
-}
-
-/// The first connection from a program of our user; strangers are left standing.
-async fn ours(listener: &TcpListener) -> std::io::Result<TcpStream> {
-    loop {
-        let (stream, from) = listener.accept().await?;
-        if process::is_ours(from, listener.local_addr()?)? {
-            return Ok(stream);
-        }
+        };
+        let by_hand = format!("run `{}` by hand to see more", started.command);
+        // What cannot be ended is an error of its own, and not the one to be told here.
+        let _ = started.end(false).await;
+        Err(failed.hint(by_hand))
     }
 }
 
@@ -326,58 +315,6 @@ async fn why_it_ended(process: Process, ear: Ear) -> Option<String> {
             Some(format!("the adapter {exit}{}", said(&ear)))
         }
     }
-}
-
-fn once(connection: Connection, address: &str) -> Dial {
-    let (one, address) = (Mutex::new(Some(connection)), address.to_owned());
-    many(move || {
-        let one = one.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let cause = "it takes one connection only, and has that".to_owned();
-        let dialled = one.ok_or(DapError::Unreachable { address: address.clone(), cause });
-        std::future::ready(dialled).boxed()
-    })
-}
-
-fn many(dial: impl Fn() -> BoxFuture<'static, Result<Connection, DapError>> + Send + Sync + 'static) -> Dial {
-    Arc::new(dial)
-}
-
-/// Between the making of a socket and the listening on it, nothing tells: rdbg announces it before either.
-async fn dial_unix(socket: PathBuf) -> Result<Connection, DapError> {
-    let until = Instant::now() + BETWEEN;
-    loop {
-        match UnixStream::connect(&socket).await {
-            Err(cause) if cause.kind() == ErrorKind::ConnectionRefused && Instant::now() < until => {
-                tokio::time::sleep(Duration::from_millis(1)).await;
-            }
-            Ok(stream) => return Ok(Connection::unix(stream)),
-            Err(cause) => {
-                let address = socket.display().to_string();
-                return Err(DapError::Unreachable { address, cause: cause.to_string() });
-            }
-        }
-    }
-}
-
-fn at(address: Address) -> Dial {
-    many(move || dial_host(address.clone()).boxed())
-}
-
-/// Tries each address that the name has.
-async fn dial_host(address: Address) -> Result<Connection, DapError> {
-    let until = Instant::now() + DIALLING;
-    let told = format!("{}:{}", address.host, address.port);
-    let unreachable = |cause: String| DapError::Unreachable { address: told.clone(), cause };
-    let found = timeout_at(until, lookup_host((address.host.as_str(), address.port))).await;
-    let found = found.map_err(|_| unreachable("its name was not found in time".to_owned()))?;
-    let mut failed = unreachable("its name stands for no address".to_owned());
-    for one in found.map_err(|cause| unreachable(cause.to_string()))? {
-        match Connection::dial_tcp(one, until - Instant::now()).await {
-            Ok(connection) => return Ok(connection),
-            Err(error) => failed = error,
-        }
-    }
-    Err(failed)
 }
 
 /// A folder that only we can look into, with a path that is short enough for a socket.

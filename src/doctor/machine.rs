@@ -16,7 +16,7 @@ const LITTLE: u64 = 500 << 20;
 /// With less than this a profile, a log or a snapshot cannot be written.
 const TOO_LITTLE: u64 = 20 << 20;
 
-/// Programs of the system, tools of ours, a desktop VS Code. What `window` needs is a problem when it is missing,
+/// Programs of the system, tools of ours that windows need, a desktop VS Code. What `window` needs is a problem when it is missing,
 /// everything else a warning.
 pub async fn tools(window: Option<&WindowSettings>) -> Vec<Finding> {
     let needs = Needs::of(window);
@@ -24,9 +24,9 @@ pub async fn tools(window: Option<&WindowSettings>) -> Vec<Finding> {
         Ok(read) => read,
         Err(error) => return vec![Finding::of(Topic::Tools, Problem, &error)],
     };
-    let probes = pins.systems.iter().map(|pin| system(pin, needs.level(&pin.name)));
+    let probes = pins.systems.iter().filter(|pin| !pin.tests_only).map(|pin| system(pin, needs.level(&pin.name)));
     let mut findings = futures_util::future::join_all(probes).await;
-    findings.extend(rows.iter().map(|row| tool(row, needs.level(&row.name))));
+    findings.extend(rows.iter().filter(|row| !row.is_adapter).map(|row| tool(row, needs.level(&row.name))));
     findings.push(desktop(window, needs.level("vscode")));
     findings
 }

@@ -2,6 +2,7 @@
 //!
 //! | file | looks at |
 //! |---|---|
+//! | `adapters` | the debug adapters that are on this machine |
 //! | `machine` | programs and tools, limits of the kernel, disks, our own folders |
 //! | `workspace` | settings, trust, what a watch needs |
 //! | `running` | the supervisor, the window, what an earlier window left in `session.json` |
@@ -9,6 +10,7 @@
 //!
 //! It needs no supervisor, and starts none. Must not know how its findings are shown.
 
+pub mod adapters;
 mod machine;
 pub mod orphans;
 mod running;
@@ -87,6 +89,7 @@ pub async fn examine(workspace: &Path) -> Report {
     let mut findings = about;
     findings.extend(running::look(workspace).await);
     findings.extend(machine::tools(kind.as_ref()).await);
+    findings.extend(adapters::look(workspace));
     findings.extend(machine::look(workspace));
     Report { findings }
 }

@@ -10,13 +10,14 @@ use clap_complete::Shell;
 use serde_json::{Value, json};
 
 use super::{cli, doctor, manual};
-use crate::error::Result;
+use crate::doctor::adapters::{Present, installed_by_others, present};
+use crate::error::{Error, Result};
 use crate::tools::{self, Filled, Row, State};
 
 // (No doc comment: clap would take it for the program's.)
 #[derive(Subcommand)]
 pub enum Machine {
-    /// List the tools that windows and adapters need, or install one
+    /// List the debug adapters and the tools that windows need, or install one
     #[command(args_conflicts_with_subcommands = true)]
     Adapters {
         #[command(subcommand)]
@@ -43,7 +44,7 @@ pub enum Machine {
 /// What is to be done about tools.
 #[derive(Subcommand)]
 pub enum Adapters {
-    /// Install a tool, and what it needs, in its pinned version; its install scripts are never run
+    /// Install an adapter or a tool, and what it needs, in its pinned version; its install scripts are never run
     Install {
         /// As `tether adapters` lists it
         name: String,
@@ -60,7 +61,7 @@ pub async fn run(what: Machine, workspace: &Path, json: bool) -> Result<u8> {
             let pages = manual::pages(cli::command(), dir.as_deref())?;
             told(json, &json!({ "pages": &pages }), pages.iter().map(|page| page.display().to_string()));
         }
-        Machine::Adapters { action: None } => list(json)?,
+        Machine::Adapters { action: None } => list(workspace, json)?,
         Machine::Adapters { action: Some(Adapters::Install { name }) } => install(&name, json).await?,
     }
     Ok(0)
@@ -75,13 +76,13 @@ fn told(json: bool, object: &Value, lines: impl ExactSizeIterator<Item = String>
     }
 }
 
-fn list(json: bool) -> Result<()> {
-    let rows = tools::rows()?;
+fn list(workspace: &Path, json: bool) -> Result<()> {
+    let (rows, adapters) = (tools::rows()?, present(workspace)?);
     if json {
-        println!("{}", json!({ "tools": rows.iter().map(as_json).collect::<Vec<_>>() }));
+        println!("{}", json!({ "tools": rows.iter().map(as_json).collect::<Vec<_>>(), "adapters": adapters }));
         return Ok(());
     }
-    for row in &rows {
+    for row in rows.iter().filter(|row| !row.is_adapter) {
         println!("{:<14} {:<10} {:<12} {}", row.name, row.state.name(), row.version, row.what);
         match &row.state {
             State::Installed => println!("{:14} {}", "", row.path.display()),
@@ -90,7 +91,21 @@ fn list(json: bool) -> Result<()> {
             State::Missing => println!("{:14} `{}`", "", row.install()),
         }
     }
+    adapters.iter().for_each(tell);
     Ok(())
+}
+
+/// What an adapter debugs stands where a tool has what it is good for.
+fn tell(adapter: &Present) {
+    let state = if adapter.found { "found" } else { "missing" };
+    println!("{:<14} {state:<10} {:<12} debugs {}", adapter.name, "", adapter.languages.join(", "));
+    if let (Some(path), Some(place)) = (&adapter.path, &adapter.place) {
+        println!("{:14} {} ({place})", "", path.display());
+    }
+    if let Some(why) = adapter.because.as_ref().filter(|_| adapter.found) {
+        println!("{:14} {why}", "");
+    }
+    adapter.hints.iter().for_each(|hint| println!("{:14} {hint}", ""));
 }
 
 fn as_json(row: &Row) -> Value {
@@ -105,6 +120,9 @@ fn as_json(row: &Row) -> Value {
 }
 
 async fn install(name: &str, json: bool) -> Result<()> {
+    if let Some(how) = installed_by_others(name) {
+        return Err(Error::usage(format!("cannot install {name}")).because("npm and pip do not have it").hint(how));
+    }
     let done = tools::install(name, &|text| eprintln!("{text}")).await?;
     if json {
         let done: Vec<Value> = done

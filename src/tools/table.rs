@@ -44,6 +44,7 @@ pub struct Row {
     pub state: State,
     /// Where it lies, or would.
     pub path: PathBuf,
+    pub is_adapter: bool,
 }
 
 impl Row {
@@ -82,7 +83,7 @@ fn row(tools: &Path, tool: &Tool) -> Row {
         Source::Venv { packages } => packages.join(" "),
     };
     let Tool { name, what, .. } = tool.clone();
-    Row { state: state_in(tools, tool), path: tools.join(&name), name, what, version }
+    Row { state: state_in(tools, tool), path: tools.join(&name), name, what, version, is_adapter: tool.is_adapter() }
 }
 
 fn state_in(tools: &Path, tool: &Tool) -> State {

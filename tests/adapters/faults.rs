@@ -135,12 +135,12 @@ async fn an_adapter_that_never_listens_is_told_in_time_with_what_it_said() {
 }
 
 async fn runs(script: &str, mark: &str) -> Running {
-    run("xdbg", begin(READY, &["sh", "-c", script]), mark, LONG).await.unwrap()
+    run("xdbg", begin(PORT, &["sh", "-c", script]), mark, LONG).await.unwrap()
 }
 
 #[tokio::test]
 async fn what_is_dropped_is_killed_with_all_that_carries_its_mark_and_what_is_let_go_lives() {
-    let script = "(setsid sleep 601 &); sleep 602 & echo ready; wait";
+    let script = "(setsid sleep 601 &); sleep 602 & echo 127.0.0.1:9; wait";
     let running = runs(script, "faults-dropped").await;
     assert!(common::carrying(LAUNCH_ID, "faults-dropped").len() >= 3);
     drop(running);
@@ -159,6 +159,16 @@ async fn what_is_dropped_is_killed_with_all_that_carries_its_mark_and_what_is_le
     for (pid, _) in left() {
         common::kill(pid, rustix::process::Signal::KILL);
     }
+}
+
+#[tokio::test]
+async fn a_socket_that_is_announced_before_it_is_there_is_awaited() {
+    let python = "import os, socket, sys, threading; listening = socket.socket(socket.AF_UNIX); print('ready', flush=True); \
+                  listening.bind(sys.argv[1]); os.sched_yield(); listening.listen(); listening.accept()[0].recv(9)";
+    let running = run("xdbg", begin(READY, &["python3", "-c", python, "{socket}"]), "faults-late", LONG).await.unwrap();
+    drop((running.dial)().await.unwrap());
+    running.exited().await;
+    running.end().await.unwrap();
 }
 
 #[tokio::test]

@@ -27,6 +27,7 @@ const TABLE: &[Row] = &[
             "supervisor::claim",
             "window",
             "changes",
+            "adapters",
             "process",
             "config",
             "tools",
