@@ -41,22 +41,33 @@ impl<R: AsyncRead + Unpin> AsyncRead for Explained<R> {
     }
 }
 
-/// A writer that takes everything, also when nobody reads any more: the reader knows better why.
-pub(super) struct Unheard<W>(pub W);
+/// A writer that takes everything, also when nobody reads any more: the reader knows better why. Shut down, it is closed:
+/// the pipe of a child would stay open until it is dropped, and the child wait for its end.
+pub(super) struct Unheard<W>(Option<W>);
+
+impl<W> Unheard<W> {
+    pub fn new(write: W) -> Self {
+        Unheard(Some(write))
+    }
+}
 
 impl<W: AsyncWrite + Unpin> AsyncWrite for Unheard<W> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        let written = ready!(Pin::new(&mut self.0).poll_write(cx, buf));
+        let Some(write) = &mut self.0 else { return Poll::Ready(Ok(buf.len())) };
+        let written = ready!(Pin::new(write).poll_write(cx, buf));
         Poll::Ready(unless_broken(written, buf.len()))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let flushed = ready!(Pin::new(&mut self.0).poll_flush(cx));
+        let Some(write) = &mut self.0 else { return Poll::Ready(Ok(())) };
+        let flushed = ready!(Pin::new(write).poll_flush(cx));
         Poll::Ready(unless_broken(flushed, ()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.0).poll_shutdown(cx)
+        let flushed = ready!(self.as_mut().poll_flush(cx));
+        self.0 = None;
+        Poll::Ready(flushed)
     }
 }
 
@@ -90,8 +101,24 @@ mod tests {
     async fn a_broken_pipe_is_no_error_of_the_writer() {
         let (writer, reader) = tokio::io::duplex(16);
         drop(reader);
-        let mut writer = Unheard(writer);
+        let mut writer = Unheard::new(writer);
         writer.write_all(&[0; 1000]).await.unwrap();
         writer.flush().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_is_shut_down_is_closed() {
+        // Neither of a child's pipes is closed by being shut down.
+        let mut child = tokio::process::Command::new("cat");
+        let mut child = child.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let mut kept = Unheard::new(child.stdin.take().unwrap());
+        let mut reader = child.stdout.take().unwrap();
+        kept.write_all(b"last").await.unwrap();
+        kept.shutdown().await.unwrap();
+        kept.write_all(b"more").await.unwrap();
+        let mut text = String::new();
+        reader.read_to_string(&mut text).await.unwrap();
+        assert_eq!(text, "last");
+        assert!(child.wait().await.unwrap().success());
     }
 }

@@ -200,7 +200,7 @@ impl Beginning<'_> {
         ear.listen(Stream::Err, stderr, |_| {});
         let stdin = stdin.ok_or_else(|| Error::other("the adapter has no input"))?;
         let why = why_it_ended(started.process.clone(), ear);
-        let connection = Connection::over(Explained::new(stdout, why), Unheard(stdin));
+        let connection = Connection::over(Explained::new(stdout, why), Unheard::new(stdin));
         Ok((once(connection, "its pipes"), started))
     }
 

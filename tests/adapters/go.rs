@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use devtether::adapters::What;
+use devtether::adapters::{Address, What};
 use devtether::debug::StopKind;
 
 use crate::stage::{Place, Play, found, stops_and_ends};
@@ -92,6 +92,15 @@ async fn a_program_that_is_built_and_a_process_are_debugged() {
     let wanted = place.wants(What::Program(program.clone()));
     let play = Play::open(row, &found, &wanted, &[(&app, line)]).await;
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
+    play.end().await;
+
+    let words = ["exec", "--headless", "--listen=127.0.0.1:0"].map(std::ffi::OsStr::new);
+    let argv = [&[found.path.as_os_str()], &words[..], &[program.as_os_str()]].concat();
+    let mut server = crate::faults::Started::of(&argv, &[]);
+    let port: u16 = server.line(|line| line.split("listening at: 127.0.0.1:").nth(1)?.parse().ok()).await;
+    let wanted = place.wants(What::Listening(Address::local(port)));
+    let play = Play::open(row, &found, &wanted, &[(&app, line)]).await;
+    play.stopped_at(line).await;
     play.end().await;
 
     let mut running = crate::faults::Started::of(&[program.as_os_str()], &[]);

@@ -37,3 +37,33 @@ async fn what_runs_with_an_inspector_is_attached_to_and_lives_on_when_it_is_left
     play.running.let_go().await;
     assert!(program.is_alive());
 }
+
+#[tokio::test]
+async fn a_page_of_a_browser_is_attached_to() {
+    let Some((row, found)) = found("js-debug") else { return };
+    let Some(chromium) = on_path("chromium") else { return };
+    let place = Place::new();
+    let text = "let total = 0;\nsetInterval(() => {\n  total += 1; // STOP\n}, 10);\n";
+    let (app, line) = place.file("päge.js", text);
+    place.file("index.html", "<meta charset=utf-8><script src='päge.js'></script>");
+    let profile = format!("--user-data-dir={}", place.path().join("profile").display());
+    let url = format!("file://{}/index.html", place.path().display()).replace(' ', "%20").replace('ä', "%C3%A4");
+    let words = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-port=0"];
+    let mut argv = vec![chromium.as_os_str()];
+    argv.extend(words.map(std::ffi::OsStr::new));
+    argv.extend([&profile, &url].map(std::ffi::OsStr::new));
+    let mut browser = crate::faults::Started::of(&argv, &[]);
+    let port: u16 = browser.line(|line| line.split("ws://127.0.0.1:").nth(1)?.split('/').next()?.parse().ok()).await;
+    let play = Play::open(row, &found, &place.wants(What::Page { url, port }), &[(&app, line)]).await;
+    assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
+    assert!(play.evaluate("total").await.parse::<u64>().is_ok());
+    play.session.stop(false).await;
+    play.running.let_go().await;
+    assert!(browser.is_alive());
+}
+
+fn on_path(program: &str) -> Option<std::path::PathBuf> {
+    let found = devtether::tools::on_path(&[program], std::env::var_os("PATH").as_deref());
+    assert!(found.is_some() || std::env::var_os("CI").is_none(), "there is no {program}");
+    found
+}

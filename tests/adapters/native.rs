@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use devtether::adapters::{ADAPTERS, Found, What};
+use devtether::adapters::{ADAPTERS, Address, Found, What};
 
 use crate::stage::{Place, Play, found, stops_and_ends};
 
@@ -61,6 +61,26 @@ async fn attaches(adapter: &str) {
     assert!(running.is_alive());
 }
 
+/// With the stub of gdb's that comes with the gdb of ours.
+async fn attaches_to_a_stub(adapter: &str) {
+    let (Some((row, at)), Some((_, gdb))) = (found(adapter), found("gdb")) else { return };
+    let Some(python) = gdb.interpreter else { return };
+    let place = Place::new();
+    let (program, source, line) = built(&place, "äpp", APP);
+    let words = ["-I", "-m", "gdb_for_pwndbg.gdbserver", "--once", "127.0.0.1:0"].map(std::ffi::OsStr::new);
+    let argv = [&[python.as_os_str()], &words[..], &[program.as_os_str()]].concat();
+    let mut stub = crate::faults::Started::of(&argv, &[]);
+    let port: u16 = stub.line(|line| line.strip_prefix("Listening on port ")?.parse().ok()).await;
+    let mut wanted = place.wants(What::Listening(Address::local(port)));
+    wanted.fields.insert("program".to_owned(), program.display().to_string().into());
+    let play = Play::open(row, &at, &wanted, &[(&source, line)]).await;
+    play.stopped_at(line).await;
+    // An LLDB that was built without XML cannot run expressions over such a stub.
+    let locals = play.locals().await;
+    assert!(locals.contains(&"total = 42".to_owned()), "{adapter}: {locals:?}");
+    play.end().await;
+}
+
 async fn stops_on_entry(adapter: &str) {
     let Some((row, found)) = found(adapter) else { return };
     let place = Place::new();
@@ -109,6 +129,13 @@ async fn codelldb_attaches() {
 #[tokio::test]
 async fn gdb_attaches() {
     attaches("gdb").await;
+}
+
+#[tokio::test]
+async fn each_attaches_to_what_gdbserver_serves() {
+    for adapter in ["lldb-dap", "codelldb", "gdb"] {
+        attaches_to_a_stub(adapter).await;
+    }
 }
 
 #[test]

@@ -33,6 +33,24 @@ async fn a_program_is_debugged_through_the_adapter_when_its_subprocesses_shall_b
 }
 
 #[tokio::test]
+async fn a_subprocess_is_a_target_of_the_same_session() {
+    let Some((row, found)) = found("debugpy") else { return };
+    let place = Place::new();
+    let (child, line) = place.file("chïld.py", "total = 6 * 7\nprint('child')  # STOP\n");
+    let text = "import subprocess, sys\nsubprocess.run([sys.executable, sys.argv[1]], check=True)\n";
+    let (parent, _) = place.file("pärent.py", text);
+    let mut wanted = place.wants(What::Program(parent));
+    wanted.args = vec![child.display().to_string()];
+    wanted.fields.insert("subProcess".to_owned(), json!(true));
+    let play = Play::open(row, &found, &wanted, &[(&child, line)]).await;
+    assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
+    assert_eq!(play.session.snapshot().targets.len(), 2);
+    assert_eq!(play.evaluate("total").await, "42");
+    assert_eq!(play.finished().await.state, State::Terminated);
+    play.end().await;
+}
+
+#[tokio::test]
 async fn a_module_is_debugged_with_its_arguments_and_environment() {
     let Some((row, found)) = found("debugpy") else { return };
     let place = Place::new();

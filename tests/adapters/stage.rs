@@ -108,11 +108,25 @@ impl Play {
         (stop.kind, stack.frames[0].line)
     }
 
-    /// Waits for a stop on that line; an attaching adapter may stop elsewhere first.
+    /// Waits for a stop on that line. An adapter that attaches may stop elsewhere first, and go on by itself.
     pub async fn stopped_at(&self, line: u32) {
-        while self.stopped().await != (StopKind::BreakpointHit, i64::from(line)) {
-            self.session.resume(Resume::Continue, None).await.unwrap();
-        }
+        let there = async {
+            loop {
+                let waited = self.session.wait_for_stop(LONG).await;
+                let words = self.running.last_words().await;
+                let (_, stop) = waited.stop.as_ref().unwrap_or_else(|| panic!("{waited:?}; {words:?}"));
+                let hit = stop.kind == StopKind::BreakpointHit;
+                match self.session.stack(None, None, Some(1)).await {
+                    Ok(stack) if hit && stack.frames.first().is_some_and(|frame| frame.line == i64::from(line)) => {
+                        return;
+                    }
+                    // Whether it is this or the adapter that lets it go on.
+                    Ok(_) => drop(self.session.resume(Resume::Continue, None).await),
+                    Err(_) => tokio::task::yield_now().await,
+                }
+            }
+        };
+        tokio::time::timeout(LONG, there).await.unwrap();
     }
 
     /// Waits until the started process has printed that.
