@@ -101,7 +101,7 @@ pub async fn attaches(subject: &Subject) -> Result<(), String> {
     // Some stop where they come in.
     let (mut kind, _, mut line) = play.stopped().await;
     for _ in 0..3 {
-        if line != spin {
+        if (kind, line) != (StopKind::BreakpointHit, spin) {
             (kind, _, line) = play.then(Resume::Continue).await;
         }
     }
