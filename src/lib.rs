@@ -14,6 +14,7 @@
 //! | [`adapters`] | the table of debug adapters: how each is found, started and asked |
 //! | [`changes`] | has anything changed since? which file? why does it count? |
 //! | [`config`] | `devtools.toml`, and whether the user trusts what it wants to run |
+//! | [`steps`] | running the steps of a build, or of the tasks around a debug session, once |
 //! | [`keep`] | `.devtools`: the files that a workspace keeps for us |
 //! | [`ring`] | bounded rings that readers follow with a cursor |
 //! | [`wire`] | Content-Length frames and JSON-RPC 2.0 |
@@ -36,6 +37,7 @@ pub mod frontends;
 pub mod keep;
 pub mod process;
 pub mod ring;
+pub mod steps;
 pub mod supervisor;
 pub mod tools;
 pub mod window;

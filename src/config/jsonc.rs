@@ -141,6 +141,28 @@ impl Node {
         if let Value::Array(items) = &self.value { items } else { std::slice::from_ref(self) }
     }
 
+    /// As plain JSON, each text by way of `text`, which is told the key under which it stands.
+    pub fn json<E>(
+        &self,
+        key: &str,
+        text: &impl Fn(&str, &Node, &str) -> Result<serde_json::Value, E>,
+    ) -> Result<serde_json::Value, E> {
+        Ok(match &self.value {
+            Value::Null => serde_json::Value::Null,
+            Value::Bool(value) => (*value).into(),
+            Value::Number(written) => serde_json::from_str(written).unwrap_or_else(|_| written.as_str().into()),
+            Value::String(value) => text(value, self, key)?,
+            Value::Array(items) => items.iter().map(|item| item.json(key, text)).collect::<Result<_, E>>()?,
+            Value::Object(members) => members
+                .iter()
+                .map(|(name, node)| {
+                    let inner = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
+                    Ok((name.clone(), node.json(&inner, text)?))
+                })
+                .collect::<Result<_, E>>()?,
+        })
+    }
+
     /// This object with the members of `over` in front of its own.
     pub fn overlaid(&self, over: &Node) -> Node {
         let own = self.members().iter().filter(|(name, _)| over.get(name).is_none());

@@ -1,6 +1,6 @@
 //! `.vscode/launch.json`: which configurations there are, and which one is meant.
 //!
-//! Must not know what a configuration's attributes mean: `launch_window` does.
+//! Must not know what a configuration's attributes mean: `launch_window` does, and `debugging`.
 
 use std::path::{Path, PathBuf};
 
@@ -28,6 +28,32 @@ pub struct Configuration {
     pub node: Node,
     pub debugger: Debugger,
     pub file: PathBuf,
+}
+
+/// One configuration as a debugger has it, with its section for this platform worked in.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    pub name: String,
+    pub node: Node,
+    pub file: PathBuf,
+}
+
+/// What a name stands for: one configuration, or several that are started together.
+#[derive(Clone, Debug)]
+pub struct Debuggees {
+    pub entries: Vec<Entry>,
+    /// Of several.
+    pub compound: Option<Entry>,
+}
+
+impl Entry {
+    pub fn subject(&self) -> String {
+        format!("the configuration {:?} of {}:{}", self.name, self.file.display(), self.node.line)
+    }
+
+    pub fn wrong(&self, what: impl Into<String>) -> Error {
+        Error::usage(format!("cannot debug {}", self.subject())).because(what.into())
+    }
 }
 
 impl Configuration {
@@ -63,6 +89,59 @@ impl LaunchFile {
         }
     }
 
+    /// What is to be debugged by this name, a compound's too. Errors name what there is.
+    pub fn debuggees(&self, name: &str) -> Result<Debuggees> {
+        let compounds = self.compounds();
+        let compound = compounds.iter().find(|node| node.text_of("name") == Some(name));
+        match (self.entry(name), compound) {
+            (Some(entry), _) => Ok(Debuggees { entries: vec![entry], compound: None }),
+            (None, Some(node)) => {
+                let compound = Entry { name: name.to_owned(), node: node.clone(), file: self.path().to_owned() };
+                Ok(Debuggees { entries: self.parts(&compound)?, compound: Some(compound) })
+            }
+            (None, None) => {
+                let compounds = compounds.iter().filter_map(|node| node.text_of("name"));
+                let names = quoted(self.all().map(|(name, _)| name).chain(compounds));
+                let names = if names.is_empty() { "it has none".to_owned() } else { format!("it has: {names}") };
+                Err(Error::new(Kind::NotFound, format!("cannot find the launch configuration {name:?}"))
+                    .because(format!("{} has no such configuration; {names}", self.path().display())))
+            }
+        }
+    }
+
+    fn entry(&self, name: &str) -> Option<Entry> {
+        let (_, node) = self.all().find(|(known, _)| *known == name)?;
+        Some(Entry { name: name.to_owned(), node: on_this_platform(node), file: self.path().to_owned() })
+    }
+
+    fn compounds(&self) -> &[Node] {
+        self.0.root.get("compounds").map(Node::items).unwrap_or_default()
+    }
+
+    /// The configurations of a compound.
+    fn parts(&self, compound: &Entry) -> Result<Vec<Entry>> {
+        let base = self.path().ancestors().nth(2).and_then(Path::file_name).unwrap_or_default();
+        let part = |part: &Node| {
+            let (name, folder) = (part.text().or_else(|| part.text_of("name")), part.text_of("folder"));
+            let name = name.ok_or_else(|| compound.wrong(format!("line {} names no configuration", part.line)))?;
+            if let Some(folder) = folder.filter(|folder| base != *folder) {
+                let what =
+                    format!("its part {name:?} lies in the folder {folder:?}, which is another than this workspace");
+                return Err(compound.wrong(what));
+            }
+            let missing = || {
+                let names = quoted(self.all().map(|(name, _)| name));
+                compound.wrong(format!("its part {name:?} (line {}) is not there; there are: {names}", part.line))
+            };
+            self.entry(name).ok_or_else(missing)
+        };
+        let parts = compound.node.get("configurations").map(Node::items).unwrap_or_default();
+        match parts.is_empty() {
+            true => Err(compound.wrong("it has no `configurations`")),
+            false => parts.iter().map(part).collect(),
+        }
+    }
+
     /// Why no configuration can be launched.
     pub fn why_none(&self) -> String {
         let reasons: Vec<String> =
@@ -87,8 +166,7 @@ impl LaunchFile {
             };
             return self.usable(node).map_err(refused);
         }
-        let compounds = self.0.root.get("compounds").map(Node::items).unwrap_or_default();
-        if let Some(compound) = compounds.iter().find(|node| node.text_of("name") == Some(name)) {
+        if let Some(compound) = self.compounds().iter().find(|node| node.text_of("name") == Some(name)) {
             let parts = compound.get("configurations").map(Node::items).unwrap_or_default();
             let parts = quoted(parts.iter().filter_map(|part| part.text().or_else(|| part.text_of("name"))));
             let because =

@@ -7,7 +7,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::file::{self, Origin};
+use super::env_file;
+use super::file::Origin;
 use super::jsonc::{Node, Value};
 use super::launch_json::{Configuration, Debugger};
 use super::settings::{WindowKind, WindowSettings};
@@ -320,11 +321,10 @@ impl Draft<'_> {
     fn environment(&mut self) -> Result<()> {
         if let Some(node) = self.configuration.node.get("envFile").cloned() {
             let (path, _) = self.path("envFile")?.ok_or_else(|| self.configuration.wrong("`envFile` is no text"))?;
-            let content = file::read(&path)?;
-            let content =
-                content.ok_or_else(|| self.configuration.wrong(format!("there is no `envFile` {}", path.display())))?;
+            let variables = env_file::read(&path)?
+                .ok_or_else(|| self.configuration.wrong(format!("there is no `envFile` {}", path.display())))?;
             self.origin("env", &node);
-            self.derived.window.env.extend(content.lines().filter_map(variable));
+            self.derived.window.env.extend(variables);
         }
         let Some(env) = self.configuration.node.get("env").cloned() else { return Ok(()) };
         self.origin("env", &env);
@@ -430,19 +430,6 @@ impl Draft<'_> {
         };
         items.iter().map(text).collect()
     }
-}
-
-/// A line of an `envFile`, as VS Code reads it: `NAME=value`, quotes around the value are taken off.
-fn variable(line: &str) -> Option<(String, String)> {
-    let (name, value) = line.trim().strip_prefix("export ").unwrap_or(line.trim()).split_once('=')?;
-    let name = name.trim();
-    let known = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
-    if name.is_empty() || !name.chars().all(known) {
-        return None;
-    }
-    let value = value.trim();
-    let quoted = ['"', '\''].into_iter().find_map(|quote| value.strip_prefix(quote)?.strip_suffix(quote));
-    Some((name.to_owned(), quoted.unwrap_or(value).to_owned()))
 }
 
 #[cfg(test)]

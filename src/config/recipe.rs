@@ -14,7 +14,7 @@ use super::generated::{self, Evidence, Generated};
 use super::launch_json::{Configuration, Debugger, LaunchFile};
 use super::launch_window;
 use super::package::{Package, scripts_of};
-use super::plan::{BuildPlan, Ends, Step};
+use super::plan::{BuildPlan, Ends, Line, Step};
 use super::settings::{FILE_NAME, Settings, WatchSettings, WindowKind, WindowSettings};
 use super::tasks::Tasks;
 use super::variables::{Variables, with_environment};
@@ -40,13 +40,6 @@ pub struct Recipe {
     origins: BTreeMap<String, Origin>,
     /// Why there is no window.
     nothing: Option<String>,
-}
-
-/// One line of a recipe: what runs, unambiguous, and where it stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
-    pub text: String,
-    pub origin: Option<Origin>,
 }
 
 /// What the workspace's other files say.
@@ -143,15 +136,13 @@ impl Recipe {
         let window = &mut self.window;
         window.args.iter_mut().chain(&mut window.runtime_args).chain(&mut window.command).for_each(replace);
         window.url.iter_mut().chain(window.env.values_mut()).for_each(replace);
-        for step in &mut self.build.steps {
-            step.argv.iter_mut().chain(step.env.values_mut()).for_each(replace);
-        }
+        self.build.steps.iter_mut().for_each(Step::fill_in_environment);
         self
     }
 
     /// What is to be run: each line unambiguous, a change of one byte changes a line.
     pub fn lines(&self) -> Vec<Line> {
-        let steps = self.build.steps.iter().flat_map(|step| self.step_lines(step));
+        let steps = self.build.steps.iter().flat_map(|step| step.lines("build", &self.workspace));
         let window = self.window_values().into_iter().map(|(name, value)| {
             let name = format!("window.{name}");
             Line { text: format!("{name}: {value}"), origin: self.origins.get(&name).cloned() }
@@ -187,25 +178,6 @@ impl Recipe {
             _ => true,
         };
         values.into_iter().filter(|(_, value)| is_set(value)).collect()
-    }
-
-    fn step_lines(&self, step: &Step) -> Vec<Line> {
-        let mut text = format!("build: {}", json!(step.argv));
-        if step.cwd != self.workspace {
-            text += &format!(" in {}", json!(step.cwd));
-        }
-        if !step.env.is_empty() {
-            text += &format!(" with {}", json!(step.env));
-        }
-        if let Ends::AfterCycle(cycle) = &step.ends {
-            text += &format!(" until {}", json!(cycle.ends_pattern));
-        }
-        let own = Line { text, origin: Some(step.origin.clone()) };
-        let scripts = step.scripts.iter().map(|script| Line {
-            text: format!("script {}: {}", json!(script.name), json!(script.text)),
-            origin: Some(script.origin.clone()),
-        });
-        std::iter::once(own).chain(scripts).collect()
     }
 }
 

@@ -183,7 +183,12 @@ impl Draft<'_> {
     fn cwd(&self) -> Result<PathBuf> {
         let cwd = self.task.node.get("options").and_then(|options| options.get("cwd"));
         let cwd = cwd.map(|cwd| self.path(cwd, "options.cwd")).transpose()?;
-        Ok(cwd.map_or_else(|| self.workspace().to_owned(), |cwd| self.workspace().join(cwd)))
+        Ok(match cwd {
+            None => self.workspace().to_owned(),
+            // An absolute path, once it is known.
+            Some(cwd) if cwd.starts_with("${") => cwd.into(),
+            Some(cwd) => self.workspace().join(cwd),
+        })
     }
 
     fn env(&self) -> Result<BTreeMap<String, String>> {

@@ -2,7 +2,7 @@
 //!
 //! Opening a project must not run it. What devtools.toml, launch.json, tasks.json and package.json want to run is shown by
 //! `tether trust`, and a SHA-256 of exactly that is recorded outside the workspace; a change by one byte asks again. Each
-//! launch configuration is agreed to by itself. MCP can never record consent.
+//! launch configuration is agreed to by itself, as a window and as a debug session. MCP can never record consent.
 
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
@@ -12,8 +12,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::debugging::Debugging;
 use super::folders;
-use super::recipe::{Line, Recipe};
+use super::named_test;
+use super::plan::Line;
+use super::recipe::Recipe;
 use crate::error::{Context, Error, Kind, Result};
 
 /// What the workspace's files want to run, one line each, unambiguous.
@@ -21,14 +24,26 @@ use crate::error::{Context, Error, Kind, Result};
 pub struct Commands {
     workspace: PathBuf,
     configuration: Option<String>,
+    purpose: Purpose,
     lines: Vec<Line>,
+}
+
+/// What commands are for: the same configuration runs other things as a window than under a debugger.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Purpose {
+    #[default]
+    Window,
+    Debugging,
+    /// Building a test before it is debugged.
+    Tests,
 }
 
 /// What has been agreed to in one workspace, as it is kept.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Record {
     workspace: PathBuf,
-    /// At most one for each configuration.
+    /// At most one for each configuration and purpose.
     agreed: Vec<Agreed>,
 }
 
@@ -37,6 +52,8 @@ struct Record {
 struct Agreed {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     configuration: Option<String>,
+    #[serde(default)]
+    purpose: Purpose,
     sha256: String,
     commands: Vec<String>,
     agreed_at: u64,
@@ -45,7 +62,26 @@ struct Agreed {
 impl Commands {
     pub fn of(recipe: &Recipe) -> Commands {
         let (workspace, configuration) = (recipe.workspace.clone(), recipe.configuration.clone());
-        Commands { workspace, configuration, lines: recipe.lines() }
+        Commands { workspace, configuration, purpose: Purpose::Window, lines: recipe.lines() }
+    }
+
+    pub fn of_debugging(it: &Debugging) -> Commands {
+        let (workspace, configuration) = (it.workspace.clone(), Some(it.name.clone()));
+        Commands { workspace, configuration, purpose: Purpose::Debugging, lines: it.lines() }
+    }
+
+    /// What builds the tests of a workspace.
+    pub fn of_tests(workspace: &Path) -> Commands {
+        Commands {
+            workspace: workspace.to_owned(),
+            configuration: None,
+            purpose: Purpose::Tests,
+            lines: named_test::lines(),
+        }
+    }
+
+    pub fn purpose(&self) -> Purpose {
+        self.purpose
     }
 
     /// Each with where it stands.
@@ -77,19 +113,31 @@ impl Commands {
             return Ok(());
         }
         let known = Record::of(&self.workspace)?;
-        let known = known.agreed.iter().find(|agreed| agreed.configuration == self.configuration);
+        let known = known.agreed.iter().find(|agreed| self.is_about(agreed));
         let reason = match known {
             Some(agreed) if agreed.sha256 == self.digest() => return Ok(()),
             Some(agreed) => self.difference(&agreed.commands),
             None => "nobody has agreed to them yet".to_owned(),
         };
-        let of = self.configuration.as_ref().map(|name| format!(" for {name:?}")).unwrap_or_default();
+        let of = match (&self.configuration, self.purpose) {
+            (Some(name), _) => format!(" for {name:?}"),
+            (None, Purpose::Tests) => " that build its tests".to_owned(),
+            (None, _) => String::new(),
+        };
         let doing = format!("the commands of {}{of} are not trusted", self.workspace.display());
-        let config = self.configuration.as_ref().map(|name| format!(" --config {name:?}")).unwrap_or_default();
+        let config = match (&self.configuration, self.purpose) {
+            (Some(name), _) => format!(" --config {name:?}"),
+            (None, Purpose::Tests) => " --tests".to_owned(),
+            (None, _) => String::new(),
+        };
         Err(Error::new(Kind::NotTrusted, doing).because(reason).hint(format!(
             "`tether trust --workspace {}{config}` shows them and asks for your consent",
             self.workspace.display()
         )))
+    }
+
+    fn is_about(&self, agreed: &Agreed) -> bool {
+        agreed.configuration == self.configuration && agreed.purpose == self.purpose
     }
 
     fn difference(&self, agreed: &[String]) -> String {
@@ -113,9 +161,10 @@ impl Commands {
         std::fs::create_dir_all(folder).doing(doing)?;
         let mut record = Record::of(&self.workspace)?;
         record.workspace.clone_from(&self.workspace);
-        record.agreed.retain(|agreed| agreed.configuration != self.configuration);
+        record.agreed.retain(|agreed| !self.is_about(agreed));
         record.agreed.push(Agreed {
             configuration: self.configuration.clone(),
+            purpose: self.purpose,
             sha256: self.digest(),
             commands: self.texts(),
             agreed_at: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64),

@@ -4,8 +4,10 @@
 //! Must not know what a text is used for.
 
 use std::cell::OnceCell;
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 
+use super::given;
 use super::jsonc::{Document, Value};
 use crate::error::{Error, Result};
 
@@ -28,20 +30,36 @@ pub struct Variables<'a> {
     workspace: &'a Path,
     /// Whether `${env:…}` becomes its value at once; else it stays, for [`with_environment`].
     valued: bool,
+    /// For a debug session: what the user may say by hand stays, for [`given::Given::fill`].
+    by_hand: bool,
     settings: OnceCell<Option<Document>>,
 }
 
 /// The text with `${env:…}` replaced, which is done last: what the user consents to must not depend on who asks.
 pub fn with_environment(text: &str) -> String {
+    let value = |name: &str| Ok::<_, Infallible>(name.strip_prefix("env:").map(of_environment));
+    let Ok(expanded) = replaced(text, value);
+    expanded
+}
+
+/// One that is not set is empty, as in VS Code.
+pub(super) fn of_environment(variable: &str) -> String {
+    std::env::var_os(variable).unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// The text with each `${name}` that has a value replaced by it; what has been put in is not looked at again.
+pub(super) fn replaced<E>(text: &str, value: impl Fn(&str) -> Result<Option<String>, E>) -> Result<String, E> {
     let (mut expanded, mut rest) = (String::new(), text);
-    while let Some(start) = rest.find("${env:") {
+    while let Some(start) = rest.find("${") {
         let Some(length) = rest[start..].find('}') else { break };
         expanded.push_str(&rest[..start]);
-        let value = std::env::var_os(&rest[start + "${env:".len()..start + length]);
-        expanded.push_str(&value.unwrap_or_default().to_string_lossy());
+        match value(&rest[start + 2..start + length])? {
+            Some(value) => expanded.push_str(&value),
+            None => expanded.push_str(&rest[start..=start + length]),
+        }
         rest = &rest[start + length + 1..];
     }
-    expanded + rest
+    Ok(expanded + rest)
 }
 
 /// The text that is expanded, for messages.
@@ -58,12 +76,17 @@ pub struct Site<'a> {
 
 impl<'a> Variables<'a> {
     pub fn new(workspace: &'a Path) -> Variables<'a> {
-        Variables { workspace, valued: false, settings: OnceCell::new() }
+        Variables { workspace, valued: false, by_hand: false, settings: OnceCell::new() }
     }
 
     /// The same with the values of the environment: for paths, which have to be looked at.
     pub fn valued(&self) -> Variables<'a> {
-        Variables { valued: true, ..Variables::new(self.workspace) }
+        Variables { valued: true, by_hand: self.by_hand, ..Variables::new(self.workspace) }
+    }
+
+    /// For a debug session, about which the user may say by hand what an editor would.
+    pub fn by_hand(workspace: &'a Path) -> Variables<'a> {
+        Variables { by_hand: true, ..Variables::new(workspace) }
     }
 
     pub fn workspace(&self) -> &'a Path {
@@ -72,21 +95,23 @@ impl<'a> Variables<'a> {
 
     /// The text with every variable replaced. Errors name the variable, the key, the subject, file and line.
     pub fn expand(&self, text: &str, site: &Site<'_>) -> Result<String> {
-        let (mut expanded, mut rest) = (String::new(), text);
-        while let Some(start) = rest.find("${") {
-            let Some(length) = rest[start..].find('}') else { break };
-            let name = &rest[start + 2..start + length];
-            expanded.push_str(&rest[..start]);
-            match self.value(name) {
-                Ok(Some(value)) => expanded.push_str(&value),
-                Ok(None) if site.shell => expanded.push_str(&rest[start..=start + length]),
-                Ok(None) => return Err(unsupported(name, "tether does not know it", site)),
-                Err(why) => return Err(unsupported(name, &why, site)),
-            }
-            rest = &rest[start + length + 1..];
+        replaced(text, |name| match self.value(name) {
+            Ok(None) if !site.shell => Err(self.unsupported(name, "tether does not know it", site)),
+            Ok(value) => Ok(value),
+            Err(why) => Err(self.unsupported(name, &why, site)),
+        })
+    }
+
+    fn unsupported(&self, name: &str, why: &str, site: &Site<'_>) -> Error {
+        let Site { subject, document, line, key, .. } = site;
+        let error = Error::usage(format!("cannot use {subject} of {}:{line}", document.display()))
+            .because(format!("`{key}` has the unsupported variable `${{{name}}}`: {why}"));
+        match self.by_hand {
+            true => error.hint(format!("write its value into `{key}`")),
+            false => error.hint(format!(
+                "write its value into `{key}`, or describe the window in devtools.toml (`tether init` begins one)"
+            )),
         }
-        expanded.push_str(rest);
-        Ok(expanded)
     }
 
     /// `None`: nobody knows it; an error: VS Code knows it, and here it cannot be had.
@@ -98,6 +123,9 @@ impl<'a> Variables<'a> {
             "workspaceFolderBasename" => base.to_owned(),
             "userHome" => home()?,
             "pathSeparator" | "/" => "/".to_owned(),
+            // js-debug's own, which it replaces itself.
+            "webRoot" if self.by_hand => "${webRoot}".to_owned(),
+            _ if self.by_hand && given::may_be(name) => format!("${{{name}}}"),
             _ => match name.split_once(':') {
                 Some(("env", variable)) => self.environment(variable)?,
                 Some(("config", key)) => self.setting(key)?,
@@ -141,15 +169,6 @@ impl<'a> Variables<'a> {
 fn home() -> Result<String, String> {
     let home: Option<PathBuf> = std::env::home_dir();
     home.and_then(|home| home.to_str().map(str::to_owned)).ok_or_else(|| "there is no home folder".to_owned())
-}
-
-fn unsupported(name: &str, why: &str, site: &Site<'_>) -> Error {
-    let Site { subject, document, line, key, .. } = site;
-    Error::usage(format!("cannot use {subject} of {}:{line}", document.display()))
-        .because(format!("`{key}` has the unsupported variable `${{{name}}}`: {why}"))
-        .hint(format!(
-            "write its value into `{key}`, or describe the window in devtools.toml (`tether init` begins one)"
-        ))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use super::record::{Record, now_ms};
 use super::seat::lock;
 use super::session::Session;
 use super::target::Plan;
-use crate::adapters::{self, Adapter, Ask, Running, Said, Search, Wanted};
+use crate::adapters::{self, Adapter, Ask, Found, Running, Said, Search, Wanted};
 use crate::dap::types::Initialize;
 use crate::error::{Error, Kind, Result};
 use crate::process::Exit;
@@ -134,14 +134,8 @@ impl Hosted {
     }
 }
 
-/// Begins a session. The future that it gives drives it to its end, and must be spawned.
-pub(super) async fn begin(
-    id: String,
-    request: Request,
-    search: &Search,
-    mark: String,
-    book: Arc<Mutex<Book>>,
-) -> Result<(Hosted, impl Future<Output = ()> + Send + 'static)> {
+/// The adapter of a request, and where it lies. Errors: nobody debugs this, or who does is not there.
+pub(super) fn locate(request: &Request, search: &Search) -> Result<(&'static Adapter, Found)> {
     let program = request.wanted.program();
     let module = request.wanted.module().map(|_| "python");
     let ask = Ask {
@@ -150,7 +144,18 @@ pub(super) async fn begin(
         language: request.language.as_deref().or(module),
         program: program.as_deref(),
     };
-    let (row, found) = adapters::locate(ask, search)?;
+    adapters::locate(ask, search)
+}
+
+/// Begins a session. The future that it gives drives it to its end, and must be spawned.
+pub(super) async fn begin(
+    id: String,
+    request: Request,
+    search: &Search,
+    mark: String,
+    book: Arc<Mutex<Book>>,
+) -> Result<(Hosted, impl Future<Output = ()> + Send + 'static)> {
+    let (row, found) = locate(&request, search)?;
     let begin = (row.begin)(&found, &request.wanted)?;
     let (by_pipe, is_program) = (begin.output_by_pipe, begin.is_program);
     let mut running = adapters::run(row.name, begin, &mark, REACHED).await?;

@@ -22,6 +22,8 @@ use crate::adapters::Search;
 use crate::dap::types::{DataBreakpoint, DataBreakpointInfo};
 use crate::error::{Error, Kind, Result};
 
+/// How long that which is done after sessions may take, when all of them are ended at once.
+const AFTERWARDS: Duration = Duration::from_secs(10);
 /// How long an ended session stays readable, and how many of them.
 const READABLE_MS: u64 = 60 * 60 * 1000;
 const READABLE: usize = 10;
@@ -39,6 +41,8 @@ struct Inner {
     tasks: mpsc::UnboundedSender<BoxFuture<'static, ()>>,
     /// Rises with each change of any session.
     changed: watch::Sender<u64>,
+    /// How much is still to be done after sessions.
+    afterwards: watch::Sender<usize>,
 }
 
 #[derive(Default)]
@@ -67,6 +71,7 @@ impl Sessions {
             table: Mutex::default(),
             tasks,
             changed: watch::Sender::default(),
+            afterwards: watch::Sender::default(),
         };
         let driver = async move {
             let mut running = JoinSet::new();
@@ -135,6 +140,11 @@ impl Sessions {
         }
     }
 
+    /// Agrees when the adapter of a request is known and there; nothing is started.
+    pub fn locate(&self, request: &Request) -> Result<()> {
+        hosted::locate(request, &Search::of(&self.0.workspace)?).map(drop)
+    }
+
     /// Begins a session, and waits until its program runs, has stopped, or has ended. Errors: it could not be started.
     pub async fn start(&self, request: Request) -> Result<Hosted> {
         self.begin(request, Arc::clone(&self.0.book), true).await
@@ -187,8 +197,21 @@ impl Sessions {
         Ok(hosted)
     }
 
-    /// Ends one that nobody wants any more.
-    fn undo(&self, hosted: &Hosted) {
+    /// Does something once nothing of a session is left.
+    pub fn when_gone(&self, hosted: &Hosted, then: impl Future<Output = ()> + Send + 'static) {
+        let (hosted, left) = (hosted.clone(), self.0.afterwards.clone());
+        left.send_modify(|count| *count += 1);
+        let task = async move {
+            hosted.gone().await;
+            then.await;
+            left.send_modify(|count| *count -= 1);
+        };
+        // The receiver lives as long as the supervisor.
+        let _ = self.0.tasks.send(task.boxed());
+    }
+
+    /// Ends one that nobody wants any more, without waiting for it.
+    pub fn undo(&self, hosted: &Hosted) {
         let hosted = hosted.clone();
         let ending = async move {
             hosted.stop(hosted.is_attached()).await;
@@ -196,9 +219,12 @@ impl Sessions {
         let _ = self.0.tasks.send(ending.boxed());
     }
 
-    /// Ends all of them: those that were attached to are let go.
+    /// Ends all of them, those that were attached to are let go; and waits for what is done after them.
     pub async fn end(&self) {
         join_all(self.living().iter().map(|it| it.stop(it.is_attached()))).await;
+        let mut left = self.0.afterwards.subscribe();
+        // What takes longer is cut off with us.
+        let _ = tokio::time::timeout(AFTERWARDS, left.wait_for(|count| *count == 0)).await;
     }
 }
 

@@ -13,12 +13,10 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::machine::Machine;
-use super::{configuration, machine, mcp, render, words, workspace};
+use super::{configuration, consent, machine, mcp, render, words, workspace};
 use crate::api::editor::{Initialize, Progress, SHUTDOWN};
 use crate::api::window::{Screenshot, Start};
 use crate::api::{Group, Operation, Params};
-use crate::config::trust::Commands;
-use crate::config::{Choice, Recipe};
 use crate::error::{Context, Error, ErrorData, Kind, Result};
 use crate::supervisor::connect::{Connection, Missing, Place, connect};
 
@@ -48,6 +46,9 @@ enum Around {
         /// Of this configuration of launch.json
         #[arg(long, value_name = "NAME")]
         config: Option<String>,
+        /// Those that build tests before they are debugged
+        #[arg(long, conflicts_with = "config")]
+        tests: bool,
         /// Consent without being asked
         #[arg(long)]
         yes: bool,
@@ -144,7 +145,9 @@ fn carry_out(common: &Tether, matches: &ArgMatches, supervise: Supervise) -> Res
     let done = match Around::from_arg_matches(matches) {
         Ok(Around::Machine(what)) => return block_on(machine::run(what, &workspace, common.json)),
         Ok(Around::Mcp { tools }) => block_on(mcp::serve(workspace, tools)),
-        Ok(Around::Trust { config, yes }) => consent(&workspace, config.as_deref(), yes, common.json),
+        Ok(Around::Trust { config, tests, yes }) => {
+            consent::consent(&canonical(&workspace)?, config.as_deref(), tests, yes, common.json)
+        }
         Ok(Around::Init) => print(configuration::write_settings(&canonical(&workspace)?, common.json)),
         Ok(Around::Schema) => print(configuration::schema()),
         Ok(Around::Shutdown) => block_on(shut_down(&workspace)),
@@ -178,7 +181,7 @@ async fn operate(common: &Tether, workspace: &Path, operation: &'static Operatio
     })?;
     if matches.try_get_one::<bool>(PRINT).ok().flatten() == Some(&true) {
         let config = matches.try_get_one::<String>("config").ok().flatten().map(String::as_str);
-        return print(configuration::print_config(&recipe(&canonical(workspace)?, config)?, common.json));
+        return print(configuration::print_config(&consent::recipe(&canonical(workspace)?, config)?, common.json));
     }
     let connection = reach(workspace).await?;
     let answer = with_spinner(common, &connection, operation.method, &params).await?;
@@ -294,59 +297,10 @@ fn print_log(workspace: &Path, lines: usize) -> Result<()> {
     Ok(())
 }
 
-fn consent(workspace: &Path, config: Option<&str>, yes: bool, json: bool) -> Result<()> {
-    let workspace = canonical(workspace)?;
-    let commands = Commands::of(&recipe(&workspace, config)?);
-    if !json {
-        println!("The files of {} want to run:\n", workspace.display());
-        for line in commands.lines() {
-            println!("  {}", configuration::told(line));
-        }
-        println!();
-    }
-    if commands.is_empty() {
-        println!("nothing: there is nothing to trust");
-        return Ok(());
-    }
-    if !yes && !asked()? {
-        return Err(
-            Error::new(Kind::NotTrusted, "nothing was trusted").hint("`tether trust --yes` consents without asking")
-        );
-    }
-    let record = commands.record()?;
-    let said = serde_json::json!({"trusted": commands.texts(), "sha256": commands.digest(), "record": record});
-    if json {
-        println!("{said}");
-    } else {
-        println!("trusted, until one of them changes");
-    }
-    Ok(())
-}
-
 fn canonical(workspace: &Path) -> Result<PathBuf> {
     workspace
         .canonicalize()
         .map_err(|cause| Error::usage(format!("{} cannot be a workspace", workspace.display())).because(cause))
-}
-
-/// What would run: of the named configuration, else of the one that was chosen, else of the first.
-fn recipe(workspace: &Path, config: Option<&str>) -> Result<Recipe> {
-    match config {
-        Some(name) => Recipe::of(workspace, Some(name)),
-        None => Choice::load(&Place::of(workspace)?.state).recipe(workspace),
-    }
-}
-
-/// Asks on the terminal; without one there is nobody to consent.
-fn asked() -> Result<bool> {
-    if !std::io::stdin().is_terminal() {
-        return Ok(false);
-    }
-    let mut out = anstream::stdout();
-    let _ = write!(out, "Trust these commands? [y/N] ").and_then(|()| out.flush());
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).doing(|| "cannot read your answer".into())?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ pub mod cli;
 pub mod mcp;
 
 mod configuration;
+mod consent;
 mod doctor;
 mod machine;
 mod manual;

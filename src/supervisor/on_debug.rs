@@ -3,6 +3,9 @@
 //! | file | owns |
 //! |---|---|
 //! | `begin` | launching, attaching, probing: from what was asked for to what is to be debugged |
+//! | `configured` | the same, as a configuration of launch.json says, with its tasks and its parts |
+//! | `named_test`, `cargo` | the same, by the name of a test; building the programs that Rust's tests are |
+//! | `desk` | what these have to remember from one call to the next |
 //! | `control` | going on, stepping, pausing, waiting, ending |
 //! | `inspect` | frames, variables, expressions, sources, output, events |
 //! | `breakpoints` | what stops a program |
@@ -12,9 +15,15 @@
 
 mod begin;
 mod breakpoints;
+mod cargo;
+mod configured;
 mod control;
+mod desk;
 mod inspect;
+mod named_test;
 mod words;
+
+pub(super) use desk::Desk;
 
 use serde_json::Value;
 

@@ -19,6 +19,7 @@ use super::claim::{self, Claim, Outcome};
 use super::connect::FirstWord;
 use super::conversation::converse;
 use super::journal;
+use super::on_debug::Desk;
 use super::place::{Place, refuse_foreign};
 use crate::debug::Sessions;
 use crate::error::{Context, ErrorData, Result};
@@ -29,6 +30,7 @@ pub(super) struct Supervisor {
     pub place: Place,
     pub window: Window,
     pub sessions: Sessions,
+    pub desk: Desk,
     pub(super) connections: watch::Sender<usize>,
     pub(super) end: Notify,
 }
@@ -104,7 +106,7 @@ async fn serve(place: Place, mut claim: Claim, idle: Duration) -> Result<()> {
     let (sessions, debugging) = Sessions::open(&place.workspace, place.debug_mark());
     let debugging = tokio::spawn(debugging);
     let (connections, end) = (watch::Sender::new(0), Notify::new());
-    let supervisor = Arc::new(Supervisor { place, window, sessions, connections, end });
+    let supervisor = Arc::new(Supervisor { place, window, sessions, desk: Desk::default(), connections, end });
     let reason = accept_until_end(&supervisor, &listener, idle).await?;
     info!("ending: {reason}; the window stays");
     drop(listener);

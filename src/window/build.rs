@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::steps;
 use crate::changes::{Snapshot, Tracker};
 use crate::config::Recipe;
 use crate::error::Result;
+use crate::steps;
 
 /// The most rounds of one build: a user who goes on typing gets a window all the same.
 const MAX_ROUNDS: usize = 3;

@@ -8,7 +8,6 @@
 //! | `shared` | what these share: what is known of the window, who tracks its files |
 //! | `crashes` | a window that ends by itself again and again |
 //! | `build` | building until the files hold still, and finding out what it was built from |
-//! | `steps` | running the steps of a build once |
 //! | `up` | a window that lives: its facts, its process, the connection to it |
 //! | `launch` | starting one of each kind, and learning its ports |
 //! | `session_file` | `.devtools/session.json`, which a window outlives its supervisor by |
@@ -32,7 +31,6 @@ mod handle;
 mod news;
 mod shared;
 mod state;
-mod steps;
 mod up;
 mod work;
 

@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
-use super::words;
+use super::configured::{self, Begun, Besides, Configured};
+use super::{named_test, words};
 use crate::api::debug::breakpoints::Breakpoint;
 use crate::api::debug::results::{Launched, Probe as Valued, Probed, Stopped, Value};
 use crate::api::debug::values::{Seconds, Spot};
 use crate::api::debug::{Attach, Launch, Probe, WAIT, WindowPart};
+use crate::config::Given;
 use crate::debug::breakpoints::Conditions;
 use crate::debug::program::{Address, Wanted, What};
 use crate::debug::{Hosted, Request, Sessions};
@@ -16,49 +18,93 @@ use crate::supervisor::server::Supervisor;
 
 pub async fn launch(supervisor: &Supervisor, it: Launch, call: &Call<'_>) -> Result<Launched> {
     let sessions = &supervisor.sessions;
-    let request = requested(supervisor, &it, call).await?;
+    let (it, plan) = planned(supervisor, it, call).await?;
     let mut breakpoints = Vec::new();
     for at in it.breakpoints.iter().flatten() {
         let spot = Spot::of(at, None)?;
         let set = sessions.set_line(Path::new(&spot.file), spot.line, Conditions::default()).await?;
         breakpoints.push(set.wanted.id);
     }
-    let hosted = sessions.start(request).await?;
-    launched(sessions, hosted, it.wait, it.budget, &breakpoints).await
+    let Begun { hosted, notes } = match plan {
+        Plan::One(request) => Begun { hosted: sessions.start(*request).await?, notes: Vec::new() },
+        Plan::Configured(configured) => configured.begin(supervisor, call).await?,
+    };
+    if it.config.is_some() || it.test.is_some() {
+        supervisor.desk.keep(sessions, &hosted.id, it.clone());
+    }
+    let mut launched = launched(sessions, hosted, it.wait, it.budget, &breakpoints).await?;
+    launched.stopped.notes.extend(notes);
+    Ok(launched)
 }
 
-async fn requested(supervisor: &Supervisor, it: &Launch, _call: &Call<'_>) -> Result<Request> {
+/// What is to be begun.
+enum Plan {
+    One(Box<Request>),
+    Configured(Configured),
+}
+
+/// Finds out what is to be launched; nothing has begun yet, and a session that is launched again has ended. Answers with
+/// what was really asked for, too.
+async fn planned(supervisor: &Supervisor, it: Launch, call: &Call<'_>) -> Result<(Launch, Plan)> {
     let sessions = &supervisor.sessions;
-    let workspace = sessions.workspace();
-    let cwd = it.cwd.as_ref().map_or_else(|| workspace.to_owned(), |cwd| workspace.join(cwd));
-    match (&it.program, &it.config, &it.test, &it.restart) {
-        (Some(program), None, None, None) => {
-            let path = absolute(workspace, program)?;
-            Ok(Request {
-                name: words::shown(workspace, &path.to_string_lossy()),
-                wanted: Wanted {
-                    what: What::Program(path),
-                    args: it.args.clone().unwrap_or_default(),
-                    cwd,
-                    env: it.env.iter().map(|it| (it.name.clone(), it.value.clone())).collect(),
-                    stop_on_entry: it.stop_on_entry.unwrap_or_default(),
-                    ..Wanted::default()
-                },
+    let plan = match (&it.program, &it.config, &it.test, &it.restart) {
+        (Some(program), None, None, None) => Plan::One(Box::new(of_program(sessions, &it, program)?)),
+        (program, Some(name), None, None) => {
+            let file = program.as_ref().map(|program| absolute(sessions.workspace(), program)).transpose()?;
+            let besides = Besides {
+                given: Given { file, pid: None },
+                args: it.args.clone(),
+                cwd: it.cwd.clone(),
+                env: it.env.iter().map(|it| (it.name.clone(), it.value.clone())).collect(),
+                stop_on_entry: it.stop_on_entry,
                 adapter: it.adapter.clone(),
-                language: it.language.clone(),
-                kind: None,
-            })
+            };
+            Plan::Configured(configured::prepare(sessions, name, &besides)?)
         }
-        (None, None, None, Some(id)) => {
-            let before = sessions.choose(Some(id))?;
-            before.stop(before.is_attached()).await;
-            Ok(Request::clone(&before.request))
-        }
+        (_, None, Some(name), None) => Plan::One(Box::new(named_test::prepare(supervisor, &it, name, call).await?)),
+        (None, None, None, Some(id)) => return again(supervisor, &it, id, call).await,
         _ => {
             let error = Error::usage("it is not said what is to be debugged");
-            Err(error.hint("name one of: `program`, `config`, `test`, `restart`"))
+            let hint = "name one of: `program`, `config`, `test`, `restart`; `program` may stand beside `config` (as `${file}`) \
+                        and `test` (the file in which it stands)";
+            return Err(error.hint(hint));
         }
-    }
+    };
+    Ok((it, plan))
+}
+
+/// Ends a session, and finds out anew what it was.
+async fn again(supervisor: &Supervisor, it: &Launch, id: &str, call: &Call<'_>) -> Result<(Launch, Plan)> {
+    let before = supervisor.sessions.choose(Some(id))?;
+    let Launch { breakpoints, wait, budget, .. } = it.clone();
+    let Some(launch) = supervisor.desk.launch(id) else {
+        before.stop(before.is_attached()).await;
+        return Ok((it.clone(), Plan::One(Box::new(Request::clone(&before.request)))));
+    };
+    let launch = Launch { breakpoints, wait, budget, ..launch };
+    // One that cannot be launched again is not ended for it.
+    let (launch, plan) = Box::pin(planned(supervisor, launch, call)).await?;
+    before.stop(before.is_attached()).await;
+    Ok((launch, plan))
+}
+
+fn of_program(sessions: &Sessions, it: &Launch, program: &str) -> Result<Request> {
+    let workspace = sessions.workspace();
+    let path = absolute(workspace, program)?;
+    Ok(Request {
+        name: words::shown(workspace, &path.to_string_lossy()),
+        wanted: Wanted {
+            what: What::Program(path),
+            args: it.args.clone().unwrap_or_default(),
+            cwd: it.cwd.as_ref().map_or_else(|| workspace.to_owned(), |cwd| workspace.join(cwd)),
+            env: it.env.iter().map(|it| (it.name.clone(), it.value.clone())).collect(),
+            stop_on_entry: it.stop_on_entry.unwrap_or_default(),
+            ..Wanted::default()
+        },
+        adapter: it.adapter.clone(),
+        language: it.language.clone(),
+        kind: None,
+    })
 }
 
 fn absolute(workspace: &Path, file: &str) -> Result<PathBuf> {
@@ -86,7 +132,7 @@ async fn launched(
     Ok(Launched { stopped, adapter: hosted.adapter.name.to_owned(), pid: hosted.pid, breakpoints: asked })
 }
 
-pub async fn attach(supervisor: &Supervisor, it: Attach, _call: &Call<'_>) -> Result<Launched> {
+pub async fn attach(supervisor: &Supervisor, it: Attach, call: &Call<'_>) -> Result<Launched> {
     let sessions = &supervisor.sessions;
     let host = it.host.clone().unwrap_or_else(|| "127.0.0.1".to_owned());
     let (name, what, kind) = match (it.port, it.pid, &it.url, it.window, &it.config) {
@@ -96,9 +142,21 @@ pub async fn attach(supervisor: &Supervisor, it: Attach, _call: &Call<'_>) -> Re
         (Some(port), None, Some(url), None, None) => (url.clone(), What::Page { url: url.clone(), port }, None),
         (None, Some(pid), None, None, None) => (format!("process {pid}"), What::Pid(pid), None),
         (None, None, None, Some(part), None) => of_window(supervisor, part).await?,
+        (None, pid, None, None, Some(name)) => {
+            // By the name of a configuration it is the same as a launch: `request` in it says which of the two.
+            let given = Given { file: None, pid };
+            let besides = Besides { given, adapter: it.adapter.clone(), ..Besides::default() };
+            let Begun { hosted, notes } =
+                configured::prepare(sessions, name, &besides)?.begin(supervisor, call).await?;
+            let mut launched = launched(sessions, hosted, it.wait, it.budget, &[]).await?;
+            launched.stopped.notes.extend(notes);
+            return Ok(launched);
+        }
         _ => {
             let error = Error::usage("it is not said what is to be attached to");
-            return Err(error.hint("name one of: `port` (and `url`, for a page), `pid`, `window`, `config`"));
+            return Err(error.hint(
+                "name one of: `port` (and `url`, for a page), `pid`, `window`, `config` (and `pid`, for a process that it picks)",
+            ));
         }
     };
     let language = it.language.clone().or_else(|| matches!(what, What::Page { .. }).then(|| "javascript".to_owned()));

@@ -1,11 +1,11 @@
-//! Running the steps of a build once: in their order, each in a group of its own, under one deadline.
+//! Running the steps of a build once, or of the tasks around a debug session: in their order, each in a group of its own, under one deadline.
 //!
 //! ```text
 //!  by exit:      started ──────────────exit 0──▶ done          (anything else: failed)
 //!  after cycle:  started ──end pattern──▶ its group is ended ──▶ done, unless the cycle had errors
 //! ```
 //! A watcher is ended with its first cycle: tether builds when it is needed, and two writers of one folder would race.
-//! Dropping the future ends every group. Knows plans and processes; must not know trackers or windows.
+//! Dropping the future ends every group. Knows plans and processes; must not know trackers, windows or sessions.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;

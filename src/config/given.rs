@@ -1,0 +1,126 @@
+//! What VS Code would take from its editor, or ask its user, for a debug session: here it is said by hand.
+//!
+//! Texts keep these variables until a session begins, so that what the user consents to does not depend on them.
+
+use std::path::{Path, PathBuf};
+
+use super::variables::{of_environment, replaced};
+
+/// What was said.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    /// Absolute: what `${file}` and its like stand for.
+    pub file: Option<PathBuf>,
+    /// What `${command:pickProcess}` stands for.
+    pub pid: Option<u32>,
+}
+
+/// A variable for which nothing was said: its name, why it cannot be had, and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Missing {
+    pub variable: String,
+    pub why: &'static str,
+    pub hint: String,
+}
+
+const OF_FILE: &[&str] = &[
+    "file",
+    "fileBasename",
+    "fileBasenameNoExtension",
+    "fileDirname",
+    "fileDirnameBasename",
+    "fileExtname",
+    "fileWorkspaceFolder",
+    "fileWorkspaceFolderBasename",
+    "relativeFile",
+    "relativeFileDirname",
+];
+/// The extensions' own names for it, too.
+const PICKS: &[&str] = &[
+    "command:pickProcess",
+    "command:PickProcess",
+    "command:extension.pickNodeProcess",
+    "command:pickMyProcess",
+    "command:cpptools.pickNativeProcess",
+];
+
+/// Whether a variable may be said by hand.
+pub fn may_be(name: &str) -> bool {
+    OF_FILE.contains(&name) || PICKS.contains(&name)
+}
+
+impl Given {
+    /// The text with these variables, and those of the environment, replaced.
+    pub fn fill(&self, text: &str, workspace: &Path) -> Result<String, Missing> {
+        replaced(text, |name| match name.strip_prefix("env:") {
+            Some(variable) => Ok(Some(of_environment(variable))),
+            None if OF_FILE.contains(&name) => self.of_file(name, workspace).map(Some),
+            None if PICKS.contains(&name) => self.picked(name).map(Some),
+            None => Ok(None),
+        })
+    }
+
+    fn of_file(&self, name: &str, workspace: &Path) -> Result<String, Missing> {
+        let file = self.file.as_deref().ok_or_else(|| Missing {
+            variable: name.to_owned(),
+            why: "it needs an open editor",
+            hint: "name the file: `tether debug launch FILE --config NAME` (`program` beside `config`)".to_owned(),
+        })?;
+        let inside = file.strip_prefix(workspace).unwrap_or(file);
+        let part = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
+        let whole = |path: Option<&Path>| path.unwrap_or(Path::new("")).to_string_lossy().into_owned();
+        Ok(match name {
+            "fileBasename" => part(file.file_name()),
+            "fileBasenameNoExtension" => part(file.file_stem()),
+            "fileDirname" => whole(file.parent()),
+            "fileDirnameBasename" => part(file.parent().and_then(Path::file_name)),
+            "fileExtname" => file.extension().map(|it| format!(".{}", it.to_string_lossy())).unwrap_or_default(),
+            "fileWorkspaceFolder" => whole(Some(workspace)),
+            "fileWorkspaceFolderBasename" => part(workspace.file_name()),
+            "relativeFile" => whole(Some(inside)),
+            "relativeFileDirname" => whole(inside.parent()),
+            _ => whole(Some(file)),
+        })
+    }
+
+    fn picked(&self, name: &str) -> Result<String, Missing> {
+        self.pid.map(|pid| pid.to_string()).ok_or_else(|| Missing {
+            variable: name.to_owned(),
+            why: "VS Code asks its user for a process",
+            hint: "name the process: `tether debug attach --config NAME --pid PID` (`pid` beside `config`)".to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_said_is_put_in_once() {
+        let given = Given { file: Some("/w s/sub/a.b.py".into()), pid: Some(7) };
+        let check = |text: &str, expect: &str| {
+            assert_eq!(given.fill(text, Path::new("/w s")).unwrap(), expect, "{text}");
+        };
+        check("${file} ${relativeFile}", "/w s/sub/a.b.py sub/a.b.py");
+        check("${fileDirname}|${relativeFileDirname}|${fileDirnameBasename}", "/w s/sub|sub|sub");
+        check("${fileBasename} ${fileBasenameNoExtension} ${fileExtname}", "a.b.py a.b .py");
+        check("${fileWorkspaceFolder} ${fileWorkspaceFolderBasename}", "/w s w s");
+        check("${command:pickProcess}${command:PickProcess}", "77");
+        check("${env:CARGO_PKG_NAME} ${HOME} ${open", "devtether ${HOME} ${open");
+        let odd = Given { file: Some("/w s/${file}".into()), pid: None };
+        assert_eq!(odd.fill("${file}", Path::new("/w s")).unwrap(), "/w s/${file}");
+        assert_eq!(given.fill("${relativeFile}", Path::new("/other")).unwrap(), "/w s/sub/a.b.py");
+    }
+
+    #[test]
+    fn what_was_not_said_is_told_with_how_to_say_it() {
+        let check = |text: &str, variable: &str, hint: &str| {
+            let missing = Given::default().fill(text, Path::new("/ws")).unwrap_err();
+            assert_eq!(missing.variable, variable);
+            assert!(missing.hint.contains(hint), "{missing:?}");
+        };
+        check("x ${fileBasename}", "fileBasename", "`tether debug launch FILE --config NAME`");
+        check("${command:PickProcess}", "command:PickProcess", "--pid PID");
+    }
+}

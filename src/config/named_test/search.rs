@@ -1,0 +1,75 @@
+//! Looking for the file in which a test stands: bounded, without what is ignored or installed.
+//!
+//! Must not know whose tests they are, but for how they name their files and what is inside.
+
+use std::path::{Path, PathBuf};
+
+use ignore::WalkBuilder;
+
+use crate::config::file;
+
+/// More than any workspace that somebody works in has, and little enough to be looked through.
+const MOST_FILES: usize = 100_000;
+/// Where there is only what others have written, or what was built.
+const PASSED_BY: &[&str] = &["node_modules", "target", "dist", "venv", "__pycache__", "vendor", "site-packages"];
+
+/// The files below a folder whose names fit and whose texts have it; sorted.
+pub fn below(folder: &Path, fits: impl Fn(&str) -> bool, has: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    let is_wanted = |entry: &ignore::DirEntry| {
+        let name = entry.file_name().to_string_lossy();
+        entry.depth() == 0 || !PASSED_BY.contains(&name.as_ref())
+    };
+    let walk = WalkBuilder::new(folder).require_git(false).filter_entry(is_wanted).build();
+    let files = walk.flatten().take(MOST_FILES).filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+    // `test/` is a folder by whose name Node knows its tests, also when it is the one that is searched.
+    let above = folder.parent().unwrap_or(folder);
+    let name = |path: &Path| path.strip_prefix(above).unwrap_or(path).to_string_lossy().into_owned();
+    let fitting = files.map(ignore::DirEntry::into_path).filter(|path| {
+        let base = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        fits(&base) || fits(&name(path))
+    });
+    let mut found: Vec<PathBuf> = fitting.filter(|path| text(path).is_some_and(|text| has(&text))).collect();
+    found.sort();
+    found
+}
+
+/// The text of a file; `None` where that cannot be a source.
+pub fn text(file: &Path) -> Option<String> {
+    file::read(file).ok().flatten()
+}
+
+/// The nearest folder above a file, at most the workspace, that has such a file.
+pub fn upwards(file: &Path, workspace: &Path, name: &str) -> Option<PathBuf> {
+    let folders = file.ancestors().skip(1).take_while(|folder| folder.starts_with(workspace));
+    folders.into_iter().find(|folder| folder.join(name).is_file()).map(Path::to_owned)
+}
+
+/// By its base name, or by its path, which begins with the folder that is searched.
+/// Source: <https://nodejs.org/api/test.html#running-tests-from-the-command-line>
+pub fn is_node_test(path: &str) -> bool {
+    let base = path.rsplit('/').next().unwrap_or(path);
+    let Some((stem, "js" | "mjs" | "cjs" | "ts" | "mts" | "cts")) = base.rsplit_once('.') else { return false };
+    let in_folder = path.split('/').rev().skip(1).any(|folder| matches!(folder, "test" | "tests" | "__tests__"));
+    in_folder
+        || stem == "test"
+        || stem.starts_with("test-")
+        || [".test", "-test", "_test", ".spec"].iter().any(|end| stem.ends_with(end))
+}
+
+/// The functions that begin with `def`, each with the classes around it: `TestX::test_b`.
+pub fn python_names(text: &str, def: &str) -> Vec<String> {
+    let depth = |line: &str| line.len() - line.trim_start().len();
+    let mut around: Vec<(usize, &str)> = Vec::new();
+    let mut names = Vec::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let code = line.trim_start();
+        around.retain(|(outer, _)| *outer < depth(line));
+        if let Some(rest) = code.strip_prefix("class ") {
+            around.push((depth(line), rest.split(['(', ':', ' ']).next().unwrap_or_default()));
+        } else if code.strip_prefix("async ").unwrap_or(code).starts_with(def) {
+            let name = def.trim_start_matches("def ").trim_end_matches('(');
+            names.push(around.iter().map(|(_, class)| *class).chain([name]).collect::<Vec<_>>().join("::"));
+        }
+    }
+    names
+}

@@ -1,0 +1,98 @@
+//! Whose a test is, by its name and the files around it.
+
+use super::*;
+
+struct Place {
+    _home: tempfile::TempDir,
+    folder: PathBuf,
+}
+
+impl Place {
+    fn new(files: &[(&str, &str)]) -> Place {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("w s");
+        for (name, text) in files {
+            let file = folder.join(name);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, text).unwrap();
+        }
+        Place { _home: home, folder }
+    }
+
+    /// Of a name, `language=…` and `program=…`.
+    fn find(&self, name: &str, more: &str) -> Result<TestRun> {
+        let said = |key: &str| more.split(' ').find_map(|word| word.strip_prefix(key));
+        let program = said("program=").map(|file| self.folder.join(file));
+        let folder = said("in=").map_or_else(|| self.folder.clone(), |folder| self.folder.join(folder));
+        let language = said("language=");
+        let workspace = &self.folder;
+        NamedTest { name, language, program: program.as_deref(), folder: &folder, workspace }.find()
+    }
+
+    fn check(&self, name: &str, more: &str, expect: &str) {
+        let found = self.find(name, more).map(|run| format!("{run:?}")).unwrap_or_else(|error| error.to_string());
+        let found = found.replace(self.folder.to_str().unwrap(), "<ws>");
+        assert!(found.contains(expect), "{name} {more}: {expect:?} is not in {found}");
+    }
+}
+
+const FILES: &[(&str, &str)] = &[
+    (
+        "tests/test_a.py",
+        "class TestX:\n    limit = 1\n\n    def test_b(self, n):\n        pass\n\ndef test_c():\n    pass\n",
+    ),
+    ("tests/test_b.py", "async def test_d():\n    pass\nclass A:\n  class B(object):\n    def test_e(self): pass\n"),
+    ("rust/Cargo.toml", ""),
+    ("rust/src/lib.rs", "#[test]\nfn adds() {}\n#[test]\nfn test_c() {}"),
+    ("rust/target/debug/gen.rs", "#[test] fn only_built() {}"),
+    ("go/sub/sum_test.go", "func TestSum(t *testing.T) {}"),
+    ("go/other/sum_test.go", "func TestSum(t *testing.T) {}\nfunc TestOne(t *testing.T) {}"),
+    ("js/math.test.js", "test(\"adds (one)\", () => {});\ntest('twice', f)"),
+    ("js/test/deep/other.mjs", "it(`twice`, f)"),
+    ("js/src/math.js", "test(\"no test file\")"),
+    ("js/node_modules/x/a.test.js", "test(\"installed\")"),
+];
+
+#[test]
+fn a_name_says_whose_it_is_or_the_file_in_which_it_stands() {
+    let place = Place::new(FILES);
+    place.check(
+        "tests/test_a.py::TestX::test_b[1-2]",
+        "",
+        "Pytest { node: \"tests/test_a.py::TestX::test_b[1-2]\", folder: \"<ws>\" }",
+    );
+    place.check("test_a.py", "in=tests", "Pytest { node: \"test_a.py\", folder: \"<ws>/tests\" }");
+    place.check("tests/test_a.py::test_c", "in=tests", "folder: \"<ws>\" }");
+    place.check("test_b[7]", "", "node: \"tests/test_a.py::TestX::test_b[7]\"");
+    place.check("test_d", "", "node: \"tests/test_b.py::test_d\"");
+    place.check("test_e", "language=python", "node: \"tests/test_b.py::A::B::test_e\"");
+    place.check("B::test_e", "", "node: \"tests/test_b.py::A::B::test_e\"");
+    place.check("test_c", "program=tests/test_a.py", "node: \"tests/test_a.py::test_c\"");
+    place.check("tests::adds", "", "Cargo { folder: \"<ws>/rust\" }");
+    place.check("made_by_a_macro", "language=rust in=rust/src", "Cargo { folder: \"<ws>/rust\" }");
+    place.check("adds", "program=rust/src/lib.rs", "Cargo { folder: \"<ws>/rust\" }");
+    place.check("adds", "language=rust", "Cargo { folder: \"<ws>/rust\" }");
+    place.check("TestOne/a b", "", "Go { package: \"<ws>/go/other\", pattern: \"^TestOne$/^a b$\" }");
+    place.check("TestSum", "program=go/sub", "Go { package: \"<ws>/go/sub\", pattern: \"^TestSum$\" }");
+    place.check("TestSum", "program=go/sub/sum_test.go", "package: \"<ws>/go/sub\"");
+    place.check("adds (one)", "", r#"Node { file: "<ws>/js/math.test.js", pattern: "^adds \\(one\\)$" }"#);
+    place.check("twice", "program=js/test", "file: \"<ws>/js/test/deep/other.mjs\"");
+}
+
+#[test]
+fn what_cannot_be_told_is_told_with_what_would_make_it_clear() {
+    let place = Place::new(FILES);
+    let several =
+        "there are several:\n    pytest tests/test_a.py::test_c\n    cargo test in rust\n  hint: name the file";
+    place.check("test_c", "", several);
+    place.check("TestSum", "", "go test in go/other\n    go test in go/sub");
+    place.check("twice", "language=js", "node --test js/math.test.js\n    node --test js/test/deep/other.mjs");
+    for nobodys in ["nothing", "no test file", "installed", "only_built"] {
+        place.check(nobodys, "", "hint: name its `language` (python, rust, go, javascript), or the file");
+    }
+    place.check("nope", "language=go", "no *_test.go in <ws> has it");
+    place.check("tests/none.py::test_b", "", "there is no tests/none.py in <ws>\n");
+    place.check("tests/none.py", "in=js", "there is no tests/none.py in <ws>/js, nor in the workspace");
+    place.check("adds", "language=rust program=js", "there is no Cargo.toml in or above <ws>/js");
+    place.check("adds", "language=cobol", "cannot run a test of \"cobol\" by its name");
+}

@@ -1,0 +1,88 @@
+//! `tether trust`: shows the commands that workspace files want to run, asks, and records the answer.
+//!
+//! The only door through which consent can come: it needs a user at a terminal, or his `--yes`. Must not decide what the
+//! commands are.
+
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::Path;
+
+use anstream::println;
+
+use super::configuration;
+use crate::config::trust::{Commands, Purpose};
+use crate::config::{Choice, Debugging, Recipe};
+use crate::error::{Context, Error, Kind, Result};
+use crate::supervisor::connect::Place;
+
+/// Of a (canonical) workspace: of the named configuration, of what builds its tests, or of its window.
+pub fn consent(workspace: &Path, config: Option<&str>, tests: bool, yes: bool, json: bool) -> Result<()> {
+    let mut all = commands(workspace, config, tests)?;
+    all.retain(|commands| !commands.is_empty());
+    if !json {
+        all.iter().for_each(|commands| show(workspace, commands));
+    }
+    if all.is_empty() {
+        println!("the files of {} want to run nothing: there is nothing to trust", workspace.display());
+        return Ok(());
+    }
+    if !yes && !asked()? {
+        return Err(
+            Error::new(Kind::NotTrusted, "nothing was trusted").hint("`tether trust --yes` consents without asking")
+        );
+    }
+    let records = all.iter().map(Commands::record).collect::<Result<Vec<_>>>()?;
+    if json {
+        let trusted: Vec<String> = all.iter().flat_map(Commands::texts).collect();
+        let digests: Vec<String> = all.iter().map(Commands::digest).collect();
+        println!("{}", serde_json::json!({"trusted": trusted, "sha256": digests, "record": records[0]}));
+    } else {
+        println!("trusted, until one of them changes");
+    }
+    Ok(())
+}
+
+/// A configuration can be a window, a debug session, or either: who consents to it by name means it all.
+fn commands(workspace: &Path, config: Option<&str>, tests: bool) -> Result<Vec<Commands>> {
+    let Some(name) = config else {
+        return Ok(vec![if tests { Commands::of_tests(workspace) } else { Commands::of(&recipe(workspace, None)?) }]);
+    };
+    let window = Recipe::of(workspace, Some(name)).map(|it| Commands::of(&it));
+    let debugging = Debugging::of(workspace, name).map(|it| Commands::of_debugging(&it));
+    match (window, debugging) {
+        (Err(_), Err(error)) => Err(error),
+        (window, debugging) => Ok(window.into_iter().chain(debugging).collect()),
+    }
+}
+
+fn show(workspace: &Path, commands: &Commands) {
+    let what = match commands.purpose() {
+        Purpose::Window => "want to run",
+        Purpose::Debugging => "want to debug, and to run around it",
+        Purpose::Tests => "have their tests built, before one is debugged, by",
+    };
+    println!("The files of {} {what}:\n", workspace.display());
+    for line in commands.lines() {
+        println!("  {}", configuration::told(line));
+    }
+    println!();
+}
+
+/// What would run: of the named configuration, else of the one that was chosen, else of the first.
+pub fn recipe(workspace: &Path, config: Option<&str>) -> Result<Recipe> {
+    match config {
+        Some(name) => Recipe::of(workspace, Some(name)),
+        None => Choice::load(&Place::of(workspace)?.state).recipe(workspace),
+    }
+}
+
+/// Asks on the terminal; without one there is nobody to consent.
+fn asked() -> Result<bool> {
+    if !std::io::stdin().is_terminal() {
+        return Ok(false);
+    }
+    let mut out = anstream::stdout();
+    let _ = write!(out, "Trust these commands? [y/N] ").and_then(|()| out.flush());
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer).doing(|| "cannot read your answer".into())?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}

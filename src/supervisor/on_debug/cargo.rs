@@ -1,0 +1,218 @@
+//! The programs that the tests of a Cargo package are: building them, and finding the one that has a test.
+//!
+//! Building runs what the workspace says (build scripts, macros): only when the user has agreed to it.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::super::dispatch::Call;
+use super::super::server::Supervisor;
+use crate::config::CARGO;
+use crate::config::trust::Commands;
+use crate::error::{Error, Kind, Result};
+use crate::process::{self, Captured, LAUNCH_ID, clean_environment};
+use crate::window::Asker;
+
+/// A cold build of everything that a workspace depends on.
+const BUILT: Duration = Duration::from_secs(30 * 60);
+/// A program that is asked for its tests, and is none that knows the question.
+const LISTED: Duration = Duration::from_secs(30);
+/// How many similar names an error tells.
+const SIMILAR: usize = 5;
+
+/// A test, and the program that has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Built {
+    pub program: PathBuf,
+    /// Of its package.
+    pub folder: PathBuf,
+    /// As the program calls it.
+    pub name: String,
+}
+
+/// One line of cargo's: a program has been built.
+#[derive(Clone, Debug, Deserialize)]
+struct Artifact {
+    manifest_path: PathBuf,
+    target: Target,
+    executable: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Target {
+    name: String,
+    kind: Vec<String>,
+    src_path: PathBuf,
+    test: bool,
+}
+
+/// A program, and the names of its tests.
+type Listed = (Artifact, Vec<String>);
+
+/// Builds the tests in `folder`, and finds the one of this name; of several programs, that whose source is `source`.
+/// Errors: [`Kind::NotTrusted`], [`Kind::BuildFailed`] with the compiler's last words; there is no such test, or several.
+pub async fn built(
+    supervisor: &Supervisor,
+    folder: &Path,
+    source: Option<&Path>,
+    name: &str,
+    call: &Call<'_>,
+) -> Result<Built> {
+    Commands::of_tests(supervisor.sessions.workspace()).check()?;
+    let mark = supervisor.place.build_mark();
+    let mut programs = {
+        let _turn = supervisor.desk.turn.lock().await;
+        build(folder, &mark, call).await?
+    };
+    if programs.iter().any(|it| Some(it.target.src_path.as_path()) == source) {
+        programs.retain(|it| Some(it.target.src_path.as_path()) == source);
+    }
+    let mut listed = Vec::new();
+    for program in programs {
+        call.tell(&format!("looking for {name} in {}", program.target.name));
+        listed.push((program.clone(), list(&program, &mark).await));
+    }
+    choose(&listed, name, folder)
+}
+
+async fn build(folder: &Path, mark: &str, call: &Call<'_>) -> Result<Vec<Artifact>> {
+    call.tell("building the tests");
+    let argv = CARGO.iter().map(OsString::from).collect();
+    let env = clean_environment([(LAUNCH_ID, mark)]);
+    let what = Captured { argv, cwd: folder.to_owned(), env, timeout: BUILT };
+    let mut programs = Vec::new();
+    let finished = process::run_until(&what, |line| {
+        match serde_json::from_str::<Artifact>(line) {
+            Ok(artifact) if artifact.executable.is_some() && artifact.target.test => programs.push(artifact),
+            Err(_) if !line.starts_with('{') => call.tell(line.trim()),
+            _ => {}
+        }
+        false
+    });
+    let finished = finished.await?;
+    if finished.success() {
+        return Ok(programs);
+    }
+    let said: Vec<&str> = finished.tail.lines().filter(|line| !line.starts_with('{')).collect();
+    Err(Error::new(Kind::BuildFailed, format!("cannot build the tests in {}", folder.display()))
+        .because(said.join("\n"))
+        .hint(format!("`cd {} && cargo test --no-run` runs it by hand", folder.display())))
+}
+
+/// The names of its tests; none where it has a harness of its own that does not know the question.
+async fn list(program: &Artifact, mark: &str) -> Vec<String> {
+    let executable = program.executable.clone().unwrap_or_default();
+    let argv = [executable.into_os_string(), "--list".into(), "--format".into(), "terse".into()].to_vec();
+    let cwd = program.folder();
+    let what = Captured { argv, cwd, env: clean_environment([(LAUNCH_ID, mark)]), timeout: LISTED };
+    let mut names = Vec::new();
+    let finished = process::run_until(&what, |line| {
+        names.extend(line.strip_suffix(": test").map(str::to_owned));
+        false
+    });
+    match finished.await {
+        Ok(finished) if finished.success() => names,
+        _ => Vec::new(),
+    }
+}
+
+impl Artifact {
+    fn folder(&self) -> PathBuf {
+        self.manifest_path.parent().unwrap_or(Path::new("/")).to_owned()
+    }
+
+    fn has(&self, name: &str) -> Built {
+        let program = self.executable.clone().unwrap_or_default();
+        Built { program, folder: self.folder(), name: name.to_owned() }
+    }
+
+    /// "lib orders"
+    fn shown(&self) -> String {
+        format!("{} {}", self.target.kind.first().map_or("", String::as_str), self.target.name)
+    }
+}
+
+/// By its whole name; else by the end of it; else with the name of its program before it.
+fn choose(listed: &[Listed], name: &str, folder: &Path) -> Result<Built> {
+    let all = || listed.iter().flat_map(|(program, names)| names.iter().map(move |known| (program, known.as_str())));
+    let end = format!("::{name}");
+    let of_target = |program: &Artifact, known: &str| {
+        let (target, own) = (&program.target.name, name.split_once("::"));
+        own.is_some_and(|(first, rest)| rest == known && (first == target || first == target.replace('-', "_")))
+    };
+    let mut found: Vec<(&Artifact, &str)> = all().filter(|(_, known)| *known == name).collect();
+    if found.is_empty() {
+        found = all().filter(|(_, known)| known.ends_with(&end)).collect();
+    }
+    if found.is_empty() {
+        found = all().filter(|(program, known)| of_target(program, known)).collect();
+    }
+    match &found[..] {
+        [(program, known)] => Ok(program.has(known)),
+        [] => Err(missing(listed, name, folder)),
+        several => {
+            let several: Vec<String> = several
+                .iter()
+                .map(|(program, known)| format!("{known} ({}, {})", program.shown(), program.target.src_path.display()))
+                .collect();
+            Err(Error::usage(format!("cannot tell which test {name:?} is meant"))
+                .because(format!("there are several:\n{}", several.join("\n")))
+                .hint("name more of it, its program before it (`orders::tests::adds`), or that source as `program`"))
+        }
+    }
+}
+
+fn missing(listed: &[Listed], name: &str, folder: &Path) -> Error {
+    let programs: Vec<String> = listed.iter().map(|(program, _)| program.shown()).collect();
+    let programs = if programs.is_empty() { "no programs".to_owned() } else { programs.join(", ") };
+    let error = Error::new(Kind::NotFound, format!("cannot debug the test {name:?}"))
+        .because(format!("none of the tests in {} has that name ({programs})", folder.display()));
+    let last = name.rsplit("::").next().unwrap_or(name);
+    let all = listed.iter().flat_map(|(_, names)| names);
+    let similar: Vec<&str> = all.map(String::as_str).filter(|it| it.contains(last)).take(SIMILAR).collect();
+    match similar.is_empty() {
+        true => error.hint(format!("`cd {} && cargo test -- --list` lists them", folder.display())),
+        false => error.hint(format!("there are: {}", similar.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn listed(kind: &str, target: &str, names: &[&str]) -> Listed {
+        let line = serde_json::json!({
+            "reason": "compiler-artifact", "manifest_path": "/w s/a/Cargo.toml", "executable": format!("/t/{kind}-{target}"),
+            "target": {"name": target, "kind": [kind], "src_path": format!("/w s/a/{kind}.rs"), "test": true},
+        });
+        let artifact = serde_json::from_str(&line.to_string()).unwrap();
+        (artifact, names.iter().map(|name| (*name).to_owned()).collect())
+    }
+
+    #[test]
+    fn a_test_is_found_by_its_whole_name_its_end_or_with_its_program() {
+        let all = [
+            listed("lib", "orders", &["tests::adds", "tests::deep::adds", "both"]),
+            listed("bin", "orders-cli", &["both", "only"]),
+            listed("test", "whole", &["over_all"]),
+        ];
+        let check = |name: &str, expect: &str| {
+            let found = match choose(&all, name, Path::new("/w s/a")) {
+                Ok(it) => format!("{} {} in {}", it.program.display(), it.name, it.folder.display()),
+                Err(error) => error.to_string(),
+            };
+            assert!(found.contains(expect), "{name}: {expect:?} is not in {found}");
+        };
+        check("tests::adds", "/t/lib-orders tests::adds in /w s/a");
+        check("deep::adds", "/t/lib-orders tests::deep::adds in");
+        check("over_all", "/t/test-whole over_all in");
+        check("orders-cli::both", "/t/bin-orders-cli both in");
+        check("adds", "tests::adds (lib orders, /w s/a/lib.rs)\n    tests::deep::adds");
+        check("both", "both (bin orders-cli");
+        check("x::adds", "hint: there are: tests::adds, tests::deep::adds");
+        check("nope", "(lib orders, bin orders-cli, test whole)\n  hint: `cd /w s/a && cargo test -- --list`");
+    }
+}

@@ -1,0 +1,181 @@
+//! Beginning what a configuration of launch.json says: its tasks, its sessions, what is done when they end.
+//!
+//! Nothing runs before everything that can be known beforehand is known, and the user has agreed to it. Of a compound,
+//! either all sessions begin, or none.
+
+use std::sync::Arc;
+
+use tracing::warn;
+
+use super::super::dispatch::Call;
+use super::super::server::Supervisor;
+use crate::config::trust::Commands;
+use crate::config::{BuildPlan, Debuggee, Debugging, Ends, Given};
+use crate::debug::program::Wanted;
+use crate::debug::{Hosted, Request, Sessions};
+use crate::error::{Error, Result};
+use crate::steps;
+use crate::window::Asker;
+
+/// What its caller says beside its name, and over what is written in it.
+#[derive(Default)]
+pub struct Besides {
+    pub given: Given,
+    pub args: Option<Vec<String>>,
+    pub cwd: Option<String>,
+    pub env: Vec<(String, Option<String>)>,
+    pub stop_on_entry: Option<bool>,
+    pub adapter: Option<String>,
+}
+
+/// A configuration that can be begun: all that is known beforehand is right.
+pub struct Configured {
+    debugging: Debugging,
+    /// Of the debuggees, in their order.
+    requests: Vec<Request>,
+}
+
+/// Sessions that have begun.
+pub struct Begun {
+    /// The first.
+    pub hosted: Hosted,
+    pub notes: Vec<String>,
+}
+
+/// Errors: there is no such configuration, something is wrong in it, nobody debugs its type, it is not trusted.
+pub fn prepare(sessions: &Sessions, name: &str, besides: &Besides) -> Result<Configured> {
+    let written = Debugging::of(sessions.workspace(), name)?;
+    let debugging = written.given(&besides.given)?;
+    if debugging.debuggees.len() > 1 && besides.says_how() {
+        let error = Error::usage(format!("cannot say how {name:?} is to be run"));
+        return Err(error.because("it is a compound of several").hint("change its parts in .vscode/launch.json"));
+    }
+    let requests: Vec<Request> = debugging.debuggees.iter().map(|it| request(sessions, it, besides)).collect();
+    for (debuggee, request) in debugging.debuggees.iter().zip(&requests) {
+        sessions.locate(request).map_err(|error| of(debuggee, error))?;
+    }
+    Commands::of_debugging(&written).check()?;
+    Ok(Configured { debugging, requests })
+}
+
+fn of(debuggee: &Debuggee, error: Error) -> Error {
+    Error::new(error.kind, format!("cannot debug {}", debuggee.subject)).because(error)
+}
+
+fn request(sessions: &Sessions, debuggee: &Debuggee, besides: &Besides) -> Request {
+    let mut fields = debuggee.fields.clone();
+    let mut set = |key: &str, value: Option<serde_json::Value>| value.map(|value| fields.insert(key.to_owned(), value));
+    set("args", besides.args.clone().map(Into::into));
+    set("cwd", besides.cwd.clone().map(Into::into));
+    set("stopOnEntry", besides.stop_on_entry.map(Into::into));
+    if !besides.env.is_empty() {
+        let mut env = fields.get("env").and_then(serde_json::Value::as_object).cloned().unwrap_or_default();
+        env.extend(besides.env.iter().map(|(name, value)| (name.clone(), value.clone().into())));
+        fields.insert("env".to_owned(), env.into());
+    }
+    Request {
+        name: debuggee.name.clone(),
+        wanted: Wanted { cwd: sessions.workspace().to_owned(), fields, ..Wanted::default() },
+        adapter: besides.adapter.clone(),
+        kind: Some(debuggee.kind.clone()),
+        language: None,
+    }
+}
+
+impl Besides {
+    fn says_how(&self) -> bool {
+        let Besides { args, cwd, env, stop_on_entry, adapter, .. } = self;
+        args.is_some() || cwd.is_some() || !env.is_empty() || stop_on_entry.is_some() || adapter.is_some()
+    }
+}
+
+impl Configured {
+    /// Runs the tasks, and begins the sessions one after the other: a client finds its server there.
+    pub async fn begin(self, supervisor: &Supervisor, call: &Call<'_>) -> Result<Begun> {
+        let sessions = &supervisor.sessions;
+        let Debugging { before, debuggees, stop_all, .. } = self.debugging;
+        let (mut together, mut notes) = (Together { sessions, begun: Vec::new() }, Vec::new());
+        notes.extend(run(supervisor, &before, call).await?);
+        for (debuggee, request) in debuggees.iter().zip(self.requests) {
+            let begun = async {
+                let notes = run(supervisor, &debuggee.before, call).await?;
+                call.tell(&format!("launching {}", debuggee.name));
+                Ok((sessions.start(request).await?, notes))
+            };
+            match begun.await {
+                Ok((hosted, more)) => {
+                    notes.extend(more.into_iter().chain(debuggee.notes.clone()));
+                    afterwards(supervisor, &hosted, debuggee.after.clone());
+                    together.begun.push(hosted);
+                }
+                Err(error) => {
+                    together.end().await;
+                    return Err(of(debuggee, error));
+                }
+            }
+        }
+        let mut begun = std::mem::take(&mut together.begun);
+        if stop_all {
+            begun.iter().for_each(|one| end_with(sessions, one, &begun));
+        }
+        notes.extend(begun.iter().skip(1).map(|it| format!("{} began with it: {}", it.id, it.request.name)));
+        Ok(Begun { hosted: begun.swap_remove(0), notes })
+    }
+}
+
+/// What has begun so far: dropped, it ends.
+struct Together<'a> {
+    sessions: &'a Sessions,
+    begun: Vec<Hosted>,
+}
+
+impl Together<'_> {
+    async fn end(&mut self) {
+        for hosted in std::mem::take(&mut self.begun) {
+            hosted.stop(hosted.is_attached()).await;
+        }
+    }
+}
+
+impl Drop for Together<'_> {
+    fn drop(&mut self) {
+        self.begun.iter().for_each(|hosted| self.sessions.undo(hosted));
+    }
+}
+
+/// Runs tasks, one caller at a time; answers what the reader should know.
+async fn run(supervisor: &Supervisor, plan: &BuildPlan, call: &Call<'_>) -> Result<Vec<String>> {
+    if plan.is_empty() {
+        return Ok(Vec::new());
+    }
+    let _turn = supervisor.desk.turn.lock().await;
+    let ran = steps::run(plan, &supervisor.place.build_mark(), &|doing| call.tell(doing)).await?;
+    let left = ran.left.into_iter().map(|who| format!("a task left a process behind: {who}"));
+    let watchers = plan.steps.iter().filter(|step| matches!(step.ends, Ends::AfterCycle(_)));
+    let ended = watchers.map(|step| format!("the background task {:?} was ended after its first cycle", step.label));
+    Ok(left.chain(ended).collect())
+}
+
+/// Runs `postDebugTask` when the session is gone; nobody waits for it any more, so what goes wrong is an event of it.
+fn afterwards(supervisor: &Supervisor, hosted: &Hosted, plan: BuildPlan) {
+    if plan.is_empty() {
+        return;
+    }
+    let (mark, record) = (supervisor.place.build_mark(), Arc::clone(hosted.session.record()));
+    supervisor.sessions.when_gone(hosted, async move {
+        if let Err(error) = steps::run(&plan, &mark, &|_| {}).await {
+            warn!("postDebugTask: {error}");
+            record.happened("postDebugTask", error.to_string());
+        }
+    });
+}
+
+/// `stopAll`: the end of one is the end of all.
+fn end_with(sessions: &Sessions, one: &Hosted, all: &[Hosted]) {
+    let others: Vec<Hosted> = all.iter().filter(|it| it.id != one.id).cloned().collect();
+    sessions.when_gone(one, async move {
+        for other in others {
+            other.stop(other.is_attached()).await;
+        }
+    });
+}

@@ -1,0 +1,78 @@
+//! Beginning a test by its name: from how it is run to what is to be debugged.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use super::super::dispatch::Call;
+use super::super::server::Supervisor;
+use super::cargo;
+use crate::api::debug::Launch;
+use crate::config::{NamedTest, TestRun};
+use crate::debug::Request;
+use crate::debug::program::{Wanted, What};
+use crate::error::{Context, Result};
+
+/// Errors: as [`NamedTest::find`]; the tests cannot be built, or are not trusted.
+pub async fn prepare(supervisor: &Supervisor, it: &Launch, name: &str, call: &Call<'_>) -> Result<Request> {
+    let run = find(supervisor.sessions.workspace(), it, name).await?;
+    let args = it.args.clone().unwrap_or_default();
+    let given = Wanted {
+        env: it.env.iter().map(|it| (it.name.clone(), it.value.clone())).collect(),
+        stop_on_entry: it.stop_on_entry.unwrap_or_default(),
+        ..Wanted::default()
+    };
+    let (language, wanted) = match run {
+        TestRun::Pytest { node, folder } => {
+            let what = What::Module("pytest".to_owned());
+            ("python", Wanted { what, args: before(&[&node], args), cwd: folder, ..given })
+        }
+        TestRun::Node { file, pattern } => {
+            let cwd = file.parent().unwrap_or(Path::new("/")).to_owned();
+            let pattern = json!([format!("--test-name-pattern={pattern}")]);
+            let fields = [("runtimeArgs".to_owned(), pattern)].into_iter().collect();
+            ("javascript", Wanted { what: What::Program(file), args, cwd, fields, ..given })
+        }
+        TestRun::Go { package, pattern } => {
+            let fields = [("mode".to_owned(), json!("test"))].into_iter().collect();
+            let (args, cwd) = (before(&["-test.run", &pattern], args), package.clone());
+            ("go", Wanted { what: What::Program(package), args, cwd, fields, ..given })
+        }
+        TestRun::Cargo { folder } => {
+            let program = it.program.as_ref().map(PathBuf::from);
+            let test = cargo::built(supervisor, &folder, program.as_deref(), name, call).await?;
+            let mut env = given.env.clone();
+            // As `cargo test` sets it.
+            let manifest = test.folder.to_string_lossy().into_owned();
+            env.entry("CARGO_MANIFEST_DIR".to_owned()).or_insert(Some(manifest));
+            let args = before(&[&test.name, "--exact", "--nocapture"], args);
+            ("rust", Wanted { what: What::Program(test.program), args, cwd: test.folder, env, ..given })
+        }
+    };
+    Ok(Request {
+        name: name.to_owned(),
+        wanted,
+        adapter: it.adapter.clone(),
+        kind: None,
+        language: Some(language.to_owned()),
+    })
+}
+
+async fn find(workspace: &Path, it: &Launch, name: &str) -> Result<TestRun> {
+    let (workspace, name, language) = (workspace.to_owned(), name.to_owned(), it.language.clone());
+    let real = |path: &String| {
+        let path = workspace.join(path);
+        path.canonicalize().unwrap_or(path)
+    };
+    let program = it.program.as_ref().map(real);
+    let folder = it.cwd.as_ref().map_or_else(|| workspace.clone(), real);
+    let searching = tokio::task::spawn_blocking(move || {
+        let (language, program) = (language.as_deref(), program.as_deref());
+        NamedTest { name: &name, language, program, folder: &folder, workspace: &workspace }.find()
+    });
+    searching.await.doing(|| "cannot look for the test".to_owned())?
+}
+
+fn before(ours: &[&str], theirs: Vec<String>) -> Vec<String> {
+    ours.iter().map(|word| (*word).to_owned()).chain(theirs).collect()
+}
