@@ -32,7 +32,9 @@ pub fn choose(ask: Ask<'_>) -> Result<Vec<&'static Adapter>> {
             (format!("there is no adapter {name:?}"), listing("adapters", names), rows(|row| row.name == name))
         }
         Ask { kind: Some(kind), .. } => {
-            let types = ADAPTERS.iter().flat_map(|row| row.types).copied().collect();
+            let mut types: Vec<&str> = ADAPTERS.iter().flat_map(|row| row.types).copied().collect();
+            types.sort_unstable();
+            types.dedup();
             let what = format!("nothing debugs a configuration of type {kind:?}");
             (what, listing("types", types), rows(|row| row.types.contains(&kind)))
         }

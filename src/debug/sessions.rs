@@ -130,7 +130,7 @@ impl Sessions {
         let living: Vec<Hosted> = all.iter().filter(|it| !it.is_ended()).cloned().collect();
         match living.as_slice() {
             [only] => Ok(only.clone()),
-            [] => all.into_iter().max_by_key(|it| it.ended_at()).ok_or_else(|| {
+            [] => all.into_iter().max_by_key(|it| it.ended_at().unwrap_or(u64::MAX)).ok_or_else(|| {
                 Error::new(Kind::NotFound, "there is no debug session").hint("`tether debug launch PROGRAM` starts one")
             }),
             several => {
