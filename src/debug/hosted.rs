@@ -29,6 +29,8 @@ const DEADLINE: Duration = Duration::from_secs(10);
 const REACHED: Duration = Duration::from_secs(30);
 /// How long a program may take to exit after it has told its end.
 const ENDS: Duration = Duration::from_secs(2);
+/// How long an answer waits for the exit of a program that has told its end.
+const EXITS: Duration = Duration::from_secs(1);
 /// For the answer of `launch` or `attach`: Delve compiles first.
 const STARTED: Duration = Duration::from_secs(180);
 
@@ -124,6 +126,14 @@ impl Hosted {
         let state = self.session.stop(!detach).await;
         self.gone().await;
         state
+    }
+
+    /// How the program exited; one that has just ended gets a moment to do so.
+    pub async fn exited(&self) -> Option<i64> {
+        if self.exit_code().is_none() && self.state() == State::Terminated {
+            let _ = tokio::time::timeout(EXITS, self.gone()).await;
+        }
+        self.exit_code()
     }
 
     /// Resolves when nothing of it is left.

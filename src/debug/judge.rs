@@ -55,6 +55,9 @@ pub fn at_once(member: &Seat, mut stop: Stop, open: Option<bool>) -> Result<Verd
         StopKind::BreakpointHit | StopKind::WatchpointAccess | StopKind::WatchpointModify => {
             let known: Vec<u32> = stop.breakpoints.iter().filter_map(|id| member.wanted_of(*id)).collect();
             stop.hits = known.into_iter().map(|id| (id, member.hit(id))).collect();
+            if stop.hits.iter().any(|(id, _)| member.is_for_reads(*id)) {
+                stop.kind = StopKind::WatchpointAccess;
+            }
             let unknown = stop.hits.is_empty() && stop.kind == StopKind::BreakpointHit;
             if unknown { Err(Doubt::Which(stop)) } else { Ok(Verdict::Stop(stop)) }
         }

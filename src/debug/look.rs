@@ -111,8 +111,14 @@ impl Session {
             Some((wanted, _)) if is_watch(stop.kind) => self.watched(wanted, top.as_ref()).await,
             _ => None,
         };
+        // Of those that tell of both, the values say which it was.
+        let same = |(_, old, new): &(String, Option<String>, Option<String>)| old.is_some() && old == new;
+        let kind = match stop.kind {
+            StopKind::WatchpointModify if watched.as_ref().is_some_and(same) => StopKind::WatchpointAccess,
+            kind => kind,
+        };
         Reason {
-            kind: stop.kind,
+            kind,
             thread,
             thread_name: name.unwrap_or_default(),
             top,

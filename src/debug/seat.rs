@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedMutexGuard, watch};
 
-use super::breakpoints::{Book, Exceptions, Standings, Wanted, What};
+use super::breakpoints::{Access, Book, Exceptions, Standings, Wanted, What};
 use super::judge;
 use super::published::{Seen, Snapshot};
 use super::record::Record;
@@ -251,6 +251,12 @@ impl Seat {
 
     pub fn wanted_class(&self) -> Option<String> {
         self.book(|book| book.exceptions().class.clone())
+    }
+
+    /// Whether only reads of data are wanted.
+    pub fn is_for_reads(&self, id: u32) -> bool {
+        let reads = |wanted: &Wanted| matches!(wanted.what, What::Data { access: Access::Read, .. });
+        self.book(|book| book.get(id).is_some_and(reads))
     }
 
     /// What it has given ids for.

@@ -148,7 +148,7 @@ pub async fn stopped(hosted: &Hosted, waited: Waited, budget: Option<u32>, works
         stopped: waited.stop.is_some(),
         state: state(waited.state),
         waited_ms: waited.waited.as_millis() as u64,
-        exit_code: hosted.exit_code(),
+        exit_code: hosted.exited().await,
         message: hosted.problem().filter(|_| waited.state == State::Disconnected).or(waited.message),
         ..Stopped::default()
     };
