@@ -128,9 +128,9 @@ impl Hosted {
         state
     }
 
-    /// How the program exited; one that has just ended gets a moment to do so.
+    /// How the program exited; one that has just ended, or whose connection has, gets a moment to do so.
     pub async fn exited(&self) -> Option<i64> {
-        if self.exit_code().is_none() && self.state() == State::Terminated {
+        if self.exit_code().is_none() && self.session.snapshot().is_ended() {
             let _ = tokio::time::timeout(EXITS, self.gone()).await;
         }
         self.exit_code()

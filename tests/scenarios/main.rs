@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod ends;
+mod faults;
 mod oneshot;
 mod stage;
 mod stops;

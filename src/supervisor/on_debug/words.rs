@@ -143,12 +143,13 @@ pub fn snapshot(look: Look, workspace: &Path) -> Snapshot {
 
 /// What a waiting came to, with a look around when it came to a stop.
 pub async fn stopped(hosted: &Hosted, waited: Waited, budget: Option<u32>, workspace: &Path) -> Stopped {
+    let exit_code = hosted.exited().await;
     let mut answer = Stopped {
         session_id: hosted.id.clone(),
         stopped: waited.stop.is_some(),
         state: state(waited.state),
         waited_ms: waited.waited.as_millis() as u64,
-        exit_code: hosted.exited().await,
+        exit_code,
         message: hosted.problem().filter(|_| waited.state == State::Disconnected).or(waited.message),
         ..Stopped::default()
     };
