@@ -26,8 +26,8 @@ pub const ROW: Adapter = Adapter {
 
 const WORDS: Words = Words {
     adapter: ROW.name,
-    launch: |_, program| {
-        let languages: &[&str] = if native::is_rust(program) { &["rust"] } else { &["cpp"] };
+    launch: |wanted| {
+        let languages: &[&str] = if native::is_rust(wanted) { &["rust"] } else { &["cpp"] };
         json!({"type": "lldb", "request": "launch", "terminal": "console", "sourceLanguages": languages})
     },
     remote: |address, program| {
@@ -36,7 +36,7 @@ const WORDS: Words = Words {
         let fields = [
             ("name", json!("remote")),
             ("targetCreateCommands", json!(Vec::from_iter(create))),
-            ("processCreateCommands", json!([connect])),
+            ("processCreateCommands", json!([native::PATIENT, connect])),
         ];
         // It has no other way: what is attached to remotely is a launch with commands of one's own.
         Start::Launch(Fields::from_iter(fields.map(|(name, value)| (name.to_owned(), value))))

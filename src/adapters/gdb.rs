@@ -30,7 +30,7 @@ const MODULE: &[&str] = &["-I", "-m", "gdb_for_pwndbg.gdb"];
 
 const WORDS: Words = Words {
     adapter: ROW.name,
-    launch: |_, _| json!({}),
+    launch: |_| json!({}),
     remote: |address, program| {
         let target = format!("{}:{}", address.host, address.port);
         let mut fields = Fields::from_iter([("target".to_owned(), json!(target))]);
@@ -51,7 +51,7 @@ fn find(search: &Search) -> Result<Found> {
     let found = trail.look_at_ours("gdb", |entry| entry.to_owned(), is_program).end(ROW.name, ROW.install)?;
     // Ours is a module of a Python of its own.
     let own = search.own("gdb").is_some_and(|own| own == found.path);
-    Ok(Found { interpreter: own.then(|| found.path.clone()), ..found })
+    Ok(native::with_formatters(Found { interpreter: own.then(|| found.path.clone()), ..found }, search))
 }
 
 /// By the files that it brings, since asking it takes longer: only those that speak DAP have these.
@@ -59,6 +59,12 @@ fn speaks_dap(gdb: &Path) -> bool {
     let real = gdb.canonicalize().unwrap_or_else(|_| PathBuf::from(gdb));
     let prefix = real.parent().and_then(Path::parent);
     prefix.is_some_and(|prefix| prefix.join("share/gdb/python/gdb/dap/__init__.py").is_file())
+}
+
+/// As `rust-gdb` does it, but for every program: what that finds by a section of the program needs a path without spaces.
+fn rust(formatters: &Path) -> String {
+    let path = json!(formatters); // JSON's texts are Python's, too
+    format!("python import sys; sys.path.insert(0, {path}); import gdb_lookup; gdb_lookup.register_printers(gdb)")
 }
 
 fn begin(found: &Found, wanted: &Wanted) -> Result<Begin> {
@@ -72,6 +78,9 @@ fn begin(found: &Found, wanted: &Wanted) -> Result<Begin> {
         for name in ["PYTHONHOME", "PYTHONPATH", "PYTHONNOUSERSITE"] {
             argv.extend(["-iex".into(), format!("unset environment {name}").into()]);
         }
+    }
+    if let Some(formatters) = found.formatters.as_deref().filter(|_| native::is_rust(wanted)) {
+        argv.extend(["-iex".into(), rust(formatters).into()]);
     }
     Ok(Begin {
         run: Some(Program { argv, cwd: wanted.cwd.clone(), env: Default::default() }),

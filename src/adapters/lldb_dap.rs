@@ -1,5 +1,7 @@
 //! lldb-dap, LLVM's own adapter: C, C++, Rust, and what else LLDB knows.
 
+use std::path::Path;
+
 use serde_json::json;
 
 use super::native::{self, Words};
@@ -28,14 +30,23 @@ const NAMES: &[&str] =
 
 const WORDS: Words = Words {
     adapter: ROW.name,
-    launch: |_, _| json!({}),
+    launch: |_| json!({}),
     remote: |address, program| {
         let connect = format!("gdb-remote {}:{}", address.host, address.port);
-        let mut fields = Fields::from_iter([("attachCommands".to_owned(), json!([connect]))]);
+        let mut fields = Fields::from_iter([("attachCommands".to_owned(), json!([native::PATIENT, connect]))]);
         fields.extend(program.map(|program| ("program".to_owned(), json!(program))));
         Start::Attach(fields)
     },
 };
+
+/// As `rust-lldb` does it.
+fn rust(formatters: &Path) -> Vec<String> {
+    let quoted = |file: &str| format!("{:?}", formatters.join(file).display().to_string());
+    vec![
+        format!("command script import {}", quoted("lldb_lookup.py")),
+        format!("command source -s 1 {}", quoted("lldb_commands")),
+    ]
+}
 
 fn find(search: &Search) -> Result<Found> {
     Trail::of(search, native::set(&["lldb-dap", "bin/lldb-dap"]))
@@ -44,14 +55,22 @@ fn find(search: &Search) -> Result<Found> {
         .look(search.mason("lldb-dap/lldb-dap"), "mason", is_program)
         .look_at_extensions("llvm-vs-code-extensions.lldb-dap", "bin/lldb-dap", is_program)
         .end(ROW.name, ROW.install)
+        .map(|found| native::with_formatters(found, search))
 }
 
 fn begin(found: &Found, wanted: &Wanted) -> Result<Begin> {
+    let mut start = native::start(wanted, &WORDS)?;
+    if let Some(formatters) = found.formatters.as_deref().filter(|_| native::is_rust(wanted)) {
+        let (Start::Launch(fields) | Start::Attach(fields)) = &mut start;
+        let mut commands = rust(formatters);
+        commands.extend(wanted.texts("initCommands")?);
+        fields.insert("initCommands".to_owned(), json!(commands));
+    }
     let argv = vec![found.path.clone().into()];
     Ok(Begin {
         run: Some(Program { argv, cwd: wanted.cwd.clone(), env: Default::default() }),
         reach: Reach::Pipes,
-        start: native::start(wanted, &WORDS)?,
+        start,
         is_program: false,
         output_by_pipe: false,
     })

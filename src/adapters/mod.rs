@@ -77,11 +77,13 @@ pub struct Found {
     pub interpreter: Option<PathBuf>,
     /// In a few words: `PATH`, `the workspace's .venv`, `tether adapters install`, `mason`, …
     pub place: String,
+    /// Where Rust's own formatters lie, for those that need them to show a `String` as one.
+    pub formatters: Option<PathBuf>,
 }
 
 impl Found {
     fn at(path: PathBuf, place: &str) -> Found {
-        Found { path, interpreter: None, place: place.to_owned() }
+        Found { path, interpreter: None, place: place.to_owned(), formatters: None }
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::wanted::{Address, Wanted, What};
+use super::{Found, Search};
 use crate::dap::types::Start;
 use crate::error::{Error, Result};
 use crate::tools::is_program;
@@ -14,6 +15,9 @@ use crate::tools::is_program;
 pub const LANGUAGES: &[&str] = &["c", "c++", "cpp", "rust", "rs", "zig", "swift"];
 /// Of sources; programs have none, and are known by their first bytes.
 pub const EXTENSIONS: &[&str] = &["c", "cc", "cpp", "cxx", "c++", "rs", "zig", "swift"];
+
+/// Said to LLDB before it speaks to a stub: on a busy machine a stub does not answer within a second.
+pub const PATIENT: &str = "settings set plugin.process.gdb-remote.packet-timeout 60";
 
 /// The program that is to be launched, built.
 pub fn program(wanted: &Wanted, adapter: &str) -> Result<PathBuf> {
@@ -38,7 +42,7 @@ pub fn program(wanted: &Wanted, adapter: &str) -> Result<PathBuf> {
 pub struct Words {
     pub adapter: &'static str,
     /// What a launch has beside the usual.
-    pub launch: fn(&Wanted, &Path) -> Value,
+    pub launch: fn(&Wanted) -> Value,
     /// Attaching to a stub of gdb's (`gdbserver`, `lldb-server gdbserver`).
     pub remote: fn(&Address, Option<&Path>) -> Start,
 }
@@ -85,7 +89,7 @@ fn launch(wanted: &Wanted, words: &Words) -> Result<Start> {
     let program = program(wanted, words.adapter)?;
     let mut ours = wanted.launch(&program)?;
     ours["name"] = json!(program.file_name().map(|name| name.to_string_lossy()));
-    if let (Value::Object(ours), Value::Object(more)) = (&mut ours, (words.launch)(wanted, &program)) {
+    if let (Value::Object(ours), Value::Object(more)) = (&mut ours, (words.launch)(wanted)) {
         ours.extend(more);
     }
     let again = wanted.launch(&program)?;
@@ -105,9 +109,30 @@ fn with_fields(start: Start, wanted: &Wanted) -> Start {
     }
 }
 
-/// Whether it lies in a package of cargo's: then its values are Rust's.
-pub fn is_rust(program: &Path) -> bool {
-    program.ancestors().any(|folder| folder.join("Cargo.toml").is_file())
+/// Whether it lies, or runs, in a package of cargo's: then its values are Rust's.
+pub fn is_rust(wanted: &Wanted) -> bool {
+    let places = [wanted.program(), Some(wanted.cwd())];
+    places.iter().flatten().flat_map(|path| path.ancestors()).any(|folder| folder.join("Cargo.toml").is_file())
+}
+
+/// With the place of the formatters that come with Rust: its default toolchain's, or the distribution's.
+pub fn with_formatters(found: Found, search: &Search) -> Found {
+    let rustup = search.var("RUSTUP_HOME").map(PathBuf::from).or_else(|| Some(search.home()?.join(".rustup")));
+    let toolchains = rustup.into_iter().flat_map(|rustup| {
+        let settings = std::fs::read_to_string(rustup.join("settings.toml")).unwrap_or_default();
+        let default = settings.parse::<toml::Table>().ok();
+        let default = default.as_ref().and_then(|it| it.get("default_toolchain")?.as_str()).map(str::to_owned);
+        let chosen = search.var("RUSTUP_TOOLCHAIN").and_then(|name| name.to_str()).map(str::to_owned);
+        chosen
+            .into_iter()
+            .chain(default)
+            .map(move |name| rustup.join("toolchains").join(name).join("lib"))
+            .collect::<Vec<_>>()
+    });
+    let libraries = toolchains.chain(["/usr/lib", "/usr/local/lib"].map(PathBuf::from));
+    let formatters =
+        libraries.map(|library| library.join("rustlib/etc")).find(|etc| etc.join("rust_types.py").is_file());
+    Found { formatters, ..found }
 }
 
 /// A setting that names the program itself, or the folder that it lies in.

@@ -135,7 +135,12 @@ impl Desk {
     }
 
     fn ask(&self, name: &str, what: What, fields: Value) -> crate::error::Result<Begin> {
-        let found = Found { path: "/the adapter".into(), interpreter: Some("/bin/it".into()), place: String::new() };
+        let found = Found {
+            path: "/the adapter".into(),
+            interpreter: Some("/bin/it".into()),
+            place: String::new(),
+            formatters: Some("/rust etc".into()),
+        };
         let fields = serde_json::from_value(fields).unwrap();
         let wanted = Wanted { what, cwd: self.0.path().into(), args: vec!["a b".into()], fields, ..Wanted::default() };
         (row(name).begin)(&found, &wanted)
@@ -225,9 +230,26 @@ fn the_adapters_for_built_programs_take_every_way_of_writing_a_configuration() {
     }
     let stub = What::Listening(Address::local(2345));
     let remote = |name| desk.begun(name, stub.clone(), json!({}));
-    holds(&remote("lldb-dap").2, json!({"attachCommands": ["gdb-remote 127.0.0.1:2345"]}));
-    holds(&remote("codelldb").2, json!({"processCreateCommands": ["gdb-remote 127.0.0.1:2345"]}));
+    holds(&remote("lldb-dap").2, json!({"attachCommands": [native::PATIENT, "gdb-remote 127.0.0.1:2345"]}));
+    holds(&remote("codelldb").2, json!({"processCreateCommands": [native::PATIENT, "gdb-remote 127.0.0.1:2345"]}));
     holds(&remote("gdb").2, json!({"target": "127.0.0.1:2345"}));
+}
+
+#[test]
+fn values_of_rust_are_shown_by_its_own_formatters_beside_the_users_commands() {
+    let desk = Desk::new();
+    let commands = json!({"initCommands": ["mine"]});
+    assert_eq!(desk.begun("lldb-dap", desk.program("program"), commands.clone()).2["initCommands"], json!(["mine"]));
+    assert!(!desk.begun("gdb", desk.program("program"), json!({})).0.contains("gdb_lookup"));
+    std::fs::write(desk.0.path().join("Cargo.toml"), "").unwrap();
+    let fields = desk.begun("lldb-dap", desk.program("program"), commands).2;
+    let import = r#"command script import "/rust etc/lldb_lookup.py""#;
+    let source = r#"command source -s 1 "/rust etc/lldb_commands""#;
+    assert_eq!(fields["initCommands"], json!([import, source, "mine"]));
+    assert!(
+        desk.begun("gdb", What::Pid(7), json!({})).0.contains(r#"sys.path.insert(0, "/rust etc"); import gdb_lookup"#)
+    );
+    assert_eq!(desk.begun("codelldb", desk.program("program"), json!({})).2["sourceLanguages"], json!(["rust"]));
 }
 
 #[test]

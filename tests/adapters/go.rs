@@ -108,7 +108,6 @@ async fn a_program_that_is_built_and_a_process_are_debugged() {
     let play = Play::open(row, &found, &place.wants(What::Pid(running.pid())), &[(&app, line)]).await;
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
     assert!(play.evaluate("total").await.parse::<u64>().is_ok());
-    play.session.stop(false).await;
-    play.running.let_go().await;
+    play.let_go().await;
     assert!(running.is_alive());
 }

@@ -33,8 +33,7 @@ async fn what_runs_with_an_inspector_is_attached_to_and_lives_on_when_it_is_left
     let play = Play::open(row, &found, &place.wants(What::Listening(Address::local(port))), &[(&app, line)]).await;
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
     assert!(play.evaluate("total").await.parse::<u64>().is_ok());
-    play.session.stop(false).await;
-    play.running.let_go().await;
+    play.let_go().await;
     assert!(program.is_alive());
 }
 
@@ -57,8 +56,7 @@ async fn a_page_of_a_browser_is_attached_to() {
     let play = Play::open(row, &found, &place.wants(What::Page { url, port }), &[(&app, line)]).await;
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
     assert!(play.evaluate("total").await.parse::<u64>().is_ok());
-    play.session.stop(false).await;
-    play.running.let_go().await;
+    play.let_go().await;
     assert!(browser.is_alive());
 }
 

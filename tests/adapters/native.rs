@@ -56,8 +56,7 @@ async fn attaches(adapter: &str) {
     let play = Play::open(row, &found, &place.wants(What::Pid(running.pid())), &[(&source, line)]).await;
     play.stopped_at(line).await;
     assert!(play.evaluate("total").await.parse::<u64>().is_ok());
-    play.session.stop(false).await;
-    play.running.let_go().await;
+    play.let_go().await;
     assert!(running.is_alive());
 }
 
@@ -116,6 +115,32 @@ async fn each_stops_on_entry() {
     }
 }
 
+async fn shows_rust(adapter: &str) {
+    let Some((row, found)) = found(adapter) else { return };
+    let place = Place::new();
+    let text = "fn main() {\n    let name = String::from(\"grün\");\n    let list = vec![1, 2, 3];\n    \
+                println!(\"{name} {list:?}\"); // STOP\n}\n";
+    let (source, line) = place.file("src/mäin.rs", text);
+    place.file("Cargo.toml", "");
+    let program = place.path().join("target/built");
+    std::fs::create_dir(program.parent().unwrap()).unwrap();
+    assert!(Command::new("rustc").arg("-g").arg("-o").arg(&program).arg(&source).status().unwrap().success());
+    let play = Play::open(row, &found, &place.wants(What::Program(program)), &[(&source, line)]).await;
+    play.stopped_at(line).await;
+    let locals = play.locals().await;
+    let shown = |start: &str| locals.iter().any(|local| local.starts_with(start));
+    assert!(shown("name = \"grün\""), "{adapter}: {locals:?}");
+    assert!(shown("list = size=3") || shown("list = Vec(size=3)"), "{adapter}: {locals:?}");
+    play.end().await;
+}
+
+#[tokio::test]
+async fn each_shows_values_of_rust_as_a_reader_expects() {
+    for adapter in ["lldb-dap", "codelldb", "gdb"] {
+        shows_rust(adapter).await;
+    }
+}
+
 #[tokio::test]
 async fn lldb_dap_attaches() {
     attaches("lldb-dap").await;
@@ -143,7 +168,7 @@ fn a_source_and_what_cannot_be_executed_are_refused_with_what_to_do() {
     let place = Place::new();
     let (source, _) = place.file("ä.rs", "fn main() {}");
     let (data, _) = place.file("data", "no program");
-    let anything = Found { path: "/x".into(), interpreter: None, place: String::new() };
+    let anything = Found { path: "/x".into(), interpreter: None, place: String::new(), formatters: None };
     for name in ["lldb-dap", "codelldb", "gdb"] {
         let row = ADAPTERS.iter().find(|row| row.name == name).unwrap();
         let check = |path: &Path, part: &str| {

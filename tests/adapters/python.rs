@@ -4,7 +4,7 @@ use devtether::adapters::{Address, What};
 use devtether::debug::{State, StopKind};
 use serde_json::json;
 
-use crate::stage::{Place, Play, found, stops_and_ends};
+use crate::stage::{LONG, Place, Play, found, stops_and_ends};
 
 const APP: &str = "\
 import sys
@@ -96,8 +96,7 @@ async fn a_listening_program_is_attached_to_and_lives_on_when_it_is_left() {
     for _ in 0..2 {
         let play = Play::open(row, &found, &wanted, &[(&app, line)]).await;
         assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
-        play.session.stop(false).await;
-        play.running.let_go().await;
+        play.let_go().await;
     }
     assert!(program.is_alive());
 }
@@ -116,8 +115,7 @@ async fn a_running_process_is_attached_to() {
     let play = Play::open(row, &found, &wanted, &[(&app, line)]).await;
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
     assert!(play.evaluate("total").await.parse::<u64>().unwrap() > 0);
-    assert_ne!(play.session.stop(false).await, State::Running);
-    play.running.let_go().await;
+    play.let_go().await;
     assert!(program.is_alive());
 }
 
@@ -127,7 +125,7 @@ async fn a_program_that_breaks_at_once_says_why() {
     let place = Place::new();
     let (app, _) = place.file("broken.py", "def f(:\n");
     let mut play = Play::open(row, &found, &place.wants(What::Program(app)), &[]).await;
-    let waited = play.session.wait_for_stop(crate::stage::LONG).await;
+    let waited = play.session.wait_for_stop(LONG).await;
     assert!(waited.stop.is_none(), "{waited:?}");
     let words = async {
         while play.running.last_words().await.is_none() {

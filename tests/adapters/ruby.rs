@@ -49,6 +49,5 @@ async fn a_program_that_listens_is_attached_to() {
     let play = Play::open(row, &found, &wanted, &[(&app, line)]).await;
     play.stopped_at(line).await;
     assert!(play.evaluate("total").await.parse::<u64>().is_ok());
-    play.session.stop(false).await;
-    play.running.let_go().await;
+    play.let_go().await;
 }

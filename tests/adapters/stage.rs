@@ -61,7 +61,7 @@ impl Place {
 pub struct Play {
     pub session: Session,
     pub running: Running,
-    driver: JoinHandle<()>,
+    driver: Option<JoinHandle<()>>,
     mark: String,
 }
 
@@ -97,7 +97,7 @@ impl Play {
             start_deadline: LONG,
         };
         let (session, driver) = Session::open(plan, Arc::clone(&running.dial), Arc::new(Mutex::new(book)));
-        Play { session, running, driver: tokio::spawn(driver), mark }
+        Play { session, running, driver: Some(tokio::spawn(driver)), mark }
     }
 
     /// Waits for a stop, and says why and on which line it is.
@@ -175,12 +175,24 @@ impl Play {
         text + &told.entries.iter().map(|said| said.text.as_str()).collect::<String>()
     }
 
+    /// Ends the session, and waits until all that the adapter has told has come.
+    pub async fn left(&mut self, terminate: bool) {
+        self.session.stop(terminate).await;
+        if let Some(driver) = self.driver.take() {
+            tokio::time::timeout(LONG, driver).await.unwrap().unwrap();
+        }
+    }
+
+    /// Leaves the program alive. debugpy hangs up on who comes before it has closed the connection of the one before.
+    pub async fn let_go(mut self) {
+        self.left(false).await;
+        self.running.let_go().await;
+    }
+
     /// Ends it in whatever state it is; nothing may be left.
-    pub async fn end(self) {
-        self.session.stop(true).await;
+    pub async fn end(mut self) {
+        self.left(true).await;
         self.running.end().await.unwrap();
-        drop(self.session);
-        tokio::time::timeout(LONG, self.driver).await.unwrap().unwrap();
         assert_eq!(common::carrying(LAUNCH_ID, &self.mark), []);
     }
 }
@@ -198,6 +210,8 @@ pub async fn stops_and_ends(adapter: &str, wanted: &Wanted, stop: (&Path, u32), 
     let waited = play.finished().await;
     assert!(matches!(waited.state, State::Terminated), "{waited:?}");
     let began = std::time::Instant::now();
+    // What the program has printed may come after the word of its end.
+    play.left(true).await;
     let output = play.output();
     play.end().await;
     println!("{adapter}: ended in {:?}", began.elapsed());
