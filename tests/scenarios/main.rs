@@ -5,6 +5,7 @@
 mod common;
 mod ends;
 mod faults;
+mod kept;
 mod oneshot;
 mod stage;
 mod stops;
