@@ -39,7 +39,8 @@ pub fn at_once(member: &Seat, mut stop: Stop, open: Option<bool>) -> Result<Verd
         stop.kind = StopKind::UserSuspend;
     }
     match open {
-        Some(true) => {
+        // By whatever name it goes: CodeLLDB's is a signal.
+        Some(true) if stop.kind != StopKind::BreakpointHit => {
             stop.kind = StopKind::Entry;
             return Ok(Verdict::Stop(stop));
         }

@@ -82,7 +82,7 @@ struct Target {
     client: Client,
     calls: JoinSet<Done>,
     configured: bool,
-    /// The stop that an adapter opens with has come.
+    /// The first stop has come.
     opened: bool,
 }
 
@@ -171,7 +171,8 @@ impl Target {
 
     /// A stop is published at once, unless it must be looked into first.
     fn stopped(&mut self, stop: Stop) {
-        let opens = self.plan.quirks.opens_with_a_pause && !std::mem::replace(&mut self.opened, true);
+        let first = !std::mem::replace(&mut self.opened, true);
+        let opens = first && (self.plan.quirks.opens_with_a_pause || self.plan.stop_on_entry);
         let open = opens.then_some(self.plan.stop_on_entry);
         match judge::at_once(&self.member, stop, open) {
             Ok(verdict) => self.judged(verdict),
