@@ -42,10 +42,10 @@ pub const BUDGET: u32 = 1500;
 pub struct Launch {
     // No docs for the schema where names say it; the command line has its own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(help = "A source file or an executable")]
+    #[arg(help = "A source file or an executable; with a configuration, the current file; with a test, its file")]
     pub program: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(long, value_name = "NAME", help = "A configuration of launch.json instead")]
+    #[arg(long, value_name = "NAME", help = "A configuration of launch.json")]
     pub config: Option<String>,
     /// Pytest node id, or a cargo, go or node test name.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,7 +109,7 @@ pub struct Attach {
     #[arg(long, help = "Default: this machine")]
     pub host: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(long, help = "A running process")]
+    #[arg(long, help = "A running process; with a configuration, the one that it picks")]
     pub pid: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, help = "A page of the browser that listens on the port")]

@@ -8,7 +8,10 @@
 //!  tsconfig.json, .gitignore ─▶ generated ─────────┘
 //! ```
 //!
-//! Reads files and names what is wrong in them. Must not know windows.
+//! A debug session has a shorter way: launch.json and tasks.json ─▶ debugging ─▶ trust; `given` is what an editor would say,
+//! `named_test` finds tests by their names.
+//!
+//! Reads files and names what is wrong in them. Must not know windows or sessions.
 
 pub mod folders;
 pub mod init;

@@ -15,6 +15,9 @@ use super::tasks::{Task, Tasks};
 use super::variables::Site;
 use crate::error::{Error, Result};
 
+/// What the C++ extension writes for a compiler: a program with its arguments.
+const CPP_BUILD: &str = "cppbuild";
+
 /// The build that a task is, with everything that it depends on. `asked` says who asks, for errors.
 pub fn plan(tasks: &Tasks<'_>, reference: &Node, asked: &str, timeout: Duration) -> Result<BuildPlan> {
     let mut planner = Planner { tasks, steps: Vec::new(), known: HashMap::new(), path: Vec::new() };
@@ -94,12 +97,12 @@ impl Draft<'_> {
         let (argv, cwd) = match self.task.kind() {
             "npm" => return self.npm().map(Some),
             "typescript" => (self.typescript()?, self.cwd()?),
-            "shell" | "process" => match self.task.node.get("command") {
+            "shell" | "process" | CPP_BUILD => match self.task.node.get("command") {
                 None => return Ok(None),
                 Some(command) => (self.argv(command)?, self.cwd()?),
             },
             other => {
-                let known = "shell, process, npm, typescript";
+                let known = "shell, process, npm, typescript, cppbuild";
                 let error = wrong(self.task, format!("tasks of type {other:?} are an extension's of VS Code"));
                 return Err(error.hint(format!(
                     "tether runs these types: {known}; `command` in the [build] section of devtools.toml runs anything"
@@ -148,7 +151,7 @@ impl Draft<'_> {
         let command = self.word(command, "command")?;
         let arguments = self.task.node.get("args").map(Node::one_or_many).unwrap_or_default();
         let arguments = arguments.iter().map(|node| self.word(node, "args")).collect::<Result<Vec<_>>>()?;
-        if self.task.kind() == "process" {
+        if matches!(self.task.kind(), "process" | CPP_BUILD) {
             return Ok(std::iter::once(command).chain(arguments).map(|word| word.text).collect());
         }
         let mut argv = self.shell()?;

@@ -2,6 +2,7 @@
 //!
 //! - `cli`: the command line
 //! - `machine`: what of the command line needs no supervisor: tools, the doctor, the manual
+//! - `configuration`, `consent`: what would run, and the user's consent to it
 //! - `doctor`: what the doctor found, as text or JSON
 //! - `manual`: completions and manual pages
 //! - `mcp`: MCP on stdio, for agents; `stdio` is its transport

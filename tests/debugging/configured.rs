@@ -91,6 +91,53 @@ fn a_configuration_is_debugged_between_its_tasks_with_its_environment() {
     stage.json(&["debug", "stop"]);
     assert_eq!(stage.file("tidied.txt"), "tidied\n");
     stage.is_quiet();
+    // The end of the supervisor is an end of the session, too.
+    std::fs::remove_file(stage.sandbox.path("tidied.txt")).unwrap();
+    stage.json(&["debug", "launch", "--config", "App", "--wait", "60"]);
+    stage.tether(&["shutdown"]).ok();
+    assert_eq!(std::fs::read_to_string(stage.sandbox.path("tidied.txt")).unwrap(), "tidied\n");
+}
+
+#[test]
+fn a_task_is_ended_when_nobody_waits_for_it_any_more() {
+    if !have("debugpy") {
+        return;
+    }
+    let stage = stage();
+    stage.sandbox.write(".vscode/tasks.json", &TASKS.replace("echo built >> built.txt", "sleep 600 & wait"));
+    trust(&stage, "App");
+    let mut front_end = stage.sandbox.command(["debug", "launch", "--config", "App"]).spawn().unwrap();
+    eventually("the task", || stage.others().iter().any(|it| it.ends_with("sleep 600")).then_some(()));
+    front_end.kill().unwrap();
+    front_end.wait().unwrap();
+    stage.is_quiet();
+    assert_eq!(stage.json(&["debug", "status"])["sessions"], json!([]));
+}
+
+#[test]
+fn the_file_that_is_named_is_compiled_and_debugged_as_the_extension_for_c_writes_it() {
+    if !have("gdb") {
+        return;
+    }
+    let launch = r#"{ "configurations": [ { "name": "C/C++: gcc build and debug active file", "type": "cppdbg",
+        "request": "launch", "program": "${fileDirname}/${fileBasenameNoExtension}", "args": ["21"],
+        "stopAtEntry": false, "cwd": "${fileDirname}", "environment": [], "externalConsole": false, "MIMode": "gdb",
+        "preLaunchTask": "C/C++: gcc build active file" } ] }"#;
+    let tasks = r#"{ "version": "2.0.0", "tasks": [ { "type": "cppbuild", "label": "C/C++: gcc build active file",
+        "command": "gcc", "args": ["-g", "${file}", "-o", "${fileDirname}/${fileBasenameNoExtension}"],
+        "options": { "cwd": "${fileDirname}" }, "problemMatcher": ["$gcc"] } ] }"#;
+    let source = "#include <stdlib.h>\nint main(int count, char **words) {\n  int total = 2 * atoi(words[1]);\n  return total; // STOP\n}\n";
+    let stage =
+        Stage::with(&[("sub/my app.c", source), (".vscode/launch.json", launch), (".vscode/tasks.json", tasks)]);
+    let name = "C/C++: gcc build and debug active file";
+    trust(&stage, name);
+    let at = stage.at("sub/my app.c", "STOP");
+    let launched = stage.json(&["debug", "launch", "sub/my app.c", "--config", name, "--break", &at, "--wait", "60"]);
+    assert_eq!(launched["stopped"], true, "{launched:#}");
+    assert_eq!(stage.value("total"), "42");
+    let ended = stage.json(&["debug", "continue", "--wait", "60"]);
+    assert_eq!(ended["exitCode"], 42, "{ended:#}");
+    stage.is_quiet();
 }
 
 #[test]
