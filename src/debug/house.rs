@@ -3,15 +3,17 @@
 //! Must not know what any of them is doing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use super::breakpoints::{Wanted, What};
 use super::configure::send_file;
 use super::seat::{Seat, Shared, lock};
 use super::session::{Member, Order};
-use super::state::Input;
+use super::state::{Input, Phase};
 use super::target::{Plan, Resume, drive, name_of, say_goodbye};
 use crate::adapters::Dial;
 use crate::dap::types::{Nothing, StartDebugging};
@@ -23,6 +25,15 @@ pub(super) struct House {
     pub plan: Plan,
     pub dial: Dial,
     pub orders: mpsc::WeakUnboundedSender<Order>,
+}
+
+/// How long an answer may take that comes after the end.
+const MOMENT: Duration = Duration::from_millis(250);
+
+/// Resolves when a target has told its end.
+async fn ended(shared: &Shared, id: usize) {
+    let mut seen = shared.published.subscribe();
+    let _ = seen.wait_for(|snapshot| matches!(snapshot.targets[id].state.phase, Phase::Ended(_))).await;
 }
 
 impl House {
@@ -140,9 +151,15 @@ impl House {
         async move {
             for (id, client) in clients.iter().enumerate().rev() {
                 let Some(client) = client else { continue };
-                if say_goodbye(client, terminate).await {
-                    shared.step(id, Input::Terminated);
+                let goodbye = say_goodbye(client, terminate);
+                tokio::pin!(goodbye);
+                tokio::select! {
+                    _ = &mut goodbye => {}
+                    // Some do not answer any more once they have told the end.
+                    () = ended(&shared, id) => drop(timeout(MOMENT, goodbye).await),
                 }
+                // Whether it has answered or not: it was asked to end, and what is left of it is ended behind it.
+                shared.step(id, Input::Terminated);
                 client.close();
             }
         }

@@ -74,7 +74,7 @@ pub struct Evaluate {
     #[arg(long = "frame", value_name = "ID", help = "As `tether debug stack` tells it [default: the top one]")]
     pub frame_id: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(long, value_enum, help = "What it is for; some adapters take statements in `repl` only [default: repl]")]
+    #[arg(long, value_enum, help = "What it is for; some adapters take statements in `repl` only [default: watch]")]
     pub context: Option<Context>,
 }
 params!(Evaluate, "debug/evaluate", Value);
@@ -82,8 +82,8 @@ params!(Evaluate, "debug/evaluate", Value);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "camelCase")]
 pub enum Context {
-    #[default]
     Repl,
+    #[default]
     Watch,
     Hover,
 }

@@ -325,7 +325,7 @@ async fn m1_m6_targets_beget_targets_and_all_are_gone_in_time_though_one_never_s
     let obeyed = async { tokio::join!(worker.obey(), parent.obey(), silent) };
     let (state, (to_worker, to_parent, ())) = tokio::join!(scene.session.stop(true), obeyed);
     assert_eq!((to_worker, to_parent), (vec!["disconnect".to_owned()], vec!["disconnect".to_owned()]));
-    assert!(state == State::Disconnected && began.elapsed() < Duration::from_secs(20));
+    assert!(state == State::Terminated && began.elapsed() < Duration::from_secs(20));
     scene.running.await.unwrap();
 }
 
