@@ -9,6 +9,7 @@
 //! | `peer` | who waits for which answer, and when a waiting ends |
 //! | `client` | the side that asks: typed requests with deadlines |
 //! | `server` | the side that answers: requests in, answers and events out |
+//! | `trace` | what is sent, written down for whoever looks into a conversation (`DEVTETHER_DAP_RECORD`) |
 //!
 //! None knows sessions, adapters or what a message is good for; of other rooms only `wire` is known.
 //!
@@ -20,6 +21,7 @@ mod inbox;
 mod message;
 mod peer;
 mod server;
+mod trace;
 pub mod types;
 
 pub use client::{Awaited, Client};

@@ -25,6 +25,7 @@ use super::Error;
 use super::connection::{Connection, Frames, Sink};
 use super::inbox::{Inbox, Inlet, inbox};
 use super::message::{ErrorMessage, Message, Outgoing, Raw, Refusal, parse, raw, read};
+use super::trace::Trace;
 use crate::wire::frames::{FrameError, MAX_BODY};
 
 /// Requests and events on their way to the peer; more make whoever sends wait (within its deadline).
@@ -323,50 +324,60 @@ async fn drive(
     receiver: Receiver,
     over: Over,
 ) -> String {
-    let Connection { mut frames, mut sink } = connection;
+    let Connection { mut frames, sink } = connection;
+    let mut voice = Voice { sink, trace: Trace::of_environment() };
     let reason = tokio::select! {
         biased; // who closes and drops has closed
         () = over.0.closing.notified() => CLOSED_BY_US.to_owned(),
-        reason = write_all(&mut sink, &mut queue) => reason,
+        reason = voice.say_all(&mut queue) => reason,
         reason = receiver.read_all(&mut frames) => reason,
     };
     // Everyone is woken first: what follows is for the peer's sake only.
     over.0.end(&reason);
     drop(receiver);
-    let _ = tokio::time::timeout(FAREWELL, say_farewell(&mut sink, &mut frames, &mut queue)).await;
+    let _ = tokio::time::timeout(FAREWELL, say_farewell(&mut voice, &mut frames, &mut queue)).await;
     over.0.ended.borrow().clone().unwrap_or(reason)
 }
 
 /// Writes what waits, closes our direction, and reads until the peer has closed too: an adapter that writes into a
 /// connection that is gone may crash over it (js-debug does), and leave its debuggee behind.
-async fn say_farewell(sink: &mut Sink, frames: &mut Frames, queue: &mut mpsc::UnboundedReceiver<Sent>) {
+async fn say_farewell(voice: &mut Voice, frames: &mut Frames, queue: &mut mpsc::UnboundedReceiver<Sent>) {
     queue.close();
     let write = async {
-        write_all(sink, queue).await;
-        let _ = SinkExt::<Bytes>::close(sink).await;
+        voice.say_all(queue).await;
+        let _ = SinkExt::<Bytes>::close(&mut voice.sink).await;
     };
     // Both directions at once: a peer that is still writing may not read before we do.
     tokio::join!(write, async { while let Some(Ok(_)) = frames.next().await {} });
 }
 
-async fn write_all(sink: &mut Sink, queue: &mut mpsc::UnboundedReceiver<Sent>) -> String {
-    loop {
-        // Ready before anything is taken off the queue: what is taken is not lost when this is dropped.
-        if let Err(cause) = poll_fn(|cx| SinkExt::<Bytes>::poll_ready_unpin(sink, cx)).await {
-            return lost(&cause);
-        }
-        let next = match queue.try_recv() {
-            Ok(next) => Some(next),
-            // One flush for all that waited.
-            Err(_) => match SinkExt::<Bytes>::flush(sink).await {
-                Ok(()) => queue.recv().await,
-                Err(cause) => return lost(&cause),
-            },
-        };
-        match next.map(|sent| sink.start_send_unpin(sent.bytes)) {
-            Some(Ok(())) => {}
-            Some(Err(cause)) => return lost(&cause),
-            None => return "nobody uses it any more".to_owned(),
+/// What goes out, and where it is written down.
+struct Voice {
+    sink: Sink,
+    trace: Trace,
+}
+
+impl Voice {
+    async fn say_all(&mut self, queue: &mut mpsc::UnboundedReceiver<Sent>) -> String {
+        let Voice { sink, trace } = self;
+        loop {
+            // Ready before anything is taken off the queue: what is taken is not lost when this is dropped.
+            if let Err(cause) = poll_fn(|cx| SinkExt::<Bytes>::poll_ready_unpin(sink, cx)).await {
+                return lost(&cause);
+            }
+            let next = match queue.try_recv() {
+                Ok(next) => Some(next),
+                // One flush for all that waited.
+                Err(_) => match SinkExt::<Bytes>::flush(sink).await {
+                    Ok(()) => queue.recv().await,
+                    Err(cause) => return lost(&cause),
+                },
+            };
+            let Some(Sent { bytes, .. }) = next else { return "nobody uses it any more".to_owned() };
+            trace.note(&bytes);
+            if let Err(cause) = sink.start_send_unpin(bytes) {
+                return lost(&cause);
+            }
         }
     }
 }

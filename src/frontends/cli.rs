@@ -60,6 +60,10 @@ enum Around {
     /// End the supervisor; the window stays
     Shutdown,
     /// Print the supervisor's log
+    ///
+    /// A supervisor that was started with DEVTETHER_LOG=debug says more; one that was started with
+    /// DEVTETHER_DAP_RECORD=FOLDER also writes every message that it sends to a debug adapter into that folder, a file
+    /// for each connection. `tether shutdown` ends the running one; the next command starts another.
     Logs {
         /// How many of the last lines
         #[arg(long, short = 'n', default_value_t = 100)]

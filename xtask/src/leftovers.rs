@@ -43,7 +43,8 @@ impl Run {
         Ok(Run { folder, grace: GRACE })
     }
 
-    fn folder(&self) -> &Path {
+    /// Removed with the run.
+    pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 

@@ -7,6 +7,7 @@ mod clients;
 mod demo;
 mod leftovers;
 mod place;
+mod schema;
 mod test;
 mod tools;
 
@@ -28,6 +29,8 @@ enum Task {
     Tools,
     /// Everything that must hold before a merge: formatting, lints, tests, foreign clients, nothing left behind
     Test(test::Options),
+    /// Hold DAP messages that were written down (DEVTETHER_DAP_RECORD=FOLDER) against the official schema
+    Schema { folder: std::path::PathBuf },
     /// The story of the tether, told with a real Extension Development Host
     Demo(demo::Options),
 }
@@ -48,6 +51,7 @@ fn carry_out(task: Task) -> Result<()> {
     match task {
         Task::Tools => tools::install(tools::For::Tests),
         Task::Test(options) => test::run(&options),
+        Task::Schema { folder } => schema::hold(&folder, &place::Place::find()?.data),
         Task::Demo(options) => demo::run(&options),
     }
 }

@@ -11,7 +11,7 @@ use xshell::{Shell, cmd};
 
 use crate::leftovers::Run;
 use crate::place::Place;
-use crate::{clients, tools};
+use crate::{clients, schema, tools};
 
 #[derive(clap::Args)]
 pub struct Options {
@@ -32,7 +32,7 @@ enum Step {
     Fmt,
     /// clippy on all targets; warnings are errors
     Clippy,
-    /// cargo test
+    /// cargo test; every DAP message that was sent in it must be valid by the official schema
     Rust,
     /// The VS Code extension's own tests
     Extension,
@@ -89,7 +89,7 @@ impl Step {
             Step::Tools => tools_or_warning(),
             Step::Fmt => Ok(cmd!(sh, "cargo fmt --all --check").run()?),
             Step::Clippy => Ok(cmd!(sh, "cargo clippy --workspace --all-targets -- -D warnings").run()?),
-            Step::Rust => (1..=repeat).try_for_each(|round| rust(sh, run, round, repeat)),
+            Step::Rust => (1..=repeat).try_for_each(|round| rust(sh, place, run, round, repeat)),
             Step::Extension => extension(sh, place),
             Step::Clients => clients::run(sh, place),
         };
@@ -112,12 +112,17 @@ fn tools_or_warning() -> Result<()> {
     }
 }
 
-fn rust(sh: &Shell, run: &Run, round: u32, rounds: u32) -> Result<()> {
+fn rust(sh: &Shell, place: &Place, run: &Run, round: u32, rounds: u32) -> Result<()> {
     if rounds > 1 {
         println!("\n  round {round} of {rounds}");
     }
-    cmd!(sh, "cargo test --workspace --no-fail-fast").run()?;
-    run.assert_nothing_left()
+    let trace = run.folder().join(format!("dap-{round}"));
+    {
+        let _traced = sh.push_env("DEVTETHER_DAP_RECORD", &trace);
+        cmd!(sh, "cargo test --workspace --no-fail-fast").run()?;
+    }
+    run.assert_nothing_left()?;
+    schema::hold(&trace, &place.data)
 }
 
 fn extension(sh: &Shell, place: &Place) -> Result<()> {
