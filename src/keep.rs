@@ -14,13 +14,14 @@ use crate::error::{Context, Error, Kind, Result};
 
 /// The folder of ours in a workspace.
 pub const FOLDER: &str = ".devtools";
-const MAX_BYTES: u64 = 1024 * 1024;
 
 /// One file of ours in a workspace.
 #[derive(Clone, Copy, Debug)]
 pub struct Kept<'a> {
     pub workspace: &'a Path,
     pub name: &'a str,
+    /// More bytes than this it never has.
+    pub most: u64,
     /// What a failed writing does not harm, for its hint: "the window runs on".
     pub what: &'a str,
 }
@@ -63,9 +64,9 @@ impl Kept<'_> {
             Err(rustix::io::Errno::LOOP) => return Err(Unusable::NotRegular),
             Err(cause) => return Err(cause.into()),
         };
-        check_file(&file)?;
+        check_file(&file, self.most)?;
         let mut text = Vec::new();
-        std::fs::File::from(file).take(MAX_BYTES).read_to_end(&mut text)?;
+        std::fs::File::from(file).take(self.most).read_to_end(&mut text)?;
         Ok(Some(text))
     }
 
@@ -120,7 +121,7 @@ fn replace(folder: &OwnedFd, name: &str, temporary: &str, text: &[u8]) -> io::Re
     Ok(fs::fsync(folder)?)
 }
 
-fn check_file(file: &OwnedFd) -> Result<(), Unusable> {
+fn check_file(file: &OwnedFd, most: u64) -> Result<(), Unusable> {
     let stat = fs::fstat(file)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(Unusable::NotRegular);
@@ -129,7 +130,7 @@ fn check_file(file: &OwnedFd) -> Result<(), Unusable> {
         return Err(Unusable::Foreign(stat.st_uid));
     }
     match u64::try_from(stat.st_size) {
-        Ok(size) if size <= MAX_BYTES => Ok(()),
+        Ok(size) if size <= most => Ok(()),
         size => Err(Unusable::Huge(size.unwrap_or(u64::MAX))),
     }
 }

@@ -130,9 +130,17 @@ impl Running {
     pub async fn let_go(mut self) {
         let Some(mut started) = self.started.take() else { return };
         started.settled = true;
-        if !self.is_program && timeout(GRACE, started.process.exited()).await.is_err() {
-            let _ = started.process.signal(Signal::TERM);
+        if self.is_program {
+            return;
         }
+        // Only the adapter itself: below it may be what is to live on.
+        for signal in [Signal::TERM, Signal::KILL] {
+            if timeout(GRACE, started.process.exited()).await.is_ok() {
+                return;
+            }
+            let _ = started.process.signal(signal);
+        }
+        let _ = timeout(GRACE, started.process.exited()).await;
     }
 }
 

@@ -56,7 +56,7 @@ pub enum Unusable {
 }
 
 fn kept(workspace: &Path) -> Kept<'_> {
-    Kept { workspace, name: NAME, what: "the window runs on" }
+    Kept { workspace, name: NAME, most: 64 * 1024, what: "the window runs on" }
 }
 
 /// The path, for messages.

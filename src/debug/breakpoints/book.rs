@@ -198,7 +198,7 @@ impl Book {
 }
 
 fn kept(workspace: &Path) -> Kept<'_> {
-    Kept { workspace, name: NAME, what: "the breakpoints are as they were" }
+    Kept { workspace, name: NAME, most: 16 << 20, what: "the breakpoints are as they were" }
 }
 
 fn parse(text: &[u8]) -> Result<Page, String> {
