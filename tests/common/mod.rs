@@ -136,6 +136,12 @@ impl Sandbox {
         Some(holder["pid"].as_u64()? as u32).filter(|pid| is_alive(*pid))
     }
 
+    /// The most memory that the supervisor ever had, in bytes.
+    pub fn peak(&self) -> u64 {
+        let supervisor = procfs::process::Process::new(self.supervisor().unwrap() as i32).unwrap();
+        supervisor.status().unwrap().vmhwm.unwrap() * 1024
+    }
+
     /// The living processes of this sandbox, with their command lines.
     pub fn processes(&self) -> Vec<(u32, String)> {
         carrying(MARK, &self.mark)

@@ -6,6 +6,7 @@ mod common;
 mod ends;
 mod faults;
 mod kept;
+mod misbehaving;
 mod oneshot;
 mod stage;
 mod stops;

@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+# An adapter that misbehaves in the way that the first word of its program says. It is started as Python would be, with
+# debugpy's own arguments, and dials whom it is told to.
+import json
+import os
+import signal
+import socket
+import sys
+
+address = sys.argv[sys.argv.index("--connect") + 1]
+how = open(sys.argv[-1]).read().split()[0]
+
+if how == "exits":
+    print("ImportError: no module named xdbg", file=sys.stderr, flush=True)
+    sys.exit(3)
+
+host, port = address.rsplit(":", 1)
+wire = socket.create_connection((host, int(port)))
+stream = wire.makefile("rb")
+
+
+def say(message):
+    body = json.dumps({"seq": 1, **message}).encode()
+    wire.sendall(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+
+
+def answer(request, body=None, **more):
+    say({"type": "response", "request_seq": request["seq"], "command": request["command"], "success": True,
+         "body": body or {}, **more})
+
+
+def event(name, **body):
+    say({"type": "event", "event": name, "body": body})
+
+
+def stop():
+    event("stopped", reason="step", threadId=1, allThreadsStopped=True)
+
+
+def heard():
+    while True:
+        header = stream.readline()
+        if not header:
+            # Nobody is left to talk to: it lives on, as a program does, until it is ended.
+            signal.pause()
+        stream.readline()
+        yield json.loads(stream.read(int(header.split(b":")[1])))
+
+
+frame = {"id": 1, "name": "main", "line": 1, "column": 1}
+told = {
+    "initialize": {"supportsConfigurationDoneRequest": True},
+    "threads": {"threads": [{"id": 1, "name": "main"}]},
+    "stackTrace": {"stackFrames": [frame], "totalFrames": 1},
+    "scopes": {"scopes": []},
+    "setBreakpoints": {"breakpoints": []},
+}
+launch = None
+set_breakpoints = 0
+for request in heard():
+    command = request["command"]
+    if how == "silent" or (how == "mute" and command == "disconnect"):
+        continue
+    elif command == "launch":
+        launch = request
+        event("initialized")
+        if how == "twice":
+            event("initialized")
+    elif command == "configurationDone":
+        answer(request)
+        answer(launch)
+        answer(launch)
+        stop()
+    elif command == "evaluate" and how == "floods":
+        for number in range(25_000):
+            event("output", category="stdout", output="number %d\n" % number)
+            event("loadedSource", reason="new", source={"path": "/%d" % number})
+            event("thread", reason="started", threadId=number)
+            event("custom", number=number)
+        answer(request, {"result": "answered", "variablesReference": 0})
+    elif command == "evaluate" and how == "garbage":
+        wire.sendall(b"Traceback (most recent call last):\r\n\r\n")
+    elif command == "evaluate" and how == "dies":
+        print("Segmentation fault in xdbg", file=sys.stderr, flush=True)
+        os._exit(7)
+    elif command == "evaluate" and how == "half":
+        wire.sendall(b'Content-Length: 100\r\n\r\n{"seq":')
+        wire.shutdown(socket.SHUT_WR)
+    elif command == "next" and how == "refuses":
+        answer(request, {"error": {"id": 1, "format": "there is nothing to step in"}}, success=False)
+    elif command == "evaluate" and how == "twice":
+        answer(request, {"result": str(set_breakpoints), "variablesReference": 0})
+        say({"type": "response", "request_seq": 9999, "command": "evaluate", "success": True, "body": {"result": "x"}})
+        answer(request, {"result": "a second time", "variablesReference": 0})
+    else:
+        set_breakpoints += command == "setBreakpoints"
+        answer(request, told.get(command))
