@@ -1,0 +1,183 @@
+//! What our own part costs: sessions with an adapter that answers at once. It listens here, and a real supervisor, asked
+//! over its own socket, attaches to it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use devtether::api::Params;
+use devtether::api::debug::control::{Continue, Step};
+use devtether::api::debug::inspect::Evaluate;
+use devtether::api::debug::{Attach, Status, Stop, WaitForStop};
+use devtether::dap::types::{Initialized, Nothing, Stopped};
+use devtether::dap::{Asked, Connection, Inbox, Incoming, Server};
+use devtether::wire::rpc::{self, Peer};
+use serde_json::{Value, json};
+use tokio::net::{TcpListener, UnixStream};
+use tokio::sync::mpsc;
+
+use crate::client::median;
+use crate::sides::Sandbox;
+
+const MANY: usize = 200;
+const TIMES: usize = 500;
+
+pub async fn measure(sandbox: &Sandbox) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (tell, mut programs) = mpsc::unbounded_channel();
+    let adapters = tokio::spawn(async move {
+        loop {
+            let connection = Connection::tcp(listener.accept().await.unwrap().0).unwrap();
+            let (server, inbox, driver) = Server::over(connection);
+            let server = Arc::new(server);
+            tell.send(Arc::clone(&server)).unwrap();
+            tokio::spawn(driver);
+            tokio::spawn(serve(server, inbox));
+        }
+    });
+    let door = Door::open(sandbox).await;
+    let first = door.attach(port).await;
+    let program: Arc<Server> = programs.recv().await.unwrap();
+    answers(&door, &first, &program).await;
+
+    let (alone, before) = (door.costs(&first).await, door.memory());
+    let mut others = Vec::new();
+    for _ in 1..MANY {
+        others.push(door.attach(port).await);
+        // All but the first are stopped at a breakpoint, as sessions mostly are.
+        let program = programs.recv().await.unwrap();
+        program.event(&stop()).await.unwrap();
+        door.ask::<WaitForStop>(json!({"sessionId": others.last(), "timeout": 30, "budget": 0})).await;
+    }
+    let (after, among) = (door.memory(), door.costs(&first).await);
+    let each = (after - before) / (MANY - 1) as u64;
+    println!("{MANY} sessions in one supervisor: {} KiB each (goal ≤ 64)", each / 1024);
+    for ((name, alone), among) in ["evaluate", "step", "status"].into_iter().zip(alone).zip(among) {
+        let ratio = among.as_secs_f64() / alone.as_secs_f64();
+        println!("  {name} alone {alone:.2?}, beside the others {among:.2?}, ratio {ratio:.2} (goal ≤ 2)");
+    }
+    for session in others.iter().chain([&first]) {
+        door.ask::<Stop>(json!({"sessionId": session, "detach": true})).await;
+    }
+    adapters.abort();
+}
+
+/// From just before the event's bytes are written to the answer of who waits for it, in another process.
+async fn answers(door: &Door, session: &str, program: &Server) {
+    for (budget, what) in [(0, "its reason"), (1500, "its reason and snapshot")] {
+        let mut took = Vec::new();
+        for _ in 0..TIMES {
+            door.ask::<Continue>(json!({"sessionId": session, "budget": 0})).await;
+            let wait = json!({"sessionId": session, "timeout": 30, "budget": budget});
+            let waiting = door.peer.call(<WaitForStop as Params>::METHOD, &wait);
+            let raised = async {
+                // Answered when the wait, which was asked for before, is under way.
+                door.ask::<Status>(json!({"sessionId": session})).await;
+                let begun = Instant::now();
+                program.event(&stop()).await.unwrap();
+                begun
+            };
+            let (answer, begun) = tokio::join!(async { (waiting.await.unwrap(), Instant::now()) }, raised);
+            let (answer, ended) = answer;
+            assert_eq!(answer["stopped"], true, "{answer}");
+            took.push(ended - begun);
+        }
+        println!("event readable → wait_for_stop answered with {what}: p50 {:.0?} (goal ≤ 300 µs)", median(took));
+    }
+}
+
+fn stop() -> Stopped {
+    Stopped { reason: "step".to_owned(), thread_id: Some(1), all_threads_stopped: true, ..Stopped::default() }
+}
+
+/// An adapter that does whatever it is asked for, at once.
+async fn serve(server: Arc<Server>, mut inbox: Inbox) {
+    let mut attach: Option<Asked> = None;
+    while let Some(incoming) = inbox.next().await {
+        let Incoming::Request(asked) = incoming else { continue };
+        match asked.command.clone().as_str() {
+            "attach" => {
+                attach = Some(asked);
+                server.event(&Initialized {}).await.unwrap();
+            }
+            "configurationDone" => {
+                asked.answer(&Nothing {});
+                attach.take().unwrap().answer(&Nothing {});
+            }
+            "next" => {
+                asked.answer(&Nothing {});
+                server.event(&stop()).await.unwrap();
+            }
+            command => asked.answer(&scripted(command)),
+        }
+    }
+}
+
+fn scripted(command: &str) -> Value {
+    match command {
+        "initialize" => json!({"supportsConfigurationDoneRequest": true}),
+        "setBreakpoints" | "setExceptionBreakpoints" => json!({"breakpoints": []}),
+        "threads" => json!({"threads": [{"id": 1, "name": "main"}]}),
+        "stackTrace" => json!({"stackFrames": [{"id": 1, "name": "f", "line": 3, "column": 1}], "totalFrames": 1}),
+        "scopes" => json!({"scopes": [{"name": "Locals", "variablesReference": 1, "expensive": false}]}),
+        "variables" => json!({"variables": [{"name": "x", "value": "1", "variablesReference": 0}]}),
+        "evaluate" => json!({"result": "1", "variablesReference": 0}),
+        _ => json!({}),
+    }
+}
+
+/// The supervisor's own socket.
+struct Door {
+    peer: Peer,
+    supervisor: u32,
+}
+
+impl Door {
+    async fn open(sandbox: &Sandbox) -> Door {
+        let only = |folder: &str| {
+            let folder = sandbox.home().join(folder);
+            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).next().unwrap()
+        };
+        let (read, write) = UnixStream::connect(only("run/devtether")).await.unwrap().into_split();
+        let (peer, _incoming, driver) = rpc::connection(read, write);
+        tokio::spawn(driver);
+        peer.call("initialize", &json!({"name": "bench", "version": "0.0.1"})).await.unwrap();
+        let lock = std::fs::read(only("state/devtether").join("supervisor.lock")).unwrap();
+        let holder: Value = serde_json::from_slice(&lock).unwrap();
+        Door { peer, supervisor: holder["pid"].as_u64().unwrap() as u32 }
+    }
+
+    async fn ask<P: Params>(&self, params: Value) -> Value {
+        self.peer.call(P::METHOD, &params).await.unwrap_or_else(|error| panic!("{}: {error}", P::METHOD))
+    }
+
+    async fn attach(&self, port: u16) -> String {
+        let told = self.ask::<Attach>(json!({"port": port, "adapter": "debugpy"})).await;
+        told["sessionId"].as_str().unwrap().to_owned()
+    }
+
+    /// The medians of what an evaluation, a step and a status take.
+    async fn costs(&self, session: &str) -> [Duration; 3] {
+        let mut took = [vec![], vec![], vec![]];
+        for _ in 0..TIMES {
+            let begun = Instant::now();
+            self.ask::<Evaluate>(json!({"sessionId": session, "expression": "x"})).await;
+            took[0].push(begun.elapsed());
+            let begun = Instant::now();
+            let told = self.ask::<Step>(json!({"sessionId": session, "kind": "over"})).await;
+            took[1].push(begun.elapsed());
+            assert_eq!(told["stopped"], true);
+            let begun = Instant::now();
+            self.ask::<Status>(json!({"sessionId": session})).await;
+            took[2].push(begun.elapsed());
+        }
+        took.map(median)
+    }
+
+    /// What the supervisor holds for itself, in bytes.
+    fn memory(&self) -> u64 {
+        let all = procfs::process::Process::new(self.supervisor as i32).unwrap().smaps_rollup().unwrap();
+        let mine = all.memory_map_rollup.0.first().unwrap().extension.map.clone();
+        mine["Private_Dirty"] + mine["Private_Clean"]
+    }
+}

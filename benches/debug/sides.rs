@@ -1,0 +1,204 @@
+//! The two sides: our MCP server and the peer's, each asked for the same in its own words.
+
+use std::os::unix::fs::{DirBuilderExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::client::Client;
+
+/// It can be stepped in for ever.
+const PYTHON: &str = "def total(order):
+    result = order * 2
+    while True:
+        result += order
+        result -= order
+
+total(1)
+";
+
+const JAVASCRIPT: &str = "function total(order) {
+  let result = order * 2;
+  while (true) {
+    result += order;
+    result -= order;
+  }
+}
+total(1);
+";
+
+/// The line of `result = …` in both programs.
+pub const LINE: u32 = 2;
+
+/// The programs, and the folders of a user.
+pub struct Sandbox {
+    home: tempfile::TempDir,
+    pub workspace: PathBuf,
+}
+
+impl Sandbox {
+    pub fn new() -> Sandbox {
+        let home = tempfile::tempdir().unwrap();
+        let workspace = home.path().canonicalize().unwrap().join("workspace");
+        std::fs::create_dir(&workspace).unwrap();
+        std::fs::DirBuilder::new().mode(0o700).create(home.path().join("run")).unwrap();
+        std::fs::write(workspace.join("app.py"), PYTHON).unwrap();
+        std::fs::write(workspace.join("app.js"), JAVASCRIPT).unwrap();
+        // One interpreter for all, which has debugpy.
+        symlink(tools().join("python"), workspace.join(".venv")).unwrap();
+        Sandbox { home, workspace }
+    }
+
+    pub fn python(&self) -> PathBuf {
+        self.workspace.join(".venv/bin/python")
+    }
+
+    pub fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tether"));
+        command.args(arguments).current_dir(&self.workspace);
+        for (name, folder) in [("XDG_STATE_HOME", "state"), ("XDG_CONFIG_HOME", "config"), ("XDG_RUNTIME_DIR", "run")] {
+            command.env(name, self.home().join(folder));
+        }
+        command
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        let ended = self.command(&["shutdown"]).output();
+        assert!(ended.is_ok_and(|ended| ended.status.success()) || std::thread::panicking());
+    }
+}
+
+fn tools() -> PathBuf {
+    devtether::config::folders::data().unwrap().join("tools")
+}
+
+/// What can be asked of either.
+pub trait Side {
+    /// Launches, and waits for the breakpoint.
+    fn stop_in(&mut self, program: &str);
+    /// Evaluates, reads the locals, steps: how long each took.
+    fn calls(&mut self) -> [Duration; 3];
+    fn locals(&mut self) -> Duration;
+    /// Ends it, and waits until it is gone.
+    fn end(&mut self);
+
+    /// Launch → breakpoint → locals → gone.
+    fn session(&mut self, program: &str) -> Duration {
+        let begun = Instant::now();
+        self.stop_in(program);
+        self.locals();
+        self.end();
+        begun.elapsed()
+    }
+}
+
+pub struct Us(Client);
+
+impl Us {
+    pub fn start(sandbox: &Sandbox) -> Us {
+        Us(Client::start(&mut sandbox.command(&["mcp"])))
+    }
+
+    fn call(&mut self, tool: &str, arguments: Value) -> (Duration, Value) {
+        let (took, told) = self.0.call(tool, arguments);
+        (took, told["structuredContent"].clone())
+    }
+}
+
+impl Side for Us {
+    fn stop_in(&mut self, program: &str) {
+        let at = format!("{program}:{LINE}");
+        let launch = json!({"program": program, "breakpoints": [at], "wait": 30});
+        assert_eq!(self.call("debug_launch", launch).1["stopped"], true);
+    }
+
+    fn calls(&mut self) -> [Duration; 3] {
+        let (evaluate, told) = self.call("debug_evaluate", json!({"expression": "order + 1 - order"}));
+        assert_eq!(told["result"], "1");
+        let locals = self.locals();
+        let (step, told) = self.call("debug_step", json!({"kind": "over"}));
+        assert_eq!(told["stopped"], true);
+        [evaluate, locals, step]
+    }
+
+    fn locals(&mut self) -> Duration {
+        let (took, told) = self.call("debug_variables", json!({}));
+        assert!(told.to_string().contains("\"order\""), "{told}");
+        took
+    }
+
+    fn end(&mut self) {
+        assert_eq!(self.call("debug_stop", json!({})).1["state"], "TERMINATED");
+        self.call("breakpoint_remove", json!({"all": true}));
+    }
+}
+
+pub struct Them {
+    client: Client,
+    workspace: PathBuf,
+    python: PathBuf,
+    session: Value,
+}
+
+impl Them {
+    pub fn start(sandbox: &Sandbox) -> Them {
+        let peer = tools().join("js-debug/node_modules/@debugmcp/mcp-debugger/dist/cli.mjs");
+        assert!(peer.is_file(), "{} is missing: run `cargo xtask tools`", peer.display());
+        let client = Client::start(Command::new("node").arg(peer).arg("stdio").current_dir(&sandbox.workspace));
+        let (workspace, python) = (sandbox.workspace.clone(), sandbox.python());
+        Them { client, workspace, python, session: Value::Null }
+    }
+
+    /// Of the living session.
+    fn call(&mut self, tool: &str, mut arguments: Value) -> (Duration, Value) {
+        if !self.session.is_null() {
+            arguments["sessionId"] = self.session.clone();
+        }
+        let (took, told) = self.client.call(tool, arguments);
+        let text = told["content"][0]["text"].as_str().unwrap_or_default();
+        let told: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {told}"));
+        assert_eq!(told["success"], true, "{tool}: {told}");
+        (took, told)
+    }
+}
+
+impl Side for Them {
+    fn stop_in(&mut self, program: &str) {
+        let path = self.workspace.join(program);
+        let language = match program.ends_with(".py") {
+            true => json!({"language": "python", "executablePath": self.python}),
+            false => json!({"language": "javascript"}),
+        };
+        self.session = self.call("create_debug_session", language).1["sessionId"].clone();
+        self.call("set_breakpoint", json!({"file": path, "line": LINE}));
+        assert_eq!(self.call("start_debugging", json!({"scriptPath": path})).1["state"], "paused");
+    }
+
+    fn calls(&mut self) -> [Duration; 3] {
+        let (evaluate, told) = self.call("evaluate_expression", json!({"expression": "order + 1 - order"}));
+        assert_eq!(told["result"], "1");
+        let locals = self.locals();
+        let (step, told) = self.call("step_over", json!({}));
+        assert_eq!(told["state"], "paused");
+        [evaluate, locals, step]
+    }
+
+    fn locals(&mut self) -> Duration {
+        let (took, told) = self.call("get_local_variables", json!({}));
+        assert!(told.to_string().contains("\"order\""), "{told}");
+        took
+    }
+
+    fn end(&mut self) {
+        self.call("close_debug_session", json!({}));
+        self.session = Value::Null;
+    }
+}
