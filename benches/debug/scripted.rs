@@ -38,6 +38,8 @@ pub async fn measure(sandbox: &Sandbox) {
     let door = Door::open(sandbox).await;
     let first = door.attach(port).await;
     let program: Arc<Server> = programs.recv().await.unwrap();
+    program.event(&stop()).await.unwrap();
+    door.ask::<WaitForStop>(json!({"sessionId": first, "timeout": 30})).await;
     answers(&door, &first, &program).await;
 
     let (alone, before) = (door.costs(&first).await, door.memory());
