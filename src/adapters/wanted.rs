@@ -5,13 +5,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::dap::types::Fields;
 use crate::error::{Error, Kind, Result};
 
 /// One program to be launched or attached to.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Wanted {
     pub what: What,
     pub args: Vec<String>,
@@ -24,7 +25,7 @@ pub struct Wanted {
     pub fields: Fields,
 }
 
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum What {
     /// Nothing but what the fields say.
     #[default]
@@ -42,7 +43,7 @@ pub enum What {
 }
 
 /// Where something listens.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Address {
     pub host: String,
     pub port: u16,
@@ -55,6 +56,17 @@ impl Wanted {
             What::Listening(_) | What::Pid(_) | What::Page { .. } => true,
             What::Program(_) | What::Module(_) => false,
             What::Fields => self.text("request") == Some("attach"),
+        }
+    }
+
+    /// Whether it listens for debuggers, and so may take another one when the first has gone.
+    pub fn listens(&self) -> bool {
+        match self.what {
+            What::Listening(_) | What::Page { .. } => true,
+            What::Fields if self.is_attach() => {
+                ["port", "connect", "debugPort", "websocketAddress"].iter().any(|name| self.fields.contains_key(*name))
+            }
+            _ => false,
         }
     }
 

@@ -11,7 +11,7 @@ pub const PANIC: &str = "supervisor/panic";
 /// Tells a front end that the window's state has changed; parameters as `window/status`'s result.
 pub const DID_CHANGE_STATE: &str = "window/didChangeState";
 /// Tells a front end that a debug session has begun, stopped, gone on or ended; parameters as an entry of
-/// `debug/status`'s `sessions`.
+/// `debug/status`'s `sessions`, without what only the adapter could tell: threads, and the place of a stop.
 pub const DEBUG_DID_CHANGE_STATE: &str = "debug/didChangeState";
 /// Tells a front end that the console has new entries, at most twice a second; parameters: none.
 pub const DID_CHANGE_CONSOLE: &str = "window/didChangeConsole";

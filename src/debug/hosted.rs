@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, UNIX_EPOCH};
 
+use futures_util::future::{FusedFuture, FutureExt};
+use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, watch};
 use tracing::warn;
 
@@ -18,7 +20,7 @@ use super::record::{Record, now_ms};
 use super::seat::lock;
 use super::session::Session;
 use super::target::Plan;
-use crate::adapters::{self, Adapter, Ask, Found, Running, Said, Search, Wanted};
+use crate::adapters::{self, Adapter, Ask, Begin, Found, Reach, Running, Said, Search, Wanted, What};
 use crate::dap::types::Initialize;
 use crate::error::{Error, Kind, Result};
 use crate::process::Exit;
@@ -35,7 +37,7 @@ const EXITS: Duration = Duration::from_secs(1);
 const STARTED: Duration = Duration::from_secs(180);
 
 /// What is to be debugged, and with what.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Request {
     /// For readers.
     pub name: String,
@@ -45,6 +47,9 @@ pub struct Request {
     /// The `type` of a configuration of launch.json.
     pub kind: Option<String>,
     pub language: Option<String>,
+    /// What its caller ties it to: kept with it, and without a meaning here.
+    #[serde(default)]
+    pub tie: Option<String>,
 }
 
 /// One session of the table; clones are the same.
@@ -57,6 +62,8 @@ pub struct Hosted {
     /// Epoch ms.
     pub started_at: u64,
     pub pid: Option<u32>,
+    /// What its processes carry.
+    pub(super) mark: String,
     pub(super) ending: Arc<Ending>,
 }
 
@@ -119,6 +126,11 @@ impl Hosted {
         }
     }
 
+    /// Whether a program that it launched was to live on without it.
+    pub(super) fn has_released(&self) -> bool {
+        self.ending.lets_go.load(Ordering::SeqCst) && !self.is_attached()
+    }
+
     /// Ends it and waits until nothing of it is left; `detach` lets the program live on. Twice is once.
     pub async fn stop(&self, detach: bool) -> State {
         self.ending.stopped.store(true, Ordering::SeqCst);
@@ -157,16 +169,44 @@ pub(super) fn locate(request: &Request, search: &Search) -> Result<(&'static Ada
     adapters::locate(ask, search)
 }
 
+/// A session that can be begun: nothing has been started.
+pub(super) struct Ready {
+    pub id: String,
+    pub request: Request,
+    pub row: &'static Adapter,
+    pub begin: Begin,
+    /// What its processes are to be found by.
+    pub mark: String,
+    pub book: Arc<Mutex<Book>>,
+    /// What it says goes on in this one.
+    pub record: Arc<Record>,
+}
+
+impl Ready {
+    /// What becomes of it when we die.
+    pub fn loss(&self) -> String {
+        let name = self.row.name;
+        let dead = "the supervisor died";
+        match (&self.request.wanted.what, &self.begin.reach, self.begin.is_program) {
+            _ if self.request.wanted.listens() => {
+                format!("{dead}, and what was attached to could not be attached to again")
+            }
+            (What::Pid(pid), ..) => format!("{dead}, and {name} has let go of process {pid}: attach to it again"),
+            (_, _, true) => format!("{dead}, and {name}'s program went with its connection"),
+            (_, Reach::Pipes, _) => {
+                format!("{dead}, and {name}, which spoke over its pipes, went with it, and so did its program")
+            }
+            (_, Reach::DialsUs, _) => {
+                format!("{dead}, and {name}, which takes one connection only, went with it, and so did its program")
+            }
+            _ => format!("{dead}, and {name} went with it, and so did the program that it had launched"),
+        }
+    }
+}
+
 /// Begins a session. The future that it gives drives it to its end, and must be spawned.
-pub(super) async fn begin(
-    id: String,
-    request: Request,
-    search: &Search,
-    mark: String,
-    book: Arc<Mutex<Book>>,
-) -> Result<(Hosted, impl Future<Output = ()> + Send + 'static)> {
-    let (row, found) = locate(&request, search)?;
-    let begin = (row.begin)(&found, &request.wanted)?;
+pub(super) async fn begin(ready: Ready) -> Result<(Hosted, impl Future<Output = ()> + Send + 'static)> {
+    let Ready { id, request, row, begin, mark, book, record } = ready;
     let (by_pipe, is_program) = (begin.output_by_pipe, begin.is_program);
     let mut running = adapters::run(row.name, begin, &mark, REACHED).await?;
     let plan = Plan {
@@ -176,16 +216,23 @@ pub(super) async fn begin(
         stop_on_entry: request.wanted.stop_on_entry(),
         deadline: DEADLINE,
         start_deadline: STARTED,
-        mark,
+        mark: mark.clone(),
     };
-    let (session, driver) = Session::open(plan, Arc::clone(&running.dial), book);
+    let (session, driver) = Session::recorded(plan, Arc::clone(&running.dial), book, record);
     let ending = Arc::new(Ending::default());
     let (pid, started_at) = (running.pid(), now_ms());
     let output = std::mem::replace(&mut running.output, mpsc::channel(1).1);
     let record = Arc::clone(session.record());
     let seen = session.watch();
     let life = live(driver, seen, running, Arc::clone(&ending), follow(output, record, by_pipe), is_program);
-    Ok((Hosted { id, request: Arc::new(request), adapter: row, session, started_at, pid, ending }, life))
+    Ok((Hosted { id, request: Arc::new(request), adapter: row, session, started_at, pid, mark, ending }, life))
+}
+
+/// One of which nothing is left but what is known of it.
+pub(super) fn lost(id: String, request: Request, row: &'static Adapter, session: Session, started_at: u64) -> Hosted {
+    let ending = Arc::new(Ending::default());
+    ending.done.send_replace(Some(now_ms()));
+    Hosted { id, request: Arc::new(request), adapter: row, session, started_at, pid: None, mark: String::new(), ending }
 }
 
 async fn live(
@@ -196,6 +243,8 @@ async fn live(
     following: impl Future<Output = ()>,
     is_program: bool,
 ) {
+    // It may have come to its end before the session does: then it must not be asked again.
+    let following = following.fuse();
     tokio::pin!(following);
     tokio::select! {
         () = driver => {}
@@ -219,7 +268,9 @@ async fn live(
             warn!("{error}");
         }
         // All writers are gone: what is left in the pipes comes to its end.
-        let _ = tokio::time::timeout(Duration::from_secs(1), following).await;
+        if !following.is_terminated() {
+            let _ = tokio::time::timeout(Duration::from_secs(1), following).await;
+        }
     }
     ending.done.send_replace(Some(now_ms()));
 }

@@ -12,6 +12,8 @@
 //! | `house` | who owns the tasks of a session |
 //! | `session` | a handle: the waiting, the going on, the end |
 //! | `hosted`, `sessions` | a session with its adapter, from begin to end; all of them, and what is wanted in all |
+//! | `begin` | how one of them begins |
+//! | `ledger`, `recover` | what the next supervisor has to know of them; what it does about that |
 //! | `inspect`, `look` | looking into a stopped program; what a stop answers at once |
 //! | `terminal` | running a program for an adapter |
 //! | `breakpoints` | what a user wants to stop at: kept, followed, applied |
@@ -19,15 +21,18 @@
 //!
 //! Must not know windows, the wire API, nor how an adapter is found and started.
 
+mod begin;
 pub mod breakpoints;
 mod configure;
 mod hosted;
 mod house;
 pub mod inspect;
 mod judge;
+pub mod ledger;
 pub mod look;
 mod published;
 pub mod record;
+mod recover;
 mod seat;
 mod session;
 mod sessions;

@@ -65,6 +65,8 @@ pub struct Record {
     events: Mutex<Ring<Happened>>,
     /// Rises with each piece of output.
     spoken: watch::Sender<u64>,
+    /// What the next answer about the session has to say besides.
+    notices: Mutex<Vec<String>>,
 }
 
 impl Default for Record {
@@ -73,6 +75,7 @@ impl Default for Record {
             output: Mutex::new(Ring::new(OUTPUT)),
             events: Mutex::new(Ring::new(EVENTS)),
             spoken: watch::Sender::default(),
+            notices: Mutex::default(),
         }
     }
 }
@@ -114,6 +117,22 @@ impl Record {
 
     pub fn happened(&self, kind: &str, text: String) {
         lock(&self.events).push(Happened { at: now_ms(), kind: kind.to_owned(), text, thread: None });
+    }
+
+    /// As [`Record::happened`], and the next answer says it, too.
+    pub fn notice(&self, kind: &str, text: String) {
+        lock(&self.notices).push(text.clone());
+        self.happened(kind, text);
+    }
+
+    /// What has to be said; nobody has to say it again.
+    pub fn take_notices(&self) -> Vec<String> {
+        std::mem::take(&mut lock(&self.notices))
+    }
+
+    /// What has to be said still.
+    pub fn notices(&self) -> Vec<String> {
+        lock(&self.notices).clone()
     }
 
     pub(super) fn lost(&self, lost: Lost) {

@@ -71,14 +71,14 @@ struct Line {
 }
 
 impl Shared {
-    pub fn new(book: Arc<Mutex<Book>>) -> Shared {
+    pub fn new(book: Arc<Mutex<Book>>, record: Arc<Record>) -> Shared {
         Shared {
             published: watch::Sender::default(),
             lines: Mutex::default(),
             book,
             standings: Mutex::default(),
             data: Mutex::default(),
-            record: Arc::default(),
+            record,
             stood: watch::Sender::default(),
             deadline: Mutex::new(Duration::from_secs(10)),
             pausing: Mutex::default(),

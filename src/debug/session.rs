@@ -117,11 +117,29 @@ impl Session {
         dial: Dial,
         book: Arc<Mutex<Book>>,
     ) -> (Session, impl Future<Output = ()> + Send + 'static) {
+        Session::recorded(plan, dial, book, Arc::default())
+    }
+
+    /// As [`Session::open`], and what it says goes on in a record that there is already.
+    pub(super) fn recorded(
+        plan: Plan,
+        dial: Dial,
+        book: Arc<Mutex<Book>>,
+        record: Arc<Record>,
+    ) -> (Session, impl Future<Output = ()> + Send + 'static) {
         let (orders, inbox) = mpsc::unbounded_channel();
-        let shared = Arc::new(Shared::new(book));
+        let shared = Arc::new(Shared::new(book, record));
         let first = Member::new(shared.add(None, name_of(&plan.start)), orders.downgrade());
         let house = House { shared: Arc::clone(&shared), plan, dial, orders: orders.downgrade() };
         (Session { shared, orders }, house.drive(first, inbox))
+    }
+
+    /// One that has ended before anybody here knew of it.
+    pub(super) fn lost(name: String, reason: String, book: Arc<Mutex<Book>>, record: Arc<Record>) -> Session {
+        let (orders, _) = mpsc::unbounded_channel();
+        let shared = Arc::new(Shared::new(book, record));
+        shared.add(None, name).step(Input::Closed(reason));
+        Session { shared, orders }
     }
 
     pub fn snapshot(&self) -> Snapshot {

@@ -10,9 +10,11 @@ use futures_util::future::{BoxFuture, FutureExt, join_all};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
+use super::begin::STARTED;
 use super::breakpoints::{Access, Book, Conditions, Exceptions, Standing, Wanted, What};
 use super::hosted::{self, Hosted, Request};
 use super::inspect::Ref;
+use super::ledger::{Ledger, Left};
 use super::published::State;
 use super::record::now_ms;
 use super::seat::lock;
@@ -30,25 +32,29 @@ const READABLE: usize = 10;
 
 /// A handle; clones are the same.
 #[derive(Clone)]
-pub struct Sessions(Arc<Inner>);
+pub struct Sessions(pub(super) Arc<Inner>);
 
-struct Inner {
-    workspace: PathBuf,
+pub(super) struct Inner {
+    pub(super) workspace: PathBuf,
     /// Begins what the processes of all sessions are to be found by.
-    mark: String,
-    book: Arc<Mutex<Book>>,
-    table: Mutex<Table>,
-    tasks: mpsc::UnboundedSender<BoxFuture<'static, ()>>,
+    pub(super) mark: String,
+    pub(super) book: Arc<Mutex<Book>>,
+    pub(super) ledger: Arc<Ledger>,
+    /// Not yet taken over.
+    pub(super) left: Mutex<Left>,
+    pub(super) recovered: watch::Sender<bool>,
+    pub(super) table: Mutex<Table>,
+    pub(super) tasks: mpsc::UnboundedSender<BoxFuture<'static, ()>>,
     /// Rises with each change of any session.
-    changed: watch::Sender<u64>,
+    pub(super) changed: watch::Sender<u64>,
     /// How much is still to be done after sessions.
     afterwards: watch::Sender<usize>,
 }
 
 #[derive(Default)]
-struct Table {
+pub(super) struct Table {
     last: u32,
-    hosted: Vec<Hosted>,
+    pub(super) hosted: Vec<Hosted>,
 }
 
 /// A wanted breakpoint, and where it stands over all living sessions.
@@ -63,12 +69,26 @@ impl Sessions {
     /// The sessions of a workspace, and the future that drives them: spawn it. Dropping that ends them all.
     /// `mark` begins what their processes are to be found by.
     pub fn open(workspace: &Path, mark: String) -> (Sessions, impl Future<Output = ()> + Send + 'static) {
+        Sessions::kept_in(None, workspace, mark)
+    }
+
+    /// As [`Sessions::open`], and the next supervisor finds in this folder what it has to know of them. What the last one
+    /// has left there waits for [`Sessions::recover`].
+    pub fn kept_in(
+        folder: Option<&Path>,
+        workspace: &Path,
+        mark: String,
+    ) -> (Sessions, impl Future<Output = ()> + Send + 'static) {
+        let (ledger, left) = Ledger::open(folder);
         let (tasks, mut inbox) = mpsc::unbounded_channel::<BoxFuture<'static, ()>>();
         let inner = Inner {
             workspace: workspace.to_owned(),
             mark,
             book: Arc::new(Mutex::new(Book::open(workspace))),
-            table: Mutex::default(),
+            table: Mutex::new(Table { last: left.last, hosted: Vec::new() }),
+            recovered: watch::Sender::new(folder.is_none()),
+            ledger: Arc::new(ledger),
+            left: Mutex::new(left),
             tasks,
             changed: watch::Sender::default(),
             afterwards: watch::Sender::default(),
@@ -164,37 +184,8 @@ impl Sessions {
             table.last += 1;
             format!("d{}", table.last)
         };
-        let search = Search::of(&self.0.workspace)?;
-        let mark = format!("{}-{id}-{:08x}", self.0.mark, random());
-        let (hosted, life) = hosted::begin(id, request, &search, mark, book).await?;
-        if listed {
-            lock(&self.0.table).hosted.push(hosted.clone());
-        }
-        let (changed, mut seen) = (self.0.changed.clone(), hosted.session.watch());
-        let told = async move {
-            while seen.changed().await.is_ok() {
-                changed.send_modify(|count| *count += 1);
-            }
-        };
-        let changed = self.0.changed.clone();
-        let life = async move {
-            tokio::select! {
-                () = life => {}
-                () = async { told.await; std::future::pending().await } => {}
-            }
-            changed.send_modify(|count| *count += 1);
-        };
-        // The receiver lives as long as the supervisor.
-        let _ = self.0.tasks.send(life.boxed());
-        let mut guard = Abandoned { sessions: self, hosted: Some(hosted.clone()) };
-        let waited = hosted.session.wait_for_start(Duration::from_secs(200)).await;
-        guard.hosted = None;
-        if waited.state == State::Disconnected {
-            hosted.gone().await;
-            lock(&self.0.table).hosted.retain(|it| it.id != hosted.id);
-            return Err(hosted::failed(&hosted));
-        }
-        Ok(hosted)
+        let ready = self.ready(id, request, book, Arc::default())?;
+        self.carry_out(ready, listed, STARTED).await
     }
 
     /// Does something once nothing of a session is left.
@@ -221,6 +212,8 @@ impl Sessions {
 
     /// Ends all of them, those that were attached to are let go; and waits for what is done after them.
     pub async fn end(&self) {
+        let marks: Vec<String> = self.living().iter().map(|it| it.mark.clone()).collect();
+        self.0.ledger.close("its supervisor was ended, and the program that it had launched with it", &marks);
         join_all(self.living().iter().map(|it| it.stop(it.is_attached()))).await;
         let mut left = self.0.afterwards.subscribe();
         // What takes longer is cut off with us.
@@ -247,30 +240,9 @@ impl Drop for Probing {
     }
 }
 
-/// A start whose asker has gone away in the middle is undone.
-struct Abandoned<'a> {
-    sessions: &'a Sessions,
-    hosted: Option<Hosted>,
-}
-
-impl Drop for Abandoned<'_> {
-    fn drop(&mut self) {
-        if let Some(hosted) = &self.hosted {
-            self.sessions.undo(hosted);
-        }
-    }
-}
-
 fn ids(all: &[Hosted]) -> String {
     let named = all.iter().map(|it| format!("{} ({}, {})", it.id, it.request.name, it.state().name()));
     named.collect::<Vec<_>>().join(", ")
-}
-
-fn random() -> u32 {
-    let mut bytes = [0; 4];
-    // Only collisions of marks would suffer from a failure; the id is in the mark as well.
-    let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
-    u32::from_ne_bytes(bytes)
 }
 
 /// Breakpoints.

@@ -8,12 +8,14 @@
 //!                                             └──no──► Orphan
 //! ```
 //! A window outlives its supervisor on purpose: without a supervisor it is no orphan while `session.json` can prove it.
+//! What debug sessions have started ends with their supervisor, except a program that was let go on purpose.
 //! Launches that another state folder knows of (another `XDG_STATE_HOME`, a test) are never judged.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::config::folders;
+use crate::debug::ledger;
 use crate::error::{Context, Result};
 use crate::process;
 use crate::supervisor::claim::{Holder, Seat, Vacancy, seat};
@@ -42,6 +44,8 @@ pub enum Fate {
     Reconnectable(PathBuf),
     /// Its state folder; nobody will find it again.
     Orphan(PathBuf),
+    /// A program that a debug session has launched, and let go on purpose.
+    Released,
     /// It is known here, but not of which workspace it is: left alone.
     Unknown,
     /// Not known in this user's state folder: left alone.
@@ -72,7 +76,7 @@ pub async fn reap(launch: &Launch) -> Result<bool> {
     let Fate::Orphan(home) = &launch.fate else { return Ok(false) };
     let (Fate::Orphan(_), Some(_vacancy)) = judge(home, &launch.id) else { return Ok(false) };
     let doing = || format!("cannot end launch {}", launch.id);
-    if is_build(home, &launch.id) {
+    if is_build(home, &launch.id) || is_debugged(home, &launch.id) {
         process::sweep(&launch.id, GRACE).await.doing(doing)?;
     } else {
         stop::clean_up(&launch.id, home).await?;
@@ -85,6 +89,7 @@ fn home_of(state: &Path, id: &str) -> Option<PathBuf> {
     let homes = std::fs::read_dir(state).ok()?.flatten().map(|entry| entry.path());
     let knows = |home: &PathBuf| {
         is_build(home, id)
+            || is_debugged(home, id)
             || (launch::is_launch_id(id)
                 && (launch::scratch_of(home, id).exists() || launch::output_of(home, id).exists()))
     };
@@ -96,6 +101,11 @@ fn is_build(home: &Path, id: &str) -> bool {
     Place::build_mark_of(home) == id
 }
 
+/// Whether the id is that of a debug session of this state folder's workspace.
+fn is_debugged(home: &Path, id: &str) -> bool {
+    id.strip_prefix(&Place::debug_mark_of(home)).is_some_and(|rest| rest.starts_with('-'))
+}
+
 /// The lock is given along for as long as the judgement is to hold.
 fn judge(home: &Path, id: &str) -> (Fate, Option<Vacancy>) {
     match seat(&home.join(Place::LOCK)) {
@@ -104,6 +114,8 @@ fn judge(home: &Path, id: &str) -> (Fate, Option<Vacancy>) {
             Some(workspace) if workspace.is_absolute() => {
                 let fate = if is_proven(&workspace, id) {
                     Fate::Reconnectable(workspace)
+                } else if ledger::is_released(home, id) {
+                    Fate::Released
                 } else {
                     Fate::Orphan(home.to_owned())
                 };

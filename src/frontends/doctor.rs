@@ -103,6 +103,7 @@ fn reason(launch: &Launch) -> String {
             format!("is the window of {}: the next command is connected to it again", workspace.display())
         }
         Fate::Orphan(_) => "is an orphan".to_owned(),
+        Fate::Released => "is a program that a debug session has let go, and lives on".to_owned(),
         Fate::Unknown => "is left alone: nothing tells which workspace it belongs to".to_owned(),
         Fate::Elsewhere => "is left alone: another state folder (XDG_STATE_HOME), or none, knows of it".to_owned(),
     }

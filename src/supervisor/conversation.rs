@@ -2,7 +2,7 @@
 //!
 //! Must not know what an operation does: that is `dispatch`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -17,11 +17,12 @@ use tokio::time::timeout;
 use tokio_util::codec::Encoder;
 use tracing::{info, warn};
 
-use super::answers;
 use super::dispatch::{self, Call};
+use super::on_debug;
 use super::server::Supervisor;
 use crate::api::editor::{
-    DID_CHANGE_CONSOLE, DID_CHANGE_STATE, INITIALIZE, Initialize, Initialized, PANIC, Role, SHUTDOWN,
+    DEBUG_DID_CHANGE_STATE, DID_CHANGE_CONSOLE, DID_CHANGE_STATE, INITIALIZE, Initialize, Initialized, PANIC, Role,
+    SHUTDOWN,
 };
 use crate::error::{Error, ErrorData, Kind};
 use crate::window::Window;
@@ -52,7 +53,8 @@ pub(super) async fn converse(supervisor: Arc<Supervisor>, stream: UnixStream) {
         // They end with this.
         let mut telling = JoinSet::new();
         telling.spawn(tell_console(supervisor.window.clone(), peer.clone(), client.clone()));
-        telling.spawn(tell_changes(supervisor.window.clone(), peer.clone(), client));
+        telling.spawn(tell_sessions(Arc::clone(&supervisor), peer.clone(), client.clone()));
+        telling.spawn(tell_changes(Arc::clone(&supervisor), peer.clone(), client));
         answer_all(&supervisor, &peer, &mut incoming).await;
     }
     drop(peer);
@@ -228,15 +230,44 @@ async fn tell_console(window: Window, peer: Peer, client: Initialize) {
     }
 }
 
-/// Tells a front end that wants it of each change of the window's state, and that its files have changed.
-async fn tell_changes(window: Window, peer: Peer, client: Initialize) {
-    if client.role != Role::Editor && !client.capabilities.did_change_state {
+fn wants_states(client: &Initialize) -> bool {
+    client.role == Role::Editor || client.capabilities.did_change_state
+}
+
+/// Tells a front end that wants it of each debug session that has begun, stopped, gone on or ended.
+async fn tell_sessions(supervisor: Arc<Supervisor>, peer: Peer, client: Initialize) {
+    if !wants_states(&client) {
         return;
     }
-    let mut news = window.news();
+    let sessions = &supervisor.sessions;
+    let mut seen = sessions.watch();
+    sessions.recovered().await;
+    let now = || -> BTreeMap<_, _> { sessions.all().iter().map(|it| (it.id.clone(), on_debug::known(it))).collect() };
+    // What there is already is what the front end can have asked for itself.
+    seen.borrow_and_update();
+    let mut told = now();
+    while seen.changed().await.is_ok() {
+        // Of several changes in a row, the last one is told.
+        let known = now();
+        for status in known.iter().filter(|(id, status)| told.get(*id) != Some(*status)).map(|(_, status)| status) {
+            let Ok(params) = serde_json::to_value(status) else { return };
+            if peer.notify(DEBUG_DID_CHANGE_STATE, &params).await.is_err() {
+                return;
+            }
+        }
+        told = known;
+    }
+}
+
+/// Tells a front end that wants it of each change of the window's state, and that its files have changed.
+async fn tell_changes(supervisor: Arc<Supervisor>, peer: Peer, client: Initialize) {
+    if !wants_states(&client) {
+        return;
+    }
+    let mut news = supervisor.window.news();
     let mut told = None;
     loop {
-        let status = answers::look(window.look().await);
+        let status = dispatch::look(&supervisor).await;
         // The first look is what the front end can have asked for itself.
         if told.as_ref().is_some_and(|told| *told != status) {
             let Ok(params) = serde_json::to_value(&status) else { return };

@@ -12,7 +12,7 @@ use super::server::Supervisor;
 use super::{answers, on_debug, on_page};
 use crate::api::editor::Progress;
 use crate::api::page::{Console, Input, Network, Snapshot};
-use crate::api::window::{Changes, Evaluate, Restart, Screenshot, Start, Status, Stop};
+use crate::api::window::{Changes, Evaluate, Restart, Screenshot, Start, Status, Stop, WindowStatus};
 use crate::api::{OPERATIONS, Operation, Params};
 use crate::error::{Context, Error, Result};
 use crate::window::{Asker, Rebuild};
@@ -58,22 +58,22 @@ pub(super) async fn dispatch(supervisor: &Supervisor, call: Call<'_>) -> Result<
     match call.method {
         Status::METHOD => {
             read::<Status>(&call)?;
-            write::<Status>(answers::look(window.look().await))
+            write::<Status>(look(supervisor).await)
         }
         Start::METHOD => {
             let Start { config, rebuild } = read(&call)?;
             window.start(config.as_deref(), wanted(rebuild), progress).await?;
-            write::<Start>(answers::look(window.look().await))
+            write::<Start>(look(supervisor).await)
         }
         Stop::METHOD => {
             read::<Stop>(&call)?;
             window.stop(progress).await?;
-            write::<Stop>(answers::look(window.look().await))
+            write::<Stop>(look(supervisor).await)
         }
         Restart::METHOD => {
             let Restart { rebuild } = read(&call)?;
             window.restart(wanted(rebuild), progress).await?;
-            write::<Restart>(answers::look(window.look().await))
+            write::<Restart>(look(supervisor).await)
         }
         Changes::METHOD => {
             let Changes { path } = read(&call)?;
@@ -116,6 +116,12 @@ pub(super) async fn dispatch(supervisor: &Supervisor, call: Call<'_>) -> Result<
             Err(Error::usage(format!("there is no method {method:?}")).hint(format!("there are: {}", known.join(", "))))
         }
     }
+}
+
+/// The window's status, with what is debugged beside it.
+pub(super) async fn look(supervisor: &Supervisor) -> WindowStatus {
+    let sessions = supervisor.sessions.living().into_iter().map(|it| it.id).collect();
+    WindowStatus { sessions, ..answers::look(supervisor.window.look().await) }
 }
 
 /// What the call wants, in one line: told when the window dies under it.

@@ -9,6 +9,7 @@
 //! - `answers`: from the window's own words to the API's
 //! - `on_debug`: the debug operations
 //! - `on_page`: the same, for what looks into the page and acts on it
+//! - `tie`: what ties debug sessions to the window
 //! - `journal`: its log file
 
 pub mod claim;
@@ -22,3 +23,4 @@ mod conversation;
 mod dispatch;
 mod on_debug;
 mod on_page;
+mod tie;

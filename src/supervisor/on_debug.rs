@@ -23,6 +23,7 @@ mod inspect;
 mod named_test;
 mod words;
 
+pub(super) use control::known;
 pub(super) use desk::Desk;
 
 use serde_json::Value;
@@ -36,6 +37,13 @@ use crate::api::debug::inspect::{Evaluate, Events, Output, SetVariable, Source, 
 use crate::api::debug::{Attach, Launch, Probe, Status, Stop, WaitForStop};
 use crate::error::Result;
 
+/// Waits until the sessions are what they will be: those of an earlier supervisor are taken over, and those that follow the
+/// window are attached to the one that lives now.
+async fn settled(supervisor: &Supervisor) {
+    supervisor.sessions.recovered().await;
+    supervisor.ties.caught_up(&supervisor.window).await;
+}
+
 /// Carries out a call if it is one of these; `None`: it is none.
 pub(super) async fn dispatch(supervisor: &Supervisor, call: &Call<'_>) -> Option<Result<Value>> {
     let sessions = &supervisor.sessions;
@@ -43,6 +51,7 @@ pub(super) async fn dispatch(supervisor: &Supervisor, call: &Call<'_>) -> Option
         ($($params:ty => $carry_out:expr,)*) => {
             match call.method {
                 $(<$params>::METHOD => Some(async {
+                    settled(supervisor).await;
                     write::<$params>($carry_out(read::<$params>(call)?).await?)
                 }.await),)*
                 _ => None,
@@ -55,7 +64,7 @@ pub(super) async fn dispatch(supervisor: &Supervisor, call: &Call<'_>) -> Option
         Probe => |it| begin::probe(supervisor, it),
         Status => |it| control::status(sessions, it),
         WaitForStop => |it| control::wait_for_stop(sessions, it),
-        Stop => |it| control::stop(sessions, it),
+        Stop => |it| control::stop(supervisor, it),
         Continue => |it| control::go_on(sessions, it),
         Pause => |it| control::pause(sessions, it),
         Step => |it| control::step(sessions, it),

@@ -88,7 +88,13 @@ impl Place {
 
     /// Begins what the processes of this workspace's debug sessions carry as their launch id.
     pub fn debug_mark(&self) -> String {
-        Place::build_mark_of(&self.state).replacen("build", "debug", 1)
+        Place::debug_mark_of(&self.state)
+    }
+
+    /// As [`Place::debug_mark`], by the state folder.
+    pub fn debug_mark_of(state: &Path) -> String {
+        let name = state.file_name().unwrap_or_default();
+        format!("debug-{}", name.to_string_lossy())
     }
 
     pub fn log(&self) -> PathBuf {

@@ -21,6 +21,7 @@ use super::conversation::converse;
 use super::journal;
 use super::on_debug::Desk;
 use super::place::{Place, refuse_foreign};
+use super::tie::{self, Ties};
 use crate::debug::Sessions;
 use crate::error::{Context, ErrorData, Result};
 use crate::window::{Home, Window};
@@ -31,6 +32,7 @@ pub(super) struct Supervisor {
     pub window: Window,
     pub sessions: Sessions,
     pub desk: Desk,
+    pub ties: Ties,
     pub(super) connections: watch::Sender<usize>,
     pub(super) end: Notify,
 }
@@ -103,15 +105,19 @@ async fn serve(place: Place, mut claim: Claim, idle: Duration) -> Result<()> {
     };
     let (window, driver) = Window::open(home);
     let driver = tokio::spawn(driver);
-    let (sessions, debugging) = Sessions::open(&place.workspace, place.debug_mark());
+    let (sessions, debugging) = Sessions::kept_in(Some(&place.state), &place.workspace, place.debug_mark());
     let debugging = tokio::spawn(debugging);
     let (connections, end) = (watch::Sender::new(0), Notify::new());
-    let supervisor = Arc::new(Supervisor { place, window, sessions, desk: Desk::default(), connections, end });
+    tie::hold(&window, &sessions);
+    let (desk, ties) = (Desk::default(), Ties::default());
+    let supervisor = Arc::new(Supervisor { place, window, sessions, desk, ties, connections, end });
+    let following = tokio::spawn(tie::follow(Arc::clone(&supervisor)));
     let reason = accept_until_end(&supervisor, &listener, idle).await?;
     info!("ending: {reason}; the window stays");
     drop(listener);
     // We hold the claim: the socket is ours to remove.
     let _ = std::fs::remove_file(&supervisor.place.socket);
+    following.abort();
     supervisor.sessions.end().await;
     supervisor.window.detach().await;
     debugging.abort();

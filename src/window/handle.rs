@@ -65,12 +65,22 @@ struct FreshPage {
     page: Arc<Page>,
     generation: u64,
     relaunched: Option<Relaunched>,
+    /// Why it is not fresh.
+    held: Option<String>,
+}
+
+/// A window that is fresh, or that must not be made so.
+struct Fresh {
+    up: Arc<Up>,
+    generation: u64,
+    relaunched: Option<Relaunched>,
+    held: Option<String>,
 }
 
 impl FreshPage {
     fn answer<T>(self, value: Result<T>) -> Result<OnPage<T>> {
         let value = value.map_err(|error| self.up.explain(error))?;
-        let notes = self.page.take_notices();
+        let notes = self.held.into_iter().chain(self.page.take_notices()).collect();
         Ok(OnPage { value, generation: self.generation, relaunched: self.relaunched, notes })
     }
 }
@@ -90,6 +100,11 @@ impl Window {
         let (wishes, inbox) = mpsc::channel(64);
         let actor = Actor::new(Arc::clone(&shared), inbox);
         (Window { shared, wishes }, actor.drive())
+    }
+
+    /// From now on the window is not replaced unasked while `held` says why.
+    pub fn hold_while(&self, held: impl Fn() -> Option<String> + Send + Sync + 'static) {
+        self.shared.hold_while(Box::new(held));
     }
 
     /// What is known, and each change of it.
@@ -242,24 +257,28 @@ impl Window {
         }
     }
 
-    /// The window, built from the files as they are now: relaunched when it was stale.
-    async fn fresh(&self, progress: Progress<'_>) -> Result<(Arc<Up>, u64, Option<Relaunched>)> {
+    /// The window, built from the files as they are now: relaunched when it was stale, unless somebody holds it.
+    async fn fresh(&self, progress: Progress<'_>) -> Result<Fresh> {
         let mut relaunched = None;
         for _ in 0..=MAX_RELAUNCHES {
             let published = self.at_rest(progress).await;
             let Some(up) = published.up else { return Err(no_window(&published)) };
             let check = self.check().await?;
             let Some(newest) = check.newest.filter(|_| check.stale) else {
-                return Ok((up, published.generation, relaunched));
+                return Ok(Fresh { up, generation: published.generation, relaunched, held: None });
             };
             let because = describe(&newest);
+            if let Some(why) = self.shared.held() {
+                let held = Some(format!("stale: {because}, and the window was not relaunched, since {why}"));
+                return Ok(Fresh { up, generation: published.generation, relaunched, held });
+            }
             let outcome = self.wish(Input::Restart { build: self.has_build()? }, progress).await?;
             relaunched = Some(Relaunched { because, outcome });
         }
         // It changes faster than it can be built: the newest window has to do, and status says that it is stale.
         let published = self.at_rest(progress).await;
         let up = published.up.clone().ok_or_else(|| no_window(&published))?;
-        Ok((up, published.generation, relaunched))
+        Ok(Fresh { up, generation: published.generation, relaunched, held: None })
     }
 
     /// Waits until no work is under way.
@@ -281,9 +300,9 @@ impl Window {
 
     /// The page of a window that is fresh.
     async fn page(&self, progress: Progress<'_>) -> Result<FreshPage> {
-        let (up, generation, relaunched) = self.fresh(progress).await?;
+        let Fresh { up, generation, relaunched, held } = self.fresh(progress).await?;
         let page = up.page().await?;
-        Ok(FreshPage { up, page, generation, relaunched })
+        Ok(FreshPage { up, page, generation, relaunched, held })
     }
 
     /// Evaluates an expression in the window's page, or in the one with `page` in its address or title.

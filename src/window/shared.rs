@@ -3,7 +3,7 @@
 //! Decides nothing.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -73,7 +73,12 @@ pub struct Shared {
     pub deeds: Deeds,
     crashes: Mutex<Crashes>,
     choice: Mutex<Choice>,
+    /// Who knows why the window must not be replaced unasked.
+    held: OnceLock<Box<Held>>,
 }
+
+/// Says why the window must not be replaced unasked, while that is so.
+type Held = dyn Fn() -> Option<String> + Send + Sync;
 
 /// What decides what is tracked, and how.
 pub type Watching = (WatchSettings, Vec<Generated>);
@@ -94,7 +99,17 @@ impl Shared {
         let records = Arc::new(Records::new(Some(home.state.join("refs"))));
         let choice = Mutex::new(Choice::load(&home.state));
         let (deeds, crashes) = (Deeds::default(), Mutex::default());
-        Shared { home, published, records, trackers: Mutex::default(), deeds, crashes, choice }
+        Shared { home, published, records, trackers: Mutex::default(), deeds, crashes, choice, held: OnceLock::new() }
+    }
+
+    /// Asked each time; only the first is.
+    pub fn hold_while(&self, held: Box<Held>) {
+        let _ = self.held.set(held);
+    }
+
+    /// Why the window must not be replaced unasked, if there is a reason.
+    pub fn held(&self) -> Option<String> {
+        self.held.get().and_then(|held| held())
     }
 
     /// How often the window has ended by itself of late.

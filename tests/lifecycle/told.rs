@@ -24,6 +24,7 @@ use crate::common::{self, PATIENCE, Sandbox, is_alive};
 
 const STATE: &str = "tether://window/state";
 const BUILD: &str = "tether://window/build";
+const SESSIONS: &str = "tether://debug/sessions";
 const CONSOLE: &str = "tether://window/console";
 
 /// A client that keeps what it is told.
@@ -130,6 +131,28 @@ async fn a_client_that_subscribes_is_told_of_each_change_of_state_and_of_each_bu
         // What was on its way has arrived with the first round.
         assert!(first || others == 0, "{others}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_subscribes_is_told_when_a_debug_session_begins_stops_goes_on_and_ends() {
+    let sandbox = Sandbox::with(&[("app.js", "let n = 0;\nsetInterval(() => {\n  n += 1;\n}, 1000);\n")]);
+    let mut client = Client::start(&sandbox, legacy()).await;
+    client.service.subscribe(SubscribeRequestParams::new(SESSIONS)).await.unwrap();
+    let reached = async |client: &mut Client, state: &str| loop {
+        let told: Value = serde_json::from_str(&client.read(SESSIONS).await.unwrap()).unwrap();
+        let session = told["sessions"].as_array().map_or(&told, |all| all.first().unwrap_or(&Value::Null));
+        if session["state"] == state {
+            return;
+        }
+        client.told_of(SESSIONS).await;
+    };
+    sandbox.json(&["debug", "launch", "app.js", "--break", "app.js:3"]);
+    reached(&mut client, "STOPPED").await;
+    sandbox.json(&["break", "remove", "--all"]);
+    sandbox.json(&["debug", "continue"]);
+    reached(&mut client, "RUNNING").await;
+    sandbox.json(&["debug", "stop"]);
+    reached(&mut client, "TERMINATED").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -27,6 +27,8 @@ const TABLE: &[Row] = &[
             "supervisor::claim",
             "window",
             "changes",
+            // Which programs were let go on purpose.
+            "debug::ledger",
             "adapters",
             "process",
             "config",

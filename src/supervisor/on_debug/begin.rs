@@ -7,7 +7,7 @@ use super::{named_test, words};
 use crate::api::debug::breakpoints::Breakpoint;
 use crate::api::debug::results::{Launched, Probe as Valued, Probed, Stopped, Value};
 use crate::api::debug::values::{Seconds, Spot};
-use crate::api::debug::{Attach, Launch, Probe, WAIT, WindowPart};
+use crate::api::debug::{Attach, Launch, Probe, WAIT};
 use crate::config::Given;
 use crate::debug::breakpoints::Conditions;
 use crate::debug::program::{Address, Wanted, What};
@@ -15,6 +15,7 @@ use crate::debug::{Hosted, Request, Sessions};
 use crate::error::{Error, Result};
 use crate::supervisor::dispatch::Call;
 use crate::supervisor::server::Supervisor;
+use crate::supervisor::tie;
 
 pub async fn launch(supervisor: &Supervisor, it: Launch, call: &Call<'_>) -> Result<Launched> {
     let sessions = &supervisor.sessions;
@@ -26,7 +27,14 @@ pub async fn launch(supervisor: &Supervisor, it: Launch, call: &Call<'_>) -> Res
         breakpoints.push(set.wanted.id);
     }
     let Begun { hosted, notes } = match plan {
-        Plan::One(request) => Begun { hosted: sessions.start(*request).await?, notes: Vec::new() },
+        Plan::One(request) => {
+            let generation = supervisor.window.watch().borrow().generation;
+            let hosted = sessions.start(*request).await?;
+            if hosted.request.tie.is_some() {
+                supervisor.ties.keep(&hosted.id, generation);
+            }
+            Begun { hosted, notes: Vec::new() }
+        }
         Plan::Configured(configured) => configured.begin(supervisor, call).await?,
     };
     if it.config.is_some() || it.test.is_some() {
@@ -78,8 +86,10 @@ async fn again(supervisor: &Supervisor, it: &Launch, id: &str, call: &Call<'_>) 
     let before = supervisor.sessions.choose(Some(id))?;
     let Launch { breakpoints, wait, budget, .. } = it.clone();
     let Some(launch) = supervisor.desk.launch(id) else {
+        supervisor.ties.cut(id);
         before.stop(before.is_attached()).await;
-        return Ok((it.clone(), Plan::One(Box::new(Request::clone(&before.request)))));
+        let request = tie::renewed(&supervisor.window, Request::clone(&before.request)).await?;
+        return Ok((it.clone(), Plan::One(Box::new(request))));
     };
     let launch = Launch { breakpoints, wait, budget, ..launch };
     // One that cannot be launched again is not ended for it.
@@ -104,6 +114,7 @@ fn of_program(sessions: &Sessions, it: &Launch, program: &str) -> Result<Request
         adapter: it.adapter.clone(),
         language: it.language.clone(),
         kind: None,
+        tie: None,
     })
 }
 
@@ -135,13 +146,16 @@ async fn launched(
 pub async fn attach(supervisor: &Supervisor, it: Attach, call: &Call<'_>) -> Result<Launched> {
     let sessions = &supervisor.sessions;
     let host = it.host.clone().unwrap_or_else(|| "127.0.0.1".to_owned());
-    let (name, what, kind) = match (it.port, it.pid, &it.url, it.window, &it.config) {
-        (Some(port), None, None, None, None) => {
-            (format!("{host}:{port}"), What::Listening(Address { host, port }), None)
+    let (name, what) = match (it.port, it.pid, &it.url, it.window, &it.config) {
+        (Some(port), None, None, None, None) => (format!("{host}:{port}"), What::Listening(Address { host, port })),
+        (Some(port), None, Some(url), None, None) => (url.clone(), What::Page { url: url.clone(), port }),
+        (None, Some(pid), None, None, None) => (format!("process {pid}"), What::Pid(pid)),
+        (None, None, None, Some(part), None) => {
+            let (request, generation) = tie::request(&supervisor.window, part, sessions.workspace()).await?;
+            let hosted = sessions.start(Request { adapter: it.adapter.clone(), ..request }).await?;
+            supervisor.ties.keep(&hosted.id, generation);
+            return launched(sessions, hosted, it.wait, it.budget, &[]).await;
         }
-        (Some(port), None, Some(url), None, None) => (url.clone(), What::Page { url: url.clone(), port }, None),
-        (None, Some(pid), None, None, None) => (format!("process {pid}"), What::Pid(pid), None),
-        (None, None, None, Some(part), None) => of_window(supervisor, part).await?,
         (None, pid, None, None, Some(name)) => {
             // By the name of a configuration it is the same as a launch: `request` in it says which of the two.
             let given = Given { file: None, pid };
@@ -165,31 +179,10 @@ pub async fn attach(supervisor: &Supervisor, it: Attach, call: &Call<'_>) -> Res
         wanted: Wanted { what, cwd: sessions.workspace().to_owned(), ..Wanted::default() },
         adapter: it.adapter.clone(),
         language,
-        kind,
+        ..Request::default()
     };
     let hosted = sessions.start(request).await?;
     launched(sessions, hosted, it.wait, it.budget, &[]).await
-}
-
-/// A part of the tethered window, as something to attach to.
-async fn of_window(supervisor: &Supervisor, part: WindowPart) -> Result<(String, What, Option<String>)> {
-    let look = supervisor.window.look().await;
-    let none = || Error::new(crate::error::Kind::NotFound, "there is no window to attach to").hint("`tether start`");
-    let up = look.published.up.as_deref().ok_or_else(none)?;
-    match part {
-        WindowPart::Page => {
-            let what = What::Page { url: String::new(), port: up.facts.cdp_port };
-            Ok(("the window's page".to_owned(), what, Some("pwa-chrome".to_owned())))
-        }
-        WindowPart::ExtensionHost => {
-            let port = up.facts.inspector_port.ok_or_else(|| {
-                let error = Error::usage("cannot attach to the extension host");
-                error.because("this window has none").hint("`tether debug attach --window page` attaches to its page")
-            })?;
-            let what = What::Listening(Address::local(port));
-            Ok(("the window's extension host".to_owned(), what, Some("pwa-node".to_owned())))
-        }
-    }
 }
 
 pub async fn probe(supervisor: &Supervisor, it: Probe) -> Result<Probed> {

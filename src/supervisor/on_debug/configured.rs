@@ -79,6 +79,7 @@ fn request(sessions: &Sessions, debuggee: &Debuggee, besides: &Besides) -> Reque
         adapter: besides.adapter.clone(),
         kind: Some(debuggee.kind.clone()),
         language: None,
+        tie: None,
     }
 }
 

@@ -11,6 +11,7 @@ use crate::api::debug::{STEP_WAIT, Status, Stop, WAIT, WaitForStop};
 use crate::debug::inspect::Ref;
 use crate::debug::{Hosted, Resume, Sessions, State};
 use crate::error::Result;
+use crate::supervisor::server::Supervisor;
 
 pub async fn wait_for_stop(sessions: &Sessions, it: WaitForStop) -> Result<Stopped> {
     let hosted = sessions.choose(it.session_id.as_deref())?;
@@ -66,8 +67,10 @@ pub async fn waited(
     Ok(words::stopped(hosted, waited, budget, sessions.workspace()).await)
 }
 
-pub async fn stop(sessions: &Sessions, it: Stop) -> Result<Ended> {
-    let hosted = sessions.choose(it.session_id.as_deref())?;
+pub async fn stop(supervisor: &Supervisor, it: Stop) -> Result<Ended> {
+    let hosted = supervisor.sessions.choose(it.session_id.as_deref())?;
+    // Stopped by its user, it follows the window no more.
+    supervisor.ties.cut(&hosted.id);
     let state = hosted.stop(it.detach.unwrap_or_else(|| hosted.is_attached())).await;
     Ok(Ended {
         session_id: hosted.id.clone(),
@@ -109,6 +112,19 @@ async fn of_session(sessions: &Sessions, hosted: &Hosted) -> SessionStatus {
             .map(|reason| words::reason(reason, workspace)),
     };
     let thrown = reasons.first().filter(|reason| reason.kind == crate::debug::StopKind::Exception);
+    SessionStatus {
+        stop_reason: reasons.first().map(|reason| words::reason(reason, workspace)),
+        suspended_threads: threads.iter().filter(|it| it.stopped).map(thread).collect(),
+        running_threads: threads.iter().filter(|it| !it.stopped).map(thread).collect(),
+        exception: thrown.map(words::exception),
+        stale: hosted.is_stale(),
+        ..known(hosted)
+    }
+}
+
+/// As far as it is known without asking the adapter anything: for notifications.
+pub fn known(hosted: &Hosted) -> SessionStatus {
+    let snapshot = hosted.session.snapshot();
     let target = |target: &crate::debug::Seen| Target {
         name: target.name.clone(),
         state: words::state(target.state.phase.state()),
@@ -119,18 +135,19 @@ async fn of_session(sessions: &Sessions, hosted: &Hosted) -> SessionStatus {
         name: hosted.request.name.clone(),
         adapter: hosted.adapter.name.to_owned(),
         connected: !hosted.is_ended(),
-        vm_name: None,
         state: words::state(snapshot.state()),
-        stop_reason: reasons.first().map(|reason| words::reason(reason, workspace)),
-        suspended_threads: threads.iter().filter(|it| it.stopped).map(thread).collect(),
-        running_threads: threads.iter().filter(|it| !it.stopped).map(thread).collect(),
+        stop_reason: snapshot.stops().first().map(|(target, stop)| words::stop(*target, stop)),
         targets: snapshot.targets.iter().map(target).collect(),
-        exception: thrown.map(words::exception),
-        stale: hosted.is_stale(),
         pid: hosted.pid,
         started_at: hosted.started_at,
         ended_at: hosted.ended_at(),
         exit_code: hosted.exit_code(),
-        message: hosted.problem(),
+        message: hosted.problem().or_else(|| noticed(hosted)),
+        ..SessionStatus::default()
     }
+}
+
+/// What the next answer of another operation is going to say, too.
+fn noticed(hosted: &Hosted) -> Option<String> {
+    Some(hosted.session.record().notices().join("; ")).filter(|text| !text.is_empty())
 }

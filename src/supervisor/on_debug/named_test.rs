@@ -55,6 +55,7 @@ pub async fn prepare(supervisor: &Supervisor, it: &Launch, name: &str, call: &Ca
         adapter: it.adapter.clone(),
         kind: None,
         language: Some(language.to_owned()),
+        tie: None,
     })
 }
 

@@ -10,7 +10,7 @@ use crate::api::debug::results::{
 use crate::debug::breakpoints as book;
 use crate::debug::inspect::{self, Ref};
 use crate::debug::look::{Look, Reason, Thrown};
-use crate::debug::{Hosted, Reported, State, StopKind, Waited};
+use crate::debug::{Hosted, Reported, State, Stop, StopKind, Waited};
 
 /// Bytes of a token, about.
 const TOKEN: usize = 4;
@@ -79,6 +79,17 @@ pub fn reason(reason: &Reason, workspace: &Path) -> StopReason {
             new_value,
             text: reason.text.clone(),
         },
+    }
+}
+
+/// A stop as far as its event told of it.
+pub fn stop(target: usize, stop: &Stop) -> StopReason {
+    StopReason {
+        kind: kind(stop.kind),
+        thread_id: stop.thread_id.map(|id| Ref { target, id }.outer()),
+        thread_name: None,
+        location: None,
+        details: Details::default(),
     }
 }
 
@@ -153,6 +164,7 @@ pub async fn stopped(hosted: &Hosted, waited: Waited, budget: Option<u32>, works
         message: hosted.problem().filter(|_| waited.state == State::Disconnected).or(waited.message),
         ..Stopped::default()
     };
+    answer.notes.extend(hosted.session.record().take_notices());
     let Some((target, stop)) = waited.stop else { return answer };
     let session = &hosted.session;
     let budget = budget.unwrap_or(BUDGET) as usize * TOKEN;

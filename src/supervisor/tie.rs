@@ -1,0 +1,167 @@
+//! What ties debug sessions to the window: they follow it over its launches, and hold it while they are stopped in it.
+//!
+//! A session that was attached to a part of the window follows it until somebody stops the session: whatever ends the
+//! window, and however long it is gone. Must not know how a session is begun, nor how a window is.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::future::{BoxFuture, FutureExt, join_all};
+use tokio::sync::watch;
+
+use super::server::Supervisor;
+use crate::api::debug::WindowPart;
+use crate::debug::program::{Address, Wanted, What};
+use crate::debug::{Hosted, Request, Sessions, State};
+use crate::error::{Error, Kind, Result};
+use crate::window::{Up, Window};
+
+/// Which launch of the window each of the sessions that follow it is attached to, or was tried to be.
+#[derive(Default)]
+pub struct Ties {
+    generations: Mutex<BTreeMap<String, u64>>,
+    /// Rises with each change of them.
+    changed: watch::Sender<u64>,
+}
+
+impl Ties {
+    fn generations(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
+        self.generations.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A session follows the window from this launch on.
+    pub fn keep(&self, id: &str, generation: u64) {
+        self.generations().insert(id.to_owned(), generation);
+        self.changed.send_modify(|count| *count += 1);
+    }
+
+    /// It does so no more.
+    pub fn cut(&self, id: &str) {
+        self.generations().remove(id);
+        self.changed.send_modify(|count| *count += 1);
+    }
+
+    fn behind(&self, generation: u64) -> Vec<String> {
+        self.generations().iter().filter(|(_, at)| **at < generation).map(|(id, _)| id.clone()).collect()
+    }
+
+    /// Resolves when every session that follows the window is attached to the one that lives now, or cannot be.
+    pub async fn caught_up(&self, window: &Window) {
+        let (mut changed, published) = (self.changed.subscribe(), window.watch());
+        let is_behind = || {
+            let published = published.borrow();
+            published.up.is_some() && !self.behind(published.generation).is_empty()
+        };
+        // The sender lives as long as this does.
+        let _ = changed.wait_for(|_| !is_behind()).await;
+    }
+}
+
+/// A part of the window as something to attach to, and the launch of it that this is of.
+pub async fn request(window: &Window, part: WindowPart, cwd: &std::path::Path) -> Result<(Request, u64)> {
+    let published = window.look().await.published;
+    let none = || Error::new(Kind::NotFound, "there is no window to attach to").hint("`tether start` starts it");
+    let up = published.up.as_deref().ok_or_else(none)?;
+    let (name, what, kind) = match part {
+        WindowPart::Page => ("the window's page", page(up)?, "pwa-chrome"),
+        WindowPart::ExtensionHost => ("the window's extension host", extension_host(up)?, "pwa-node"),
+    };
+    let request = Request {
+        name: name.to_owned(),
+        wanted: Wanted { what, cwd: cwd.to_owned(), ..Wanted::default() },
+        kind: Some(kind.to_owned()),
+        tie: Some(word(part).to_owned()),
+        ..Request::default()
+    };
+    Ok((request, published.generation))
+}
+
+fn page(up: &Up) -> Result<What> {
+    if up.facts.inspector_port == Some(up.facts.cdp_port) {
+        let error = Error::usage("cannot attach to the window's page").because("this window is Node: it has none");
+        return Err(error.hint("`tether debug attach --window extension-host` attaches to the program itself"));
+    }
+    Ok(What::Page { url: String::new(), port: up.facts.cdp_port })
+}
+
+/// A window that is Node is all extension host.
+fn extension_host(up: &Up) -> Result<What> {
+    let port = up.facts.inspector_port.ok_or_else(|| {
+        let error = Error::usage("cannot attach to the extension host").because("this window has none");
+        error.hint("`tether debug attach --window page` attaches to its page")
+    })?;
+    Ok(What::Listening(Address::local(port)))
+}
+
+fn word(part: WindowPart) -> &'static str {
+    match part {
+        WindowPart::Page => "page",
+        WindowPart::ExtensionHost => "extensionHost",
+    }
+}
+
+fn part(word: &str) -> Option<WindowPart> {
+    [WindowPart::Page, WindowPart::ExtensionHost].into_iter().find(|part| self::word(*part) == word)
+}
+
+/// What a session of before is to be attached to now: the window's ports may be others.
+pub async fn renewed(window: &Window, before: Request) -> Result<Request> {
+    let Some(part) = before.tie.as_deref().and_then(part) else { return Ok(before) };
+    let (now, _) = request(window, part, &before.wanted.cwd).await?;
+    Ok(Request { wanted: now.wanted, ..before })
+}
+
+/// Why the window must not be replaced without being asked for: somebody looks at a program that is stopped in it.
+pub fn hold(window: &Window, sessions: &Sessions) {
+    let sessions = sessions.clone();
+    window.hold_while(move || {
+        let stopped = |it: &Hosted| it.request.tie.is_some() && it.state() == State::Stopped;
+        let holder = sessions.living().into_iter().find(stopped)?;
+        Some(format!(
+            "debug session {0} is stopped in it: let it go on (`tether debug continue --session {0}`), or relaunch it \
+             yourself with `tether restart`",
+            holder.id
+        ))
+    });
+}
+
+/// Takes over the sessions of an earlier supervisor, and then lets those that are tied to it follow the window, for ever.
+pub async fn follow(supervisor: Arc<Supervisor>) {
+    let Supervisor { window, sessions, ties, .. } = &*supervisor;
+    let now = |request: Request| -> BoxFuture<'static, Result<Request>> {
+        let window = window.clone();
+        async move { renewed(&window, request).await }.boxed()
+    };
+    sessions.recover(&now).await;
+    for hosted in sessions.all().iter().filter(|it| it.request.tie.is_some()) {
+        // One that could not be attached to waits for the next launch.
+        ties.keep(&hosted.id, window.watch().borrow().generation);
+    }
+    let mut seen = window.watch();
+    loop {
+        let (is_up, generation) = {
+            let published = seen.borrow_and_update();
+            (published.up.is_some(), published.generation)
+        };
+        if is_up {
+            join_all(ties.behind(generation).iter().map(|id| catch_up(&supervisor, id, generation))).await;
+        }
+        if seen.changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn catch_up(supervisor: &Supervisor, id: &str, generation: u64) {
+    let Supervisor { window, sessions, ties, .. } = supervisor;
+    let Ok(old) = sessions.choose(Some(id)) else { return ties.cut(id) };
+    let request = renewed(window, Request::clone(&old.request)).await;
+    // What it was is attached to in vain when the window has no such part any more, and so says why.
+    let request = request.unwrap_or_else(|_| Request::clone(&old.request));
+    sessions.renew(&old, request, "the window was relaunched").await;
+    // Somebody may have stopped it meanwhile: then there is nothing to keep.
+    if let Some(at) = ties.generations().get_mut(id) {
+        *at = generation;
+    }
+    ties.changed.send_modify(|count| *count += 1);
+}
