@@ -35,6 +35,13 @@ impl Sessions {
         Ok(Ready { id, request, row, begin, mark, book, record })
     }
 
+    /// Ends one for its user, as [`Hosted::stop`] does: it does not come back, whatever happens to us.
+    pub async fn stop(&self, hosted: &Hosted, detach: bool) -> State {
+        let state = hosted.stop(detach).await;
+        self.0.ledger.stopped(&hosted.mark, hosted.has_released()).await;
+        state
+    }
+
     /// Puts it into the list, in the place of one that had its id.
     pub(super) fn list(&self, hosted: Hosted) {
         let mut table = lock(&self.0.table);

@@ -119,7 +119,21 @@ impl Ledger {
 
     /// A program lives on without its session.
     pub fn release(self: &Arc<Ledger>, mark: &str) {
-        self.change(|written| written.released.push(mark.to_owned()));
+        self.change(|written| release(written, mark));
+    }
+
+    /// A session was stopped by its user. When this is done, the next supervisor knows.
+    pub async fn stopped(self: &Arc<Ledger>, mark: &str, released: bool) {
+        {
+            let mut known = lock(&self.known);
+            if released {
+                release(&mut known.written, mark);
+            }
+            known.written.sessions.retain(|it| it.mark != mark);
+        }
+        let ledger = Arc::clone(self);
+        // It waits for the disk.
+        let _ = tokio::task::spawn_blocking(move || ledger.write()).await;
     }
 
     /// Forgets those that were let go and have ended since.
@@ -175,6 +189,12 @@ pub struct Listed {
 impl Drop for Listed {
     fn drop(&mut self) {
         self.ledger.settle(&self.mark);
+    }
+}
+
+fn release(written: &mut Written, mark: &str) {
+    if !written.released.iter().any(|it| it == mark) {
+        written.released.push(mark.to_owned());
     }
 }
 

@@ -71,7 +71,8 @@ pub async fn stop(supervisor: &Supervisor, it: Stop) -> Result<Ended> {
     let hosted = supervisor.sessions.choose(it.session_id.as_deref())?;
     // Stopped by its user, it follows the window no more.
     supervisor.ties.cut(&hosted.id);
-    let state = hosted.stop(it.detach.unwrap_or_else(|| hosted.is_attached())).await;
+    let detach = it.detach.unwrap_or_else(|| hosted.is_attached());
+    let state = supervisor.sessions.stop(&hosted, detach).await;
     Ok(Ended {
         session_id: hosted.id.clone(),
         state: words::state(state),
