@@ -32,7 +32,7 @@ const REACHED: Duration = Duration::from_secs(30);
 /// How long a program may take to exit after it has told its end.
 const ENDS: Duration = Duration::from_secs(2);
 /// How long an answer waits for the exit of a program that has told its end.
-const EXITS: Duration = Duration::from_secs(1);
+const EXITS: Duration = Duration::from_secs(2);
 /// For the answer of `launch` or `attach`: Delve compiles first.
 const STARTED: Duration = Duration::from_secs(180);
 
@@ -249,6 +249,10 @@ async fn live(
     tokio::select! {
         () = driver => {}
         () = async { (&mut following).await; std::future::pending().await } => {}
+    }
+    if seen.borrow().state() == State::Disconnected && running.pid().is_some() {
+        // A process that dies closes its connection a moment before it is dead.
+        let _ = tokio::time::timeout(EXITS / 2, running.exited()).await;
     }
     if seen.borrow().state() == State::Disconnected
         && let Some(words) = running.last_words().await
