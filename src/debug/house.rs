@@ -38,7 +38,6 @@ async fn ended(shared: &Shared, id: usize) {
 
 impl House {
     pub async fn drive(self, first: Member, mut inbox: mpsc::UnboundedReceiver<Order>) {
-        self.shared.set_deadline(self.plan.deadline);
         let (mut targets, mut calls, mut stopping) = (JoinSet::new(), JoinSet::new(), false);
         targets.spawn(self.live(first, self.plan.clone(), None));
         loop {

@@ -101,8 +101,6 @@ pub struct Wish {
     pub frame: Option<Ref>,
     /// A structured value.
     pub reference: Option<Ref>,
-    pub start: Option<i64>,
-    pub count: Option<i64>,
 }
 
 impl Session {
@@ -158,7 +156,7 @@ impl Session {
     /// The variables of a frame, scope by scope (without those that are expensive to read), or of a structured value.
     pub async fn variables(&self, wish: &Wish) -> Result<Vec<Group>> {
         if let Some(reference) = wish.reference {
-            let variables = self.read_variables(reference, wish).await?;
+            let variables = self.read_variables(reference).await?;
             return Ok(vec![Group { scope: None, target: reference.target, variables }]);
         }
         let frame = self.frame(wish.frame).await?;
@@ -166,7 +164,7 @@ impl Session {
         // At a module's level some adapters have global variables only.
         let any = all.iter().any(is_local);
         let scopes: Vec<Scope> = all.into_iter().filter(|it| is_local(it) || (!any && !it.expensive)).collect();
-        let read = scopes.iter().map(|scope| self.read_variables(frame.with(scope.variables_reference), wish));
+        let read = scopes.iter().map(|scope| self.read_variables(frame.with(scope.variables_reference)));
         let mut groups = Vec::new();
         for (scope, variables) in scopes.iter().zip(join_all(read).await) {
             groups.push(Group { scope: Some(scope.name.clone()), target: frame.target, variables: variables? });
@@ -174,14 +172,8 @@ impl Session {
         Ok(groups)
     }
 
-    async fn read_variables(&self, reference: Ref, wish: &Wish) -> Result<Vec<Variable>> {
-        let paged = self.seat(reference.target).able().can("supportsVariablePaging");
-        let request = Variables {
-            variables_reference: reference.id,
-            start: wish.start.filter(|_| paged),
-            count: wish.count.filter(|_| paged),
-            ..Variables::default()
-        };
+    async fn read_variables(&self, reference: Ref) -> Result<Vec<Variable>> {
+        let request = Variables { variables_reference: reference.id, ..Variables::default() };
         let answer = self.ask(reference.target, &request).await;
         Ok(answer.map_err(|cause| self.cannot("read the variables", cause))?.variables)
     }
@@ -240,7 +232,7 @@ impl Session {
         let frame = self.frame(wish.frame).await?;
         for scope in self.scopes(frame).await?.into_iter().filter(|scope| !scope.expensive) {
             let reference = frame.with(scope.variables_reference);
-            let variables = self.read_variables(reference, &Wish::default()).await?;
+            let variables = self.read_variables(reference).await?;
             if variables.iter().any(|variable| variable.name == name) {
                 return set(reference).await;
             }

@@ -153,7 +153,7 @@ impl Session {
             look.cut.push(format!("{} more frames: debug_stack", total - frames.len() as i64));
         }
         let groups = match frames.first() {
-            Some(top) => self.variables(&Wish { frame: Some(top.id), ..Wish::default() }).await.unwrap_or_default(),
+            Some(top) => self.variables(&Wish { frame: Some(top.id), reference: None }).await.unwrap_or_default(),
             None => Vec::new(),
         };
         if let Some(top) = frames.first() {

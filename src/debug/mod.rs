@@ -19,7 +19,7 @@
 //! | `breakpoints` | what a user wants to stop at: kept, followed, applied |
 //! | `record` | output and monitor events |
 //!
-//! Must not know windows, the wire API, nor how an adapter is found and started.
+//! Must not know windows, nor the wire API; adapters only by their table.
 
 mod begin;
 pub mod breakpoints;

@@ -28,7 +28,8 @@ pub struct Shared {
     pub record: Arc<Record>,
     /// Rises whenever a standing may have changed.
     pub stood: watch::Sender<u64>,
-    deadline: Mutex<Duration>,
+    /// For each single request.
+    pub deadline: Duration,
     /// Targets that were asked to pause and have not stopped since.
     pub pausing: Mutex<BTreeSet<usize>>,
     pub watched: Mutex<Watched>,
@@ -71,7 +72,7 @@ struct Line {
 }
 
 impl Shared {
-    pub fn new(book: Arc<Mutex<Book>>, record: Arc<Record>) -> Shared {
+    pub fn new(book: Arc<Mutex<Book>>, record: Arc<Record>, deadline: Duration) -> Shared {
         Shared {
             published: watch::Sender::default(),
             lines: Mutex::default(),
@@ -80,7 +81,7 @@ impl Shared {
             data: Mutex::default(),
             record,
             stood: watch::Sender::default(),
-            deadline: Mutex::new(Duration::from_secs(10)),
+            deadline,
             pausing: Mutex::default(),
             watched: Mutex::default(),
             spoken: Mutex::default(),
@@ -129,15 +130,6 @@ impl Shared {
             snapshot.targets.push(Seen { name, parent, ..Seen::default() });
         });
         Seat { id, shared: Arc::clone(self) }
-    }
-
-    /// For each single request.
-    pub fn deadline(&self) -> Duration {
-        *lock(&self.deadline)
-    }
-
-    pub fn set_deadline(&self, deadline: Duration) {
-        *lock(&self.deadline) = deadline;
     }
 }
 

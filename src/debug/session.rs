@@ -128,7 +128,7 @@ impl Session {
         record: Arc<Record>,
     ) -> (Session, impl Future<Output = ()> + Send + 'static) {
         let (orders, inbox) = mpsc::unbounded_channel();
-        let shared = Arc::new(Shared::new(book, record));
+        let shared = Arc::new(Shared::new(book, record, plan.deadline));
         let first = Member::new(shared.add(None, name_of(&plan.start)), orders.downgrade());
         let house = House { shared: Arc::clone(&shared), plan, dial, orders: orders.downgrade() };
         (Session { shared, orders }, house.drive(first, inbox))
@@ -137,7 +137,8 @@ impl Session {
     /// One that has ended before anybody here knew of it.
     pub(super) fn lost(name: String, reason: String, book: Arc<Mutex<Book>>, record: Arc<Record>) -> Session {
         let (orders, _) = mpsc::unbounded_channel();
-        let shared = Arc::new(Shared::new(book, record));
+        // Nobody is left to be asked.
+        let shared = Arc::new(Shared::new(book, record, Duration::ZERO));
         shared.add(None, name).step(Input::Closed(reason));
         Session { shared, orders }
     }
@@ -215,7 +216,7 @@ impl Session {
         for seat in self.seats() {
             let Some(client) = seat.client().filter(|_| seat.was_configured()) else { continue };
             calls.push(async move {
-                let (able, deadline) = (seat.greeted().await, self.shared.deadline());
+                let (able, deadline) = (seat.greeted().await, self.shared.deadline);
                 let _turn = seat.turn().await;
                 match changed {
                     Changed::File(file) => configure::send_file(&client, &seat, &able, file, deadline).await,
@@ -255,7 +256,7 @@ impl Session {
     /// Asks a target.
     pub async fn ask<R: Request>(&self, target: usize, request: &R) -> Result<R::Answer, DapError> {
         let gone = || DapError::Closed("the target is gone".to_owned());
-        self.client(target).ok_or_else(gone)?.request(request, self.shared.deadline()).await
+        self.client(target).ok_or_else(gone)?.request(request, self.shared.deadline).await
     }
 
     pub(super) fn client(&self, target: usize) -> Option<Client> {

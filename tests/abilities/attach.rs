@@ -7,6 +7,7 @@ use devtether::debug::breakpoints::Conditions;
 use devtether::debug::program::{Address, Wanted, What};
 use devtether::debug::{Request, Resume, StopKind};
 
+use crate::common::listening_with_debugpy;
 use crate::programs::Subject;
 use crate::stage::Stage;
 
@@ -23,24 +24,14 @@ impl Drop for Running {
 /// Starts it as its users would, and waits for its own word: what a debugger needs to know.
 fn started(subject: &Subject) -> (Running, What) {
     let (mut command, ready) = match subject.adapter {
-        "debugpy" => {
-            let found = (devtether::adapters::ADAPTERS[0].find)(
-                &devtether::adapters::Search::of(&subject.workspace()).unwrap(),
-            );
-            let found = found.unwrap();
-            let mut command = Command::new(found.interpreter.unwrap());
-            command.arg(found.path).args(["--listen", "127.0.0.1:0"]);
-            return listening_by_debugpy(command, subject);
-        }
+        "debugpy" => (listening_with_debugpy(&subject.found, &subject.source, false), "up"),
         "js-debug" => {
             let mut command = Command::new("node");
             command.arg("--inspect=127.0.0.1:0");
             (command, "Debugger listening on ws://")
         }
         "rdbg" => {
-            let search = devtether::adapters::Search::of(&subject.workspace()).unwrap();
-            let row = devtether::adapters::ADAPTERS.iter().find(|row| row.name == "rdbg").unwrap();
-            let mut command = Command::new((row.find)(&search).unwrap().path);
+            let mut command = Command::new(&subject.found.path);
             command.args(["--open", "--nonstop", "--host", "127.0.0.1", "--port", "0", "--"]);
             (command, "Debugger can attach via TCP/IP (")
         }
@@ -54,21 +45,15 @@ fn started(subject: &Subject) -> (Running, What) {
         return (running, What::Listening(address_in(&line)));
     }
     let mut running = Running(command.stdout(Stdio::piped()).spawn().unwrap());
-    said(BufReader::new(running.0.stdout.take().unwrap()), ready);
-    let pid = running.0.id();
-    (running, What::Pid(pid))
-}
-
-/// debugpy says its port in no line: the kernel does not choose it, the test does.
-fn listening_by_debugpy(mut command: Command, subject: &Subject) -> (Running, What) {
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let arguments: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
-    let mut again = Command::new(command.get_program());
-    again.args(&arguments[..arguments.len() - 1]).arg(format!("127.0.0.1:{port}")).arg(&subject.source);
-    command = again;
-    let mut running = Running(command.stdout(Stdio::piped()).spawn().unwrap());
-    said(BufReader::new(running.0.stdout.take().unwrap()), "up");
-    (running, What::Listening(Address::local(port)))
+    let mut reader = BufReader::new(running.0.stdout.take().unwrap());
+    let mut first = String::new();
+    if subject.adapter == "debugpy" {
+        reader.read_line(&mut first).unwrap();
+    }
+    said(reader, ready);
+    let port = first.trim().strip_prefix("port ").map(|port| Address::local(port.parse().unwrap()));
+    let what = port.map_or(What::Pid(running.0.id()), What::Listening);
+    (running, what)
 }
 
 /// The first line with these words. What is said afterwards is read by nobody, and kept open.

@@ -2,10 +2,10 @@
 //! the markers at their ends.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
-use devtether::adapters::{ADAPTERS, Search};
+use devtether::adapters::Found;
 
 const PYTHON: &str = r#"
 import time
@@ -143,6 +143,7 @@ int main() {
 /// What the story is told with.
 pub struct Subject {
     pub adapter: &'static str,
+    pub found: Found,
     pub folder: tempfile::TempDir,
     pub source: PathBuf,
     /// What is launched.
@@ -166,12 +167,7 @@ impl Subject {
 
 /// The program of an adapter's language; `None`, loudly, when the adapter is not on this machine.
 pub fn of(adapter: &'static str) -> Option<Subject> {
-    let row = ADAPTERS.iter().find(|row| row.name == adapter).unwrap();
-    if let Err(error) = (row.find)(&Search::of(Path::new("/nowhere")).unwrap()) {
-        assert!(std::env::var_os("CI").is_none(), "{error}\n  hint: `cargo xtask tools` installs what tests need");
-        eprintln!("SKIPPED: {error}");
-        return None;
-    }
+    let (_, found) = crate::common::adapter(adapter)?;
     let (name, text, class) = match adapter {
         "debugpy" => ("äpp one.py", PYTHON, Some("ValueError")),
         "js-debug" => ("äpp one.js", JAVASCRIPT, Some("TypeError")),
@@ -200,7 +196,7 @@ pub fn of(adapter: &'static str) -> Option<Subject> {
     };
     let lines = (1..).zip(text.lines()).filter_map(|(number, line)| Some((marker(line)?.to_owned(), number))).collect();
     let data = (text == CPP).then_some("shared");
-    Some(Subject { adapter, folder, source, program, lines, class, data })
+    Some(Subject { adapter, found, folder, source, program, lines, class, data })
 }
 
 /// The upper-case word that ends a line.

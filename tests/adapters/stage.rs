@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use devtether::adapters::{ADAPTERS, Adapter, Begin, Found, Running, Said, Search, Wanted, What, run};
+use devtether::adapters::{Adapter, Begin, Found, Running, Said, Wanted, What, run};
 use devtether::dap::types::Initialize;
 use devtether::debug::breakpoints::{Book, Conditions};
 use devtether::debug::inspect::Wish;
@@ -16,18 +16,7 @@ use crate::common;
 
 pub const LONG: Duration = Duration::from_secs(90);
 
-/// A row, and where it was found; `None` after having said so.
-pub fn found(name: &str) -> Option<(&'static Adapter, Found)> {
-    let row = ADAPTERS.iter().find(|row| row.name == name).unwrap();
-    match (row.find)(&Search::of(Path::new("/nowhere")).unwrap()) {
-        Ok(found) => Some((row, found)),
-        Err(error) => {
-            assert!(std::env::var_os("CI").is_none(), "{error}\n  hint: `cargo xtask tools` installs what tests need");
-            eprintln!("SKIPPED: {error}");
-            None
-        }
-    }
-}
+pub use crate::common::adapter as found;
 
 /// A folder of a test's own, with programs in it.
 pub struct Place {

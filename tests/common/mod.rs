@@ -10,6 +10,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use devtether::adapters::{ADAPTERS, Adapter, Found, Search};
 use serde_json::Value;
 
 /// Marks everything that a sandbox starts, however it was detached.
@@ -187,6 +188,29 @@ pub fn carrying_prefix(name: &str, prefix: &str) -> Vec<(u32, String)> {
         .filter(|it| it.stat().is_ok_and(|stat| stat.state != 'Z'))
         .map(|it| (it.pid as u32, it.cmdline().unwrap_or_default().join(" ")))
         .collect()
+}
+
+/// An adapter's row, and where it lies; `None` after having said so. Under CI it must be there.
+pub fn adapter(name: &str) -> Option<(&'static Adapter, Found)> {
+    let row = ADAPTERS.iter().find(|row| row.name == name).unwrap();
+    match (row.find)(&Search::of(Path::new("/nowhere")).unwrap()) {
+        Ok(found) => Some((row, found)),
+        Err(error) => {
+            assert!(std::env::var_os("CI").is_none(), "{error}\n  hint: `cargo xtask tools` installs what tests need");
+            eprintln!("SKIPPED: {error}");
+            None
+        }
+    }
+}
+
+/// A Python program with debugpy in it, which says `port N` when it listens; it waits for a debugger when that is wished.
+pub fn listening_with_debugpy(debugpy: &Found, program: &Path, waits: bool) -> Command {
+    let script = "import sys, runpy, debugpy; print('port', debugpy.listen(('127.0.0.1', 0))[1], flush=True); \
+                  sys.argv[2] and debugpy.wait_for_client(); runpy.run_path(sys.argv[1], run_name='__main__')";
+    let mut command = Command::new(debugpy.interpreter.as_ref().unwrap());
+    command.args(["-c", script]).arg(program).arg(if waits { "waits" } else { "" });
+    command.env("PYTHONPATH", debugpy.path.parent().unwrap());
+    command
 }
 
 /// Whether a process lives; a zombie does not.

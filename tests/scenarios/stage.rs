@@ -1,24 +1,15 @@
 //! A sandbox with programs in it, whose lines are found by markers.
 
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use devtether::adapters::{ADAPTERS, Found, Search};
+use devtether::adapters::Found;
 use serde_json::Value;
 
 use crate::common::{Ran, Sandbox, ran};
 
-/// Where an adapter is; `None`, loudly, when it is not on this machine.
-pub fn found(adapter: &str) -> Option<Found> {
-    let row = ADAPTERS.iter().find(|row| row.name == adapter).unwrap();
-    match (row.find)(&Search::of(Path::new("/nowhere")).unwrap()) {
-        Ok(found) => Some(found),
-        Err(error) => {
-            assert!(std::env::var_os("CI").is_none(), "{error}\n  hint: `cargo xtask tools` installs what tests need");
-            eprintln!("SKIPPED: {error}");
-            None
-        }
-    }
+/// Where an adapter lies; `None` after having said so.
+pub fn found(name: &str) -> Option<Found> {
+    crate::common::adapter(name).map(|(_, found)| found)
 }
 
 pub struct Stage {
@@ -85,9 +76,8 @@ impl Stage {
     }
 
     /// Starts a program of the workspace by itself, and waits for the line of `stderr` or `stdout` with these words.
-    pub fn starts(&self, program: &Path, arguments: &[&str], words: &str) -> (Running, String) {
-        let mut command = Command::new(program);
-        command.args(arguments).current_dir(&self.sandbox.workspace).envs(self.sandbox.variables());
+    pub fn starts(&self, mut command: Command, words: &str) -> (Running, String) {
+        command.current_dir(&self.sandbox.workspace).envs(self.sandbox.variables());
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut running = Running(child);
         let (tell, told) = std::sync::mpsc::channel();

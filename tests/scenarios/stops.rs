@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::common::listening_with_debugpy;
 use crate::stage::{Stage, found};
 
 const LOOP: &str = "\
@@ -26,13 +27,9 @@ main()
 /// A program that waits for its debugger.
 fn listening(stage: &Stage) -> (crate::stage::Running, String) {
     let debugpy = found("debugpy").unwrap();
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
-    let python = debugpy.interpreter.unwrap();
-    let package = debugpy.path.to_string_lossy().into_owned();
-    let code = "import runpy, sys; sys.path.insert(0, sys.argv[1]); import debugpy; debugpy.listen(int(sys.argv[2])); \
-                print('listens', flush=True); debugpy.wait_for_client(); runpy.run_path(sys.argv[3], run_name='__main__')";
-    let folder = std::path::Path::new(&package).parent().unwrap().to_string_lossy().into_owned();
-    let (running, _) = stage.starts(&python, &["-c", code, &folder, &port, stage.file], "listens");
+    let command = listening_with_debugpy(&debugpy, &stage.sandbox.path(stage.file), true);
+    let (running, line) = stage.starts(command, "port ");
+    let port = line.strip_prefix("port ").unwrap().to_owned();
     (running, port)
 }
 

@@ -2,14 +2,13 @@
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use devtether::adapters::{ADAPTERS, Found, Search};
+use devtether::adapters::Found;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::common::{Sandbox, kill, wait_for_end};
+use crate::common::{Sandbox, kill, listening_with_debugpy, wait_for_end};
 
 /// Stops at the line that says `STOP`, again and again.
 pub const PYTHON: &str = "\
@@ -37,15 +36,7 @@ pub fn stop(file: &str, text: &str) -> String {
 
 /// Where an adapter lies; `None` after having said so.
 pub fn found(name: &str) -> Option<Found> {
-    let row = ADAPTERS.iter().find(|row| row.name == name).unwrap();
-    match (row.find)(&Search::of(Path::new("/nowhere")).unwrap()) {
-        Ok(found) => Some(found),
-        Err(error) => {
-            assert!(std::env::var_os("CI").is_none(), "{error}\n  hint: `cargo xtask tools` installs what tests need");
-            eprintln!("SKIPPED: {error}");
-            None
-        }
-    }
+    crate::common::adapter(name).map(|(_, found)| found)
 }
 
 /// A program that listens for debuggers, and whose life is the test's.
@@ -57,10 +48,7 @@ pub struct Listening {
 impl Listening {
     /// A Python program with debugpy in it.
     pub fn python(sandbox: &Sandbox, debugpy: &Found, file: &str) -> Listening {
-        let script = "import sys, runpy, debugpy; print('port', debugpy.listen(('127.0.0.1', 0))[1], flush=True); \
-                      runpy.run_path(sys.argv[1])";
-        let mut command = Command::new(debugpy.interpreter.as_ref().unwrap());
-        command.args(["-c", script]).arg(sandbox.path(file)).env("PYTHONPATH", debugpy.path.parent().unwrap());
+        let mut command = listening_with_debugpy(debugpy, &sandbox.path(file), false);
         Listening::of(command.stdout(Stdio::piped()), |line| line.strip_prefix("port ")?.parse().ok())
     }
 

@@ -225,9 +225,6 @@ pub struct OutputEntry {
     /// `stdout`, `stderr`, `console` (of the adapter), `log` (of a log point), …
     pub category: String,
     pub text: String,
-    /// `app.py:22`
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub place: Option<String>,
 }
 
 /// Oldest first.

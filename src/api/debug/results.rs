@@ -294,8 +294,6 @@ pub struct Thread {
 pub struct Target {
     pub name: String,
     pub state: SessionState,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pid: Option<u32>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -91,8 +91,7 @@ fn session(it: &SessionStatus) -> String {
     threads(&mut out, "suspended", &it.suspended_threads);
     threads(&mut out, "running", &it.running_threads);
     for target in it.targets.iter().filter(|_| it.targets.len() > 1) {
-        let pid = target.pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
-        let _ = write!(out, "\n  target {}: {}{pid}", target.name, state(target.state, None, None));
+        let _ = write!(out, "\n  target {}: {}", target.name, state(target.state, None, None));
     }
     if it.stale {
         out.push_str("\n  note: a source file has changed since it began: `restart` of launch runs the new code");

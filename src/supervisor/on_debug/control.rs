@@ -129,7 +129,6 @@ pub fn known(hosted: &Hosted) -> SessionStatus {
     let target = |target: &crate::debug::Seen| Target {
         name: target.name.clone(),
         state: words::state(target.state.phase.state()),
-        pid: None,
     };
     SessionStatus {
         session_id: hosted.id.clone(),

@@ -35,8 +35,7 @@ pub async fn stack(sessions: &Sessions, it: Stack) -> Result<Frames> {
 pub async fn variables(sessions: &Sessions, it: Variables) -> Result<VariableList> {
     let hosted = sessions.choose(it.session_id.as_deref())?;
     let (start, count) = (it.start.unwrap_or(0) as usize, it.count.unwrap_or(COUNT).max(1) as usize);
-    let wish =
-        Wish { frame: it.frame_id.map(Ref::of), reference: it.variables_reference.map(Ref::of), ..Wish::default() };
+    let wish = Wish { frame: it.frame_id.map(Ref::of), reference: it.variables_reference.map(Ref::of) };
     let groups = hosted.session.variables(&wish).await?;
     let names = it.names.unwrap_or_default();
     let is_wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
@@ -91,8 +90,7 @@ pub async fn evaluate(sessions: &Sessions, it: Evaluate) -> Result<Value> {
 
 pub async fn set_variable(sessions: &Sessions, it: SetVariable) -> Result<Value> {
     let hosted = sessions.choose(it.session_id.as_deref())?;
-    let wish =
-        Wish { frame: it.frame_id.map(Ref::of), reference: it.variables_reference.map(Ref::of), ..Wish::default() };
+    let wish = Wish { frame: it.frame_id.map(Ref::of), reference: it.variables_reference.map(Ref::of) };
     let (at, answer) = hosted.session.set_variable(&it.name, &it.value, &wish).await?;
     Ok(Value {
         result: words::clipped(answer.value),
@@ -143,8 +141,7 @@ pub async fn output(sessions: &Sessions, it: Output) -> Result<OutputEntries> {
     let hosted = sessions.choose(it.session_id.as_deref())?;
     let told = hosted.session.record().output(&query(it.since, it.limit));
     let place = place(&told);
-    let entry =
-        |it: crate::debug::record::Said| OutputEntry { at: it.at, category: it.category, text: it.text, place: None };
+    let entry = |it: crate::debug::record::Said| OutputEntry { at: it.at, category: it.category, text: it.text };
     Ok(OutputEntries { entries: told.entries.into_iter().map(entry).collect(), place })
 }
 

@@ -157,12 +157,12 @@ fn the_state_of_a_session_tells_its_threads_targets_and_exception() {
         "suspendedThreads": [{"threadId": 1, "name": "MainThread"},
                              {"threadId": 2, "name": "worker", "stopReason": {"type": "USER_SUSPEND"}}],
         "runningThreads": [{"threadId": 3, "name": "io"}],
-        "targets": [{"name": "app.js", "state": "STOPPED", "pid": 7}, {"name": "worker.js", "state": "RUNNING"}],
+        "targets": [{"name": "app.js", "state": "STOPPED"}, {"name": "worker.js", "state": "RUNNING"}],
         "exception": {"class": "TypeError", "message": "x is undefined", "stack": "at a\nat b\n"},
     });
     let told = "s1 app.js (js-debug, Node 20, pid 7, up 0 ms) stopped: breakpoint 1 at app.py:22 in total(), thread MainThread\n  \
         TypeError: x is undefined\n    at a\n    at b\n  suspended thread 1 MainThread\n  suspended thread 2 worker: paused\n  \
-        running thread 3 io\n  target app.js: is stopped, pid 7\n  target worker.js: is running\n  \
+        running thread 3 io\n  target app.js: is stopped\n  target worker.js: is running\n  \
         note: a source file has changed since it began: `restart` of launch runs the new code";
     assert_eq!(text("debug/status", &session).as_deref(), Some(told));
     session["runningThreads"] = (0..30).map(|id| json!({"threadId": id, "name": "t"})).collect();
