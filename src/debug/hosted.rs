@@ -246,8 +246,18 @@ async fn live(
     // It may have come to its end before the session does: then it must not be asked again.
     let following = following.fuse();
     tokio::pin!(following);
+    let mut ends = seen.clone();
+    // A program that is ended by us is not left the time that its debugger takes to say goodbye (debugpy half a second).
+    let ended_by_us = async {
+        let told = ends.wait_for(Snapshot::is_ended).await.is_ok();
+        let by_us = ending.stopped.load(Ordering::SeqCst) && !ending.lets_go.load(Ordering::SeqCst);
+        if !(told && by_us && is_program) {
+            std::future::pending().await
+        }
+    };
     tokio::select! {
         () = driver => {}
+        () = ended_by_us => {}
         () = async { (&mut following).await; std::future::pending().await } => {}
     }
     if seen.borrow().state() == State::Disconnected && running.pid().is_some() {
