@@ -31,6 +31,9 @@ use crate::process;
 const GRACE: Duration = Duration::from_millis(500);
 /// For attaching again; everybody who asks for sessions waits for it.
 const AGAIN: Duration = Duration::from_secs(15);
+/// For what listens to notice that its last debugger has died, which nothing tells. debugpy needs 50 ms for it, and once
+/// it was connected to before it had, it takes no further connection.
+const NOTICES: Duration = Duration::from_millis(500);
 
 /// What a session is to be attached to now; the error says why to nothing.
 pub type Now<'a> = &'a (dyn Fn(Request) -> BoxFuture<'static, Result<Request>> + Send + Sync);
@@ -83,6 +86,7 @@ impl Sessions {
             return Err(None);
         }
         let request = now(entry.request.clone()).await?;
+        tokio::time::sleep(NOTICES).await;
         Ok(self.begin_again(entry.id.clone(), request, Arc::default()).await?)
     }
 
