@@ -18,7 +18,7 @@ pub const ROW: Adapter = Adapter {
     languages: &["javascript", "typescript", "js", "ts", "node", "page", "chrome"],
     extensions: &["js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx"],
     types: &["node", "pwa-node", "chrome", "pwa-chrome", "msedge", "pwa-msedge", "extensionHost", "pwa-extensionHost"],
-    quirks: Quirks::NONE,
+    quirks: Quirks { leaves_its_programs: true, ..Quirks::NONE },
     install: "`tether adapters install js-debug` installs it",
     find,
     begin,

@@ -96,10 +96,17 @@ pub struct Quirks {
     pub closing_is_the_end: bool,
     /// A line breakpoint that was set stays: `setBreakpoints` only adds (rdbg 1.4).
     pub keeps_breakpoints: bool,
+    /// It may be without the script that kills its programs, and then awaits their end for ever (js-debug from npm).
+    pub leaves_its_programs: bool,
 }
 
 impl Quirks {
-    const NONE: Quirks = Quirks { opens_with_a_pause: false, closing_is_the_end: false, keeps_breakpoints: false };
+    const NONE: Quirks = Quirks {
+        opens_with_a_pause: false,
+        closing_is_the_end: false,
+        keeps_breakpoints: false,
+        leaves_its_programs: false,
+    };
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub const ROW: Adapter = Adapter {
     languages: &["ruby", "rb"],
     extensions: &["rb", "rake", "ru"],
     types: &["rdbg", "ruby", "ruby_lsp"],
-    quirks: Quirks { opens_with_a_pause: true, closing_is_the_end: true, keeps_breakpoints: true },
+    quirks: Quirks { opens_with_a_pause: true, closing_is_the_end: true, keeps_breakpoints: true, ..Quirks::NONE },
     install: "`apt-get install ruby` or `gem install debug` installs it",
     find,
     begin,

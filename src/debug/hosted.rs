@@ -23,11 +23,11 @@ use super::target::Plan;
 use crate::adapters::{self, Adapter, Ask, Begin, Found, Reach, Running, Said, Search, Wanted, What};
 use crate::dap::types::Initialize;
 use crate::error::{Error, Kind, Result};
-use crate::process::Exit;
+use crate::process::{self, Exit};
 
 /// For each single request to an adapter.
 const DEADLINE: Duration = Duration::from_secs(10);
-/// For an adapter to be there.
+/// For an adapter to be there, and then for its first answer: from a slow disk lldb-dap loads for 10 s and more.
 const REACHED: Duration = Duration::from_secs(30);
 /// How long a program may take to exit after it has told its end.
 const ENDS: Duration = Duration::from_secs(2);
@@ -135,6 +135,9 @@ impl Hosted {
     pub async fn stop(&self, detach: bool) -> State {
         self.ending.stopped.store(true, Ordering::SeqCst);
         self.ending.lets_go.store(detach, Ordering::SeqCst);
+        if !detach && !self.is_attached() && self.adapter.quirks.leaves_its_programs {
+            process::kill_all_but(self.pid, &self.mark);
+        }
         let state = self.session.stop(!detach).await;
         self.gone().await;
         state
@@ -214,6 +217,7 @@ pub(super) async fn begin(ready: Ready) -> Result<(Hosted, impl Future<Output = 
         start: running.start.clone(),
         quirks: row.quirks,
         stop_on_entry: request.wanted.stop_on_entry(),
+        initialize_deadline: REACHED,
         deadline: DEADLINE,
         start_deadline: STARTED,
         mark: mark.clone(),

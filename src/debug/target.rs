@@ -39,6 +39,8 @@ pub struct Plan {
     pub start: Start,
     pub quirks: Quirks,
     pub stop_on_entry: bool,
+    /// For the answer of `initialize`, for which an adapter may load much first.
+    pub initialize_deadline: Duration,
     /// For each single request.
     pub deadline: Duration,
     /// For the answer of `launch` or `attach`, which may compile first.
@@ -235,7 +237,7 @@ pub(super) async fn say_goodbye(client: &Client, terminate: bool) -> bool {
 }
 
 async fn start(member: &Member, client: &Client, plan: &Plan) -> Result<(), Error> {
-    let capabilities: Capabilities = client.request(&plan.initialize, plan.deadline).await?;
+    let capabilities: Capabilities = client.request(&plan.initialize, plan.initialize_deadline).await?;
     // On its way before anybody can configure: many refuse breakpoints before it.
     match &plan.start {
         Start::Launch(fields) => {

@@ -39,4 +39,4 @@ pub use platform::{
 };
 pub use spawn::{Spawn, spawn};
 pub use stop::{Ended, stop};
-pub use tree::{carrying, gone, holding_below, kill_now, marked, started_with, sweep, tree_of};
+pub use tree::{carrying, gone, holding_below, kill_all_but, kill_now, marked, started_with, sweep, tree_of};

@@ -98,8 +98,15 @@ pub fn started_with(words: &[&OsStr]) -> io::Result<Vec<Process>> {
 
 /// Kills at once, without waiting, everyone who carries `launch_id`: for a `Drop`.
 pub fn kill_now(launch_id: &str) {
+    kill_all_but(None, launch_id);
+}
+
+/// Kills at once, without waiting, everyone who carries `launch_id` except this one.
+pub fn kill_all_but(spared: Option<u32>, launch_id: &str) {
     for process in carrying(launch_id).unwrap_or_default() {
-        let _ = process.signal(Signal::KILL);
+        if Some(process.pid()) != spared {
+            let _ = process.signal(Signal::KILL);
+        }
     }
 }
 

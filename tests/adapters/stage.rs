@@ -82,6 +82,7 @@ impl Play {
             quirks: row.quirks,
             stop_on_entry: wanted.stop_on_entry(),
             mark: mark.clone(),
+            initialize_deadline: LONG,
             deadline: LONG,
             start_deadline: LONG,
         };

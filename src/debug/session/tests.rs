@@ -116,6 +116,7 @@ impl Scene {
             quirks: Quirks::default(),
             stop_on_entry: false,
             mark: "test".to_owned(),
+            initialize_deadline: LONG,
             deadline: LONG,
             start_deadline: LONG,
         };
