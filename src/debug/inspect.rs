@@ -127,15 +127,25 @@ impl Session {
 
     /// The stack of a stopped thread, or of that of the primary stop.
     pub async fn stack(&self, thread: Option<Ref>, start: Option<i64>, levels: Option<i64>) -> Result<Stack> {
+        let generation = self.snapshot().generation;
         let (target, id) = self.choose(thread.map(|it| (it.target, it.id)))?;
+        let thread = Ref { target, id };
+        let (from_top, most) = (start.unwrap_or(0) == 0, count(levels));
+        let _turn = self.shared.showing.lock().await;
+        if let Some(known) = lock(&self.shared.shown).stack(generation, thread, most).filter(|_| from_top) {
+            return Ok(known);
+        }
         let request = StackTrace { thread_id: id, start_frame: start, levels, ..StackTrace::default() };
         let answer: StackTraceAnswer =
             self.ask(target, &request).await.map_err(|cause| self.cannot("read the stack", cause))?;
-        let thread = Ref { target, id };
         let mut frames: Vec<Frame> = answer.stack_frames.into_iter().map(|frame| Frame::of(thread, frame)).collect();
         // Some send all of them whatever was asked for.
-        frames.truncate(levels.filter(|levels| *levels > 0).map_or(usize::MAX, |levels| levels as usize));
-        Ok(Stack { thread, frames, total: answer.total_frames })
+        frames.truncate(most);
+        let stack = Stack { thread, frames, total: answer.total_frames };
+        if from_top {
+            lock(&self.shared.shown).has_stack(generation, stack.clone(), most);
+        }
+        Ok(stack)
     }
 
     /// The named frame, or the top one of the primary stop.
@@ -149,8 +159,14 @@ impl Session {
     }
 
     pub async fn scopes(&self, frame: Ref) -> Result<Vec<Scope>> {
+        let generation = self.snapshot().generation;
+        if let Some(known) = lock(&self.shared.shown).scopes(generation, frame) {
+            return Ok(known);
+        }
         let answer = self.ask(frame.target, &Scopes { frame_id: frame.id }).await;
-        Ok(answer.map_err(|cause| self.cannot("read the scopes", cause))?.scopes)
+        let scopes = answer.map_err(|cause| self.cannot("read the scopes", cause))?.scopes;
+        lock(&self.shared.shown).has_scopes(generation, frame, scopes.clone());
+        Ok(scopes)
     }
 
     /// The variables of a frame, scope by scope (without those that are expensive to read), or of a structured value.
@@ -173,9 +189,24 @@ impl Session {
     }
 
     async fn read_variables(&self, reference: Ref) -> Result<Vec<Variable>> {
-        let request = Variables { variables_reference: reference.id, ..Variables::default() };
-        let answer = self.ask(reference.target, &request).await;
-        Ok(answer.map_err(|cause| self.cannot("read the variables", cause))?.variables)
+        self.read(reference, &Variables { variables_reference: reference.id, ..Variables::default() }).await
+    }
+
+    pub(super) async fn read(&self, reference: Ref, request: &Variables) -> Result<Vec<Variable>> {
+        let generation = self.snapshot().generation;
+        let answer = self.ask(reference.target, request).await;
+        let variables = answer.map_err(|cause| self.cannot("read the variables", cause))?.variables;
+        let mut shown = lock(&self.shared.shown);
+        for it in &variables {
+            shown.has_size(
+                generation,
+                reference.with(it.variables_reference),
+                it.indexed_variables,
+                it.named_variables,
+            );
+        }
+        drop(shown);
+        Ok(variables)
     }
 
     /// Evaluates in a frame; without one in the top frame of the primary stop, or, while nothing is stopped, globally
@@ -189,7 +220,10 @@ impl Session {
             context: Some(context.to_owned()),
             ..Evaluate::default()
         };
-        let answer = self.ask(at.target, &request).await.map_err(|cause| {
+        let generation = self.snapshot().generation;
+        let answer = self.ask(at.target, &request).await;
+        lock(&self.shared.shown).forget();
+        let answer = answer.map_err(|cause| {
             let error = self.cannot(&format!("evaluate `{}`", shown(expression)), cause);
             if running {
                 error.hint("the program runs: `tether debug pause` stops it, and gives a frame")
@@ -197,7 +231,9 @@ impl Session {
                 error
             }
         })?;
-        Ok((at.with(answer.variables_reference), answer))
+        let value = at.with(answer.variables_reference);
+        lock(&self.shared.shown).has_size(generation, value, answer.indexed_variables, answer.named_variables);
+        Ok((value, answer))
     }
 
     /// The youngest living target: the one that runs the user's code.
@@ -223,7 +259,9 @@ impl Session {
                 value: value_owned.clone(),
                 ..SetVariable::default()
             };
-            let answer = self.ask(reference.target, &request).await.map_err(cannot)?;
+            let answer = self.ask(reference.target, &request).await;
+            lock(&self.shared.shown).forget();
+            let answer = answer.map_err(cannot)?;
             Ok((reference.with(answer.variables_reference.unwrap_or_default()), answer))
         };
         if let Some(reference) = wish.reference {
@@ -247,7 +285,9 @@ impl Session {
             frame_id: Some(frame.id),
             ..SetExpression::default()
         };
-        let answer = self.ask(frame.target, &request).await.map_err(cannot)?;
+        let answer = self.ask(frame.target, &request).await;
+        lock(&self.shared.shown).forget();
+        let answer = answer.map_err(cannot)?;
         Ok((frame.with(answer.variables_reference.unwrap_or_default()), answer))
     }
 
@@ -314,6 +354,11 @@ impl Session {
             _ => error,
         }
     }
+}
+
+/// How many frames are asked for; none, or none at all, means all.
+fn count(levels: Option<i64>) -> usize {
+    levels.filter(|levels| *levels > 0).map_or(usize::MAX, |levels| levels as usize)
 }
 
 /// Scopes that are cheap to read, and hold what a reader means by the variables of a frame.

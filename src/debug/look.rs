@@ -103,7 +103,7 @@ impl Session {
             thread.filter(|_| stop.kind == StopKind::Exception).map(|thread| self.exception(thread)),
         );
         let top = OptionFuture::from(thread.map(|thread| self.stack(Some(thread), None, Some(1))));
-        let (threads, top, exception) = join!(self.threads(), top, exception);
+        let (top, threads, exception) = join!(top, self.threads(), exception);
         let top = top.and_then(Result::ok).and_then(|stack| stack.frames.into_iter().next());
         let name = threads.into_iter().find(|it| Some(it.id) == thread).map(|it| it.name);
         let hit = stop.hits.first().copied();

@@ -13,6 +13,7 @@ use super::breakpoints::{Access, Book, Exceptions, Standings, Wanted, What};
 use super::judge;
 use super::published::{Seen, Snapshot};
 use super::record::Record;
+use super::shown::Shown;
 use super::state::{Effect, Input, Phase, step};
 use crate::dap::Client;
 use crate::dap::types::{Breakpoint, Capabilities, DataBreakpoint};
@@ -33,6 +34,9 @@ pub struct Shared {
     /// Targets that were asked to pause and have not stopped since.
     pub pausing: Mutex<BTreeSet<usize>>,
     pub watched: Mutex<Watched>,
+    pub shown: Mutex<Shown>,
+    /// Held by who asks for what may be shown already when he has waited.
+    pub showing: tokio::sync::Mutex<()>,
     /// Up to where the output had come at the stop before the newest one, and at that one.
     pub spoken: Mutex<(Option<u64>, Option<u64>)>,
 }
@@ -84,6 +88,8 @@ impl Shared {
             deadline,
             pausing: Mutex::default(),
             watched: Mutex::default(),
+            shown: Mutex::default(),
+            showing: tokio::sync::Mutex::default(),
             spoken: Mutex::default(),
         }
     }

@@ -11,6 +11,7 @@ use crate::api::debug::{STEP_WAIT, Status, Stop, WAIT, WaitForStop};
 use crate::debug::inspect::Ref;
 use crate::debug::{Hosted, Resume, Sessions, State};
 use crate::error::Result;
+use crate::ring::Query;
 use crate::supervisor::server::Supervisor;
 
 pub async fn wait_for_stop(sessions: &Sessions, it: WaitForStop) -> Result<Stopped> {
@@ -60,11 +61,23 @@ pub async fn waited(
     wait: Option<Seconds>,
     budget: Option<u32>,
 ) -> Result<Stopped> {
+    let since = hosted.session.record().output_cursor();
     let mut waited = hosted.session.wait_for_stop(wait.map_or(Duration::ZERO, Seconds::duration)).await;
-    if wait.is_none() && !matches!(waited.state, State::Terminated | State::Disconnected) {
-        waited.message = None;
+    if !matches!(waited.state, State::Terminated | State::Disconnected) {
+        waited.message = match (waited.message, important(hosted, since)) {
+            (Some(vain), Some(said)) => Some(format!("{vain}; {} says: {said}", hosted.adapter.name)),
+            (vain, _) => vain.filter(|_| wait.is_some()),
+        };
     }
     Ok(words::stopped(hosted, waited, budget, sessions.workspace()).await)
+}
+
+/// What an adapter wants its user to know, such as that a condition cannot be evaluated: the first line of the newest.
+fn important(hosted: &Hosted, since: u64) -> Option<String> {
+    let query = Query { since: Some(since), limit: usize::MAX, filter: None };
+    let mut said = hosted.session.record().output(&query).entries;
+    said.retain(|it| it.category == "important");
+    said.last()?.text.lines().find(|line| !line.trim().is_empty()).map(|line| line.trim().to_owned())
 }
 
 pub async fn stop(supervisor: &Supervisor, it: Stop) -> Result<Ended> {

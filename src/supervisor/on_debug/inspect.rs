@@ -10,9 +10,10 @@ use crate::api::debug::inspect::{
 };
 use crate::api::debug::results::{Excerpt, Value, Variable};
 use crate::api::debug::values::Spot;
-use crate::debug::Sessions;
+use crate::dap::types as dap;
 use crate::debug::inspect::{Ref, Wish, is_local};
 use crate::debug::look::around;
+use crate::debug::{Session, Sessions};
 use crate::error::{Context as _, Error, Kind, Result};
 use crate::ring::{Extract, Query};
 
@@ -36,27 +37,15 @@ pub async fn variables(sessions: &Sessions, it: Variables) -> Result<VariableLis
     let hosted = sessions.choose(it.session_id.as_deref())?;
     let (start, count) = (it.start.unwrap_or(0) as usize, it.count.unwrap_or(COUNT).max(1) as usize);
     let wish = Wish { frame: it.frame_id.map(Ref::of), reference: it.variables_reference.map(Ref::of) };
-    let groups = hosted.session.variables(&wish).await?;
     let names = it.names.unwrap_or_default();
-    let is_wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
-    let found = groups.into_iter().flat_map(|group| {
-        let target = group.target;
-        group.variables.into_iter().map(move |variable| (target, variable))
-    });
-    let found: Vec<Variable> = found
-        .filter(|(_, variable)| is_wanted(&variable.name))
-        .map(|(target, it)| Variable {
-            name: it.name,
-            value: words::clipped(it.value),
-            of: it.kind,
-            variables_reference: words::reference(target, it.variables_reference),
-        })
-        .collect();
-    if let Some(missing) = names.iter().find(|name| found.iter().all(|variable| variable.name != **name)) {
-        let error = Error::new(Kind::NotFound, format!("there is no variable `{missing}` here"));
-        return Err(error.hint("`tether debug variables` lists them; `tether debug evaluate` takes expressions"));
-    }
-    let left = found.len().saturating_sub(start + count);
+    let (found, left) = match big(&hosted.session, &wish, &names, start, count).await? {
+        Some(part) => part,
+        None => {
+            let all = whole(&hosted.session, &wish, &names).await?;
+            let left = all.len().saturating_sub(start + count);
+            (all.into_iter().skip(start).take(count).collect(), left)
+        }
+    };
     let mut scopes = Vec::new();
     if wish.reference.is_none() {
         let frame = hosted.session.frame(wish.frame).await?;
@@ -67,10 +56,62 @@ pub async fn variables(sessions: &Sessions, it: Variables) -> Result<VariableLis
         }));
     }
     Ok(VariableList {
-        variables: found.into_iter().skip(start).take(count).collect(),
+        variables: found,
         scopes,
         truncated: (left > 0).then(|| format!("{left} more: start {}", start + count)),
     })
+}
+
+/// A part of a big value, and how many are left behind it.
+async fn big(
+    session: &Session,
+    wish: &Wish,
+    names: &[String],
+    start: usize,
+    count: usize,
+) -> Result<Option<(Vec<Variable>, usize)>> {
+    let Some(reference) = wish.reference else { return Ok(None) };
+    let told = |found: Vec<dap::Variable>| found.into_iter().map(|it| variable(reference.target, it)).collect();
+    if names.is_empty() {
+        let page = session.page(reference, start as i64, count as i64).await?;
+        return Ok(page.map(|(found, total)| (told(found), (total as usize).saturating_sub(start + count))));
+    }
+    let Some(found) = session.pick(reference, names).await? else { return Ok(None) };
+    let found: Vec<Variable> = told(found);
+    if found.len() < names.len() {
+        let is_there = |name: &String| found.iter().any(|it| it.name.trim_matches(['[', ']']) == *name);
+        return Err(missing(names.iter().find(|name| !is_there(name)).unwrap_or(&names[0])));
+    }
+    Ok(Some((found, 0)))
+}
+
+/// All that is wished, and all of the names.
+async fn whole(session: &Session, wish: &Wish, names: &[String]) -> Result<Vec<Variable>> {
+    let groups = session.variables(wish).await?;
+    let is_wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
+    let found = groups.into_iter().flat_map(|group| {
+        let target = group.target;
+        group.variables.into_iter().map(move |it| variable(target, it))
+    });
+    let found: Vec<Variable> = found.filter(|it| is_wanted(&it.name)).collect();
+    match names.iter().find(|name| found.iter().all(|it| it.name != **name)) {
+        Some(name) => Err(missing(name)),
+        None => Ok(found),
+    }
+}
+
+fn variable(target: usize, it: dap::Variable) -> Variable {
+    Variable {
+        name: it.name,
+        value: words::clipped(it.value),
+        of: it.kind,
+        variables_reference: words::reference(target, it.variables_reference),
+    }
+}
+
+fn missing(name: &str) -> Error {
+    let error = Error::new(Kind::NotFound, format!("there is no variable `{name}` here"));
+    error.hint("`tether debug variables` lists them; `tether debug evaluate` takes expressions")
 }
 
 pub async fn evaluate(sessions: &Sessions, it: Evaluate) -> Result<Value> {

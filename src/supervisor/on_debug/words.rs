@@ -175,7 +175,8 @@ pub async fn stopped(hosted: &Hosted, waited: Waited, budget: Option<u32>, works
             None => None,
         }
     };
-    let (first, look) = tokio::join!(session.reason(target, &stop), look);
+    // In this order: the reason needs a part of the stack that the look asks for.
+    let (look, first) = tokio::join!(look, session.reason(target, &stop));
     answer.stop_reason = Some(reason(&first, workspace));
     answer.snapshot = look.map(|look| snapshot(look, workspace));
     for (target, other) in session.snapshot().stops().into_iter().skip(1) {

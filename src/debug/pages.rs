@@ -1,0 +1,68 @@
+//! Big values are read page by page, where their adapter has said how many elements they have.
+//!
+//! First come the elements, by their index, then what else there is (an array's `length`).
+
+use super::inspect::Ref;
+use super::seat::lock;
+use super::session::Session;
+use super::shown::Size;
+use crate::dap::types::{Variable, Variables};
+use crate::error::Result;
+
+impl Session {
+    /// A part of a big value, and how many variables it has in all. `None`: it is not known to be big.
+    pub async fn page(&self, reference: Ref, start: i64, count: i64) -> Result<Option<(Vec<Variable>, i64)>> {
+        let Some(size) = self.big(reference) else { return Ok(None) };
+        let (total, end) = (size.indexed + size.named, start.saturating_add(count));
+        let mut found = Vec::new();
+        if start < size.indexed {
+            let until = end.min(size.indexed);
+            found = self.elements(reference, start, until - start).await?;
+        }
+        if end > size.indexed && size.named > 0 {
+            let passed = (start - size.indexed).max(0) as usize;
+            let left = (count as usize).saturating_sub(found.len());
+            found.extend(self.besides(reference).await?.into_iter().skip(passed).take(left));
+        }
+        Ok(Some((found, total)))
+    }
+
+    /// The named variables of a big value, an element by its index. `None`: it is not known to be big.
+    pub async fn pick(&self, reference: Ref, names: &[String]) -> Result<Option<Vec<Variable>>> {
+        let Some(size) = self.big(reference) else { return Ok(None) };
+        let mut found = Vec::new();
+        let mut besides = None;
+        for name in names {
+            let index = name.trim_matches(['[', ']']).parse().ok().filter(|index| (0..size.indexed).contains(index));
+            if let Some(index) = index {
+                found.extend(self.elements(reference, index, 1).await?);
+                continue;
+            }
+            if besides.is_none() && size.named > 0 {
+                besides = Some(self.besides(reference).await?);
+            }
+            found.extend(besides.iter().flatten().find(|it| it.name == *name).cloned());
+        }
+        Ok(Some(found))
+    }
+
+    fn big(&self, reference: Ref) -> Option<Size> {
+        lock(&self.shared.shown).big(self.snapshot().generation, reference)
+    }
+
+    async fn elements(&self, reference: Ref, start: i64, count: i64) -> Result<Vec<Variable>> {
+        let mut request = Variables { variables_reference: reference.id, ..Variables::default() };
+        request.filter = Some("indexed".to_owned());
+        (request.start, request.count) = (Some(start), Some(count));
+        let mut elements = self.read(reference, &request).await?;
+        // js-debug tells each part's prototype, too.
+        elements.truncate(count as usize);
+        Ok(elements)
+    }
+
+    async fn besides(&self, reference: Ref) -> Result<Vec<Variable>> {
+        let mut request = Variables { variables_reference: reference.id, ..Variables::default() };
+        request.filter = Some("named".to_owned());
+        self.read(reference, &request).await
+    }
+}

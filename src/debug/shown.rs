@@ -1,0 +1,129 @@
+//! What a stop has shown already: nobody asks an adapter twice for the stack and the scopes of one stop.
+//!
+//! Good for one generation of the session only, and until something is evaluated: that may run the program. How big a value
+//! is stays known until the program goes on.
+
+use std::collections::HashMap;
+
+use super::inspect::{Ref, Stack};
+use crate::dap::types::Scope;
+
+/// From how many elements on a value is not read at once.
+const BIG: i64 = 1000;
+
+/// How many variables a value has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    pub indexed: i64,
+    pub named: i64,
+}
+
+#[derive(Debug, Default)]
+pub struct Shown {
+    generation: u64,
+    /// By thread, from the top; with how many frames were asked for.
+    stacks: HashMap<Ref, (Stack, usize)>,
+    /// By frame.
+    scopes: HashMap<Ref, Vec<Scope>>,
+    /// Of big values, by their reference.
+    sizes: HashMap<Ref, Size>,
+}
+
+impl Shown {
+    /// The topmost frames of a thread, if that many are known, or all that there are.
+    pub fn stack(&self, generation: u64, thread: Ref, levels: usize) -> Option<Stack> {
+        let (stack, asked) = self.stacks.get(&thread).filter(|_| generation == self.generation)?;
+        if *asked < levels && stack.frames.len() >= *asked {
+            return None;
+        }
+        let frames = stack.frames.iter().take(levels).cloned().collect();
+        Some(Stack { frames, ..*stack })
+    }
+
+    pub fn scopes(&self, generation: u64, frame: Ref) -> Option<Vec<Scope>> {
+        self.scopes.get(&frame).filter(|_| generation == self.generation).cloned()
+    }
+
+    /// An answer to a question of `generation`.
+    pub fn has_stack(&mut self, generation: u64, stack: Stack, levels: usize) {
+        if self.turn_to(generation) {
+            self.stacks.insert(stack.thread, (stack, levels));
+        }
+    }
+
+    pub fn has_scopes(&mut self, generation: u64, frame: Ref, scopes: Vec<Scope>) {
+        if self.turn_to(generation) {
+            self.scopes.insert(frame, scopes);
+        }
+    }
+
+    pub fn has_size(&mut self, generation: u64, value: Ref, indexed: Option<i64>, named: Option<i64>) {
+        let Some(indexed) = indexed.filter(|count| *count >= BIG) else { return };
+        if self.turn_to(generation) {
+            self.sizes.insert(value, Size { indexed, named: named.unwrap_or(0).max(0) });
+        }
+    }
+
+    /// The size of a value that is known to be big.
+    pub fn big(&self, generation: u64, value: Ref) -> Option<Size> {
+        self.sizes.get(&value).filter(|_| generation == self.generation).copied()
+    }
+
+    /// The program may have run, although its state has not changed.
+    pub fn forget(&mut self) {
+        self.stacks.clear();
+        self.scopes.clear();
+    }
+
+    /// An answer that comes late is no longer good.
+    fn turn_to(&mut self, generation: u64) -> bool {
+        if generation > self.generation {
+            *self = Shown { generation, ..Shown::default() };
+        }
+        generation == self.generation
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::inspect::Frame;
+    use super::*;
+
+    const THREAD: Ref = Ref { target: 0, id: 1 };
+
+    fn stack(count: i64) -> Stack {
+        let frame = |id| Frame {
+            id: Ref { target: 0, id },
+            name: String::new(),
+            source: None,
+            line: 1,
+            column: 1,
+            subtle: false,
+        };
+        Stack { thread: THREAD, frames: (0..count).map(frame).collect(), total: None }
+    }
+
+    #[test]
+    fn as_many_frames_as_are_known_are_told_and_no_more() {
+        let mut shown = Shown::default();
+        shown.has_stack(1, stack(5), 5);
+        let told = |shown: &Shown, levels| shown.stack(1, THREAD, levels).map(|it| it.frames.len());
+        assert_eq!([told(&shown, 1), told(&shown, 5), told(&shown, 6)], [Some(1), Some(5), None]);
+        // Fewer than were asked for: these are all.
+        shown.has_stack(1, stack(3), 5);
+        assert_eq!(told(&shown, 100), Some(3));
+    }
+
+    #[test]
+    fn it_is_good_until_something_changes() {
+        let mut shown = Shown::default();
+        shown.has_stack(2, stack(1), 5);
+        shown.has_scopes(2, THREAD, Vec::new());
+        assert!(shown.stack(3, THREAD, 1).is_none() && shown.scopes(3, THREAD).is_none());
+        // A late answer to an old question.
+        shown.has_stack(1, stack(1), 5);
+        assert!(shown.stack(1, THREAD, 1).is_none() && shown.stack(2, THREAD, 1).is_some());
+        shown.forget();
+        assert!(shown.stack(2, THREAD, 1).is_none() && shown.scopes(2, THREAD).is_none());
+    }
+}
