@@ -65,8 +65,9 @@ impl Raw {
         self.thread = self.event::<Stopped>().await.thread_id.unwrap();
     }
 
-    /// Evaluates, reads the locals, steps: how long each took.
-    pub async fn calls(&mut self) -> [Duration; 3] {
+    /// Evaluates, reads the locals, steps, and looks around then as an answer of ours does: how long each took. A step alone,
+    /// and with the look.
+    pub async fn calls(&mut self) -> ([Duration; 3], Duration) {
         let frame_id = self.frame().await;
         let begun = Instant::now();
         let evaluate = Evaluate {
@@ -83,7 +84,9 @@ impl Raw {
         let begun = Instant::now();
         self.ask(&Next { thread_id: self.thread, ..Next::default() }).await;
         self.event::<Stopped>().await;
-        [evaluated, read, begun.elapsed()]
+        let stepped = begun.elapsed();
+        self.locals().await;
+        ([evaluated, read, stepped], begun.elapsed())
     }
 
     async fn locals(&self) {

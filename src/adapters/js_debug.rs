@@ -70,7 +70,7 @@ fn start(wanted: &Wanted) -> Result<Start> {
         What::Program(_) => Start::Launch(launch(wanted)?),
         What::Listening(address) => {
             let at = json!({"request": "attach", "name": "attach", "address": address.host, "port": address.port});
-            Start::Attach(named(wanted, [node, at]))
+            Start::Attach(named(wanted, [node, at, at_home(wanted)]))
         }
         What::Page { url, port } => {
             let filter = format!("{}*", url.trim_end_matches('*'));
@@ -78,7 +78,9 @@ fn start(wanted: &Wanted) -> Result<Start> {
             let around = json!({"request": "attach", "address": "127.0.0.1", "webRoot": wanted.cwd()});
             Start::Attach(named(wanted, [page, around]))
         }
-        What::Fields if wanted.is_attach() => Start::Attach(named(wanted, [json!({"name": "attach"})])),
+        What::Fields if wanted.is_attach() => {
+            Start::Attach(named(wanted, [json!({"name": "attach"}), at_home(wanted)]))
+        }
         What::Fields if is_node(wanted) => Start::Launch(launch(wanted)?),
         What::Fields => Start::Launch(named(wanted, [json!({"name": "launch"})])),
         What::Pid(pid) => {
@@ -87,6 +89,11 @@ fn start(wanted: &Wanted) -> Result<Start> {
         }
         What::Module(_) => return Err(wanted.refused(ROW.name, "it runs files")),
     })
+}
+
+/// Without it, sources that a map names relatively are not found.
+fn at_home(wanted: &Wanted) -> serde_json::Value {
+    json!({"cwd": wanted.cwd()})
 }
 
 fn is_node(wanted: &Wanted) -> bool {

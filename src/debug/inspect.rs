@@ -9,9 +9,10 @@ use super::published::State;
 use super::seat::lock;
 use super::session::Session;
 use crate::dap::Error as DapError;
+pub use crate::dap::types::Variable;
 use crate::dap::types::{
     Evaluate, EvaluateAnswer, ExceptionInfo, ExceptionInfoAnswer, Pause, Scope, Scopes, SetAnswer, SetExpression,
-    SetVariable, Source, SourceText, StackFrame, StackTrace, StackTraceAnswer, Thread, Threads, Variable, Variables,
+    SetVariable, Source, SourceText, StackFrame, StackTrace, StackTraceAnswer, Thread, Threads, Variables,
 };
 use crate::error::{Error, Kind, Result};
 

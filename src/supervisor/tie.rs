@@ -4,9 +4,11 @@
 //! window, and however long it is gone. Must not know how a session is begun, nor how a window is.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::{BoxFuture, FutureExt, join_all};
+use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 
 use super::server::Supervisor;
@@ -58,7 +60,7 @@ impl Ties {
 }
 
 /// A part of the window as something to attach to, and the launch of it that this is of.
-pub async fn request(window: &Window, part: WindowPart, cwd: &std::path::Path) -> Result<(Request, u64)> {
+pub async fn request(window: &Window, part: WindowPart, cwd: &Path) -> Result<(Request, u64)> {
     let published = window.look().await.published;
     let none = || Error::new(Kind::NotFound, "there is no window to attach to").hint("`tether start` starts it");
     let up = published.up.as_deref().ok_or_else(none)?;
@@ -66,9 +68,10 @@ pub async fn request(window: &Window, part: WindowPart, cwd: &std::path::Path) -
         WindowPart::Page => ("the window's page", page(up)?, "pwa-chrome"),
         WindowPart::ExtensionHost => ("the window's extension host", extension_host(up)?, "pwa-node"),
     };
+    let fields = if part == WindowPart::ExtensionHost && !is_node(up) { of_extensions(cwd) } else { Map::new() };
     let request = Request {
         name: name.to_owned(),
-        wanted: Wanted { what, cwd: cwd.to_owned(), ..Wanted::default() },
+        wanted: Wanted { what, cwd: cwd.to_owned(), fields, ..Wanted::default() },
         kind: Some(kind.to_owned()),
         tie: Some(word(part).to_owned()),
         ..Request::default()
@@ -76,8 +79,20 @@ pub async fn request(window: &Window, part: WindowPart, cwd: &std::path::Path) -
     Ok((request, published.generation))
 }
 
+/// As VS Code debugs its extension hosts: without the language servers that other extensions fork, and without looking for
+/// the source maps of what is not the user's.
+fn of_extensions(workspace: &Path) -> Map<String, Value> {
+    let own = format!("{}/**", workspace.display());
+    let fields = json!({"autoAttachChildProcesses": false, "resolveSourceMapLocations": [own, "!**/node_modules/**"]});
+    fields.as_object().cloned().unwrap_or_default()
+}
+
+fn is_node(up: &Up) -> bool {
+    up.facts.inspector_port == Some(up.facts.cdp_port)
+}
+
 fn page(up: &Up) -> Result<What> {
-    if up.facts.inspector_port == Some(up.facts.cdp_port) {
+    if is_node(up) {
         let error = Error::usage("cannot attach to the window's page").because("this window is Node: it has none");
         return Err(error.hint("`tether debug attach --window extension-host` attaches to the program itself"));
     }

@@ -1,5 +1,7 @@
 //! js-debug: Node, and attaching to it.
 
+use std::path::Path;
+
 use devtether::adapters::{Address, What};
 use devtether::debug::StopKind;
 
@@ -22,19 +24,58 @@ async fn a_program_is_debugged_in_a_child_of_its_session() {
 
 #[tokio::test]
 async fn what_runs_with_an_inspector_is_attached_to_and_lives_on_when_it_is_left() {
-    let Some((row, found)) = found("js-debug") else { return };
     let place = Place::new();
     let text = "let total = 0;\nsetInterval(() => {\n  total += 1; // STOP\n}, 10);\n";
     let (app, line) = place.file("sërver.js", text);
+    is_attached_to(&place, &app, (&app, line), "total").await;
+}
+
+/// What `tsc` makes of a source below `src`, whose map names it relatively.
+#[tokio::test]
+async fn what_was_compiled_is_stopped_in_its_source() {
+    const COMPILED: &str = "\
+\"use strict\";
+const ticks = [];
+setInterval(() => {
+    const tick = { total: ticks.length };
+    ticks.push(tick);
+}, 20);
+//# sourceMappingURL=ticks.js.map";
+    const MAP: &str = r#"{"version":3,"file":"ticks.js","sourceRoot":"","sources":["../src/ticks.ts"],"names":[],"mappings":";AAIA,MAAM,KAAK,GAAW,EAAE,CAAC;AACzB,WAAW,CAAC,GAAG,EAAE;IACf,MAAM,IAAI,GAAS,EAAE,KAAK,EAAE,KAAK,CAAC,MAAM,EAAE,CAAC;IAC3C,KAAK,CAAC,IAAI,CAAC,IAAI,CAAC,CAAC;AACnB,CAAC,EAAE,EAAE,CAAC,CAAC"}"#;
+    const SOURCE: &str = "\
+interface Tick {
+  total: number;
+}
+
+const ticks: Tick[] = [];
+setInterval(() => {
+  const tick: Tick = { total: ticks.length };
+  ticks.push(tick); // STOP
+}, 20);
+";
+    let place = Place::new();
+    for folder in ["src", "out"] {
+        std::fs::create_dir(place.path().join(folder)).unwrap();
+    }
+    let (source, line) = place.file("src/ticks.ts", SOURCE);
+    std::fs::write(place.path().join("out/ticks.js.map"), MAP).unwrap();
+    let compiled = place.path().join("out/ticks.js");
+    std::fs::write(&compiled, COMPILED).unwrap();
+    is_attached_to(&place, &compiled, (&source, line), "tick.total").await;
+}
+
+/// Attaches to what runs, stops it at a line where a number can be evaluated, and leaves it.
+async fn is_attached_to(place: &Place, program: &Path, at: (&Path, u32), number: &str) {
+    let Some((row, found)) = found("js-debug") else { return };
     let node = found.interpreter.clone().unwrap();
-    let argv = [node.as_os_str(), "--inspect=127.0.0.1:0".as_ref(), app.as_os_str()];
-    let mut program = crate::faults::Started::of(&argv, &[]);
-    let port: u16 = program.line(|line| line.split("ws://127.0.0.1:").nth(1)?.split('/').next()?.parse().ok()).await;
-    let play = Play::open(row, &found, &place.wants(What::Listening(Address::local(port))), &[(&app, line)]).await;
-    assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
-    assert!(play.evaluate("total").await.parse::<u64>().is_ok());
+    let argv = [node.as_os_str(), "--inspect=127.0.0.1:0".as_ref(), program.as_os_str()];
+    let mut running = crate::faults::Started::of(&argv, &[]);
+    let port: u16 = running.line(|line| line.split("ws://127.0.0.1:").nth(1)?.split('/').next()?.parse().ok()).await;
+    let play = Play::open(row, &found, &place.wants(What::Listening(Address::local(port))), &[at]).await;
+    assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(at.1)));
+    assert!(play.evaluate(number).await.parse::<u64>().is_ok());
     play.let_go().await;
-    assert!(program.is_alive());
+    assert!(running.is_alive());
 }
 
 #[tokio::test]

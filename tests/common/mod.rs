@@ -190,6 +190,17 @@ pub fn carrying_prefix(name: &str, prefix: &str) -> Vec<(u32, String)> {
         .collect()
 }
 
+/// Whether there is a VS Code workbench to run in a window. Missing, it is told; under CI it must be there.
+pub fn has_code_server() -> bool {
+    let Ok(data) = devtether::config::folders::data() else { return false };
+    let server = data.join("tools/code-server/node_modules/code-server/lib/vscode/out/server-main.js");
+    if !server.exists() {
+        assert!(std::env::var_os("CI").is_none(), "{} is missing: run `cargo xtask tools`", server.display());
+        eprintln!("SKIPPED: no code-server; `cargo xtask tools` installs it");
+    }
+    server.exists()
+}
+
 /// An adapter's row, and where it lies; `None` after having said so. Under CI it must be there.
 pub fn adapter(name: &str) -> Option<(&'static Adapter, Found)> {
     let row = ADAPTERS.iter().find(|row| row.name == name).unwrap();

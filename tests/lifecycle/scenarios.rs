@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::agent::Agent;
-use crate::common::{NODE_SERVICE, Sandbox, is_alive};
+use crate::common::{NODE_SERVICE, Sandbox, has_code_server, is_alive};
 
 /// A window, and what it shows of its own build: `probe` evaluates to the content of `version.txt`'s first line.
 struct Kind {
@@ -35,17 +35,6 @@ fn node() -> Kind {
     let files =
         [("server.js", &*service), ("version.txt", "old"), ("devtools.toml", toml), (".devtoolsignore", "out/\n")];
     Kind { sandbox: Sandbox::with(&files), probe: "version", source: "version.txt" }
-}
-
-/// Whether there is a VS Code workbench to run in a window. Missing, it is told; under CI it must be there.
-pub fn has_code_server() -> bool {
-    let Ok(data) = devtether::config::folders::data() else { return false };
-    let server = data.join("tools/code-server/node_modules/code-server/lib/vscode/out/server-main.js");
-    if !server.exists() {
-        assert!(std::env::var_os("CI").is_none(), "{} is missing: run `cargo xtask tools`", server.display());
-        eprintln!("SKIPPED: no code-server; `cargo xtask tools` installs it");
-    }
-    server.exists()
 }
 
 /// The extension under development puts its version into the status bar, where the page can be asked for it.

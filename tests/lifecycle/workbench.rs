@@ -7,7 +7,6 @@ use std::fs;
 use serde_json::Value;
 
 use crate::common::{self, Sandbox, ran};
-use crate::scenarios::has_code_server;
 
 const PACKAGE: &str = r#"{
     "name": "tether", "publisher": "test", "version": "0.0.1", "engines": {"vscode": "^1.100.0"},
@@ -62,7 +61,7 @@ fn said(sandbox: &Sandbox, name: &str) -> Value {
 
 #[test]
 fn vs_code_starts_our_server_lists_its_tools_and_calls_them() {
-    if !has_code_server() {
+    if !common::has_code_server() {
         return;
     }
     let sandbox = Sandbox::new();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::common::Sandbox;
+use crate::common::{self, Sandbox};
 use crate::stage::{JAVASCRIPT, events, found, kill_supervisor, line, stop};
 
 const NODE: &str = "[window]\nkind = 'node'\nprogram = 'server.js'\n";
@@ -74,6 +74,40 @@ fn a_session_in_a_page_follows_it_and_holds_it_while_it_is_stopped() {
     sandbox.write("devtools.toml", &format!("[window]\nkind = 'browser'\nurl = 'file://{place}/page.html'\n"));
     sandbox.tether(&["trust", "--yes"]).ok();
     is_followed_and_held(&sandbox, "page", "page.js", JAVASCRIPT);
+}
+
+/// The extension's own code, in a real Extension Development Host. Relaunched because of an edit, it is debugged again.
+#[test]
+fn a_session_in_an_extension_follows_the_extension_development_host() {
+    if found("js-debug").is_none() || !common::has_code_server() {
+        return;
+    }
+    let manifest = json!({
+        "name": "ticks", "publisher": "devtether", "version": "0.0.1", "engines": {"vscode": "^1.90.0"},
+        "main": "./extension.js", "activationEvents": ["*"],
+    });
+    let text = "let total = 0;\nexports.activate = () => setInterval(() => {\n  total += 1;\n  const word = 'hello'; // STOP\n  globalThis.word = word;\n}, 100);\n";
+    let sandbox = Sandbox::with(&[
+        ("package.json", &manifest.to_string()),
+        ("extension.js", text),
+        ("devtools.toml", "[window]\nkind = 'web-extension-host'\n"),
+    ]);
+    sandbox.tether(&["trust", "--yes"]).ok();
+    sandbox.json(&["start"]);
+    sandbox.json(&["break", "set", &stop("extension.js", text)]);
+    let attached = sandbox.json(&["debug", "attach", "--window", "extension-host", "--wait", "60"]);
+    let (session, stopped_at) = (attached["sessionId"].as_str().unwrap(), line(&attached));
+    assert_eq!(attached["stopReason"]["type"], "BREAKPOINT_HIT", "{attached}");
+    assert_eq!(sandbox.json(&["debug", "evaluate", "typeof total"])["result"], "'number'");
+    sandbox.json(&["debug", "step"]);
+    let next = sandbox.json(&["debug", "evaluate", "word"]);
+    assert_eq!(next["result"], "'hello'", "{next}");
+    let window = sandbox.status()["pid"].clone();
+    sandbox.write("extension.js", &text.replace("hello", "goodbye"));
+    follows(&sandbox, session, stopped_at, || drop(sandbox.json(&["restart"])));
+    assert_ne!(sandbox.status()["pid"], window);
+    sandbox.json(&["debug", "step"]);
+    assert_eq!(sandbox.json(&["debug", "evaluate", "word"])["result"], "'goodbye'");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Following a line's code when its file changes: by its text, and by its neighbours where the text stands in several
-//! places. Never silently wrong: what cannot be told apart is ambiguous.
+//! Following a line's code when its file changes: by its text, by its neighbours where the text stands in several places,
+//! and by its neighbours alone where the line itself was edited. Never silently wrong: what cannot be told apart is ambiguous.
 //!
 //! Must not know breakpoints.
 
@@ -9,6 +9,8 @@ use super::wanted::Whereabouts;
 
 /// How many neighbours on each side are remembered.
 const NEIGHBOURS: usize = 3;
+/// How many neighbours must be remembered for a line to be known by them alone.
+const ENOUGH: usize = 2;
 /// The longest piece of a line that is remembered, in characters.
 const WIDTH: usize = 200;
 
@@ -41,7 +43,11 @@ impl Anchor {
     pub fn follow(&self, text: &str, line: u32) -> (u32, Whereabouts) {
         let lines: Vec<&str> = text.lines().collect();
         let same = |index: &usize| trimmed(lines[*index]) == self.text;
-        let found: Vec<usize> = (0..lines.len()).filter(same).collect();
+        let mut found: Vec<usize> = (0..lines.len()).filter(same).collect();
+        if found.is_empty() && self.before.len() + self.after.len() >= ENOUGH {
+            let edited = |index: &usize| self.stands_between(&Anchor::at(&lines, *index));
+            found = (0..lines.len()).filter(edited).collect();
+        }
         let scored: Vec<(usize, usize)> =
             found.iter().map(|index| (self.likeness(&Anchor::at(&lines, *index)), *index)).collect();
         let best = scored.iter().map(|(likeness, _)| *likeness).max();
@@ -56,6 +62,11 @@ impl Anchor {
             several if several.contains(&line) && self.is_whole_at(&lines, line) => (line, Whereabouts::Kept),
             several => (line, Whereabouts::Ambiguous { from: line, lines: several.to_vec() }),
         }
+    }
+
+    /// Whether it is another line between the same neighbours, all that are remembered.
+    fn stands_between(&self, other: &Anchor) -> bool {
+        !other.text.is_empty() && other.before.starts_with(&self.before) && other.after.starts_with(&self.after)
     }
 
     fn is_whole_at(&self, lines: &[&str], line: u32) -> bool {
@@ -100,7 +111,13 @@ mod tests {
         check(6, &below, (8, Whereabouts::Moved { from: 6 }));
         let indented: String = CODE.lines().map(|line| format!("    {line}\n")).collect();
         check(3, &format!("class A:\n{indented}"), (4, Whereabouts::Moved { from: 3 }));
-        check(3, &CODE.replace("return y", "return y * 2"), (3, Whereabouts::Lost { from: 3 }));
+        // Edited in its place, also where that has moved.
+        let edited = CODE.replace("return y", "return y * 2");
+        check(3, &edited, (3, Whereabouts::Kept));
+        check(3, &format!("import os\n\n{edited}"), (5, Whereabouts::Moved { from: 3 }));
+        // Deleted, or edited together with what stood around it.
+        check(3, &CODE.replace("    return y\n", ""), (3, Whereabouts::Lost { from: 3 }));
+        check(3, &edited.replace("def g", "def h"), (3, Whereabouts::Lost { from: 3 }));
         check(3, "", (3, Whereabouts::Lost { from: 3 }));
         let twins = "a()\nb()\n";
         let twice = format!("{twins}\nx()\n{twins}\nx()\n{twins}");

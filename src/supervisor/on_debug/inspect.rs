@@ -10,8 +10,7 @@ use crate::api::debug::inspect::{
 };
 use crate::api::debug::results::{Excerpt, Value, Variable};
 use crate::api::debug::values::Spot;
-use crate::dap::types as dap;
-use crate::debug::inspect::{Ref, Wish, is_local};
+use crate::debug::inspect::{self, Ref, Wish, is_local};
 use crate::debug::look::around;
 use crate::debug::{Session, Sessions};
 use crate::error::{Context as _, Error, Kind, Result};
@@ -71,7 +70,7 @@ async fn big(
     count: usize,
 ) -> Result<Option<(Vec<Variable>, usize)>> {
     let Some(reference) = wish.reference else { return Ok(None) };
-    let told = |found: Vec<dap::Variable>| found.into_iter().map(|it| variable(reference.target, it)).collect();
+    let told = |found: Vec<inspect::Variable>| found.into_iter().map(|it| variable(reference.target, it)).collect();
     if names.is_empty() {
         let page = session.page(reference, start as i64, count as i64).await?;
         return Ok(page.map(|(found, total)| (told(found), (total as usize).saturating_sub(start + count))));
@@ -100,7 +99,7 @@ async fn whole(session: &Session, wish: &Wish, names: &[String]) -> Result<Vec<V
     }
 }
 
-fn variable(target: usize, it: dap::Variable) -> Variable {
+fn variable(target: usize, it: inspect::Variable) -> Variable {
     Variable {
         name: it.name,
         value: words::clipped(it.value),
