@@ -140,6 +140,7 @@ params!(Attach, "debug/attach", Launched);
 #[serde(rename_all = "camelCase")]
 pub enum WindowPart {
     Page,
+    #[value(alias = "extensionHost")]
     ExtensionHost,
 }
 

@@ -188,9 +188,10 @@ fn a_window_that_crashes_again_and_again_is_left_alone_until_something_has_chang
     assert_eq!(sandbox.json(&["evaluate", "answer"])["value"], 43);
 }
 
+/// In Chromium: of a hundred Nodes that were frozen, one crashes when it finds its debugger gone and the next one there.
 #[test]
 fn a_frozen_window_is_unresponsive_and_is_not_replaced() {
-    let sandbox = common::node();
+    let sandbox = Sandbox::with(&[("devtools.toml", "[window]\nkind = 'browser'\nurl = 'about:blank'\n")]);
     let started = sandbox.json(&["start"]);
     kill(pid(&started), Signal::STOP);
     assert_eq!(sandbox.status()["state"], "unresponsive");
@@ -209,7 +210,7 @@ fn a_frozen_window_is_unresponsive_and_is_not_replaced() {
         Some(status).filter(|it| it["state"] == "ready")
     });
     assert_eq!(status["pid"], started["pid"]);
-    assert_eq!(sandbox.json(&["evaluate", "answer"])["value"], 42);
+    assert_eq!(sandbox.json(&["evaluate", "6 * 7"])["value"], 42);
 }
 
 #[test]
