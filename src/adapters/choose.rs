@@ -44,7 +44,10 @@ pub fn choose(ask: Ask<'_>) -> Result<Vec<&'static Adapter>> {
             (what, languages(), rows(|row| row.languages.contains(&lower.as_str())))
         }
         Ask { program: Some(program), .. } => of_program(program)?,
-        Ask { .. } => ("it is not said what is to be debugged".to_owned(), languages(), Vec::new()),
+        Ask { .. } => {
+            let what = "it is not said what is to be debugged: a port or a process does not tell its language";
+            (what.to_owned(), format!("name it, as in `--language python`; {}", languages()), Vec::new())
+        }
     };
     if rows.is_empty() { Err(Error::usage(what).hint(hint)) } else { Ok(rows) }
 }

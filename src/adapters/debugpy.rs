@@ -71,7 +71,9 @@ fn find(search: &Search) -> Result<Found> {
 
 fn begin(found: &Found, wanted: &Wanted) -> Result<Begin> {
     if !wanted.is_attach() {
-        let alone = wanted.flag("subProcess") != Some(true) && wanted.flag("sudo") != Some(true);
+        // In a configuration they are debugged, too, as in VS Code: reloaders and pools run the user's code in them.
+        let configured = matches!(wanted.what, What::Fields);
+        let alone = !wanted.flag("subProcess").unwrap_or(configured) && wanted.flag("sudo") != Some(true);
         return if alone { direct(found, wanted) } else { through_adapter(found, wanted, launch(wanted)?) };
     }
     match (&wanted.what, listening(wanted)) {
@@ -93,6 +95,10 @@ fn direct(found: &Found, wanted: &Wanted) -> Result<Begin> {
     let mut env = wanted.env();
     for name in QUIET_AND_PROMPT {
         env.entry((*name).to_owned()).or_insert_with(|| Some("1".to_owned()));
+    }
+    if wanted.flag("gevent") == Some(true) {
+        // As debugpy's own launcher does.
+        env.entry("GEVENT_SUPPORT".to_owned()).or_insert_with(|| Some("True".to_owned()));
     }
     let mut fields = defaults(wanted);
     fields["stopOnEntry"] = wanted.stop_on_entry().into();

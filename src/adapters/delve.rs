@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use super::places::{Search, Trail};
-use super::wanted::{Wanted, What};
+use super::wanted::{Address, Wanted, What};
 use super::{Adapter, Begin, Found, Program, Quirks, Reach};
 use crate::dap::types::Start;
 use crate::error::Result;
@@ -38,15 +38,9 @@ fn find(search: &Search) -> Result<Found> {
 }
 
 fn begin(found: &Found, wanted: &Wanted) -> Result<Begin> {
-    if let What::Listening(address) = &wanted.what {
+    if let Some(address) = listening(wanted) {
         let start = Start::Attach(wanted.over(json!({"mode": "remote"})));
-        return Ok(Begin {
-            run: None,
-            reach: Reach::At(address.clone()),
-            start,
-            is_program: false,
-            output_by_pipe: false,
-        });
+        return Ok(Begin { run: None, reach: Reach::At(address), start, is_program: false, output_by_pipe: false });
     }
     let (start, cwd) = match &wanted.what {
         What::Pid(pid) => (Start::Attach(wanted.over(json!({"mode": "local", "processId": pid}))), wanted.cwd()),
@@ -68,6 +62,18 @@ fn begin(found: &Found, wanted: &Wanted) -> Result<Begin> {
     })
 }
 
+/// Where a headless Delve listens that is to be attached to.
+fn listening(wanted: &Wanted) -> Option<Address> {
+    match &wanted.what {
+        What::Listening(address) => Some(address.clone()),
+        What::Fields if wanted.is_attach() => {
+            let port = u16::try_from(wanted.fields.get("port")?.as_u64()?).ok()?;
+            Some(Address { host: wanted.text("host").unwrap_or("127.0.0.1").to_owned(), port })
+        }
+        _ => None,
+    }
+}
+
 /// The request, and the folder in which is compiled.
 fn launch(wanted: &Wanted) -> Result<(Start, PathBuf)> {
     let program = wanted.existing(&wanted.program().unwrap_or_else(|| wanted.cwd()))?;
@@ -81,6 +87,11 @@ fn launch(wanted: &Wanted) -> Result<(Start, PathBuf)> {
     });
     let target = if is_source { package(&program, mode == "test") } else { program };
     let folder = if target.is_dir() { target.clone() } else { target.parent().unwrap_or(Path::new("/")).to_owned() };
+    // In a configuration that says none, the program runs in its own folder, as in VS Code.
+    let cwd = match (wanted.text("cwd"), &wanted.what) {
+        (None, What::Fields) => folder.clone(),
+        _ => wanted.cwd(),
+    };
     let mut ours = wanted.launch(&target)?;
     ours["mode"] = mode.into();
     ours["hideSystemGoroutines"] = true.into();
@@ -91,10 +102,10 @@ fn launch(wanted: &Wanted) -> Result<(Start, PathBuf)> {
         ours["output"] = "{scratch}/debug".into();
     }
     let mut fields = wanted.over(ours);
-    for (name, value) in [("program", json!(target)), ("mode", json!(mode)), ("cwd", json!(wanted.cwd()))] {
+    for (name, value) in [("program", json!(target)), ("mode", json!(mode)), ("cwd", json!(cwd))] {
         fields.insert(name.to_owned(), value);
     }
-    Ok((Start::Launch(fields), if is_source { folder } else { wanted.cwd() }))
+    Ok((Start::Launch(fields), if is_source { folder } else { cwd }))
 }
 
 /// A file of a module stands for its package. A file without a module is a program of its own.

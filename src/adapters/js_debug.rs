@@ -78,17 +78,27 @@ fn start(wanted: &Wanted) -> Result<Start> {
             let around = json!({"request": "attach", "address": "127.0.0.1", "webRoot": wanted.cwd()});
             Start::Attach(named(wanted, [page, around]))
         }
+        // VS Code's extension would find its inspector; the server takes whoever listens on the default port.
+        What::Fields if wanted.is_attach() && wanted.fields.contains_key("processId") && !has_port(wanted) => {
+            return Err(into_a_process(wanted, &wanted.fields["processId"].to_string()));
+        }
         What::Fields if wanted.is_attach() => {
             Start::Attach(named(wanted, [json!({"name": "attach"}), at_home(wanted)]))
         }
         What::Fields if is_node(wanted) => Start::Launch(launch(wanted)?),
         What::Fields => Start::Launch(named(wanted, [json!({"name": "launch"})])),
-        What::Pid(pid) => {
-            let error = wanted.refused(ROW.name, "it gets into a process only by its inspector");
-            return Err(error.hint(format!("`kill -USR1 {pid}` opens the inspector, on port 9229: attach to that")));
-        }
+        What::Pid(pid) => return Err(into_a_process(wanted, &pid.to_string())),
         What::Module(_) => return Err(wanted.refused(ROW.name, "it runs files")),
     })
+}
+
+fn has_port(wanted: &Wanted) -> bool {
+    wanted.fields.contains_key("port") || wanted.fields.contains_key("websocketAddress")
+}
+
+fn into_a_process(wanted: &Wanted, pid: &str) -> Error {
+    let error = wanted.refused(ROW.name, "it gets into a process only by its inspector");
+    error.hint(format!("`kill -USR1 {}` opens the inspector, on port 9229: attach to that", pid.trim_matches('"')))
 }
 
 /// Without it, sources that a map names relatively are not found.
@@ -132,6 +142,8 @@ fn named<const N: usize>(wanted: &Wanted, ours: [serde_json::Value; N]) -> Field
             all.extend(part);
         }
     }
+    // As VS Code adds it: what `${workspaceFolder}` is in the defaults, of `outFiles` and others.
+    all.insert("__workspaceFolder".to_owned(), json!(wanted.cwd));
     let mut fields = wanted.over(all.into());
     if let Some(kind) = fields.get("type").and_then(serde_json::Value::as_str).filter(|kind| !kind.starts_with("pwa-"))
     {

@@ -49,6 +49,16 @@ pub struct Words {
 
 /// The first request.
 pub fn start(wanted: &Wanted, words: &Words) -> Result<Start> {
+    // In the words of the extension for C and C++: neither is a program that is to be run here.
+    if let Some(at) = wanted.text("miDebuggerServerAddress") {
+        let told = at.rsplit_once(':').and_then(|(host, port)| Some((host.to_owned(), port.parse().ok()?)));
+        let (host, port) =
+            told.ok_or_else(|| wanted.refused(words.adapter, "`miDebuggerServerAddress` is no HOST:PORT"))?;
+        return Ok(with_fields((words.remote)(&Address { host, port }, wanted.program().as_deref()), wanted));
+    }
+    if wanted.text("coreDumpPath").is_some() {
+        return Err(wanted.refused(words.adapter, "it cannot open core dumps (`coreDumpPath`) for us"));
+    }
     let pid = match &wanted.what {
         What::Pid(pid) => Some(json!(pid)),
         _ => wanted.fields.get("processId").or_else(|| wanted.fields.get("pid")).and_then(number),

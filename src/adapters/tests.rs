@@ -178,17 +178,21 @@ fn debugpy_is_asked_for_by_the_route_that_can_do_it() {
     assert_eq!((argv, request), (format!("/bin/it {DIRECT} ~/app.py a b"), "launch"));
     holds(&fields, json!({"justMyCode": true, "redirectOutput": false, "stopOnEntry": false}));
     let of_user = json!({"request": "launch", "module": "flask", "args": ["run"], "python": "/mine", "pythonArgs": ["-O"],
-        "justMyCode": false});
+        "justMyCode": false, "subProcess": false});
     let (argv, _, fields) = desk.begun("debugpy", What::Fields, of_user);
     assert_eq!(argv, format!("/mine -O {DIRECT} -m flask run"));
     holds(&fields, json!({"justMyCode": false}));
-    let (argv, ..) = desk.begun("debugpy", What::Fields, json!({"request": "launch", "code": ["a", "b"]}));
+    let (argv, ..) =
+        desk.begun("debugpy", What::Fields, json!({"request": "launch", "code": ["a", "b"], "subProcess": false}));
     assert_eq!(argv, format!("/bin/it {DIRECT} -c a\nb a b"));
 
     const ADAPTER: &str = "/bin/it /the adapter/adapter --host 127.0.0.1 --port 0";
     let (argv, request, fields) = desk.begun("debugpy", desk.program("app.py"), json!({"subProcess": true}));
     assert_eq!((argv.as_str(), request), (ADAPTER, "launch"));
     holds(&fields, json!({"program": "~/app.py", "args": ["a b"], "console": "internalConsole", "subProcess": true}));
+    // As in VS Code, in a configuration that does not say otherwise.
+    let (argv, ..) = desk.begun("debugpy", What::Fields, json!({"request": "launch", "module": "flask"}));
+    assert_eq!(argv, ADAPTER);
     let (argv, request, fields) = desk.begun("debugpy", What::Pid(7), json!({}));
     assert_eq!((argv.as_str(), request, &fields["processId"]), (ADAPTER, "attach", &json!(7)));
     let connect = json!({"request": "attach", "connect": {"host": "elsewhere", "port": 5678}});

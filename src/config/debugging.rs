@@ -25,7 +25,15 @@ use crate::error::{Error, Kind, Result};
 const OURS: &[&str] =
     &["preLaunchTask", "postDebugTask", "envFile", "linux", "osx", "windows", "presentation", "order"];
 /// What VS Code would do with it, and we don't.
-const NOT_HONOURED: &[&str] = &["serverReadyAction", "debugServer", "internalConsoleOptions"];
+const NOT_HONOURED: &[&str] = &[
+    "serverReadyAction",
+    "debugServer",
+    "internalConsoleOptions",
+    "setupCommands",
+    "sourceFileMap",
+    "miDebuggerPath",
+    "runtimeVersion",
+];
 
 /// What a name of launch.json stands for.
 #[derive(Clone, Debug)]
@@ -220,7 +228,7 @@ impl Draft<'_> {
     }
 
     fn lines(&self, fields: &Map<String, Value>, prefix: &str) -> Result<Vec<Line>> {
-        let runtime = ["runtimeExecutable", "runtimeArgs"].into_iter().filter_map(|key| fields.get(key));
+        let runtime = ["runtimeExecutable", "runtimeArgs", "args"].into_iter().filter_map(|key| fields.get(key));
         let words = |value: &Value| match value {
             Value::Array(words) => words.iter().filter_map(|word| Some(word.as_str()?.to_owned())).collect(),
             word => word.as_str().map(str::to_owned).into_iter().collect::<Vec<_>>(),

@@ -12,7 +12,7 @@ pub fn read(path: &Path) -> Result<Option<Vec<(String, String)>>> {
     Ok(file::read(path)?.map(|content| content.lines().filter_map(variable).collect()))
 }
 
-/// `NAME=value`; quotes around the value are taken off.
+/// `NAME=value`; quotes around the value are taken off, and a comment behind it.
 fn variable(line: &str) -> Option<(String, String)> {
     let (name, value) = line.trim().strip_prefix("export ").unwrap_or(line.trim()).split_once('=')?;
     let name = name.trim();
@@ -21,8 +21,18 @@ fn variable(line: &str) -> Option<(String, String)> {
         return None;
     }
     let value = value.trim();
-    let quoted = ['"', '\''].into_iter().find_map(|quote| value.strip_prefix(quote)?.strip_suffix(quote));
-    Some((name.to_owned(), quoted.unwrap_or(value).to_owned()))
+    let quoted =
+        ['"', '\''].into_iter().find_map(|quote| Some((quote, value.strip_prefix(quote)?.rsplit_once(quote)?)));
+    let value = match quoted {
+        Some(('"', (text, rest))) if is_comment(rest) => text.replace("\\n", "\n"),
+        Some((_, (text, rest))) if is_comment(rest) => text.to_owned(),
+        _ => value.split_once(" #").map_or(value, |(value, _)| value).trim_end().to_owned(),
+    };
+    Some((name.to_owned(), value))
+}
+
+fn is_comment(rest: &str) -> bool {
+    rest.trim_start().is_empty() || rest.trim_start().starts_with('#')
 }
 
 #[cfg(test)]
@@ -39,6 +49,11 @@ mod tests {
         check(" export B = \"two words\" ", Some(("B", "two words")));
         check("C='$x'", Some(("C", "$x")));
         check("D=", Some(("D", "")));
+        check("PORT=3000 # the web's", Some(("PORT", "3000")));
+        check("COLOR=#fff", Some(("COLOR", "#fff")));
+        check("F=\"a # b\" # c", Some(("F", "a # b")));
+        check("KEY=\"one\\ntwo\"", Some(("KEY", "one\ntwo")));
+        check("G='a\\nb'", Some(("G", "a\\nb")));
         check("# E=1", None);
         check("no variable", None);
         check("=1", None);

@@ -20,12 +20,16 @@ pub async fn configure(client: &Client, member: &Seat, deadline: Duration, first
     let capabilities = member.greeted().await;
     {
         let _turn = member.turn().await;
+        member.is_being_told();
         member.follow_all();
         for file in member.files() {
             send_file(client, member, &capabilities, &file, deadline).await;
         }
         send_functions(client, member, &capabilities, false, deadline).await;
         send_exceptions(client, member, &capabilities, deadline).await;
+        for wanted in member.data_not_found() {
+            member.refused(&[wanted], "data is found in a stopped frame only: set it again there");
+        }
         if first && capabilities.can("supportsConfigurationDoneRequest") {
             heed(client.request(&ConfigurationDone {}, deadline).await);
         }
@@ -36,7 +40,10 @@ pub async fn configure(client: &Client, member: &Seat, deadline: Duration, first
 /// The line breakpoints of one file.
 pub async fn send_file(client: &Client, member: &Seat, able: &Capabilities, file: &Path, deadline: Duration) {
     let wanted = member.in_file(file);
-    let (known, unknown): (Vec<Wanted>, Vec<Wanted>) = wanted.into_iter().partition(is_known);
+    let (mut known, unknown): (Vec<Wanted>, Vec<Wanted>) = wanted.into_iter().partition(is_known);
+    // Where the program is to run to, it stops whatever the conditions of others.
+    let once: Vec<i64> = known.iter().filter(|it| is_once(it)).filter_map(|it| Some(line_of(it)?.line)).collect();
+    known.retain(|it| is_once(it) || line_of(it).is_none_or(|it| !once.contains(&it.line)));
     let (known, unable) = sift(known, able);
     let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
     let source = Source { name, path: Some(file.to_string_lossy().into_owned()), ..Source::default() };
@@ -94,6 +101,10 @@ pub async fn send_exceptions(client: &Client, member: &Seat, able: &Capabilities
 pub async fn send_data(client: &Client, member: &Seat, deadline: Duration) {
     let data: Vec<(u32, DataBreakpoint)> = member.data();
     let (ids, breakpoints): (Vec<u32>, Vec<DataBreakpoint>) = data.into_iter().unzip();
+    // Asked for what it does not know, an adapter may end (rdbg).
+    if !member.able().can("supportsDataBreakpoints") {
+        return member.refused(&ids, "this adapter has no data breakpoints");
+    }
     let request = SetDataBreakpoints { breakpoints };
     member.asking();
     let answer = client.request(&request, deadline).await.map(|answer| answer.breakpoints);
@@ -105,6 +116,10 @@ fn record(member: &Seat, ids: &[u32], answer: Result<Vec<Breakpoint>, Error>) {
         Ok(answer) => member.answered(ids, &answer),
         Err(error) => member.refused(ids, &error.to_string()),
     }
+}
+
+fn is_once(wanted: &Wanted) -> bool {
+    matches!(wanted.what, What::Line { once: true, .. })
 }
 
 fn is_known(wanted: &Wanted) -> bool {

@@ -72,7 +72,10 @@ impl House {
             Ok(wanted) => wanted,
             Err(cause) => return asked.refuse(Refusal::new(format!("startDebugging: {cause}"))),
         };
-        let plan = Plan { start: wanted.into(), ..self.plan.clone() };
+        // The first child is the program; those after it are its own.
+        let first = self.shared.published.borrow().targets.len() == 1;
+        let stop_on_entry = self.plan.stop_on_entry && first;
+        let plan = Plan { start: wanted.into(), stop_on_entry, ..self.plan.clone() };
         let member = Member::new(self.shared.add(Some(parent), name_of(&plan.start)), self.orders.clone());
         targets.spawn(self.live(member, plan, Some(asked)));
     }
@@ -134,7 +137,7 @@ impl House {
             for wanted in removed {
                 let Some(file) = wanted.file() else { continue };
                 for seat in (0..count).map(|id| Seat { id, shared: Arc::clone(&shared) }) {
-                    let Some(client) = seat.client().filter(|_| seat.was_configured()) else { continue };
+                    let Some(client) = seat.client().filter(|_| seat.is_told()) else { continue };
                     let _turn = seat.turn().await;
                     send_file(&client, &seat, &seat.able(), file, deadline).await;
                 }

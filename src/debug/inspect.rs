@@ -24,9 +24,10 @@ pub struct Ref {
 }
 
 impl Ref {
-    const BITS: u32 = 32;
+    /// LLDB numbers some of its values from 2^32 on.
+    const BITS: u32 = 40;
 
-    /// Below 2^53, which JSON's readers take without loss, for up to two million targets.
+    /// Below 2^53, which JSON's readers take without loss, for up to eight thousand targets.
     pub fn outer(self) -> i64 {
         ((self.target as i64) << Ref::BITS) | self.id
     }
@@ -190,7 +191,17 @@ impl Session {
     }
 
     async fn read_variables(&self, reference: Ref) -> Result<Vec<Variable>> {
-        self.read(reference, &Variables { variables_reference: reference.id, ..Variables::default() }).await
+        let generation = self.snapshot().generation;
+        let all = Variables { variables_reference: reference.id, ..Variables::default() };
+        let mut variables = self.read(reference, &all).await?;
+        // Some tell elements only when they are asked for them (rdbg).
+        let indexed = lock(&self.shared.shown).size(generation, reference).map_or(0, |size| size.indexed);
+        if (variables.len() as i64) < indexed {
+            let mut elements = self.elements(reference, 0, indexed).await?;
+            elements.append(&mut variables);
+            variables = elements;
+        }
+        Ok(variables)
     }
 
     pub(super) async fn read(&self, reference: Ref, request: &Variables) -> Result<Vec<Variable>> {
@@ -249,6 +260,10 @@ impl Session {
         let cannot = |cause| self.cannot(&format!("set `{}`", shown(name)), cause);
         // Asked something that it does not know, an adapter may end (rdbg).
         let set = async |reference: Ref| {
+            if self.client(reference.target).is_none() {
+                let error = Error::new(Kind::NotFound, format!("there is no value {}", reference.outer()));
+                return Err(error.hint("`tether debug variables` tells the references of this stop"));
+            }
             if !self.seat(reference.target).able().can("supportsSetVariable") {
                 let error = Error::usage(format!("cannot set `{}`", shown(name)));
                 let error = error.because("this adapter cannot set variables");
@@ -384,11 +399,11 @@ mod tests {
 
     #[test]
     fn ids_carry_their_target_and_those_of_the_first_stay_as_they_are() {
-        for (target, id) in [(0, 0), (0, 7), (0, 4_000_000_000), (1, 7), (3, 2_147_483_647)] {
+        for (target, id) in [(0, 0), (0, 7), (0, (1 << 32) + 5), (1, 7), (3, 2_147_483_647)] {
             let at = Ref { target, id };
             assert_eq!(Ref::of(at.outer()), at);
         }
         assert_eq!(Ref { target: 0, id: 7 }.outer(), 7);
-        assert!(Ref { target: 2_000_000, id: i64::from(i32::MAX) }.outer() < 1 << 53);
+        assert!(Ref { target: 8_000, id: i64::from(i32::MAX) }.outer() < 1 << 53);
     }
 }

@@ -69,6 +69,11 @@ pub fn at_once(member: &Seat, mut stop: Stop, open: Option<bool>) -> Result<Verd
 /// `keeps`: the adapter never takes a breakpoint away.
 pub async fn look_into(client: &Client, member: &Seat, doubt: Doubt, keeps: bool, deadline: Duration) -> Verdict {
     match doubt {
+        // Asked for what it does not know, an adapter may end (rdbg): its words must do.
+        Doubt::Class(stop, class) if !member.able().can("supportsExceptionInfoRequest") => {
+            let said = stop.text.as_deref().is_none_or(|text| is_class(text, &class));
+            if said { Verdict::Stop(stop) } else { Verdict::GoOn(stop) }
+        }
         Doubt::Class(stop, class) => {
             let info = ExceptionInfo { thread_id: stop.thread_id.unwrap_or_default() };
             let Some(info) = heed(client.request(&info, deadline).await) else { return Verdict::Stop(stop) };

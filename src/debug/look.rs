@@ -2,7 +2,7 @@
 //!
 //! What is cut is said, with the operation that gets it. Must not know the API.
 
-use std::fs;
+use std::path::Path;
 
 use futures_util::future::OptionFuture;
 use tokio::join;
@@ -12,6 +12,7 @@ use super::inspect::{Frame, Group, Ref, Wish};
 use super::seat::lock;
 use super::session::Session;
 use super::stop::{Stop, StopKind};
+use super::text;
 use crate::dap::types::{ExceptionInfoAnswer, Variable};
 use crate::error::Result;
 use crate::ring::Query;
@@ -168,8 +169,8 @@ impl Session {
 
     /// The text of a frame's source, from its file or from the adapter.
     pub async fn source_of(&self, frame: &Frame) -> Option<String> {
-        if let Some(bytes) = frame.path().and_then(|path| fs::read(path).ok()) {
-            return Some(String::from_utf8_lossy(&bytes).into_owned());
+        if let Some(text) = frame.path().and_then(|path| text::read(Path::new(path)).ok()) {
+            return Some(text);
         }
         let id = frame.source.as_ref()?.source_reference.filter(|id| *id > 0)?;
         self.source_text(Ref { target: frame.id.target, id }, frame.source.clone()).await.ok()

@@ -42,6 +42,7 @@ pub mod state;
 pub mod stop;
 mod target;
 mod terminal;
+pub mod text;
 
 /// What is to be debugged, in the words of the adapters' table.
 pub mod program {

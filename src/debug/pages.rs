@@ -9,6 +9,9 @@ use super::shown::Size;
 use crate::dap::types::{Variable, Variables};
 use crate::error::Result;
 
+/// From how many elements on a value is not read at once.
+const BIG: i64 = 1000;
+
 impl Session {
     /// A part of a big value, and how many variables it has in all. `None`: it is not known to be big.
     pub async fn page(&self, reference: Ref, start: i64, count: i64) -> Result<Option<(Vec<Variable>, i64)>> {
@@ -47,10 +50,11 @@ impl Session {
     }
 
     fn big(&self, reference: Ref) -> Option<Size> {
-        lock(&self.shared.shown).big(self.snapshot().generation, reference)
+        let size = lock(&self.shared.shown).size(self.snapshot().generation, reference);
+        size.filter(|size| size.indexed >= BIG)
     }
 
-    async fn elements(&self, reference: Ref, start: i64, count: i64) -> Result<Vec<Variable>> {
+    pub(super) async fn elements(&self, reference: Ref, start: i64, count: i64) -> Result<Vec<Variable>> {
         let mut request = Variables { variables_reference: reference.id, ..Variables::default() };
         request.filter = Some("indexed".to_owned());
         (request.start, request.count) = (Some(start), Some(count));

@@ -72,6 +72,8 @@ struct Line {
     /// Known once `launch` or `attach` is on its way.
     able: watch::Sender<Option<Capabilities>>,
     configured: watch::Sender<bool>,
+    /// It is being told what is wanted, or was.
+    told: bool,
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
@@ -192,7 +194,9 @@ impl Seat {
 
     /// What it can do, as far as it has said so.
     pub fn able(&self) -> Capabilities {
-        self.line(|line| line.able.borrow().clone()).unwrap_or_default()
+        let lines = lock(&self.shared.lines);
+        // A reference may name a target that never was.
+        lines.all.get(self.id).and_then(|line| line.able.borrow().clone()).unwrap_or_default()
     }
 
     pub fn capabilities_changed(&self, changed: Capabilities) {
@@ -209,8 +213,13 @@ impl Seat {
         let _ = configured.wait_for(|configured| *configured).await;
     }
 
-    pub fn was_configured(&self) -> bool {
-        self.line(|line| *line.configured.borrow())
+    /// It is told what is wanted from now on: whoever changes that must tell it, too, after this turn.
+    pub fn is_being_told(&self) {
+        lock(&self.shared.lines).all[self.id].told = true;
+    }
+
+    pub fn is_told(&self) -> bool {
+        self.line(|line| line.told)
     }
 
     /// Held by who tells it what is wanted.
@@ -255,6 +264,13 @@ impl Seat {
     pub fn is_for_reads(&self, id: u32) -> bool {
         let reads = |wanted: &Wanted| matches!(wanted.what, What::Data { access: Access::Read, .. });
         self.book(|book| book.get(id).is_some_and(reads))
+    }
+
+    /// Data that is wanted, and that it has given no id for.
+    pub fn data_not_found(&self) -> Vec<u32> {
+        let found: Vec<u32> = self.data().into_iter().map(|(id, _)| id).collect();
+        let is = |it: &&Wanted| matches!(it.what, What::Data { .. }) && !found.contains(&it.id);
+        self.book(|book| book.all().iter().filter(is).map(|it| it.id).collect())
     }
 
     /// What it has given ids for.

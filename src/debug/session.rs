@@ -214,7 +214,7 @@ impl Session {
     pub async fn apply(&self, changed: Changed<'_>) {
         let mut calls = Vec::new();
         for seat in self.seats() {
-            let Some(client) = seat.client().filter(|_| seat.was_configured()) else { continue };
+            let Some(client) = seat.client().filter(|_| seat.is_told()) else { continue };
             calls.push(async move {
                 let (able, deadline) = (seat.greeted().await, self.shared.deadline);
                 let _turn = seat.turn().await;

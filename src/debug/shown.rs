@@ -8,9 +8,6 @@ use std::collections::HashMap;
 use super::inspect::{Ref, Stack};
 use crate::dap::types::Scope;
 
-/// From how many elements on a value is not read at once.
-const BIG: i64 = 1000;
-
 /// How many variables a value has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
@@ -25,7 +22,7 @@ pub struct Shown {
     stacks: HashMap<Ref, (Stack, usize)>,
     /// By frame.
     scopes: HashMap<Ref, Vec<Scope>>,
-    /// Of big values, by their reference.
+    /// Of values with elements, by their reference.
     sizes: HashMap<Ref, Size>,
 }
 
@@ -58,14 +55,14 @@ impl Shown {
     }
 
     pub fn has_size(&mut self, generation: u64, value: Ref, indexed: Option<i64>, named: Option<i64>) {
-        let Some(indexed) = indexed.filter(|count| *count >= BIG) else { return };
+        let Some(indexed) = indexed.filter(|count| *count > 0) else { return };
         if self.turn_to(generation) {
             self.sizes.insert(value, Size { indexed, named: named.unwrap_or(0).max(0) });
         }
     }
 
-    /// The size of a value that is known to be big.
-    pub fn big(&self, generation: u64, value: Ref) -> Option<Size> {
+    /// The size of a value that is known to have elements.
+    pub fn size(&self, generation: u64, value: Ref) -> Option<Size> {
         self.sizes.get(&value).filter(|_| generation == self.generation).copied()
     }
 

@@ -37,6 +37,15 @@ pub(super) struct Supervisor {
     pub(super) end: Notify,
 }
 
+impl Supervisor {
+    /// What builds and tasks carry. Not before those that an earlier supervisor has left behind, which carry it too, are
+    /// ended.
+    pub async fn build_mark(&self) -> String {
+        self.window.searched().await;
+        self.place.build_mark()
+    }
+}
+
 /// Becomes the supervisor of the workspace and lives as one; answers at once when there is one already. It ends after
 /// `idle` with no connection and nothing to hold.
 pub fn supervise(workspace: &Path, idle: Duration) -> Result<()> {

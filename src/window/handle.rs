@@ -128,6 +128,11 @@ impl Window {
         }
     }
 
+    /// Resolves when it is known whether an earlier supervisor's window lives, and what else it has left behind is ended.
+    pub async fn searched(&self) {
+        self.reconnected().await;
+    }
+
     /// Waits until it is known whether an earlier supervisor's window lives.
     async fn reconnected(&self) -> Published {
         let mut watch = self.watch();

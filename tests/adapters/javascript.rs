@@ -62,6 +62,12 @@ setInterval(() => {
     let compiled = place.path().join("out/ticks.js");
     std::fs::write(&compiled, COMPILED).unwrap();
     is_attached_to(&place, &compiled, (&source, line), "tick.total").await;
+    // Launched, it stops in what runs at once, too.
+    let Some((row, found)) = found("js-debug") else { return };
+    let first = 5;
+    let play = Play::open(row, &found, &place.wants(What::Program(compiled)), &[(&source, first)]).await;
+    assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(first)));
+    play.end().await;
 }
 
 /// Attaches to what runs, stops it at a line where a number can be evaluated, and leaves it.

@@ -103,6 +103,9 @@ fn an_evaluation_that_never_ends_has_a_deadline_and_the_session_can_be_stopped()
     let Some(stage) = Stage::with("debugpy", "endless.py", text) else { return };
     stage.breaks("STOP");
     stage.json(&["debug", "launch", "endless.py", "--wait", "60"]);
+    // A reference that was never given, of a target that never was.
+    let never = (1u64 << 40).to_string();
+    stage.sandbox.tether(&["debug", "set", "spin", "1", "--in", &never]).fails(3, &["there is no value", &never]);
     let begun = Instant::now();
     stage
         .sandbox

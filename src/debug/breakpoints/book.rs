@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::anchor::Anchor;
 use super::wanted::{Conditions, Exceptions, Wanted, What};
+use crate::debug::text;
 use crate::error::{Context, Error, Kind, Result};
 use crate::keep::Kept;
 
@@ -86,7 +87,7 @@ impl Book {
             let error = Error::new(Kind::Usage, format!("cannot set a breakpoint in {}", file.display()));
             error.because(cause).hint("name a file that is there, relative to the workspace")
         })?;
-        let text = read(&file).doing(|| format!("cannot set a breakpoint in {}", file.display()))?;
+        let text = text::read(&file).doing(|| format!("cannot set a breakpoint in {}", file.display()))?;
         let Some(anchor) = Anchor::of(&text, line) else {
             let error = Error::usage(format!("cannot set a breakpoint on line {line} of {}", file.display()));
             return Err(error.because(format!("it has {} lines", text.lines().count())));
@@ -96,9 +97,10 @@ impl Book {
         let what = What::Line { file: file.clone(), line, anchor, whereabouts, once };
         let known = self.in_file(&file).find(|wanted| matches!(wanted.what, What::Line { line: l, .. } if l == line));
         let known = known.map(|wanted| wanted.id);
-        if let (true, Some(known)) = (once, known) {
-            // The one that is there does it.
-            return self.get(known).cloned().ok_or_else(|| no_such(known));
+        if once {
+            // The one that is there does it, unless it stops under conditions only.
+            let does = known.and_then(|known| self.get(known)).filter(|it| it.conditions == Conditions::default());
+            return does.cloned().map_or_else(|| self.put(None, what, conditions), Ok);
         }
         self.put(known, what, conditions)
     }
@@ -150,7 +152,7 @@ impl Book {
     /// Looks where the code of a file's breakpoints is now.
     pub fn follow(&mut self, path: &Path) {
         // A file that is gone has no code to follow; when it is back, its breakpoints are too.
-        let Ok(text) = read(path) else { return };
+        let Ok(text) = text::read(path) else { return };
         let mut next = self.page.clone();
         for wanted in &mut next.breakpoints {
             let What::Line { file, line, anchor, whereabouts, .. } = &mut wanted.what else { continue };
@@ -209,19 +211,6 @@ fn parse(text: &[u8]) -> Result<Page, String> {
         VERSION => Err(format!("it has more than {MOST} breakpoints")),
         newer => Err(format!("it has the schema {newer} (this program knows {VERSION})")),
     }
-}
-
-fn no_such(id: u32) -> Error {
-    Error::new(Kind::NotFound, format!("there is no breakpoint {id}")).hint("`tether break list` lists them")
-}
-
-/// Sources are small; what is not is no source.
-fn read(file: &Path) -> std::io::Result<String> {
-    const MOST_BYTES: u64 = 32 << 20;
-    if std::fs::metadata(file)?.len() > MOST_BYTES {
-        return Err(std::io::Error::other("it has more than 32 MiB"));
-    }
-    Ok(String::from_utf8_lossy(&std::fs::read(file)?).into_owned())
 }
 
 #[cfg(test)]

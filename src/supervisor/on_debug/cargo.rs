@@ -62,7 +62,7 @@ pub async fn built(
     call: &Call<'_>,
 ) -> Result<Built> {
     Commands::of_tests(supervisor.sessions.workspace()).check()?;
-    let mark = supervisor.place.build_mark();
+    let mark = supervisor.build_mark().await;
     let mut programs = {
         let _turn = supervisor.desk.turn.lock().await;
         build(folder, &mark, call).await?

@@ -150,7 +150,8 @@ async fn run(supervisor: &Supervisor, plan: &BuildPlan, call: &Call<'_>) -> Resu
         return Ok(Vec::new());
     }
     let _turn = supervisor.desk.turn.lock().await;
-    let ran = steps::run(plan, &supervisor.place.build_mark(), &|doing| call.tell(doing)).await?;
+    let mark = supervisor.build_mark().await;
+    let ran = steps::run(plan, &mark, &|doing| call.tell(doing)).await?;
     let left = ran.left.into_iter().map(|who| format!("a task left a process behind: {who}"));
     let watchers = plan.steps.iter().filter(|step| matches!(step.ends, Ends::AfterCycle(_)));
     let ended = watchers.map(|step| format!("the background task {:?} was ended after its first cycle", step.label));

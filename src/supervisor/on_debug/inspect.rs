@@ -1,6 +1,5 @@
 //! Frames, variables, expressions, sources, output, events.
 
-use std::fs;
 use std::path::Path;
 
 use super::words;
@@ -12,6 +11,7 @@ use crate::api::debug::results::{Excerpt, Value, Variable};
 use crate::api::debug::values::Spot;
 use crate::debug::inspect::{self, Ref, Wish, is_local};
 use crate::debug::look::around;
+use crate::debug::text;
 use crate::debug::{Session, Sessions};
 use crate::error::{Context as _, Error, Kind, Result};
 use crate::ring::{Extract, Query};
@@ -167,8 +167,7 @@ fn excerpt(name: &str, text: &str, line: Option<u32>, context: u32) -> Excerpt {
 
 fn of_file(workspace: &Path, file: &str, line: Option<u32>, context: u32) -> Result<Excerpt> {
     let path = workspace.join(file);
-    let bytes = fs::read(&path).doing(|| format!("cannot read {}", path.display()))?;
-    let text = String::from_utf8_lossy(&bytes);
+    let text = text::read(&path).doing(|| format!("cannot read {}", path.display()))?;
     let total = text.lines().count();
     if line.is_some_and(|line| line as usize > total) {
         let error = Error::usage(format!("there is no line {} in {}", line.unwrap_or_default(), path.display()));
