@@ -132,6 +132,9 @@ fn everything_that_runs_is_agreed_to_whoever_asks() {
         ]
     );
     assert_eq!(lines("Npm").last().unwrap(), r#"script "serve": "node s.js" [package.json:1]"#);
+    let by_args = r#"{"configurations": [{"name": "a", "type": "node", "request": "launch", "runtimeExecutable": "npm",
+        "args": ["run", "serve"]}]}"#;
+    assert_eq!(Place::new(by_args).of("a").unwrap().lines().last().unwrap().text, r#"script "serve": "node s.js""#);
     let both = lines("Both");
     assert!(both[0].starts_with("before: [\"make\"") && both[1].starts_with("debug \"File\".args:"), "{both:#?}");
     // A key cannot pass for another line.
