@@ -63,10 +63,14 @@ pub async fn waited(
 ) -> Result<Stopped> {
     let since = hosted.session.record().output_cursor();
     let mut waited = hosted.session.wait_for_stop(wait.map_or(Duration::ZERO, Seconds::duration)).await;
-    if !matches!(waited.state, State::Terminated | State::Disconnected) {
-        waited.message = match (waited.message, important(hosted, since)) {
-            (Some(vain), Some(said)) => Some(format!("{vain}; {} says: {said}", hosted.adapter.name)),
-            (vain, _) => vain.filter(|_| wait.is_some()),
+    if matches!(waited.state, State::Starting | State::Running) {
+        let vain = waited.message.filter(|_| wait.is_some());
+        waited.message = match important(hosted, since) {
+            Some(said) => {
+                let vain = vain.map_or_else(String::new, |vain| vain + "; ");
+                Some(format!("{vain}{} says: {said}", hosted.adapter.name))
+            }
+            None => vain,
         };
     }
     Ok(words::stopped(hosted, waited, budget, sessions.workspace()).await)
