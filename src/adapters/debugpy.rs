@@ -209,13 +209,8 @@ fn nothing_to_run() -> Error {
 
 /// Where a configuration says that somebody listens; its older and its newer way.
 fn listening(wanted: &Wanted) -> Option<Address> {
-    let in_it = |fields: &serde_json::Map<String, Value>| {
-        let port = fields.get("port")?;
-        let port = port.as_u64().or_else(|| port.as_str()?.parse().ok())?;
-        let host = fields.get("host").and_then(Value::as_str).unwrap_or("127.0.0.1").to_owned();
-        Some(Address { host, port: u16::try_from(port).ok()? })
-    };
-    wanted.fields.get("connect").and_then(Value::as_object).and_then(in_it).or_else(|| in_it(&wanted.fields))
+    let inner = wanted.fields.get("connect").and_then(Value::as_object);
+    inner.and_then(Address::of).or_else(|| Address::of(&wanted.fields))
 }
 
 /// `{"client": {"host": "127.0.0.1", "port": 41231}}`

@@ -66,10 +66,7 @@ fn begin(found: &Found, wanted: &Wanted) -> Result<Begin> {
 fn listening(wanted: &Wanted) -> Option<Address> {
     match &wanted.what {
         What::Listening(address) => Some(address.clone()),
-        What::Fields if wanted.is_attach() => {
-            let port = u16::try_from(wanted.fields.get("port")?.as_u64()?).ok()?;
-            Some(Address { host: wanted.text("host").unwrap_or("127.0.0.1").to_owned(), port })
-        }
+        What::Fields if wanted.is_attach() => Address::of(&wanted.fields),
         _ => None,
     }
 }

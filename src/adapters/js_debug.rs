@@ -70,7 +70,10 @@ fn start(wanted: &Wanted) -> Result<Start> {
         What::Program(_) => Start::Launch(launch(wanted)?),
         What::Listening(address) => {
             let at = json!({"request": "attach", "name": "attach", "address": address.host, "port": address.port});
-            Start::Attach(named(wanted, [node, at, at_home(wanted)]))
+            let mut fields = named(wanted, [node, at, at_home(wanted), of_extensions(wanted)]);
+            // Whatever runs in it.
+            fields.insert("type".to_owned(), "pwa-node".into());
+            Start::Attach(fields)
         }
         What::Page { url, port } => {
             let filter = format!("{}*", url.trim_end_matches('*'));
@@ -104,6 +107,16 @@ fn into_a_process(wanted: &Wanted, pid: &str) -> Error {
 /// Without it, sources that a map names relatively are not found.
 fn at_home(wanted: &Wanted) -> serde_json::Value {
     json!({"cwd": wanted.cwd()})
+}
+
+/// As VS Code debugs an extension host: without the language servers that other extensions fork, and without looking for the
+/// source maps of what is not the user's.
+fn of_extensions(wanted: &Wanted) -> serde_json::Value {
+    if !matches!(wanted.text("type"), Some("extensionHost" | "pwa-extensionHost")) {
+        return json!({});
+    }
+    let own = format!("{}/**", wanted.cwd().display());
+    json!({"autoAttachChildProcesses": false, "resolveSourceMapLocations": [own, "!**/node_modules/**"]})
 }
 
 fn is_node(wanted: &Wanted) -> bool {

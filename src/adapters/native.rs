@@ -52,12 +52,16 @@ pub fn start(wanted: &Wanted, words: &Words) -> Result<Start> {
     // In the words of the extension for C and C++: neither is a program that is to be run here.
     if let Some(at) = wanted.text("miDebuggerServerAddress") {
         let told = at.rsplit_once(':').and_then(|(host, port)| Some((host.to_owned(), port.parse().ok()?)));
-        let (host, port) =
-            told.ok_or_else(|| wanted.refused(words.adapter, "`miDebuggerServerAddress` is no HOST:PORT"))?;
+        let (host, port) = told.ok_or_else(|| {
+            let error =
+                wanted.refused(words.adapter, &format!("`miDebuggerServerAddress` is {at:?}, and no HOST:PORT"));
+            error.hint("write it as in \"127.0.0.1:2345\"")
+        })?;
         return Ok(with_fields((words.remote)(&Address { host, port }, wanted.program().as_deref()), wanted));
     }
     if wanted.text("coreDumpPath").is_some() {
-        return Err(wanted.refused(words.adapter, "it cannot open core dumps (`coreDumpPath`) for us"));
+        let error = wanted.refused(words.adapter, "core dumps (`coreDumpPath`) are not opened");
+        return Err(error.hint("`gdb PROGRAM CORE` opens it"));
     }
     let pid = match &wanted.what {
         What::Pid(pid) => Some(json!(pid)),

@@ -202,6 +202,14 @@ impl Address {
     pub fn local(port: u16) -> Address {
         Address { host: "127.0.0.1".to_owned(), port }
     }
+
+    /// The `host` (default: this machine) and `port` of a configuration; the port may be written as a text.
+    pub fn of(fields: &Fields) -> Option<Address> {
+        let port = fields.get("port")?;
+        let port = port.as_u64().or_else(|| port.as_str()?.parse().ok())?;
+        let host = fields.get("host").and_then(Value::as_str).unwrap_or("127.0.0.1").to_owned();
+        Some(Address { host, port: u16::try_from(port).ok()? })
+    }
 }
 
 #[cfg(test)]

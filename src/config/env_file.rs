@@ -21,12 +21,15 @@ fn variable(line: &str) -> Option<(String, String)> {
         return None;
     }
     let value = value.trim();
-    let quoted =
-        ['"', '\''].into_iter().find_map(|quote| Some((quote, value.strip_prefix(quote)?.rsplit_once(quote)?)));
+    let quoted = ['"', '\''].into_iter().find_map(|quote| {
+        let inside = value.strip_prefix(quote)?;
+        let ends = [inside.split_once(quote), inside.rsplit_once(quote)];
+        ends.into_iter().flatten().find(|(_, rest)| is_comment(rest)).map(|(text, _)| (quote, text))
+    });
     let value = match quoted {
-        Some(('"', (text, rest))) if is_comment(rest) => text.replace("\\n", "\n"),
-        Some((_, (text, rest))) if is_comment(rest) => text.to_owned(),
-        _ => value.split_once(" #").map_or(value, |(value, _)| value).trim_end().to_owned(),
+        Some(('"', text)) => text.replace("\\n", "\n"),
+        Some((_, text)) => text.to_owned(),
+        None => value.split_once(" #").map_or(value, |(value, _)| value).trim_end().to_owned(),
     };
     Some((name.to_owned(), value))
 }
@@ -52,6 +55,7 @@ mod tests {
         check("PORT=3000 # the web's", Some(("PORT", "3000")));
         check("COLOR=#fff", Some(("COLOR", "#fff")));
         check("F=\"a # b\" # c", Some(("F", "a # b")));
+        check("H=\"a\" # not \"b\"", Some(("H", "a")));
         check("KEY=\"one\\ntwo\"", Some(("KEY", "one\ntwo")));
         check("G='a\\nb'", Some(("G", "a\\nb")));
         check("# E=1", None);

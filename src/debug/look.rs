@@ -11,8 +11,8 @@ use super::breakpoints::What;
 use super::inspect::{Frame, Group, Ref, Wish};
 use super::seat::lock;
 use super::session::Session;
+use super::source_file;
 use super::stop::{Stop, StopKind};
-use super::text;
 use crate::dap::types::{ExceptionInfoAnswer, Variable};
 use crate::error::Result;
 use crate::ring::Query;
@@ -169,7 +169,7 @@ impl Session {
 
     /// The text of a frame's source, from its file or from the adapter.
     pub async fn source_of(&self, frame: &Frame) -> Option<String> {
-        if let Some(text) = frame.path().and_then(|path| text::read(Path::new(path)).ok()) {
+        if let Some(text) = frame.path().and_then(|path| source_file::read(Path::new(path)).ok()) {
             return Some(text);
         }
         let id = frame.source.as_ref()?.source_reference.filter(|id| *id > 0)?;

@@ -38,11 +38,11 @@ mod seat;
 mod session;
 mod sessions;
 mod shown;
+pub mod source_file;
 pub mod state;
 pub mod stop;
 mod target;
 mod terminal;
-pub mod text;
 
 /// What is to be debugged, in the words of the adapters' table.
 pub mod program {

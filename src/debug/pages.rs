@@ -30,7 +30,8 @@ impl Session {
         Ok(Some((found, total)))
     }
 
-    /// The named variables of a big value, an element by its index. `None`: it is not known to be big.
+    /// The named variables of a big value, an element by its index, up to the first that is not there. `None`: it is not
+    /// known to be big.
     pub async fn pick(&self, reference: Ref, names: &[String]) -> Result<Option<Vec<Variable>>> {
         let Some(size) = self.big(reference) else { return Ok(None) };
         let mut found = Vec::new();
@@ -44,7 +45,10 @@ impl Session {
             if besides.is_none() && size.named > 0 {
                 besides = Some(self.besides(reference).await?);
             }
-            found.extend(besides.iter().flatten().find(|it| it.name == *name).cloned());
+            match besides.iter().flatten().find(|it| it.name == *name) {
+                Some(it) => found.push(it.clone()),
+                None => break,
+            }
         }
         Ok(Some(found))
     }

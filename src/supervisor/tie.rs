@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::{BoxFuture, FutureExt, join_all};
-use serde_json::{Map, Value, json};
+use serde_json::Map;
 use tokio::sync::watch;
 
 use super::server::Supervisor;
@@ -68,7 +68,11 @@ pub async fn request(window: &Window, part: WindowPart, cwd: &Path) -> Result<(R
         WindowPart::Page => ("the window's page", page(up)?, "pwa-chrome"),
         WindowPart::ExtensionHost => ("the window's extension host", extension_host(up)?, "pwa-node"),
     };
-    let fields = if part == WindowPart::ExtensionHost && !is_node(up) { of_extensions(cwd) } else { Map::new() };
+    let mut fields = Map::new();
+    if part == WindowPart::ExtensionHost && !is_node(up) {
+        // As a configuration of launch.json names it.
+        fields.insert("type".to_owned(), "extensionHost".into());
+    }
     let request = Request {
         name: name.to_owned(),
         wanted: Wanted { what, cwd: cwd.to_owned(), fields, ..Wanted::default() },
@@ -77,14 +81,6 @@ pub async fn request(window: &Window, part: WindowPart, cwd: &Path) -> Result<(R
         ..Request::default()
     };
     Ok((request, published.generation))
-}
-
-/// As VS Code debugs its extension hosts: without the language servers that other extensions fork, and without looking for
-/// the source maps of what is not the user's.
-fn of_extensions(workspace: &Path) -> Map<String, Value> {
-    let own = format!("{}/**", workspace.display());
-    let fields = json!({"autoAttachChildProcesses": false, "resolveSourceMapLocations": [own, "!**/node_modules/**"]});
-    fields.as_object().cloned().unwrap_or_default()
 }
 
 fn is_node(up: &Up) -> bool {

@@ -114,7 +114,7 @@ impl Window {
 
     /// Looks at the window, its files and its page. Never relaunches, and waits for no build.
     pub async fn look(&self) -> Look {
-        let published = self.reconnected().await;
+        let published = self.searched().await;
         let Some(up) = published.up.clone() else {
             let pause = self.shared.crashes().pause(Instant::now());
             let notes = pause.map(|left| self.crash_loop(left)).into_iter().collect();
@@ -128,13 +128,8 @@ impl Window {
         }
     }
 
-    /// Resolves when it is known whether an earlier supervisor's window lives, and what else it has left behind is ended.
-    pub async fn searched(&self) {
-        self.reconnected().await;
-    }
-
-    /// Waits until it is known whether an earlier supervisor's window lives.
-    async fn reconnected(&self) -> Published {
+    /// Waits until it is known whether an earlier supervisor's window lives, and what else it has left behind is ended.
+    pub async fn searched(&self) -> Published {
         let mut watch = self.watch();
         // The sender lives in `shared`: it cannot be gone.
         watch.wait_for(|published| published.searched).await.map_or_else(|_| Published::default(), |it| it.clone())
@@ -157,7 +152,7 @@ impl Window {
         let build = rebuild != Rebuild::Never && self.has_build()?;
         self.leave_alone_while_crashing(rebuild).await?;
         // `always` on a living window is a wish for a new one, and so is another configuration.
-        let living = self.reconnected().await.up.is_some();
+        let living = self.searched().await.up.is_some();
         let again = rebuild == Rebuild::Always || (config.is_some() && self.runs_another());
         let input = if living && again { Input::Restart { build } } else { Input::Start { build } };
         let outcome = self.wish(input, progress).await?;
@@ -182,7 +177,7 @@ impl Window {
 
     /// Replaces the window by a new one.
     pub async fn restart(&self, rebuild: Rebuild, progress: Progress<'_>) -> Result<Outcome> {
-        let published = self.reconnected().await;
+        let published = self.searched().await;
         self.leave_alone_while_crashing(rebuild).await?;
         let build = self.has_build()?
             && match rebuild {
@@ -196,7 +191,7 @@ impl Window {
 
     /// Closes the window and everything that belongs to it; the choice of a configuration is forgotten with it.
     pub async fn stop(&self, progress: Progress<'_>) -> Result<Outcome> {
-        self.reconnected().await;
+        self.searched().await;
         let outcome = self.wish(Input::Stop, progress).await?;
         self.shared.choose(|choice| *choice = Choice::default())?;
         Ok(outcome)
@@ -204,7 +199,7 @@ impl Window {
 
     /// A window that ends by itself again and again is not started for a while, unless something has changed.
     async fn leave_alone_while_crashing(&self, rebuild: Rebuild) -> Result<()> {
-        let published = self.reconnected().await;
+        let published = self.searched().await;
         let Some(left) = self.shared.crashes().pause(Instant::now()).filter(|_| published.up.is_none()) else {
             return Ok(());
         };
@@ -365,7 +360,7 @@ impl Window {
 
     /// Sees to it that a living window is listened to; its generation.
     async fn listening(&self) -> u64 {
-        let published = self.reconnected().await;
+        let published = self.searched().await;
         if let Some(up) = &published.up {
             // A window that cannot be reached says nothing new, which is no reason to keep what it has said.
             let _ = up.page().await;
@@ -376,7 +371,7 @@ impl Window {
     /// What has changed since the build that the window runs began; `None` without a window. And what is wrong with the
     /// files.
     pub async fn changes(&self) -> Result<(Option<Check>, Vec<String>)> {
-        let published = self.reconnected().await;
+        let published = self.searched().await;
         let tracker = self.tracker()?;
         let check = match published.up {
             Some(_) => Some(tracker.check().await?),

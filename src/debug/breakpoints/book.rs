@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::anchor::Anchor;
 use super::wanted::{Conditions, Exceptions, Wanted, What};
-use crate::debug::text;
+use crate::debug::source_file;
 use crate::error::{Context, Error, Kind, Result};
 use crate::keep::Kept;
 
@@ -87,7 +87,9 @@ impl Book {
             let error = Error::new(Kind::Usage, format!("cannot set a breakpoint in {}", file.display()));
             error.because(cause).hint("name a file that is there, relative to the workspace")
         })?;
-        let text = text::read(&file).doing(|| format!("cannot set a breakpoint in {}", file.display()))?;
+        let text = source_file::read(&file)
+            .doing(|| format!("cannot set a breakpoint in {}", file.display()))
+            .map_err(|error| error.hint("name a source file, relative to the workspace"))?;
         let Some(anchor) = Anchor::of(&text, line) else {
             let error = Error::usage(format!("cannot set a breakpoint on line {line} of {}", file.display()));
             return Err(error.because(format!("it has {} lines", text.lines().count())));
@@ -152,7 +154,7 @@ impl Book {
     /// Looks where the code of a file's breakpoints is now.
     pub fn follow(&mut self, path: &Path) {
         // A file that is gone has no code to follow; when it is back, its breakpoints are too.
-        let Ok(text) = text::read(path) else { return };
+        let Ok(text) = source_file::read(path) else { return };
         let mut next = self.page.clone();
         for wanted in &mut next.breakpoints {
             let What::Line { file, line, anchor, whereabouts, .. } = &mut wanted.what else { continue };

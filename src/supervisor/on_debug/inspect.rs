@@ -11,7 +11,7 @@ use crate::api::debug::results::{Excerpt, Value, Variable};
 use crate::api::debug::values::Spot;
 use crate::debug::inspect::{self, Ref, Wish, is_local};
 use crate::debug::look::around;
-use crate::debug::text;
+use crate::debug::source_file;
 use crate::debug::{Session, Sessions};
 use crate::error::{Context as _, Error, Kind, Result};
 use crate::ring::{Extract, Query};
@@ -76,12 +76,10 @@ async fn big(
         return Ok(page.map(|(found, total)| (told(found), (total as usize).saturating_sub(start + count))));
     }
     let Some(found) = session.pick(reference, names).await? else { return Ok(None) };
-    let found: Vec<Variable> = told(found);
-    if found.len() < names.len() {
-        let is_there = |name: &String| found.iter().any(|it| it.name.trim_matches(['[', ']']) == *name);
-        return Err(missing(names.iter().find(|name| !is_there(name)).unwrap_or(&names[0])));
+    match names.get(found.len()) {
+        Some(name) => Err(missing(name)),
+        None => Ok(Some((told(found), 0))),
     }
-    Ok(Some((found, 0)))
 }
 
 /// All that is wished, and all of the names.
@@ -167,7 +165,7 @@ fn excerpt(name: &str, text: &str, line: Option<u32>, context: u32) -> Excerpt {
 
 fn of_file(workspace: &Path, file: &str, line: Option<u32>, context: u32) -> Result<Excerpt> {
     let path = workspace.join(file);
-    let text = text::read(&path).doing(|| format!("cannot read {}", path.display()))?;
+    let text = source_file::read(&path).doing(|| format!("cannot read {}", path.display()))?;
     let total = text.lines().count();
     if line.is_some_and(|line| line as usize > total) {
         let error = Error::usage(format!("there is no line {} in {}", line.unwrap_or_default(), path.display()));
