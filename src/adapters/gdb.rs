@@ -19,7 +19,7 @@ pub const ROW: Adapter = Adapter {
     languages: native::LANGUAGES,
     extensions: native::EXTENSIONS,
     types: &["gdb", "cppdbg"],
-    quirks: Quirks::NONE,
+    quirks: Quirks { drained_by: Some("shell echo"), ..Quirks::NONE },
     install: "`tether adapters install gdb` installs it; a gdb of version 14 or newer on PATH will do, too",
     find,
     begin,

@@ -98,6 +98,9 @@ pub struct Quirks {
     pub keeps_breakpoints: bool,
     /// It may be without the script that kills its programs, and then awaits their end for ever (js-debug from npm).
     pub leaves_its_programs: bool,
+    /// Its goodbye does not wait for what the program printed last. This command of its console prints words of ours
+    /// behind that (gdb).
+    pub drained_by: Option<&'static str>,
 }
 
 impl Quirks {
@@ -106,6 +109,7 @@ impl Quirks {
         closing_is_the_end: false,
         keeps_breakpoints: false,
         leaves_its_programs: false,
+        drained_by: None,
     };
 }
 

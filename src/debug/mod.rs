@@ -15,6 +15,7 @@
 //! | `begin` | how one of them begins |
 //! | `ledger`, `recover` | what the next supervisor has to know of them; what it does about that |
 //! | `inspect`, `look` | looking into a stopped program; what a stop answers at once |
+//! | `drain` | what a program printed last, out of an adapter that would forget it |
 //! | `terminal` | running a program for an adapter |
 //! | `breakpoints` | what a user wants to stop at: kept, followed, applied |
 //! | `record` | output and monitor events |
@@ -24,6 +25,7 @@
 mod begin;
 pub mod breakpoints;
 mod configure;
+mod drain;
 mod hosted;
 mod house;
 pub mod inspect;

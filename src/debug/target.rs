@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 use tracing::warn;
 
 use super::configure::configure;
+use super::drain::Drain;
 use super::judge::{self, Verdict};
 use super::session::Member;
 use super::state::{Effect, Input};
@@ -86,6 +87,7 @@ struct Target {
     configured: bool,
     /// The first stop has come.
     opened: bool,
+    drain: Arc<Drain>,
 }
 
 /// Lives as long as the connection. Whatever happens, the target has ended when this is done.
@@ -94,7 +96,8 @@ pub(super) async fn drive(member: Member, plan: Plan, connection: Connection) {
     member.is_reached_by(&client);
     let member = Arc::new(member);
     let calls = JoinSet::new();
-    let mut target = Target { member, plan, client, calls, configured: false, opened: false };
+    let drain = Arc::default();
+    let mut target = Target { member, plan, client, calls, configured: false, opened: false, drain };
     target.calls.spawn(async move {
         driver.await;
         Done::Other
@@ -146,6 +149,10 @@ impl Target {
     }
 
     fn told(&mut self, event: &Event) {
+        if let Some(own) = self.drain.takes(event) {
+            self.member.record().say("stdout", &own);
+            return;
+        }
         self.member.record().note(event);
         let input = if let Some(stopped) = event.read::<Stopped>() {
             return self.stopped(Stop::of(stopped));
@@ -209,8 +216,11 @@ impl Target {
     }
 
     fn leave(&mut self) {
-        let client = self.client.clone();
+        let (client, drain, print) = (self.client.clone(), Arc::clone(&self.drain), self.plan.quirks.drained_by);
         self.beside(async move {
+            if let Some(command) = print {
+                drain.wait(&client, command).await;
+            }
             say_goodbye(&client, true).await;
             client.close();
         });

@@ -108,6 +108,20 @@ async fn gdb_launches() {
     launches("gdb").await;
 }
 
+/// gdb's own goodbye waits for no output, and its reader of it for ends of lines.
+#[tokio::test]
+async fn gdb_tells_what_was_printed_last() {
+    let Some((row, found)) = found("gdb") else { return };
+    let place = Place::new();
+    let text = "#include <stdio.h>\nint main(void) {\n  puts(\"a line\");\n  fputs(\"and half\", stdout);\n}\n";
+    let (program, ..) = built(&place, "läst", text);
+    let mut play = Play::open(row, &found, &place.wants(What::Program(program)), &[]).await;
+    play.ended().await;
+    let output = play.output();
+    assert!(output.ends_with("a line\nand half"), "{output}");
+    play.end().await;
+}
+
 #[tokio::test]
 async fn each_stops_on_entry() {
     for adapter in ["lldb-dap", "codelldb", "gdb"] {

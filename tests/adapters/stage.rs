@@ -165,6 +165,12 @@ impl Play {
         text + &told.entries.iter().map(|said| said.text.as_str()).collect::<String>()
     }
 
+    /// Waits until the program has ended by itself, and all that the adapter has told has come.
+    pub async fn ended(&mut self) {
+        let driver = self.driver.take().expect("it has not been waited for");
+        tokio::time::timeout(LONG, driver).await.unwrap().unwrap();
+    }
+
     /// Ends the session, and waits until all that the adapter has told has come.
     pub async fn left(&mut self, terminate: bool) {
         self.session.stop(terminate).await;

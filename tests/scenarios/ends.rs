@@ -1,7 +1,9 @@
 //! E1, E3: the end of a program while somebody waits; resuming and waiting in quick succession.
 
 use rustix::process::Signal;
+use serde_json::json;
 
+use crate::agent::Agent;
 use crate::common::{kill, ran};
 use crate::stage::Stage;
 
@@ -30,18 +32,21 @@ fn e1_the_end_of_the_program_or_of_its_connection_ends_a_wait_and_says_which() {
     stage.nothing_is_left();
 }
 
-#[test]
-fn e3_a_thousand_resumes_and_waits_never_see_the_old_stop_and_never_lose_one() {
+/// By an agent, whose calls follow each other faster than those of a terminal.
+#[tokio::test]
+async fn e3_a_thousand_resumes_and_waits_never_see_the_old_stop_and_never_lose_one() {
     let text = "number = 0\nwhile number < 5000:\n    number += 1  # STOP\n";
     let Some(stage) = Stage::with("debugpy", "counts.py", text) else { return };
     stage.breaks("STOP");
-    stage.json(&["debug", "launch", "counts.py", "--wait", "60"]);
+    let agent = Agent::start(&stage.sandbox).await;
+    agent.call("debug_launch", json!({"program": "counts.py", "wait": 60})).await;
     for hit in 2..=1001 {
-        stage.json(&["debug", "continue", "--budget", "0"]);
-        let waited = stage.json(&["debug", "wait", "60", "--budget", "0"]);
+        agent.call("debug_continue", json!({"budget": 0})).await;
+        let waited = agent.call("wait_for_stop", json!({"timeout": 60, "budget": 0})).await;
         stage.check(&waited, "BREAKPOINT_HIT", "STOP");
         assert_eq!(waited["stopReason"]["details"]["hitCount"], hit, "{waited}");
     }
-    assert_eq!(stage.json(&["debug", "evaluate", "number"])["result"], "1000");
-    stage.json(&["debug", "stop"]);
+    assert_eq!(agent.call("debug_evaluate", json!({"expression": "number"})).await["result"], "1000");
+    agent.call("debug_stop", json!({})).await;
+    agent.leave().await;
 }

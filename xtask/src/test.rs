@@ -119,10 +119,17 @@ fn rust(sh: &Shell, place: &Place, run: &Run, round: u32, rounds: u32) -> Result
     let trace = run.folder().join(format!("dap-{round}"));
     {
         let _traced = sh.push_env("DEVTETHER_DAP_RECORD", &trace);
+        let _threads = sh.push_env("RUST_TEST_THREADS", threads().to_string());
         cmd!(sh, "cargo test --workspace --no-fail-fast").run()?;
     }
     run.assert_nothing_left()?;
     schema::hold(&trace, &place.data)
+}
+
+/// Tests wait for other programs, and for times to be over, more than they compute.
+fn threads() -> usize {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    env::var("RUST_TEST_THREADS").ok().and_then(|count| count.parse().ok()).unwrap_or(2 * cores)
 }
 
 fn extension(sh: &Shell, place: &Place) -> Result<()> {

@@ -1,0 +1,71 @@
+//! What a program has printed before its end, out of an adapter that would forget it.
+//!
+//! gdb reads what the program prints line by line, in a thread of its own, and its goodbye does not wait for that thread:
+//! the last line is lost now and then, one without an end always. A line of ours that is printed after it, through the
+//! same pipe, shows when all has come.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+use crate::dap::types::{Evaluate, Output};
+use crate::dap::{Client, Event};
+
+/// Stands in no output by chance.
+const LINE: &str = "\u{2}tether:all-is-printed\u{3}";
+
+/// What is not here by then is given up.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Whether our line has been asked for, and has come.
+#[derive(Default)]
+pub(super) struct Drain {
+    asked: AtomicBool,
+    came: Notify,
+}
+
+impl Drain {
+    /// Has the line printed by that command of the adapter's, and waits for it.
+    pub(super) async fn wait(&self, client: &Client, command: &str) {
+        self.asked.store(true, Ordering::Release);
+        let expression = format!("{command} '{LINE}'");
+        let print = Evaluate { expression, context: Some("repl".to_owned()), ..Evaluate::default() };
+        let printed = async {
+            if client.request(&print, PATIENCE).await.is_ok() {
+                self.came.notified().await;
+            }
+        };
+        let _ = tokio::time::timeout(PATIENCE, printed).await;
+    }
+
+    /// When the event brings our line: what stands before it, which is the program's.
+    pub(super) fn takes(&self, event: &Event) -> Option<String> {
+        if !self.asked.load(Ordering::Acquire) {
+            return None;
+        }
+        let output = event.read::<Output>()?.output;
+        let own = output.trim_end().strip_suffix(LINE)?.to_owned();
+        self.came.notify_one();
+        Some(own)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_line_is_taken_once_asked_for_and_what_stands_before_it_is_the_programs() {
+        let event = |text: &str| {
+            let body = serde_json::json!({"category": "stdout", "output": text}).to_string();
+            Event { name: "output".to_owned(), body: Some(serde_json::value::RawValue::from_string(body).unwrap()) }
+        };
+        let drain = Drain::default();
+        assert_eq!(drain.takes(&event(LINE)), None, "nobody has asked");
+        drain.asked.store(true, Ordering::Release);
+        assert_eq!(drain.takes(&event("a line\n")), None);
+        assert_eq!(drain.takes(&event(&format!("half{LINE}\n"))), Some("half".to_owned()));
+        assert_eq!(drain.takes(&event(&format!("{LINE}\n"))), Some(String::new()));
+    }
+}
