@@ -207,7 +207,7 @@ pub struct WindowStatus {
     pub launch_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<u64>,
-    /// Rises with every launch of this supervisor.
+    /// Rises with every launch; a window that is found again keeps its own.
     pub generation: u64,
     /// The window was started by an earlier supervisor and found again.
     pub reconnected: bool,
@@ -256,6 +256,9 @@ pub struct WindowChanges {
     /// At most 100; `total` counts all.
     pub changed: Vec<Change>,
     pub total: u64,
+    /// As in the status.
+    #[serde(default)]
+    pub generation: u64,
     /// When the build began that the window runs; none without a window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compared_to: Option<u64>,

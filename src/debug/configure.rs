@@ -39,11 +39,12 @@ pub async fn configure(client: &Client, member: &Seat, deadline: Duration, first
 
 /// The line breakpoints of one file.
 pub async fn send_file(client: &Client, member: &Seat, able: &Capabilities, file: &Path, deadline: Duration) {
-    let wanted = member.in_file(file);
-    let (mut known, unknown): (Vec<Wanted>, Vec<Wanted>) = wanted.into_iter().partition(is_known);
+    let (mut known, unknown): (Vec<Wanted>, Vec<Wanted>) = member.in_file(file).into_iter().partition(is_known);
     // Where the program is to run to, it stops whatever the conditions of others.
-    let once: Vec<i64> = known.iter().filter(|it| is_once(it)).filter_map(|it| Some(line_of(it)?.line)).collect();
-    known.retain(|it| is_once(it) || line_of(it).is_none_or(|it| !once.contains(&it.line)));
+    let goals = member.goals_in(file);
+    let lines: Vec<i64> = goals.iter().filter_map(|it| Some(line_of(it)?.line)).collect();
+    known.retain(|it| line_of(it).is_none_or(|it| !lines.contains(&it.line)));
+    known.extend(goals);
     let (known, unable) = sift(known, able);
     let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
     let source = Source { name, path: Some(file.to_string_lossy().into_owned()), ..Source::default() };
@@ -118,10 +119,6 @@ fn record(member: &Seat, ids: &[u32], answer: Result<Vec<Breakpoint>, Error>) {
     }
 }
 
-fn is_once(wanted: &Wanted) -> bool {
-    matches!(wanted.what, What::Line { once: true, .. })
-}
-
 fn is_known(wanted: &Wanted) -> bool {
     match &wanted.what {
         What::Line { whereabouts, .. } => whereabouts.is_known(),
@@ -162,13 +159,30 @@ fn line_of(wanted: &Wanted) -> Option<SourceBreakpoint> {
     })
 }
 
+/// Which of the exceptions that are wanted an adapter cannot stop at.
+pub fn exceptions_beyond(wanted: &Exceptions, able: &Capabilities) -> Option<&'static str> {
+    let offers = |kinds: &[&[&str]]| {
+        let offered = &able.exception_breakpoint_filters;
+        kinds.iter().any(|group| group.iter().any(|name| offered.iter().any(|it| it.filter == *name)))
+    };
+    match (is_for_caught(wanted) && !offers(CAUGHT), wanted.uncaught && !offers(UNCAUGHT)) {
+        (true, true) => Some("exceptions"),
+        (true, false) => Some("caught exceptions"),
+        (false, true) => Some("uncaught exceptions"),
+        (false, false) => None,
+    }
+}
+
+/// A class may be caught or not: it is looked for among all, and the others are gone on from.
+fn is_for_caught(wanted: &Exceptions) -> bool {
+    wanted.caught || (wanted.class.is_some() && !wanted.uncaught)
+}
+
 /// Ours, in the adapter's words: every one has its own filters.
 fn filters(wanted: &Exceptions, able: &Capabilities) -> (Vec<String>, Vec<ExceptionFilterOptions>) {
     let offered: Vec<&str> = able.exception_breakpoint_filters.iter().map(|it| it.filter.as_str()).collect();
     let mut chosen: Vec<String> = Vec::new();
-    // A class may be caught or not: it is looked for among all, and the others are gone on from.
-    let caught = wanted.caught || (wanted.class.is_some() && !wanted.uncaught);
-    for (wants, kinds) in [(caught, CAUGHT), (wanted.uncaught, UNCAUGHT)] {
+    for (wants, kinds) in [(is_for_caught(wanted), CAUGHT), (wanted.uncaught, UNCAUGHT)] {
         let found = kinds.iter().find(|group| wants && group.iter().any(|name| offered.contains(name)));
         let names = found.into_iter().flat_map(|group| group.iter()).filter(|name| offered.contains(*name));
         chosen.extend(names.map(|name| (*name).to_owned()));
@@ -217,6 +231,24 @@ mod tests {
         check(&["any", "RuntimeError"], true, false, None, &["any"]);
         check(&["rust_panic", "cpp_throw", "cpp_catch"], false, true, None, &["rust_panic", "cpp_throw"]);
         check(&[], true, true, None, &[]);
+    }
+
+    #[test]
+    fn exceptions_that_an_adapter_cannot_stop_at_are_told() {
+        let check = |offered: &[&str], caught: bool, uncaught: bool, expect: Option<&str>| {
+            let filter = |name: &&str| ExceptionBreakpointsFilter { filter: (*name).to_owned(), ..Default::default() };
+            let able = Capabilities {
+                exception_breakpoint_filters: offered.iter().map(filter).collect(),
+                ..Capabilities::default()
+            };
+            let wanted = Exceptions { caught, uncaught, ..Exceptions::default() };
+            assert_eq!(exceptions_beyond(&wanted, &able), expect, "{offered:?}");
+        };
+        check(&[], false, false, None);
+        check(&[], true, true, Some("exceptions"));
+        check(&["all", "uncaught"], true, true, None);
+        check(&["any"], true, true, Some("uncaught exceptions"));
+        check(&["uncaught"], true, false, Some("caught exceptions"));
     }
 
     #[test]

@@ -31,8 +31,10 @@ const DEADLINE: Duration = Duration::from_secs(10);
 const REACHED: Duration = Duration::from_secs(30);
 /// How long a program may take to exit after it has told its end.
 const ENDS: Duration = Duration::from_secs(2);
+/// How long a process may live on that has closed its connection by dying.
+const DIES: Duration = Duration::from_secs(1);
 /// How long an answer waits for the exit of a program that has told its end.
-const EXITS: Duration = Duration::from_secs(2);
+const EXITS: Duration = Duration::from_secs(10);
 /// For the answer of `launch` or `attach`: Delve compiles first.
 const STARTED: Duration = Duration::from_secs(180);
 
@@ -266,7 +268,7 @@ async fn live(
     }
     if seen.borrow().state() == State::Disconnected && running.pid().is_some() {
         // A process that dies closes its connection a moment before it is dead.
-        let _ = tokio::time::timeout(EXITS / 2, running.exited()).await;
+        let _ = tokio::time::timeout(DIES, running.exited()).await;
     }
     if seen.borrow().state() == State::Disconnected
         && let Some(words) = running.last_words().await

@@ -9,7 +9,6 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::breakpoints::{Wanted, What};
 use super::configure::send_file;
 use super::seat::{Seat, Shared, lock};
 use super::session::{Member, Order};
@@ -123,14 +122,10 @@ impl House {
 
     /// Takes away what was wanted only until this stop.
     fn sweep(&self) -> Option<impl Future<Output = ()> + Send + 'static> {
-        let over = |wanted: &Wanted| matches!(wanted.what, What::Line { once: true, .. });
-        let removed = {
-            let mut book = lock(&self.shared.book);
-            if !book.all().iter().any(over) {
-                return None;
-            }
-            book.remove(over).unwrap_or_default()
-        };
+        let removed = std::mem::take(&mut *lock(&self.shared.goals));
+        if removed.is_empty() {
+            return None;
+        }
         let (shared, deadline) = (Arc::clone(&self.shared), self.plan.deadline);
         Some(async move {
             let count = shared.published.borrow().targets.len();

@@ -23,16 +23,19 @@ use super::record::Record;
 use super::seat::lock;
 use super::session::Session;
 use super::sessions::Sessions;
-use crate::adapters::ADAPTERS;
+use crate::adapters::{ADAPTERS, Address, What};
 use crate::error::{Error, Result};
 use crate::process;
 
 /// What a process that was left behind gets between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(500);
 /// For attaching again; everybody who asks for sessions waits for it.
-const AGAIN: Duration = Duration::from_secs(15);
-/// For what listens to notice that its last debugger has died, which nothing tells. debugpy needs 50 ms for it, and once
-/// it was connected to before it had, it takes no further connection.
+const AGAIN: Duration = Duration::from_secs(60);
+/// For what listens to see that its last debugger has died.
+const SEES: Duration = Duration::from_secs(10);
+const LOOKS: Duration = Duration::from_millis(20);
+/// And for what it does about that, which nothing tells: debugpy needs 50 ms for both, and once it was connected to before,
+/// it takes no further connection.
 const NOTICES: Duration = Duration::from_millis(500);
 
 /// What a session is to be attached to now; the error says why to nothing.
@@ -86,6 +89,14 @@ impl Sessions {
             return Err(None);
         }
         let request = now(entry.request.clone()).await?;
+        if let What::Listening(Address { port, .. }) = request.wanted.what {
+            let seen = async {
+                while process::has_dead_connections(port).unwrap_or_default() {
+                    tokio::time::sleep(LOOKS).await;
+                }
+            };
+            let _ = tokio::time::timeout(SEES, seen).await;
+        }
         tokio::time::sleep(NOTICES).await;
         Ok(self.begin_again(entry.id.clone(), request, Arc::default()).await?)
     }

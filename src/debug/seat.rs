@@ -24,6 +24,8 @@ pub struct Shared {
     pub lines: Mutex<Lines>,
     pub book: Arc<Mutex<Book>>,
     pub standings: Mutex<Standings>,
+    /// Lines to which it runs: wanted until its next stop.
+    pub goals: Mutex<Vec<Wanted>>,
     /// By target and wanted breakpoint; an adapter's ids of data are good for one target only.
     pub data: Mutex<BTreeMap<(usize, u32), DataBreakpoint>>,
     pub record: Arc<Record>,
@@ -84,6 +86,7 @@ impl Shared {
             lines: Mutex::default(),
             book,
             standings: Mutex::default(),
+            goals: Mutex::default(),
             data: Mutex::default(),
             record,
             stood: watch::Sender::default(),
@@ -239,12 +242,19 @@ impl Seat {
         lock(&self.shared.book).follow_all();
     }
 
-    pub fn files(&self) -> Vec<PathBuf> {
-        self.book(|book| book.files().into_iter().collect())
+    pub fn files(&self) -> BTreeSet<PathBuf> {
+        let mut files = self.book(|book| book.files());
+        files.extend(lock(&self.shared.goals).iter().filter_map(|goal| goal.file().map(Path::to_owned)));
+        files
     }
 
     pub fn in_file(&self, file: &Path) -> Vec<Wanted> {
         self.book(|book| book.in_file(file).cloned().collect())
+    }
+
+    /// The lines of a file to which the session runs.
+    pub fn goals_in(&self, file: &Path) -> Vec<Wanted> {
+        lock(&self.shared.goals).iter().filter(|goal| goal.file() == Some(file)).cloned().collect()
     }
 
     pub fn functions(&self) -> Vec<Wanted> {
@@ -332,7 +342,9 @@ impl Seat {
     /// Which wanted breakpoint is on that line of a file.
     pub fn wanted_at(&self, path: &Path, at: i64) -> Option<u32> {
         let really = |wanted: &Wanted| lock(&self.shared.standings).line_of(self.id, wanted.id);
-        self.book(|book| book.all().iter().find(|it| judge::is_at(&it.what, really(it), path, at)).map(|it| it.id))
+        let is_there = |it: &&Wanted| judge::is_at(&it.what, really(it), path, at);
+        let goal = lock(&self.shared.goals).iter().find(is_there).map(|it| it.id);
+        goal.or_else(|| self.book(|book| book.all().iter().find(is_there).map(|it| it.id)))
     }
 }
 

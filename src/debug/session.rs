@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::breakpoints::{Book, Standing};
+use super::breakpoints::{Book, Standing, Wanted};
 use super::configure;
 use super::house::House;
 use super::published::{Snapshot, State, Waited};
@@ -229,6 +229,15 @@ impl Session {
             });
         }
         futures_util::future::join_all(calls).await;
+    }
+
+    /// Wants a line until the next stop, and waits until every target knows.
+    pub(super) async fn runs_to(&self, goal: Wanted) {
+        let file = goal.file().map(Path::to_owned);
+        lock(&self.shared.goals).push(goal);
+        if let Some(file) = file {
+            self.apply(Changed::File(&file)).await;
+        }
     }
 
     /// Where a wanted breakpoint stands, once its binding had a moment's time.

@@ -12,12 +12,13 @@ use tokio::task::JoinSet;
 
 use super::begin::STARTED;
 use super::breakpoints::{Access, Book, Conditions, Exceptions, Standing, Wanted, What};
+use super::configure;
 use super::hosted::{self, Hosted, Request};
 use super::inspect::Ref;
 use super::ledger::{Ledger, Left};
 use super::published::State;
 use super::record::now_ms;
-use super::seat::lock;
+use super::seat::{Seat, lock};
 use super::session::{Changed, Session};
 use super::target::Resume;
 use crate::adapters::Search;
@@ -173,7 +174,7 @@ impl Sessions {
     /// Begins a session of its own that knows one breakpoint only, and is in no list.
     pub async fn start_at(&self, request: Request, file: &Path, line: u32) -> Result<Probing> {
         let mut book = Book::blank();
-        book.set_line(&self.0.workspace.join(file), line, Conditions::default(), false)?;
+        book.set_line(&self.0.workspace.join(file), line, Conditions::default())?;
         let hosted = self.begin(request, Arc::new(Mutex::new(book)), false).await?;
         Ok(Probing { sessions: self.clone(), hosted })
     }
@@ -258,7 +259,7 @@ impl Sessions {
 
     pub async fn set_line(&self, file: &Path, line: u32, conditions: Conditions) -> Result<Reported> {
         let file = self.0.workspace.join(file);
-        let wanted = self.book(|book| book.set_line(&file, line, conditions, false))?;
+        let wanted = self.book(|book| book.set_line(&file, line, conditions))?;
         self.apply(Changed::File(wanted.file().unwrap_or(&file))).await;
         Ok(self.settled(wanted).await)
     }
@@ -298,14 +299,23 @@ impl Sessions {
         Ok(())
     }
 
-    /// Those in force, and the filters that the living sessions' adapters know.
-    pub fn exceptions(&self) -> (Exceptions, Vec<String>) {
-        let seats = self.living().into_iter().flat_map(|it| it.session.seats());
-        let mut known: Vec<String> =
-            seats.flat_map(|seat| seat.able().exception_breakpoint_filters).map(|filter| filter.filter).collect();
-        known.sort();
-        known.dedup();
-        (self.book(|book| book.exceptions().clone()), known)
+    /// Those that are wanted, the filters that the living sessions' adapters know, and which of them cannot do what.
+    pub fn exceptions(&self) -> (Exceptions, Vec<String>, Vec<String>) {
+        let wanted = self.book(|book| book.exceptions().clone());
+        let (mut known, mut unable) = (Vec::new(), Vec::new());
+        for hosted in self.living() {
+            for able in hosted.session.seats().iter().filter(|seat| seat.is_told()).map(Seat::able) {
+                if let Some(what) = configure::exceptions_beyond(&wanted, &able) {
+                    unable.push(format!("{} ({}) cannot stop at {what}", hosted.id, hosted.adapter.name));
+                }
+                known.extend(able.exception_breakpoint_filters.into_iter().map(|filter| filter.filter));
+            }
+        }
+        for names in [&mut known, &mut unable] {
+            names.sort();
+            names.dedup();
+        }
+        (wanted, known, unable)
     }
 
     /// All breakpoints, their lines as the files are now.
@@ -370,8 +380,9 @@ impl Sessions {
     pub async fn run_to(&self, hosted: &Hosted, file: &Path, line: u32) -> Result<()> {
         hosted.session.choose(None)?;
         let file = self.0.workspace.join(file);
-        let wanted = self.book(|book| book.set_line(&file, line, Conditions::default(), true))?;
-        hosted.session.apply(Changed::File(wanted.file().unwrap_or(&file))).await;
+        if let Some(goal) = self.book(|book| book.goal(&file, line))? {
+            hosted.session.runs_to(goal).await;
+        }
         hosted.session.resume(Resume::Continue, None).await
     }
 }

@@ -112,7 +112,7 @@ fn judge(home: &Path, id: &str) -> (Fate, Option<Vacancy>) {
         Ok(Seat::Taken(holder)) => (Fate::Supervised(holder.map(|holder| holder.workspace).unwrap_or_default()), None),
         Ok(Seat::Empty(vacancy)) => match vacancy.last().map(|last: Holder| last.workspace) {
             Some(workspace) if workspace.is_absolute() => {
-                let fate = if is_proven(&workspace, id) {
+                let fate = if is_proven([&workspace, home], id) {
                     Fate::Reconnectable(workspace)
                 } else if ledger::is_released(home, id) {
                     Fate::Released
@@ -127,14 +127,15 @@ fn judge(home: &Path, id: &str) -> (Fate, Option<Vacancy>) {
     }
 }
 
-/// Whether `session.json` is about this launch, and its window lives. What cannot be examined counts as living.
-fn is_proven(workspace: &Path, id: &str) -> bool {
-    match session_file::load(workspace) {
+/// Whether `session.json`, in the workspace or in the state folder, is about this launch, and its window lives. What
+/// cannot be examined counts as living.
+fn is_proven(roots: [&Path; 2], id: &str) -> bool {
+    roots.into_iter().any(|root| match session_file::load(root) {
         Ok(Some(session)) if session.launch_id == id => {
             matches!(prove_process(&session), Ok(_) | Err(Doubt::Unreadable(_) | Doubt::Silent { .. }))
         }
         _ => false,
-    }
+    })
 }
 
 fn command_of(pid: u32) -> String {

@@ -40,7 +40,7 @@ pub async fn look(workspace: &Path) -> Vec<Finding> {
         Ok(Seat::Taken(holder)) => findings.extend(supervised(&place, holder).await),
         Ok(Seat::Empty(_)) => {
             findings.push(say(Good, "no supervisor runs; the next command starts one"));
-            findings.extend(left_behind(&place.workspace).await);
+            findings.extend(left_behind(&place).await);
         }
         Err(cause) => findings.push(say(Problem, format!("cannot read {}: {cause}", place.lock.display()))),
     }
@@ -101,8 +101,10 @@ fn window(status: &WindowStatus) -> Finding {
     }
 }
 
-/// What an earlier supervisor has left in the workspace.
-async fn left_behind(workspace: &Path) -> Option<Finding> {
+/// What an earlier supervisor has left in the workspace, or only in the state folder (`git clean -fdx`).
+async fn left_behind(place: &Place) -> Option<Finding> {
+    let roots = [&place.workspace, &place.state];
+    let workspace = roots.into_iter().find(|root| !matches!(session_file::load(root), Ok(None)))?;
     let path = session_file::path(workspace);
     let aside = |level: Level, reason: String| {
         say(level, format!("{} is stale: {reason}", path.display()))

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anstream::{eprintln, println};
+use anstream::eprintln;
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
@@ -154,8 +154,8 @@ fn carry_out(common: &Tether, matches: &ArgMatches, supervise: Supervise) -> Res
         }
         Ok(Around::Init) => print(configuration::write_settings(&canonical(&workspace)?, common.json)),
         Ok(Around::Schema) => print(configuration::schema()),
-        Ok(Around::Shutdown) => block_on(shut_down(&workspace)),
-        Ok(Around::Logs { lines }) => print_log(&workspace, lines),
+        Ok(Around::Shutdown) => block_on(shut_down(common, &workspace)),
+        Ok(Around::Logs { lines }) => print_log(common, &workspace, lines),
         Ok(Around::Supervise { idle }) => supervise(&workspace, idle),
         Err(error) => Err(Error::usage("the command line cannot be read").because(error.to_string())),
     };
@@ -260,29 +260,33 @@ fn save_picture(common: &Tether, method: &str, answer: &Value, file: &Path, chos
     let bytes = base64::engine::general_purpose::STANDARD.decode(&picture.data).doing(doing)?;
     std::fs::write(&file, &bytes).doing(doing)?;
     let (relaunched, notes) = (&picture.relaunched, &picture.notes);
-    let said = serde_json::json!({"file": file, "bytes": bytes.len(), "relaunched": relaunched, "notes": notes});
+    let generation = picture.generation;
+    let said = serde_json::json!({
+        "file": file, "bytes": bytes.len(), "generation": generation, "relaunched": relaunched, "notes": notes,
+    });
     print_answer(common, &said, || {
+        let again = render::relaunched(relaunched.as_ref());
         let notes: String = notes.iter().map(|note| format!("\nnote: {note}")).collect();
-        format!("{} ({} KB){notes}", file.display(), bytes.len() / 1024)
+        format!("{again}{} ({} KB){notes}", file.display(), bytes.len() / 1024)
     })
 }
 
-async fn shut_down(workspace: &Path) -> Result<()> {
+async fn shut_down(common: &Tether, workspace: &Path) -> Result<()> {
     let place = Place::of(workspace).or_else(|error| Place::of_deleted(workspace).map_err(|_| error))?;
     let Some(connection) = connect(&place, &ourselves(), Missing::Leave).await? else {
-        println!("no supervisor runs for {}", place.workspace.display());
-        return Ok(());
+        let said = serde_json::json!({"ended": false});
+        return print_answer(common, &said, || format!("no supervisor runs for {}", place.workspace.display()));
     };
     let pid = connection.supervisor.pid;
     let (told, _) = mpsc::unbounded_channel();
     // It may be gone before its answer is.
     let _ = connection.call(SHUTDOWN, &Value::Null, told).await;
     connection.ended().await;
-    println!("supervisor {pid} has ended; its window, if it had one, stays");
-    Ok(())
+    let said = serde_json::json!({"ended": true, "pid": pid});
+    print_answer(common, &said, || format!("supervisor {pid} has ended; its window, if it had one, stays"))
 }
 
-fn print_log(workspace: &Path, lines: usize) -> Result<()> {
+fn print_log(common: &Tether, workspace: &Path, lines: usize) -> Result<()> {
     let place = Place::of(workspace).or_else(|error| Place::of_deleted(workspace).map_err(|_| error))?;
     let log = place.log();
     let file = std::fs::File::open(&log).map_err(|cause| {
@@ -292,13 +296,8 @@ fn print_log(workspace: &Path, lines: usize) -> Result<()> {
     })?;
     // Rotated at 1 MiB: it may be held whole.
     let all: Vec<String> = BufReader::new(file).lines().map_while(Result::ok).collect();
-    let mut stdout = std::io::stdout().lock();
-    for line in &all[all.len().saturating_sub(lines)..] {
-        if writeln!(stdout, "{line}").is_err() {
-            break;
-        }
-    }
-    Ok(())
+    let last = &all[all.len().saturating_sub(lines)..];
+    print_answer(common, &serde_json::json!({"log": log, "lines": last}), || last.join("\n"))
 }
 
 fn canonical(workspace: &Path) -> Result<PathBuf> {

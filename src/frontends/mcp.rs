@@ -33,7 +33,7 @@ use crate::supervisor::connect::{Connection, Missing, Place, connect};
 /// How long calls in flight may still be answered once stdin has ended.
 const LAST_WORDS: Duration = Duration::from_millis(700);
 
-const INSTRUCTIONS: &str = "\
+const ON_WINDOW: &str = "\
 tether keeps one development window (a VS Code Extension Development Host, a browser, a Node service) alive while \
 everything around it restarts. The window belongs to the workspace, not to this server: it survives when this server \
 ends, and is found again. `window_start` starts it or finds it; calling it twice does no harm. Edit source files \
@@ -42,9 +42,21 @@ failed build is an error with the compiler's last lines, and the old window stay
 `window_changes` only look. `window_snapshot` shows the page as text with refs like e12; `window_input` acts on them, as \
 many actions in one call as you like, and answers with a new snapshot when asked; a ref of an earlier document is \
 refused. `window_console` also has what the extension host, or Node, has logged. When a call says that commands are not \
-trusted, ask the user to run `tether trust`. Debugging: `debug_probe` looks once; `debug_launch` with `breakpoints` \
+trusted, ask the user to run `tether trust`.";
+
+const ON_DEBUGGING: &str = "\
+Debugging: `debug_probe` looks once; `debug_launch` with `breakpoints` \
 and `wait` answers with the stop and its snapshot (frames, locals, source, output; `budget`: most tokens, default \
 1500); so do step and continue. Sessions and breakpoints survive this server.";
+
+/// What an agent is told first, of the part of the API that it is offered.
+fn instructions(group: Option<Group>) -> String {
+    match group {
+        Some(Group::Window) => ON_WINDOW.to_owned(),
+        Some(Group::Debug) => ON_DEBUGGING.to_owned(),
+        None => format!("{ON_WINDOW} {ON_DEBUGGING}"),
+    }
+}
 
 /// Serves MCP on stdin and stdout until the client goes.
 pub async fn serve(workspace: PathBuf, group: Option<Group>) -> Result<()> {
@@ -139,7 +151,7 @@ impl ServerHandler for Door {
             ServerCapabilities::builder().enable_tools().enable_resources().enable_resources_subscribe().build();
         let mut info = ServerConfig::new(capabilities);
         info.server_info = Implementation::new("tether", env!("CARGO_PKG_VERSION"));
-        info.instructions = Some(INSTRUCTIONS.into());
+        info.instructions = Some(instructions(self.group));
         info
     }
 
@@ -178,7 +190,7 @@ impl ServerHandler for Door {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Ok(resources::list())
+        Ok(resources::list(self.group))
     }
 
     async fn read_resource(
@@ -268,7 +280,9 @@ mod tests {
 
     #[test]
     fn the_instructions_are_short() {
-        let words = INSTRUCTIONS.split_whitespace().count();
+        let words = instructions(None).split_whitespace().count();
         assert!(words < 200, "{words} words");
+        assert!(!instructions(Some(Group::Window)).contains("debug_"));
+        assert!(!instructions(Some(Group::Debug)).contains("window_"));
     }
 }

@@ -6,6 +6,8 @@ mod debug;
 mod page;
 mod window;
 
+pub use window::relaunched;
+
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::de::DeserializeOwned;

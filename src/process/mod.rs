@@ -34,8 +34,8 @@ pub use handle::{Exit, Process};
 pub use output::{follow, tail, trim, until};
 pub use piped::{Piped, piped};
 pub use platform::{
-    Facts, InotifyLimits, arguments_of, boot_id, facts, inotify_limits, is_listened_on, is_ours, listener_among,
-    listeners_on, name_of, program_was_replaced, value_in_environment,
+    Facts, InotifyLimits, arguments_of, boot_id, facts, has_dead_connections, inotify_limits, is_listened_on, is_ours,
+    listener_among, listeners_on, name_of, program_was_replaced, value_in_environment,
 };
 pub use spawn::{Spawn, spawn};
 pub use stop::{Ended, stop};

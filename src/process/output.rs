@@ -158,12 +158,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("huge");
         let mut file = File::create(&path).unwrap();
-        file.set_len(1 << 30).unwrap(); // sparse
+        file.set_len(1 << 40).unwrap(); // sparse; to read all of it takes minutes
         file.seek(SeekFrom::End(0)).unwrap();
         file.write_all(b"\nthe end\n").unwrap();
         let started = std::time::Instant::now();
         assert_eq!(tail(&path, 1).unwrap(), "the end");
-        assert!(started.elapsed() < Duration::from_millis(500));
+        assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
     }
 
     #[tokio::test]

@@ -187,6 +187,16 @@ mod tests {
         })
         .unwrap();
         follow(&folder.path().join("log"), 0, |line| (line == "up").then_some(())).await.unwrap();
+        // In the middle of an exec a process shows no environment.
+        let sleeps = |all: &[Process], time: &str| {
+            all.iter().any(|one| platform::arguments_of(one.pid()).is_ok_and(|line| line == ["sleep", time]))
+        };
+        let since = std::time::Instant::now();
+        while !["61", "62", "64"].iter().all(|time| sleeps(&carrying(&launch_id).unwrap(), time))
+            || !sleeps(&tree_of(&process).unwrap(), "63")
+        {
+            assert!(since.elapsed() < Duration::from_secs(60), "{:?}", carrying(&launch_id));
+        }
         let tree = tree_of(&process).unwrap();
         assert!(tree.len() >= 2, "{tree:?}");
         let killed = sweep(&launch_id, Duration::ZERO).await.unwrap();

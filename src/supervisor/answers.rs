@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::api::window as api;
 use crate::window::{
-    Change, ChangeKind, Check, Ended, Evaluated, Explanation, LastBuild, Look, OnPage, Phase, Published, Relaunched,
+    Change, ChangeKind, Changes, Ended, Evaluated, Explanation, LastBuild, Look, OnPage, Phase, Published, Relaunched,
     value_of,
 };
 
@@ -90,7 +90,7 @@ pub(super) fn change(change: &Change) -> api::Change {
 }
 
 pub(super) fn changes(
-    (check, problems): (Option<Check>, Vec<String>),
+    Changes { check, problems, generation }: Changes,
     explanation: Option<Explanation>,
 ) -> api::WindowChanges {
     let check = check.as_ref();
@@ -100,6 +100,7 @@ pub(super) fn changes(
         newest: check.and_then(|check| check.newest.as_ref()).map(change),
         changed: check.map_or(&[][..], |check| &check.changed).iter().take(IN_CHANGES).map(change).collect(),
         total: check.map_or(0, |check| check.total as u64),
+        generation,
         compared_to: check.map(|check| check.compared_to_ms),
         decision: explanation.map(decision),
         problems: note.into_iter().chain(problems).collect(),

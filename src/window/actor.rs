@@ -44,7 +44,7 @@ pub enum Message {
 /// What a work under way came to.
 pub enum Done {
     Reconnected(Option<Up>),
-    Built(Result<Built>, Rounds),
+    Built { outcome: Result<Built>, rounds: Rounds, took: Duration },
     Launched { outcome: Result<Up, NotSwapped>, took: Duration },
     Closed(Result<()>),
 }
@@ -155,8 +155,9 @@ impl Actor {
             Effect::Build => {
                 let mut rounds = std::mem::take(&mut self.rounds);
                 self.work.spawn(async move {
-                    let built = work::build(&shared, &mut rounds).await;
-                    Done::Built(built, rounds)
+                    let started = Instant::now();
+                    let outcome = work::build(&shared, &mut rounds).await;
+                    Done::Built { outcome, rounds, took: started.elapsed() }
                 });
             }
             Effect::Launch | Effect::Swap => {
@@ -199,11 +200,11 @@ impl Actor {
                 }
                 self.publish(|published| published.searched = true);
             }
-            Done::Built(built, rounds) => {
+            Done::Built { outcome, rounds, took } => {
                 self.rounds = rounds;
                 // One that was ended in the moment in which it was done has built nothing for anybody.
                 if matches!(self.now(|published| published.phase), Phase::Building { .. }) {
-                    self.built_is(built);
+                    self.built_is(outcome, took);
                 }
             }
             Done::Launched { outcome, took } => {
@@ -217,12 +218,12 @@ impl Actor {
         }
     }
 
-    fn built_is(&mut self, built: Result<Built>) {
+    fn built_is(&mut self, built: Result<Built>, took: Duration) {
         let ended_at_ms = now_ms();
         let last = match &built {
             Ok(built) => Some(LastBuild { ok: true, ended_at_ms, duration: built.duration, tail: built.tail.clone() }),
             Err(error) if error.kind == Kind::BuildFailed => {
-                Some(LastBuild { ok: false, ended_at_ms, tail: error.to_string(), ..LastBuild::default() })
+                Some(LastBuild { ok: false, ended_at_ms, duration: took, tail: error.to_string() })
             }
             // It was not even begun.
             Err(_) => None,
@@ -248,9 +249,10 @@ impl Actor {
             // It came up in the moment in which it was stopped: the closing that is under way ends it by its launch id.
             Ok(_) if self.now(|published| published.phase) != Phase::Starting => {}
             Ok(up) => {
+                let generation = self.shared.generation_of(&up.facts.launch_id);
                 let up = Arc::new(up);
                 self.publish(|published| {
-                    published.generation += 1;
+                    published.generation = generation;
                     published.exit = None;
                     published.notes.extend(up.notes.iter().cloned());
                     published.up = Some(up);

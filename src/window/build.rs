@@ -6,7 +6,8 @@
 //!
 //! Knows the tracker; must not know windows, nor how a step runs (`steps` does).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::Hasher;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +19,9 @@ use crate::steps;
 
 /// The most rounds of one build: a user who goes on typing gets a window all the same.
 const MAX_ROUNDS: usize = 3;
+
+/// How long nobody may save for it to be the build that changes files. Who types with autosave does so more often.
+const QUIET: Duration = Duration::from_millis(1500);
 
 /// How a build went.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -50,8 +54,14 @@ pub struct Build<'a> {
 
 impl Build<'_> {
     /// Builds until the files hold still, at most [`MAX_ROUNDS`] times. Without steps only looks at the files.
-    /// Dropping the future ends the groups of all steps.
-    pub async fn run(&self, rounds: &mut Rounds, progress: &(dyn Fn(&str) + Send + Sync)) -> Result<Built> {
+    /// `still` says before each further round whether the commands are those that the user trusts: None when they are
+    /// others by now. Dropping the future ends the groups of all steps.
+    pub async fn run(
+        &self,
+        rounds: &mut Rounds,
+        still: impl Fn() -> Result<bool>,
+        progress: &(dyn Fn(&str) + Send + Sync),
+    ) -> Result<Option<Built>> {
         let mut baseline = self.tracker.snapshot().await?;
         let mut built = Built {
             recipe: Box::new(self.recipe.clone()),
@@ -61,28 +71,69 @@ impl Build<'_> {
             notes: vec![],
         };
         if self.recipe.build.is_empty() {
-            return Ok(built);
+            return Ok(Some(built));
         }
-        rounds.begin();
+        rounds.begin(&baseline);
         loop {
             let ran = steps::run(&self.recipe.build, self.mark, progress).await?;
             built.duration += ran.duration;
             built.tail = ran.tail;
-            let after = self.tracker.snapshot().await?;
-            let verdict = rounds.observe(after.differences(&baseline));
+            let mut after = self.tracker.snapshot().await?;
+            let changed = after.differences(&baseline);
+            let contents = Contents::of(self.tracker.root(), &changed);
+            let mut verdict = rounds.observe(contents);
+            if verdict == Verdict::Doubt {
+                progress("looking who changes the files that the build changes");
+                tokio::time::sleep(QUIET).await;
+                let later = self.tracker.snapshot().await?;
+                verdict = rounds.decide(&later.differences(&after));
+                after = later;
+            }
             built.notes = ran.left.iter().map(|who| format!("the build left a process behind: {who}")).collect();
             match verdict {
                 // What the build itself changed is part of what the window runs.
-                Verdict::Settled { accept: true } => built.baseline = after,
-                Verdict::Settled { accept: false } => built.baseline = baseline,
-                Verdict::Again => {
+                Verdict::Settled { accept: true } => {
+                    rounds.ended = Some(Arc::clone(&after));
+                    built.baseline = after;
+                }
+                Verdict::Settled { accept: false } => {
+                    rounds.ended = Some(after);
+                    built.baseline = baseline;
+                }
+                Verdict::Again | Verdict::Doubt => {
+                    if !still()? {
+                        return Ok(None);
+                    }
                     baseline = after;
                     continue;
                 }
             }
             built.notes.extend(rounds.explanation());
-            return Ok(built);
+            return Ok(Some(built));
         }
+    }
+}
+
+/// Changed files with what stands in them, as far as that is worth a look.
+#[derive(Debug, Default)]
+struct Contents(BTreeMap<PathBuf, Option<u64>>);
+
+impl Contents {
+    /// More files, and larger ones, are not looked into.
+    const MOST: usize = 1000;
+    const LARGEST: u64 = 16 << 20;
+
+    fn of(root: &Path, changed: &[PathBuf]) -> Contents {
+        let content = |index: usize, path: &Path| {
+            let file = root.join(path);
+            let small = std::fs::metadata(&file).ok().filter(|it| it.is_file() && it.len() <= Self::LARGEST);
+            small.filter(|_| index < Self::MOST)?;
+            let mut hasher = std::hash::DefaultHasher::new();
+            hasher.write(&std::fs::read(&file).ok()?);
+            Some(hasher.finish())
+        };
+        let all = changed.iter().enumerate().map(|(index, path)| (path.clone(), content(index, path)));
+        Contents(all.collect())
     }
 }
 
@@ -91,41 +142,76 @@ impl Build<'_> {
 enum Verdict {
     /// Files changed while it ran: build once more.
     Again,
+    /// The same files changed in every round, each time otherwise: by the build, or by a user who saves all the time.
+    Doubt,
     /// Enough; `accept`: all that changed meanwhile was changed by the build itself.
     Settled { accept: bool },
 }
 
-/// Which tracked files the build changes by itself: those that changed in two rounds, one after the other.
-/// Lives as long as the supervisor, so that a loop costs its extra round only once.
+/// Which tracked files the build changes by itself: those to which it writes the same in two rounds, one after the other,
+/// or something else in each of [`MAX_ROUNDS`], while they rest when no build runs.
+/// Lives as long as the supervisor, so that a loop costs its extra rounds only once.
 #[derive(Debug, Default)]
 pub struct Rounds {
     round: usize,
-    last: BTreeSet<PathBuf>,
+    last: Contents,
+    /// Files that changed in every round so far, each time otherwise.
+    unclear: BTreeSet<PathBuf>,
     /// Files that the build changes each time.
     own: BTreeSet<PathBuf>,
     /// Those of `own` that it changed this time.
     seen: BTreeSet<PathBuf>,
+    /// The files when the last build had ended.
+    ended: Option<Arc<Snapshot>>,
 }
 
 impl Rounds {
-    fn begin(&mut self) {
-        self.round = 0;
-        self.last.clear();
-        self.seen.clear();
+    fn begin(&mut self, now: &Snapshot) {
+        let outside = self.ended.take().map(|ended| now.differences(&ended)).unwrap_or_default();
+        self.forget(&outside);
     }
 
-    fn observe(&mut self, changed: impl IntoIterator<Item = PathBuf>) -> Verdict {
+    /// What changed while no build ran is somebody else's.
+    fn forget(&mut self, outside: &[PathBuf]) {
+        self.round = 0;
+        self.last = Contents::default();
+        self.unclear.clear();
+        self.seen.clear();
+        self.own.retain(|path| !outside.contains(path));
+    }
+
+    fn observe(&mut self, changed: Contents) -> Verdict {
         self.round += 1;
-        let changed: BTreeSet<PathBuf> = changed.into_iter().collect();
-        self.own.extend(changed.intersection(&self.last).cloned());
-        self.seen = changed.intersection(&self.own).cloned().collect();
-        let others: BTreeSet<PathBuf> = changed.difference(&self.own).cloned().collect();
-        self.last = others;
-        match (self.last.is_empty(), self.round) {
+        let again = |path: &&PathBuf| self.last.0.contains_key(*path);
+        let same = |path: &&PathBuf| changed.0[*path].is_some() && self.last.0.get(*path) == changed.0.get(*path);
+        let repeated: BTreeSet<PathBuf> = changed.0.keys().filter(again).cloned().collect();
+        let proven: Vec<PathBuf> = changed.0.keys().filter(same).cloned().collect();
+        self.own.extend(proven);
+        self.unclear = match self.round {
+            1 => changed.0.keys().cloned().collect(),
+            _ => self.unclear.intersection(&repeated).cloned().collect(),
+        };
+        self.unclear.retain(|path| !self.own.contains(path));
+        self.seen = changed.0.keys().filter(|path| self.own.contains(*path)).cloned().collect();
+        let others = changed.0.into_iter().filter(|(path, _)| !self.own.contains(path));
+        self.last = Contents(others.collect());
+        match (self.last.0.is_empty(), self.round) {
             (true, _) => Verdict::Settled { accept: true },
+            (false, MAX_ROUNDS..) if self.last.0.keys().all(|path| self.unclear.contains(path)) => Verdict::Doubt,
             (false, MAX_ROUNDS..) => Verdict::Settled { accept: false },
             (false, _) => Verdict::Again,
         }
+    }
+
+    /// After a while without a build: what has rested is the build's own.
+    fn decide(&mut self, moved: &[PathBuf]) -> Verdict {
+        let resting: Vec<PathBuf> = self.unclear.iter().filter(|path| !moved.contains(path)).cloned().collect();
+        let accept = moved.is_empty();
+        if accept {
+            self.seen.extend(resting.iter().cloned());
+            self.own.extend(resting);
+        }
+        Verdict::Settled { accept }
     }
 
     /// The files that stopped counting, and the lines that would cure it.
@@ -137,7 +223,7 @@ impl Rounds {
         let more = if self.seen.len() > 5 { ", …" } else { "" };
         let lines: Vec<_> = self.cures().into_iter().take(5).map(|line| format!("`{line}`")).collect();
         Some(format!(
-            "the build changes tracked files itself ({}{more}): built twice, then stopped; they do not count until they \
+            "the build changes tracked files itself ({}{more}): built again, then stopped; they do not count until they \
              change outside of a build. To cure it, add to .devtoolsignore: {}",
             names.join(", "),
             lines.join(", ")
@@ -159,37 +245,60 @@ impl Rounds {
 mod tests {
     use super::*;
 
-    fn paths(names: &[&str]) -> Vec<PathBuf> {
-        names.iter().map(PathBuf::from).collect()
+    /// `name=content`; without content nobody has looked into it.
+    fn contents(files: &[&str]) -> Contents {
+        let split = |file: &&str| match file.split_once('=') {
+            Some((name, content)) => (PathBuf::from(name), content.parse().ok()),
+            None => (PathBuf::from(file), None),
+        };
+        Contents(files.iter().map(split).collect())
+    }
+
+    const ENOUGH: Verdict = Verdict::Settled { accept: true };
+    const STALE: Verdict = Verdict::Settled { accept: false };
+
+    /// Each list is what changed in a round of one build.
+    fn built(rounds: &mut Rounds, outside: &[&str], changed: &[&[&str]], expect: &[Verdict]) -> String {
+        rounds.forget(&outside.iter().map(PathBuf::from).collect::<Vec<_>>());
+        let verdicts: Vec<Verdict> = changed.iter().map(|files| rounds.observe(contents(files))).collect();
+        assert_eq!(verdicts, expect, "{changed:?}");
+        rounds.explanation().unwrap_or_default()
     }
 
     #[test]
-    fn a_loop_is_found_in_the_second_round_and_known_from_then_on() {
+    fn what_a_build_writes_alike_twice_is_its_own_and_known_from_then_on() {
         let mut rounds = Rounds::default();
-        let mut check = |begin: bool, changed: &[&str], expect| {
-            if begin {
-                rounds.begin();
-            }
-            assert_eq!(rounds.observe(paths(changed)), expect, "{changed:?}");
-            rounds.explanation().unwrap_or_default()
-        };
-        let (enough, again) = (Verdict::Settled { accept: true }, Verdict::Again);
-        assert_eq!(check(true, &[], enough), "");
+        assert_eq!(built(&mut rounds, &[], &[&[]], &[ENOUGH]), "");
         // A user's edit during the build: built again, then still.
-        assert_eq!(check(true, &["src/a.ts"], again), "");
-        assert_eq!(check(false, &[], enough), "");
-        // The build writes two files each time.
-        check(true, &["gen/x.ts", "gen/y.ts", "v.txt"], again);
-        let told = check(false, &["gen/x.ts", "gen/y.ts", "v.txt"], enough);
+        assert_eq!(built(&mut rounds, &[], &[&["src/a.ts=1"], &[]], &[Verdict::Again, ENOUGH]), "");
+        let generated: &[&str] = &["gen/x.ts=1", "gen/y.ts=2", "v.txt=3"];
+        let told = built(&mut rounds, &[], &[generated, generated], &[Verdict::Again, ENOUGH]);
         assert!(told.contains("`/gen/`, `/v.txt`"), "{told}");
         // From then on one round is enough, and it is said again.
-        assert!(check(true, &["v.txt"], enough).contains("`/v.txt`"));
+        assert!(built(&mut rounds, &[], &[&["v.txt=4"]], &[ENOUGH]).contains("`/v.txt`"));
         // A user's edit beside it is still seen.
-        check(true, &["v.txt", "src/a.ts"], again);
-        check(false, &["v.txt"], enough);
+        built(&mut rounds, &[], &[&["v.txt=5", "src/a.ts=2"], &["v.txt=6"]], &[Verdict::Again, ENOUGH]);
+        // Changed while no build ran, it is somebody else's again.
+        built(&mut rounds, &["v.txt"], &[&["v.txt=7"], &[]], &[Verdict::Again, ENOUGH]);
+    }
+
+    #[test]
+    fn an_edit_is_not_taken_for_the_builds_own() {
+        let (again, doubt) = (Verdict::Again, Verdict::Doubt);
+        let mut rounds = Rounds::default();
         // Somebody who never stops typing gets a window that is stale.
-        check(true, &["a"], again);
-        check(false, &["b"], again);
-        check(false, &["c"], Verdict::Settled { accept: false });
+        built(&mut rounds, &[], &[&["a=1"], &["b=1"], &["c=1"]], &[again, again, STALE]);
+        // In one file, saved in each round: looked at again when no build runs.
+        built(&mut rounds, &[], &[&["a=1"], &["a=2"], &["a=3"]], &[again, again, doubt]);
+        assert_eq!(rounds.decide(&["a".into()]), STALE);
+        assert_eq!(built(&mut rounds, &[], &[&["a=1"], &["a=2"], &[]], &[again, again, ENOUGH]), "");
+        // A stamp with the time of the build rests.
+        built(&mut rounds, &[], &[&["s=1"], &["s=2"], &["s=3"]], &[again, again, doubt]);
+        assert_eq!(rounds.decide(&[]), ENOUGH);
+        assert!(rounds.explanation().unwrap().contains("`/s`"));
+        built(&mut rounds, &[], &[&["s=4"]], &[ENOUGH]);
+        // Beside a stamp that is not known yet somebody types.
+        built(&mut Rounds::default(), &[], &[&["s=1"], &["s=2", "a=1"], &["s=3"]], &[again, again, doubt]);
+        built(&mut Rounds::default(), &[], &[&["s=1"], &["s=2"], &["s=3", "a=1"]], &[again, again, STALE]);
     }
 }

@@ -16,6 +16,7 @@ use super::page::{self, Acted, Action, Entry, Evaluated, Extract, Page, Picture,
 use super::shared::{Home, Outcome, Published, Shared};
 use super::state::Input;
 use super::up::Up;
+use super::work;
 use crate::changes::{Change, ChangeKind, Check, Explanation, Tracker};
 use crate::config::{Choice, Recipe, trust::Commands};
 use crate::error::{Error, ErrorData, Kind, Result};
@@ -23,7 +24,7 @@ use crate::error::{Error, ErrorData, Kind, Result};
 /// How often a page operation looks again after a relaunch: someone who saves all the time must not keep it for ever.
 const MAX_RELAUNCHES: usize = 3;
 /// A page that does not answer an empty question within this is unresponsive.
-const PING: Duration = Duration::from_secs(1);
+const PING: Duration = Duration::from_secs(3);
 
 /// When to build before a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,6 +42,15 @@ pub struct Look {
     pub check: Option<Check>,
     pub responsive: bool,
     pub notes: Vec<String>,
+}
+
+/// What has changed.
+pub struct Changes {
+    /// `None` without a window.
+    pub check: Option<Check>,
+    /// What is wrong with the files.
+    pub problems: Vec<String>,
+    pub generation: u64,
 }
 
 /// Said of an operation that found the window stale.
@@ -79,7 +89,11 @@ struct Fresh {
 
 impl FreshPage {
     fn answer<T>(self, value: Result<T>) -> Result<OnPage<T>> {
-        let value = value.map_err(|error| self.up.explain(error))?;
+        let generation = self.generation;
+        let value = value.map_err(|error| {
+            let error = self.up.explain(error);
+            Error { doing: format!("{} (window generation {generation})", error.doing), ..error }
+        })?;
         let notes = self.held.into_iter().chain(self.page.take_notices()).collect();
         Ok(OnPage { value, generation: self.generation, relaunched: self.relaunched, notes })
     }
@@ -140,6 +154,11 @@ impl Window {
     }
 
     async fn check(&self) -> Result<Check> {
+        let up = self.shared.published.borrow().up.clone();
+        if let Some(up) = up.filter(|_| !self.shared.can_compare()) {
+            // A window that was found again while the files could not be read.
+            work::compare_again(&self.shared, &up).await?;
+        }
         self.tracker()?.check().await
     }
 
@@ -368,16 +387,15 @@ impl Window {
         published.generation
     }
 
-    /// What has changed since the build that the window runs began; `None` without a window. And what is wrong with the
-    /// files.
-    pub async fn changes(&self) -> Result<(Option<Check>, Vec<String>)> {
+    /// What has changed since the build that the window runs began.
+    pub async fn changes(&self) -> Result<Changes> {
         let published = self.searched().await;
-        let tracker = self.tracker()?;
         let check = match published.up {
-            Some(_) => Some(tracker.check().await?),
-            None => tracker.snapshot().await.map(|_| None)?,
+            Some(_) => Some(self.check().await?),
+            None => self.tracker()?.snapshot().await.map(|_| None)?,
         };
-        Ok((check, tracker.problems().iter().map(ToString::to_string).collect()))
+        let problems = self.tracker()?.problems().iter().map(ToString::to_string).collect();
+        Ok(Changes { check, problems, generation: published.generation })
     }
 
     /// Why a path (relative to the workspace, or absolute) counts or does not.

@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use super::asker::Deeds;
 use super::build::LastBuild;
 use super::crashes::Crashes;
+use super::launches::Launches;
 use super::page::Records;
 use super::state::Phase;
 use super::up::{Ended, Up};
@@ -21,7 +22,7 @@ use crate::error::{Error, Result};
 /// What is known of the window, for whoever looks.
 #[derive(Clone, Default)]
 pub struct Published {
-    /// Rises with every window that comes up.
+    /// The number of the newest window: one that is found again keeps its own.
     pub generation: u64,
     pub phase: Phase,
     /// Whether it is known that an earlier supervisor's window lives, or does not.
@@ -72,6 +73,7 @@ pub struct Shared {
     trackers: Mutex<Trackers>,
     pub deeds: Deeds,
     crashes: Mutex<Crashes>,
+    launches: Mutex<Launches>,
     choice: Mutex<Choice>,
     /// Who knows why the window must not be replaced unasked.
     held: OnceLock<Box<Held>>,
@@ -95,11 +97,22 @@ struct Trackers {
 impl Shared {
     pub fn new(home: Home) -> Shared {
         // The first thing is to look for the window of an earlier supervisor.
-        let published = watch::Sender::new(Published { phase: Phase::Starting, ..Published::default() });
+        let launches = Launches::load(&home.state);
+        let (phase, generation) = (Phase::Starting, launches.count());
+        let published = watch::Sender::new(Published { phase, generation, ..Published::default() });
         let records = Arc::new(Records::new(Some(home.state.join("refs"))));
         let choice = Mutex::new(Choice::load(&home.state));
-        let (deeds, crashes) = (Deeds::default(), Mutex::default());
-        Shared { home, published, records, trackers: Mutex::default(), deeds, crashes, choice, held: OnceLock::new() }
+        Shared {
+            home,
+            published,
+            records,
+            trackers: Mutex::default(),
+            deeds: Deeds::default(),
+            crashes: Mutex::default(),
+            launches: Mutex::new(launches),
+            choice,
+            held: OnceLock::new(),
+        }
     }
 
     /// Asked each time; only the first is.
@@ -115,6 +128,11 @@ impl Shared {
     /// How often the window has ended by itself of late.
     pub fn crashes(&self) -> MutexGuard<'_, Crashes> {
         self.crashes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The generation of a window.
+    pub fn generation_of(&self, launch_id: &str) -> u64 {
+        self.launches.lock().unwrap_or_else(PoisonError::into_inner).number(launch_id)
     }
 
     /// Which launch configuration is wanted, and which one runs.
@@ -148,6 +166,11 @@ impl Shared {
     pub fn comparing_tracker(&self) -> Result<Arc<Tracker>> {
         let compared = self.trackers().compared.clone();
         compared.map_or_else(|| self.tracker(&self.watching()?), Ok)
+    }
+
+    /// Whether it is known what the window was built from.
+    pub fn can_compare(&self) -> bool {
+        self.trackers().compared.is_some()
     }
 
     /// From now on the workspace is compared with what the window was built from.

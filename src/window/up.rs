@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 
 use super::identity::{Doubt, Proof};
 use super::launch::{Launched, now_ms};
-use super::page::{ExtensionHost, Inspected, Page, Records};
+use super::page::{Entry, ExtensionHost, Inspected, Page, Records};
 use super::session_file::Session;
 use crate::error::{Error, Kind, Result};
 use crate::process::{self, Exit, Process};
@@ -17,6 +17,11 @@ use crate::process::{self, Exit, Process};
 /// How much of its output and its console a window's last words are.
 const LAST_LINES: usize = 20;
 const LAST_ENTRIES: usize = 10;
+const LAST_ERRORS: usize = 5;
+const LOOKED_AT: usize = 2000;
+
+/// Nobody closes a window so soon after its launch.
+const SOON: Duration = Duration::from_secs(10);
 
 /// The size of its output, in bytes, at which it is cut, and what is kept then.
 const MOST_OUTPUT: u64 = 64 << 20;
@@ -121,10 +126,13 @@ impl Up {
 
     /// What the window said before it ended.
     pub fn last_words(&self, exit: Exit, doing: Vec<String>) -> Ended {
-        let console = self.records.last_entries(LAST_ENTRIES, self.facts.debug_window_started_at);
+        let started = self.facts.debug_window_started_at;
+        let at_ms = now_ms();
+        let console = last_words(self.records.last_entries(LOOKED_AT, started));
         Ended {
             exit,
-            at_ms: now_ms(),
+            at_ms,
+            lived: Duration::from_millis(at_ms.saturating_sub(started)),
             doing,
             console: console.iter().map(|entry| format!("[{}] {}", entry.level, entry.text)).collect(),
             output: process::tail(&self.output, LAST_LINES).unwrap_or_default(),
@@ -149,11 +157,31 @@ fn extension_host(facts: &Session, output: &Path, records: &Arc<Records>) -> Opt
     Some(ExtensionHost::listen(inspected, Arc::clone(records)))
 }
 
+/// The newest errors, and what was said last, in their order.
+fn last_words(said: Vec<Entry>) -> Vec<Entry> {
+    let is_error = |entry: &Entry| matches!(entry.level.as_str(), "error" | "exception");
+    let errors: Vec<usize> = (0..said.len()).rev().filter(|at| is_error(&said[*at])).take(LAST_ERRORS).collect();
+    let mut left = LAST_ENTRIES - errors.len();
+    let mut kept: Vec<Entry> = Vec::new();
+    for (at, entry) in said.into_iter().enumerate().rev() {
+        if errors.contains(&at) {
+            kept.push(entry);
+        } else if left > 0 {
+            left -= 1;
+            kept.push(entry);
+        }
+    }
+    kept.reverse();
+    kept
+}
+
 /// How a window ended by itself.
 #[derive(Clone, Debug)]
 pub struct Ended {
     pub exit: Exit,
     pub at_ms: u64,
+    /// Since its launch.
+    pub lived: Duration,
     /// What was being done with it.
     pub doing: Vec<String>,
     /// Its last console entries.
@@ -177,9 +205,14 @@ impl Ended {
         }
     }
 
-    /// Whether it ended as no user ends a window. How one that was found again ended cannot be known.
+    /// Whether it ended as no user ends a window. How one that was never our child ended cannot be known: one that has
+    /// lived for a while was closed.
     pub fn is_crash(&self) -> bool {
-        self.exit != Exit::Code(0)
+        match self.exit {
+            Exit::Code(code) => code != 0,
+            Exit::Signal(_) => true,
+            Exit::Unknown => self.lived < SOON,
+        }
     }
 
     /// In one paragraph.
@@ -193,5 +226,39 @@ impl Ended {
             told.push_str(line);
         }
         told
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::window::page::Source;
+
+    #[test]
+    fn errors_are_among_the_last_words_however_much_was_said_after_them() {
+        let entry = |at: u64, level: &str| {
+            let (level, text) = (level.to_owned(), at.to_string());
+            Entry { at, source: Source::Page, level, text, place: None }
+        };
+        let mut said = vec![entry(0, "log"), entry(1, "error"), entry(2, "exception")];
+        said.extend((3..50).map(|at| entry(at, "log")));
+        let told: Vec<u64> = last_words(said).iter().map(|it| it.at).collect();
+        assert_eq!(told, [1, 2, 42, 43, 44, 45, 46, 47, 48, 49]);
+        let few = last_words(vec![entry(0, "log"), entry(1, "error")]);
+        assert_eq!(few.iter().map(|it| it.at).collect::<Vec<_>>(), [0, 1]);
+    }
+
+    #[test]
+    fn a_window_that_was_nobodys_child_and_lived_for_a_while_was_closed() {
+        let check = |exit: Exit, lived: u64, expect: bool| {
+            let lived = Duration::from_secs(lived);
+            let ended = Ended { exit, at_ms: 0, lived, doing: vec![], console: vec![], output: String::new() };
+            assert_eq!(ended.is_crash(), expect, "{exit:?} {lived:?}");
+        };
+        check(Exit::Code(0), 1, false);
+        check(Exit::Code(1), 99, true);
+        check(Exit::Signal(11), 99, true);
+        check(Exit::Unknown, 99, false);
+        check(Exit::Unknown, 1, true);
     }
 }

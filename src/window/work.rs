@@ -82,7 +82,7 @@ fn set_aside(root: &Path, reason: impl std::fmt::Display) -> Option<Up> {
 
 /// Compares with the files that the found window was built from; without its snapshot, whatever is newer than its start
 /// counts as changed.
-async fn compare_again(shared: &Shared, up: &Up) -> Result<()> {
+pub async fn compare_again(shared: &Shared, up: &Up) -> Result<()> {
     let tracker = shared.tracker(&shared.watching()?)?;
     let file = baseline_file(shared, &up.facts.launch_id);
     let kept = Snapshot::load(&file, tracker.root()).unwrap_or_else(|error| {
@@ -111,10 +111,15 @@ async fn sweep_leftovers(shared: &Shared, kept: Option<&str>) {
 
 /// Builds, when the user trusts the workspace's commands.
 pub async fn build(shared: &Shared, rounds: &mut Rounds) -> Result<Built> {
-    let recipe = trusted(shared)?;
-    let tracker = tracker(shared, &recipe)?;
-    let build = Build { recipe: &recipe, tracker: &tracker, mark: &shared.home.build_mark };
-    build.run(rounds, &|doing| shared.tell(doing)).await
+    loop {
+        let recipe = trusted(shared)?;
+        let tracker = tracker(shared, &recipe)?;
+        let build = Build { recipe: &recipe, tracker: &tracker, mark: &shared.home.build_mark };
+        let still = || trusted(shared).map(|now| now.lines() == recipe.lines());
+        if let Some(built) = build.run(rounds, still, &|doing| shared.tell(doing)).await? {
+            return Ok(built);
+        }
+    }
 }
 
 /// What to run, as the workspace's files say now, when there is a window in it and the user trusts it.
@@ -145,7 +150,7 @@ impl From<Error> for NotSwapped {
 
 /// Closes the old window, if there is one, and launches a new one. All that can fail beforehand does so before.
 pub async fn swap(shared: &Shared, old: Option<Arc<Up>>, built: Option<Built>) -> Result<Up, NotSwapped> {
-    let (recipe, tracker, baseline) = match prepare(shared, built).await {
+    let (recipe, tracker, baseline) = match prepare(shared, old.as_deref(), built).await {
         Ok(ready) => ready,
         Err(error) => return Err(NotSwapped { error, kept: old }),
     };
@@ -156,14 +161,27 @@ pub async fn swap(shared: &Shared, old: Option<Arc<Up>>, built: Option<Built>) -
     Ok(launch(shared, recipe, &tracker, baseline).await?)
 }
 
-async fn prepare(shared: &Shared, built: Option<Built>) -> Result<(Recipe, Arc<Tracker>, Arc<Snapshot>)> {
+/// What to launch, and from which files it was built: a window that replaces another one without a build runs what that
+/// one ran.
+async fn prepare(
+    shared: &Shared,
+    old: Option<&Up>,
+    built: Option<Built>,
+) -> Result<(Recipe, Arc<Tracker>, Arc<Snapshot>)> {
     if let Some(Built { recipe, baseline, .. }) = built {
         let tracker = tracker(shared, &recipe)?;
         return Ok((*recipe, tracker, baseline));
     }
     let recipe = trusted(shared)?;
     let tracker = tracker(shared, &recipe)?;
-    let baseline = tracker.snapshot().await?;
+    let kept = old.filter(|_| !recipe.build.is_empty()).and_then(|old| {
+        let file = baseline_file(shared, &old.facts.launch_id);
+        Snapshot::load(&file, tracker.root()).unwrap_or_default()
+    });
+    let baseline = match kept {
+        Some(kept) => Arc::new(kept),
+        None => tracker.snapshot().await?,
+    };
     Ok((recipe, tracker, baseline))
 }
 

@@ -66,7 +66,7 @@ impl Play {
         let running = run(row.name, begin, &mark, LONG).await.unwrap_or_else(|error| panic!("{error}"));
         let mut book = Book::open(&wanted.cwd);
         for (file, line) in stops {
-            book.set_line(file, *line, Conditions::default(), false).unwrap();
+            book.set_line(file, *line, Conditions::default()).unwrap();
         }
         let plan = Plan {
             initialize: Initialize {

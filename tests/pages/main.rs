@@ -6,6 +6,7 @@ mod agent;
 mod common;
 
 mod generations;
+mod palette;
 mod peer;
 mod vscode;
 

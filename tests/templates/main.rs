@@ -3,15 +3,22 @@
 //! `tether trust` and `tether start` open a real Extension Development Host with the extension active in it, and an edit
 //! of its source relaunches. No file is added by hand: what npm installs is the data folder's.
 
+#[path = "../lifecycle/agent.rs"]
+mod agent;
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../pages/palette.rs"]
+mod palette;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use agent::{Agent, text};
 use common::{Sandbox, is_alive};
+use palette::{run_in_palette, until};
+use serde_json::json;
 
 /// Runs the extension's command in the workbench, and gives what it says.
 const RUN_COMMAND: &str = include_str!("run_command.js");
@@ -62,6 +69,25 @@ fn the_esbuild_template_runs_as_it_is() {
 #[test]
 fn the_javascript_template_runs_as_it_is() {
     runs_as_it_is(&JAVASCRIPT);
+}
+
+/// What an agent sees that has nothing but MCP: palette, notification, log.
+#[tokio::test]
+async fn an_agent_runs_the_command_of_a_template_by_mcp_alone() {
+    let Some(tools) = tools(&JAVASCRIPT) else { return };
+    let sandbox = Sandbox::new();
+    generate(&tools, &JAVASCRIPT, &sandbox.workspace);
+    sandbox.tether(&["trust", "--yes"]).ok();
+    let agent = Agent::start(&sandbox).await;
+    agent.call("window_start", json!({})).await;
+    until(&agent, "window_snapshot", json!({}), "tree \"Files Explorer\"").await;
+    run_in_palette(&agent, "Hello World", "Hello World from Hello Tether!").await;
+    let told = text(&agent.ask("window_snapshot", json!({})).await);
+    assert!(told.contains("Hello World from Hello Tether!"), "{told}");
+    let log = until(&agent, "window_console", json!({"filter": "extensionHost"}), "is now active!").await;
+    assert!(log.contains("[extensionHost log] Congratulations, your extension \"hello-tether\""), "{log}");
+    agent.call("window_stop", json!({})).await;
+    agent.leave().await;
 }
 
 fn runs_as_it_is(template: &Template) {

@@ -81,7 +81,24 @@ impl Book {
 
     /// Wants a line of a file; the same line again changes the conditions of the one that is there.
     /// Errors: no such file, no such line.
-    pub fn set_line(&mut self, file: &Path, line: u32, conditions: Conditions, once: bool) -> Result<Wanted> {
+    pub fn set_line(&mut self, file: &Path, line: u32, conditions: Conditions) -> Result<Wanted> {
+        let (what, known) = self.line(file, line)?;
+        self.put(known.map(|known| known.id), what, conditions)
+    }
+
+    /// A line to which one session is to run: nobody else's, and not kept. None when a breakpoint without conditions is
+    /// there, which does it. Errors: as [`Book::set_line`].
+    pub fn goal(&mut self, file: &Path, line: u32) -> Result<Option<Wanted>> {
+        let (what, known) = self.line(file, line)?;
+        if known.is_some_and(|known| known.conditions == Conditions::default()) {
+            return Ok(None);
+        }
+        self.page.last_id += 1;
+        Ok(Some(Wanted { id: self.page.last_id, what, conditions: Conditions::default() }))
+    }
+
+    /// A line of a file as it is now, and the breakpoint that is on it.
+    fn line(&mut self, file: &Path, line: u32) -> Result<(What, Option<Wanted>)> {
         let file = std::path::absolute(file).doing(|| format!("cannot resolve {}", file.display()))?;
         let file = file.canonicalize().map_err(|cause| {
             let error = Error::new(Kind::Usage, format!("cannot set a breakpoint in {}", file.display()));
@@ -96,15 +113,10 @@ impl Book {
         };
         self.follow(&file);
         let whereabouts = super::wanted::Whereabouts::Kept;
-        let what = What::Line { file: file.clone(), line, anchor, whereabouts, once };
+        let what = What::Line { file: file.clone(), line, anchor, whereabouts };
         let known = self.in_file(&file).find(|wanted| matches!(wanted.what, What::Line { line: l, .. } if l == line));
-        let known = known.map(|wanted| wanted.id);
-        if once {
-            // The one that is there does it, unless it stops under conditions only.
-            let does = known.and_then(|known| self.get(known)).filter(|it| it.conditions == Conditions::default());
-            return does.cloned().map_or_else(|| self.put(None, what, conditions), Ok);
-        }
-        self.put(known, what, conditions)
+        let known = known.cloned();
+        Ok((what, known))
     }
 
     /// Wants a function, or data; the same again changes the one that is there.
@@ -186,12 +198,8 @@ impl Book {
     }
 
     fn turn(&mut self, next: Page) -> Result<()> {
-        let lasting = |page: &Page| {
-            let once = |wanted: &Wanted| matches!(wanted.what, What::Line { once: true, .. });
-            let breakpoints = page.breakpoints.iter().filter(|wanted| !once(wanted)).cloned().collect();
-            Page { version: VERSION, breakpoints, ..page.clone() }
-        };
-        let mut text = serde_json::to_vec_pretty(&lasting(&next)).doing(|| "cannot write the breakpoints".into())?;
+        let next = Page { version: VERSION, ..next };
+        let mut text = serde_json::to_vec_pretty(&next).doing(|| "cannot write the breakpoints".into())?;
         text.push(b'\n');
         if let Some(workspace) = &self.workspace {
             kept(workspace).replace(&text)?;
@@ -230,11 +238,14 @@ mod tests {
         let file = file.canonicalize().unwrap();
         let mut book = Book::open(workspace.path());
         let conditions = Conditions { condition: Some("x > 1".into()), ..Conditions::default() };
-        let line = book.set_line(&file, 2, conditions.clone(), false).unwrap();
-        let again = book.set_line(&file, 2, Conditions::default(), false).unwrap();
+        let line = book.set_line(&file, 2, conditions.clone()).unwrap();
+        let again = book.set_line(&file, 2, Conditions::default()).unwrap();
         assert_eq!((line.id, again.id, again.conditions), (1, 1, Conditions::default()));
-        book.set_line(&file, 2, conditions, false).unwrap();
-        book.set_line(&file, 3, Conditions::default(), true).unwrap();
+        book.set_line(&file, 2, conditions).unwrap();
+        let goal = |book: &mut Book, line| book.goal(&file, line).unwrap().map(|goal| goal.id);
+        assert_eq!((goal(&mut book, 3), goal(&mut book, 2)), (Some(2), Some(3)), "the one there has a condition");
+        book.set_line(&file, 1, Conditions::default()).unwrap();
+        assert_eq!(goal(&mut book, 1), None);
         let data = What::Data { expression: "self.x".into(), access: Access::ReadWrite };
         book.set(data, Conditions::default()).unwrap();
         book.set_exceptions(Exceptions { uncaught: true, ..Exceptions::default() }).unwrap();
@@ -242,7 +253,7 @@ mod tests {
         std::fs::write(&file, format!("import os\n{CODE}")).unwrap();
         let mut book = Book::open(workspace.path());
         assert_eq!(book.problem, None);
-        assert_eq!(book.all().iter().map(|wanted| wanted.id).collect::<Vec<_>>(), [1, 3], "run to line is not kept");
+        assert_eq!(book.all().iter().map(|wanted| wanted.id).collect::<Vec<_>>(), [1, 4, 5], "run to line is not kept");
         assert!(book.exceptions().uncaught);
         book.follow_all();
         let What::Line { line, whereabouts, .. } = &book.get(1).unwrap().what else { panic!() };
@@ -251,7 +262,7 @@ mod tests {
 
         assert_eq!(book.remove(|wanted| wanted.id == 1).unwrap().len(), 1);
         let function = book.set(What::Function { name: "f".into() }, Conditions::default()).unwrap();
-        assert_eq!(function.id, 4, "an id is never given again");
+        assert_eq!(function.id, 6, "an id is never given again");
     }
 
     #[test]
@@ -261,7 +272,7 @@ mod tests {
         std::fs::write(&file, CODE).unwrap();
         let mut book = Book::open(workspace.path());
         let check = |book: &mut Book, file: &Path, line: u32, expect: &str| {
-            let error = book.set_line(file, line, Conditions::default(), false).unwrap_err();
+            let error = book.set_line(file, line, Conditions::default()).unwrap_err();
             assert!(error.kind == Kind::Usage && error.to_string().contains(expect), "{error}");
         };
         check(&mut book, &workspace.path().join("none.py"), 1, "none.py");

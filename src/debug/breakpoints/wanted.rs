@@ -31,9 +31,6 @@ pub enum What {
         anchor: Anchor,
         #[serde(default, skip_serializing_if = "Whereabouts::is_kept")]
         whereabouts: Whereabouts,
-        /// Only until the next stop: run to line.
-        #[serde(skip)]
-        once: bool,
     },
     Function {
         name: String,

@@ -109,7 +109,7 @@ impl Scene {
         let file = workspace.path().join("ä b.py");
         std::fs::write(&file, "one\ntwo\nthree\n").unwrap();
         let mut book = Book::open(workspace.path());
-        book.set_line(&file, 2, Conditions::default(), false).unwrap();
+        book.set_line(&file, 2, Conditions::default()).unwrap();
         let plan = Plan {
             initialize: Initialize { adapter_id: "x".to_owned(), ..Initialize::default() },
             start: Start::Launch(Fields::from_iter([("name".to_owned(), json!("main"))])),

@@ -15,7 +15,7 @@ use tokio::task::AbortHandle;
 use crate::api::editor::{DEBUG_DID_CHANGE_STATE, DID_CHANGE_CONSOLE, DID_CHANGE_STATE};
 use crate::api::page::Console;
 use crate::api::window::Status;
-use crate::api::{Params, debug};
+use crate::api::{Group, Params, debug};
 use crate::frontends::render;
 use crate::wire::rpc::Incoming;
 
@@ -63,6 +63,13 @@ impl Topic {
         }
     }
 
+    fn group(self) -> Group {
+        match self {
+            Topic::State | Topic::Build | Topic::Console => Group::Window,
+            Topic::Sessions => Group::Debug,
+        }
+    }
+
     /// What is read, out of the answer of [`Topic::method`].
     pub fn contents(self, answer: &Value) -> ResourceContents {
         let text = match self {
@@ -77,13 +84,14 @@ impl Topic {
     }
 }
 
-/// The list of all resources.
-pub fn list() -> ListResourcesResult {
+/// The list of the resources of a part of the API.
+pub fn list(group: Option<Group>) -> ListResourcesResult {
+    let offered = |topic: &Topic| group.is_none_or(|group| group == topic.group());
     let resource = |topic: Topic| {
         let (name, description, mime_type) = topic.words();
         Resource::new(topic.uri(), name).with_description(description).with_mime_type(mime_type)
     };
-    ListResourcesResult::with_all_items(Topic::ALL.into_iter().map(resource).collect())
+    ListResourcesResult::with_all_items(Topic::ALL.into_iter().filter(offered).map(resource).collect())
 }
 
 /// How often each topic has changed, as far as we were told.

@@ -26,6 +26,7 @@ pub fn text(method: &str, answer: &Value) -> Option<String> {
 fn status(it: &WindowStatus) -> String {
     let mut out = state_word(it.state).to_owned();
     let mut facts = Vec::new();
+    facts.extend(it.pid.map(|_| format!("generation {}", it.generation)));
     facts.extend(it.pid.map(|pid| format!("pid {pid}")));
     facts.extend(it.cdp_port.map(|port| format!("CDP port {port}")));
     facts.extend(it.inspector_port.map(|port| format!("inspector port {port}")));
@@ -129,7 +130,7 @@ fn evaluated(it: &Evaluated) -> String {
 }
 
 /// The line that an operation's result begins with when the window was relaunched for it.
-pub(super) fn relaunched(it: Option<&Relaunched>) -> String {
+pub fn relaunched(it: Option<&Relaunched>) -> String {
     let Some(it) = it else { return String::new() };
     let mut out = format!(
         "relaunched because {} (build {}, launch {})\n",
@@ -175,7 +176,7 @@ mod tests {
             "window/status",
             json!({"state": "stale", "pid": 7, "cdpPort": 9222, "generation": 1, "reconnected": true, "stale": true,
                    "changes": [{"path": "src/a.ts", "kind": "modified", "modifiedAt": 1}]}),
-            "the window is stale: pid 7, CDP port 9222, reconnected\n  modified src/a.ts",
+            "the window is stale: generation 1, pid 7, CDP port 9222, reconnected\n  modified src/a.ts",
         );
         check(
             "window/changes",

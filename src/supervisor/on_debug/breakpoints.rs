@@ -83,9 +83,10 @@ pub async fn exceptions(sessions: &Sessions, it: Exceptions) -> Result<Exception
 }
 
 fn in_force(sessions: &Sessions) -> ExceptionsInForce {
-    let (book::Exceptions { caught, uncaught, class, filters }, known) = sessions.exceptions();
+    let (book::Exceptions { caught, uncaught, class, filters }, known, mut unable) = sessions.exceptions();
     let unknown = filters.iter().find(|filter| !known.is_empty() && !known.contains(filter));
-    let message = unknown.map(|filter| format!("no adapter of a living session knows the filter {filter:?}"));
+    unable.extend(unknown.map(|filter| format!("no adapter of a living session knows the filter {filter:?}")));
+    let message = (!unable.is_empty()).then(|| unable.join("; "));
     ExceptionsInForce { caught, uncaught, class, filters, known, message }
 }
 
