@@ -166,7 +166,7 @@ impl Runner<'_> {
                 }
             }
         };
-        error.hint(format!("`cd {} && {}` runs it by hand", step.cwd.display(), step.shown()))
+        error.hint(format!("`{}` runs it by hand", step.by_hand()))
     }
 }
 

@@ -241,6 +241,22 @@ fn a_command_that_has_changed_by_one_byte_is_not_run() {
 }
 
 #[test]
+fn a_script_of_another_folder_that_a_script_runs_is_agreed_to_as_well() {
+    let sandbox = untrusted("npm: compile", "");
+    sandbox.write("package.json", r#"{"scripts": {"compile": "cd webview-ui && npm run build"}}"#);
+    let package = |script: &str| {
+        sandbox.write("webview-ui/package.json", &json!({"scripts": {"build": script, "lint": "x"}}).to_string());
+    };
+    package("echo 1");
+    let told = sandbox.tether(&["trust", "--yes"]).ok().stdout;
+    assert!(told.contains(r#"script "webview-ui: build": "echo 1"   [webview-ui/package.json:1]"#), "{told}");
+    assert!(!told.contains("lint"), "{told}");
+    package("echo 2");
+    let words = r#"has changed since you agreed: script "webview-ui: build": "echo 2" (webview-ui/package.json:1)"#;
+    sandbox.tether(&["start"]).fails(5, &[words, "tether trust --workspace '"]);
+}
+
+#[test]
 fn a_repository_cannot_bring_its_own_consent() {
     let sandbox = untrusted("make", &shell("make", "true", ""));
     // The consent of another user, or of the author, as it would lie in a repository.
@@ -286,7 +302,7 @@ fn a_chosen_configuration_holds_until_the_window_is_stopped() {
     sandbox.tether(&["start", "--config", "Both"]).fails(3, &["compound", "\"One\", \"Two\""]);
     sandbox.tether(&["trust", "--yes"]).ok();
     // Each is agreed to by itself, and a refused one changes nothing.
-    sandbox.tether(&["start", "--config", "Two"]).fails(5, &["\"Two\"", "--config \"Two\""]);
+    sandbox.tether(&["start", "--config", "Two"]).fails(5, &["\"Two\"", "--config Two`"]);
     let answers = |expect: &str| assert_eq!(sandbox.json(&["evaluate", "answer"])["value"], expect);
     sandbox.json(&["start"]);
     answers("1");

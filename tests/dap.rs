@@ -182,8 +182,9 @@ async fn debugpy_connects_to_us_and_answers_without_the_40_ms() {
         times.push(began.elapsed());
     }
     times.sort_unstable();
-    println!("debugpy: evaluate p50 {:?}, p95 {:?}", times[100], times[190]);
-    assert!(times[100] < Duration::from_millis(20), "the 40 ms stall: {:?}", times[100]);
+    println!("debugpy: evaluate p10 {:?}, p50 {:?}, p95 {:?}", times[20], times[100], times[190]);
+    // It would hit every request; a busy machine hits some.
+    assert!(times[20] < Duration::from_millis(20), "the 40 ms stall: {:?}", times[20]);
     talk.end().await;
     assert!(debuggee.0.wait().is_ok());
 }

@@ -117,7 +117,7 @@ fn another_user_at_our_socket_is_turned_away_with_the_reason() {
     let text = answer["error"]["message"].as_str().unwrap();
     assert!(text.contains("does not talk to other users") && text.contains("belongs to user 0"), "{text}");
     assert_eq!(answer["result"], Value::Null);
-    assert_eq!(sandbox.status()["state"], "ready");
+    assert_eq!(sandbox.once_it_answers(sandbox.status())["state"], "ready");
 }
 
 #[test]

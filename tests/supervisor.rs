@@ -269,7 +269,7 @@ fn another_way_of_watching_is_a_change_like_any_other() {
     assert_eq!(sandbox.json(&["evaluate", "answer"])["relaunched"]["because"], "devtools.toml was modified");
     // By content from now on: a touched file is no change, an edited one is.
     sandbox.write("server.js", NODE_SERVICE);
-    assert_eq!(sandbox.status()["state"], "ready");
+    assert_eq!(sandbox.once_it_answers(sandbox.status())["state"], "ready");
     sandbox.write("server.js", &NODE_SERVICE.replace("42", "43"));
     assert_eq!(sandbox.json(&["evaluate", "answer"])["value"], 43);
     // A broken one is told, and the window stays.

@@ -20,6 +20,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::{Error as SocketError, Message};
@@ -185,6 +187,19 @@ impl Client {
         let sent = tokio::time::timeout(DEADLINE, self.outgoing.send(text)).await;
         let sent = sent.map_err(|_| Error::TimedOut { what: C::METHOD.to_owned(), after: DEADLINE })?;
         sent.map_err(|_| self.closed_error())
+    }
+
+    /// As [`Client::post`], for whoever is being dropped and can neither wait nor be told. In order with all others,
+    /// unless the queue is full: then as soon as it is not.
+    pub fn post_now<C: Command>(&self, session: Option<&str>, command: &C) {
+        let Ok((_, text)) = self.request(session, C::METHOD, command) else { return };
+        if let Err(TrySendError::Full(text)) = self.outgoing.try_send(text)
+            && let Ok(runtime) = Handle::try_current()
+        {
+            let outgoing = self.outgoing.clone();
+            // Ends with the connection, if not before.
+            runtime.spawn(async move { outgoing.send(text).await });
+        }
     }
 
     fn request(&self, session: Option<&str>, method: &str, params: &impl Serialize) -> Result<(u64, String), Error> {

@@ -101,7 +101,7 @@ command!(
     /// Drags that the browser would do itself are told by `Input.dragIntercepted` instead.
     SetInterceptDrags, "Input.setInterceptDrags", IgnoredAny, { enabled: bool });
 command!(
-    /// `kind` is `dragEnter`, `dragOver` or `drop`; `data` as in `Input.dragIntercepted`.
+    /// `kind` is `dragEnter`, `dragOver`, `drop` or `dragCancel`; `data` as in `Input.dragIntercepted`.
     DragEvent, "Input.dispatchDragEvent", IgnoredAny, {
         #[serde(rename = "type")]
         kind: &'static str,

@@ -13,9 +13,10 @@ use super::file::Origin;
 use super::given::{Given, Missing};
 use super::jsonc::{self, Node};
 use super::launch_json::{Debuggees, Entry, LaunchFile};
-use super::package::scripts_of;
 use super::plan::{BuildPlan, Line, Script};
+use super::scripts::scripts_of;
 use super::settings::Settings;
+use super::shell;
 use super::task_steps;
 use super::tasks::Tasks;
 use super::variables::{Site, Variables};
@@ -172,7 +173,8 @@ impl Draft<'_> {
         if kind.ends_with("xtensionHost") && node.text_of("request") == Some("launch") {
             let error = self.entry.wrong("an extension host is a window, which is started before it is debugged");
             return Err(error.hint(format!(
-                "`tether start --config {name:?}` starts it, and `tether debug attach --window extensionHost` debugs it"
+                "`tether start --config {}` starts it, and `tether debug attach --window extensionHost` debugs it",
+                shell::word(name)
             )));
         }
         let fields = self.fields()?;
@@ -215,20 +217,45 @@ impl Draft<'_> {
         Ok(fields)
     }
 
+    /// The variables of `envFile`; of a list of files, what a later one says wins.
     fn env_file(&self) -> Result<Option<Map<String, Value>>> {
-        let Some(written) = self.entry.node.get("envFile").filter(|node| node.value != jsonc::Value::Null) else {
+        let Some(written) = self.written_env_file() else { return self.default_env_file() };
+        let mut variables = Map::new();
+        for node in written.one_or_many() {
+            let wrong = |what: String| self.entry.wrong(format!("{what} (line {})", node.line));
+            let text = node.text().ok_or_else(|| wrong("`envFile` is no text".to_owned()))?;
+            let path = self.variables.valued().expand(text, &self.site(node, "envFile"))?;
+            let path = self.variables.workspace().join(path);
+            let read = env_file::read(&path)?;
+            variables.extend(values(read.ok_or_else(|| wrong(format!("there is no `envFile` {}", path.display())))?));
+        }
+        Ok(Some(variables))
+    }
+
+    fn written_env_file(&self) -> Option<&Node> {
+        self.entry.node.get("envFile").filter(|node| node.value != jsonc::Value::Null)
+    }
+
+    /// VS Code's debugger for Python reads `.env` when it is there.
+    /// Source: <https://code.visualstudio.com/docs/python/environments#_environment-variables>
+    fn default_env_file(&self) -> Result<Option<Map<String, Value>>> {
+        let is_python = matches!(self.entry.node.text_of("type"), Some("python" | "debugpy"));
+        if !is_python || self.entry.node.text_of("request") != Some("launch") {
             return Ok(None);
-        };
-        let wrong = |what: String| self.entry.wrong(format!("{what} (line {})", written.line));
-        let text = written.text().ok_or_else(|| wrong("`envFile` is no text".to_owned()))?;
-        let path = self.variables.valued().expand(text, &self.site(written, "envFile"))?;
-        let path = self.variables.workspace().join(path);
-        let read = env_file::read(&path)?.ok_or_else(|| wrong(format!("there is no `envFile` {}", path.display())))?;
-        Ok(Some(read.into_iter().map(|(name, text)| (name, text.into())).collect()))
+        }
+        // Some keep their Python in a folder of that name.
+        let path = Some(self.default_env_path()).filter(|path| path.is_file());
+        let read = path.map(|path| env_file::read(&path)).transpose()?;
+        Ok(read.flatten().map(values))
+    }
+
+    fn default_env_path(&self) -> PathBuf {
+        self.variables.workspace().join(".env")
     }
 
     fn lines(&self, fields: &Map<String, Value>, prefix: &str) -> Result<Vec<Line>> {
-        let runtime = ["runtimeExecutable", "runtimeArgs", "args"].into_iter().filter_map(|key| fields.get(key));
+        let runtime =
+            ["runtimeExecutable", "runtimeArgs", "command", "args"].into_iter().filter_map(|key| fields.get(key));
         let words = |value: &Value| match value {
             Value::Array(words) => words.iter().filter_map(|word| Some(word.as_str()?.to_owned())).collect(),
             word => word.as_str().map(str::to_owned).into_iter().collect::<Vec<_>>(),
@@ -239,10 +266,17 @@ impl Draft<'_> {
         let scripts = scripts_of(workspace, &argv, &cwd)?;
         let own = fields.iter().filter(|(key, _)| *key != "name").map(|(key, value)| Line {
             text: format!("{prefix}.{}: {value}", plain(key)),
-            // Only `env` may be there without being written: its file is.
-            origin: self.entry.node.get(key).or_else(|| self.entry.node.get("envFile")).map(|node| self.origin(node)),
+            origin: Some(self.origin_of(key)),
         });
         Ok(own.chain(scripts.iter().map(Script::line)).collect())
+    }
+
+    /// Only `env` may be there without being written: its file is, or is the one that everybody knows.
+    fn origin_of(&self, key: &str) -> Origin {
+        match self.entry.node.get(key).or_else(|| self.written_env_file()) {
+            Some(node) => self.origin(node),
+            None => Origin::new(self.variables.workspace(), &self.default_env_path(), None),
+        }
     }
 
     fn origin(&self, node: &Node) -> Origin {
@@ -252,6 +286,10 @@ impl Draft<'_> {
     fn site<'s>(&'s self, node: &Node, key: &'s str) -> Site<'s> {
         Site { subject: &self.subject, document: &self.entry.file, line: node.line, key, shell: false }
     }
+}
+
+fn values(variables: Vec<(String, String)>) -> Map<String, Value> {
+    variables.into_iter().map(|(name, text)| (name, text.into())).collect()
 }
 
 /// A key that could be taken for something else, in quotes.

@@ -4,7 +4,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::error::{Error, Result};
 
@@ -53,4 +53,16 @@ pub(super) fn read(path: &Path) -> Result<Option<String>> {
         text.drain(..'\u{feff}'.len_utf8());
     }
     Ok(Some(text))
+}
+
+/// The path without `.` and `..`.
+pub(super) fn normal(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut normal, part| {
+        match part {
+            Component::ParentDir => drop(normal.pop()),
+            Component::CurDir => {}
+            part => normal.push(part),
+        }
+        normal
+    })
 }

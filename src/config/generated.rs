@@ -1,4 +1,5 @@
 //! What a build writes, as far as the workspace's files tell: such files are no changes, without any file of ours.
+//! So are those of a browser's profile that is kept in the workspace: the window writes there all the time.
 //!
 //! A folder counts as written by the build only on evidence: it is a TypeScript project's `outDir`, or `outFiles` and
 //! `main` name it and the workspace's own .gitignore leaves it out. A folder of sources must stay tracked: an edit that
@@ -9,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 
 use ignore::gitignore::Gitignore;
 
-use super::file::Origin;
+use super::file::{Origin, normal};
 use super::jsonc::{Document, Node, Value};
 use super::package::Package;
 
@@ -30,6 +31,8 @@ pub struct Evidence<'a> {
     /// The file of `out_files`.
     pub launch: &'a Path,
     pub package: Option<&'a Package>,
+    /// The browser's profile that is kept, and where that is said.
+    pub profile: Option<(&'a Path, Origin)>,
     pub builds: bool,
 }
 
@@ -43,6 +46,10 @@ pub fn rules(evidence: &Evidence<'_>) -> Vec<Generated> {
     if let Some((package, node)) = evidence.package.and_then(|package| Some((package, package.vscode()?))) {
         // @vscode/test-cli and @vscode/test-electron put a whole VS Code there.
         rules.add(&evidence.workspace.join(".vscode-test"), package.origin(evidence.workspace, node));
+    }
+    if let Some((profile, origin)) = &evidence.profile {
+        // The window itself writes there, all the time.
+        rules.add(&normal(&evidence.workspace.join(profile)), origin.clone());
     }
     rules.found
 }
@@ -119,18 +126,6 @@ fn fixed(glob: &str) -> PathBuf {
     if folder == path { folder.parent().unwrap_or(Path::new("")).to_owned() } else { folder }
 }
 
-/// The path without `.` and `..`.
-fn normal(path: &Path) -> PathBuf {
-    path.components().fold(PathBuf::new(), |mut normal, part| {
-        match part {
-            Component::ParentDir => drop(normal.pop()),
-            Component::CurDir => {}
-            part => normal.push(part),
-        }
-        normal
-    })
-}
-
 /// The name as a pattern that means nothing but itself.
 fn literal(name: &str) -> String {
     name.chars().flat_map(|c| [Some('\\').filter(|_| "*?[]\\ ".contains(c)), Some(c)]).flatten().collect()
@@ -152,7 +147,8 @@ mod tests {
         let package = Package::read(workspace).unwrap();
         let launch = workspace.join(".vscode/launch.json");
         let package = package.as_ref();
-        let evidence = Evidence { workspace, root: workspace, out_files: &out_files, launch: &launch, package, builds };
+        let (root, out_files) = (workspace, &out_files[..]);
+        let evidence = Evidence { workspace, root, out_files, launch: &launch, package, profile: None, builds };
         let told: Vec<String> =
             rules(&evidence).iter().map(|rule| format!("{} {}", rule.pattern, rule.origin)).collect();
         assert_eq!(told, expect, "{files:?} {out_files:?}");
@@ -176,5 +172,33 @@ mod tests {
         check_ts("\"outDir\": \"../out\"", &[]);
         let extension = ("package.json", "{\n\"engines\": {\"vscode\": \"^1.90.0\"}}");
         check(&[extension], &[], false, &["/.vscode-test/ package.json:2"]);
+    }
+
+    #[test]
+    fn a_profile_in_the_workspace_is_left_out_and_one_elsewhere_is_none_of_its_business() {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = folder.path();
+        let check = |root: &str, profile: &str, expect: &[&str]| {
+            let (root, profile) = (workspace.join(root), profile.replace("<ws>", workspace.to_str().unwrap()));
+            let origin = Origin::new(workspace, &workspace.join("devtools.toml"), Some(3));
+            let evidence = Evidence {
+                workspace,
+                root: &root,
+                out_files: &[],
+                launch: workspace,
+                package: None,
+                profile: Some((Path::new(&profile), origin)),
+                builds: false,
+            };
+            let told: Vec<String> = rules(&evidence).iter().map(|it| format!("{} {}", it.pattern, it.origin)).collect();
+            assert_eq!(told, expect, "{profile}");
+        };
+        check("", ".profile", &["/.profile/ devtools.toml:3"]);
+        check("", "<ws>/a/../my profile", &["/my\\ profile/ devtools.toml:3"]);
+        check("src", "src/profile", &["/profile/ devtools.toml:3"]);
+        check("src", ".profile", &[]);
+        check("", ".", &[]);
+        check("", "../profile", &[]);
+        check("", "/elsewhere", &[]);
     }
 }

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::shell::{self, Place};
 use super::variables::{of_environment, replaced};
 
 /// What was said.
@@ -15,7 +16,7 @@ pub struct Given {
     pub pid: Option<u32>,
 }
 
-/// A variable for which nothing was said: its name, why it cannot be had, and what to do.
+/// A variable that cannot be put in, nearly always because nothing was said for it: its name, why, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Missing {
     pub variable: String,
@@ -52,12 +53,25 @@ pub fn may_be(name: &str) -> bool {
 impl Given {
     /// The text with these variables, and those of the environment, replaced.
     pub fn fill(&self, text: &str, workspace: &Path) -> Result<String, Missing> {
-        replaced(text, |name| match name.strip_prefix("env:") {
+        replaced(text, |_, name| self.value(name, workspace))
+    }
+
+    /// The same for the line of a shell, to which each value stays the text that it is.
+    pub fn fill_line(&self, line: &str, first: Place, workspace: &Path) -> Result<String, Missing> {
+        shell::filled(line, first, |name, place| match self.value(name, workspace)? {
+            Some(value) if name.starts_with("env:") => Ok(Some(place.of_environment(&value))),
+            Some(value) => place.literal(&value).map(Some).ok_or_else(|| unsafe_in_line(name)),
+            None => Ok(None),
+        })
+    }
+
+    fn value(&self, name: &str, workspace: &Path) -> Result<Option<String>, Missing> {
+        match name.strip_prefix("env:") {
             Some(variable) => Ok(Some(of_environment(variable))),
             None if OF_FILE.contains(&name) => self.of_file(name, workspace).map(Some),
             None if PICKS.contains(&name) => self.picked(name).map(Some),
             None => Ok(None),
-        })
+        }
     }
 
     fn of_file(&self, name: &str, workspace: &Path) -> Result<String, Missing> {
@@ -92,9 +106,18 @@ impl Given {
     }
 }
 
+fn unsafe_in_line(name: &str) -> Missing {
+    Missing {
+        variable: name.to_owned(),
+        why: "where it stands, a shell could take a part of its value for a command",
+        hint: format!("make it an argument of its own, `\"args\": [\"${{{name}}}\"]`, or rename the file"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::shell::Made;
 
     #[test]
     fn what_was_said_is_put_in_once() {
@@ -111,6 +134,15 @@ mod tests {
         let odd = Given { file: Some("/w s/${file}".into()), pid: None };
         assert_eq!(odd.fill("${file}", Path::new("/w s")).unwrap(), "/w s/${file}");
         assert_eq!(given.fill("${relativeFile}", Path::new("/other")).unwrap(), "/w s/sub/a.b.py");
+    }
+
+    #[test]
+    fn a_name_that_could_be_a_command_is_only_put_in_where_it_stays_a_name() {
+        let given = Given { file: Some("/ws/a;cmd;.c".into()), pid: None };
+        let fill = |line: &str| given.fill_line(line, Place::first("/bin/bash", line, Made::ByHand), Path::new("/ws"));
+        assert_eq!(fill("gcc ${file} -o ${relativeFile}.o").unwrap(), "gcc '/ws/a;cmd;.c' -o 'a;cmd;.c'.o");
+        let told = fill("cd \"$(dirname ${file})\"").unwrap_err();
+        assert_eq!((told.variable.as_str(), told.hint.contains("\"args\": [\"${file}\"]")), ("file", true));
     }
 
     #[test]

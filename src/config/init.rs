@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use schemars::Schema;
 use serde_json::{Value, json};
 
+use super::file;
 use super::package::Package;
 use super::recipe::Recipe;
 use super::settings::{FILE_NAME, Settings, WindowKind};
@@ -49,7 +50,9 @@ pub fn init(workspace: &Path) -> Result<Written> {
     Ok(Written { files: vec![file, schema], window })
 }
 
-fn write_schema(workspace: &Path) -> Result<PathBuf> {
+/// Writes the schema to which devtools.toml refers, where it is missing or another one; answers where. The folder is left
+/// out of git, so that a fresh clone has the reference alone.
+pub fn write_schema(workspace: &Path) -> Result<PathBuf> {
     let file = workspace.join(SCHEMA);
     let folder = file.parent().unwrap_or(workspace);
     let doing = || format!("cannot write {}", file.display());
@@ -64,10 +67,26 @@ fn write_schema(workspace: &Path) -> Result<PathBuf> {
     let mut text = serde_json::to_string_pretty(&schema()).doing(doing)?;
     text.push('\n');
     let _ = create(&folder.join(".gitignore"), "*\n");
+    if has_text(&file, &text) {
+        return Ok(file);
+    }
     let mut fresh = tempfile::NamedTempFile::new_in(folder).doing(doing)?;
     fresh.write_all(text.as_bytes()).doing(doing)?;
     fresh.persist(&file).doing(doing)?;
     Ok(file)
+}
+
+/// Whether devtools.toml tells an editor that its schema lies where [`write_schema`] puts it.
+pub fn refers_to_schema(workspace: &Path) -> bool {
+    let text = file::read(&workspace.join(FILE_NAME)).ok().flatten().unwrap_or_default();
+    let mut referred = text.lines().filter_map(|line| line.trim_start().strip_prefix("#:schema")).map(str::trim);
+    referred.any(|path| path.strip_prefix("./").unwrap_or(path) == SCHEMA)
+}
+
+/// Whether it is a plain file with this text.
+fn has_text(file: &Path, text: &str) -> bool {
+    let is_plain = file.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
+    is_plain && file::read(file).is_ok_and(|known| known.as_deref() == Some(text))
 }
 
 fn create(file: &Path, text: &str) -> io::Result<()> {
@@ -232,6 +251,40 @@ mod tests {
             true,
             &["program = \"app.js\"", "command = []  # nothing to build"],
         );
+    }
+
+    #[test]
+    fn the_schema_is_written_again_only_when_it_is_missing_or_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let inode = |path: &Path| std::os::unix::fs::MetadataExt::ino(&path.symlink_metadata().unwrap());
+        let file = write_schema(folder.path()).unwrap();
+        assert_eq!(file, folder.path().join(SCHEMA));
+        let first = inode(&file);
+        assert_eq!(inode(&write_schema(folder.path()).unwrap()), first, "it is left as it is");
+        let text = std::fs::read(&file).unwrap();
+        std::fs::write(&file, "{}").unwrap();
+        write_schema(folder.path()).unwrap();
+        assert_eq!(std::fs::read(&file).unwrap(), text);
+        // A repository may bring a link in its place, to a file that is not ours to write.
+        let other = folder.path().join("other.json");
+        std::fs::rename(&file, &other).unwrap();
+        std::os::unix::fs::symlink(&other, &file).unwrap();
+        write_schema(folder.path()).unwrap();
+        assert!(file.symlink_metadata().unwrap().is_file() && inode(&file) != inode(&other));
+    }
+
+    #[test]
+    fn only_a_reference_to_our_own_schema_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(!refers_to_schema(folder.path()));
+        let check = |text: &str, expect: bool| {
+            std::fs::write(folder.path().join(FILE_NAME), text).unwrap();
+            assert_eq!(refers_to_schema(folder.path()), expect, "{text}");
+        };
+        check("#:schema .devtools/devtools.schema.json\n[window]\n", true);
+        check("# ours\n#:schema ./.devtools/devtools.schema.json\r\n", true);
+        check("#:schema https://example.org/devtools.schema.json\n", false);
+        check("[window]\nurl = '.devtools/devtools.schema.json'\n", false);
     }
 
     #[test]

@@ -147,13 +147,26 @@ impl Draft<'_> {
             self.note(runtime, "`runtimeExecutable` is not honoured: tether looks for VS Code itself");
         }
         let mut arguments = self.words("args", &self.variables.valued())?.into_iter();
+        let mut before = String::new();
         while let Some((argument, node)) = arguments.next() {
-            self.extension_argument(&argument, &node, &mut arguments)?;
+            match self.is_value(&argument, &before) {
+                true => self.derived.window.args.push(argument.clone()),
+                false => self.extension_argument(&argument, &node, &mut arguments)?,
+            }
+            before = argument;
         }
         if self.derived.window.extension.is_none() {
             return Err(self.configuration.wrong("`args` has no `--extensionDevelopmentPath=…`"));
         }
         Ok(())
+    }
+
+    /// Whether a word belongs to the flag before it: it names nothing that could be opened, as in `--locale de`.
+    fn is_value(&self, word: &str, before: &str) -> bool {
+        let kept = self.derived.window.args.last().is_some_and(|last| last == before);
+        let flag = kept && before.starts_with('-') && !before.contains('=');
+        let is_word = !word.is_empty() && !word.starts_with('-') && !word.contains("://");
+        flag && is_word && !self.variables.workspace().join(word).exists()
     }
 
     fn extension_argument(

@@ -4,7 +4,7 @@
 //!  devtools.toml ──▶ settings ─────────────────────┐
 //!  launch.json ────▶ launch_json ─▶ launch_window ─┤
 //!  tasks.json ─────▶ tasks ─▶ task_steps (matchers)├─▶ recipe ─▶ trust
-//!  package.json ───▶ package ──────────────────────┤
+//!  package.json ───▶ package ─▶ scripts ───────────┤
 //!  tsconfig.json, .gitignore ─▶ generated ─────────┘
 //! ```
 //!
@@ -32,6 +32,7 @@ mod named_test;
 mod package;
 mod plan;
 mod recipe;
+mod scripts;
 mod settings;
 mod shell;
 mod task_steps;

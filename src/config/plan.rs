@@ -3,6 +3,7 @@
 //! Plain data. Must not know where it comes from, nor who runs it.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,7 +12,8 @@ use serde_json::json;
 use super::file::Origin;
 use super::given::{Given, Missing};
 use super::matchers::Cycle;
-use super::variables::with_environment;
+use super::shell::{self, Made, Place};
+use super::variables::{of_environment, with_environment};
 use crate::error::{Error, Result};
 
 /// What runs before a launch. Without steps there is nothing to build.
@@ -40,6 +42,8 @@ pub struct Step {
     pub label: String,
     /// What is run; for a line of a shell: the shell, `-c`, the line.
     pub argv: Vec<String>,
+    /// Which word of `argv` is the line of a shell.
+    pub line: Option<(usize, Made)>,
     /// Absolute.
     pub cwd: PathBuf,
     /// Added to the inherited environment.
@@ -119,15 +123,18 @@ impl Step {
     }
 
     fn filled(&self, given: &Given, workspace: &Path) -> Result<Step> {
-        let fill = |text: &String| {
-            given.fill(text, workspace).map_err(|missing| {
-                let Missing { variable, why, hint } = missing;
-                Error::usage(format!("cannot run the task {:?} of {}", self.label, self.origin))
-                    .because(format!("it has the variable `${{{variable}}}`: {why}"))
-                    .hint(hint)
-            })
+        let wrong = |missing: Missing| {
+            let Missing { variable, why, hint } = missing;
+            Error::usage(format!("cannot run the task {:?} of {}", self.label, self.origin))
+                .because(format!("it has the variable `${{{variable}}}`: {why}"))
+                .hint(hint)
         };
-        let argv = self.argv.iter().map(fill).collect::<Result<_>>()?;
+        let fill = |text: &String| given.fill(text, workspace).map_err(wrong);
+        let word = |(at, text): (usize, &String)| match self.line_at(at) {
+            Some(first) => given.fill_line(text, first, workspace).map_err(wrong),
+            None => fill(text),
+        };
+        let argv = self.argv.iter().enumerate().map(word).collect::<Result<_>>()?;
         let env = self.env.iter().map(|(name, value)| Ok((name.clone(), fill(value)?))).collect::<Result<_>>()?;
         let cwd = workspace.join(fill(&self.cwd.to_string_lossy().into_owned())?);
         Ok(Step { argv, env, cwd, ..self.clone() })
@@ -135,15 +142,39 @@ impl Step {
 
     /// With every `${env:…}` in it replaced by its value: what is really run.
     pub(super) fn fill_in_environment(&mut self) {
-        let texts = self.argv.iter_mut().chain(self.env.values_mut());
-        texts.for_each(|text| *text = with_environment(text));
+        self.env.values_mut().for_each(|text| *text = with_environment(text));
+        let word = |(at, text): (usize, &String)| match self.line_at(at) {
+            Some(first) => line_with_environment(text, first),
+            None => with_environment(text),
+        };
+        self.argv = self.argv.iter().enumerate().map(word).collect();
     }
 
-    /// As a reader would type it.
+    /// The beginning of the line of a shell, when this word is one.
+    fn line_at(&self, at: usize) -> Option<Place> {
+        let (_, made) = self.line.filter(|(line, _)| *line == at)?;
+        Some(Place::first(&self.argv[0], &self.argv[at], made))
+    }
+
+    /// As a reader would run it, wherever he is.
+    pub fn by_hand(&self) -> String {
+        format!("cd {} && {}", shell::word(&self.cwd.to_string_lossy()), self.shown())
+    }
+
+    /// As a reader would type it in its folder.
     pub fn shown(&self) -> String {
         match &self.argv[..] {
             [_, flag, line] if flag == "-c" => line.clone(),
-            argv => argv.join(" "),
+            argv => argv.iter().map(|it| shell::word(it)).collect::<Vec<_>>().join(" "),
         }
     }
+}
+
+fn line_with_environment(line: &str, first: Place) -> String {
+    let value = |name: &str, place: &Place| {
+        let variable = name.strip_prefix("env:").map(of_environment);
+        Ok::<_, Infallible>(variable.map(|value| place.of_environment(&value)))
+    };
+    let Ok(filled) = shell::filled(line, first, value);
+    filled
 }

@@ -13,12 +13,13 @@ use super::file::Origin;
 use super::generated::{self, Evidence, Generated};
 use super::launch_json::{Configuration, Debugger, LaunchFile};
 use super::launch_window;
-use super::package::{Package, scripts_of};
-use super::plan::{BuildPlan, Ends, Line, Step};
+use super::package::Package;
+use super::plan::{BuildPlan, Ends, Line, Script, Step};
+use super::scripts::scripts_of;
 use super::settings::{FILE_NAME, Settings, WatchSettings, WindowKind, WindowSettings};
 use super::tasks::Tasks;
 use super::variables::{Variables, with_environment};
-use super::{merge, task_steps};
+use super::{merge, shell, task_steps};
 use crate::error::{Error, Kind, Result};
 
 /// The scripts of an extension that build it, the preferred one first.
@@ -38,6 +39,8 @@ pub struct Recipe {
     /// What was read and is not honoured.
     pub notes: Vec<String>,
     origins: BTreeMap<String, Origin>,
+    /// The texts that a package manager would run for the window.
+    scripts: Vec<Script>,
     /// Why there is no window.
     nothing: Option<String>,
 }
@@ -73,6 +76,7 @@ impl Recipe {
             base.origins.into_iter().map(|(name, origin)| (format!("window.{name}"), origin)).collect();
         origins.extend(lines.keys().map(|key| (key.clone(), toml(key))));
         let window = merge::window(base.window, settings.window, is_set);
+        let scripts = window_scripts(workspace, &window)?;
         let mut recipe = Recipe {
             workspace: workspace.to_owned(),
             configuration: base.configuration,
@@ -82,6 +86,7 @@ impl Recipe {
             generated: Vec::new(),
             notes: base.notes,
             origins,
+            scripts,
             nothing: base.nothing,
         };
         recipe.generated = recipe.generated(&base.out_files);
@@ -98,6 +103,11 @@ impl Recipe {
             out_files,
             launch: &self.workspace.join(".vscode/launch.json"),
             package: package.as_ref(),
+            profile: self
+                .window
+                .profile
+                .as_deref()
+                .map(|profile| (profile, self.origins.get("window.profile").cloned().unwrap_or_default())),
             builds: !self.build.is_empty(),
         })
     }
@@ -147,7 +157,7 @@ impl Recipe {
             let name = format!("window.{name}");
             Line { text: format!("{name}: {value}"), origin: self.origins.get(&name).cloned() }
         });
-        steps.chain(window).collect()
+        steps.chain(window).chain(self.scripts.iter().map(Script::line)).collect()
     }
 
     /// What is set of `[window]` and decides what runs.
@@ -276,6 +286,14 @@ fn build_of(workspace: &Path, package: &Package, timeout: Duration) -> Result<Op
     Ok(Some(BuildPlan::of(step, timeout)))
 }
 
+/// What a package manager would run, where the window is started through one.
+fn window_scripts(workspace: &Path, window: &WindowSettings) -> Result<Vec<Script>> {
+    let node = window.node.iter().map(|node| node.to_string_lossy().into_owned());
+    let words = window.command.iter().cloned().chain(node);
+    let words: Vec<String> = words.chain(window.runtime_args.iter().chain(&window.args).cloned()).collect();
+    scripts_of(workspace, &words, window.cwd.as_deref().unwrap_or(workspace))
+}
+
 /// The build that devtools.toml writes out.
 fn written(workspace: &Path, command: &[String], origin: Origin, timeout: Duration) -> Result<BuildPlan> {
     if command.is_empty() {
@@ -285,6 +303,7 @@ fn written(workspace: &Path, command: &[String], origin: Origin, timeout: Durati
         label: command.join(" "),
         scripts: scripts_of(workspace, command, workspace)?,
         argv: command.to_vec(),
+        line: shell::script(command),
         cwd: workspace.to_owned(),
         env: BTreeMap::new(),
         ends: Ends::ByExit,

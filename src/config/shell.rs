@@ -1,6 +1,11 @@
-//! The line that a task of type `shell` gives to its shell, quoted as VS Code does it.
+//! The line that a task of type `shell` gives to its shell, quoted as VS Code does it; and words that a reader can type.
 //!
-//! Source: <https://code.visualstudio.com/docs/debugtest/tasks#_custom-tasks>. Must not know what is run.
+//! Source: <https://code.visualstudio.com/docs/debugtest/tasks#_custom-tasks>. Must not know what is run, nor what variables
+//! stand for: [`place`] knows what can be put in where.
+
+mod place;
+
+pub use place::{Made, Place, filled, script};
 
 use super::jsonc::Node;
 use super::jsonc::Value;
@@ -18,10 +23,13 @@ pub enum Quoting {
     Weak,
 }
 
-/// A word of a command line, before variables are replaced.
+/// A word of a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word {
+    /// With its variables replaced, but for those that are put in last.
     pub text: String,
+    /// As it stands in its file.
+    pub written: String,
     pub quoting: Quoting,
 }
 
@@ -35,10 +43,14 @@ impl Word {
                     Some("weak") => Quoting::Weak,
                     _ => Quoting::Strong,
                 };
-                Some(Word { text: text(node.get("value")?)?, quoting })
+                Some(Word::written(text(node.get("value")?)?, quoting))
             }
-            _ => Some(Word { text: text(node)?, quoting: Quoting::AsNeeded }),
+            _ => Some(Word::written(text(node)?, Quoting::AsNeeded)),
         }
+    }
+
+    fn written(written: String, quoting: Quoting) -> Word {
+        Word { text: written.clone(), written, quoting }
     }
 }
 
@@ -50,12 +62,13 @@ fn text(node: &Node) -> Option<String> {
     }
 }
 
-/// The line: a command alone is a line already; with arguments, each is quoted.
-pub fn line(command: &Word, arguments: &[Word]) -> String {
-    if arguments.is_empty() && command.quoting == Quoting::AsNeeded {
-        return command.text.clone();
+/// The line, and what it is made of. A command alone is a line already when it was written with a space in it; else it is
+/// a word, which a variable may have given a space. With arguments, each is quoted.
+pub fn line(command: &Word, arguments: &[Word]) -> (String, Made) {
+    if arguments.is_empty() && command.quoting == Quoting::AsNeeded && has_bare_space(&command.written) {
+        return (command.text.clone(), Made::ByHand);
     }
-    std::iter::once(command).chain(arguments).map(quoted).collect::<Vec<_>>().join(" ")
+    (std::iter::once(command).chain(arguments).map(quoted).collect::<Vec<_>>().join(" "), Made::OfWords)
 }
 
 fn quoted(word: &Word) -> String {
@@ -70,8 +83,21 @@ fn quoted(word: &Word) -> String {
     }
 }
 
-/// A space outside of quotes that are in the text already.
+/// The text as one word of a POSIX shell, as a reader would type it.
+pub fn word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) { text.to_owned() } else { strong(text) }
+}
+
+fn strong(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// A space outside of quotes that are in the text already; none in what is within a pair of quotes as a whole.
 fn has_bare_space(text: &str) -> bool {
+    if ['\'', '"'].iter().any(|quote| text.len() > 1 && text.starts_with(*quote) && text.ends_with(*quote)) {
+        return false;
+    }
     let mut open = None;
     let mut characters = text.chars();
     while let Some(c) = characters.next() {
@@ -95,8 +121,8 @@ mod tests {
     fn words_are_quoted_as_vs_code_does() {
         let check = |words: &[(&str, Quoting)], expect: &str| {
             let words: Vec<Word> =
-                words.iter().map(|(text, quoting)| Word { text: (*text).to_owned(), quoting: *quoting }).collect();
-            assert_eq!(line(&words[0], &words[1..]), expect);
+                words.iter().map(|(text, quoting)| Word::written((*text).to_owned(), *quoting)).collect();
+            assert_eq!(line(&words[0], &words[1..]).0, expect);
         };
         check(&[("echo a b && true", AsNeeded)], "echo a b && true");
         check(&[("tsc", AsNeeded), ("-p", AsNeeded), ("my app", AsNeeded)], "tsc -p 'my app'");
@@ -104,5 +130,30 @@ mod tests {
         check(&[("my tool", AsNeeded), ("$HOME", AsNeeded), ("$HOME", Strong)], "'my tool' $HOME '$HOME'");
         check(&[("echo", AsNeeded), ("$A b", Weak), ("it's \"so\"", Escape)], "echo \"$A b\" it\\'s\\ \\\"so\\\"");
         check(&[("run me", Strong)], "'run me'");
+        check(&[("echo", AsNeeded), ("'a' 'b'", AsNeeded)], "echo 'a' 'b'");
+    }
+
+    #[test]
+    fn a_command_that_a_variable_gives_a_space_is_a_word_and_one_that_is_written_with_one_is_a_line() {
+        let check = |written: &str, text: &str, expect: &str, made: Made| {
+            let command = Word { text: text.to_owned(), written: written.to_owned(), quoting: AsNeeded };
+            assert_eq!(line(&command, &[]), (expect.to_owned(), made), "{written}");
+        };
+        check("${workspaceFolder}/run", "/my app/run", "'/my app/run'", Made::OfWords);
+        check("${workspaceFolder}/run", "/app/run", "/app/run", Made::OfWords);
+        check("${workspaceFolder}/run --x", "/my app/run --x", "/my app/run --x", Made::ByHand);
+        check("'${workspaceFolder}/run' --x", "'/my app/run' --x", "'/my app/run' --x", Made::ByHand);
+        check("'${workspaceFolder}/run'", "'/my app/run'", "'/my app/run'", Made::OfWords);
+        check("make", "make", "make", Made::OfWords);
+    }
+
+    #[test]
+    fn a_word_can_be_typed_as_it_is_shown() {
+        let check = |text: &str, expect: &str| assert_eq!(word(text), expect);
+        check("/home/me/a-b_c.d", "/home/me/a-b_c.d");
+        check("/home/me/my app", "'/home/me/my app'");
+        check("it's $HOME", r"'it'\''s $HOME'");
+        check("", "''");
+        check("a;b", "'a;b'");
     }
 }

@@ -8,12 +8,16 @@ use std::time::Duration;
 
 use super::jsonc::{Node, Value};
 use super::matchers::Cycle;
-use super::package::{Package, scripts_of};
+use super::package::Package;
 use super::plan::{BuildPlan, Ends, Order, Step};
-use super::shell::{self, Word};
+use super::scripts::scripts_of;
+use super::shell::{self, Made, Word};
 use super::tasks::{Task, Tasks};
 use super::variables::Site;
 use crate::error::{Error, Result};
+
+/// Which word is the line of a shell, and how that was made.
+type Line = Option<(usize, Made)>;
 
 /// What the C++ extension writes for a compiler: a program with its arguments.
 const CPP_BUILD: &str = "cppbuild";
@@ -94,12 +98,12 @@ impl Draft<'_> {
 
     /// `None` when it only stands for those that it depends on.
     fn step(&self) -> Result<Option<Step>> {
-        let (argv, cwd) = match self.task.kind() {
+        let (argv, line) = match self.task.kind() {
             "npm" => return self.npm().map(Some),
-            "typescript" => (self.typescript()?, self.cwd()?),
+            "typescript" => (self.typescript()?, None),
             "shell" | "process" | CPP_BUILD => match self.task.node.get("command") {
                 None => return Ok(None),
-                Some(command) => (self.argv(command)?, self.cwd()?),
+                Some(command) => self.argv(command)?,
             },
             other => {
                 let known = "shell, process, npm, typescript, cppbuild";
@@ -109,10 +113,11 @@ impl Draft<'_> {
                 )));
             }
         };
+        let cwd = self.cwd()?;
         let scripts = scripts_of(self.workspace(), &argv, &cwd)?;
         let (env, ends) = (self.env()?, self.ends()?);
         let origin = self.task.origin(self.workspace());
-        Ok(Some(Step { label: self.task.label.clone(), argv, cwd, env, ends, origin, scripts }))
+        Ok(Some(Step { label: self.task.label.clone(), argv, line, cwd, env, ends, origin, scripts }))
     }
 
     fn npm(&self) -> Result<Step> {
@@ -147,16 +152,21 @@ impl Draft<'_> {
         self.task.kind() == "typescript" && self.task.node.text_of("option") == Some("watch")
     }
 
-    fn argv(&self, command: &Node) -> Result<Vec<String>> {
+    /// The words, and which of them is the line of a shell.
+    fn argv(&self, command: &Node) -> Result<(Vec<String>, Line)> {
         let command = self.word(command, "command")?;
         let arguments = self.task.node.get("args").map(Node::one_or_many).unwrap_or_default();
         let arguments = arguments.iter().map(|node| self.word(node, "args")).collect::<Result<Vec<_>>>()?;
         if matches!(self.task.kind(), "process" | CPP_BUILD) {
-            return Ok(std::iter::once(command).chain(arguments).map(|word| word.text).collect());
+            let argv: Vec<String> = std::iter::once(command).chain(arguments).map(|word| word.text).collect();
+            let line = shell::script(&argv);
+            return Ok((argv, line));
         }
         let mut argv = self.shell()?;
-        argv.push(shell::line(&command, &arguments));
-        Ok(argv)
+        let (line, made) = shell::line(&command, &arguments);
+        argv.push(line);
+        let at = argv.len() - 1;
+        Ok((argv, Some((at, made))))
     }
 
     fn word(&self, node: &Node, key: &str) -> Result<Word> {

@@ -64,7 +64,7 @@ impl<'a> Tasks<'a> {
     pub fn find(&self, reference: &Node, asked: &str) -> Result<Task> {
         let found = match reference.text() {
             Some("${defaultBuildTask}") => return self.default_build(asked),
-            Some(label) => match self.listed()?.into_iter().find(|task| task.label == label) {
+            Some(label) => match self.listed().into_iter().find(|task| task.label == label) {
                 Some(task) => Some(task),
                 None => self.detected(label)?,
             },
@@ -78,8 +78,7 @@ impl<'a> Tasks<'a> {
             Some(label) => format!("{label:?}"),
             None => format!("of type {:?}", reference.text_of("type").unwrap_or_default()),
         };
-        let labels: Vec<String> =
-            self.listed().unwrap_or_default().iter().map(|task| format!("{:?}", task.label)).collect();
+        let labels: Vec<String> = self.listed().iter().map(|task| format!("{:?}", task.label)).collect();
         let there = match (&self.document, labels.is_empty()) {
             (None, _) => format!("there is no {}", self.path.display()),
             (_, true) => format!("{} has no tasks", self.path.display()),
@@ -100,7 +99,7 @@ impl<'a> Tasks<'a> {
             (kind == "build").then_some(default)
         };
         let builds: Vec<(Task, bool)> =
-            self.listed()?.into_iter().filter_map(|task| group(&task).map(|default| (task, default))).collect();
+            self.listed().into_iter().filter_map(|task| group(&task).map(|default| (task, default))).collect();
         let defaults: Vec<&Task> = builds.iter().filter(|(_, default)| *default).map(|(task, _)| task).collect();
         match (&defaults[..], &builds[..]) {
             ([task], _) => Ok((*task).clone()),
@@ -121,18 +120,18 @@ impl<'a> Tasks<'a> {
         }
     }
 
-    /// The tasks of the file.
-    fn listed(&self) -> Result<Vec<Task>> {
-        let Some(document) = &self.document else { return Ok(Vec::new()) };
+    /// The tasks of the file. One that has no name is none, as in VS Code.
+    fn listed(&self) -> Vec<Task> {
+        let Some(document) = &self.document else { return Vec::new() };
         let common = on_this_platform(&document.root);
         let tasks = document.root.get("tasks").map(Node::items).unwrap_or_default();
-        tasks.iter().map(|node| listed(document, &common, node)).collect()
+        tasks.iter().filter_map(|node| listed(document, &common, node)).collect()
     }
 
     /// A task that is described instead of named: `{"type": "npm", "script": "watch"}`.
     fn defined(&self, wanted: &Node) -> Result<Option<Task>> {
         let same = |task: &Task| wanted.members().iter().all(|(key, node)| task.node.text_of(key) == node.text());
-        let listed = self.listed()?.into_iter().find(same);
+        let listed = self.listed().into_iter().find(same);
         let own = || Some(Task { label: label_of(wanted)?, node: wanted.clone(), file: self.path.clone() });
         Ok(listed.or_else(own))
     }
@@ -173,14 +172,13 @@ fn check_version(document: &Document) -> Result<()> {
     }
 }
 
-fn listed(document: &Document, common: &Node, node: &Node) -> Result<Task> {
+fn listed(document: &Document, common: &Node, node: &Node) -> Option<Task> {
     let mut node = on_this_platform(node);
     if let Some(options) = common.get("options") {
         let own = node.get("options").cloned().unwrap_or_else(|| object(node.line, &[]));
         node = with(&node, "options", with_options(options, &own));
     }
-    let label = label_of(&node).ok_or_else(|| document.wrong(&node, "a task needs a `label`"))?;
-    Ok(Task { label, node, file: document.path.clone() })
+    Some(Task { label: label_of(&node)?, node, file: document.path.clone() })
 }
 
 /// A task's name: its label, or what VS Code calls one without.
@@ -193,6 +191,8 @@ fn label_of(node: &Node) -> Option<String> {
         (None, Some("typescript")) => {
             Some(format!("tsc: {}{}", text("option").unwrap_or("build"), at(text("tsconfig"))))
         }
+        // Of an extension of VS Code: "gulp: default".
+        (None, Some(kind)) if text("command").is_none() => Some(format!("{kind}: {}", text("task")?)),
         (None, _) => text("command").map(str::to_owned),
     }
 }

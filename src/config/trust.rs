@@ -17,6 +17,7 @@ use super::folders;
 use super::named_test;
 use super::plan::Line;
 use super::recipe::Recipe;
+use super::shell;
 use crate::error::{Context, Error, Kind, Result};
 
 /// What the workspace's files want to run, one line each, unambiguous.
@@ -125,15 +126,18 @@ impl Commands {
             (None, _) => String::new(),
         };
         let doing = format!("the commands of {}{of} are not trusted", self.workspace.display());
+        let hint = format!("`{}` shows them and asks for your consent", self.asking());
+        Err(Error::new(Kind::NotTrusted, doing).because(reason).hint(hint))
+    }
+
+    /// What the user would type to be asked.
+    fn asking(&self) -> String {
         let config = match (&self.configuration, self.purpose) {
-            (Some(name), _) => format!(" --config {name:?}"),
+            (Some(name), _) => format!(" --config {}", shell::word(name)),
             (None, Purpose::Tests) => " --tests".to_owned(),
             (None, _) => String::new(),
         };
-        Err(Error::new(Kind::NotTrusted, doing).because(reason).hint(format!(
-            "`tether trust --workspace {}{config}` shows them and asks for your consent",
-            self.workspace.display()
-        )))
+        format!("tether trust --workspace {}{config}", shell::word(&self.workspace.to_string_lossy()))
     }
 
     fn is_about(&self, agreed: &Agreed) -> bool {
@@ -237,5 +241,17 @@ mod tests {
             "this has changed since you agreed: script \"compile\": \"tsc \" (package.json:1)"
         );
         assert!(commands("", &[]).0.is_empty());
+    }
+    #[test]
+    fn the_command_that_asks_can_be_typed_as_it_is_told() {
+        let check = |workspace: &str, configuration: Option<&str>, purpose: Purpose, expect: &str| {
+            let (workspace, configuration) = (workspace.into(), configuration.map(str::to_owned));
+            let commands = Commands { workspace, configuration, purpose, lines: Vec::new() };
+            assert_eq!(commands.asking(), format!("tether trust --workspace {expect}"));
+        };
+        check("/ws", None, Purpose::Window, "/ws");
+        check("/my app", Some("App"), Purpose::Debugging, "'/my app' --config App");
+        check("/it's", Some("Run \"it\" $X"), Purpose::Window, r#"'/it'\''s' --config 'Run "it" $X'"#);
+        check("/ws", None, Purpose::Tests, "/ws --tests");
     }
 }

@@ -37,7 +37,7 @@ pub struct Variables<'a> {
 
 /// The text with `${env:…}` replaced, which is done last: what the user consents to must not depend on who asks.
 pub fn with_environment(text: &str) -> String {
-    let value = |name: &str| Ok::<_, Infallible>(name.strip_prefix("env:").map(of_environment));
+    let value = |_: &str, name: &str| Ok::<_, Infallible>(name.strip_prefix("env:").map(of_environment));
     let Ok(expanded) = replaced(text, value);
     expanded
 }
@@ -47,13 +47,17 @@ pub(super) fn of_environment(variable: &str) -> String {
     std::env::var_os(variable).unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The text with each `${name}` that has a value replaced by it; what has been put in is not looked at again.
-pub(super) fn replaced<E>(text: &str, value: impl Fn(&str) -> Result<Option<String>, E>) -> Result<String, E> {
+/// The text with each `${name}` that has a value replaced by it; what has been put in is not looked at again. `value` is told
+/// what stands between the variable before and this one, and its name.
+pub(super) fn replaced<E>(
+    text: &str,
+    mut value: impl FnMut(&str, &str) -> Result<Option<String>, E>,
+) -> Result<String, E> {
     let (mut expanded, mut rest) = (String::new(), text);
     while let Some(start) = rest.find("${") {
         let Some(length) = rest[start..].find('}') else { break };
         expanded.push_str(&rest[..start]);
-        match value(&rest[start + 2..start + length])? {
+        match value(&rest[..start], &rest[start + 2..start + length])? {
             Some(value) => expanded.push_str(&value),
             None => expanded.push_str(&rest[start..=start + length]),
         }
@@ -95,7 +99,7 @@ impl<'a> Variables<'a> {
 
     /// The text with every variable replaced. Errors name the variable, the key, the subject, file and line.
     pub fn expand(&self, text: &str, site: &Site<'_>) -> Result<String> {
-        replaced(text, |name| match self.value(name) {
+        replaced(text, |_, name| match self.value(name) {
             Ok(None) if !site.shell => Err(self.unsupported(name, "tether does not know it", site)),
             Ok(value) => Ok(value),
             Err(why) => Err(self.unsupported(name, &why, site)),

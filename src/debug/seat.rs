@@ -15,6 +15,7 @@ use super::published::{Seen, Snapshot};
 use super::record::Record;
 use super::shown::Shown;
 use super::state::{Effect, Input, Phase, step};
+use super::stop::Stop;
 use crate::dap::Client;
 use crate::dap::types::{Breakpoint, Capabilities, DataBreakpoint};
 
@@ -154,6 +155,11 @@ pub struct Seat {
 impl Seat {
     pub fn step(&self, input: Input) -> Effect {
         self.shared.step(self.id, input)
+    }
+
+    /// The stops that it is in.
+    pub fn stops(&self) -> Vec<Stop> {
+        self.shared.published.borrow().targets[self.id].state.stops().to_vec()
     }
 
     pub fn record(&self) -> Arc<Record> {

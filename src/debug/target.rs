@@ -30,6 +30,9 @@ use crate::dap::{Client, Connection, Error, Event, Inbox, Incoming};
 /// How long an adapter may take to say goodbye; some never do.
 const GOODBYE: Duration = Duration::from_secs(2);
 
+/// Why gdb says that the program has stopped when an evaluation has called a function of it: it is where it was.
+const CALLED: &str = "function call";
+
 /// How long the calls of a target may outlive its connection.
 const REST: Duration = Duration::from_secs(2);
 
@@ -88,6 +91,8 @@ struct Target {
     /// The first stop has come.
     opened: bool,
     drain: Arc<Drain>,
+    /// The stops that it was in when it went on unasked: to call a function of the program, perhaps.
+    before_call: Vec<Stop>,
 }
 
 /// Lives as long as the connection. Whatever happens, the target has ended when this is done.
@@ -97,7 +102,8 @@ pub(super) async fn drive(member: Member, plan: Plan, connection: Connection) {
     let member = Arc::new(member);
     let calls = JoinSet::new();
     let drain = Arc::default();
-    let mut target = Target { member, plan, client, calls, configured: false, opened: false, drain };
+    let before_call = Vec::new();
+    let mut target = Target { member, plan, client, calls, configured: false, opened: false, drain, before_call };
     target.calls.spawn(async move {
         driver.await;
         Done::Other
@@ -155,8 +161,20 @@ impl Target {
         }
         self.member.record().note(event);
         let input = if let Some(stopped) = event.read::<Stopped>() {
+            let before = std::mem::take(&mut self.before_call);
+            if stopped.reason == CALLED && !(before.is_empty() && self.member.stops().is_empty()) {
+                for stop in before {
+                    self.member.step(Input::Stopped(stop));
+                }
+                return;
+            }
             return self.stopped(Stop::of(stopped));
         } else if let Some(continued) = event.read::<Continued>() {
+            // gdb may say so twice.
+            let left = self.member.stops();
+            if !left.is_empty() {
+                self.before_call = left;
+            }
             let only = continued.all_threads_continued == Some(false);
             Input::Continued(only.then_some(continued.thread_id))
         } else if let Some(exited) = event.read::<Exited>() {

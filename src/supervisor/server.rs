@@ -22,6 +22,7 @@ use super::journal;
 use super::on_debug::Desk;
 use super::place::{Place, refuse_foreign};
 use super::tie::{self, Ties};
+use crate::config::init;
 use crate::debug::Sessions;
 use crate::error::{Context, ErrorData, Result};
 use crate::window::{Home, Window};
@@ -106,6 +107,12 @@ async fn serve(place: Place, mut claim: Claim, idle: Duration) -> Result<()> {
     say(&FirstWord::Ready(place.socket.clone()));
     info!(workspace = %place.workspace.display(), pid = std::process::id(), "supervisor {} listens", env!("CARGO_PKG_VERSION"));
 
+    // The schema that devtools.toml names lies in a folder that git ignores: a clone has none.
+    if init::refers_to_schema(&place.workspace)
+        && let Err(error) = init::write_schema(&place.workspace)
+    {
+        warn!("{error}");
+    }
     let home = Home {
         workspace: place.workspace.clone(),
         state: place.state.clone(),

@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::time::Instant;
+
 use crate::changes::{Snapshot, Tracker};
 use crate::config::Recipe;
 use crate::error::Result;
@@ -84,8 +86,7 @@ impl Build<'_> {
             let mut verdict = rounds.observe(contents);
             if verdict == Verdict::Doubt {
                 progress("looking who changes the files that the build changes");
-                tokio::time::sleep(QUIET).await;
-                let later = self.tracker.snapshot().await?;
+                let later = self.rested(&after).await?;
                 verdict = rounds.decide(&later.differences(&after));
                 after = later;
             }
@@ -110,6 +111,20 @@ impl Build<'_> {
             }
             built.notes.extend(rounds.explanation());
             return Ok(Some(built));
+        }
+    }
+}
+
+impl Build<'_> {
+    /// The files after a while without a build, or as soon as one of them has changed.
+    async fn rested(&self, before: &Snapshot) -> Result<Arc<Snapshot>> {
+        let (mut hints, until) = (self.tracker.hints(), Instant::now() + QUIET);
+        loop {
+            let rested = tokio::time::timeout_at(until, hints.changed()).await.is_err();
+            let now = self.tracker.snapshot().await?;
+            if rested || !now.differences(before).is_empty() {
+                return Ok(now);
+            }
         }
     }
 }

@@ -53,6 +53,7 @@ use self::evaluate::Script;
 pub use self::extension_host::{ExtensionHost, Inspected};
 pub use self::input::{Acted, Step};
 pub use self::network::Request;
+use self::records::Known;
 pub use self::records::Records;
 use self::refs::{Refs, lock};
 pub use self::screenshot::{Format, Picture, Shot};
@@ -78,7 +79,7 @@ struct Shared {
     refs: Mutex<Refs>,
     records: Arc<Records>,
     /// Console entries up to here are known from an earlier connection.
-    known_until: u64,
+    known: Known,
     /// Told whenever `view` has changed in a way that somebody may wait for.
     stirred: watch::Sender<()>,
 }
@@ -110,9 +111,9 @@ impl Page {
     /// As [`Page::attach_recorded`], when [`cdp::discover`] has been asked already.
     pub async fn attach_to(endpoint: Endpoint, records: Arc<Records>) -> Result<Page> {
         let port = endpoint.port;
-        let known_until = records.known_until();
+        let known = records.known();
         let (view, refs, (stirred, _)) = (Mutex::default(), Mutex::default(), watch::channel(()));
-        let shared = Arc::new(Shared { view, refs, records, known_until, stirred });
+        let shared = Arc::new(Shared { view, refs, records, known, stirred });
         let (chores, due) = mpsc::unbounded_channel();
         let seen = Arc::clone(&shared);
         let observer = Box::new(move |event: &Event| observe::observe(event, &seen, &chores));

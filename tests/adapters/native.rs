@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use devtether::adapters::{ADAPTERS, Address, Found, What};
+use devtether::debug::StopKind;
 
 use crate::stage::{Place, Play, found, stops_and_ends};
 
@@ -106,6 +107,25 @@ async fn codelldb_launches() {
 #[tokio::test]
 async fn gdb_launches() {
     launches("gdb").await;
+}
+
+/// gdb lets the program run for it, and says that it has stopped anew.
+#[tokio::test]
+async fn a_function_that_is_called_leaves_the_stop_as_it_was() {
+    let text =
+        "int twice(int x) { return 2 * x; }\nint main(void) {\n  int x = twice(1);\n  return x - 2; // STOP\n}\n";
+    for adapter in ["lldb-dap", "gdb"] {
+        let Some((row, found)) = found(adapter) else { continue };
+        let place = Place::new();
+        let (program, source, line) = built(&place, "cäll", text);
+        let play = Play::open(row, &found, &place.wants(What::Program(program)), &[(&source, line)]).await;
+        let stopped = play.stopped().await;
+        assert_eq!(stopped, (StopKind::BreakpointHit, i64::from(line)), "{adapter}");
+        assert!(play.evaluate("twice(x) + 38").await.contains("42"), "{adapter}");
+        assert_eq!(play.stopped().await, stopped, "{adapter}");
+        assert!(play.locals().await.contains(&"x = 2".to_owned()), "{adapter}");
+        play.end().await;
+    }
 }
 
 /// gdb's own goodbye waits for no output, and its reader of it for ends of lines.

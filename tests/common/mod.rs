@@ -123,6 +123,34 @@ impl Sandbox {
         self.json(&["status"])
     }
 
+    /// An answer that tells the window's state. That its page has not answered in time tells of a busy machine: the
+    /// status is read again until it answers, and only that counts.
+    pub fn once_it_answers(&self, told: Value) -> Value {
+        let busy = |status: &Value| status["state"] == "unresponsive";
+        if busy(&told) { eventually("the page answers", || Some(self.status()).filter(|it| !busy(it))) } else { told }
+    }
+
+    /// The status of a Chromium that has just been started, once its page is there. One that starts from a cold disk
+    /// counts as ready before that, and has been seen to stay on `about:blank` for two minutes. A page may not be sent
+    /// from there to a file or to `data:`: another Chromium is started in its place, and that is told.
+    pub fn arrived(&self) -> Value {
+        let there = "document.readyState === 'complete' && location.protocol !== 'about:'";
+        let mut next = Instant::now() + Duration::from_secs(15);
+        eventually("the page is there", || {
+            let asked = ran(self.command(["evaluate", there, "--json"]));
+            if asked.code == 0 && asked.json()["value"] == true {
+                return Some(());
+            }
+            if Instant::now() > next {
+                eprintln!("the page is not there: {asked:?}; the window is restarted");
+                self.json(&["restart"]);
+                next = Instant::now() + Duration::from_secs(15);
+            }
+            None
+        });
+        self.once_it_answers(self.status())
+    }
+
     /// `session.json` as it is now.
     pub fn session(&self) -> Option<Value> {
         let bytes = fs::read(self.path(".devtools/session.json")).ok()?;

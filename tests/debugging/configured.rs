@@ -182,7 +182,7 @@ fn nothing_of_a_configuration_runs_before_the_user_has_agreed_to_exactly_that() 
         stage.tether(&["debug", "launch", "--config", "App"]).fails(code, words);
         assert!(!stage.sandbox.path("built.txt").exists());
     };
-    let how = format!("`tether trust --workspace {} --config \"App\"`", stage.sandbox.workspace.display());
+    let how = format!("`tether trust --workspace '{}' --config App`", stage.sandbox.workspace.display());
     launch(5, &["for \"App\" are not trusted", "nobody has agreed", &how]);
     // The consent to another one, or to the window, is none to this one.
     trust(&stage, "Server");

@@ -43,7 +43,8 @@ async fn the_window_outlives_every_kill() {
     eprintln!("{cycles} cycles, seed {seed}");
     let (sandbox, mut dice) = (chromium(), Dice(seed));
     let agent = Agent::start(&sandbox).await;
-    let window = agent.call("window_start", json!({})).await["pid"].as_u64().unwrap();
+    agent.call("window_start", json!({})).await;
+    let window = sandbox.arrived()["pid"].as_u64().unwrap();
     agent.leave().await;
     for cycle in 0..cycles {
         let agent = Agent::start(&sandbox).await;
@@ -70,7 +71,7 @@ async fn the_window_outlives_every_kill() {
         check(&sandbox, window);
         // Every later call is answered, by the same window.
         let later = Agent::start(&sandbox).await;
-        let status = later.call("window_status", json!({})).await;
+        let status = sandbox.once_it_answers(later.call("window_status", json!({})).await);
         assert_eq!((&status["state"], &status["pid"]), (&json!("ready"), &json!(window)), "cycle {cycle}: {status}");
         let answer: Value = later.call("window_evaluate", json!({"expression": "document.title"})).await;
         assert_eq!(answer["value"], "here", "cycle {cycle}");

@@ -157,6 +157,6 @@ fn a_client_that_asks_for_progress_is_told_what_is_being_done() {
         }
         assert_eq!(message["method"], "notifications/progress");
     };
-    assert_eq!(answer["result"]["structuredContent"]["state"], "ready");
+    assert_eq!(sandbox.once_it_answers(answer["result"]["structuredContent"].clone())["state"], "ready");
     raw.leave();
 }

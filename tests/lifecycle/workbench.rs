@@ -91,9 +91,11 @@ fn vs_code_starts_our_server_lists_its_tools_and_calls_them() {
         sandbox.json(&["evaluate", yes]);
         sandbox.path(".devtools/start.json").exists().then(|| said(&sandbox, "start"))
     });
-    assert_eq!(start["state"], "ready", "{start}");
-    let status: Value = of_service(&["status", "--json"]).json();
-    assert_eq!(status["pid"], start["pid"]);
+    // A page that was too busy to answer in time is asked again.
+    let answers = |told: Value| Some(told).filter(|it| it["state"] != "unresponsive");
+    let status = common::eventually("the page answers", || answers(of_service(&["status", "--json"]).json()));
+    assert_eq!(answers(start.clone()).unwrap_or(status.clone())["state"], "ready", "{start}");
+    assert_eq!((&status["state"], &status["pid"]), (&"ready".into(), &start["pid"]));
     of_service(&["stop"]);
     of_service(&["shutdown"]);
 }

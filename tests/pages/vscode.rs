@@ -1,6 +1,6 @@
 //! A real Extension Development Host, driven by MCP alone: palette, notification, webview, log.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::agent::{Agent, text};
 use crate::common::Sandbox;

@@ -162,7 +162,7 @@ fn of_two_clients_that_step_at_once_one_steps_and_a_stop_in_the_middle_of_a_star
     for _ in 0..10 {
         let both: Vec<_> = (0..2)
             .map(|_| {
-                let command = stage.sandbox.command(["--json", "debug", "step", "over"]);
+                let command = stage.sandbox.command(["--json", "debug", "step", "over", "--wait", "60"]);
                 std::thread::spawn(move || ran(command))
             })
             .collect();

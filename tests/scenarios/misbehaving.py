@@ -72,8 +72,9 @@ for request in heard():
         answer(launch)
         stop()
     elif command == "evaluate" and how == "floods":
-        for number in range(25_000):
-            event("output", category="stdout", output="number %d\n" % number)
+        # More threads than the ring of events holds, and more output in bytes than the ring of output.
+        for number in range(6_000):
+            event("output", category="stdout", output="number %d %s\n" % (number, 1_000 * "x"))
             event("loadedSource", reason="new", source={"path": "/%d" % number})
             event("thread", reason="started", threadId=number)
             event("custom", number=number)

@@ -50,13 +50,13 @@ fn s1_s2_a_breakpoint_in_a_loop_is_hit_again_and_again_and_steps_lead_on() {
     stage.check(&again, "BREAKPOINT_HIT", "CALL");
     assert_eq!((again["stopReason"]["details"]["hitCount"].as_u64(), Stage::local(&again, "number")), (Some(2), "1"));
 
-    let over = stage.json(&["debug", "step", "over"]);
+    let over = stage.json(&["debug", "step", "over", "--wait", "60"]);
     stage.check(&over, "STEP_COMPLETE", "AFTER");
     stage.json(&["debug", "continue", "--wait", "60"]);
-    let into = stage.json(&["debug", "step", "into"]);
+    let into = stage.json(&["debug", "step", "into", "--wait", "60"]);
     assert_eq!(into["stopReason"]["type"], "STEP_COMPLETE");
     assert_eq!(into["stopReason"]["location"]["methodName"], "total");
-    let out = stage.json(&["debug", "step", "out"]);
+    let out = stage.json(&["debug", "step", "out", "--wait", "60"]);
     assert_eq!(out["stopReason"]["location"]["methodName"], "main");
     // What was attached to is let go, and lives.
     let ended = stage.json(&["debug", "stop"]);
@@ -260,7 +260,7 @@ fn e4_a_step_into_native_code_comes_back_as_a_stop() {
     let Some(stage) = Stage::with("debugpy", "native.py", text) else { return };
     stage.breaks("NATIVE");
     stage.json(&["debug", "launch", "native.py", "--wait", "60"]);
-    stage.check(&stage.json(&["debug", "step", "into"]), "STEP_COMPLETE", "AFTER");
+    stage.check(&stage.json(&["debug", "step", "into", "--wait", "60"]), "STEP_COMPLETE", "AFTER");
     stage.json(&["debug", "stop"]);
 }
 

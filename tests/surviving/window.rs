@@ -18,8 +18,8 @@ fn follows(sandbox: &Sandbox, session: &str, stopped_at: u64, relaunch: impl FnO
     assert_eq!(sandbox.status()["sessions"], json!([session]));
 }
 
+/// In a window that has been started.
 fn is_followed_and_held(sandbox: &Sandbox, part: &str, file: &str, text: &str) {
-    sandbox.json(&["start"]);
     sandbox.json(&["break", "set", &stop(file, text)]);
     let attached = sandbox.json(&["debug", "attach", "--window", part, "--wait", "60"]);
     let (session, stopped_at) = (attached["sessionId"].as_str().unwrap(), line(&attached));
@@ -59,6 +59,7 @@ fn a_session_in_a_node_window_follows_it_and_holds_it_while_it_is_stopped() {
         return;
     }
     let sandbox = Sandbox::with(&[("server.js", JAVASCRIPT), ("devtools.toml", NODE)]);
+    sandbox.json(&["start"]);
     is_followed_and_held(&sandbox, "extension-host", "server.js", JAVASCRIPT);
 }
 
@@ -73,6 +74,8 @@ fn a_session_in_a_page_follows_it_and_holds_it_while_it_is_stopped() {
     let place = sandbox.workspace.display().to_string().replace(' ', "%20");
     sandbox.write("devtools.toml", &format!("[window]\nkind = 'browser'\nurl = 'file://{place}/page.html'\n"));
     sandbox.tether(&["trust", "--yes"]).ok();
+    sandbox.json(&["start"]);
+    sandbox.arrived();
     is_followed_and_held(&sandbox, "page", "page.js", JAVASCRIPT);
 }
 
@@ -99,14 +102,14 @@ fn a_session_in_an_extension_follows_the_extension_development_host() {
     let (session, stopped_at) = (attached["sessionId"].as_str().unwrap(), line(&attached));
     assert_eq!(attached["stopReason"]["type"], "BREAKPOINT_HIT", "{attached}");
     assert_eq!(sandbox.json(&["debug", "evaluate", "typeof total"])["result"], "'number'");
-    sandbox.json(&["debug", "step"]);
+    sandbox.json(&["debug", "step", "--wait", "60"]);
     let next = sandbox.json(&["debug", "evaluate", "word"]);
     assert_eq!(next["result"], "'hello'", "{next}");
     let window = sandbox.status()["pid"].clone();
     sandbox.write("extension.js", &text.replace("hello", "goodbye"));
     follows(&sandbox, session, stopped_at, || drop(sandbox.json(&["restart"])));
     assert_ne!(sandbox.status()["pid"], window);
-    sandbox.json(&["debug", "step"]);
+    sandbox.json(&["debug", "step", "--wait", "60"]);
     assert_eq!(sandbox.json(&["debug", "evaluate", "word"])["result"], "'goodbye'");
 }
 

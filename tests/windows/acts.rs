@@ -51,6 +51,8 @@ async fn every_action_is_what_a_user_would_do() {
     check(press("Control+Shift+K"), json!(["key C-Control", "key C-S-Shift", "key C-S-K"])).await;
     visit.act(vec![click(&text), press("End"), typed("bC é ü!"), typed_into(&area, "two\nlines")]).await;
     assert_eq!(visit.value("[text.value, area.value]").await, json!(["abC é ü!", "two\nlines"]));
+    visit.act(vec![press("Shift+Enter"), typed("as on\r\nWindows\r\n")]).await;
+    assert_eq!(visit.value("area.value").await, json!("two\nlines\nas on\nWindows\n"));
     visit.act(vec![click(&text), press("Control+A"), press("Delete"), typed(&"long ".repeat(200))]).await;
     assert_eq!(visit.value("text.value.length").await, json!(1000));
     visit.value("scrollTo(0, 0)").await;
@@ -61,6 +63,39 @@ async fn every_action_is_what_a_user_would_do() {
     let (x, y) = (point[0].as_f64().unwrap(), point[1].as_f64().unwrap() + 300.0);
     visit.act(vec![Does::Click { at: At::Point(x, y), button: Button::Left, count: 1 }]).await;
     assert_eq!(visit.value("log").await, json!(["click"]));
+    visit.end().await;
+}
+
+const DRAGS: &str = r#"<!doctype html><title>Drags</title><style>div{width:90px;height:40px;margin:20px}</style>
+<div id=knob role=button>Knob</div><div id=card draggable=true role=button>Card</div><div id=drop role=button>Drop</div>
+<script>
+let button = 'up', over = false, dragged = false, dropped = 0;
+addEventListener('mousedown', () => { button = 'down'; console.log('the button is down'); });
+addEventListener('mouseup', () => button = 'up');
+card.ondragstart = () => dragged = true;
+card.ondragend = () => dragged = false;
+drop.ondragenter = e => { e.preventDefault(); over = true; console.log('it is over there'); };
+drop.ondragover = e => e.preventDefault();
+drop.ondragleave = () => over = false;
+drop.ondrop = () => { over = false; dropped++; };
+</script>"#;
+
+#[tokio::test]
+async fn a_drag_that_is_given_up_in_the_middle_lets_go() {
+    if !have("chromium") {
+        return;
+    }
+    let visit = Visit::to(&[("/", DRAGS)]).await;
+    let (knob, card, drop) = (visit.find("Knob").await, visit.find("Card").await, visit.find("Drop").await);
+    let drag = |what: &str| Does::Drag { from: at(what), to: at(&drop) };
+    let (moves, carries) = ([action(drag(&knob))], [action(drag(&card))]);
+    visit.gives_up(visit.page.act(&moves, None, None), "the button is down").await;
+    visit.becomes("button", json!("up")).await;
+    visit.gives_up(visit.page.act(&carries, None, None), "it is over there").await;
+    visit.becomes("[over, dragged, dropped]", json!([false, false, 0])).await;
+    // And the next one is as the first.
+    visit.act(vec![drag(&card)]).await;
+    visit.becomes("[over, dragged, dropped]", json!([false, false, 1])).await;
     visit.end().await;
 }
 

@@ -1,9 +1,12 @@
 //! Snapshots of real pages: what they tell, across frames, and what refs mean over time.
 
+use std::time::Duration;
+
+use devtether::window::page::{Action, Does, Look};
 use serde_json::json;
 
 use super::have;
-use super::visit::{Visit, click, look, typed_into};
+use super::visit::{Visit, action, click, look, shows, typed_into};
 
 const RICH: &str = r##"<!doctype html><title>Rich</title>
 <header><nav aria-label="Main"><a href="/a?b">Home</a><ul><li><a href="#">Skip</a></li></ul></nav></header>
@@ -208,5 +211,75 @@ async fn other_pages_are_listed_and_can_be_addressed() {
     second.page = Some("no such page".into());
     let error = visit.page.snapshot(&second).await.unwrap_err().to_string();
     assert!(error.contains("no such page") && error.contains("/second"), "{error}");
+    visit.end().await;
+}
+
+#[tokio::test]
+async fn what_is_looked_at_afterwards_is_the_page_that_was_acted_on() {
+    if !have("chromium") {
+        return;
+    }
+    let visit = Visit::to(&[
+        ("/", "<title>first</title><a href=/second target=_blank rel=opener>open</a>"),
+        ("/second", "<title>second</title><input aria-label=Name><button onclick='window.close()'>Close</button>"),
+    ])
+    .await;
+    visit.click("open").await;
+    let second = || Look { page: Some("/second".into()), ..look(1000) };
+    let part = |text: &str, words: &str| {
+        let line = text.lines().find(|line| line.contains(words))?;
+        Some(line.trim().split(' ').next().unwrap_or_default().to_owned())
+    };
+    let shown = async {
+        loop {
+            let text = visit.page.snapshot(&second()).await.map_or(String::new(), |told| told.text);
+            if let Some(names) = part(&text, "\"Name\"").zip(part(&text, "\"Close\"")) {
+                return names;
+            }
+        }
+    };
+    let (name, close) = tokio::time::timeout(Duration::from_secs(60), shown).await.expect("no second page");
+    let act = async |does: Does| {
+        let acted = visit.page.act(&[action(does)], None, Some(10_000)).await.unwrap_or_else(|error| panic!("{error}"));
+        acted.snapshot.unwrap().text
+    };
+    let text = act(typed_into(&name, "Ada")).await;
+    assert!(text.starts_with("page \"second\"") && text.contains("value=\"Ada\""), "{text}");
+    // Where that page is gone, it is the one that is left.
+    let text = act(click(&close)).await;
+    assert!(text.starts_with("page \"first\""), "{text}");
+    visit.end().await;
+}
+
+/// Longer than anything may take.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+const FREEZES: &str = "<script>onmessage = () => { console.log('frozen'); const ask = new XMLHttpRequest();
+ask.open('GET', '/gate', false); ask.send(); }</script><button>Slow</button>";
+
+#[tokio::test]
+async fn a_frame_that_was_slow_once_is_there_again_when_it_answers() {
+    if !have("chromium") {
+        return;
+    }
+    let pages = [("/", "<iframe title=far src=$other/far></iframe>"), ("/far", FREEZES)];
+    let visit = Visit::to(&pages).await;
+    visit.act(vec![shows("Slow")]).await;
+    visit.value("frames[0].postMessage('freeze', '*')").await;
+    visit.hears("frozen").await;
+    // Another frame comes meanwhile: all are looked for anew.
+    visit.value("document.body.append(document.createElement('iframe'))").await;
+    assert_eq!(visit.tree().await[0], "iframe \"far\" (does not answer)");
+    let waiting = async {
+        let waits = [action(shows("Slow"))].map(|it| Action { timeout: PATIENCE, ..it });
+        visit.page.act(&waits, None, None).await.map(drop)
+    };
+    let opening = async {
+        assert_eq!(visit.tree().await[0], "iframe \"far\" (does not answer)");
+        visit.site.open_the_gate();
+    };
+    let (waited, ()) = tokio::join!(waiting, opening);
+    waited.unwrap();
+    assert_eq!(visit.tree().await[..2], ["iframe \"far\"", " button \"Slow\""]);
     visit.end().await;
 }

@@ -8,6 +8,7 @@ mod faults;
 mod hostile;
 mod life;
 mod looks;
+mod scripted;
 mod site;
 mod troubles;
 mod visit;

@@ -5,12 +5,15 @@ use std::sync::Arc;
 
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// Serves until it is dropped.
 pub struct Site {
     port: u16,
     serving: JoinHandle<()>,
+    /// `/gate` is answered when it is open.
+    gate: watch::Sender<bool>,
 }
 
 impl Site {
@@ -24,12 +27,18 @@ impl Site {
         };
         let pages = pages.iter().map(|(path, text)| ((*path).to_owned(), filled(text)));
         let pages: Arc<HashMap<String, String>> = Arc::new(pages.collect());
+        let (gate, opened) = watch::channel(false);
         let serving = tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(answer(stream, Arc::clone(&pages)));
+                tokio::spawn(answer(stream, Arc::clone(&pages), opened.clone()));
             }
         });
-        Site { port, serving }
+        Site { port, serving, gate }
+    }
+
+    /// Lets those go on who have asked for `/gate`: a page that does so without letting anything else happen is frozen.
+    pub fn open_the_gate(&self) {
+        self.gate.send_replace(true);
     }
 
     pub fn url(&self, path: &str) -> String {
@@ -43,7 +52,7 @@ impl Drop for Site {
     }
 }
 
-async fn answer(stream: TcpStream, pages: Arc<HashMap<String, String>>) {
+async fn answer(stream: TcpStream, pages: Arc<HashMap<String, String>>, mut opened: watch::Receiver<bool>) {
     let mut stream = BufReader::new(stream);
     loop {
         let mut request = String::new();
@@ -58,6 +67,10 @@ async fn answer(stream: TcpStream, pages: Arc<HashMap<String, String>>) {
             request.push_str(&line);
         }
         let path = request.split(' ').nth(1).unwrap_or("/").to_owned();
+        if path == "/gate" {
+            // Fails when the site is gone.
+            let _ = opened.wait_for(|open| *open).await;
+        }
         let body = pages.get(&path).cloned();
         let answer = match (path.as_str(), body) {
             ("/redirect", _) => "HTTP/1.1 302 Found\r\nLocation: /data.json\r\nContent-Length: 0\r\n\r\n".to_owned(),

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use devtether::error::{Error, Kind};
-use devtether::window::page::{Action, Does, Query, Shot, Source};
-use serde_json::json;
+use devtether::process;
+use devtether::window::page::{Action, Does, Evaluated, Query, Shot, Source};
+use serde_json::{Value, json};
 
 use super::have;
 use super::visit::{Visit, all, click, look, press, without_ref};
@@ -91,6 +92,50 @@ async fn a_frozen_page_is_told_by_every_tool_in_time() {
     visit.end().await;
 }
 
+#[tokio::test]
+async fn a_script_that_nobody_waits_for_any_more_is_stopped() {
+    if !have("chromium") {
+        return;
+    }
+    let visit = Visit::to(&[("/", "x")]).await;
+    let evaluate = |expression| visit.page.evaluate(expression, Duration::from_secs(600));
+    visit.gives_up(evaluate("console.log('runs and runs'); while (true) {}"), "runs and runs").await;
+    let answers = tokio::time::timeout(Duration::from_secs(60), evaluate("1 + 1")).await;
+    assert_eq!(answers.expect("the page is still frozen").unwrap(), Evaluated::Value(json!(2)));
+    // One that awaits harms nobody: what is asked next is not ended in its place.
+    visit.gives_up(evaluate("console.log('awaits'); await new Promise(() => {})"), "awaits").await;
+    for _ in 0..50 {
+        assert_eq!(visit.value("1 + 1").await, json!(2));
+    }
+    visit.end().await;
+}
+
+#[tokio::test]
+async fn requests_end_with_the_connection_over_which_they_were_heard() {
+    if !have("chromium") {
+        return;
+    }
+    let visit = Visit::to(&[("/", "x")]).await;
+    visit.value("fetch('/never'); 0").await;
+    let under_way = || visit.records.network(&all("")).1.len();
+    let heard = async {
+        while under_way() == 0 {
+            // Heard of with one of the next answers.
+            visit.page.ping(Duration::from_secs(60)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), heard).await.expect("the request was never heard of");
+    process::kill_now(&visit.place.launch_id);
+    let told = async {
+        while under_way() > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), told).await.expect("the request is still on its way");
+    let never = visit.records.network(&all("/never")).0.entries.remove(0);
+    assert_eq!(never.failure.as_deref(), Some("no longer followed: the connection to the window has ended"));
+}
+
 /// A hundred thousand messages of ten lines each. A message costs Chromium itself about 60 µs: a million of them, each with
 /// a line of its own, are sent with `TETHER_FLOOD_MESSAGES=1000000`.
 #[tokio::test]
@@ -121,7 +166,7 @@ async fn a_million_lines_cost_bounded_memory_and_hold_nobody_up() {
         assert!(!visit.records.console(&all("line")).entries.is_empty());
     };
     drop(flooded);
-    assert_eq!(told.unwrap(), devtether::window::page::Evaluated::Value(json!("flooded")));
+    assert_eq!(told.unwrap(), Evaluated::Value(json!("flooded")));
     // Less than the lines themselves.
     let grown = resident().saturating_sub(memory);
     assert!(grown < 16 << 20, "{grown} bytes more");
@@ -228,6 +273,42 @@ async fn the_network_tells_what_came_of_each_request() {
     visit.end().await;
 }
 
+/// Width and height of a picture, and the colour of the pixel at 60, 25.
+async fn measured(visit: &Visit, data: &str) -> Value {
+    let of = format!("new Promise(done => {{ const i = new Image(); i.onload = () => {{
+        const c = document.createElement('canvas').getContext('2d'); c.drawImage(i, -60, -25, i.width, i.height);
+        done([i.width, i.height, Array.from(c.getImageData(0, 0, 1, 1).data).join()]) }}; i.src = 'data:image/png;base64,{data}' }})");
+    visit.value(&of).await
+}
+
+#[tokio::test]
+async fn a_picture_of_what_is_larger_than_the_window_begins_at_its_corner() {
+    if !have("chromium") {
+        return;
+    }
+    let pages = [
+        (
+            "/",
+            "<style>body{margin:0}</style><div style='height:300px'></div><iframe src=$other/far style='border:0;width:600px;height:3000px'></iframe>",
+        ),
+        (
+            "/far",
+            "<style>body{margin:0}</style><div role=img aria-label=Tall style='width:200px;height:2000px;background:blue'><div style='width:120px;height:50px;background:red'></div></div>",
+        ),
+    ];
+    let visit = Visit::to(&pages).await;
+    visit.value("scrollTo(0, 1500)").await;
+    let tall = loop {
+        let text = visit.snapshot().await;
+        if text.contains("Tall") {
+            break visit.find("Tall").await;
+        }
+    };
+    let taken = visit.page.screenshot(&Shot { element: Some(tall), ..Shot::default() }).await.unwrap().data;
+    assert_eq!(measured(&visit, &taken).await, json!([200, 2000, "255,0,0,255"]));
+    visit.end().await;
+}
+
 #[tokio::test]
 async fn a_picture_is_of_what_was_asked_for() {
     if !have("chromium") {
@@ -238,12 +319,7 @@ async fn a_picture_is_of_what_was_asked_for() {
     let take = async |shot: Shot| visit.page.screenshot(&shot).await.unwrap().data;
     let element = Shot { element: Some(red.clone()), ..Shot::default() };
     let whole = Shot { full: true, ..Shot::default() };
-    let size = async |data: String| {
-        let of = format!("new Promise(done => {{ const i = new Image(); i.onload = () => {{
-            const c = document.createElement('canvas').getContext('2d'); c.drawImage(i, -60, -25, i.width, i.height);
-            done([i.width, i.height, Array.from(c.getImageData(0, 0, 1, 1).data).join()]) }}; i.src = 'data:image/png;base64,{data}' }})");
-        visit.value(&of).await
-    };
+    let size = async |data: String| measured(&visit, &data).await;
     assert_eq!(size(take(element).await).await, json!([120, 50, "255,0,0,255"]));
     let seen = visit.value("[innerWidth, document.documentElement.scrollHeight]").await;
     let all_of_it = size(take(whole).await).await;

@@ -120,6 +120,23 @@ impl Visit {
         self.records.console(&all(filter)).entries
     }
 
+    /// Resolves when the console has an entry with these words, without asking the page anything: it may be busy.
+    pub async fn hears(&self, words: &str) {
+        let mut said = self.records.said();
+        while self.console(words).is_empty() {
+            said.changed().await.unwrap();
+        }
+    }
+
+    /// Begins to do this, and gives up as soon as the console has these words.
+    pub async fn gives_up<T: std::fmt::Debug>(&self, doing: impl Future<Output = T>, words: &str) {
+        tokio::select! {
+            biased;
+            () = self.hears(words) => {}
+            done = doing => panic!("it was done: {done:?}"),
+        }
+    }
+
     /// Resolves when the console has an entry with these words; each round trip lets earlier events in.
     pub async fn console_says(&self, words: &str) -> Entry {
         let since = Instant::now();

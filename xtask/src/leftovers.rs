@@ -137,7 +137,7 @@ fn open_to_pass(folder: &Path) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::{Command, Stdio};
+    use std::process::{Child, Command, Stdio};
 
     use super::*;
 
@@ -146,8 +146,18 @@ mod tests {
         Run { grace: Duration::from_millis(50), ..Run::begin().unwrap() }
     }
 
+    /// Started, and seen: in the middle of its exec a process shows no environment.
+    fn started(run: &Run, command: &mut Command) -> Child {
+        let child = command.stdin(Stdio::piped()).spawn().unwrap();
+        let since = Instant::now();
+        while run.survivors().is_empty() {
+            assert!(since.elapsed() < Duration::from_secs(60), "{child:?} is never seen");
+        }
+        child
+    }
+
     fn left_behind(run: &Run, command: &mut Command) -> String {
-        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
+        let mut child = started(run, command);
         let told = run.assert_nothing_left().unwrap_err().to_string();
         assert!(!child.wait().unwrap().success(), "it was ended");
         told.replace(&child.id().to_string(), "PID")
@@ -172,7 +182,7 @@ mod tests {
     #[test]
     fn another_runs_processes_are_left_alone() {
         let (mine, other) = (Run::begin().unwrap(), Run::begin().unwrap());
-        let mut child = Command::new("cat").env(MARK, other.mark()).stdin(Stdio::piped()).spawn().unwrap();
+        let mut child = started(&other, Command::new("cat").env(MARK, other.mark()));
         mine.assert_nothing_left().unwrap();
         drop(child.stdin.take());
         assert!(child.wait().unwrap().success());

@@ -10,6 +10,7 @@ mod place;
 mod schema;
 mod test;
 mod tools;
+mod warm;
 
 use std::process::ExitCode;
 

@@ -11,7 +11,7 @@ use xshell::{Shell, cmd};
 
 use crate::leftovers::Run;
 use crate::place::Place;
-use crate::{clients, schema, tools};
+use crate::{clients, schema, tools, warm};
 
 #[derive(clap::Args)]
 pub struct Options {
@@ -32,6 +32,8 @@ enum Step {
     Fmt,
     /// clippy on all targets; warnings are errors
     Clippy,
+    /// Start once what the tests will start, so that a cold disk costs no test its deadline
+    Warm,
     /// cargo test; every DAP message that was sent in it must be valid by the official schema
     Rust,
     /// The VS Code extension's own tests
@@ -89,6 +91,7 @@ impl Step {
             Step::Tools => tools_or_warning(),
             Step::Fmt => Ok(cmd!(sh, "cargo fmt --all --check").run()?),
             Step::Clippy => Ok(cmd!(sh, "cargo clippy --workspace --all-targets -- -D warnings").run()?),
+            Step::Warm => warm::start_all(run),
             Step::Rust => (1..=repeat).try_for_each(|round| rust(sh, place, run, round, repeat)),
             Step::Extension => extension(sh, place),
             Step::Clients => clients::run(sh, place),

@@ -281,3 +281,14 @@ async fn dropping_the_last_client_ends_the_connection_and_dropping_the_connectio
     let (answer, ()) = tokio::join!(ask(&client, 1), async { running.abort() });
     assert_eq!(answer.unwrap_err(), Error::Closed("it was closed by us".into()));
 }
+
+#[tokio::test]
+async fn what_is_posted_by_who_cannot_wait_goes_out_even_when_the_queue_is_full() {
+    let (client, _running, mut peer) = connected().await;
+    let count = QUEUE as u64 + 6;
+    (0..count).for_each(|_| client.post_now(Some("S1"), &CloseBrowser {}));
+    for id in 1..=count {
+        let request = peer.request().await;
+        assert_eq!(request, json!({"id": id, "method": "Browser.close", "params": {}, "sessionId": "S1"}));
+    }
+}

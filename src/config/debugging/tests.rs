@@ -22,6 +22,10 @@ const LAUNCH: &str = r#"{ // ours
     { "name": "Odd", "type": "go", "request": "run" },
     { "name": "No file", "type": "go", "request": "launch", "envFile": "${workspaceFolder}/none.env" },
     { "name": "No task", "type": "go", "request": "launch", "preLaunchTask": "nope" },
+    { "name": "Files", "type": "go", "request": "launch", "envFile": ["${workspaceFolder}/.env", "b.env"], "env": { "D": "4" } },
+    { "name": "One file", "type": "go", "request": "launch", "envFile": [".env",
+      "none.env"] },
+    { "name": "Attached", "type": "debugpy", "request": "attach" },
   ],
   "compounds": [
     { "name": "Both", "configurations": ["File", { "name": "Npm", "folder": "my app" }], "stopAll": true, "preLaunchTask": "build" },
@@ -51,6 +55,7 @@ impl Place {
             (".vscode/settings.json", "{\"port\": 80}"),
             ("package.json", "{\"scripts\": {\"serve\": \"node s.js\"}}"),
             (".env", "A=of ${nobody}\nexport B=\"below\"\n"),
+            ("b.env", "B=later\nD=3\n"),
         ];
         files.iter().for_each(|(name, text)| std::fs::write(folder.join(name), text).unwrap());
         Place { _home: home, folder }
@@ -85,6 +90,25 @@ fn a_configuration_reaches_its_debugger_as_it_is_written() {
     assert_eq!((&before.argv[..], before.cwd.as_path()), (&["make", "one"].map(str::to_owned)[..], Path::new("/x")));
     assert_eq!(after.argv, ["rm"]);
     assert_eq!(it.notes, [".vscode/launch.json:7: `serverReadyAction` is not honoured"]);
+}
+
+#[test]
+fn files_of_variables_are_read_as_each_debugger_does() {
+    let place = Place::new(LAUNCH);
+    let env = |name: &str| place.of(name).unwrap().debuggees[0].fields.get("env").cloned();
+    let dot_env = json!({"A": "of ${nobody}", "B": "below"});
+    assert_eq!(env("File"), Some(dot_env), "`.env` is Python's when nobody names another");
+    assert_eq!(env("Files"), Some(json!({"A": "of ${nobody}", "B": "later", "D": "4"})));
+    assert_eq!((env("Attached"), env("Pick")), (None, None));
+    let told = place.shown(place.of("One file").unwrap_err());
+    assert!(told.contains("there is no `envFile` <ws>/none.env (line 23)"), "{told}");
+    let lines = place.of("File").unwrap().lines();
+    let line = lines.iter().find(|line| line.text.starts_with("debug.env: ")).unwrap();
+    assert_eq!(line.origin.as_ref().unwrap().to_string(), ".env");
+    std::fs::remove_file(place.folder.join(".env")).unwrap();
+    assert_eq!(env("File"), None, "and is not missed");
+    std::fs::create_dir(place.folder.join(".env")).unwrap();
+    assert_eq!(env("File"), None, "nor is a folder of that name taken for it");
 }
 
 #[test]
@@ -135,6 +159,8 @@ fn everything_that_runs_is_agreed_to_whoever_asks() {
     let by_args = r#"{"configurations": [{"name": "a", "type": "node", "request": "launch", "runtimeExecutable": "npm",
         "args": ["run", "serve"]}]}"#;
     assert_eq!(Place::new(by_args).of("a").unwrap().lines().last().unwrap().text, r#"script "serve": "node s.js""#);
+    let terminal = r#"{"configurations": [{"name": "a", "type": "node-terminal", "request": "launch", "command": "npm run serve"}]}"#;
+    assert_eq!(Place::new(terminal).of("a").unwrap().lines().last().unwrap().text, r#"script "serve": "node s.js""#);
     let both = lines("Both");
     assert!(both[0].starts_with("before: [\"make\"") && both[1].starts_with("debug \"File\".args:"), "{both:#?}");
     // A key cannot pass for another line.
@@ -163,13 +189,13 @@ fn what_cannot_be_debugged_is_told_with_file_line_and_what_there_is() {
     check("Nope", &["\"Nope\"", "it has: \"App\", \"File\"", "\"Empty\""]);
     check("Unknown", &["launch.json:12", "`program`", "`${nobody}`: tether does not know it", "write its value"]);
     check("Asks", &["launch.json:14", "`${input:port}`: it asks the user"]);
-    check("Host", &["launch.json:15", "--config \"Host\"", "--window extensionHost"]);
+    check("Host", &["launch.json:15", "--config Host`", "--window extensionHost"]);
     check("No type", &["launch.json:16", "no `type`"]);
     check("No request", &["launch.json:17", "no `request`"]);
     check("Odd", &["launch.json:18", "\"run\""]);
     check("No file", &["there is no `envFile` <ws>/none.env (line 19)"]);
     check("No task", &["cannot find the task \"nope\"", "launch.json:20", "\"build\", \"tidy\""]);
-    check("Lost", &["\"Lost\" of <ws>/.vscode/launch.json:24", "its part \"Gone\" (line 25)", "\"App\""]);
+    check("Lost", &["\"Lost\" of <ws>/.vscode/launch.json:28", "its part \"Gone\" (line 29)", "\"App\""]);
     check("Away", &["the folder \"other\""]);
     check("Empty", &["no `configurations`"]);
     let broken = Place::new("{\n  \"configurations\": [\n    { \"name\": \"a\" \"type\": \"go\" } ] }");

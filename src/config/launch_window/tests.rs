@@ -7,6 +7,7 @@ fn derive(configuration: &str) -> Result<(Derived, String)> {
     let folder = tempfile::tempdir().unwrap();
     let workspace = folder.path().to_str().unwrap().to_owned();
     std::fs::write(folder.path().join(".env"), "# ours\nexport A=1\nB = \"two words\"\nnothing\nC=\n").unwrap();
+    std::fs::create_dir(folder.path().join("fixture")).unwrap();
     let file = folder.path().join(".vscode/launch.json");
     let document = Document::parse(&file, configuration).unwrap();
     let debugger = match document.root.text_of("type") {
@@ -55,6 +56,19 @@ fn an_extension_host_takes_its_extensions_its_folder_and_its_flags() {
         r#"{"type": "extensionHost", "args": ["--folder-uri=file:///a%20b", "--extensionDevelopmentPath=."], "foo": 1}"#,
         "kind = 'extension-host'\nextension = '<ws>/.'\nfolder = '/a b'",
         1,
+    );
+    check(
+        r#"{"type": "extensionHost", "args": ["--extensionDevelopmentPath=.", "--enable-proposed-api", "me.ext",
+            "--disable-extension", "x.y", "--locale", "de", "--profile", "z", "--log=trace", "${workspaceFolder}/fixture"]}"#,
+        "kind = 'extension-host'\nextension = '<ws>/.'\nfolder = '<ws>/fixture'\n\
+         args = ['--enable-proposed-api', 'me.ext', '--disable-extension', 'x.y', '--locale', 'de', '--log=trace']",
+        1,
+    );
+    // Without a flag before it, it is a folder that is missing, which whoever opens it says.
+    check(
+        r#"{"type": "extensionHost", "args": ["--extensionDevelopmentPath", ".", "none"]}"#,
+        "kind = 'extension-host'\nextension = '<ws>/.'\nfolder = '<ws>/none'",
+        0,
     );
     refuses(r#"{"type": "extensionHost"}"#, &["launch.json:1", "no `--extensionDevelopmentPath=…`"]);
     refuses(r#"{"type": "extensionHost", "debugWebWorkerHost": true}"#, &["`debugWebWorkerHost` is not supported"]);

@@ -114,6 +114,34 @@ fn a_folder_that_says_nothing_is_told_how_it_could() {
 }
 
 #[test]
+fn scripts_that_a_window_is_started_by_are_agreed_to() {
+    let package = ("package.json", r#"{"scripts": {"app": "electron ."}}"#);
+    let toml =
+        "[window]\nkind = 'command'\ncommand = ['npm', 'run', 'app', '--', '--port=${cdpPort}']\n[build]\ncommand = []";
+    let expect = [
+        r#"window.kind: "command" [devtools.toml:2]"#,
+        r#"window.command: ["npm","run","app","--","--port=${cdpPort}"] [devtools.toml:3]"#,
+        r#"script "app": "electron ." [package.json:1]"#,
+    ];
+    check(&[package, ("devtools.toml", toml)], None, &expect);
+}
+
+#[test]
+fn a_profile_that_is_kept_in_the_workspace_is_no_change() {
+    let check = |file: &str, text: &str, expect: &str| {
+        let folder = workspace(&[(file, text)]);
+        let generated = Recipe::of(folder.path(), None).unwrap().generated;
+        let told: Vec<String> = generated.iter().map(|it| format!("{} {}", it.pattern, it.origin)).collect();
+        assert_eq!(told, [expect]);
+    };
+    let toml = "[window]\nkind = 'browser'\nurl = 'about:blank'\nprofile = '.profile'";
+    check("devtools.toml", toml, "/.profile/ devtools.toml:4");
+    let launch = "{\"configurations\": [{\"name\": \"W\", \"type\": \"chrome\", \"url\": \"about:blank\",\n\
+                  \"userDataDir\": \"${workspaceFolder}/.vscode/chrome\"}]}";
+    check(".vscode/launch.json", launch, "/.vscode/chrome/ .vscode/launch.json:2");
+}
+
+#[test]
 fn the_environment_is_put_in_last() {
     let folder = workspace(&[(".vscode/launch.json", LAUNCH), (".vscode/tasks.json", TASKS)]);
     let recipe = Recipe::of(folder.path(), None).unwrap();

@@ -101,6 +101,53 @@ fn every_type_of_task_becomes_a_command() {
 }
 
 #[test]
+fn a_task_is_not_troubled_by_others_that_nobody_asks_for() {
+    let tasks = r#"{ "tasks": [
+        { "type": "gulp", "task": "default", "group": "test" }, { "type": "npm" }, { "type": "odd", "x": 1 }, 7, {},
+        { "type": "npm", "script": "watch" }, { "type": "gulp", "label": "named", "task": "x" },
+        { "label": "mine", "command": "make" } ] }"#;
+    check(tasks, "mine", &[r#"mine: ["make"] in <ws> (.vscode/tasks.json:4)"#], Order::Step(0));
+    check(
+        tasks,
+        "npm: watch",
+        &[r#"npm: watch: ["npm", "run", "watch"] in <ws> (.vscode/tasks.json:3)"#],
+        Order::Step(0),
+    );
+    refuses(tasks, "gulp: default", &["tasks.json:2", "tasks of type \"gulp\" are an extension's"]);
+    refuses(tasks, "named", &["tasks.json:3", "\"gulp\""]);
+    refuses(tasks, "nobody", &["has: \"gulp: default\", \"npm: watch\", \"named\", \"mine\""]);
+}
+
+#[test]
+fn a_shell_gets_each_word_whole_whatever_a_variable_stands_for() {
+    let tasks = r#"{ "tasks": [
+        { "label": "alone", "type": "shell", "command": "${workspaceFolder}/run" },
+        { "label": "line", "type": "shell", "command": "${workspaceFolder}/run --x" },
+        { "label": "words", "type": "shell", "command": "cat", "args": ["${env:CARGO_PKG_DESCRIPTION}", "$X"] },
+        { "label": "late", "type": "shell", "command": "cat ${env:DEVTETHER_SURELY_UNSET} ${env:CARGO_PKG_NAME}" },
+        { "label": "process", "type": "process", "command": "bash", "args": ["-c", "cat '${env:CARGO_PKG_NAME}'", "x y"] } ] }"#;
+    let line = |task: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let workspace = folder.path().join("my app");
+        std::fs::create_dir_all(workspace.join(".vscode")).unwrap();
+        std::fs::write(workspace.join(".vscode/tasks.json"), tasks).unwrap();
+        let variables = Variables::new(&workspace);
+        let reference = Node { line: 9, value: Value::String(task.to_owned()) };
+        let tasks = Tasks::read(&variables).unwrap();
+        let mut plan = plan(&tasks, &reference, "the configuration", Duration::from_secs(9)).unwrap();
+        plan.steps[0].fill_in_environment();
+        let by_hand = plan.steps[0].by_hand();
+        let typed = by_hand.strip_prefix(&format!("cd '{}' && ", workspace.display())).unwrap();
+        typed.replace(workspace.to_str().unwrap(), "<ws>")
+    };
+    assert_eq!(line("alone"), "'<ws>/run'");
+    assert_eq!(line("line"), "<ws>/run --x", "as VS Code does");
+    assert_eq!(line("words"), format!("cat '{}' $X", env!("CARGO_PKG_DESCRIPTION")));
+    assert_eq!(line("late"), "cat  devtether");
+    assert_eq!(line("process"), format!("bash -c {} 'x y'", shell::word("cat 'devtether'")));
+}
+
+#[test]
 fn dependencies_come_first_in_their_order_and_each_runs_once() {
     let tasks = r#"{ "tasks": [
         { "label": "all", "dependsOn": ["a", {"type": "npm", "script": "watch"}], "dependsOrder": "sequence" },

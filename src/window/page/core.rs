@@ -18,6 +18,8 @@ use crate::error::{Error, Kind, Result};
 
 /// What the browser keeps of the bodies of a page's requests: as good as nothing.
 const BODIES: u64 = 64 << 10;
+/// What became of a request that was on its way when the connection ended.
+const UNHEARD: &str = "no longer followed: the connection to the window has ended";
 
 /// Shared by everybody who asks something of the window.
 #[derive(Clone)]
@@ -214,7 +216,7 @@ impl Core {
 }
 
 /// Keeps the connection going until it ends, the page is dropped, or Node has run to its end and stays only because we
-/// look at it. Then takes at most a second to close it in peace.
+/// look at it. Then takes at most a second to close it in peace, and ends what will not be heard of any more.
 pub async fn drive(
     core: Core,
     connection: Connection,
@@ -222,14 +224,16 @@ pub async fn drive(
     left: oneshot::Receiver<Infallible>,
 ) {
     tokio::pin!(connection);
-    let client = core.client.clone();
-    tokio::select! {
-        _ = &mut connection => return,
-        () = work(core, chores) => {}
-        _ = left => {}
+    let over = tokio::select! {
+        _ = &mut connection => true,
+        () = work(core.clone(), chores) => false,
+        _ = left => false,
+    };
+    if !over {
+        core.client.close();
+        connection.await;
     }
-    client.close();
-    connection.await;
+    core.end_requests();
 }
 
 /// Does what the events bring, each beside the others, until Node wants us to leave.
@@ -246,6 +250,14 @@ async fn work(core: Core, mut chores: mpsc::UnboundedReceiver<Chore>) {
 }
 
 impl Core {
+    /// Ends the requests that were on their way when the connection ended. Others may be heard over another one.
+    fn end_requests(&self) {
+        let sessions: Vec<String> = lock(&self.shared.view).sessions().cloned().collect();
+        for session in sessions {
+            self.shared.records.end_requests(&session, UNHEARD);
+        }
+    }
+
     /// Whatever fails here has changed again in the meantime.
     async fn do_chore(&self, chore: Chore) {
         match chore {

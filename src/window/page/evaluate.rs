@@ -12,6 +12,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 
 use super::core::{Core, Trouble};
@@ -20,6 +21,8 @@ use crate::cdp::types::{self, AwaitPromise, CallFunctionOn, Command, Evaluate, E
 
 /// What V8 gets beyond the deadline to say that it has stopped.
 const EXTRA: Duration = Duration::from_millis(250);
+/// How long a page may take to show that it is idle, when nobody waits for it any more.
+const IDLE: Duration = Duration::from_secs(1);
 const TERMINATION: Duration = Duration::from_secs(2);
 /// The page keeps what we have looked at until this group is released.
 const GROUP: &str = "devtether";
@@ -41,12 +44,20 @@ pub struct Script<'a> {
 }
 
 impl Script<'_> {
-    /// Errors: the deadline has passed (the script has then been stopped), or the connection ended.
+    /// Errors: the deadline has passed (the script has then been stopped), or the connection ended. A script whose
+    /// caller gives up is stopped, too.
     pub async fn run(&self, expression: &str) -> Result<Evaluated, Trouble> {
+        let mut attended = Attended { script: self, over: false };
+        let result = self.run_attended(expression).await;
+        attended.over = true;
+        result
+    }
+
+    async fn run_attended(&self, expression: &str) -> Result<Evaluated, Trouble> {
         let started = Instant::now();
         let result = self.steps(expression, started + self.timeout + EXTRA).await;
         match result {
-            Err(Trouble::Cdp(Error::TimedOut { .. })) => self.interrupt().await,
+            Err(Trouble::Cdp(Error::TimedOut { .. })) => self.core.interrupt(self.session, EXTRA).await,
             // V8 has ended the script; Chromium says "Execution was terminated", Node 20 "Internal error".
             Err(Trouble::Cdp(Error::Refused { .. })) if started.elapsed() >= self.timeout => {}
             Err(Trouble::Cdp(Error::Refused { message, .. })) => return Ok(Evaluated::Exception(explained(message))),
@@ -80,12 +91,30 @@ impl Script<'_> {
     async fn call<C: Command>(&self, command: &C, until: Instant) -> Result<C::Answer, Trouble> {
         self.core.call(self.session, command, until.saturating_duration_since(Instant::now())).await
     }
+}
 
+impl Core {
     /// Stops a script that runs and runs. An idle page (one that awaits) is left alone: V8 would end the *next*
-    /// script instead.
-    async fn interrupt(&self) {
-        if self.core.call(self.session, &alive(), EXTRA).await.is_err() {
-            let _ = self.core.call(self.session, &types::TerminateExecution {}, TERMINATION).await;
+    /// script instead. It shows that it is idle by answering within `patience`.
+    async fn interrupt(&self, session: Option<&str>, patience: Duration) {
+        if self.call(session, &alive(), patience).await.is_err_and(|trouble| trouble.timed_out()) {
+            let _ = self.call(session, &types::TerminateExecution {}, TERMINATION).await;
+        }
+    }
+}
+
+/// Stops a script whose caller has gone before its end, so that the page is not frozen until its time is over.
+struct Attended<'a> {
+    script: &'a Script<'a>,
+    over: bool,
+}
+
+impl Drop for Attended<'_> {
+    fn drop(&mut self) {
+        // Without a runtime, there is no connection either.
+        if let (false, Ok(runtime)) = (self.over, Handle::try_current()) {
+            let (core, session) = (self.script.core.clone(), self.script.session.map(str::to_owned));
+            runtime.spawn(async move { core.interrupt(session.as_deref(), IDLE).await });
         }
     }
 }

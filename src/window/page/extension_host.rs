@@ -67,10 +67,10 @@ async fn listen_once(
     let Inspected { port, launch_id, .. } = inspected.clone();
     tokio::task::spawn_blocking(move || identity::prove_port(&launch_id, port)).await??;
     let endpoint = cdp::discover(port).await?;
-    let (kept, known_until) = (Arc::clone(records), records.known_until());
+    let (kept, known) = (Arc::clone(records), records.known());
     let observer = Box::new(move |event: &Event| {
         if event.method.starts_with("Runtime.") {
-            kept.note(event, Source::ExtensionHost, known_until);
+            kept.note(event, Source::ExtensionHost, known);
         }
     });
     let (client, connection) = cdp::connect_observed(port, &endpoint.path, CONNECTING, observer).await?;

@@ -5,14 +5,15 @@
 //!        └─ iframe session (another process) ── frame tree ──► its frames; the element that shows it is its parent's
 //! ```
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 
 use super::core::{Core, Trouble};
-use super::inside;
 use super::refs::{Place, lock};
+use super::{evaluate, inside};
 use crate::cdp;
 use crate::cdp::types::{self, Frame, FrameTree};
 
@@ -22,8 +23,10 @@ const WORLD: &str = "devtether";
 const TRIES: usize = 3;
 /// How long a page may take to say what frames it has, and each of them to let us in.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// A frame in another process that takes longer is left out.
+/// A frame in another process that takes longer is left out, until it answers.
 const INNER_PATIENCE: Duration = Duration::from_secs(2);
+/// A frame that was left out is waited for as long.
+const THAWING: Duration = Duration::from_secs(60 * 60);
 
 /// A frame that answers.
 #[derive(Clone, Debug)]
@@ -53,9 +56,10 @@ impl Core {
                 return Ok(known);
             }
             match self.find_frames(page).await {
-                Ok(frames) => {
+                Ok((frames, slow)) => {
                     let frames = Arc::new(frames);
                     lock(&self.shared.view).set_frames(page, Arc::clone(&frames), version);
+                    slow.into_iter().for_each(|session| self.look_again_at(session));
                     return Ok(frames);
                 }
                 // Another document has come in the middle of it.
@@ -66,35 +70,61 @@ impl Core {
         Err(Trouble::Gone)
     }
 
-    async fn find_frames(&self, page: &str) -> Result<Vec<FrameView>, Trouble> {
-        let sessions = lock(&self.shared.view).sessions_in(page);
-        let trees = join_all(sessions.iter().map(|session| self.frame_tree(session, patience(page, session)))).await;
-        let mut listed = Vec::new();
-        for (session, tree) in sessions.iter().zip(trees) {
-            match tree {
-                Ok(tree) => list(tree, session, &mut listed),
-                Err(trouble) if session == page => return Err(trouble),
-                Err(_) => {}
-            }
-        }
-        set_parents(&mut listed);
+    /// The frames, and the sessions that were too slow for all of theirs to be among them.
+    async fn find_frames(&self, page: &str) -> Result<(Vec<FrameView>, HashSet<String>), Trouble> {
+        let (listed, mut slow) = self.list_frames(page).await?;
         let entered = join_all(listed.iter().map(|frame| self.enter(frame, patience(page, &frame.session)))).await;
         let main = entered.first().cloned().unwrap_or(Err(Trouble::Gone))?;
+        let owners = join_all(listed.iter().map(|frame| self.owner(frame, &listed, &entered))).await;
+        for (index, frame) in listed.iter().enumerate() {
+            let of_parent = frame.parent.map_or(&frame.session, |parent| &listed[parent].session);
+            slow.extend(entered[index].as_ref().is_err_and(Trouble::timed_out).then(|| frame.session.clone()));
+            slow.extend(owners[index].as_ref().is_err_and(Trouble::timed_out).then(|| of_parent.clone()));
+        }
         let places: Vec<Option<Place>> = entered.into_iter().map(Result::ok).collect();
-        let owners = join_all(listed.iter().map(|frame| self.owner(frame, &listed, &places))).await;
         let mut found = vec![FrameView { place: main, shown_by: None }];
         // Where a listed frame is in `found`.
         let mut at = vec![None; listed.len()];
         at[0] = Some(0);
         for index in order(&listed) {
             let parent = listed[index].parent.and_then(|parent| at[parent]);
-            let (Some(place), Some(parent), Some(number)) = (places[index].clone(), parent, owners[index]) else {
+            let (Some(place), Some(parent), Ok(number)) = (places[index].clone(), parent, &owners[index]) else {
                 continue;
             };
             at[index] = Some(found.len());
-            found.push(FrameView { place, shown_by: Some((parent, number)) });
+            found.push(FrameView { place, shown_by: Some((parent, *number)) });
         }
-        Ok(found)
+        Ok((found, slow))
+    }
+
+    /// The frames as the browser lists them, and the sessions that were too slow to tell theirs.
+    async fn list_frames(&self, page: &str) -> Result<(Vec<Listed>, HashSet<String>), Trouble> {
+        let sessions = lock(&self.shared.view).sessions_in(page);
+        let trees = join_all(sessions.iter().map(|session| self.frame_tree(session, patience(page, session)))).await;
+        let (mut listed, mut slow) = (Vec::new(), HashSet::new());
+        for (session, tree) in sessions.into_iter().zip(trees) {
+            match tree {
+                Ok(tree) => list(tree, &session, &mut listed),
+                Err(trouble) if session == page => return Err(trouble),
+                Err(trouble) => slow.extend(trouble.timed_out().then_some(session)),
+            }
+        }
+        set_parents(&mut listed);
+        Ok((listed, slow))
+    }
+
+    /// Has the frames of a session that was too slow looked for again as soon as it answers.
+    fn look_again_at(&self, session: String) {
+        if !lock(&self.shared.view).await_answer(&session) {
+            return;
+        }
+        let core = self.clone();
+        // Ends with the session, or the connection, if not before.
+        tokio::spawn(async move {
+            let _ = core.call(Some(&session), &evaluate::alive(), THAWING).await;
+            lock(&core.shared.view).answered(&session);
+            core.shared.stir();
+        });
     }
 
     async fn frame_tree(&self, session: &str, patience: Duration) -> Result<FrameTree, Trouble> {
@@ -111,17 +141,18 @@ impl Core {
     }
 
     /// Under which number a frame's parent knows the element that shows it.
-    async fn owner(&self, listed: &Listed, all: &[Listed], places: &[Option<Place>]) -> Option<u32> {
-        let parent = places[listed.parent?].as_ref()?;
-        let session = Some(all[listed.parent?].session.as_str());
+    async fn owner(&self, listed: &Listed, all: &[Listed], entered: &[Result<Place, Trouble>]) -> Result<u32, Trouble> {
+        let parent = listed.parent.ok_or(Trouble::Gone)?;
+        let session = Some(all[parent].session.as_str());
+        let execution_context_id = entered[parent].as_ref().map_err(|_| Trouble::Gone)?.context;
         let owner = types::GetFrameOwner { frame_id: listed.frame.id.clone() };
-        let backend_node_id = self.call(session, &owner, INNER_PATIENCE).await.ok()?.backend_node_id;
-        let resolve = types::ResolveNode { backend_node_id, execution_context_id: parent.context };
-        let object_id = self.call(session, &resolve, INNER_PATIENCE).await.ok()?.object.object_id?;
+        let backend_node_id = self.call(session, &owner, INNER_PATIENCE).await?.backend_node_id;
+        let resolve = types::ResolveNode { backend_node_id, execution_context_id };
+        let object_id = self.call(session, &resolve, INNER_PATIENCE).await?.object.object_id.ok_or(Trouble::Gone)?;
         let function_declaration = "function() { return tether.numberOf(this) }";
         let number = types::CallFunctionOn { object_id, function_declaration, return_by_value: true };
-        let number = self.call(session, &number, INNER_PATIENCE).await.ok()?.result.value?;
-        number.as_u64().and_then(|number| u32::try_from(number).ok())
+        let number = self.call(session, &number, INNER_PATIENCE).await?.result.value;
+        number.and_then(|number| u32::try_from(number.as_u64()?).ok()).ok_or(Trouble::Gone)
     }
 }
 

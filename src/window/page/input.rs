@@ -70,13 +70,21 @@ impl Page {
         }
         let snapshot = match look {
             Some(max) => {
-                let visits = lock(&core.shared.view).attached(&session).map_or(0, |attached| attached.visits);
-                core.settle(&session, visits, QUIET, CALMING).await.map_err(|trouble| core.explain(trouble))?;
-                Some(self.snapshot(&Look { max, from: None, page: page.map(str::to_owned) }).await?)
+                Some(self.look_afterwards(&session, &Look { max, from: None, page: page.map(str::to_owned) }).await?)
             }
             None => None,
         };
         Ok(Acted { steps, snapshot })
+    }
+
+    /// Looks at the page that was acted on, once it has settled; when that was closed, at the one that is left.
+    async fn look_afterwards(&self, session: &str, look: &Look) -> Result<Snapshot> {
+        let core = &self.core;
+        let attached = || lock(&core.shared.view).attached(session).cloned();
+        let visits = attached().map_or(0, |attached| attached.visits);
+        core.settle(session, visits, QUIET, CALMING).await.map_err(|trouble| core.explain(trouble))?;
+        let told = core.snapshot_of(session, None, look).await;
+        if told.is_err() && attached().is_none() { self.snapshot(look).await } else { told }
     }
 }
 
@@ -191,8 +199,10 @@ impl Core {
     }
 
     async fn type_in(&self, page: &str, text: &str) -> Result<(), Trouble> {
+        // The end of a line is one key, however it is written.
+        let text = text.replace("\r\n", "\n");
         if text.chars().count() > MOST_KEYS {
-            return self.insert(page, text.to_owned()).await;
+            return self.insert(page, text).await;
         }
         let mut typed: Vec<KeyEvent> = Vec::new();
         for letter in text.chars() {

@@ -224,7 +224,7 @@ impl Chord {
         for key in &self.0 {
             held |= key.modifier;
             let mut down = key.down(held);
-            if held & SHIFT != 0 && down.text.is_some() {
+            if held & SHIFT != 0 && down.text.is_some() && down.key.chars().count() == 1 {
                 down.text = Some(down.key.clone());
             }
             events.push(down);
@@ -268,6 +268,11 @@ mod tests {
         );
         assert_eq!(told("Shift+a")[1], "keyDown A KeyA 65 8 types \"A\"");
         assert_eq!(told("Shift+1")[1], "keyDown ! Digit1 49 8 types \"!\"");
+        assert_eq!(told("Shift+Space")[1], "keyDown   Space 32 8 types \" \"");
+        assert_eq!(told("Shift+Enter")[1], "keyDown Enter Enter 13 8 types \"\\r\"");
+        assert_eq!(told("Control+Shift+Enter")[2], "rawKeyDown Enter Enter 13 10");
+        assert_eq!(told("Shift+Tab")[1], "rawKeyDown Tab Tab 9 8");
+        assert_eq!(told("Shift+F10")[1], "rawKeyDown F10 F10 121 8");
         assert_eq!(told("+")[0], "keyDown + Equal 187 0 types \"+\"");
         assert_eq!(told("Control++")[1], "rawKeyDown + Equal 187 2");
         assert_eq!(told("Control")[0], "rawKeyDown Control ControlLeft 17 2");

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::actions::{At, Button};
@@ -18,6 +19,9 @@ pub struct Point {
     pub x: f64,
     pub y: f64,
 }
+
+/// Where nothing of the page is.
+const BESIDE: Point = Point { x: -1.0, y: -1.0 };
 
 /// How an element has to be before it is acted on.
 #[derive(Clone, Copy, Debug)]
@@ -120,20 +124,19 @@ impl Core {
     /// makes a drag of its own that only it can carry on.
     pub async fn drag(&self, page: &str, from: Point, to: Point, deadline: Duration) -> Result<(), Trouble> {
         lock(&self.shared.view).dragged = None;
+        let mut grip = Grip { core: self, page, pressed: None, data: json!({"items": [], "dragOperationsMask": 0}) };
         self.call(Some(page), &SetInterceptDrags { enabled: true }, deadline).await?;
-        let dragging = async {
-            self.any_drags(page, true, deadline).await?;
-            self.mouse(page, taken_up(from, to), deadline).await?;
-            if self.any_drags(page, false, deadline).await? {
-                self.drag_by_the_browser(page, to, deadline).await?;
-            } else {
-                self.mouse(page, carried(from, to), deadline).await?;
-            }
-            self.mouse(page, vec![released(to, Button::Left, 1)], deadline).await
-        };
-        let dragged = dragging.await;
-        self.call(Some(page), &SetInterceptDrags { enabled: false }, deadline).await?;
-        dragged
+        self.any_drags(page, true, deadline).await?;
+        grip.pressed = Some(from);
+        self.mouse(page, taken_up(from, to), deadline).await?;
+        if self.any_drags(page, false, deadline).await? {
+            self.drag_by_the_browser(&mut grip, to, deadline).await?;
+        } else {
+            self.mouse(page, carried(from, to), deadline).await?;
+        }
+        self.mouse(page, vec![released(to, Button::Left, 1)], deadline).await?;
+        grip.pressed = None;
+        Ok(())
     }
 
     /// Whether a drag of the browser has begun in one of the frames.
@@ -144,7 +147,7 @@ impl Core {
         Ok(join_all(asked).await.contains(&Ok(true)))
     }
 
-    async fn drag_by_the_browser(&self, page: &str, to: Point, deadline: Duration) -> Result<(), Trouble> {
+    async fn drag_by_the_browser(&self, grip: &mut Grip<'_>, to: Point, deadline: Duration) -> Result<(), Trouble> {
         let mut stirred = self.shared.stirred.subscribe();
         let begun = async {
             loop {
@@ -156,9 +159,10 @@ impl Core {
         };
         // A drag without data is none.
         let Ok(data) = tokio::time::timeout(deadline, begun).await else { return Ok(()) };
+        grip.data = data.clone();
         for kind in ["dragEnter", "dragOver", "drop"] {
             let event = DragEvent { kind, x: to.x, y: to.y, data: data.clone() };
-            self.call(Some(page), &event, deadline).await?;
+            self.call(Some(grip.page), &event, deadline).await?;
         }
         Ok(())
     }
@@ -175,6 +179,32 @@ impl Core {
         let At::Ref(name) = at else { return None };
         let handle = self.handle(name).ok()?;
         lock(&self.shared.view).page_of(&handle.place.session)
+    }
+}
+
+/// What a drag holds, and lets go of however it ends: its caller may give up in the middle, or the page not answer.
+struct Grip<'a> {
+    core: &'a Core,
+    page: &'a str,
+    /// Where the button was pressed that is to be released.
+    pressed: Option<Point>,
+    /// What is dragged, once the browser has said it.
+    data: Value,
+}
+
+impl Drop for Grip<'_> {
+    fn drop(&mut self) {
+        let (client, page) = (&self.core.client, Some(self.page));
+        if let Some(from) = self.pressed {
+            // A drag of the browser leaves what it was over, and ends. Where there is none, the page hears nothing of it.
+            for kind in ["dragOver", "dragCancel"] {
+                client.post_now(page, &DragEvent { kind, x: from.x, y: from.y, data: self.data.clone() });
+            }
+            // Carried back and let go of beside the page, it is neither dropped nor clicked.
+            client.post_now(page, &held(from));
+            client.post_now(page, &released(BESIDE, Button::Left, 1));
+        }
+        client.post_now(page, &SetInterceptDrags { enabled: false });
     }
 }
 

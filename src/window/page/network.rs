@@ -152,13 +152,13 @@ impl Network {
         self.ended.push(request);
     }
 
-    /// The target is gone, and with it what it had asked for.
-    pub fn forget(&mut self, session: &str) {
+    /// Nothing more will be heard of what a session has asked for.
+    pub fn end_all_of(&mut self, session: &str, why: &str) {
         let gone: Vec<Key> = self.under_way.keys().filter(|key| key.0.as_deref() == Some(session)).cloned().collect();
         for key in gone {
             self.order.retain(|other| *other != key);
             if let Some(Pending { mut request, .. }) = self.under_way.remove(&key) {
-                request.failure = Some("its page or worker has ended".into());
+                request.failure = Some(why.to_owned());
                 self.ended.push(request);
             }
         }
@@ -240,7 +240,8 @@ mod tests {
         note(&mut network, "loadingFailed", failed);
         note(&mut network, "requestWillBeSent", sent("2", "http://x/c", json!({})));
         note(&mut network, "requestWillBeSent", sent("3", "data:text/plain,x", json!({})));
-        network.forget("S");
+        network.end_all_of("another", "not ours");
+        network.end_all_of("S", "its page or worker has ended");
         let told: Vec<_> = all(&network).into_iter().map(|it| (it.url, it.status, it.failure)).collect();
         let gone = Some("its page or worker has ended".to_owned());
         assert_eq!(

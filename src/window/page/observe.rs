@@ -60,7 +60,7 @@ fn record(event: &Event, shared: &Shared) {
         Some(session) => lock(&shared.view).attached(session).map(|attached| attached.source),
     };
     // A session that is not known yet is one whose attachment we have asked for: a page.
-    shared.records.note(event, source.unwrap_or(Source::Page), shared.known_until);
+    shared.records.note(event, source.unwrap_or(Source::Page), shared.known);
 }
 
 fn target(event: &Event, shared: &Shared, chores: &mpsc::UnboundedSender<Chore>) {
@@ -79,7 +79,7 @@ fn target(event: &Event, shared: &Shared, chores: &mpsc::UnboundedSender<Chore>)
     } else if let Some(detached) = event.read::<Detached>("Target.detachedFromTarget") {
         lock(&shared.view).detach(&detached.session_id);
         lock(&shared.refs).forget(&detached.session_id, None);
-        shared.records.forget_requests(&detached.session_id);
+        shared.records.end_requests(&detached.session_id, "its page or worker has ended");
         shared.stir();
     }
 }

@@ -4,7 +4,6 @@
 
 use std::path::PathBuf;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use tokio::sync::watch;
 
@@ -26,8 +25,32 @@ pub struct Records {
     pub(super) acting: tokio::sync::Mutex<()>,
     /// Rises with each console entry.
     said: watch::Sender<u64>,
-    /// Epoch ms of the newest console entry that came from the window; a new connection is told the old ones again.
-    newest: AtomicU64,
+    known: Mutex<Known>,
+}
+
+/// Up to when the console is known: epoch ms of the newest entry, over each kind of connection. A new connection is
+/// told again what the one before it was told; what others have heard meanwhile says nothing about that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Known {
+    page: u64,
+    extension_host: u64,
+    node: u64,
+}
+
+impl Known {
+    /// That of the connection that a source is heard over.
+    fn of(&mut self, source: Source) -> &mut u64 {
+        match source {
+            Source::Page | Source::Iframe | Source::Worker | Source::Tether => &mut self.page,
+            Source::ExtensionHost => &mut self.extension_host,
+            Source::Node => &mut self.node,
+        }
+    }
+
+    fn hear(&mut self, entry: &Entry) {
+        let newest = self.of(entry.source);
+        *newest = entry.at.max(*newest);
+    }
 }
 
 impl Records {
@@ -39,7 +62,7 @@ impl Records {
             numbers: Numbers::new(refs),
             acting: tokio::sync::Mutex::default(),
             said: watch::Sender::default(),
-            newest: AtomicU64::new(0),
+            known: Mutex::default(),
         }
     }
 
@@ -72,16 +95,16 @@ impl Records {
     }
 
     /// Up to when a connection that is made now will repeat what is known.
-    pub(super) fn known_until(&self) -> u64 {
-        self.newest.load(Ordering::Relaxed)
+    pub(super) fn known(&self) -> Known {
+        *lock(&self.known)
     }
 
-    /// Keeps what an event says to console or network; `known_until` is that of its connection.
-    pub(super) fn note(&self, event: &Event, source: Source, known_until: u64) {
+    /// Keeps what an event says to console or network; `known` is what was known when its connection was made.
+    pub(super) fn note(&self, event: &Event, source: Source, mut known: Known) {
         if event.method.starts_with("Network.") {
             lock(&self.network).note(event);
-        } else if let Some(entry) = console::entry(event, source).filter(|entry| entry.at > known_until) {
-            self.newest.fetch_max(entry.at, Ordering::Relaxed);
+        } else if let Some(entry) = console::entry(event, source).filter(|entry| entry.at > *known.of(source)) {
+            lock(&self.known).hear(&entry);
             self.keep(entry);
         }
     }
@@ -96,7 +119,50 @@ impl Records {
         self.keep(console::told(now_ms(), level, text));
     }
 
-    pub(super) fn forget_requests(&self, session: &str) {
-        lock(&self.network).forget(session);
+    /// Ends the requests of a session that nothing more will be heard of.
+    pub(super) fn end_requests(&self, session: &str, why: &str) {
+        lock(&self.network).end_all_of(session, why);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{json, value::RawValue};
+
+    fn said(records: &Records, source: Source, known: Known, lines: &[(u64, &str)]) {
+        for (at, text) in lines {
+            let args = json!([{"type": "string", "value": text}]);
+            let params = json!({"type": "log", "args": args, "timestamp": at}).to_string();
+            let params = RawValue::from_string(params).unwrap();
+            records.note(&Event { session: None, method: "Runtime.consoleAPICalled".into(), params }, source, known);
+        }
+    }
+
+    #[test]
+    fn what_one_connection_has_heard_hides_nothing_of_another_and_nothing_is_told_twice() {
+        let records = Records::new(None);
+        let check = |expect: &[&str]| {
+            let told: Vec<String> = records.last_entries(100, 0).into_iter().map(|entry| entry.text).collect();
+            assert_eq!(told, expect);
+        };
+        let page = [(10, "page"), (30, "page, later")];
+        said(&records, Source::Page, records.known(), &page);
+        // The extension host said this before the page said its last, and is connected to afterwards.
+        let host = [(20, "activated"), (40, "still at it")];
+        said(&records, Source::ExtensionHost, records.known(), &host[..1]);
+        check(&["page", "page, later", "activated"]);
+        said(&records, Source::ExtensionHost, records.known(), &host);
+        check(&["page", "page, later", "activated", "still at it"]);
+        // The page is connected to anew: it repeats what it said, and tells what nobody has heard.
+        let known = records.known();
+        said(&records, Source::Page, known, &page);
+        said(&records, Source::Page, known, &[(35, "page, unheard")]);
+        said(&records, Source::Worker, known, &[(5, "worker"), (36, "worker, unheard")]);
+        check(&["page", "page, later", "activated", "still at it", "page, unheard", "worker, unheard"]);
+        said(&records, Source::Node, records.known(), &[(1, "node")]);
+        said(&records, Source::Node, records.known(), &[(1, "node")]);
+        assert_eq!(records.last_entries(1, 0)[0].text, "node");
+        assert_eq!(records.known(), Known { page: 36, extension_host: 40, node: 1 });
     }
 }

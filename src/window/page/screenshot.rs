@@ -104,12 +104,10 @@ impl Page {
         let until = Instant::now() + VISIBLE;
         core.aim(session, &at, needs, until).await.map_err(|obstacle| core.obstacle(obstacle))?;
         let handle = core.handle(name)?;
-        let call = format!("rectangle({})", handle.number);
+        let call = format!("rectangle({}, {})", handle.number, VISIBLE.as_millis());
         let found = core.inside::<Found>(&handle, &call, VISIBLE, name).await;
         let found = found.and_then(|found| core.fitting(&handle, name, found));
         let found = found.map_err(|obstacle| core.obstacle(obstacle))?;
-        let metrics = core.call(Some(session), &GetLayoutMetrics {}, DEADLINE).await;
-        let seen = metrics.map_err(|trouble| core.explain(trouble))?.css_visual_viewport;
         let (width, height) = (found.width.min(LONGEST), found.height.min(LONGEST));
         if width < 1.0 || height < 1.0 {
             return Err(Error::new(Kind::Other, format!("{name} is hidden: its size is zero")));
@@ -117,6 +115,9 @@ impl Page {
         // The script knows the element's place in its frame.
         let corner = core.carry_out(session, &handle, Point { x: found.x, y: found.y }, false, name).await;
         let corner = corner.map_err(|obstacle| core.obstacle(obstacle))?;
+        // Asked last: bringing the corner into view may have scrolled the page.
+        let metrics = core.call(Some(session), &GetLayoutMetrics {}, DEADLINE).await;
+        let seen = metrics.map_err(|trouble| core.explain(trouble))?.css_visual_viewport;
         let (x, y) = (corner.x + seen.page_x, corner.y + seen.page_y);
         Ok(Clip { x, y, width, height, scale: 1.0 })
     }

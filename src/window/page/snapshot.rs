@@ -60,28 +60,14 @@ impl Page {
     /// What is on the page. Errors: a stale ref, a page that crashed or does not answer.
     pub async fn snapshot(&self, look: &Look) -> Result<Snapshot> {
         let core = &self.core;
-        let (page, root, number) = match &look.from {
-            None => (core.page(look.page.as_deref(), "cannot look at the page").await?, None, 0),
+        let (page, root) = match &look.from {
+            None => (core.page(look.page.as_deref(), "cannot look at the page").await?, None),
             Some(name) => {
                 let handle = core.handle(name)?;
-                (core.page_of(&handle)?, Some(handle.place), handle.number)
+                (core.page_of(&handle)?, Some(handle))
             }
         };
-        // A page that changes its frames in the middle is looked at once more.
-        for last in [false, true] {
-            let frames = core.frames(&page).await.map_err(|trouble| core.explain(trouble))?;
-            let start = match &root {
-                None => 0,
-                Some(place) => frames.iter().position(|frame| frame.place == *place).ok_or_else(|| gone(look))?,
-            };
-            match core.look(&frames, start, number, look.max).await {
-                Err(trouble) if inside::left(&trouble) && !last => lock(&core.shared.view).changed(Some(&page)),
-                Err(trouble) => return Err(core.explain(trouble)),
-                Ok(seen) if seen[start].is_none() => return Err(gone(look)),
-                Ok(seen) => return Ok(core.draw(&page, &frames, &seen, start, look)),
-            }
-        }
-        Err(core.explain(Trouble::Gone))
+        core.snapshot_of(&page, root.as_ref(), look).await
     }
 }
 
@@ -90,6 +76,28 @@ fn gone(look: &Look) -> Error {
 }
 
 impl Core {
+    /// What is on this page, or in this element of it.
+    pub async fn snapshot_of(&self, page: &str, root: Option<&Handle>, look: &Look) -> Result<Snapshot> {
+        // A page that changes its frames in the middle is looked at once more.
+        for last in [false, true] {
+            let frames = self.frames(page).await.map_err(|trouble| self.explain(trouble))?;
+            let (start, number) = match root {
+                None => (0, 0),
+                Some(Handle { place, number }) => {
+                    let start = frames.iter().position(|frame| frame.place == *place);
+                    (start.ok_or_else(|| gone(look))?, *number)
+                }
+            };
+            match self.look(&frames, start, number, look.max).await {
+                Err(trouble) if inside::left(&trouble) && !last => lock(&self.shared.view).changed(Some(page)),
+                Err(trouble) => return Err(self.explain(trouble)),
+                Ok(seen) if seen[start].is_none() => return Err(gone(look)),
+                Ok(seen) => return Ok(self.draw(page, &frames, &seen, start, look)),
+            }
+        }
+        Err(self.explain(Trouble::Gone))
+    }
+
     /// What each frame tells; `None` of those that do not.
     async fn look(
         &self,

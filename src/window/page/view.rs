@@ -3,7 +3,7 @@
 //! Kept current by [`super::observe`] before any answer that came after an event is delivered: so whoever has been
 //! answered sees here all that happened before. Does no I/O.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::console::Source;
@@ -21,6 +21,8 @@ pub struct View {
     attached: HashMap<String, Attached>,
     /// The frames of a page, by its session, until one of them changes.
     frames: HashMap<String, Arc<Vec<FrameView>>>,
+    /// Sessions that were too slow for all of their frames to be found, and are waited for.
+    awaited: HashSet<String>,
     /// Rises whenever frames may have changed: what was asked before is not kept.
     pub version: u64,
     /// What the mouse has begun to drag, by the browser's own account.
@@ -117,6 +119,10 @@ impl View {
         self.attached.get(session)
     }
 
+    pub fn sessions(&self) -> impl Iterator<Item = &String> {
+        self.attached.keys()
+    }
+
     pub fn attached_mut(&mut self, session: &str) -> Option<&mut Attached> {
         self.attached.get_mut(session)
     }
@@ -174,6 +180,17 @@ impl View {
         if self.version == version {
             self.frames.insert(page.to_owned(), frames);
         }
+    }
+
+    /// Whether a session that was too slow is to be waited for: nobody does so yet.
+    pub fn await_answer(&mut self, session: &str) -> bool {
+        self.awaited.insert(session.to_owned())
+    }
+
+    /// A session that was too slow has answered: there may be more frames than were found.
+    pub fn answered(&mut self, session: &str) {
+        self.awaited.remove(session);
+        self.changed(Some(session));
     }
 
     pub fn notice(&mut self, notice: Notice) {

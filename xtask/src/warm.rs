@@ -1,0 +1,79 @@
+//! Starts once what the tests will start: what lies on a cold disk takes its time, and no test should pay with its deadline.
+//!
+//! Judges nothing: what is missing is passed over, what fails is told, and the tests say the rest. Must not know what the
+//! programs are for.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use devtether::adapters::{ADAPTERS, Search};
+use devtether::process::{self, Captured, LAUNCH_ID, clean_environment, sweep};
+use devtether::tools::{Pins, entry};
+use devtether::window::launch::BROWSERS;
+
+use crate::leftovers::Run;
+use crate::tools::told;
+
+/// Longer than any of them takes, from whatever disk.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+type Argv = Vec<OsString>;
+
+/// Starts one after the other and waits for its end; nothing of them is left.
+pub fn start_all(run: &Run) -> Result<()> {
+    let folder = tempfile::Builder::new().prefix("warm-").tempdir_in(run.folder())?;
+    let mark = format!("warm-{}", std::process::id());
+    let variables = run.variables()?.into_iter().map(|(name, value)| (name, value.into_os_string()));
+    let env = clean_environment(variables.chain([(LAUNCH_ID, OsString::from(&mark))]));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        for argv in programs(folder.path())? {
+            start(Captured { argv, cwd: folder.path().to_owned(), env: env.clone(), timeout: PATIENCE }).await;
+        }
+        sweep(&mark, Duration::ZERO).await?;
+        Ok(())
+    })
+}
+
+async fn start(what: Captured) {
+    let began = Instant::now();
+    let how = match process::run(&what, std::future::pending()).await {
+        Ok(finished) if finished.success() => "ended well".to_owned(),
+        Ok(finished) => format!("{:?}", finished.outcome),
+        Err(error) => error.to_string(),
+    };
+    println!("  {}: {how} after {:.1} s", what.argv[0].display(), began.elapsed().as_secs_f64());
+}
+
+fn programs(folder: &Path) -> Result<Vec<Argv>> {
+    let (pins, search) = (Pins::read().map_err(told)?, Search::of(Path::new("/nowhere")).map_err(told)?);
+    let data = |flag: &str| format!("{flag}={}", folder.join(flag.trim_start_matches('-')).display());
+    let user = data("--user-data-dir");
+    let sandbox = rustix::process::geteuid().is_root().then_some("--no-sandbox");
+    let flags = ["--headless=new", "--disable-gpu", "--disable-breakpad", &user, "--dump-dom", "about:blank"];
+    let flags = flags.into_iter().chain(sandbox);
+    let mut all: Vec<Argv> = search.on_path(BROWSERS).map(|browser| argv([browser], flags)).into_iter().collect();
+    // VS Code's server, as windows have it: code-server's own program would write into the user's home.
+    let server = entry("code-server").map_err(told)?.join("lib/vscode/out/server-main.js");
+    let node = entry("node24").map_err(told)?;
+    if node.is_file() && server.is_file() {
+        let (data, extensions) = (data("--server-data-dir"), data("--extensions-dir"));
+        all.push(argv([node, server], [&*data, &user, &extensions, "--version"]));
+    }
+    // Our own installs, as they are proven.
+    for tool in pins.tools.iter().filter(|tool| !tool.proof.is_empty()) {
+        let program = entry(&tool.name).map_err(told)?;
+        all.extend(program.is_file().then(|| argv([program], tool.proof.iter().map(String::as_str))));
+    }
+    let adapters = ADAPTERS.iter().filter_map(|row| (row.find)(&search).ok());
+    // One that is a module of its interpreter is among our own.
+    let adapters = adapters.filter(|it| it.interpreter.as_ref() != Some(&it.path));
+    all.extend(adapters.map(|it| argv(it.interpreter.into_iter().chain([it.path]), ["--help"])));
+    Ok(all)
+}
+
+fn argv<'a>(programs: impl IntoIterator<Item = PathBuf>, words: impl IntoIterator<Item = &'a str>) -> Argv {
+    programs.into_iter().map(OsString::from).chain(words.into_iter().map(OsString::from)).collect()
+}
