@@ -91,7 +91,7 @@ pub struct WindowSettings {
     pub folder: Option<PathBuf>,
     /// A profile folder to keep; default: a fresh one per launch.
     pub profile: Option<PathBuf>,
-    /// How long each step of a launch may take, such as "90s"; default: 60 s.
+    /// How long each step of a launch may take, such as "90s"; default: 120 s.
     #[serde(deserialize_with = "some_duration")]
     #[schemars(with = "Option<String>")]
     pub timeout: Option<Duration>,

@@ -37,7 +37,7 @@ use crate::process::{self, LAUNCH_ID, Process, Spawn};
 use crate::tools;
 
 /// How long a started program may take to open its debugging port, and each further step of a launch, by default.
-const DEADLINE: Duration = Duration::from_secs(60);
+const DEADLINE: Duration = Duration::from_secs(120);
 
 /// What to launch.
 #[derive(Clone, Debug)]

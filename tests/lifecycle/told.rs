@@ -29,7 +29,7 @@ const SESSIONS: &str = "tether://debug/sessions";
 const CONSOLE: &str = "tether://window/console";
 /// The state of a window whose page has not answered in time: found out by whoever reads it, and told to nobody.
 const BUSY: &str = "unresponsive";
-/// How long that may be news from elsewhere before it is read again.
+/// It is read again after this.
 const SOON: Duration = Duration::from_millis(100);
 
 /// A client that keeps what it is told.

@@ -132,7 +132,7 @@ fn rust(sh: &Shell, place: &Place, run: &Run, round: u32, rounds: u32) -> Result
 /// Tests wait for other programs, and for times to be over, more than they compute.
 fn threads() -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    env::var("RUST_TEST_THREADS").ok().and_then(|count| count.parse().ok()).unwrap_or(2 * cores)
+    env::var("RUST_TEST_THREADS").ok().and_then(|count| count.parse().ok()).unwrap_or(cores + 1)
 }
 
 fn extension(sh: &Shell, place: &Place) -> Result<()> {
