@@ -142,7 +142,7 @@ async fn what_stands_in_the_way_is_told_in_time() {
     let visit = Visit::to(&[("/", SLOW)]).await;
     let (late, below, ghost) = (visit.find("\"Late\"").await, visit.find("Below").await, visit.find("Ghost").await);
     let (mover, veil) = (visit.find("Mover").await, visit.find("Veil").await);
-    visit.value("ghost.style.display = 'none'; const go = () => { mover.style.left = (parseFloat(mover.style.left) + 37) % 400 + 'px'; requestAnimationFrame(go) }; go()").await;
+    visit.value("ghost.style.display = 'none'; setInterval(() => mover.style.left = (parseFloat(mover.style.left) + 37) % 400 + 'px', 5)").await;
     let check = async |does: Does, expect: String| {
         let begun = Instant::now();
         let error = visit.refused(does, 300).await;
