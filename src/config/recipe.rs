@@ -97,17 +97,14 @@ impl Recipe {
         let root = self.workspace.join(&self.watch.root);
         let root = root.canonicalize().unwrap_or(root);
         let package = Package::read(&self.workspace).ok().flatten();
+        let origin = self.origins.get("window.profile").cloned().unwrap_or_default();
         generated::rules(&Evidence {
             workspace: &self.workspace,
             root: &root,
             out_files,
             launch: &self.workspace.join(".vscode/launch.json"),
             package: package.as_ref(),
-            profile: self
-                .window
-                .profile
-                .as_deref()
-                .map(|profile| (profile, self.origins.get("window.profile").cloned().unwrap_or_default())),
+            profile: self.window.profile.as_deref().map(|profile| (profile, origin)),
             builds: !self.build.is_empty(),
         })
     }

@@ -242,6 +242,7 @@ mod tests {
         );
         assert!(commands("", &[]).0.is_empty());
     }
+
     #[test]
     fn the_command_that_asks_can_be_typed_as_it_is_told() {
         let check = |workspace: &str, configuration: Option<&str>, purpose: Purpose, expect: &str| {

@@ -54,7 +54,7 @@ pub mod program {
 pub use hosted::{Hosted, Request};
 pub use published::{Seen, Snapshot, State, Waited};
 pub use session::{Changed, Session};
-pub use sessions::{Probing, Reported, Sessions};
+pub use sessions::{Excepting, Probing, Reported, Sessions};
 pub use state::Phase;
 pub use stop::{Stop, StopKind};
 pub use target::{Plan, Resume};

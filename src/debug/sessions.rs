@@ -58,6 +58,16 @@ pub(super) struct Table {
     pub(super) hosted: Vec<Hosted>,
 }
 
+/// What comes of the exceptions that are wanted, over all living sessions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Excepting {
+    pub wanted: Exceptions,
+    /// The filters that the adapters know.
+    pub known: Vec<String>,
+    /// Which session's adapter cannot stop at what: sentences.
+    pub unable: Vec<String>,
+}
+
 /// A wanted breakpoint, and where it stands over all living sessions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reported {
@@ -299,8 +309,8 @@ impl Sessions {
         Ok(())
     }
 
-    /// Those that are wanted, the filters that the living sessions' adapters know, and which of them cannot do what.
-    pub fn exceptions(&self) -> (Exceptions, Vec<String>, Vec<String>) {
+    /// What comes of the exceptions that are wanted.
+    pub fn exceptions(&self) -> Excepting {
         let wanted = self.book(|book| book.exceptions().clone());
         let (mut known, mut unable) = (Vec::new(), Vec::new());
         for hosted in self.living() {
@@ -315,7 +325,7 @@ impl Sessions {
             names.sort();
             names.dedup();
         }
-        (wanted, known, unable)
+        Excepting { wanted, known, unable }
     }
 
     /// All breakpoints, their lines as the files are now.

@@ -113,9 +113,7 @@ impl Build<'_> {
             return Ok(Some(built));
         }
     }
-}
 
-impl Build<'_> {
     /// The files after a while without a build, or as soon as one of them has changed.
     async fn rested(&self, before: &Snapshot) -> Result<Arc<Snapshot>> {
         let (mut hints, until) = (self.tracker.hints(), Instant::now() + QUIET);
@@ -197,16 +195,15 @@ impl Rounds {
 
     fn observe(&mut self, changed: Contents) -> Verdict {
         self.round += 1;
-        let again = |path: &&PathBuf| self.last.0.contains_key(*path);
-        let same = |path: &&PathBuf| changed.0[*path].is_some() && self.last.0.get(*path) == changed.0.get(*path);
-        let repeated: BTreeSet<PathBuf> = changed.0.keys().filter(again).cloned().collect();
-        let proven: Vec<PathBuf> = changed.0.keys().filter(same).cloned().collect();
-        self.own.extend(proven);
-        self.unclear = match self.round {
-            1 => changed.0.keys().cloned().collect(),
-            _ => self.unclear.intersection(&repeated).cloned().collect(),
+        let alike = |(path, content): &(&PathBuf, &Option<u64>)| {
+            content.is_some() && self.last.0.get(*path).is_some_and(|last| last == *content)
         };
-        self.unclear.retain(|path| !self.own.contains(path));
+        let proven = changed.0.iter().filter(alike).map(|(path, _)| path.clone());
+        self.own.extend(proven);
+        if self.round == 1 {
+            self.unclear = changed.0.keys().cloned().collect();
+        }
+        self.unclear.retain(|path| changed.0.contains_key(path) && !self.own.contains(path));
         self.seen = changed.0.keys().filter(|path| self.own.contains(*path)).cloned().collect();
         let others = changed.0.into_iter().filter(|(path, _)| !self.own.contains(path));
         self.last = Contents(others.collect());
@@ -218,13 +215,12 @@ impl Rounds {
         }
     }
 
-    /// After a while without a build: what has rested is the build's own.
+    /// After a while without a build: when all has rested, what was unclear is the build's own.
     fn decide(&mut self, moved: &[PathBuf]) -> Verdict {
-        let resting: Vec<PathBuf> = self.unclear.iter().filter(|path| !moved.contains(path)).cloned().collect();
         let accept = moved.is_empty();
         if accept {
-            self.seen.extend(resting.iter().cloned());
-            self.own.extend(resting);
+            self.seen.extend(self.unclear.iter().cloned());
+            self.own.append(&mut self.unclear);
         }
         Verdict::Settled { accept }
     }

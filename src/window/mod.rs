@@ -6,6 +6,7 @@
 //! | `asker`, `news` | who waits for an operation; what is worth another look |
 //! | `actor` | the one task that owns it; `state` decides for it, `work` does the long things |
 //! | `shared` | what these share: what is known of the window, who tracks its files |
+//! | `launches` | how many there have been: the number of each |
 //! | `crashes` | a window that ends by itself again and again |
 //! | `build` | building until the files hold still, and finding out what it was built from |
 //! | `up` | a window that lives: its facts, its process, the connection to it |

@@ -96,8 +96,8 @@ struct Trackers {
 
 impl Shared {
     pub fn new(home: Home) -> Shared {
-        // The first thing is to look for the window of an earlier supervisor.
         let launches = Launches::load(&home.state);
+        // The first thing is to look for the window of an earlier supervisor.
         let (phase, generation) = (Phase::Starting, launches.count());
         let published = watch::Sender::new(Published { phase, generation, ..Published::default() });
         let records = Arc::new(Records::new(Some(home.state.join("refs"))));

@@ -128,7 +128,7 @@ impl Up {
     pub fn last_words(&self, exit: Exit, doing: Vec<String>) -> Ended {
         let started = self.facts.debug_window_started_at;
         let at_ms = now_ms();
-        let console = last_words(self.records.last_entries(LOOKED_AT, started));
+        let console = with_errors(self.records.last_entries(LOOKED_AT, started));
         Ended {
             exit,
             at_ms,
@@ -158,7 +158,7 @@ fn extension_host(facts: &Session, output: &Path, records: &Arc<Records>) -> Opt
 }
 
 /// The newest errors, and what was said last, in their order.
-fn last_words(said: Vec<Entry>) -> Vec<Entry> {
+fn with_errors(said: Vec<Entry>) -> Vec<Entry> {
     let is_error = |entry: &Entry| matches!(entry.level.as_str(), "error" | "exception");
     let errors: Vec<usize> = (0..said.len()).rev().filter(|at| is_error(&said[*at])).take(LAST_ERRORS).collect();
     let mut left = LAST_ENTRIES - errors.len();
@@ -242,9 +242,9 @@ mod tests {
         };
         let mut said = vec![entry(0, "log"), entry(1, "error"), entry(2, "exception")];
         said.extend((3..50).map(|at| entry(at, "log")));
-        let told: Vec<u64> = last_words(said).iter().map(|it| it.at).collect();
+        let told: Vec<u64> = with_errors(said).iter().map(|it| it.at).collect();
         assert_eq!(told, [1, 2, 42, 43, 44, 45, 46, 47, 48, 49]);
-        let few = last_words(vec![entry(0, "log"), entry(1, "error")]);
+        let few = with_errors(vec![entry(0, "log"), entry(1, "error")]);
         assert_eq!(few.iter().map(|it| it.at).collect::<Vec<_>>(), [0, 1]);
     }
 

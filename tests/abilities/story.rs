@@ -147,8 +147,7 @@ async fn watched(subject: &Subject, play: &Play, sessions: &Sessions) -> Result<
 }
 
 async fn thrown(subject: &Subject, play: &Play, sessions: &Sessions) -> Result<(), String> {
-    let (_, known, _) = sessions.exceptions();
-    if known.is_empty() {
+    if sessions.exceptions().known.is_empty() {
         return Err("no exception filters".to_owned());
     }
     play.resume(Resume::Continue).await;

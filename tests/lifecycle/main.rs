@@ -2,10 +2,11 @@
 //!
 //! The real `tether`, spoken to by a real MCP client over its stdio, with real windows.
 
+#[path = "../common/agent.rs"]
+mod agent;
 #[path = "../common/mod.rs"]
 mod common;
 
-mod agent;
 mod chaos;
 mod protocol;
 mod scenarios;

@@ -1,12 +1,13 @@
 //! The page tools as an agent has them: over relaunches, in a real VS Code, and beside another server of such tools.
 
-#[path = "../lifecycle/agent.rs"]
+#[path = "../common/agent.rs"]
 mod agent;
 #[path = "../common/mod.rs"]
 mod common;
+#[path = "../common/palette.rs"]
+mod palette;
 
 mod generations;
-mod palette;
 mod peer;
 mod vscode;
 

@@ -1,7 +1,7 @@
 //! The scenarios of debugging, by their numbers: the real `tether`, as a person or an agent in a terminal would use it,
 //! with real adapters. Each call is a process of its own; the supervisor holds the sessions.
 
-#[path = "../lifecycle/agent.rs"]
+#[path = "../common/agent.rs"]
 mod agent;
 #[path = "../common/mod.rs"]
 mod common;

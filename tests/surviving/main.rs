@@ -1,6 +1,6 @@
 //! Debug sessions outlive front ends and, where their runtime allows it, supervisors; and they follow the window.
 
-#[path = "../lifecycle/agent.rs"]
+#[path = "../common/agent.rs"]
 mod agent;
 #[path = "../common/mod.rs"]
 mod common;

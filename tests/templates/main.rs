@@ -3,11 +3,11 @@
 //! `tether trust` and `tether start` open a real Extension Development Host with the extension active in it, and an edit
 //! of its source relaunches. No file is added by hand: what npm installs is the data folder's.
 
-#[path = "../lifecycle/agent.rs"]
+#[path = "../common/agent.rs"]
 mod agent;
 #[path = "../common/mod.rs"]
 mod common;
-#[path = "../pages/palette.rs"]
+#[path = "../common/palette.rs"]
 mod palette;
 
 use std::collections::BTreeSet;

@@ -142,6 +142,7 @@ async fn what_stands_in_the_way_is_told_in_time() {
     let visit = Visit::to(&[("/", SLOW)]).await;
     let (late, below, ghost) = (visit.find("\"Late\"").await, visit.find("Below").await, visit.find("Ghost").await);
     let (mover, veil) = (visit.find("Mover").await, visit.find("Veil").await);
+    // By a timer: a page that draws no frame for a while is taken for one that nobody sees, where nothing moves.
     visit.value("ghost.style.display = 'none'; setInterval(() => mover.style.left = (parseFloat(mover.style.left) + 37) % 400 + 'px', 5)").await;
     let check = async |does: Does, expect: String| {
         let begun = Instant::now();

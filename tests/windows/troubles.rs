@@ -150,7 +150,7 @@ async fn a_million_lines_cost_bounded_memory_and_hold_nobody_up() {
     let memory = resident();
     // In portions, as a page that lives does: what is asked in between is answered.
     let flood = format!(
-        "globalThis.flood = (async () => {{ const more = '\\n'.padEnd(20, 'x').repeat({lines} - 1); \
+        "globalThis.flood = (async () => {{ const more = '\\n'.padEnd(200, 'x').repeat({lines} - 1); \
          for (let i = 0; i < {messages}; i++) {{ console.log('line ' + i + more); \
          if (i % 1000 == 999) await new Promise(done => setTimeout(done)); }} return 'flooded' }})(); 0"
     );
@@ -167,9 +167,9 @@ async fn a_million_lines_cost_bounded_memory_and_hold_nobody_up() {
     };
     drop(flooded);
     assert_eq!(told.unwrap(), Evaluated::Value(json!("flooded")));
-    // Less than the lines themselves.
+    // Half of what the lines themselves are.
     let grown = resident().saturating_sub(memory);
-    assert!(grown < 16 << 20, "{grown} bytes more");
+    assert!(grown < 100 << 20, "{grown} bytes more");
     // A reader who had stopped before the flood is told how much it has missed, and of nothing twice.
     let query = Query { since: Some(before), limit: 100, filter: None };
     let part = visit.records.console(&query);

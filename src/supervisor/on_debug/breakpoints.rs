@@ -7,8 +7,8 @@ use crate::api::debug::breakpoints::{
     Access, Breakpoint, Breakpoints, Exceptions, ExceptionsInForce, List, Remove, Set, Watch,
 };
 use crate::api::debug::values::Spot;
-use crate::debug::Sessions;
 use crate::debug::breakpoints as book;
+use crate::debug::{Excepting, Sessions};
 use crate::error::{Error, Kind, Result};
 
 pub async fn set(sessions: &Sessions, it: Set) -> Result<Breakpoint> {
@@ -83,7 +83,8 @@ pub async fn exceptions(sessions: &Sessions, it: Exceptions) -> Result<Exception
 }
 
 fn in_force(sessions: &Sessions) -> ExceptionsInForce {
-    let (book::Exceptions { caught, uncaught, class, filters }, known, mut unable) = sessions.exceptions();
+    let Excepting { wanted, known, mut unable } = sessions.exceptions();
+    let book::Exceptions { caught, uncaught, class, filters } = wanted;
     let unknown = filters.iter().find(|filter| !known.is_empty() && !known.contains(filter));
     unable.extend(unknown.map(|filter| format!("no adapter of a living session knows the filter {filter:?}")));
     let message = (!unable.is_empty()).then(|| unable.join("; "));
