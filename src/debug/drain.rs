@@ -16,7 +16,7 @@ use crate::dap::{Client, Event};
 const LINE: &str = "\u{2}tether:all-is-printed\u{3}";
 
 /// What is not here by then is given up.
-const PATIENCE: Duration = Duration::from_secs(1);
+pub(super) const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Whether our line has been asked for, and has come.
 #[derive(Default)]
@@ -36,7 +36,11 @@ impl Drain {
                 self.came.notified().await;
             }
         };
-        let _ = tokio::time::timeout(PATIENCE, printed).await;
+        tokio::select! {
+            _ = tokio::time::timeout(PATIENCE, printed) => {}
+            // Nothing comes any more.
+            _ = client.closed() => {}
+        }
     }
 
     /// When the event brings our line: what stands before it, which is the program's.

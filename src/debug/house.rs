@@ -10,6 +10,8 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::configure::send_file;
+use super::drain;
+use super::published::Snapshot;
 use super::seat::{Seat, Shared, lock};
 use super::session::{Member, Order};
 use super::state::{Input, Phase};
@@ -29,10 +31,13 @@ pub(super) struct House {
 /// How long an answer may take that comes after the end.
 const MOMENT: Duration = Duration::from_millis(250);
 
+fn has_ended(snapshot: &Snapshot, id: usize) -> bool {
+    matches!(snapshot.targets[id].state.phase, Phase::Ended(_))
+}
+
 /// Resolves when a target has told its end.
 async fn ended(shared: &Shared, id: usize) {
-    let mut seen = shared.published.subscribe();
-    let _ = seen.wait_for(|snapshot| matches!(snapshot.targets[id].state.phase, Phase::Ended(_))).await;
+    let _ = shared.published.subscribe().wait_for(|snapshot| has_ended(snapshot, id)).await;
 }
 
 impl House {
@@ -145,9 +150,16 @@ impl House {
     fn stop(&self, terminate: bool) -> impl Future<Output = ()> + Send + 'static {
         let clients = self.shared.part();
         let shared = Arc::clone(&self.shared);
+        let drains = self.plan.quirks.drained_by.is_some();
         async move {
             for (id, client) in clients.iter().enumerate().rev() {
                 let Some(client) = client else { continue };
+                if drains && has_ended(&shared.published.borrow(), id) {
+                    // It is leaving by itself, once what was printed last is out.
+                    if timeout(drain::PATIENCE + MOMENT, client.closed()).await.is_ok() {
+                        continue;
+                    }
+                }
                 let goodbye = say_goodbye(client, terminate);
                 tokio::pin!(goodbye);
                 tokio::select! {
