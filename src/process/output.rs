@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use notify::event::{AccessKind, AccessMode, EventKind};
 use notify::{Config, PollWatcher, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::Notify;
 
@@ -101,7 +102,11 @@ pub async fn until<T>(watched: &Path, mut check: impl FnMut() -> io::Result<Opti
 fn watch(path: &Path, changed: &Arc<Notify>) -> io::Result<Box<dyn Watcher + Send>> {
     let teller = || {
         let changed = changed.clone();
-        move |_: notify::Result<notify::Event>| changed.notify_one()
+        move |event: notify::Result<notify::Event>| {
+            if event.map_or(true, |event| tells_a_change(event.kind)) {
+                changed.notify_one();
+            }
+        }
     };
     let kernel = RecommendedWatcher::new(teller(), Config::default()).and_then(|mut watcher| {
         watcher.watch(path, RecursiveMode::NonRecursive)?;
@@ -114,6 +119,11 @@ fn watch(path: &Path, changed: &Arc<Notify>) -> io::Result<Box<dyn Watcher + Sen
     let mut watcher = PollWatcher::new(teller(), often).map_err(io::Error::other)?;
     watcher.watch(path, RecursiveMode::NonRecursive).map_err(io::Error::other)?;
     Ok(Box::new(watcher))
+}
+
+/// That somebody opens a file is told, too: a check that opens what it looks at would wake itself for ever.
+fn tells_a_change(kind: EventKind) -> bool {
+    !matches!(kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write))
 }
 
 /// Cuts a file that has grown beyond `limit` bytes down to its last `keep` bytes, in place, so that a program that
@@ -185,6 +195,22 @@ mod tests {
         assert_eq!(follow(&path, 0, port).await.unwrap(), "42");
         let past = std::fs::metadata(&path).unwrap().len() - 6;
         assert_eq!(follow(&path, past, port).await.unwrap(), "43");
+    }
+
+    #[tokio::test]
+    async fn looking_at_a_file_is_no_change_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("port");
+        std::fs::write(&path, "half").unwrap();
+        let mut looks = 0;
+        let look = || {
+            looks += 1;
+            Ok(std::fs::read_to_string(&path).ok().filter(|text| text == "whole"))
+        };
+        // Nothing changes: a check that wakes itself is made thousands of times.
+        let waited = tokio::time::timeout(Duration::from_millis(200), until(folder.path(), look)).await;
+        assert!(waited.is_err(), "{waited:?}");
+        assert_eq!(looks, 1);
     }
 
     #[tokio::test]

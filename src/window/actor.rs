@@ -301,8 +301,8 @@ impl Actor {
         if self.step(Input::Gone) == Effect::Mourn {
             work::forget(&self.shared);
             let shared = Arc::clone(&self.shared);
-            // Its remains go whatever else is under way; nobody waits for it.
-            tokio::spawn(async move { work::mourn(&shared, &up).await });
+            // Its remains go whatever else is under way; only the supervisor's end waits for it.
+            self.shared.mourners.spawn(async move { work::mourn(&shared, &up).await });
         }
     }
 }

@@ -403,8 +403,11 @@ impl Window {
         self.tracker()?.explain(&self.shared.home.workspace.join(path)).await
     }
 
-    /// Lets go of the window: its CDP connection is closed, it lives on.
+    /// Lets go of the window: its CDP connection is closed, it lives on. Waits until nothing is left of windows that
+    /// have ended by themselves.
     pub async fn detach(&self) {
+        self.shared.mourners.close();
+        self.shared.mourners.wait().await;
         let up = self.shared.published.borrow().up.clone();
         if let Some(up) = up {
             up.detach().await;

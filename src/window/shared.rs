@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
 
 use super::asker::Deeds;
 use super::build::LastBuild;
@@ -77,6 +78,8 @@ pub struct Shared {
     choice: Mutex<Choice>,
     /// Who knows why the window must not be replaced unasked.
     held: OnceLock<Box<Held>>,
+    /// Who tidies up after windows that ended by themselves.
+    pub mourners: TaskTracker,
 }
 
 /// Says why the window must not be replaced unasked, while that is so.
@@ -112,6 +115,7 @@ impl Shared {
             launches: Mutex::new(launches),
             choice,
             held: OnceLock::new(),
+            mourners: TaskTracker::new(),
         }
     }
 

@@ -11,8 +11,8 @@ use crate::cdp::{self, types::Evaluate};
 
 const SCRIPT: &str = include_str!("inside.js");
 
-/// Beyond what the script was given: it answers in time, unless the page is frozen.
-const EXTRA: Duration = Duration::from_secs(1);
+/// Beyond what the script was given: it answers in time, unless the page is frozen, or the machine is busy.
+const EXTRA: Duration = Duration::from_secs(3);
 
 /// Puts the script where it is not yet.
 pub async fn install(core: &Core, place: &Place, deadline: Duration) -> Result<(), Trouble> {
