@@ -11,11 +11,10 @@ use tokio::time::timeout;
 
 use super::configure::send_file;
 use super::drain;
-use super::published::Snapshot;
 use super::seat::{Seat, Shared, lock};
 use super::session::{Member, Order};
 use super::state::{Input, Phase};
-use super::target::{Plan, Resume, drive, name_of, say_goodbye};
+use super::target::{GOODBYE, Plan, Resume, drive, name_of, say_goodbye};
 use crate::adapters::Dial;
 use crate::dap::types::{Nothing, StartDebugging};
 use crate::dap::{Asked, Error as DapError, Refusal};
@@ -31,13 +30,10 @@ pub(super) struct House {
 /// How long an answer may take that comes after the end.
 const MOMENT: Duration = Duration::from_millis(250);
 
-fn has_ended(snapshot: &Snapshot, id: usize) -> bool {
-    matches!(snapshot.targets[id].state.phase, Phase::Ended(_))
-}
-
 /// Resolves when a target has told its end.
 async fn ended(shared: &Shared, id: usize) {
-    let _ = shared.published.subscribe().wait_for(|snapshot| has_ended(snapshot, id)).await;
+    let mut seen = shared.published.subscribe();
+    let _ = seen.wait_for(|snapshot| matches!(snapshot.targets[id].state.phase, Phase::Ended(_))).await;
 }
 
 impl House {
@@ -150,22 +146,24 @@ impl House {
     fn stop(&self, terminate: bool) -> impl Future<Output = ()> + Send + 'static {
         let clients = self.shared.part();
         let shared = Arc::clone(&self.shared);
-        let drains = self.plan.quirks.drained_by.is_some();
+        // What was printed last comes out first.
+        let after_end = MOMENT + self.plan.quirks.drained_by.map_or(Duration::ZERO, |_| drain::PATIENCE);
         async move {
             for (id, client) in clients.iter().enumerate().rev() {
                 let Some(client) = client else { continue };
-                if drains && has_ended(&shared.published.borrow(), id) {
-                    // It is leaving by itself, once what was printed last is out.
-                    if timeout(drain::PATIENCE + MOMENT, client.closed()).await.is_ok() {
-                        continue;
+                let goodbye = async {
+                    if shared.leaves_first(id) {
+                        say_goodbye(client, terminate).await;
+                    } else {
+                        // The target itself does, or another stop: the connection ends behind that.
+                        let _ = timeout(GOODBYE, client.closed()).await;
                     }
-                }
-                let goodbye = say_goodbye(client, terminate);
+                };
                 tokio::pin!(goodbye);
                 tokio::select! {
-                    _ = &mut goodbye => {}
+                    () = &mut goodbye => {}
                     // Some do not answer any more once they have told the end.
-                    () = ended(&shared, id) => drop(timeout(MOMENT, goodbye).await),
+                    () = ended(&shared, id) => drop(timeout(after_end, goodbye).await),
                 }
                 // Whether it has answered or not: it was asked to end, and what is left of it is ended behind it.
                 shared.step(id, Input::Terminated);

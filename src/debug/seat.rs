@@ -75,6 +75,8 @@ struct Line {
     /// Known once `launch` or `attach` is on its way.
     able: watch::Sender<Option<Capabilities>>,
     configured: watch::Sender<bool>,
+    /// Somebody says goodbye to it, or has.
+    leaving: bool,
     /// It is being told what is wanted, or was.
     told: bool,
     turn: Arc<tokio::sync::Mutex<()>>,
@@ -131,6 +133,12 @@ impl Shared {
         let mut lines = lock(&self.lines);
         lines.stopping = true;
         lines.all.iter().map(|line| line.client.clone()).collect()
+    }
+
+    /// Whether the caller is the first to leave the target, and so the one to say goodbye. A second goodbye in the
+    /// moment in which debugpy closes the connection ends its server, and with it whatever comes after.
+    pub fn leaves_first(&self, id: usize) -> bool {
+        !std::mem::replace(&mut lock(&self.lines).all[id].leaving, true)
     }
 
     pub fn add(self: &Arc<Shared>, parent: Option<usize>, name: String) -> Seat {

@@ -28,7 +28,7 @@ use crate::dap::types::{
 use crate::dap::{Client, Connection, Error, Event, Inbox, Incoming};
 
 /// How long an adapter may take to say goodbye; some never do.
-const GOODBYE: Duration = Duration::from_secs(2);
+pub(super) const GOODBYE: Duration = Duration::from_secs(2);
 
 /// Why gdb says that the program has stopped when an evaluation has called a function of it: it is where it was.
 const CALLED: &str = "function call";
@@ -234,6 +234,9 @@ impl Target {
     }
 
     fn leave(&mut self) {
+        if !self.member.shared.leaves_first(self.member.id) {
+            return;
+        }
         let (client, drain, print) = (self.client.clone(), Arc::clone(&self.drain), self.plan.quirks.drained_by);
         self.beside(async move {
             if let Some(command) = print {
