@@ -330,6 +330,33 @@ async fn m1_m6_targets_beget_targets_and_all_are_gone_in_time_though_one_never_s
     scene.running.await.unwrap();
 }
 
+/// As debugpy does it, whose `terminated` comes before its answer.
+#[tokio::test]
+async fn goodbye_is_said_once_whoever_begins() {
+    let (scene, mut adapter) = Scene::running().await;
+    let ends = async {
+        let disconnect = adapter.asked("disconnect").await;
+        adapter.server.event(&Terminated::default()).await.unwrap();
+        scene.until(Snapshot::is_ended).await;
+        disconnect.answer(&Nothing {});
+        adapter.obey().await
+    };
+    let (_, more) = tokio::join!(scene.session.stop(false), ends);
+    assert_eq!(more, [""; 0], "after a stop");
+    scene.running.await.unwrap();
+
+    let (scene, mut adapter) = Scene::running().await;
+    adapter.server.event(&Terminated::default()).await.unwrap();
+    let disconnect = adapter.asked("disconnect").await;
+    let answers = async {
+        disconnect.answer(&Nothing {});
+        adapter.obey().await
+    };
+    let (_, more) = tokio::join!(scene.session.stop(true), answers);
+    assert_eq!(more, [""; 0], "after an end");
+    scene.running.await.unwrap();
+}
+
 #[tokio::test]
 async fn the_last_handle_takes_the_session_along() {
     let (scene, adapter) = Scene::running().await;
