@@ -33,7 +33,8 @@ impl Client {
     }
 
     fn say(&mut self, message: &Value) {
-        writeln!(self.child.stdin.as_mut().unwrap(), "{message}").unwrap();
+        // One write: the pipe has no buffer, and `writeln!` would write each piece of the JSON on its own.
+        self.child.stdin.as_mut().unwrap().write_all(format!("{message}\n").as_bytes()).unwrap();
     }
 
     pub fn ask(&mut self, method: &str, params: Value) -> Value {
