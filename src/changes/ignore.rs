@@ -3,7 +3,7 @@
 //! Owns the rules: the built-in ones, then those that others have derived, then `.devtoolsignore` at the root of the workspace, with `.gitignore`'s syntax
 //! and git's semantics. Matching is globset's; `pattern` translates. Must not know snapshots, watchers or walks.
 //!
-//! Measured against `git check-ignore` (`tests/changes/git.rs`), what still differs from git, each on purpose:
+//! Measured against `git check-ignore` (`tests/binary/change_detection/git_agreement.rs`), what still differs from git, each on purpose:
 //! - A pattern in bytes that are not UTF-8 is reported and passed over; git compares the bytes.
 //! - A bracket expression with characters beyond ASCII stands for whole characters where git compares single bytes:
 //!   `[!é]` takes one byte in both, but after a range that ends beyond ASCII a further `-` is literal here.

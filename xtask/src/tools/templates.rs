@@ -26,7 +26,7 @@ impl<'a> Generated<'a> {
         let sh = Shell::new()?;
         let tools = devtether::tools::folder()?;
         let node = entry("node24")?;
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/templates/generate.mjs");
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/real/extension_templates/generate.mjs");
         let arguments = &self.template.arguments;
         fs::create_dir_all(folder)?;
         quietly(cmd!(sh, "{node} {script} {tools} {folder} {arguments...}"))?;

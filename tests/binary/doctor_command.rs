@@ -1,0 +1,211 @@
+//! `tether doctor`: what it finds, what it calls a problem, and whom it ends when it is asked to reap.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use crate::support::{Ran, Sandbox, is_alive, kill, node, ran, wait_for_end};
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// The findings of this level whose text has all of these words, which must be exactly one.
+fn finding(report: &Value, level: &str, words: &[&str]) -> Value {
+    let all = report["findings"].as_array().unwrap();
+    let fits = |found: &&Value| {
+        let text = format!("{} {}", found["what"], found["hints"]);
+        found["level"] == level && words.iter().all(|word| text.contains(word))
+    };
+    let found: Vec<&Value> = all.iter().filter(fits).collect();
+    assert_eq!(found.len(), 1, "{level} with {words:?} in {all:#?}");
+    found[0].clone()
+}
+
+fn doctor(sandbox: &Sandbox) -> Ran {
+    ran(sandbox.command(["doctor", "--json"]))
+}
+
+fn pid(status: &Value) -> u32 {
+    status["pid"].as_u64().unwrap() as u32
+}
+
+/// Kills the supervisor, so that its window is on its own.
+fn kill_supervisor(sandbox: &Sandbox) {
+    let supervisor = sandbox.supervisor().unwrap();
+    kill(supervisor, Signal::KILL);
+    wait_for_end(supervisor);
+}
+
+/// The state folder of its only workspace.
+fn state_of(sandbox: &Sandbox) -> PathBuf {
+    fs::read_dir(sandbox.home().join("state/devtether")).unwrap().flatten().next().unwrap().path()
+}
+
+#[test]
+fn a_healthy_workspace_is_well_before_and_while_its_window_runs() {
+    let sandbox = node();
+    let before = doctor(&sandbox).ok().json();
+    assert_eq!((before["ok"].as_bool(), before["problems"].as_u64()), (Some(true), Some(0)));
+    finding(&before, "ok", &["its window is of kind node"]);
+    finding(&before, "ok", &["is trusted"]);
+    finding(&before, "ok", &["no supervisor runs"]);
+    finding(&before, "ok", &["node ", "/node"]);
+    assert!(sandbox.supervisor().is_none(), "looking starts nothing");
+
+    let window = pid(&sandbox.json(&["start"]));
+    // A page that is too busy to answer in time is asked again.
+    let during = crate::support::eventually("the page answers", || {
+        Some(doctor(&sandbox).ok().json()).filter(|it| !it.to_string().contains("the window is unresponsive"))
+    });
+    finding(&during, "ok", &["the supervisor is process", &sandbox.supervisor().unwrap().to_string()]);
+    finding(&during, "ok", &["the window is ready", &format!("process {window}"), "CDP port", "inspector port"]);
+    let told = sandbox.tether(&["doctor"]).ok().stdout;
+    assert!(told.starts_with("workspace\n  ok ") && told.contains("\nrunning\n"), "{told}");
+}
+
+#[test]
+fn what_the_window_needs_and_is_missing_is_a_problem_with_the_command_that_brings_it() {
+    let sandbox =
+        Sandbox::with(&[("package.json", "{}"), ("devtools.toml", "[window]\nkind = \"web-extension-host\"\n")]);
+    let missing = |set: &[(&str, &str)], code: i32| {
+        let mut command = sandbox.command(["doctor", "--json"]);
+        command.env("DEVTETHER_DATA_DIR", sandbox.home().join("nothing")).envs(set.iter().copied());
+        let found = ran(command);
+        assert_eq!(found.code, code, "{found:?}");
+        found.json()
+    };
+    let report = missing(&[], 1);
+    finding(&report, "problem", &["code-server is missing", "tether adapters install code-server"]);
+    finding(&report, "problem", &["node24 is missing", "tether adapters install node24"]);
+    let report = missing(&[("PATH", "/nowhere")], 1);
+    finding(&report, "problem", &["chromium", "apt-get install chromium"]);
+    finding(&report, "warning", &["git", "apt-get install git"]);
+
+    sandbox.write("devtools.toml", "[window]\nkind = \"node\"\nnode = \"n\"\nprogram = \"x\"\n");
+    let report = missing(&[], 0);
+    finding(&report, "warning", &["code-server is missing", "tether adapters install code-server"]);
+    finding(&report, "warning", &["this has changed since you agreed", "tether trust"]);
+}
+
+#[test]
+fn settings_and_folders_that_are_wrong_are_problems() {
+    let sandbox = node();
+    let fails = |words: &[&str]| {
+        let found = doctor(&sandbox);
+        assert_eq!(found.code, 1, "{found:?}");
+        finding(&found.json(), "problem", words);
+    };
+    sandbox.write("devtools.toml", "[window]\nkid = 1");
+    fails(&["devtools.toml", "line 2", "unknown field"]);
+    sandbox.write("devtools.toml", "[window]\nkind = \"node\"\nprogram = \"server.js\"\n");
+    let open = |folder: &str, mode| {
+        let folder = sandbox.home().join(folder);
+        fs::set_permissions(folder, fs::Permissions::from_mode(mode)).unwrap();
+    };
+    open("config/devtether", 0o777);
+    fails(&["config/devtether", "can be written by others"]);
+    open("config/devtether", 0o700);
+    doctor(&sandbox).ok();
+    open("run/devtether", 0o755);
+    fails(&["run/devtether", "its mode is 755", "chmod 700"]);
+    open("run/devtether", 0o700);
+    sandbox.write(".devtoolsignore", "[broken\n");
+    let mut command = sandbox.command(["doctor", "--workspace", "/nowhere/at/all"]);
+    command.env_remove("NO_COLOR");
+    let told = ran(command);
+    assert!(told.code == 1 && told.stdout.contains("/nowhere/at/all") && told.stdout.contains("1 problem"), "{told:?}");
+}
+
+#[test]
+fn a_window_without_a_supervisor_is_found_and_never_reaped() {
+    let sandbox = node();
+    let window = pid(&sandbox.json(&["start"]));
+    kill_supervisor(&sandbox);
+    let report = doctor(&sandbox).ok().json();
+    finding(&report, "ok", &["a window lives", &format!("process {window}"), "connected to it again"]);
+    let reaped = ran(sandbox.command(["doctor", "--reap", "--yes", "--json"])).ok().json();
+    assert_eq!(reaped["orphans"], serde_json::json!([]));
+    assert!(reaped["leftAlone"].to_string().contains("is the window of"), "{reaped}");
+    // `git clean -fdx` has taken the file; the next supervisor finds the window all the same.
+    fs::remove_file(sandbox.path(".devtools/session.json")).unwrap();
+    finding(&doctor(&sandbox).ok().json(), "ok", &["a window lives", &format!("process {window}")]);
+    let reaped = ran(sandbox.command(["doctor", "--reap", "--yes", "--json"])).ok().json();
+    assert_eq!(reaped["orphans"], serde_json::json!([]));
+    let again = sandbox.status();
+    assert_eq!((pid(&again), again["reconnected"].as_bool()), (window, Some(true)));
+}
+
+#[test]
+fn a_session_file_whose_window_has_ended_is_told_as_stale() {
+    let sandbox = node();
+    let window = pid(&sandbox.json(&["start"]));
+    kill_supervisor(&sandbox);
+    kill(window, Signal::KILL);
+    wait_for_end(window);
+    finding(&doctor(&sandbox).ok().json(), "ok", &["session.json is stale", "its window has ended"]);
+    let path = sandbox.path(".devtools/session.json");
+    let other = fs::read_to_string(&path).unwrap().replacen("bootId\": \"", "bootId\": \"another", 1);
+    let other = other.replacen("bootId\":\"", "bootId\":\"another", 1);
+    fs::write(&path, other).unwrap();
+    finding(&doctor(&sandbox).ok().json(), "ok", &["session.json is stale", "before this machine was started"]);
+    fs::write(&path, "{").unwrap();
+    finding(&doctor(&sandbox).ok().json(), "warning", &["session.json is stale", "not a session file"]);
+}
+
+#[test]
+fn orphans_are_shown_and_only_with_consent_ended_and_nobody_else_is() {
+    let (sandbox, other, supervised) = (node(), node(), node());
+    let orphan = pid(&sandbox.json(&["start"]));
+    let launch = sandbox.session().unwrap()["launchId"].as_str().unwrap().to_owned();
+    kill_supervisor(&sandbox);
+    fs::remove_file(sandbox.path(".devtools/session.json")).unwrap();
+    fs::remove_file(state_of(&sandbox).join(".devtools/session.json")).unwrap();
+    // Another user's folders, as far as this one can tell; and a supervisor's window.
+    let stranger = pid(&other.json(&["start"]));
+    let kept = pid(&supervised.json(&["start"]));
+
+    finding(&doctor(&sandbox).ok().json(), "warning", &["processes 1, launches 1", "tether doctor --reap"]);
+    let shown = sandbox.tether(&["doctor", "--reap"]).ok().stdout;
+    assert!(shown.contains(&format!("launch {launch} is an orphan")) && shown.contains("--reap --yes"), "{shown}");
+    assert!(is_alive(orphan), "it was only shown");
+    sandbox.tether(&["doctor", "--yes"]).fails(2, &["--reap"]);
+
+    let ended = ran(sandbox.command(["doctor", "--reap", "--yes", "--json"])).ok().json();
+    let [one] = &ended["orphans"].as_array().unwrap()[..] else { panic!("{ended}") };
+    assert_eq!((one["launchId"].as_str(), one["ended"].as_bool()), (Some(&*launch), Some(true)));
+    assert_eq!(one["processes"][0]["pid"], orphan);
+    assert!(!is_alive(orphan) && is_alive(stranger) && is_alive(kept));
+    assert!(!state_of(&sandbox).join(format!("window-{launch}")).exists(), "its scratch folder is left");
+    let shown = sandbox.tether(&["doctor", "--reap"]).ok().stdout;
+    assert!(!shown.contains(&launch), "{shown}");
+}
+
+#[test]
+fn a_supervisor_of_another_version_is_told_and_left_running() {
+    let sandbox = node();
+    sandbox.json(&["start"]);
+    let supervisor = sandbox.supervisor().unwrap();
+    let state = fs::read_dir(sandbox.home().join("state/devtether")).unwrap().flatten().next().unwrap().path();
+    let lock = state.join("supervisor.lock");
+    let text = fs::read_to_string(&lock).unwrap();
+    fs::write(&lock, text.replace(env!("CARGO_PKG_VERSION"), "0.0.1")).unwrap();
+    finding(&doctor(&sandbox).ok().json(), "warning", &["is version 0.0.1", "replaces an older one"]);
+    assert!(is_alive(supervisor));
+    fs::write(&lock, text).unwrap();
+}
+
+#[test]
+fn a_supervisor_whose_program_has_been_replaced_is_told() {
+    let sandbox = node();
+    let program = sandbox.home().join("tether");
+    let install = || {
+        let fresh = sandbox.home().join("tether.new");
+        fs::copy(env!("CARGO_BIN_EXE_tether"), &fresh).unwrap();
+        fs::rename(fresh, &program).unwrap();
+    };
+    install();
+    let mut start = std::process::Command::new(&program);
+    start.args(["start"]).current_dir(&sandbox.workspace).envs(sandbox.variables());
+    ran(start).ok();
+    install();
+    finding(&doctor(&sandbox).ok().json(), "warning", &["its program has been replaced", "tether shutdown"]);
+}

@@ -1,0 +1,134 @@
+//! Another user's socket at our place, and another user at our socket: refused, with nothing said and nothing removed.
+//!
+//! To be another user takes root: without it these tests are skipped.
+
+use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use crate::support::{Sandbox, node, ran};
+use serde_json::Value;
+
+/// `nobody`, on every Linux.
+const NOBODY: u32 = 65534;
+
+fn root() -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        eprintln!("SKIPPED: only root can start a process of another user");
+    }
+    root
+}
+
+/// A Node of another user that runs this script.
+fn as_nobody(script: &str, argument: &Path) -> Child {
+    let mut command = Command::new("node");
+    command.args(["-e", script]).arg(argument).current_dir("/").uid(NOBODY).gid(NOBODY);
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
+}
+
+fn socket_of(sandbox: &Sandbox) -> PathBuf {
+    let report = ran(sandbox.command(["doctor", "--json"])).json();
+    let told = report["findings"].as_array().unwrap().iter().filter_map(|it| it["what"].as_str());
+    told.filter_map(|what| what.strip_prefix("its socket is ")).next().unwrap().into()
+}
+
+/// Another user's server at our place; it tells what it is told.
+struct Impostor(Child);
+
+impl Impostor {
+    fn at(sandbox: &Sandbox, socket: &Path) -> Impostor {
+        let folder = sandbox.home().join("nobodys");
+        fs::create_dir(&folder).unwrap();
+        chown(&folder, Some(NOBODY), Some(NOBODY)).unwrap();
+        fs::set_permissions(sandbox.home(), Permissions::from_mode(0o711)).unwrap();
+        let script = "require('net').createServer(it => it.on('data', data => console.log('heard ' + data)))
+            .listen(process.argv[1], () => console.log('up')); process.stdin.resume().on('end', () => process.exit())";
+        let theirs = folder.join("s");
+        let mut child = as_nobody(script, &theirs);
+        let mut line = String::new();
+        BufReader::with_capacity(1, child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "up\n");
+        fs::rename(theirs, socket).unwrap();
+        Impostor(child)
+    }
+
+    /// Ends it; answers what it has heard.
+    fn end(mut self) -> String {
+        drop(self.0.stdin.take());
+        let mut heard = String::new();
+        self.0.stdout.take().unwrap().read_to_string(&mut heard).unwrap();
+        self.0.wait().unwrap();
+        heard
+    }
+}
+
+#[test]
+fn a_socket_that_another_user_put_at_our_place_is_neither_used_nor_removed() {
+    if !root() {
+        return;
+    }
+    let sandbox = node();
+    let socket = socket_of(&sandbox);
+    let impostor = Impostor::at(&sandbox, &socket);
+    let words = ["cannot use the socket", "it belongs to user 65534, and we are 0", "`ls -l"];
+    sandbox.tether(&["status"]).fails(1, &words);
+    sandbox.tether(&["supervise"]).fails(1, &words);
+    sandbox.tether(&["shutdown"]).fails(1, &words);
+    assert!(socket.exists() && sandbox.supervisor().is_none());
+
+    // The file is ours now, but not who listens on it.
+    chown(&socket, Some(0), Some(0)).unwrap();
+    sandbox.tether(&["status"]).fails(1, &["user 65534 answers on its socket, and we are user 0"]);
+    assert_eq!(impostor.end(), "", "not a word is said to it");
+    fs::remove_file(&socket).unwrap();
+    assert_eq!(sandbox.status()["state"], "absent");
+}
+
+#[test]
+fn another_user_at_our_socket_is_turned_away_with_the_reason() {
+    if !root() {
+        return;
+    }
+    let sandbox = node();
+    sandbox.json(&["start"]);
+    let socket = socket_of(&sandbox);
+    let folders = [sandbox.home().to_owned(), sandbox.home().join("run"), socket.parent().unwrap().to_owned()];
+    let modes = |folder_mode: u32, socket_mode: u32| {
+        folders.iter().for_each(|folder| fs::set_permissions(folder, Permissions::from_mode(folder_mode)).unwrap());
+        fs::set_permissions(&socket, Permissions::from_mode(socket_mode)).unwrap();
+    };
+    modes(0o711, 0o666);
+    let script = r#"const it = require("net").connect(process.argv[1]);
+        const body = JSON.stringify({jsonrpc: "2.0", id: 1, method: "initialize", params: {name: "x", version: "0"}});
+        it.on("error", error => process.stdout.write(`${error}`)).on("data", data => process.stdout.write(data));
+        it.write(`Content-Length: ${body.length}\r\n\r\n${body}`);"#;
+    let client = as_nobody(script, &socket).wait_with_output().unwrap();
+    modes(0o700, 0o600);
+    let said = String::from_utf8(client.stdout).unwrap();
+    let (_, body) = said.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {said:?}"));
+    let answer: Value = serde_json::from_str(body).unwrap();
+    let text = answer["error"]["message"].as_str().unwrap();
+    assert!(text.contains("does not talk to other users") && text.contains("belongs to user 0"), "{text}");
+    assert_eq!(answer["result"], Value::Null);
+    assert_eq!(sandbox.once_it_answers(sandbox.status())["state"], "ready");
+}
+
+#[test]
+fn another_users_runtime_folder_is_refused() {
+    if !root() {
+        return;
+    }
+    let sandbox = node();
+    sandbox.status();
+    sandbox.tether(&["shutdown"]).ok();
+    chown(sandbox.home().join("run/devtether"), Some(NOBODY), None).unwrap();
+    sandbox.tether(&["status"]).fails(1, &["cannot use the folder", "it belongs to user 65534, and we are 0"]);
+    let report = ran(sandbox.command(["doctor", "--json"]));
+    assert!(report.code == 1 && report.stdout.contains("it belongs to user 65534"), "{report:?}");
+    chown(sandbox.home().join("run/devtether"), Some(0), None).unwrap();
+}

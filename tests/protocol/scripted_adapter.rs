@@ -1,0 +1,129 @@
+//! Adapters that misbehave, through the real `tether`: each is told with its cause and its last words, and nothing hangs,
+//! grows or is left.
+
+use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, Instant};
+
+use crate::support::scenario_sandbox::Stage;
+
+/// Stands where the workspace's Python is looked for, and so for debugpy in it.
+const ADAPTER: &str = include_str!("scripted_adapter.py");
+
+/// A program whose adapter misbehaves in that way.
+fn with(how: &str) -> Option<Stage> {
+    let stage = Stage::with("debugpy", "app.py", &format!("{how}\n"))?;
+    stage.sandbox.write(".venv/bin/python", ADAPTER);
+    let executable = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(stage.sandbox.path(".venv/bin/python"), executable).unwrap();
+    Some(stage)
+}
+
+/// As [`with`], stopped.
+fn stopped(how: &str) -> Option<Stage> {
+    let stage = with(how)?;
+    let launched = stage.json(&["debug", "launch", "app.py", "--wait", "60"]);
+    assert_eq!(launched["stopped"], true, "{launched:#}");
+    Some(stage)
+}
+
+fn launch_fails(stage: &Stage, code: i32, words: &[&str]) {
+    stage.sandbox.tether(&["debug", "launch", "app.py", "--wait", "60"]).fails(code, words);
+    stage.nothing_is_left();
+    // Nor does it stand in the list.
+    stage.sandbox.tether(&["debug", "stop"]).fails(3, &["there is no debug session", "tether debug launch"]);
+}
+
+#[test]
+fn an_adapter_that_is_missing_is_told_with_what_installs_it() {
+    let stage = Stage::with("debugpy", "app.py", "1\n");
+    let Some(stage) = stage else { return };
+    let mut command = stage.sandbox.command(["debug", "launch", "app.py", "--adapter", "netcoredbg"]);
+    command.env("PATH", "/nowhere").env("HOME", stage.sandbox.home());
+    crate::support::ran(command).fails(6, &["netcoredbg", "PATH", "hint: "]);
+}
+
+#[test]
+fn an_adapter_that_ends_at_once_is_told_with_its_code_and_its_last_words() {
+    let Some(stage) = with("exits") else { return };
+    launch_fails(&stage, 1, &["debugpy", "exited with code 3", "ImportError: no module named xdbg"]);
+}
+
+#[test]
+fn an_adapter_that_never_answers_is_given_up_in_time() {
+    let Some(stage) = with("silent") else { return };
+    let began = Instant::now();
+    launch_fails(&stage, 1, &["cannot launch app.py with debugpy", "initialize was not answered within 30s"]);
+    assert!(began.elapsed() < Duration::from_secs(60));
+}
+
+#[test]
+fn a_flood_of_events_delays_no_answer_and_what_was_dropped_is_told() {
+    let Some(stage) = stopped("floods") else { return };
+    assert_eq!(stage.json(&["debug", "evaluate", "x"])["result"], "answered");
+    let output = stage.json(&["debug", "output", "--since", "0", "--limit", "1"]);
+    let all = stage.json(&["debug", "events", "--since", "0", "--limit", "100000"]);
+    let lost = |kind: &str| {
+        let events = all["entries"].as_array().unwrap();
+        events.iter().filter(|it| it["event"] == kind).count() as u64
+    };
+    // 6,000 threads were told of, which the ring is too small for; nothing goes without a word.
+    assert!(all["dropped"].as_u64().unwrap() > 0, "{}", all["dropped"]);
+    assert!(output["dropped"].as_u64().unwrap() > 0 || lost("lost") > 0, "{output}");
+    assert!(stage.sandbox.peak() < 200 << 20, "the supervisor took {} bytes", stage.sandbox.peak());
+    stage.json(&["debug", "stop"]);
+    stage.nothing_is_left();
+}
+
+#[test]
+fn a_connection_that_breaks_in_the_middle_of_a_call_is_told_with_its_cause() {
+    for (how, words) in
+        [("garbage", &["no Content-Length"][..]), ("half", &["middle of a frame"]), ("dies", &["the connection ended"])]
+    {
+        let Some(stage) = stopped(how) else { return };
+        stage.sandbox.tether(&["debug", "evaluate", "x"]).fails(1, &[&["cannot evaluate `x`"], words].concat());
+        let waited = stage.json(&["debug", "wait", "60"]);
+        assert_eq!((&waited["stopped"], waited["state"].as_str()), (&false.into(), Some("DISCONNECTED")), "{waited}");
+        stage.nothing_is_left();
+        let message = stage.json(&["debug", "status", "d1"])["message"].as_str().unwrap().to_owned();
+        match how {
+            "dies" => assert!(message.contains("exited with code 7"), "{message}"),
+            _ => assert!(words.iter().all(|word| message.contains(word)), "{message}"),
+        }
+        let refused = stage.sandbox.tether(&["debug", "step"]);
+        refused.fails(2, &["the program is not stopped", "DISCONNECTED", "tether debug launch"]);
+    }
+}
+
+#[test]
+fn what_comes_twice_counts_once() {
+    let Some(stage) = with("twice") else { return };
+    stage.json(&["break", "set", "app.py:1"]);
+    let launched = stage.json(&["debug", "launch", "app.py", "--wait", "60"]);
+    assert_eq!((&launched["stopped"], &launched["stopReason"]["type"]), (&true.into(), &"STEP_COMPLETE".into()));
+    // Each `initialized` gets the breakpoints, and an answer is the first.
+    assert_eq!(stage.json(&["debug", "evaluate", "x"])["result"], "2");
+    assert_eq!(stage.json(&["debug", "evaluate", "x"])["result"], "2");
+    stage.json(&["debug", "stop"]);
+    stage.json(&["debug", "stop"]);
+    stage.nothing_is_left();
+}
+
+#[test]
+fn a_goodbye_that_is_not_answered_is_not_waited_for() {
+    let Some(stage) = stopped("mute") else { return };
+    let began = Instant::now();
+    let ended = stage.json(&["debug", "stop"]);
+    assert!(ended["state"] == "TERMINATED" || ended["state"] == "DISCONNECTED", "{ended}");
+    assert!(began.elapsed() < Duration::from_secs(30));
+    stage.nothing_is_left();
+}
+
+#[test]
+fn a_refusal_is_told_in_the_adapters_own_words_and_the_stop_stays() {
+    let Some(stage) = stopped("refuses") else { return };
+    stage.sandbox.tether(&["debug", "step"]).fails(1, &["cannot let the program go on", "there is nothing to step in"]);
+    let status = stage.json(&["debug", "status"]);
+    assert_eq!((&status["state"], &status["stopReason"]["type"]), (&"STOPPED".into(), &"STEP_COMPLETE".into()));
+    stage.json(&["debug", "stop"]);
+    stage.nothing_is_left();
+}

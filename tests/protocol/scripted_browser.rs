@@ -1,0 +1,144 @@
+//! A browser that is no more than a script, for what only it can tell: what exactly was asked of it.
+
+use std::time::Duration;
+
+use devtether::cdp::Endpoint;
+use devtether::window::page::{Action, At, Does, Look, Page, Records, Shot};
+use futures_util::{SinkExt, StreamExt};
+use serde_json::{Value, json};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// One page, with one button.
+struct Scripted {
+    page: Page,
+    /// The requests, as they come.
+    asked: mpsc::UnboundedReceiver<Value>,
+}
+
+impl Scripted {
+    /// Requests that are `silent` are never answered.
+    async fn start(silent: fn(&Value) -> bool) -> Scripted {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (tell, asked) = mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            play(tokio_tungstenite::accept_async(stream).await.unwrap(), silent, tell).await;
+        });
+        let (product, browser_id, path) = ("Chrome/1".into(), "scripted".into(), "/browser".into());
+        let endpoint = Endpoint { port, product, browser_id, path, is_browser: true };
+        let page = Page::attach_to(endpoint, Records::new(None).into()).await.unwrap();
+        Scripted { page, asked }
+    }
+
+    /// The next request like this.
+    async fn asked_for(&mut self, like: impl Fn(&Value) -> bool) -> Value {
+        let next = async {
+            loop {
+                let request = self.asked.recv().await.expect("the connection has ended");
+                if like(&request) {
+                    return request;
+                }
+            }
+        };
+        tokio::time::timeout(PATIENCE, next).await.expect("it was never asked for")
+    }
+}
+
+async fn play(mut socket: WebSocketStream<TcpStream>, silent: fn(&Value) -> bool, tell: mpsc::UnboundedSender<Value>) {
+    let target = json!({"targetId": "T", "type": "page", "title": "t", "url": "http://x/"});
+    while let Some(Ok(Message::Text(text))) = socket.next().await {
+        let request: Value = serde_json::from_str(&text).unwrap();
+        let mut messages = Vec::new();
+        if request["method"] == "Target.attachToTarget" {
+            let params = json!({"sessionId": "S", "targetInfo": target});
+            messages.push(json!({"method": "Target.attachedToTarget", "params": params}));
+        }
+        if !silent(&request) {
+            messages.push(json!({"id": request["id"], "result": result(&request, &target)}));
+        }
+        // Fails when the test has heard enough.
+        let _ = tell.send(request);
+        for message in messages {
+            socket.send(Message::text(message.to_string())).await.unwrap();
+        }
+    }
+}
+
+fn result(request: &Value, target: &Value) -> Value {
+    let viewport = json!({"pageX": 0, "pageY": 0, "clientWidth": 800, "clientHeight": 600});
+    match request["method"].as_str().unwrap() {
+        "Target.getTargets" => json!({"targetInfos": [target]}),
+        "Target.attachToTarget" => json!({"sessionId": "S"}),
+        "Page.getFrameTree" => json!({"frameTree": {"frame": {"id": "T"}}}),
+        "Page.createIsolatedWorld" => json!({"executionContextId": 7}),
+        "Page.getLayoutMetrics" => {
+            json!({"cssVisualViewport": viewport, "cssContentSize": {"width": 800, "height": 600}})
+        }
+        "Page.captureScreenshot" => json!({"data": "AAAA"}),
+        "Runtime.evaluate" => json!({"result": {"type": "object", "value": inside(&request["params"]["expression"])}}),
+        _ => json!({}),
+    }
+}
+
+/// What the script in the page answers.
+fn inside(expression: &Value) -> Value {
+    let call = expression.as_str().unwrap();
+    let seen = json!({"lines": [[0, "button \"Go\"", 3, 0]], "cut": false, "title": "t", "url": "http://x/"});
+    match call.split('(').next().unwrap() {
+        "tether.look" => json!(seen.to_string()),
+        "tether.ready" | "tether.rectangle" => json!({"x": 1, "y": 2, "width": 30, "height": 40, "target": "button"}),
+        "tether.drags" => json!(false),
+        _ => json!(true),
+    }
+}
+
+fn is_event(request: &Value, kind: &str) -> bool {
+    request["method"] == "Input.dispatchMouseEvent" && request["params"]["type"] == kind
+}
+
+#[tokio::test]
+async fn a_drag_that_is_given_up_releases_the_button_and_lets_the_browser_drag_again() {
+    let held = |request: &Value| is_event(request, "mouseMoved") && request["params"]["buttons"] == 1;
+    let mut scripted = Scripted::start(held).await;
+    let drag = [Action {
+        does: Does::Drag { from: At::Point(10.0, 20.0), to: At::Point(300.0, 20.0) },
+        timeout: Duration::from_secs(5),
+    }];
+    {
+        let Scripted { page, asked } = &mut scripted;
+        let begun = async { while !asked.recv().await.is_some_and(|request| held(&request)) {} };
+        tokio::select! {
+            () = begun => {}
+            done = page.act(&drag, None, None) => panic!("it was done: {done:?}"),
+        }
+    }
+    let mut next =
+        async |kind: &str| scripted.asked_for(|request| request["params"]["type"] == kind).await["params"].clone();
+    // What the browser drags ends where it began; a page that drags by itself gets it back.
+    for kind in ["dragOver", "dragCancel", "mouseMoved"] {
+        let event = next(kind).await;
+        assert_eq!((&event["x"], &event["y"]), (&json!(10.0), &json!(20.0)), "{event}");
+    }
+    assert_eq!(next("mouseReleased").await["button"], "left");
+    let off = scripted.asked_for(|request| request["method"] == "Input.setInterceptDrags").await;
+    assert_eq!(off["params"], json!({"enabled": false}));
+}
+
+#[tokio::test]
+async fn the_page_is_told_how_long_an_element_may_take_to_be_fit_for_a_picture() {
+    let mut scripted = Scripted::start(|_| false).await;
+    let tree = scripted.page.snapshot(&Look { max: 1000, from: None, page: None }).await.unwrap().text;
+    let go = tree.lines().find_map(|line| line.strip_suffix(" button \"Go\"")).unwrap();
+    scripted.page.screenshot(&Shot { element: Some(go.into()), ..Shot::default() }).await.unwrap();
+    let is_rectangle = |request: &Value| {
+        request["params"]["expression"].as_str().is_some_and(|call| call.starts_with("tether.rectangle("))
+    };
+    let asked = scripted.asked_for(is_rectangle).await;
+    assert_eq!(asked["params"]["expression"], "tether.rectangle(3, 5000)");
+}

@@ -1,0 +1,102 @@
+//! Attaching to a program that runs already, stopping it, and leaving it alone again.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use devtether::debug::breakpoints::Conditions;
+use devtether::debug::program::{Address, Wanted, What};
+use devtether::debug::{Request, Resume, StopKind};
+
+use crate::adapter_features::debuggees::Subject;
+use crate::adapter_features::sessions::Stage;
+use crate::support::listening_with_debugpy;
+
+/// A program of ours; ended with this.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        self.0.wait().unwrap();
+    }
+}
+
+/// Starts it as its users would, and waits for its own word: what a debugger needs to know.
+fn started(subject: &Subject) -> (Running, What) {
+    let (mut command, ready) = match subject.adapter {
+        "debugpy" => (listening_with_debugpy(&subject.found, &subject.source, false), "up"),
+        "js-debug" => {
+            let mut command = Command::new("node");
+            command.arg("--inspect=127.0.0.1:0");
+            (command, "Debugger listening on ws://")
+        }
+        "rdbg" => {
+            let mut command = Command::new(&subject.found.path);
+            command.args(["--open", "--nonstop", "--host", "127.0.0.1", "--port", "0", "--"]);
+            (command, "Debugger can attach via TCP/IP (")
+        }
+        _ => (Command::new(&subject.program), "up"),
+    };
+    if matches!(subject.adapter, "js-debug" | "rdbg") {
+        command.arg(&subject.source);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut running = Running(child);
+        let line = said(BufReader::new(running.0.stderr.take().unwrap()), ready);
+        return (running, What::Listening(address_in(&line)));
+    }
+    let mut running = Running(command.stdout(Stdio::piped()).spawn().unwrap());
+    let mut reader = BufReader::new(running.0.stdout.take().unwrap());
+    let mut first = String::new();
+    if subject.adapter == "debugpy" {
+        reader.read_line(&mut first).unwrap();
+    }
+    said(reader, ready);
+    let port = first.trim().strip_prefix("port ").map(|port| Address::local(port.parse().unwrap()));
+    let what = port.map_or(What::Pid(running.0.id()), What::Listening);
+    (running, what)
+}
+
+/// The first line with these words. What is said afterwards is read by nobody, and kept open.
+fn said(mut reader: impl BufRead + Send + 'static, words: &str) -> String {
+    let mut line = String::new();
+    while !line.contains(words) {
+        line.clear();
+        assert!(reader.read_line(&mut line).unwrap() > 0, "it never says {words:?}");
+    }
+    // A program whose pipe is closed ends; a thread that reads ends with it.
+    std::thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()));
+    line
+}
+
+fn address_in(line: &str) -> Address {
+    let at = line.find("127.0.0.1:").unwrap_or_else(|| panic!("{line}")) + "127.0.0.1:".len();
+    let digits: String = line[at..].chars().take_while(char::is_ascii_digit).collect();
+    Address::local(digits.parse().unwrap())
+}
+
+pub async fn attaches(subject: &Subject) -> Result<(), String> {
+    let (running, what) = started(subject);
+    let stage = Stage::of(subject);
+    let spin = subject.line("SPIN");
+    stage.sessions.set_line(&subject.source, spin, Conditions::default()).await.unwrap();
+    let wanted = Wanted { what, cwd: subject.workspace(), ..Wanted::default() };
+    let adapter = Some(subject.adapter.to_owned());
+    let request = Request { name: "what runs".to_owned(), wanted, adapter, ..Request::default() };
+    let play = stage.start(request).await;
+    // Some stop where they come in.
+    let (mut kind, _, mut line) = play.stopped().await;
+    for _ in 0..3 {
+        if (kind, line) != (StopKind::BreakpointHit, spin) {
+            (kind, _, line) = play.then(Resume::Continue).await;
+        }
+    }
+    assert_eq!((kind, line), (StopKind::BreakpointHit, spin));
+    stage.sessions.remove(|_| true).await.unwrap();
+    play.hosted.stop(true).await;
+    stage.end().await;
+    let mut running = running;
+    // rdbg keeps the breakpoint; hit again when nobody listens any more, it may end the program.
+    let lives = running.0.try_wait().unwrap().is_none();
+    assert!(lives || subject.adapter == "rdbg", "it was left, and has ended");
+    Ok(())
+}

@@ -1,0 +1,41 @@
+//! What each adapter can do, found out by telling one story with each of them: real programs, real adapters. The table
+//! of it, `src/adapters/abilities.md`, is written by these tests and held to them.
+//!
+//! `UPDATE_ABILITIES=1 cargo test --test real adapter_features` writes the table anew.
+
+mod attaching;
+mod debuggees;
+mod feature_script;
+mod feature_table;
+mod sessions;
+
+use feature_table::Told;
+
+/// Tells the story with one adapter; `None` when it is not there.
+async fn told(adapter: &'static str) -> Option<Told> {
+    let subject = debuggees::of(adapter)?;
+    let mut told = feature_script::tell(&subject).await;
+    told.can("attach", attaching::attaches(&subject).await);
+    Some(told)
+}
+
+macro_rules! adapters {
+    ($($test:ident: $adapter:literal,)*) => {
+        $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+        async fn $test() {
+            if let Some(told) = told($adapter).await {
+                feature_table::hold($adapter, &told);
+            }
+        })*
+    };
+}
+
+adapters! {
+    debugpy_tells_its_story: "debugpy",
+    js_debug_tells_its_story: "js-debug",
+    rdbg_tells_its_story: "rdbg",
+    delve_tells_its_story: "dlv",
+    lldb_dap_tells_its_story: "lldb-dap",
+    codelldb_tells_its_story: "codelldb",
+    gdb_tells_its_story: "gdb",
+}

@@ -1,0 +1,100 @@
+//! Sessions of a workspace, as the supervisor has them; and the proof that nothing of them is left.
+
+use std::time::Duration;
+
+use devtether::debug::breakpoints::Standing;
+use devtether::debug::{Hosted, Request, Resume, Sessions, StopKind};
+use devtether::process::LAUNCH_ID;
+use devtether::ring::Query;
+use tokio::task::JoinHandle;
+
+use crate::adapter_features::debuggees::Subject;
+
+pub const LONG: Duration = Duration::from_secs(120);
+
+pub struct Stage {
+    pub sessions: Sessions,
+    driver: JoinHandle<()>,
+    mark: String,
+}
+
+impl Stage {
+    pub fn of(subject: &Subject) -> Stage {
+        let workspace = subject.workspace();
+        let mark = format!("abilities-{}", workspace.file_name().unwrap().to_string_lossy().replace(' ', "-"));
+        let (sessions, driver) = Sessions::open(&workspace, mark.clone());
+        Stage { sessions, driver: tokio::spawn(driver), mark }
+    }
+
+    pub async fn start(&self, request: Request) -> Play {
+        let hosted = self.sessions.start(request).await.unwrap_or_else(|error| panic!("{error}"));
+        Play { hosted }
+    }
+
+    /// Ends all; nothing may be left.
+    pub async fn end(self) {
+        self.sessions.end().await;
+        assert_eq!(crate::support::carrying_prefix(LAUNCH_ID, &self.mark), []);
+        drop(self.sessions);
+        tokio::time::timeout(LONG, self.driver).await.unwrap().unwrap();
+    }
+}
+
+pub struct Play {
+    pub hosted: Hosted,
+}
+
+/// Where it has stopped: why, the function, the line.
+pub type Stop = (StopKind, String, u32);
+
+impl Play {
+    /// Waits for a stop.
+    pub async fn stopped(&self) -> Stop {
+        let session = &self.hosted.session;
+        let waited = session.wait_for_stop(LONG).await;
+        let said = || session.record().output(&Query { since: None, limit: 40, filter: None }).entries;
+        let Some((target, stop)) = &waited.stop else { panic!("{waited:?}: {:#?}", said()) };
+        let reason = session.reason(*target, stop).await;
+        let top = reason.top.unwrap_or_else(|| panic!("no frame: {stop:?}"));
+        (stop.kind, top.name, u32::try_from(top.line).unwrap())
+    }
+
+    pub async fn resume(&self, how: Resume) {
+        self.hosted.session.resume(how, None).await.unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    pub async fn then(&self, how: Resume) -> Stop {
+        self.resume(how).await;
+        self.stopped().await
+    }
+
+    pub async fn evaluate(&self, expression: &str) -> String {
+        let (_, answer) = self
+            .hosted
+            .session
+            .evaluate(expression, None, "watch")
+            .await
+            .unwrap_or_else(|error| panic!("{expression}: {error}"));
+        answer.result
+    }
+
+    /// Waits until the program has printed that.
+    pub async fn prints(&self, words: &str) {
+        let record = self.hosted.session.record();
+        let mut spoken = record.spoken();
+        let all = || record.output(&Query { since: None, limit: 10_000, filter: None }).entries;
+        let said = spoken.wait_for(|_| all().iter().any(|said| said.text.contains(words)));
+        let said = tokio::time::timeout(LONG, said).await;
+        assert!(said.is_ok(), "{words:?} is not in {:#?}", all());
+    }
+
+    /// Whether an adapter takes a breakpoint; else why not.
+    pub async fn takes(&self, sessions: &Sessions, id: u32) -> Result<(), String> {
+        self.hosted.session.settled(id).await;
+        let reported = sessions.breakpoints().into_iter().find(|it| it.wanted.id == id).unwrap();
+        match reported.standing {
+            Standing::Verified { .. } | Standing::Pending => Ok(()),
+            Standing::Unbound(reason) => Err(reason),
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! A program in a folder with spaces and non-ASCII, a session on it, and the proof that nothing of it is left.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use devtether::adapters::{Adapter, Begin, Found, Running, Said, Wanted, What, run};
+use devtether::dap::types::Initialize;
+use devtether::debug::breakpoints::{Book, Conditions};
+use devtether::debug::inspect::Wish;
+use devtether::debug::{Plan, Resume, Session, State, StopKind, Waited};
+use devtether::process::LAUNCH_ID;
+use tokio::task::JoinHandle;
+
+pub const LONG: Duration = Duration::from_secs(90);
+
+pub use crate::support::adapter as found;
+
+/// A folder of a test's own, with programs in it.
+pub struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    pub fn new() -> Place {
+        Place { folder: tempfile::Builder::new().prefix("tether adäpters ").tempdir().unwrap() }
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().canonicalize().unwrap()
+    }
+
+    /// A file, and the line that says `STOP`.
+    pub fn file(&self, name: &str, text: &str) -> (PathBuf, u32) {
+        let path = self.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        let line = text.lines().position(|line| line.contains("STOP")).map_or(0, |at| at + 1);
+        (path, line as u32)
+    }
+
+    pub fn wants(&self, what: What) -> Wanted {
+        Wanted { what, cwd: self.path(), ..Wanted::default() }
+    }
+}
+
+/// A session with an adapter, as the supervisor has it.
+pub struct Play {
+    pub session: Session,
+    pub running: Running,
+    driver: Option<JoinHandle<()>>,
+    mark: String,
+}
+
+impl Play {
+    /// Begins to debug what is wanted, with breakpoints.
+    pub async fn open(row: &Adapter, found: &Found, wanted: &Wanted, stops: &[(&Path, u32)]) -> Play {
+        let begin = (row.begin)(found, wanted).unwrap_or_else(|error| panic!("{error}"));
+        Play::of(row, begin, wanted, stops).await
+    }
+
+    pub async fn of(row: &Adapter, begin: Begin, wanted: &Wanted, stops: &[(&Path, u32)]) -> Play {
+        let mark = format!("adapters-{}-{}", std::process::id(), tempfile::tempdir().unwrap().path().display());
+        let running = run(row.name, begin, &mark, LONG).await.unwrap_or_else(|error| panic!("{error}"));
+        let mut book = Book::open(&wanted.cwd);
+        for (file, line) in stops {
+            book.set_line(file, *line, Conditions::default()).unwrap();
+        }
+        let plan = Plan {
+            initialize: Initialize {
+                adapter_id: row.id.to_owned(),
+                lines_start_at1: true,
+                columns_start_at1: true,
+                path_format: Some("path".to_owned()),
+                supports_variable_type: true,
+                supports_start_debugging_request: true,
+                ..Initialize::default()
+            },
+            start: running.start.clone(),
+            quirks: row.quirks,
+            stop_on_entry: wanted.stop_on_entry(),
+            mark: mark.clone(),
+            initialize_deadline: LONG,
+            deadline: LONG,
+            start_deadline: LONG,
+        };
+        let (session, driver) = Session::open(plan, Arc::clone(&running.dial), Arc::new(Mutex::new(book)));
+        Play { session, running, driver: Some(tokio::spawn(driver)), mark }
+    }
+
+    /// Waits for a stop, and says why and on which line it is.
+    pub async fn stopped(&self) -> (StopKind, i64) {
+        let waited = self.session.wait_for_stop(LONG).await;
+        let Some((_, stop)) = &waited.stop else { panic!("{waited:?}; {:?}", self.running.last_words().await) };
+        let stack = self.session.stack(None, None, Some(1)).await.unwrap();
+        (stop.kind, stack.frames[0].line)
+    }
+
+    /// Waits for a stop on that line. An adapter that attaches may stop elsewhere first, and go on by itself.
+    pub async fn stopped_at(&self, line: u32) {
+        let there = async {
+            loop {
+                let waited = self.session.wait_for_stop(LONG).await;
+                let words = self.running.last_words().await;
+                let (_, stop) = waited.stop.as_ref().unwrap_or_else(|| panic!("{waited:?}; {words:?}"));
+                let hit = stop.kind == StopKind::BreakpointHit;
+                match self.session.stack(None, None, Some(1)).await {
+                    Ok(stack) if hit && stack.frames.first().is_some_and(|frame| frame.line == i64::from(line)) => {
+                        return;
+                    }
+                    // Whether it is this or the adapter that lets it go on.
+                    Ok(_) => drop(self.session.resume(Resume::Continue, None).await),
+                    Err(_) => tokio::task::yield_now().await,
+                }
+            }
+        };
+        tokio::time::timeout(LONG, there).await.unwrap();
+    }
+
+    /// Waits until the started process has printed that.
+    pub async fn says(&mut self, text: &str) {
+        let mut said = String::new();
+        while !said.contains(text) {
+            match tokio::time::timeout(LONG, self.running.output.recv()).await.unwrap() {
+                Some(Said::Out(piece) | Said::Err(piece)) => said.push_str(&piece),
+                other => panic!("{other:?} after {said}"),
+            }
+        }
+    }
+
+    pub async fn evaluate(&self, expression: &str) -> String {
+        let (_, answer) =
+            self.session.evaluate(expression, None, "watch").await.unwrap_or_else(|error| panic!("{error}"));
+        answer.result
+    }
+
+    /// `name = value`, of all scopes that are cheap to ask for.
+    pub async fn locals(&self) -> Vec<String> {
+        let groups = self.session.variables(&Wish::default()).await.unwrap();
+        let all = groups.into_iter().flat_map(|group| group.variables);
+        all.map(|variable| format!("{} = {}", variable.name, variable.value)).collect()
+    }
+
+    /// Lets the program go on to its end.
+    pub async fn finished(&self) -> Waited {
+        self.session.resume(Resume::Continue, None).await.unwrap();
+        let waited = self.session.wait_for_stop(LONG).await;
+        assert!(waited.stop.is_none(), "{waited:?}");
+        waited
+    }
+
+    /// All that came out of the started process so far, and out of `output` events.
+    pub fn output(&mut self) -> String {
+        let mut text = String::new();
+        while let Ok(said) = self.running.output.try_recv() {
+            match said {
+                Said::Out(piece) | Said::Err(piece) => text.push_str(&piece),
+                Said::Lost(count) => panic!("{count} pieces were lost"),
+            }
+        }
+        let query = devtether::ring::Query { since: None, limit: 10_000, filter: None };
+        let told = self.session.record().output(&query);
+        text + &told.entries.iter().map(|said| said.text.as_str()).collect::<String>()
+    }
+
+    /// Waits until the program has ended by itself, and all that the adapter has told has come.
+    pub async fn ended(&mut self) {
+        let driver = self.driver.take().expect("it has not been waited for");
+        tokio::time::timeout(LONG, driver).await.unwrap().unwrap();
+    }
+
+    /// Ends the session, and waits until all that the adapter has told has come.
+    pub async fn left(&mut self, terminate: bool) {
+        self.session.stop(terminate).await;
+        if let Some(driver) = self.driver.take() {
+            tokio::time::timeout(LONG, driver).await.unwrap().unwrap();
+        }
+    }
+
+    /// Leaves the program alive. debugpy hangs up on who comes before it has closed the connection of the one before.
+    pub async fn let_go(mut self) {
+        self.left(false).await;
+        self.running.let_go().await;
+    }
+
+    /// Ends it in whatever state it is; nothing may be left.
+    pub async fn end(mut self) {
+        self.left(true).await;
+        self.running.end().await.unwrap();
+        assert_eq!(crate::support::carrying(LAUNCH_ID, &self.mark), []);
+    }
+}
+
+/// The story that every adapter has to tell: it stops where it shall, its locals are there, it goes on to its end.
+pub async fn stops_and_ends(adapter: &str, wanted: &Wanted, stop: (&Path, u32), total: &str) {
+    let Some((row, found)) = found(adapter) else { return };
+    let began = std::time::Instant::now();
+    let mut play = Play::open(row, &found, wanted, &[stop]).await;
+    assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(stop.1)));
+    let locals = play.locals().await;
+    println!("{adapter}: from its start to locals in {:?}", began.elapsed());
+    assert!(locals.iter().any(|local| local == total), "{locals:?}");
+    assert_eq!(play.evaluate("total + 1").await, "43");
+    let waited = play.finished().await;
+    assert!(matches!(waited.state, State::Terminated), "{waited:?}");
+    let began = std::time::Instant::now();
+    // What the program has printed may come after the word of its end.
+    play.left(true).await;
+    let output = play.output();
+    play.end().await;
+    println!("{adapter}: ended in {:?}", began.elapsed());
+    assert!(output.contains("42"), "{output}");
+}

@@ -1,0 +1,114 @@
+//! js-debug: Node, and attaching to it.
+
+use std::path::Path;
+
+use devtether::adapters::{Address, What};
+use devtether::debug::StopKind;
+
+use crate::adapters::adapter_session::{Place, Play, found, stops_and_ends};
+
+const APP: &str = "\
+function double(order) {
+  const total = order * 2;
+  return total; // STOP
+}
+console.log(double(21));
+";
+
+#[tokio::test]
+async fn a_program_is_debugged_in_a_child_of_its_session() {
+    let place = Place::new();
+    let (app, line) = place.file("äpp one.js", APP);
+    stops_and_ends("js-debug", &place.wants(What::Program(app.clone())), (&app, line), "total = 42").await;
+}
+
+#[tokio::test]
+async fn what_runs_with_an_inspector_is_attached_to_and_lives_on_when_it_is_left() {
+    let place = Place::new();
+    let text = "let total = 0;\nsetInterval(() => {\n  total += 1; // STOP\n}, 10);\n";
+    let (app, line) = place.file("sërver.js", text);
+    is_attached_to(&place, &app, (&app, line), "total").await;
+}
+
+/// What `tsc` makes of a source below `src`, whose map names it relatively.
+#[tokio::test]
+async fn what_was_compiled_is_stopped_in_its_source() {
+    const COMPILED: &str = "\
+\"use strict\";
+const ticks = [];
+setInterval(() => {
+    const tick = { total: ticks.length };
+    ticks.push(tick);
+}, 20);
+//# sourceMappingURL=ticks.js.map";
+    const MAP: &str = r#"{"version":3,"file":"ticks.js","sourceRoot":"","sources":["../src/ticks.ts"],"names":[],"mappings":";AAIA,MAAM,KAAK,GAAW,EAAE,CAAC;AACzB,WAAW,CAAC,GAAG,EAAE;IACf,MAAM,IAAI,GAAS,EAAE,KAAK,EAAE,KAAK,CAAC,MAAM,EAAE,CAAC;IAC3C,KAAK,CAAC,IAAI,CAAC,IAAI,CAAC,CAAC;AACnB,CAAC,EAAE,EAAE,CAAC,CAAC"}"#;
+    const SOURCE: &str = "\
+interface Tick {
+  total: number;
+}
+
+const ticks: Tick[] = [];
+setInterval(() => {
+  const tick: Tick = { total: ticks.length };
+  ticks.push(tick); // STOP
+}, 20);
+";
+    let place = Place::new();
+    for folder in ["src", "out"] {
+        std::fs::create_dir(place.path().join(folder)).unwrap();
+    }
+    let (source, line) = place.file("src/ticks.ts", SOURCE);
+    std::fs::write(place.path().join("out/ticks.js.map"), MAP).unwrap();
+    let compiled = place.path().join("out/ticks.js");
+    std::fs::write(&compiled, COMPILED).unwrap();
+    is_attached_to(&place, &compiled, (&source, line), "tick.total").await;
+    // Launched, it stops in what runs at once, too.
+    let Some((row, found)) = found("js-debug") else { return };
+    let first = 5;
+    let play = Play::open(row, &found, &place.wants(What::Program(compiled)), &[(&source, first)]).await;
+    assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(first)));
+    play.end().await;
+}
+
+/// Attaches to what runs, stops it at a line where a number can be evaluated, and leaves it.
+async fn is_attached_to(place: &Place, program: &Path, at: (&Path, u32), number: &str) {
+    let Some((row, found)) = found("js-debug") else { return };
+    let node = found.interpreter.clone().unwrap();
+    let argv = [node.as_os_str(), "--inspect=127.0.0.1:0".as_ref(), program.as_os_str()];
+    let mut running = crate::adapters::start_failures::Started::of(&argv, &[]);
+    let port: u16 = running.line(|line| line.split("ws://127.0.0.1:").nth(1)?.split('/').next()?.parse().ok()).await;
+    let play = Play::open(row, &found, &place.wants(What::Listening(Address::local(port))), &[at]).await;
+    assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(at.1)));
+    assert!(play.evaluate(number).await.parse::<u64>().is_ok());
+    play.let_go().await;
+    assert!(running.is_alive());
+}
+
+#[tokio::test]
+async fn a_page_of_a_browser_is_attached_to() {
+    let Some((row, found)) = found("js-debug") else { return };
+    let Some(chromium) = on_path("chromium") else { return };
+    let place = Place::new();
+    let text = "let total = 0;\nsetInterval(() => {\n  total += 1; // STOP\n}, 10);\n";
+    let (app, line) = place.file("päge.js", text);
+    place.file("index.html", "<meta charset=utf-8><script src='päge.js'></script>");
+    let profile = format!("--user-data-dir={}", place.path().join("profile").display());
+    let url = format!("file://{}/index.html", place.path().display()).replace(' ', "%20").replace('ä', "%C3%A4");
+    let words = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--remote-debugging-port=0"];
+    let mut argv = vec![chromium.as_os_str()];
+    argv.extend(words.map(std::ffi::OsStr::new));
+    argv.extend([&profile, &url].map(std::ffi::OsStr::new));
+    let mut browser = crate::adapters::start_failures::Started::of(&argv, &[]);
+    let port: u16 = browser.line(|line| line.split("ws://127.0.0.1:").nth(1)?.split('/').next()?.parse().ok()).await;
+    let play = Play::open(row, &found, &place.wants(What::Page { url, port }), &[(&app, line)]).await;
+    assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
+    assert!(play.evaluate("total").await.parse::<u64>().is_ok());
+    play.let_go().await;
+    assert!(browser.is_alive());
+}
+
+fn on_path(program: &str) -> Option<std::path::PathBuf> {
+    let found = devtether::tools::on_path(&[program], std::env::var_os("PATH").as_deref());
+    assert!(found.is_some() || std::env::var_os("CI").is_none(), "there is no {program}");
+    found
+}

@@ -1,0 +1,215 @@
+//! lldb-dap, CodeLLDB and gdb: each launches, attaches to a process, and refuses sources.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use devtether::adapters::{ADAPTERS, Address, Found, What};
+use devtether::debug::StopKind;
+
+use crate::adapters::adapter_session::{Place, Play, found, stops_and_ends};
+
+const APP: &str = "\
+#include <stdio.h>
+int twice(int order) {
+  int total = order * 2;
+  return total; // STOP
+}
+int main(void) {
+  printf(\"%d\\n\", twice(21));
+  return 0;
+}
+";
+
+const SERVER: &str = "\
+#include <stdio.h>
+#include <unistd.h>
+#include <sys/prctl.h>
+int main(void) {
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+  puts(\"up\");
+  fflush(stdout);
+  for (int total = 0;; total++) {
+    usleep(10000); // STOP
+  }
+}
+";
+
+fn built(place: &Place, name: &str, text: &str) -> (PathBuf, PathBuf, u32) {
+    let (source, line) = place.file(&format!("{name}.c"), text);
+    let program = place.path().join(format!("{name} built"));
+    let ran = Command::new("cc").args(["-g", "-O0", "-o"]).arg(&program).arg(&source).status().unwrap();
+    assert!(ran.success());
+    (program, source, line)
+}
+
+async fn launches(adapter: &str) {
+    let place = Place::new();
+    let (program, source, line) = built(&place, "äpp one", APP);
+    stops_and_ends(adapter, &place.wants(What::Program(program)), (&source, line), "total = 42").await;
+}
+
+async fn attaches(adapter: &str) {
+    let Some((row, found)) = found(adapter) else { return };
+    let place = Place::new();
+    let (program, source, line) = built(&place, "sërver", SERVER);
+    let mut running = crate::adapters::start_failures::Started::of(&[program.as_os_str()], &[]);
+    running.line(|line| (line == "up").then_some(())).await;
+    let play = Play::open(row, &found, &place.wants(What::Pid(running.pid())), &[(&source, line)]).await;
+    play.stopped_at(line).await;
+    assert!(play.evaluate("total").await.parse::<u64>().is_ok());
+    play.let_go().await;
+    assert!(running.is_alive());
+}
+
+/// With the stub of gdb's that comes with the gdb of ours.
+async fn attaches_to_a_stub(adapter: &str) {
+    let (Some((row, at)), Some((_, gdb))) = (found(adapter), found("gdb")) else { return };
+    let Some(python) = gdb.interpreter else { return };
+    let place = Place::new();
+    let (program, source, line) = built(&place, "äpp", APP);
+    let words = ["-I", "-m", "gdb_for_pwndbg.gdbserver", "--once", "127.0.0.1:0"].map(std::ffi::OsStr::new);
+    let argv = [&[python.as_os_str()], &words[..], &[program.as_os_str()]].concat();
+    let mut stub = crate::adapters::start_failures::Started::of(&argv, &[]);
+    let port: u16 = stub.line(|line| line.strip_prefix("Listening on port ")?.parse().ok()).await;
+    let mut wanted = place.wants(What::Listening(Address::local(port)));
+    wanted.fields.insert("program".to_owned(), program.display().to_string().into());
+    let play = Play::open(row, &at, &wanted, &[(&source, line)]).await;
+    play.stopped_at(line).await;
+    // An LLDB that was built without XML cannot run expressions over such a stub.
+    let locals = play.locals().await;
+    assert!(locals.contains(&"total = 42".to_owned()), "{adapter}: {locals:?}");
+    play.end().await;
+}
+
+async fn stops_on_entry(adapter: &str) {
+    let Some((row, found)) = found(adapter) else { return };
+    let place = Place::new();
+    let (program, ..) = built(&place, "äpp", APP);
+    let mut wanted = place.wants(What::Program(program));
+    wanted.stop_on_entry = true;
+    let play = Play::open(row, &found, &wanted, &[]).await;
+    let waited = play.session.wait_for_stop(crate::adapters::adapter_session::LONG).await;
+    // What they call it differs: an entry, a breakpoint, a signal.
+    assert!(waited.stop.is_some(), "{adapter}: {waited:?}");
+    play.end().await;
+}
+
+#[tokio::test]
+async fn lldb_dap_launches() {
+    launches("lldb-dap").await;
+}
+
+#[tokio::test]
+async fn codelldb_launches() {
+    launches("codelldb").await;
+}
+
+#[tokio::test]
+async fn gdb_launches() {
+    launches("gdb").await;
+}
+
+/// gdb lets the program run for it, and says that it has stopped anew.
+#[tokio::test]
+async fn a_function_that_is_called_leaves_the_stop_as_it_was() {
+    let text =
+        "int twice(int x) { return 2 * x; }\nint main(void) {\n  int x = twice(1);\n  return x - 2; // STOP\n}\n";
+    for adapter in ["lldb-dap", "gdb"] {
+        let Some((row, found)) = found(adapter) else { continue };
+        let place = Place::new();
+        let (program, source, line) = built(&place, "cäll", text);
+        let play = Play::open(row, &found, &place.wants(What::Program(program)), &[(&source, line)]).await;
+        let stopped = play.stopped().await;
+        assert_eq!(stopped, (StopKind::BreakpointHit, i64::from(line)), "{adapter}");
+        assert!(play.evaluate("twice(x) + 38").await.contains("42"), "{adapter}");
+        assert_eq!(play.stopped().await, stopped, "{adapter}");
+        assert!(play.locals().await.contains(&"x = 2".to_owned()), "{adapter}");
+        play.end().await;
+    }
+}
+
+/// gdb's own goodbye waits for no output, and its reader of it for ends of lines.
+#[tokio::test]
+async fn gdb_tells_what_was_printed_last() {
+    let Some((row, found)) = found("gdb") else { return };
+    let place = Place::new();
+    let text = "#include <stdio.h>\nint main(void) {\n  puts(\"a line\");\n  fputs(\"and half\", stdout);\n}\n";
+    let (program, ..) = built(&place, "läst", text);
+    let mut play = Play::open(row, &found, &place.wants(What::Program(program)), &[]).await;
+    play.ended().await;
+    let output = play.output();
+    assert!(output.ends_with("a line\nand half"), "{output}");
+    play.end().await;
+}
+
+#[tokio::test]
+async fn each_stops_on_entry() {
+    for adapter in ["lldb-dap", "codelldb", "gdb"] {
+        stops_on_entry(adapter).await;
+    }
+}
+
+async fn shows_rust(adapter: &str) {
+    let Some((row, found)) = found(adapter) else { return };
+    let place = Place::new();
+    let text = "fn main() {\n    let name = String::from(\"grün\");\n    let list = vec![1, 2, 3];\n    \
+                println!(\"{name} {list:?}\"); // STOP\n}\n";
+    let (source, line) = place.file("src/mäin.rs", text);
+    place.file("Cargo.toml", "");
+    let program = place.path().join("target/built");
+    std::fs::create_dir(program.parent().unwrap()).unwrap();
+    assert!(Command::new("rustc").arg("-g").arg("-o").arg(&program).arg(&source).status().unwrap().success());
+    let play = Play::open(row, &found, &place.wants(What::Program(program)), &[(&source, line)]).await;
+    play.stopped_at(line).await;
+    let locals = play.locals().await;
+    let shown = |start: &str| locals.iter().any(|local| local.starts_with(start));
+    assert!(shown("name = \"grün\""), "{adapter}: {locals:?}");
+    assert!(shown("list = size=3") || shown("list = Vec(size=3)"), "{adapter}: {locals:?}");
+    play.end().await;
+}
+
+#[tokio::test]
+async fn each_shows_values_of_rust_as_a_reader_expects() {
+    for adapter in ["lldb-dap", "codelldb", "gdb"] {
+        shows_rust(adapter).await;
+    }
+}
+
+#[tokio::test]
+async fn lldb_dap_attaches() {
+    attaches("lldb-dap").await;
+}
+
+#[tokio::test]
+async fn codelldb_attaches() {
+    attaches("codelldb").await;
+}
+
+#[tokio::test]
+async fn gdb_attaches() {
+    attaches("gdb").await;
+}
+
+#[tokio::test]
+async fn each_attaches_to_what_gdbserver_serves() {
+    for adapter in ["lldb-dap", "codelldb", "gdb"] {
+        attaches_to_a_stub(adapter).await;
+    }
+}
+
+#[test]
+fn a_source_and_what_cannot_be_executed_are_refused_with_what_to_do() {
+    let place = Place::new();
+    let (source, _) = place.file("ä.rs", "fn main() {}");
+    let (data, _) = place.file("data", "no program");
+    let anything = Found { path: "/x".into(), interpreter: None, place: String::new(), formatters: None };
+    for name in ["lldb-dap", "codelldb", "gdb"] {
+        let row = ADAPTERS.iter().find(|row| row.name == name).unwrap();
+        let check = |path: &Path, part: &str| {
+            let error = (row.begin)(&anything, &place.wants(What::Program(path.to_owned()))).unwrap_err();
+            assert!(error.to_string().contains(part) && error.to_string().contains("cargo build"), "{error}");
+        };
+        check(&source, "it is a source");
+        check(&data, "no program that may be executed");
+    }
+}

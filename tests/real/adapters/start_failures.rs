@@ -1,0 +1,185 @@
+//! Adapters that are missing, end at once, never say that they listen; and programs for others to attach to.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::time::{Duration, Instant};
+
+use devtether::adapters::{Begin, Program, Reach, Running, run};
+use devtether::dap::types::{Fields, Start};
+use devtether::error::{Error, Kind};
+use devtether::process::{LAUNCH_ID, Piped, clean_environment, piped};
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader, Lines};
+
+use crate::adapters::adapter_session::LONG;
+
+/// A program that somebody else has started; killed when it is dropped.
+pub struct Started {
+    process: devtether::process::Process,
+    out: Lines<BufReader<Box<dyn AsyncRead + Unpin>>>,
+    err: Lines<BufReader<Box<dyn AsyncRead + Unpin>>>,
+}
+
+impl Started {
+    pub fn of(argv: &[&OsStr], env: &[(&str, &OsStr)]) -> Started {
+        let argv: Vec<OsString> = argv.iter().map(|word| (*word).to_owned()).collect();
+        let env = clean_environment(env.iter().map(|(name, value)| (*name, *value)));
+        let Piped { process, stdout, stderr, .. } = piped(&argv, &std::env::temp_dir(), &env, false).unwrap();
+        let lines = |pipe: Box<dyn AsyncRead + Unpin>| BufReader::new(pipe).lines();
+        Started { process, out: lines(Box::new(stdout)), err: lines(Box::new(stderr)) }
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    pub fn is_alive(&self) -> bool {
+        self.process.is_alive()
+    }
+
+    /// What is made of the first line that is wanted.
+    pub async fn line<T>(&mut self, wanted: impl Fn(&str) -> Option<T>) -> T {
+        loop {
+            let line = async {
+                tokio::select! {
+                    Ok(Some(line)) = self.out.next_line() => Some(line),
+                    Ok(Some(line)) = self.err.next_line() => Some(line),
+                    else => None,
+                }
+            };
+            let line = tokio::time::timeout(LONG, line).await.unwrap().expect("it ended");
+            if let Some(found) = wanted(&line) {
+                return found;
+            }
+        }
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        self.process.signal_group(rustix::process::Signal::KILL);
+    }
+}
+
+fn begin(reach: Reach, argv: &[&str]) -> Begin {
+    let argv = argv.iter().map(OsString::from).collect();
+    let run = Some(Program { argv, cwd: std::env::temp_dir(), env: BTreeMap::new() });
+    Begin { run, reach, start: Start::Launch(Fields::new()), is_program: false, output_by_pipe: false }
+}
+
+async fn fails(reach: Reach, argv: &[&str], within: Duration) -> Error {
+    let mark = format!("faults-{}-{}", std::process::id(), argv.join(" "));
+    let Err(error) = run("xdbg", begin(reach, argv), &mark, within).await else { panic!("{argv:?} began") };
+    assert_eq!(crate::support::carrying(LAUNCH_ID, &mark), [], "{argv:?}");
+    error
+}
+
+fn says(error: &Error, parts: &[&str]) {
+    let told = error.to_string();
+    for part in parts {
+        assert!(told.contains(part), "{part:?} is not in {told}");
+    }
+}
+
+const READY: Reach = Reach::Socket { ready: |line| line == "ready" };
+const PORT: Reach = Reach::Port { said: |line| line.parse().ok() };
+
+#[tokio::test]
+async fn an_adapter_that_is_not_there_is_a_missing_tool() {
+    for reach in [Reach::Pipes, Reach::DialsUs, READY, PORT] {
+        let error = fails(reach, &["no-such-adapter-here", "{address}"], LONG).await;
+        assert_eq!(error.kind, Kind::MissingTool);
+        says(&error, &["adapter xdbg", "no-such-adapter-here", "there is no such program"]);
+    }
+}
+
+#[tokio::test]
+async fn an_adapter_that_ends_at_once_is_told_with_its_code_and_last_words() {
+    let script = "echo one; echo no module named xdbg >&2; exit 3";
+    for reach in [Reach::DialsUs, READY, PORT] {
+        let error = fails(reach, &["sh", "-c", script], LONG).await;
+        says(
+            &error,
+            &["xdbg ended before it had", "exited with code 3", "one", "no module named xdbg", "run `sh -c '"],
+        );
+    }
+    says(&fails(READY, &["sh", "-c", "exit 0"], LONG).await, &["exited with code 0, and it said nothing"]);
+}
+
+#[tokio::test]
+async fn an_adapter_that_ends_at_once_over_pipes_is_told_by_its_connection() {
+    for script in ["echo no such thing >&2; exit 3", "cat > /dev/null & echo no such thing >&2; kill -SEGV $$"] {
+        let running = run("xdbg", begin(Reach::Pipes, &["sh", "-c", script]), "faults-pipes", LONG).await.unwrap();
+        let (client, _inbox, driver) = devtether::dap::Client::over((running.dial)().await.unwrap());
+        let driver = tokio::spawn(driver);
+        let asked = client.request(&devtether::dap::types::Threads {}, LONG).await;
+        let told = asked.unwrap_err().to_string();
+        assert!(told.contains("the adapter ") && told.contains("no such thing"), "{told}");
+        assert!(running.last_words().await.unwrap().contains("no such thing"));
+        drop(client);
+        driver.await.unwrap();
+        running.end().await.unwrap();
+    }
+    assert_eq!(crate::support::carrying(LAUNCH_ID, "faults-pipes"), []);
+}
+
+#[tokio::test]
+async fn an_adapter_that_never_listens_is_told_in_time_with_what_it_said() {
+    let script = "echo thinking; trap '' TERM; sleep 600 & wait; wait";
+    for reach in [Reach::DialsUs, READY, PORT] {
+        let began = Instant::now();
+        // Long enough for the shell to set its trap and to speak on a busy machine.
+        let error = fails(reach, &["sh", "-c", script], Duration::from_secs(3)).await;
+        assert!(error.kind == Kind::TimedOut && began.elapsed() < Duration::from_secs(60), "{error}");
+        says(&error, &["xdbg has not", "within 3s", "thinking", "by hand"]);
+    }
+}
+
+async fn runs(script: &str, mark: &str) -> Running {
+    run("xdbg", begin(PORT, &["sh", "-c", script]), mark, LONG).await.unwrap()
+}
+
+#[tokio::test]
+async fn what_is_dropped_is_killed_with_all_that_carries_its_mark_and_what_is_let_go_lives() {
+    let script = "(setsid sleep 601 &); sleep 602 & echo 127.0.0.1:9; wait";
+    let running = runs(script, "faults-dropped").await;
+    // In the middle of an exec a process shows no environment.
+    crate::support::eventually("all are seen", || {
+        (crate::support::carrying(LAUNCH_ID, "faults-dropped").len() >= 3).then_some(())
+    });
+    drop(running);
+    crate::support::eventually("all are gone", || {
+        crate::support::carrying(LAUNCH_ID, "faults-dropped").is_empty().then_some(())
+    });
+
+    runs(script, "faults-ended").await.end().await.unwrap();
+    assert_eq!(crate::support::carrying(LAUNCH_ID, "faults-ended"), []);
+
+    // The adapter goes, the program stays.
+    runs(script, "faults-let-go").await.let_go().await;
+    let left = || crate::support::carrying(LAUNCH_ID, "faults-let-go");
+    let both = crate::support::eventually("the adapter is gone, and both its programs are seen", || {
+        Some(left()).filter(|left| left.len() == 2 && left.iter().all(|(_, line)| line.starts_with("sleep")))
+    });
+    for (pid, _) in both {
+        crate::support::kill(pid, rustix::process::Signal::KILL);
+    }
+}
+
+#[tokio::test]
+async fn a_socket_that_is_announced_before_it_is_there_is_awaited() {
+    let python = "import os, socket, sys, threading; listening = socket.socket(socket.AF_UNIX); print('ready', flush=True); \
+                  listening.bind(sys.argv[1]); os.sched_yield(); listening.listen(); listening.accept()[0].recv(9)";
+    let running = run("xdbg", begin(READY, &["python3", "-c", python, "{socket}"]), "faults-late", LONG).await.unwrap();
+    drop((running.dial)().await.unwrap());
+    running.exited().await;
+    running.end().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_second_connection_to_what_takes_one_only_is_refused() {
+    let running = run("xdbg", begin(Reach::Pipes, &["cat"]), "faults-second", LONG).await.unwrap();
+    (running.dial)().await.unwrap();
+    let error = (running.dial)().await.unwrap_err().to_string();
+    assert!(error.contains("its pipes") && error.contains("one connection only"), "{error}");
+    running.end().await.unwrap();
+}

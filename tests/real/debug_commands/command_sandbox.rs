@@ -1,0 +1,86 @@
+//! A sandbox with programs in it, and `tether … --json` as the way to look at them.
+
+use std::path::{Path, PathBuf};
+
+use devtether::adapters::{ADAPTERS, Search};
+use serde_json::Value;
+
+use crate::support::{Ran, Sandbox, eventually, is_alive, ran};
+
+/// Whether an adapter is here; where it must be and is not, the test fails.
+pub fn have(adapter: &str) -> bool {
+    let row = ADAPTERS.iter().find(|row| row.name == adapter).unwrap();
+    match (row.find)(&Search::of(Path::new("/nowhere")).unwrap()) {
+        Ok(_) => true,
+        Err(error) => {
+            assert!(std::env::var_os("CI").is_none(), "{error}\n  hint: `cargo xtask tools` installs what tests need");
+            eprintln!("SKIPPED: {error}");
+            false
+        }
+    }
+}
+
+/// Something that `cargo xtask tools` installs; where it must be and is not, the test fails.
+pub fn tool(path: &str) -> Option<PathBuf> {
+    let file = devtether::config::folders::data().unwrap().join("tools").join(path);
+    if file.exists() {
+        return Some(file);
+    }
+    assert!(std::env::var_os("CI").is_none(), "{} is missing: run `cargo xtask tools`", file.display());
+    eprintln!("SKIPPED: no {path}; `cargo xtask tools` installs it");
+    None
+}
+
+pub struct Stage {
+    pub sandbox: Sandbox,
+}
+
+impl Stage {
+    pub fn with(files: &[(&str, &str)]) -> Stage {
+        let sandbox = Sandbox::new();
+        files.iter().for_each(|(path, text)| sandbox.write(path, text));
+        Stage { sandbox }
+    }
+
+    /// The answer of `tether … --json`, which must succeed.
+    pub fn json(&self, line: &[&str]) -> Value {
+        ran(self.sandbox.command(["--json"].iter().chain(line))).ok().json()
+    }
+
+    /// `tether …`, which may fail.
+    pub fn tether(&self, line: &[&str]) -> Ran {
+        self.sandbox.tether(line)
+    }
+
+    /// `FILE:LINE` of the line that says `STOP`, or what follows it in `mark`.
+    pub fn at(&self, file: &str, mark: &str) -> String {
+        let text = std::fs::read_to_string(self.sandbox.path(file)).unwrap();
+        let line = text.lines().position(|line| line.contains(mark)).unwrap_or_else(|| panic!("no {mark} in {file}"));
+        format!("{file}:{}", line + 1)
+    }
+
+    /// What an expression comes to in the stopped session.
+    pub fn value(&self, expression: &str) -> String {
+        self.json(&["debug", "evaluate", "--context", "watch", expression])["result"].as_str().unwrap().to_owned()
+    }
+
+    /// Waits until no process of the sandbox is left but its supervisor.
+    pub fn is_quiet(&self) {
+        eventually("nothing but the supervisor is left", || {
+            let others = self.others();
+            others.is_empty().then_some(())
+        });
+    }
+
+    /// The processes that are there beside the supervisor, this moment.
+    pub fn others(&self) -> Vec<String> {
+        let supervisor = self.sandbox.supervisor();
+        let all = self.sandbox.processes().into_iter().filter(|(pid, _)| Some(*pid) != supervisor && is_alive(*pid));
+        all.map(|(pid, line)| format!("{pid} {line}")).collect()
+    }
+
+    /// Waits for a file, and reads it.
+    pub fn file(&self, path: &str) -> String {
+        eventually(path, || std::fs::read_to_string(self.sandbox.path(path)).ok().filter(|text| text.ends_with('\n')))
+    }
+}

@@ -1,0 +1,144 @@
+//! Tests debugged by the names that their runners know them by.
+
+use serde_json::{Value, json};
+
+use crate::debug_commands::command_sandbox::{Stage, have, tool};
+
+const PYTHON: &str = "\
+import pytest
+
+class TestOrders:
+    @pytest.mark.parametrize('price, expect', [(1, 2), (20, 40)])
+    def test_twice(self, price, expect):
+        total = price * 2
+        assert total == expect  # STOP
+
+def test_other():
+    raise AssertionError('nobody asked for this one')
+";
+
+const RUST: &str = "\
+pub fn twice(price: u32) -> u32 {
+    price * 2
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn doubles() {
+        let total = super::twice(21);
+        let seen = total; // STOP
+        assert_eq!(seen, 42);
+    }
+
+    #[test]
+    fn doubles_not() {
+        panic!(\"nobody asked for this one\");
+    }
+}
+";
+
+const GO: &str = "\
+package orders
+
+import \"testing\"
+
+func TestTwice(t *testing.T) {
+\tt.Run(\"a lot\", func(t *testing.T) {
+\t\ttotal := 21 * 2
+\t\tt.Log(total) // STOP
+\t})
+}
+
+func TestTwiceNot(t *testing.T) { t.Fatal(\"nobody asked for this one\") }
+";
+
+const NODE: &str = "\
+const test = require('node:test');
+test('doubles (a lot)', () => {
+  const total = 21 * 2;
+  console.log(total); // STOP
+});
+test('doubles (a lot) not', () => { throw new Error('nobody asked for this one'); });
+";
+
+/// Launches a test to its `STOP`, looks at `total`, and lets it end.
+fn stops_in(stage: &Stage, name: &str, file: &str) -> Value {
+    stage.json(&["break", &stage.at(file, "STOP")]);
+    let launched = stage.json(&["debug", "launch", "--test", name, "--wait", "180"]);
+    assert_eq!(launched["stopped"], true, "{launched:#}");
+    assert_eq!(launched["stopReason"]["location"]["sourcePath"], file);
+    let total = stage.value("total");
+    assert!(["40", "42"].contains(&total.as_str()), "{total}");
+    let ended = stage.json(&["debug", "continue", "--wait", "60"]);
+    assert_eq!((&ended["stopped"], &ended["state"]), (&json!(false), &json!("TERMINATED")), "{ended:#}");
+    let said = stage.json(&["debug", "output"]).to_string();
+    assert!(!said.contains("nobody asked"), "{said}");
+    stage.is_quiet();
+    launched
+}
+
+#[test]
+fn a_test_of_pytest() {
+    let Some(environment) = tool("pytest") else { return };
+    if !have("debugpy") {
+        return;
+    }
+    let stage = Stage::with(&[("tests/test_orders.py", PYTHON)]);
+    std::os::unix::fs::symlink(environment, stage.sandbox.path(".venv")).unwrap();
+    let launched = stops_in(&stage, "tests/test_orders.py::TestOrders::test_twice[20-40]", "tests/test_orders.py");
+    assert_eq!(launched["adapter"], "debugpy");
+    stops_in(&stage, "test_twice[20-40]", "tests/test_orders.py");
+    let missing = stage.tether(&["debug", "launch", "--test", "tests/test_none.py::test_x"]);
+    missing.fails(3, &["there is no tests/test_none.py", "`pytest --collect-only -q`"]);
+}
+
+#[test]
+fn a_test_of_cargo_is_built_first_when_the_user_has_agreed_to_that() {
+    if !have("lldb-dap") {
+        return;
+    }
+    let manifest = "[package]\nname = \"orders\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n";
+    let stage = Stage::with(&[("rust/Cargo.toml", manifest), ("rust/src/lib.rs", RUST)]);
+    let launch = |name: &str| stage.tether(&["debug", "launch", "--test", name]);
+    launch("tests::doubles").fails(5, &["that build its tests are not trusted", " --tests`"]);
+    assert!(!stage.sandbox.path("rust/target").exists());
+    stage.tether(&["trust", "--tests", "--yes"]).ok();
+    stops_in(&stage, "tests::doubles", "rust/src/lib.rs");
+    launch("other::doubles").fails(3, &["(lib orders)", "hint: there are: tests::doubles, tests::doubles_not"]);
+    stage.sandbox.write("rust/src/lib.rs", &RUST.replace("price * 2", "price * two"));
+    launch("tests::doubles").fails(4, &["cannot build the tests in", "cannot find value `two`", "cargo test --no-run"]);
+    stage.is_quiet();
+}
+
+#[test]
+fn a_test_of_go() {
+    if !have("dlv") {
+        return;
+    }
+    let module = "module example.org/orders\n\ngo 1.19\n";
+    let stage = Stage::with(&[("go/go.mod", module), ("go/orders_test.go", GO)]);
+    assert_eq!(stops_in(&stage, "TestTwice/a lot", "go/orders_test.go")["adapter"], "dlv");
+}
+
+#[test]
+fn a_test_of_node() {
+    if !have("js-debug") {
+        return;
+    }
+    let stage = Stage::with(&[("js/orders.test.js", NODE)]);
+    assert_eq!(stops_in(&stage, "doubles (a lot)", "js/orders.test.js")["adapter"], "js-debug");
+}
+
+#[test]
+fn a_name_that_several_may_have_or_nobody_is_told_with_what_would_make_it_clear() {
+    let stage = Stage::with(&[
+        ("a_test.go", "package a\nfunc TestOne(t *testing.T) {}"),
+        ("sub/b_test.go", "package b\nfunc TestOne(t *testing.T) {}"),
+    ]);
+    let launch = |line: &[&str]| stage.tether(&[&["debug", "launch", "--test"], line].concat());
+    launch(&["TestOne"]).fails(2, &["go test in .", "go test in sub", "as `program`"]);
+    launch(&["TestNone"]).fails(3, &["no file in", "name its `language` (python, rust, go, javascript)"]);
+    launch(&["TestNone", "--language", "go"]).fails(3, &["no *_test.go in"]);
+    launch(&["x", "--language", "cobol"]).fails(2, &["\"cobol\"", "python (pytest), rust, go and javascript"]);
+}

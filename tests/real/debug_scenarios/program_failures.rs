@@ -1,0 +1,202 @@
+//! Programs that misbehave, and users who ask for what cannot be: each has an answer, and nothing hangs or is left.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::ran;
+use crate::support::scenario_sandbox::Stage;
+
+const SPINS: &str = "import time\nprint('up', flush=True)\nwhile True:\n    time.sleep(0.01)  # SPIN\n# a comment\n";
+
+#[test]
+fn a_program_that_ends_before_its_breakpoint_says_how() {
+    let Some(stage) = Stage::with("debugpy", "short.py", "def never():\n    return 1  # NEVER\n\nprint('short')\n")
+    else {
+        return;
+    };
+    stage.breaks("NEVER");
+    let ended = stage.json(&["debug", "launch", "short.py", "--wait", "60"]);
+    assert_eq!((ended["stopped"].as_bool(), ended["state"].as_str()), (Some(false), Some("TERMINATED")), "{ended}");
+    assert_eq!(ended["exitCode"], 0);
+    stage.nothing_is_left();
+    // It stays readable, and what it cannot do any more is said.
+    assert!(stage.json(&["debug", "output"])["entries"].to_string().contains("short"));
+    stage
+        .sandbox
+        .tether(&["debug", "continue"])
+        .fails(2, &["the program is not stopped", "TERMINATED", "tether debug launch"]);
+    stage.sandbox.tether(&["debug", "evaluate", "1"]).fails(2, &["not stopped", "TERMINATED"]);
+}
+
+#[test]
+fn a_program_that_crashes_is_told_and_leaves_nothing() {
+    let text = "import os, time\ntime.sleep(0.3)\nos.abort()\n";
+    let Some(stage) = Stage::with("debugpy", "crash.py", text) else { return };
+    stage.json(&["debug", "launch", "crash.py"]);
+    let ended = stage.json(&["debug", "wait", "60"]);
+    assert_eq!(ended["stopped"], false, "{ended}");
+    assert_eq!(ended["state"], "DISCONNECTED");
+    assert!(ended["message"].as_str().unwrap().contains("ended by signal 6"), "{ended}");
+    stage.nothing_is_left();
+}
+
+#[test]
+fn a_program_that_forks_is_debugged_and_its_child_is_no_orphan() {
+    let text = "import os, time\nchild = os.fork()\nif child == 0:\n    while True:\n        time.sleep(0.01)\nvalue = 1\nprint(value)  # PARENT\n";
+    let Some(stage) = Stage::with("debugpy", "forks.py", text) else { return };
+    stage.breaks("PARENT");
+    let stopped = stage.json(&["debug", "launch", "forks.py", "--wait", "60"]);
+    stage.check(&stopped, "BREAKPOINT_HIT", "PARENT");
+    stage.json(&["debug", "stop"]);
+    stage.nothing_is_left();
+}
+
+#[test]
+fn a_hundred_megabytes_of_output_are_bounded_and_what_was_dropped_is_said() {
+    let text = "import sys\nline = 'x' * 999 + '\\n'\nfor number in range(100_000):\n    sys.stdout.write(line)\nprint('the end')  # END\n";
+    let Some(stage) = Stage::with("debugpy", "floods.py", text) else { return };
+    stage.breaks("END");
+    let stopped = stage.json(&["debug", "launch", "floods.py", "--wait", "110"]);
+    stage.check(&stopped, "BREAKPOINT_HIT", "END");
+    assert!(stopped["snapshot"]["output"].as_str().unwrap().len() < 10_000);
+    assert!(stopped["snapshot"]["cut"].to_string().contains("debug_output"), "{}", stopped["snapshot"]["cut"]);
+    let output = stage.json(&["debug", "output", "--limit", "1", "--since", "1"]);
+    assert!(output["dropped"].as_u64().unwrap() > 0 || output["more"].as_u64().unwrap() > 0, "{output}");
+    let supervisor = stage.sandbox.supervisor().unwrap();
+    let status = std::fs::read_to_string(format!("/proc/{supervisor}/status")).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let peak: u64 = peak.trim().trim_end_matches(" kB").trim().parse().unwrap();
+    assert!(peak < 200 * 1024, "the supervisor took {peak} kB");
+    stage.json(&["debug", "stop"]);
+    stage.nothing_is_left();
+}
+
+#[test]
+fn a_million_elements_are_read_page_by_page() {
+    let text = "const big = Array.from({ length: 1_000_000 }, (_, at) => at * 2);\nconsole.log(big.length); // STOP\n";
+    let Some(stage) = Stage::with("js-debug", "big.js", text) else { return };
+    stage.breaks("STOP");
+    let stopped = stage.json(&["debug", "launch", "big.js", "--wait", "60"]);
+    stage.check(&stopped, "BREAKPOINT_HIT", "STOP");
+    let big = stage.json(&["debug", "variables", "big"])["variables"][0]["variablesReference"].to_string();
+    let read = |more: &[&str]| {
+        let answer = stage.json(&[&["debug", "variables", "--in", &big], more].concat());
+        let variables = answer["variables"].as_array().unwrap().iter();
+        let told = variables.map(|it| format!("{}={}", it["name"].as_str().unwrap(), it["value"].as_str().unwrap()));
+        (told.collect::<Vec<_>>().join(" "), answer["truncated"].as_str().unwrap_or_default().to_owned())
+    };
+    assert_eq!(read(&["--count", "2"]), ("0=0 1=2".to_owned(), "999999 more: start 2".to_owned()));
+    let (middle, _) = read(&["--start", "500000", "--count", "2"]);
+    assert_eq!(middle, "500000=1000000 500001=1000002");
+    let (end, left) = read(&["--start", "999999", "--count", "10"]);
+    assert!(end.starts_with("999999=1999998 length=1000000") && left.is_empty(), "{end} {left}");
+    assert_eq!(read(&["700000", "length"]).0, "700000=1400000 length=1000000");
+    stage.sandbox.tether(&["debug", "variables", "--in", &big, "1000000"]).fails(3, &["no variable `1000000`"]);
+    stage.json(&["debug", "stop"]);
+    stage.nothing_is_left();
+}
+
+#[test]
+fn an_evaluation_that_never_ends_has_a_deadline_and_the_session_can_be_stopped() {
+    let text = "def spin():\n    while True:\n        pass\n\nprint('here')  # STOP\n";
+    let Some(stage) = Stage::with("debugpy", "endless.py", text) else { return };
+    stage.breaks("STOP");
+    stage.json(&["debug", "launch", "endless.py", "--wait", "60"]);
+    // A reference that was never given, of a target that never was.
+    let never = (1u64 << 40).to_string();
+    stage.sandbox.tether(&["debug", "set", "spin", "1", "--in", &never]).fails(3, &["there is no value", &never]);
+    let begun = Instant::now();
+    stage
+        .sandbox
+        .tether(&["debug", "evaluate", "spin()"])
+        .fails(124, &["cannot evaluate `spin()`", "not answered within"]);
+    assert!(begun.elapsed() < Duration::from_secs(60));
+    stage.json(&["debug", "stop"]);
+    stage.nothing_is_left();
+}
+
+#[test]
+fn what_cannot_be_asked_for_is_refused_with_what_can() {
+    let Some(stage) = Stage::with("debugpy", "spins.py", SPINS) else { return };
+    stage
+        .sandbox
+        .tether(&["debug", "status", "d9"])
+        .fails(3, &["there is no debug session \"d9\"", "tether debug launch"]);
+    stage.sandbox.tether(&["debug", "step"]).fails(3, &["there is no debug session"]);
+    stage.sandbox.tether(&["debug", "launch", "none.py"]).fails(2, &["none.py", "No such file"]);
+    stage.sandbox.tether(&["debug", "launch"]).fails(2, &[]);
+    stage.sandbox.tether(&["break", "set", "none.py:1"]).fails(2, &["none.py"]);
+    stage.sandbox.tether(&["break", "set", "spins.py:99"]).fails(2, &["line 99", "it has 5 lines"]);
+    stage.sandbox.tether(&["break", "set", "spins.py"]).fails(2, &["says no line"]);
+    stage.sandbox.tether(&["break", "remove", "77"]).fails(3, &["no such breakpoint", "tether break list"]);
+    stage.sandbox.write("notes.xyz", "?");
+    stage.sandbox.tether(&["debug", "launch", "notes.xyz"]).fails(2, &["nothing debugs .xyz", "languages"]);
+
+    stage.json(&["debug", "launch", "spins.py"]);
+    for control in [&["debug", "step"][..], &["debug", "continue"], &["debug", "stack"], &["debug", "variables"]] {
+        stage.sandbox.tether(control).fails(2, &["the program is not stopped", "RUNNING", "tether debug pause"]);
+    }
+    // A comment is no place to stop at: debugpy takes the line before.
+    let comment = stage.json(&["break", "set", "spins.py:5"]);
+    assert_eq!((&comment["state"], &comment["line"]), (&json!("verified"), &json!(4)), "{comment}");
+    stage.json(&["break", "remove", "--all"]);
+    // A condition that is none does not stop, and not in silence.
+    stage.json(&["break", "set", &stage.at("SPIN"), "--condition", "no such thing"]);
+    let waited = stage.json(&["debug", "wait", "3"]);
+    assert_eq!((&waited["stopped"], &waited["state"]), (&json!(false), &json!("RUNNING")), "{waited}");
+    let message = waited["message"].as_str().unwrap();
+    let expect = "nothing stopped within 3s; debugpy says: pydevd: Error while evaluating expression in conditional breakpoint: no such thing";
+    assert_eq!(message, expect);
+    stage.json(&["debug", "stop"]);
+    stage.json(&["debug", "stop"]);
+    stage.nothing_is_left();
+}
+
+#[test]
+fn of_two_clients_that_step_at_once_one_steps_and_a_stop_in_the_middle_of_a_start_undoes_it() {
+    let Some(stage) = Stage::with("debugpy", "spins.py", SPINS) else { return };
+    stage.breaks("SPIN");
+    stage.json(&["debug", "launch", "spins.py", "--wait", "60"]);
+    stage.json(&["break", "remove", "--all"]);
+    for _ in 0..10 {
+        let both: Vec<_> = (0..2)
+            .map(|_| {
+                let command = stage.sandbox.command(["--json", "debug", "step", "over", "--wait", "60"]);
+                std::thread::spawn(move || ran(command))
+            })
+            .collect();
+        let ran: Vec<_> = both.into_iter().map(|thread| thread.join().unwrap()).collect();
+        for it in &ran {
+            // The slower one may come when the step is over, and steps again.
+            assert!(it.code == 0 || it.stdout.contains("the program is not stopped"), "{it:?}");
+        }
+        assert!(ran.iter().any(|it| it.code == 0), "{ran:?}");
+    }
+    stage.json(&["debug", "stop"]);
+    let mut starting = stage.sandbox.command(["--json", "debug", "launch", "spins.py", "--wait", "60"]);
+    let mut starting =
+        starting.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    starting.kill().unwrap();
+    starting.wait().unwrap();
+    crate::support::eventually("it is undone, or can be stopped", || {
+        let status: Value = stage.json(&["debug", "status"]);
+        if status["sessionId"].is_string() {
+            stage.json(&["debug", "stop"]);
+        }
+        stage.others().is_empty().then_some(())
+    });
+}
+
+#[test]
+fn columns_are_counted_in_utf_16_also_behind_astral_characters() {
+    let text = "function f() {\n  return 1; // STOP\n}\nconst words = '😀😀'; f();\n";
+    let Some(stage) = Stage::with("js-debug", "😀 ästral.js", text) else { return };
+    stage.breaks("STOP");
+    let stopped = stage.json(&["debug", "launch", "😀 ästral.js", "--wait", "60"]);
+    stage.check(&stopped, "BREAKPOINT_HIT", "STOP");
+    let caller = &stopped["snapshot"]["frames"][1];
+    let column = text.lines().nth(3).unwrap().split("f()").next().unwrap().encode_utf16().count() + 1;
+    assert_eq!((caller["line"].as_u64(), caller["column"].as_u64()), (Some(4), Some(column as u64)), "{stopped:#}");
+    stage.json(&["debug", "stop"]);
+}

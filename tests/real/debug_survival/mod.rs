@@ -1,0 +1,6 @@
+//! Debug sessions outlive front ends and, where their runtime allows it, supervisors; and they follow the window.
+
+mod front_end_exit;
+mod supervisor_exit;
+mod surviving_debuggees;
+mod window_follow;

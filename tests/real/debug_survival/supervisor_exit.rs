@@ -1,0 +1,163 @@
+//! A supervisor dies, or is ended: what can be attached to again is, the rest is told and reaped.
+
+use serde_json::{Value, json};
+
+use crate::debug_survival::surviving_debuggees::{
+    JAVASCRIPT, Listening, PYTHON, events, found, kill_supervisor, line, stop,
+};
+use crate::support::{Sandbox, is_alive, ran};
+
+/// How a supervisor comes to its end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum End {
+    Killed,
+    Panicked,
+    ShutDown,
+}
+
+fn end(sandbox: &Sandbox, how: End) {
+    match how {
+        End::Killed => kill_supervisor(sandbox),
+        End::Panicked => {
+            let supervisor = sandbox.supervisor().unwrap();
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(crate::support::in_place(sandbox, devtether::api::editor::PANIC)).unwrap_err();
+            crate::support::wait_for_end(supervisor);
+        }
+        End::ShutDown => drop(sandbox.tether(&["shutdown"]).ok()),
+    }
+}
+
+fn status(sandbox: &Sandbox, session: &str) -> Value {
+    sandbox.json(&["debug", "status", session])
+}
+
+fn is_attached_to_again(sandbox: &Sandbox, mut program: Listening, at: &str) {
+    sandbox.json(&["break", "set", at]);
+    let port = program.port.to_string();
+    let attach = ["debug", "attach", &port, "--wait", "60"];
+    let language: &[&str] = if at.contains(".py") { &["--language", "python"] } else { &["--language", "javascript"] };
+    let attached = sandbox.json(&[&attach, language].concat());
+    let (session, stopped_at) = (attached["sessionId"].as_str().unwrap(), line(&attached));
+    for how in [End::Killed, End::Panicked, End::ShutDown] {
+        end(sandbox, how);
+        assert!(program.is_alive(), "{how:?}");
+        let stopped = sandbox.json(&["debug", "wait", "60"]);
+        assert_eq!((&stopped["sessionId"], line(&stopped)), (&json!(session), stopped_at), "{how:?}: {stopped}");
+        assert!(stopped["notes"].to_string().contains("attached to again"), "{how:?}: {stopped}");
+        assert_eq!(sandbox.json(&["debug", "evaluate", "1 + 1"])["result"], "2", "{how:?}");
+        let told = events(sandbox, session, "reattached");
+        assert!(told.len() == 1 && told[0].contains(session), "{how:?}: {told:?}");
+        // Told once.
+        let again = sandbox.json(&["debug", "wait", "60"]);
+        assert!(again.get("notes").is_none(), "{how:?}: {again}");
+    }
+    // One that was stopped does not come back.
+    sandbox.json(&["debug", "stop", session]);
+    end(sandbox, End::Killed);
+    assert_eq!(sandbox.json(&["debug", "status"])["sessions"], json!([]));
+    assert!(program.is_alive());
+}
+
+#[test]
+fn a_python_program_that_listens_is_attached_to_again_under_the_same_id() {
+    let Some(debugpy) = found("debugpy") else { return };
+    let sandbox = Sandbox::with(&[("app ö.py", PYTHON)]);
+    let program = Listening::python(&sandbox, &debugpy, "app ö.py");
+    is_attached_to_again(&sandbox, program, &stop("app ö.py", PYTHON));
+}
+
+#[test]
+fn a_node_program_with_an_inspector_is_attached_to_again_under_the_same_id() {
+    let Some(js_debug) = found("js-debug") else { return };
+    let sandbox = Sandbox::with(&[("app ö.js", JAVASCRIPT)]);
+    let program = Listening::node(&sandbox, &js_debug, "app ö.js");
+    is_attached_to_again(&sandbox, program, &stop("app ö.js", JAVASCRIPT));
+}
+
+#[test]
+fn what_was_launched_is_told_as_lost_with_the_reason_and_nothing_of_it_is_left() {
+    for (adapter, file, text, reason) in [
+        ("debugpy", "app.py", PYTHON, "debugpy's program went with its connection"),
+        ("js-debug", "app.js", JAVASCRIPT, "js-debug went with it, and so did the program that it had launched"),
+    ] {
+        if found(adapter).is_none() {
+            continue;
+        }
+        let sandbox = Sandbox::with(&[(file, text)]);
+        let at = stop(file, text);
+        let launched = sandbox.json(&["debug", "launch", file, "--break", &at, "--wait", "60"]);
+        let session = launched["sessionId"].as_str().unwrap();
+        kill_supervisor(&sandbox);
+        let lost = status(&sandbox, session);
+        assert_eq!((&lost["state"], &lost["connected"]), (&json!("DISCONNECTED"), &json!(false)), "{lost}");
+        assert_eq!((&lost["name"], &lost["adapter"]), (&json!(file), &json!(adapter)), "{lost}");
+        let message = lost["message"].as_str().unwrap();
+        assert!(message.starts_with("lost: the supervisor died, and ") && message.contains(reason), "{message}");
+        let others: Vec<_> =
+            sandbox.processes().into_iter().filter(|(_, line)| !line.contains(" supervise ")).collect();
+        assert!(others.is_empty(), "{others:?}");
+        assert_eq!(events(&sandbox, session, "lost").len(), 1);
+        sandbox.tether(&["debug", "continue"]).fails(2, &["not stopped", "DISCONNECTED"]);
+        // It can be launched anew, and its id is not given again.
+        let again = sandbox.json(&["debug", "launch", "--restart", session, "--wait", "60"]);
+        assert!(again["sessionId"] != session && again["stopped"] == true, "{again}");
+    }
+}
+
+#[test]
+fn what_was_launched_ends_with_a_supervisor_that_is_ended_and_the_next_one_says_so() {
+    if found("debugpy").is_none() {
+        return;
+    }
+    let sandbox = Sandbox::with(&[("app.py", PYTHON)]);
+    let launched = sandbox.json(&["debug", "launch", "app.py"]);
+    let (session, pid) = (launched["sessionId"].as_str().unwrap(), launched["pid"].as_u64().unwrap());
+    end(&sandbox, End::ShutDown);
+    assert!(!is_alive(pid as u32));
+    let told = status(&sandbox, session);
+    assert_eq!(told["message"], "lost: its supervisor was ended, and the program that it had launched with it");
+}
+
+#[test]
+fn what_nothing_listens_for_any_more_is_lost_and_says_why() {
+    let Some(debugpy) = found("debugpy") else { return };
+    let sandbox = Sandbox::with(&[("app.py", PYTHON)]);
+    let program = Listening::python(&sandbox, &debugpy, "app.py");
+    let port = program.port.to_string();
+    let attached = sandbox.json(&["debug", "attach", &port, "--language", "python"]);
+    kill_supervisor(&sandbox);
+    drop(program);
+    let lost = status(&sandbox, attached["sessionId"].as_str().unwrap());
+    let message = lost["message"].as_str().unwrap();
+    assert!(message.contains("could not be attached to again") && message.contains(&port), "{message}");
+}
+
+#[test]
+fn a_dead_supervisors_debuggees_are_orphans_and_a_program_that_was_let_go_is_none() {
+    if found("debugpy").is_none() {
+        return;
+    }
+    let sandbox = Sandbox::with(&[("app.py", PYTHON)]);
+    let launch = || sandbox.json(&["debug", "launch", "app.py"]);
+    let released = launch();
+    sandbox.json(&["debug", "stop", "--detach"]);
+    let launched = launch();
+    let pid = |it: &Value| it["pid"].as_u64().unwrap() as u32;
+    kill_supervisor(&sandbox);
+    let shown = sandbox.tether(&["doctor", "--reap"]).ok().stdout;
+    assert!(shown.contains("has let go, and lives on"), "{shown}");
+    let ended = ran(sandbox.command(["doctor", "--reap", "--yes", "--json"])).ok().json();
+    let all = ended["orphans"].as_array().unwrap();
+    assert!(all.len() == 1 && all[0]["ended"] == true, "{ended}");
+    assert_eq!(all[0]["processes"][0]["pid"], launched["pid"]);
+    assert!(!is_alive(pid(&launched)) && is_alive(pid(&released)));
+    // The next supervisor leaves it alone, too, and the one after that.
+    for _ in 0..2 {
+        sandbox.json(&["debug", "status"]);
+        kill_supervisor(&sandbox);
+        assert!(is_alive(pid(&released)));
+    }
+    crate::support::kill(pid(&released), rustix::process::Signal::KILL);
+    crate::support::wait_for_end(pid(&released));
+}

@@ -1,0 +1,170 @@
+//! L1 and L2 of the scenarios, on each kind of window that can be had: Chromium, Node, an Extension Development Host.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::mcp_client::Agent;
+use crate::support::{NODE_SERVICE, Sandbox, has_code_server, is_alive};
+
+/// A window, and what it shows of its own build: `probe` evaluates to the content of `version.txt`'s first line.
+struct Kind {
+    sandbox: Sandbox,
+    probe: &'static str,
+    /// The source file that is edited.
+    source: &'static str,
+    /// It may count as ready before its page is there.
+    is_browser: bool,
+}
+
+fn chromium() -> Kind {
+    let sandbox = Sandbox::new();
+    sandbox.write("page.html", "<title>old</title>");
+    let toml = format!(
+        "[window]\nkind = 'browser'\nurl = 'file://{}/out/page.html'\n[build]\ncommand = ['sh', '-c', 'mkdir -p out && cp page.html out/']\n",
+        sandbox.workspace.display().to_string().replace(' ', "%20")
+    );
+    sandbox.write("devtools.toml", &toml);
+    sandbox.write(".devtoolsignore", "out/\n");
+    sandbox.tether(&["trust", "--yes"]).ok();
+    Kind { sandbox, probe: "document.title", source: "page.html", is_browser: true }
+}
+
+fn node() -> Kind {
+    let service =
+        format!("{NODE_SERVICE}\nglobalThis.version = require('fs').readFileSync('out/version.txt', 'utf8');");
+    let toml = "[window]\nkind = 'node'\nprogram = 'server.js'\n[build]\ncommand = ['sh', '-c', 'mkdir -p out && cp version.txt out/']\n";
+    let files =
+        [("server.js", &*service), ("version.txt", "old"), ("devtools.toml", toml), (".devtoolsignore", "out/\n")];
+    Kind { sandbox: Sandbox::with(&files), probe: "version", source: "version.txt", is_browser: false }
+}
+
+/// The extension under development puts its version into the status bar, where the page can be asked for it.
+fn extension_development_host() -> Option<Kind> {
+    if !has_code_server() {
+        return None;
+    }
+    let manifest = json!({
+        "name": "probe", "publisher": "devtether", "version": "0.0.1", "engines": {"vscode": "^1.90.0"},
+        "main": "./out/extension.js", "activationEvents": ["onStartupFinished"],
+    });
+    let source = r#"
+const vscode = require("vscode");
+exports.activate = () => {
+    const item = vscode.window.createStatusBarItem();
+    item.text = "version:" + require("fs").readFileSync(__dirname + "/version.txt", "utf8");
+    item.show();
+};"#;
+    let toml = "[window]\nkind = 'web-extension-host'\n[build]\ncommand = ['sh', '-c', 'mkdir -p out && cp extension.js version.txt out/']\n";
+    let sandbox = Sandbox::with(&[
+        ("package.json", &manifest.to_string()),
+        ("extension.js", source),
+        ("version.txt", "old"),
+        ("devtools.toml", toml),
+        (".devtoolsignore", "out/\n"),
+    ]);
+    // The item comes with the extension's activation: awaited in the page, by the page's own news of changes.
+    let probe = r#"new Promise(found => {
+        const look = () => {
+            const item = [...document.querySelectorAll(".statusbar-item")].find(it => it.textContent.includes("version:"));
+            if (item) { watch.disconnect(); found(item.textContent.split("version:")[1].trim()); }
+        };
+        const watch = new MutationObserver(look);
+        watch.observe(document.body, { childList: true, subtree: true, characterData: true });
+        look();
+    })"#;
+    Some(Kind { sandbox, probe, source: "version.txt", is_browser: false })
+}
+
+impl Kind {
+    /// What is told of the window once it has been started and shows what it shall.
+    async fn started(&self, agent: &Agent) -> Value {
+        let started = agent.call("window_start", json!({})).await;
+        if self.is_browser { self.sandbox.arrived() } else { started }
+    }
+
+    async fn version(&self, agent: &Agent) -> Value {
+        agent.call("window_evaluate", json!({"expression": self.probe, "timeoutMs": 60_000})).await
+    }
+}
+
+/// L1: an editor closes the front end's stdin → it ends soon → the window lives → the next front end's first operation on
+/// the page goes to the same window.
+async fn front_end_restarts(kind: Kind) {
+    let agent = Agent::start(&kind.sandbox).await;
+    let started = kind.started(&agent).await;
+    assert_eq!(kind.version(&agent).await["value"], "old");
+    let left = Instant::now();
+    assert!(agent.leave().await.success());
+    assert!(left.elapsed() < Duration::from_secs(10), "it took {:?} to end", left.elapsed());
+    assert!(is_alive(started["pid"].as_u64().unwrap() as u32));
+
+    let agent = Agent::start(&kind.sandbox).await;
+    let evaluated = kind.version(&agent).await;
+    assert_eq!((&evaluated["value"], evaluated.get("relaunched")), (&json!("old"), None));
+    let status = agent.call("window_status", json!({})).await;
+    for fact in ["pid", "launchId", "startedAt", "generation"] {
+        assert_eq!(status[fact], started[fact], "{fact}");
+    }
+    agent.leave().await;
+}
+
+/// L2: a tracked file is saved → the next operation on the page builds, swaps, and runs in the new window; its result
+/// says which file; session.json tells of the new window.
+async fn source_changes(kind: Kind) {
+    let agent = Agent::start(&kind.sandbox).await;
+    let started = kind.started(&agent).await;
+    assert_eq!(kind.version(&agent).await["value"], "old");
+    kind.sandbox
+        .write(kind.source, &std::fs::read_to_string(kind.sandbox.path(kind.source)).unwrap().replace("old", "new"));
+    let changes = agent.call("window_changes", json!({})).await;
+    assert_eq!((&changes["stale"], &changes["newest"]["path"]), (&json!(true), &json!(kind.source)));
+    assert_eq!(agent.call("window_status", json!({})).await["pid"], started["pid"], "looking relaunches nothing");
+
+    let evaluated = kind.version(&agent).await;
+    assert_eq!(evaluated["value"], "new");
+    assert_eq!(evaluated["relaunched"]["because"], format!("{} was modified", kind.source));
+    assert!(evaluated["relaunched"]["launchMs"].as_u64().unwrap() > 0);
+    let status = kind.sandbox.once_it_answers(agent.call("window_status", json!({})).await);
+    let session = kind.sandbox.session().unwrap();
+    assert_eq!((&status["state"], &status["stale"]), (&json!("ready"), &json!(false)));
+    assert_eq!((&session["electronPid"], &session["cdpPort"]), (&status["pid"], &status["cdpPort"]));
+    assert_eq!(session["debugWindowStartedAt"], status["startedAt"]);
+    assert!(status["startedAt"].as_u64() > started["startedAt"].as_u64());
+    assert!(!is_alive(started["pid"].as_u64().unwrap() as u32), "the old window is gone");
+    agent.leave().await;
+}
+
+#[tokio::test]
+async fn l1_front_end_restarts_chromium() {
+    front_end_restarts(chromium()).await;
+}
+
+#[tokio::test]
+async fn l1_front_end_restarts_node() {
+    front_end_restarts(node()).await;
+}
+
+#[tokio::test]
+async fn l1_front_end_restarts_extension_development_host() {
+    if let Some(kind) = extension_development_host() {
+        front_end_restarts(kind).await;
+    }
+}
+
+#[tokio::test]
+async fn l2_source_changes_chromium() {
+    source_changes(chromium()).await;
+}
+
+#[tokio::test]
+async fn l2_source_changes_node() {
+    source_changes(node()).await;
+}
+
+#[tokio::test]
+async fn l2_source_changes_extension_development_host() {
+    if let Some(kind) = extension_development_host() {
+        source_changes(kind).await;
+    }
+}

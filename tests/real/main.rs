@@ -1,0 +1,17 @@
+//! Real windows, real debug adapters, real programs: Chromium, VS Code, Node, Python, Ruby, Go, native code.
+//!
+//! A missing tool skips loudly on a laptop and fails where `CI` is set.
+
+mod adapter_features;
+mod adapters;
+mod dap_client;
+mod debug_commands;
+mod debug_scenarios;
+mod debug_survival;
+mod extension_templates;
+mod lifecycle;
+mod page_tools;
+mod skill;
+#[path = "../support/mod.rs"]
+mod support;
+mod windows;

@@ -1,0 +1,109 @@
+//! What refs and cursors mean when windows and supervisors come and go.
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::{find, have_chromium};
+use crate::support::{Sandbox, kill, wait_for_end};
+
+fn browser(page: &str) -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("page.html", page);
+    let place = sandbox.workspace.display().to_string().replace(' ', "%20");
+    sandbox.write("devtools.toml", &format!("[window]\nkind = 'browser'\nurl = 'file://{place}/page.html'\n"));
+    sandbox.tether(&["trust", "--yes"]).ok();
+    sandbox
+}
+
+fn snapshot(sandbox: &Sandbox) -> String {
+    sandbox.json(&["snapshot"])["text"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_ref_of_an_earlier_window_or_supervisor_is_stale() {
+    if !have_chromium() {
+        return;
+    }
+    let sandbox = browser("<title>t</title><button onclick=\"this.textContent = 'Done'\">Go</button>");
+    sandbox.json(&["start"]);
+    let first = find(&snapshot(&sandbox), "\"Go\"");
+    let stale = |name: &str| {
+        let told = ["stale ref: take a new snapshot", name];
+        sandbox.tether(&["input", &format!("click {name}")]).fails(3, &told);
+        sandbox.tether(&["snapshot", "--ref", name]).fails(3, &told);
+        sandbox.tether(&["screenshot", "--ref", name]).fails(3, &told);
+    };
+    sandbox.json(&["restart"]);
+    stale(&first);
+    let second = find(&snapshot(&sandbox), "\"Go\"");
+    assert_ne!(first, second);
+
+    // An edit relaunches: the input that notices is not done on something else.
+    sandbox.write("page.html", "<title>t</title><h1>New</h1><button>Other</button>");
+    stale(&second);
+    let third = find(&snapshot(&sandbox), "\"Other\"");
+
+    // The window lives on, but what its elements were called died with the supervisor.
+    let supervisor = sandbox.supervisor().unwrap();
+    kill(supervisor, Signal::KILL);
+    wait_for_end(supervisor);
+    stale(&third);
+    let fourth = find(&snapshot(&sandbox), "\"Other\"");
+    assert!(![first, second, third].contains(&fourth), "{fourth}");
+    let clicked = sandbox.json(&["input", &format!("click {fourth}"), "--snapshot"]);
+    assert_eq!(clicked["actions"][0]["did"], json!(format!("click {fourth}: button \"Other\"")));
+    assert!(clicked["snapshot"].as_str().unwrap().contains("focused"), "{clicked}");
+}
+
+#[test]
+fn a_reader_of_the_console_follows_it_over_relaunches_and_after_the_end() {
+    if !have_chromium() {
+        return;
+    }
+    let sandbox = browser("<title>t</title><script>console.log('hello')</script>");
+    sandbox.json(&["start"]);
+    let read = |since: Option<u64>| -> (Vec<String>, u64) {
+        let since = since.map(|since| since.to_string());
+        let mut words = vec!["console", "--limit", "1000"];
+        words.extend(since.iter().flat_map(|since| ["--since", since]));
+        let answer = sandbox.json(&words);
+        assert_eq!((&answer["dropped"], answer.get("note")), (&json!(0), None), "{answer}");
+        let text = |entry: &Value| entry["text"].as_str().unwrap().to_owned();
+        (answer["entries"].as_array().unwrap().iter().map(text).collect(), answer["cursor"].as_u64().unwrap())
+    };
+    let say = |text: &str| sandbox.json(&["evaluate", &format!("console.log('{text}')")]);
+    say("one");
+    let (told, cursor) = read(None);
+    assert_eq!(told.iter().filter(|it| *it == "hello").count(), 1, "{told:?}");
+    assert!(told.contains(&"one".into()), "{told:?}");
+    sandbox.json(&["restart"]);
+    say("two");
+    let (told, cursor) = read(Some(cursor));
+    assert!(told.contains(&"the window was launched".into()) && told.contains(&"two".into()), "{told:?}");
+    assert!(!told.contains(&"one".into()), "{told:?}");
+    assert!(read(Some(cursor)).0.is_empty());
+
+    // When the window dies, what it said is still there.
+    say("famous last words");
+    let pid = sandbox.status()["pid"].as_u64().unwrap() as u32;
+    kill(pid, Signal::KILL);
+    wait_for_end(pid);
+    assert!(read(Some(cursor)).0.contains(&"famous last words".into()));
+    // Another supervisor begins anew, and says so.
+    let supervisor = sandbox.supervisor().unwrap();
+    kill(supervisor, Signal::KILL);
+    wait_for_end(supervisor);
+    let since = cursor.to_string();
+    let answer = sandbox.json(&["console", "--since", &since]);
+    assert!(answer["note"].as_str().unwrap().contains("not of this supervisor"), "{answer}");
+}
+
+#[test]
+fn the_command_line_says_what_it_does_not_understand() {
+    let sandbox = Sandbox::new();
+    sandbox.tether(&["input", "jump e1"]).fails(2, &["there is no action \"jump\""]);
+    sandbox.tether(&["input"]).fails(2, &["ACTION"]);
+    sandbox.tether(&["input", r#"{"do": "wait"}"#]).fails(2, &["wait needs `text`, `ref` or `timeoutMs`"]);
+    sandbox.tether(&["snapshot"]).fails(3, &["there is no window", "tether start"]);
+    sandbox.tether(&["console"]).ok();
+}

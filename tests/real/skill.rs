@@ -1,0 +1,128 @@
+//! The skill's commands against the real debugpy: what it shows is what an agent gets.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::support::{Sandbox, ran};
+use regress::Regex;
+
+fn skill() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/skills/tether-debug")
+}
+
+/// The commands of a text, each with what it is said to print.
+fn transcripts(text: &str) -> Vec<(String, String)> {
+    let blocks = text.split("```console\n").skip(1).map(|block| block.split("```").next().unwrap());
+    let commands = blocks.flat_map(|block| block.strip_prefix("$ ").unwrap().split("\n$ "));
+    let command = |it: &str| {
+        let (line, output) = it.split_once('\n').unwrap_or((it, ""));
+        (line.to_owned(), output.trim_end().to_owned())
+    };
+    commands.map(command).collect()
+}
+
+/// Without what is different each time.
+fn redacted(text: &str) -> String {
+    const CHANGING: &[(&str, &str)] = &[
+        (r"0x[0-9a-f]+", "0x…"),
+        (r"\bpid \d+", "pid …"),
+        (r"\bcursor \d+", "cursor …"),
+        (r"\[ref \d+\]", "[ref …]"),
+        (r"#\d+ ", "#… "),
+        (r"\d+(\.\d+)? (ms|s)\b", "… ms"),
+    ];
+    let redact = |text: String, (pattern, with): &(&str, &str)| Regex::new(pattern).unwrap().replace_all(&text, with);
+    CHANGING.iter().fold(text.trim_end().to_owned(), redact)
+}
+
+/// Whether a text is as it was said to be; `…` in a line stands for anything, as a line for any lines, or none.
+fn is_as_said(text: &str, said: &str) -> bool {
+    fn lines(text: &[&str], said: &[&str]) -> bool {
+        match said.split_first() {
+            None => text.is_empty(),
+            Some((&"…", rest)) => (0..=text.len()).any(|skipped| lines(&text[skipped..], rest)),
+            Some((first, rest)) => text.split_first().is_some_and(|(it, more)| line(it, first) && lines(more, rest)),
+        }
+    }
+    fn line(text: &str, said: &str) -> bool {
+        match said.split_once('…') {
+            None => text == said,
+            Some((before, after)) => text.strip_prefix(before).is_some_and(|rest| {
+                let ends = rest.char_indices().map(|(at, _)| at).chain([rest.len()]);
+                ends.into_iter().any(|at| line(&rest[at..], after))
+            }),
+        }
+    }
+    lines(&text.lines().collect::<Vec<_>>(), &said.lines().collect::<Vec<_>>())
+}
+
+#[test]
+fn the_commands_of_the_skill_print_what_it_says() {
+    let tools = devtether::config::folders::data().unwrap().join("tools");
+    if !tools.join("debugpy").exists() || !tools.join("pytest").exists() {
+        assert!(std::env::var_os("CI").is_none(), "debugpy or pytest is missing: run `cargo xtask tools`");
+        eprintln!("SKIPPED: no debugpy or pytest; `cargo xtask tools` installs them");
+        return;
+    }
+    let sandbox = Sandbox::new();
+    for entry in fs::read_dir(skill().join("example")).unwrap().map(Result::unwrap) {
+        if entry.file_type().unwrap().is_file() {
+            fs::copy(entry.path(), sandbox.path(&entry.file_name().to_string_lossy())).unwrap();
+        }
+    }
+    std::os::unix::fs::symlink(tools.join("pytest"), sandbox.path(".venv")).unwrap();
+    let all = transcripts(&fs::read_to_string(skill().join("SKILL.md")).unwrap());
+    assert!(all.len() > 20, "{all:?}");
+    for (line, said) in all {
+        let printed = redacted(&shell(&sandbox, &line));
+        assert!(is_as_said(&printed, &redacted(&said)), "$ {line}\n{printed}\n--- but the skill says:\n{said}");
+    }
+}
+
+/// What a line prints, typed into a shell that finds the real program.
+fn shell(sandbox: &Sandbox, line: &str) -> String {
+    let folder = Path::new(env!("CARGO_BIN_EXE_tether")).parent().unwrap();
+    let path = std::env::join_paths(
+        std::iter::once(folder.to_owned()).chain(std::env::split_paths(&std::env::var_os("PATH").unwrap())),
+    );
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{line} 2>&1")]).current_dir(&sandbox.workspace);
+    command.envs(sandbox.variables()).env("PATH", path.unwrap());
+    ran(command).stdout
+}
+
+#[test]
+fn its_header_is_one_that_agents_take() {
+    // Source: <https://agentskills.io/specification>
+    let text = fs::read_to_string(skill().join("SKILL.md")).unwrap();
+    let header = text.strip_prefix("---\n").and_then(|rest| rest.split("\n---\n").next()).unwrap();
+    let value = |key: &str| header.lines().find_map(|line| line.strip_prefix(&format!("{key}: "))).unwrap();
+    assert_eq!(value("name"), skill().file_name().unwrap().to_str().unwrap());
+    assert!((1..=1024).contains(&value("description").len()));
+    assert!((1..=500).contains(&value("compatibility").len()));
+    assert!(text.lines().count() < 500);
+}
+
+#[test]
+fn dots_stand_for_anything() {
+    for (text, said, expect) in [
+        ("a\nb", "a\nb", true),
+        ("a\nb", "a", false),
+        ("a\nb\nc", "a\n…\nc", true),
+        ("a\nc", "a\n…\nc", true),
+        ("c", "…\nc\n…", true),
+        ("a\nb\nc", "a…", false),
+        ("a\nb\nc", "a\n…\nd", false),
+        ("a\nb\na\nb", "a\n…\nb", true),
+        ("it ended: well", "it ended…", true),
+        ("['/x/a.py', 1]", "['…a.py', …]", true),
+        ("a c b c d", "a…c", false),
+    ] {
+        assert_eq!(is_as_said(text, said), expect, "{text:?} {said:?}");
+    }
+    assert_eq!(
+        redacted("pid 17, at 0x7f (after 2.5 s)\n  #2 f() [ref 7]\n"),
+        "pid …, at 0x… (after … ms)\n  #… f() [ref …]"
+    );
+}

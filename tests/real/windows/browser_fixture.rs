@@ -1,0 +1,195 @@
+//! A browser on a page of a test's own site, and the words in which tests speak about it.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use devtether::config::{WindowKind, WindowSettings};
+use devtether::error::Error;
+use devtether::window::launch::Launched;
+use devtether::window::page::{Acted, Action, At, Button, Does, Entry, Evaluated, Look, Page, Query, Records, Until};
+use serde_json::Value;
+
+use super::web_site::Site;
+use super::{Place, settings};
+
+/// Longer than anything may take.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+pub struct Visit {
+    pub place: Place,
+    pub site: Site,
+    pub launched: Launched,
+    pub page: Page,
+    pub records: Arc<Records>,
+}
+
+impl Visit {
+    /// Opens `/`.
+    pub async fn to(pages: &[(&str, &str)]) -> Visit {
+        let place = Place::fresh();
+        let site = Site::serve(pages).await;
+        // What is downloaded belongs to the test, too.
+        let home = [("HOME".to_owned(), place.workspace.display().to_string())].into();
+        let settings = WindowSettings { url: Some(site.url("/")), env: home, ..settings() };
+        let launched = place.launch(WindowKind::Browser, settings).await.unwrap();
+        let records = Arc::new(Records::new(None));
+        let page = Page::attach_recorded(launched.cdp_port, Arc::clone(&records)).await.unwrap();
+        let visit = Visit { place, site, launched, page, records };
+        visit.arrive().await;
+        visit
+    }
+
+    /// Waits for the page. A Chromium that starts from a cold disk has been seen to stay on `about:blank` for two
+    /// minutes: it is then asked for the page once more, and what was seen is told.
+    async fn arrive(&self) {
+        let there = "document.readyState === 'complete' && location.protocol !== 'about:'";
+        let (since, mut next) = (Instant::now(), Duration::from_secs(15));
+        while !matches!(self.page.evaluate(there, PATIENCE).await, Ok(Evaluated::Value(Value::Bool(true)))) {
+            assert!(since.elapsed() < 2 * PATIENCE, "the page never came");
+            if since.elapsed() > next {
+                next += Duration::from_secs(15);
+                let where_now = self.page.evaluate("[location.href, document.readyState]", PATIENCE).await;
+                eprintln!("not there after {:?}, but at {where_now:?}: asked again", since.elapsed());
+                let again = format!("location.href = {:?}; 0", self.site.url("/"));
+                let _ = self.page.evaluate(&again, PATIENCE).await;
+            }
+        }
+    }
+
+    pub async fn end(self) {
+        self.place.stop(&self.launched, Some(&self.page)).await;
+    }
+
+    pub async fn value(&self, expression: &str) -> Value {
+        match self.page.evaluate(expression, PATIENCE).await.unwrap() {
+            Evaluated::Value(value) => value,
+            Evaluated::Exception(text) => panic!("{expression}: {text}"),
+        }
+    }
+
+    /// Evaluates until the value is this one.
+    pub async fn becomes(&self, expression: &str, expect: Value) {
+        let since = Instant::now();
+        loop {
+            let last = self.page.evaluate(expression, PATIENCE).await;
+            if matches!(&last, Ok(Evaluated::Value(value)) if *value == expect) {
+                return;
+            }
+            assert!(since.elapsed() < PATIENCE, "{expression} is {last:?}, never {expect}");
+        }
+    }
+
+    pub async fn snapshot(&self) -> String {
+        self.page.snapshot(&look(40_000)).await.unwrap().text
+    }
+
+    /// The tree without its refs and its first line.
+    pub async fn tree(&self) -> Vec<String> {
+        let text = self.snapshot().await;
+        text.lines().skip(1).map(without_ref).collect()
+    }
+
+    /// The ref of the only line with these words.
+    pub async fn find(&self, words: &str) -> String {
+        let text = self.snapshot().await;
+        let lines: Vec<&str> = text.lines().skip(1).filter(|line| line.contains(words)).collect();
+        assert_eq!(lines.len(), 1, "{words:?} in:\n{text}");
+        lines[0].trim().split(' ').next().unwrap().to_owned()
+    }
+
+    pub async fn act(&self, actions: Vec<Does>) -> Acted {
+        let actions: Vec<Action> = actions.into_iter().map(action).collect();
+        self.page.act(&actions, None, None).await.unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    pub async fn click(&self, words: &str) -> Acted {
+        let name = self.find(words).await;
+        self.act(vec![click(&name)]).await
+    }
+
+    /// The error of one action that waits this long.
+    pub async fn refused(&self, does: Does, ms: u64) -> Error {
+        let timeout = Duration::from_millis(ms);
+        match self.page.act(&[Action { does, timeout }], None, None).await {
+            Ok(acted) => panic!("it was done: {acted:?}"),
+            Err(error) => error,
+        }
+    }
+
+    pub fn console(&self, filter: &str) -> Vec<Entry> {
+        self.records.console(&all(filter)).entries
+    }
+
+    /// Resolves when the console has an entry with these words, without asking the page anything: it may be busy.
+    pub async fn hears(&self, words: &str) {
+        let mut said = self.records.said();
+        while self.console(words).is_empty() {
+            said.changed().await.unwrap();
+        }
+    }
+
+    /// Begins to do this, and gives up as soon as the console has these words.
+    pub async fn gives_up<T: std::fmt::Debug>(&self, doing: impl Future<Output = T>, words: &str) {
+        tokio::select! {
+            biased;
+            () = self.hears(words) => {}
+            done = doing => panic!("it was done: {done:?}"),
+        }
+    }
+
+    /// Resolves when the console has an entry with these words; each round trip lets earlier events in.
+    pub async fn console_says(&self, words: &str) -> Entry {
+        let since = Instant::now();
+        loop {
+            if let Some(entry) = self.console(words).pop() {
+                return entry;
+            }
+            self.page.ping(PATIENCE).await;
+            assert!(since.elapsed() < PATIENCE, "{words:?} is not in {:?}", self.console(""));
+        }
+    }
+}
+
+pub fn look(max: usize) -> Look {
+    Look { max, from: None, page: None }
+}
+
+pub fn all(filter: &str) -> Query {
+    Query { since: None, limit: 10_000, filter: Some(filter.to_owned()) }
+}
+
+pub fn without_ref(line: &str) -> String {
+    let indent = line.len() - line.trim_start().len();
+    let rest = line.trim_start();
+    let (first, after) = rest.split_once(' ').unwrap_or((rest, ""));
+    let is_ref = first.strip_prefix('e').is_some_and(|it| it.parse::<u32>().is_ok());
+    format!("{}{}", &line[..indent], if is_ref { after } else { rest })
+}
+
+pub fn action(does: Does) -> Action {
+    Action { does, timeout: Duration::from_secs(5) }
+}
+
+pub fn at(name: &str) -> At {
+    At::Ref(name.to_owned())
+}
+
+pub fn click(name: &str) -> Does {
+    Does::Click { at: at(name), button: Button::Left, count: 1 }
+}
+
+pub fn press(keys: &str) -> Does {
+    Does::Press { at: None, keys: keys.into(), count: 1 }
+}
+
+pub fn typed(text: &str) -> Does {
+    Does::Type { into: None, text: text.into() }
+}
+
+pub fn typed_into(name: &str, text: &str) -> Does {
+    Does::Type { into: Some(name.into()), text: text.into() }
+}
+
+pub fn shows(text: &str) -> Does {
+    Does::Wait(Until::Shows(text.into()))
+}

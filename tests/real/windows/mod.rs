@@ -1,0 +1,164 @@
+//! Real windows: Chromium, Node, a real Extension Development Host, and commands that misbehave.
+//!
+//! Each test launches into folders of its own, and ends by proving that nothing of its launch is left.
+//! A missing tool skips loudly on a laptop and fails where `CI=true`.
+
+mod browser_fixture;
+mod launch_failures;
+mod page_input;
+mod page_snapshots;
+mod session_files;
+mod unresponsive_pages;
+mod web_site;
+mod window_kinds;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use devtether::config::{WindowKind, WindowSettings};
+use devtether::error::Result;
+use devtether::process::{self, Ended, Process};
+use devtether::window::launch::{Launched, Plan, launch, output_of, scratch_of};
+use devtether::window::page::Page;
+use devtether::window::session_file::{Session, VERSION};
+use devtether::window::stop;
+
+/// A workspace and a state folder of a test's own; what a failed test leaves running is killed.
+pub struct Place {
+    pub workspace: PathBuf,
+    pub state: PathBuf,
+    pub launch_id: String,
+    _folder: tempfile::TempDir,
+}
+
+impl Place {
+    /// The names have spaces and letters that are not ASCII, as users' folders have.
+    pub fn fresh() -> Place {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let folder = tempfile::tempdir().unwrap();
+        let (workspace, state) = (folder.path().join("work späce"), folder.path().join("stäte dir"));
+        std::fs::create_dir(&workspace).unwrap();
+        let launch_id = format!("test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        Place { workspace, state, launch_id, _folder: folder }
+    }
+
+    pub fn plan(&self, kind: WindowKind, settings: WindowSettings) -> Plan {
+        Plan {
+            settings: WindowSettings { kind: Some(kind), ..settings },
+            workspace: self.workspace.clone(),
+            state_dir: self.state.clone(),
+            launch_id: self.launch_id.clone(),
+        }
+    }
+
+    pub async fn launch(&self, kind: WindowKind, settings: WindowSettings) -> Result<Launched> {
+        launch(&self.plan(kind, settings), |_| {}).await
+    }
+
+    pub fn file(&self, name: &str, content: &str) -> PathBuf {
+        let path = self.workspace.join(name);
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// The text of the error that a launch ends with, after which nothing of it may be left.
+    pub async fn refused(&self, kind: WindowKind, settings: WindowSettings) -> devtether::error::Error {
+        let error = match self.launch(kind, settings).await {
+            Ok(launched) => panic!("it was launched: {launched:?}"),
+            Err(error) => error,
+        };
+        self.nothing_left();
+        error
+    }
+
+    pub fn nothing_left(&self) {
+        let left = process::carrying(&self.launch_id).unwrap();
+        assert!(left.is_empty(), "left behind: {left:?}");
+        assert!(!scratch_of(&self.state, &self.launch_id).exists(), "the scratch folder is left");
+    }
+
+    /// Stops the window and proves that neither its tree nor anything with its launch id is left.
+    pub async fn stop(&self, launched: &Launched, page: Option<&Page>) -> Ended {
+        let mut tree = process::tree_of(&launched.process).unwrap();
+        for other in &launched.others {
+            tree.extend(process::tree_of(other).unwrap());
+        }
+        let ask = async {
+            match page {
+                Some(page) => page.ask_to_close().await,
+                None => false,
+            }
+        };
+        let ended = stop::stop(&launched.process, ask, &self.launch_id, &self.state, stop::GRACE).await.unwrap();
+        for process in &tree {
+            // A renderer goes when it sees that its browser has gone.
+            tokio::time::timeout(Duration::from_secs(5), process.exited())
+                .await
+                .expect("a process of the tree is left");
+        }
+        self.nothing_left();
+        ended
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        process::kill_now(&self.launch_id);
+        if std::thread::panicking() {
+            let output = output_of(&self.state, &self.launch_id);
+            eprintln!("the window's output:\n{}", process::tail(&output, 40).unwrap_or_default());
+        }
+    }
+}
+
+pub fn settings() -> WindowSettings {
+    WindowSettings { headless: true, ..WindowSettings::default() }
+}
+
+pub fn session_of(launched: &Launched, place: &Place) -> Session {
+    Session {
+        version: VERSION,
+        cdp_port: launched.cdp_port,
+        electron_pid: launched.process.pid(),
+        inspector_port: launched.inspector_port,
+        host_bridge_path: place.state.join("bridge.sock"),
+        user_data_dir: launched.user_data_dir.clone(),
+        debug_window_started_at: launched.started_at_ms,
+        persisted_at: launched.started_at_ms,
+        launch_id: place.launch_id.clone(),
+        boot_id: launched.boot_id.clone(),
+        pid_start_ticks: launched.process.start_ticks(),
+        browser_id: launched.endpoint.browser_id.clone(),
+    }
+}
+
+/// Whether the tool is there; where it must be and is not, the test fails.
+pub fn have(tool: &str) -> bool {
+    let found = match tool {
+        "code-server" => data_dir().join("tools/code-server/node_modules/code-server").is_dir(),
+        program => {
+            std::env::split_paths(&std::env::var_os("PATH").unwrap()).any(|folder| folder.join(program).is_file())
+        }
+    };
+    assert!(found || std::env::var_os("CI").is_none(), "{tool} is missing, and CI must have it");
+    if !found {
+        eprintln!("SKIPPED: {tool} is not installed; `cargo xtask tools` installs what the tests need");
+    }
+    found
+}
+
+fn data_dir() -> PathBuf {
+    let home = || Path::new(&std::env::var_os("HOME").unwrap()).join(".local/share");
+    std::env::var_os("DEVTETHER_DATA_DIR")
+        .map(PathBuf::from)
+        .unwrap_or_else(|| std::env::var_os("XDG_DATA_HOME").map_or_else(home, PathBuf::from).join("devtether"))
+}
+
+pub fn is_gone(pid: u32) -> bool {
+    process::facts(pid).map_or(true, |facts| facts.zombie)
+}
+
+pub fn hold(pid: u32) -> Process {
+    Process::open(pid).unwrap()
+}

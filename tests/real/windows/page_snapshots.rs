@@ -1,0 +1,285 @@
+//! Snapshots of real pages: what they tell, across frames, and what refs mean over time.
+
+use std::time::Duration;
+
+use devtether::window::page::{Action, Does, Look};
+use serde_json::json;
+
+use super::browser_fixture::{Visit, action, click, look, shows, typed_into};
+use super::have;
+
+const RICH: &str = r##"<!doctype html><title>Rich</title>
+<header><nav aria-label="Main"><a href="/a?b">Home</a><ul><li><a href="#">Skip</a></li></ul></nav></header>
+<main>
+<h1>Hello <b>big</b> world</h1>
+<p>Some <i>text</i> in <span>one</span> paragraph.</p><p>And another.</p>
+<div style="display:none"><button>never</button></div>
+<div style="visibility:hidden">unseen <span style="visibility:visible">seen</span></div>
+<span aria-hidden="true">decoration</span>
+<form><label for=n>Name</label><input id=n value="Ada" required>
+<label><input type=checkbox checked> Agree</label>
+<input type=password value="secret" aria-label="Password">
+<select aria-label="Colour"><option>red</option><option selected>green</option></select>
+<textarea placeholder="Say it"></textarea>
+<button disabled>Send</button><button aria-expanded="false"><svg><path/></svg><span>More</span></button></form>
+<div role="tree" aria-label="Files"><div role="treeitem" aria-level="1" aria-expanded="true">src</div>
+<div role="treeitem" aria-level="2" aria-selected="true">a.ts</div></div>
+<div onclick="1">Clickable</div><div style="cursor:pointer">Pointed</div>
+<img src="" alt="A cat"><img src="" alt="">
+<details><summary>Details</summary>inside</details>
+<table><tr><th>Key</th><td>Value</td></tr></table>
+<div id=host></div><div contenteditable aria-label="Editor">edited</div>
+<div role="status"></div><div role="alert">Careful!</div>
+</main>
+<script>document.getElementById('host').attachShadow({mode:'open'}).innerHTML='<button>In the shadow</button>'</script>"##;
+
+#[tokio::test]
+async fn a_page_is_told_as_a_short_tree() {
+    if !have("chromium") {
+        return;
+    }
+    let visit = Visit::to(&[("/", RICH)]).await;
+    let expect = r#"navigation "Main"
+ link "Home" → /a?b
+ link "Skip"
+main
+ heading "Hello big world" level=1
+ "Some text in one paragraph."
+ "And another."
+ "seen"
+ textbox "Name" required value="Ada"
+ checkbox "Agree" checked
+ textbox "Password" value="••••••"
+ combobox "Colour" value="green"
+  option "red"
+  option "green" selected
+ textbox "Say it"
+ button "Send" disabled
+ button "More" collapsed
+ tree "Files"
+  treeitem "src" expanded
+  treeitem "a.ts" selected level=2
+ clickable "Clickable"
+ clickable "Pointed"
+ img "A cat"
+ group collapsed
+  summary "Details"
+ table
+  row
+   columnheader "Key"
+   cell "Value"
+ button "In the shadow"
+ textbox "Editor" value="edited"
+ alert "Careful!""#;
+    assert_eq!(visit.tree().await.join("\n"), expect);
+    assert!(visit.snapshot().await.starts_with("page \"Rich\" http://127.0.0.1:"));
+    visit.end().await;
+}
+
+#[tokio::test]
+async fn frames_of_this_and_of_other_processes_are_in_the_one_tree() {
+    if !have("chromium") {
+        return;
+    }
+    let pages = [
+        (
+            "/",
+            "<title>top</title><h1>Top</h1><iframe title=near src=/near></iframe><iframe title=far src=$other/far></iframe>",
+        ),
+        ("/near", "<button>Near</button>"),
+        ("/far", "<button>Far</button><iframe title=back src=$here/back></iframe>"),
+        ("/back", "<button onclick='this.textContent=\"Pushed\"'>Back</button><input aria-label=Deep>"),
+    ];
+    let visit = Visit::to(&pages).await;
+    visit.act(vec![super::browser_fixture::shows("Back")]).await;
+    let expect = [
+        "heading \"Top\" level=1",
+        "iframe \"near\"",
+        " button \"Near\"",
+        "iframe \"far\"",
+        " button \"Far\"",
+        " iframe \"back\"",
+        "  button \"Back\"",
+        "  textbox \"Deep\"",
+    ];
+    assert_eq!(visit.tree().await, expect);
+    // What is found there can be acted on, too.
+    let back = visit.find("Back").await;
+    let deep = visit.find("Deep").await;
+    visit.act(vec![click(&back), typed_into(&deep, "down here")]).await;
+    let tree = visit.tree().await;
+    assert_eq!(tree[6..], ["  button \"Pushed\"", "  textbox \"Deep\" focused value=\"down here\""]);
+    // And looked at alone.
+    let far = visit.find("iframe \"far\"").await;
+    let mut part = look(40_000);
+    part.from = Some(far.clone());
+    let text = visit.page.snapshot(&part).await.unwrap().text;
+    assert!(text.starts_with(&format!("{far} iframe \"far\"\n e")) && text.contains("Pushed"), "{text}");
+    assert!(!text.contains("Near"), "{text}");
+    visit.end().await;
+}
+
+#[tokio::test]
+async fn a_ref_means_its_element_as_long_as_there_is_one_and_nothing_afterwards() {
+    if !have("chromium") {
+        return;
+    }
+    let visit =
+        Visit::to(&[("/", "<button id=a>A</button><button id=b>B</button>"), ("/next", "<button>N</button>")]).await;
+    let (a, b) = (visit.find("\"A\"").await, visit.find("\"B\"").await);
+    visit
+        .value("document.body.prepend(b); document.body.prepend(document.createElement('hr')); b.textContent = 'B2'")
+        .await;
+    assert_eq!((visit.find("\"A\"").await, visit.find("\"B2\"").await), (a.clone(), b.clone()));
+
+    let stale = async |name: &str, why: &str| {
+        let error = visit.refused(click(name), 300).await;
+        assert_eq!(error.doing, "stale ref: take a new snapshot");
+        let told = error.to_string();
+        assert!(told.contains(&format!("{name}: ")) && told.contains(why), "{told}");
+        let mut part = look(1000);
+        part.from = Some(name.to_owned());
+        let error = visit.page.snapshot(&part).await.unwrap_err();
+        assert_eq!(error.doing, "stale ref: take a new snapshot", "{error}");
+    };
+    visit.value("b.remove()").await;
+    stale(&b, "removed").await;
+    visit.value("location.reload()").await;
+    visit.becomes("document.readyState", json!("complete")).await;
+    // The very same text again, and yet another document.
+    let again = visit.find("\"A\"").await;
+    assert_ne!(again, a);
+    stale(&a, "gone").await;
+    visit.value("location.href = '/next'").await;
+    visit.becomes("location.pathname", json!("/next")).await;
+    stale(&again, "gone").await;
+    for (name, expect) in [("e99999", "there is no element e99999"), ("button", "is no ref")] {
+        let error = visit.refused(click(name), 300).await.to_string();
+        assert!(error.contains(expect), "{error}");
+    }
+    visit.end().await;
+}
+
+#[tokio::test]
+async fn a_page_of_fifty_megabytes_is_cut_and_said_to_be() {
+    if !have("chromium") {
+        return;
+    }
+    let visit = Visit::to(&[("/", "<title>big</title><main id=m></main>")]).await;
+    let rows = "m.innerHTML = ('<div>' + 'data '.repeat(400) + '<a href=\"#x\">entry</a></div>').repeat(25000);
+        await new Promise(drawn => requestAnimationFrame(() => setTimeout(drawn))); m.innerHTML.length";
+    assert!(visit.value(rows).await.as_u64().unwrap() > 50_000_000);
+    let begun = std::time::Instant::now();
+    let snapshot = visit.page.snapshot(&look(20_000)).await.unwrap();
+    assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{:?}", begun.elapsed());
+    assert!(snapshot.cut && snapshot.text.len() < 21_000, "{}", snapshot.text.len());
+    assert!(snapshot.text.contains("a larger `max` shows more"));
+    visit.end().await;
+}
+
+#[tokio::test]
+async fn other_pages_are_listed_and_can_be_addressed() {
+    if !have("chromium") {
+        return;
+    }
+    let visit = Visit::to(&[
+        ("/", "<title>first</title><a href=/second target=_blank>open</a>"),
+        ("/second", "<title>second</title><h1>Two</h1>"),
+    ])
+    .await;
+    let acted = visit.click("open").await;
+    let notes = acted.steps[0].notes.join("; ");
+    let mut last = String::new();
+    let other = async {
+        loop {
+            let text = visit.snapshot().await;
+            if text.contains("other pages") && text.contains("\"second\" http") {
+                return text;
+            }
+            last = text;
+        }
+    };
+    let text = tokio::time::timeout(std::time::Duration::from_secs(20), other).await;
+    let text = text.unwrap_or_else(|_| panic!("{last}"));
+    let late = visit.page.take_notices().join("; ");
+    assert!(notes.contains("a new page was opened") || late.contains("a new page was opened"), "{notes} {late}");
+    assert!(text.contains("link \"open\""), "the first page is still the window: {text}");
+    let mut second = look(1000);
+    second.page = Some("/second".into());
+    let text = visit.page.snapshot(&second).await.unwrap().text;
+    assert!(text.contains("heading \"Two\""), "{text}");
+    second.page = Some("no such page".into());
+    let error = visit.page.snapshot(&second).await.unwrap_err().to_string();
+    assert!(error.contains("no such page") && error.contains("/second"), "{error}");
+    visit.end().await;
+}
+
+#[tokio::test]
+async fn what_is_looked_at_afterwards_is_the_page_that_was_acted_on() {
+    if !have("chromium") {
+        return;
+    }
+    let visit = Visit::to(&[
+        ("/", "<title>first</title><a href=/second target=_blank rel=opener>open</a>"),
+        ("/second", "<title>second</title><input aria-label=Name><button onclick='window.close()'>Close</button>"),
+    ])
+    .await;
+    visit.click("open").await;
+    let second = || Look { page: Some("/second".into()), ..look(1000) };
+    let part = |text: &str, words: &str| {
+        let line = text.lines().find(|line| line.contains(words))?;
+        Some(line.trim().split(' ').next().unwrap_or_default().to_owned())
+    };
+    let shown = async {
+        loop {
+            let text = visit.page.snapshot(&second()).await.map_or(String::new(), |told| told.text);
+            if let Some(names) = part(&text, "\"Name\"").zip(part(&text, "\"Close\"")) {
+                return names;
+            }
+        }
+    };
+    let (name, close) = tokio::time::timeout(Duration::from_secs(60), shown).await.expect("no second page");
+    let act = async |does: Does| {
+        let acted = visit.page.act(&[action(does)], None, Some(10_000)).await.unwrap_or_else(|error| panic!("{error}"));
+        acted.snapshot.unwrap().text
+    };
+    let text = act(typed_into(&name, "Ada")).await;
+    assert!(text.starts_with("page \"second\"") && text.contains("value=\"Ada\""), "{text}");
+    // Where that page is gone, it is the one that is left.
+    let text = act(click(&close)).await;
+    assert!(text.starts_with("page \"first\""), "{text}");
+    visit.end().await;
+}
+
+/// Longer than anything may take.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+const FREEZES: &str = "<script>onmessage = () => { console.log('frozen'); const ask = new XMLHttpRequest();
+ask.open('GET', '/gate', false); ask.send(); }</script><button>Slow</button>";
+
+#[tokio::test]
+async fn a_frame_that_was_slow_once_is_there_again_when_it_answers() {
+    if !have("chromium") {
+        return;
+    }
+    let pages = [("/", "<iframe title=far src=$other/far></iframe>"), ("/far", FREEZES)];
+    let visit = Visit::to(&pages).await;
+    visit.act(vec![shows("Slow")]).await;
+    visit.value("frames[0].postMessage('freeze', '*')").await;
+    visit.hears("frozen").await;
+    // Another frame comes meanwhile: all are looked for anew.
+    visit.value("document.body.append(document.createElement('iframe'))").await;
+    assert_eq!(visit.tree().await[0], "iframe \"far\" (does not answer)");
+    let waiting = async {
+        let waits = [action(shows("Slow"))].map(|it| Action { timeout: PATIENCE, ..it });
+        visit.page.act(&waits, None, None).await.map(drop)
+    };
+    let opening = async {
+        assert_eq!(visit.tree().await[0], "iframe \"far\" (does not answer)");
+        visit.site.open_the_gate();
+    };
+    let (waited, ()) = tokio::join!(waiting, opening);
+    waited.unwrap();
+    assert_eq!(visit.tree().await[..2], ["iframe \"far\"", " button \"Slow\""]);
+    visit.end().await;
+}

@@ -1,0 +1,340 @@
+//! Pages that crash, freeze, flood and stay silent: every tool answers in time, and says what is the matter.
+
+use std::time::Duration;
+
+use devtether::error::{Error, Kind};
+use devtether::process;
+use devtether::window::page::{Action, Does, Evaluated, Query, Shot, Source};
+use serde_json::{Value, json};
+
+use super::browser_fixture::{Visit, all, click, look, press, without_ref};
+use super::have;
+
+/// What each tool of the page says, and that it says it in time.
+async fn told_by_all(visit: &Visit, name: &str) -> Vec<Error> {
+    let limit = Duration::from_secs(30);
+    let quick = |does: Does| [Action { does, timeout: Duration::from_millis(500) }];
+    let (keys, clicks, shot, tree) = (quick(press("a")), quick(click(name)), Shot::default(), look(1000));
+    let page = &visit.page;
+    let answers = async {
+        tokio::join!(
+            async { page.snapshot(&tree).await.map(drop) },
+            async { page.screenshot(&shot).await.map(drop) },
+            async { page.act(&keys, None, None).await.map(drop) },
+            async { page.act(&clicks, None, None).await.map(drop) },
+        )
+    };
+    let (a, b, c, d) = tokio::time::timeout(limit, answers).await.expect("a tool hangs");
+    [a, b, c, d].into_iter().map(|answer| answer.expect_err("it cannot have been done")).collect()
+}
+
+#[tokio::test]
+async fn a_crashed_page_is_told_by_every_tool_at_once() {
+    if !have("chromium") {
+        return;
+    }
+    let visit = Visit::to(&[("/", "<button>B</button>")]).await;
+    let button = visit.find("\"B\"").await;
+    // In flight when it crashes.
+    let waiting = visit.page.evaluate("new Promise(() => {})", Duration::from_secs(60));
+    let crash = async {
+        // Answered by the crash alone, if at all.
+        let _ = visit.page.evaluate("location.href = 'chrome://crash'; 0", Duration::from_secs(2)).await;
+        lead_to_crash(&visit).await;
+    };
+    let (waited, ()) = tokio::join!(waiting, crash);
+    let waited = waited.unwrap_err();
+    assert!(waited.to_string().contains("the page crashed"), "{waited}");
+    for (index, error) in told_by_all(&visit, &button).await.into_iter().enumerate() {
+        let told = error.to_string();
+        assert!(told.contains("the page crashed") && told.contains("tether restart"), "{index}: {told}");
+    }
+    let error = visit.page.evaluate("1", Duration::from_secs(60)).await.unwrap_err();
+    assert!(error.to_string().contains("the page crashed"), "{error}");
+    assert_eq!(visit.console("the page crashed").len(), 1);
+    visit.end().await;
+}
+
+/// A page may not lead itself to `chrome://crash`: the browser does, as when a user types it.
+async fn lead_to_crash(visit: &Visit) {
+    let endpoint = visit.page.endpoint();
+    let connected = devtether::cdp::connect(endpoint.port, &endpoint.path, Duration::from_secs(5)).await;
+    let (client, connection) = connected.unwrap();
+    let connection = tokio::spawn(connection);
+    let targets = client.call(None, &devtether::cdp::types::GetTargets {}, Duration::from_secs(5)).await.unwrap();
+    let target_id = targets.target_infos.into_iter().find(|it| it.kind == "page").unwrap().target_id;
+    let attach = devtether::cdp::types::AttachToTarget { target_id, flatten: true };
+    let session = client.call(None, &attach, Duration::from_secs(5)).await.unwrap().session_id;
+    let to = json!({"url": "chrome://crash"});
+    // Never answered: there is nobody left who could.
+    let _ = client.call_raw(Some(&session), "Page.navigate", &to, Duration::from_secs(2)).await;
+    client.close();
+    connection.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_frozen_page_is_told_by_every_tool_in_time() {
+    if !have("chromium") {
+        return;
+    }
+    let visit = Visit::to(&[("/", "<button>B</button>")]).await;
+    let button = visit.find("\"B\"").await;
+    visit.value("console.log('last words'); setTimeout(() => { while (true) {} }, 0); 0").await;
+    for (index, error) in told_by_all(&visit, &button).await.into_iter().enumerate() {
+        assert_eq!(error.kind, Kind::TimedOut, "{index}: {error}");
+        assert!(!error.hints.is_empty(), "{index}: {error}");
+    }
+    assert_eq!(visit.console("last words").len(), 1);
+    // Evaluating ends what runs when its own time is over; then the page is free again.
+    let error = visit.page.evaluate("1", Duration::from_millis(500)).await.unwrap_err();
+    assert_eq!(error.kind, Kind::TimedOut, "{error}");
+    assert_eq!(visit.value("1 + 1").await, json!(2));
+    visit.end().await;
+}
+
+#[tokio::test]
+async fn a_script_that_nobody_waits_for_any_more_is_stopped() {
+    if !have("chromium") {
+        return;
+    }
+    let visit = Visit::to(&[("/", "x")]).await;
+    let evaluate = |expression| visit.page.evaluate(expression, Duration::from_secs(600));
+    visit.gives_up(evaluate("console.log('runs and runs'); while (true) {}"), "runs and runs").await;
+    let answers = tokio::time::timeout(Duration::from_secs(60), evaluate("1 + 1")).await;
+    assert_eq!(answers.expect("the page is still frozen").unwrap(), Evaluated::Value(json!(2)));
+    // One that awaits harms nobody: what is asked next is not ended in its place.
+    visit.gives_up(evaluate("console.log('awaits'); await new Promise(() => {})"), "awaits").await;
+    for _ in 0..50 {
+        assert_eq!(visit.value("1 + 1").await, json!(2));
+    }
+    visit.end().await;
+}
+
+#[tokio::test]
+async fn requests_end_with_the_connection_over_which_they_were_heard() {
+    if !have("chromium") {
+        return;
+    }
+    let visit = Visit::to(&[("/", "x")]).await;
+    visit.value("fetch('/never'); 0").await;
+    let under_way = || visit.records.network(&all("")).1.len();
+    let heard = async {
+        while under_way() == 0 {
+            // Heard of with one of the next answers.
+            visit.page.ping(Duration::from_secs(60)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), heard).await.expect("the request was never heard of");
+    process::kill_now(&visit.place.launch_id);
+    let told = async {
+        while under_way() > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), told).await.expect("the request is still on its way");
+    let never = visit.records.network(&all("/never")).0.entries.remove(0);
+    assert_eq!(never.failure.as_deref(), Some("no longer followed: the connection to the window has ended"));
+}
+
+/// A hundred thousand messages of ten lines each. A message costs Chromium itself about 60 µs: a million of them, each with
+/// a line of its own, are sent with `TETHER_FLOOD_MESSAGES=1000000`.
+#[tokio::test]
+async fn a_million_lines_cost_bounded_memory_and_hold_nobody_up() {
+    if !have("chromium") {
+        return;
+    }
+    let messages: u64 = std::env::var("TETHER_FLOOD_MESSAGES").map_or(100_000, |count| count.parse().unwrap());
+    let lines = 1_000_000 / messages;
+    let visit = Visit::to(&[("/", "<title>loud</title>")]).await;
+    let before = visit.records.console(&all("")).cursor;
+    let memory = resident();
+    // In portions, as a page that lives does: what is asked in between is answered.
+    let flood = format!(
+        "globalThis.flood = (async () => {{ const more = '\\n'.padEnd(200, 'x').repeat({lines} - 1); \
+         for (let i = 0; i < {messages}; i++) {{ console.log('line ' + i + more); \
+         if (i % 1000 == 999) await new Promise(done => setTimeout(done)); }} return 'flooded' }})(); 0"
+    );
+    visit.value(&flood).await;
+    let mut flooded = Box::pin(visit.page.evaluate("await globalThis.flood", Duration::from_secs(500)));
+    let told = loop {
+        // The page itself answers when its own queue lets it; what was recorded is there at once.
+        let answers = tokio::select! {
+            flooded = &mut flooded => break flooded,
+            told = visit.value("1 + 1") => told,
+        };
+        assert_eq!(answers, json!(2));
+        assert!(!visit.records.console(&all("line")).entries.is_empty());
+    };
+    drop(flooded);
+    assert_eq!(told.unwrap(), Evaluated::Value(json!("flooded")));
+    // Half of what the lines themselves are.
+    let grown = resident().saturating_sub(memory);
+    assert!(grown < 100 << 20, "{grown} bytes more");
+    // A reader who had stopped before the flood is told how much it has missed, and of nothing twice.
+    let query = Query { since: Some(before), limit: 100, filter: None };
+    let part = visit.records.console(&query);
+    // The browser may have said something, too.
+    let told = part.dropped + part.entries.len() as u64 + part.more;
+    assert!((messages..messages + 10).contains(&told), "{told}");
+    let newest = visit.records.console(&Query { since: None, limit: 1, filter: None });
+    let last = format!("line {}", messages - 1);
+    assert_eq!(newest.entries[0].text.lines().next(), Some(last.as_str()));
+    visit.end().await;
+}
+
+fn resident() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    statm.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
+}
+
+const TALK: &str = "<link rel=icon href='data:,'><script>
+console.info('%s is %d', 'it', 7); console.error(new Error('bad')); 
+setTimeout(() => { throw new TypeError('thrown') });
+new Worker('/worker.js');
+</script><iframe src=$other/frame></iframe>";
+
+#[tokio::test]
+async fn the_console_hears_page_frames_and_workers() {
+    if !have("chromium") {
+        return;
+    }
+    let pages = [
+        ("/", TALK),
+        ("/frame", "<script>console.warn('from the frame')</script>"),
+        ("/worker.js", "console.log('from the worker')"),
+    ];
+    let visit = Visit::to(&pages).await;
+    let check = async |words: &str, source: Source, level: &str, place: &str| {
+        let entry = visit.console_says(words).await;
+        assert_eq!((entry.source, entry.level.as_str()), (source, level), "{entry:?}");
+        assert!(entry.place.clone().unwrap_or_default().contains(place), "{entry:?}");
+    };
+    check("it is 7", Source::Page, "info", ":2:9").await;
+    check("error: bad", Source::Page, "error", "").await;
+    // What was said before we came is told without a look into the objects: V8 keeps none.
+    visit.value("console.log({a: [1], b: 'x'})").await;
+    check("{a: array(1), b: \"x\"}", Source::Page, "log", "").await;
+    check("typeerror: thrown", Source::Page, "exception", "").await;
+    check("from the frame", Source::Iframe, "warning", "frame:1").await;
+    check("from the worker", Source::Worker, "log", "worker.js:1:9").await;
+    // A second connection to the same window is told nothing that is known already.
+    let count = visit.console("").len();
+    let again =
+        devtether::window::page::Page::attach_recorded(visit.launched.cdp_port, visit.records.clone()).await.unwrap();
+    again.evaluate("1", Duration::from_secs(5)).await.unwrap();
+    assert_eq!(visit.console("").len(), count, "{:?}", visit.console(""));
+    visit.end().await;
+}
+
+#[tokio::test]
+async fn the_network_tells_what_came_of_each_request() {
+    if !have("chromium") {
+        return;
+    }
+    let visit = Visit::to(&[("/", "<title>net</title>"), ("/data.json", "{\"a\":1}")]).await;
+    let ask = "await Promise.allSettled(['/data.json', '/missing', '/redirect', 'http://127.0.0.1:1/'].map(url => fetch(url, {method: url === '/missing' ? 'POST' : 'GET'}).then(it => it.text()))); fetch('/never'); 0";
+    visit.value(ask).await;
+    let ended = |filter: &str| visit.records.network(&all(filter)).0.entries;
+    for round in 0.. {
+        if ended("fetch").len() >= 5 && !visit.records.network(&all("")).1.is_empty() {
+            break;
+        }
+        // Heard of with one of the next answers.
+        assert!(round < 100_000 && visit.page.ping(Duration::from_secs(60)).await, "{:?}", ended(""));
+    }
+    let told: Vec<_> = ended("fetch")
+        .into_iter()
+        .map(|it| (it.method, it.url.rsplit('/').next().unwrap_or_default().to_owned(), it.status, it.failure))
+        .collect();
+    let has = |method: &str, path: &str, status: Option<u16>, failure: Option<&str>| {
+        let wanted = (method.to_owned(), path.to_owned(), status, failure.map(str::to_owned));
+        assert!(told.contains(&wanted), "{wanted:?} is not in {told:?}");
+    };
+    has("GET", "data.json", Some(200), None);
+    has("POST", "missing", Some(404), None);
+    has("GET", "redirect", Some(302), None);
+    assert!(told.iter().any(|it| it.3.as_deref().is_some_and(|why| why.starts_with("net::ERR_"))), "{told:?}");
+    let data = ended("data.json").remove(0);
+    assert!(data.bytes > 7 && data.duration_ms.is_some() && data.mime == "application/json", "{data:?}");
+    assert!(ended("failed").len() >= 2);
+    let under_way: Vec<String> = visit.records.network(&all("")).1.into_iter().map(|it| it.url).collect();
+    assert_eq!(under_way, [visit.site.url("/never")]);
+    // A reader with a cursor gets what is new, and that once.
+    let (first, _) = visit.records.network(&all(""));
+    visit.value("await fetch('/data.json').then(it => it.text())").await;
+    let new = |since| visit.records.network(&Query { since: Some(since), ..all("") }).0;
+    let mut later = new(first.cursor);
+    while later.entries.is_empty() {
+        visit.page.ping(Duration::from_secs(5)).await;
+        later = new(first.cursor);
+    }
+    assert_eq!((later.entries.len(), later.dropped), (1, 0));
+    assert!(new(later.cursor).entries.is_empty());
+    visit.end().await;
+}
+
+/// Width and height of a picture, and the colour of the pixel at 60, 25.
+async fn measured(visit: &Visit, data: &str) -> Value {
+    let of = format!("new Promise(done => {{ const i = new Image(); i.onload = () => {{
+        const c = document.createElement('canvas').getContext('2d'); c.drawImage(i, -60, -25, i.width, i.height);
+        done([i.width, i.height, Array.from(c.getImageData(0, 0, 1, 1).data).join()]) }}; i.src = 'data:image/png;base64,{data}' }})");
+    visit.value(&of).await
+}
+
+#[tokio::test]
+async fn a_picture_of_what_is_larger_than_the_window_begins_at_its_corner() {
+    if !have("chromium") {
+        return;
+    }
+    let pages = [
+        (
+            "/",
+            "<style>body{margin:0}</style><div style='height:300px'></div><iframe src=$other/far style='border:0;width:600px;height:3000px'></iframe>",
+        ),
+        (
+            "/far",
+            "<style>body{margin:0}</style><div role=img aria-label=Tall style='width:200px;height:2000px;background:blue'><div style='width:120px;height:50px;background:red'></div></div>",
+        ),
+    ];
+    let visit = Visit::to(&pages).await;
+    visit.value("scrollTo(0, 1500)").await;
+    let tall = loop {
+        let text = visit.snapshot().await;
+        if text.contains("Tall") {
+            break visit.find("Tall").await;
+        }
+    };
+    let taken = visit.page.screenshot(&Shot { element: Some(tall), ..Shot::default() }).await.unwrap().data;
+    assert_eq!(measured(&visit, &taken).await, json!([200, 2000, "255,0,0,255"]));
+    visit.end().await;
+}
+
+#[tokio::test]
+async fn a_picture_is_of_what_was_asked_for() {
+    if !have("chromium") {
+        return;
+    }
+    let visit = Visit::to(&[("/", "<style>body{margin:0}</style><div style='height:3000px'></div><div id=d role=img aria-label=Red style='width:120px;height:50px;background:red'></div><div style='height:3000px'>")]).await;
+    let red = visit.find("Red").await;
+    let take = async |shot: Shot| visit.page.screenshot(&shot).await.unwrap().data;
+    let element = Shot { element: Some(red.clone()), ..Shot::default() };
+    let whole = Shot { full: true, ..Shot::default() };
+    let size = async |data: String| measured(&visit, &data).await;
+    assert_eq!(size(take(element).await).await, json!([120, 50, "255,0,0,255"]));
+    let seen = visit.value("[innerWidth, document.documentElement.scrollHeight]").await;
+    let all_of_it = size(take(whole).await).await;
+    assert_eq!((&all_of_it[0], &all_of_it[1]), (&seen[0], &seen[1]));
+    assert_eq!(size(take(Shot::default()).await).await[1], visit.value("innerHeight").await);
+    for (format, magic) in
+        [(devtether::window::page::Format::Jpeg, "/9j/"), (devtether::window::page::Format::Webp, "UklGR")]
+    {
+        assert!(take(Shot { format, ..Shot::default() }).await.starts_with(magic), "{format:?}");
+    }
+    visit.value("d.style.display = 'none'").await;
+    let hidden = visit.page.screenshot(&Shot { element: Some(red.clone()), ..Shot::default() }).await.unwrap_err();
+    assert!(hidden.to_string().contains(&format!("{red} img \"Red\" is hidden")), "{hidden}");
+    let both = visit.page.screenshot(&Shot { element: Some(red), full: true, ..Shot::default() }).await.unwrap_err();
+    assert_eq!(both.kind, Kind::Usage);
+    assert_eq!(without_ref("  e12 button \"x\""), "  button \"x\"");
+    visit.end().await;
+}

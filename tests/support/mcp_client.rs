@@ -1,0 +1,58 @@
+//! An agent: an MCP client that was not written here (rmcp's), on the stdio of a `tether mcp` of its own.
+
+#![allow(dead_code)] // each test program uses a part
+
+use std::process::Stdio;
+
+use rmcp::model::{CallToolRequestParams, CallToolResult};
+use rmcp::service::{RoleClient, RunningService};
+use rmcp::{ServiceExt, model::ContentBlock};
+use rustix::process::Signal;
+use serde_json::Value;
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use crate::support::{PATIENCE, Sandbox, kill};
+
+pub struct Agent {
+    pub child: Child,
+    client: RunningService<RoleClient, ()>,
+}
+
+impl Agent {
+    pub async fn start(sandbox: &Sandbox) -> Agent {
+        let mut command = Command::from(sandbox.command(["mcp"]));
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let stdio = (child.stdout.take().unwrap(), child.stdin.take().unwrap());
+        let client = timeout(PATIENCE, ().serve(stdio)).await.expect("no handshake").unwrap();
+        Agent { child, client }
+    }
+
+    pub async fn ask(&self, tool: &str, arguments: Value) -> CallToolResult {
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments.as_object().unwrap().clone());
+        timeout(PATIENCE, self.client.call_tool(params)).await.expect("no answer").unwrap()
+    }
+
+    /// The structured result; panics when the tool failed.
+    pub async fn call(&self, tool: &str, arguments: Value) -> Value {
+        let result = self.ask(tool, arguments).await;
+        assert_ne!(result.is_error, Some(true), "{}", text(&result));
+        result.structured_content.expect("a structured result")
+    }
+
+    /// Closes its stdin, and answers how it ended.
+    pub async fn leave(mut self) -> std::process::ExitStatus {
+        self.client.cancel().await.unwrap();
+        timeout(PATIENCE, self.child.wait()).await.expect("it does not end").unwrap()
+    }
+
+    /// Ends it by a signal, and waits for its end.
+    pub async fn end_by(mut self, signal: Signal) {
+        kill(self.child.id().unwrap(), signal);
+        timeout(PATIENCE, self.child.wait()).await.expect("it does not end").unwrap();
+    }
+}
+
+pub fn text(result: &CallToolResult) -> String {
+    result.content.iter().filter_map(ContentBlock::as_text).map(|it| it.text.clone()).collect()
+}

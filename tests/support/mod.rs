@@ -1,0 +1,328 @@
+//! A workspace of its own for each test, the real `tether` in it, and the proof that nothing is left of it.
+
+#![allow(dead_code)] // each test program uses a part
+
+pub mod mcp_client;
+pub mod palette;
+pub mod scenario_sandbox;
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use devtether::adapters::{ADAPTERS, Adapter, Found, Search};
+use serde_json::Value;
+
+/// Marks everything that a sandbox starts, however it was detached.
+const MARK: &str = "DEVTETHER_TEST_SANDBOX";
+/// Longer than anything may take: a test that reaches it has hung.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A workspace with folders of the user of its own. Dropped, it stops what it started; what outlives that fails the test.
+pub struct Sandbox {
+    home: tempfile::TempDir,
+    pub workspace: PathBuf,
+    mark: String,
+}
+
+/// What a run of `tether` came to.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ran {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// Panics unless it succeeded.
+    pub fn ok(self) -> Ran {
+        assert_eq!(self.code, 0, "{self:?}");
+        self
+    }
+
+    /// Panics unless it failed with this exit code and all of these words.
+    pub fn fails(self, code: i32, words: &[&str]) -> Ran {
+        assert_eq!(self.code, code, "{self:?}");
+        for word in words {
+            assert!(self.stderr.contains(word), "{word:?} is not in: {}", self.stderr);
+        }
+        self
+    }
+}
+
+impl Sandbox {
+    pub fn new() -> Sandbox {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let home = tempfile::Builder::new().prefix("tether-test-").tempdir().unwrap();
+        let workspace = home.path().canonicalize().unwrap().join("work space");
+        fs::create_dir(&workspace).unwrap();
+        fs::DirBuilder::new().mode(0o700).create(home.path().join("run")).unwrap();
+        let mark = format!("{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        Sandbox { home, workspace, mark }
+    }
+
+    /// With files, and their commands trusted.
+    pub fn with(files: &[(&str, &str)]) -> Sandbox {
+        let sandbox = Sandbox::new();
+        for (path, text) in files {
+            sandbox.write(path, text);
+        }
+        sandbox.tether(&["trust", "--yes"]).ok();
+        sandbox
+    }
+
+    pub fn write(&self, path: &str, text: &str) {
+        let path = self.workspace.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.workspace.join(path)
+    }
+
+    pub fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// The real program, in this sandbox.
+    pub fn command<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tether"));
+        command.args(arguments).current_dir(&self.workspace).stdin(Stdio::null());
+        for (name, value) in self.variables() {
+            command.env(name, value);
+        }
+        command
+    }
+
+    /// What a program that is to live in this sandbox needs in its environment.
+    pub fn variables(&self) -> Vec<(&'static str, std::ffi::OsString)> {
+        vec![
+            ("XDG_RUNTIME_DIR", self.home.path().join("run").into()),
+            ("XDG_STATE_HOME", self.home.path().join("state").into()),
+            ("XDG_CONFIG_HOME", self.home.path().join("config").into()),
+            (MARK, self.mark.clone().into()),
+        ]
+    }
+
+    /// Runs `tether` to its end.
+    pub fn tether(&self, arguments: &[&str]) -> Ran {
+        ran(self.command(arguments))
+    }
+
+    /// Runs `tether … --json`, which must succeed.
+    pub fn json(&self, arguments: &[&str]) -> Value {
+        ran(self.command(arguments.iter().copied().chain(["--json"]))).ok().json()
+    }
+
+    pub fn status(&self) -> Value {
+        self.json(&["status"])
+    }
+
+    /// An answer that tells the window's state. That its page has not answered in time tells of a busy machine: the
+    /// status is read again until it answers, and only that counts.
+    pub fn once_it_answers(&self, told: Value) -> Value {
+        let busy = |status: &Value| status["state"] == "unresponsive";
+        if busy(&told) { eventually("the page answers", || Some(self.status()).filter(|it| !busy(it))) } else { told }
+    }
+
+    /// The status of a Chromium that has just been started, once its page is there. One that starts from a cold disk
+    /// counts as ready before that, and has been seen to stay on `about:blank` for two minutes. A page may not be sent
+    /// from there to a file or to `data:`: another Chromium is started in its place, and that is told.
+    pub fn arrived(&self) -> Value {
+        let there = "document.readyState === 'complete' && location.protocol !== 'about:'";
+        let mut next = Instant::now() + Duration::from_secs(15);
+        eventually("the page is there", || {
+            let asked = ran(self.command(["evaluate", there, "--json"]));
+            if asked.code == 0 && asked.json()["value"] == true {
+                return Some(());
+            }
+            if Instant::now() > next {
+                eprintln!("the page is not there: {asked:?}; the window is restarted");
+                self.json(&["restart"]);
+                next = Instant::now() + Duration::from_secs(15);
+            }
+            None
+        });
+        self.once_it_answers(self.status())
+    }
+
+    /// `session.json` as it is now.
+    pub fn session(&self) -> Option<Value> {
+        let bytes = fs::read(self.path(".devtools/session.json")).ok()?;
+        Some(serde_json::from_slice(&bytes).expect("session.json is never half"))
+    }
+
+    /// Who says that it is the supervisor.
+    pub fn supervisor(&self) -> Option<u32> {
+        let states = fs::read_dir(self.home.path().join("state/devtether")).ok()?;
+        let lock = states.filter_map(Result::ok).next()?.path().join("supervisor.lock");
+        let holder: Value = serde_json::from_slice(&fs::read(lock).ok()?).ok()?;
+        Some(holder["pid"].as_u64()? as u32).filter(|pid| is_alive(*pid))
+    }
+
+    /// The most memory that the supervisor ever had, in bytes.
+    pub fn peak(&self) -> u64 {
+        let supervisor = procfs::process::Process::new(self.supervisor().unwrap() as i32).unwrap();
+        supervisor.status().unwrap().vmhwm.unwrap() * 1024
+    }
+
+    /// The living processes of this sandbox, with their command lines.
+    pub fn processes(&self) -> Vec<(u32, String)> {
+        carrying(MARK, &self.mark)
+    }
+}
+
+/// Runs a command to its end.
+pub fn ran(mut command: Command) -> Ran {
+    let Output { status, stdout, stderr } = command.output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ran { code: status.code().unwrap_or(-1), stdout: text(stdout), stderr: text(stderr) }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        if self.workspace.is_dir() {
+            self.tether(&["stop"]);
+            self.tether(&["shutdown"]);
+        }
+        let left = self.processes();
+        for (pid, _) in &left {
+            kill(*pid, rustix::process::Signal::KILL);
+        }
+        assert!(left.is_empty() || std::thread::panicking(), "left running: {left:#?}");
+    }
+}
+
+/// The living processes whose environment has `name=value`, with their command lines.
+pub fn carrying(name: &str, value: &str) -> Vec<(u32, String)> {
+    let all = procfs::process::all_processes().unwrap().filter_map(Result::ok);
+    all.filter(|it| it.pid as u32 != std::process::id())
+        .filter(|it| it.environ().is_ok_and(|all| all.get(OsStr::new(name)).is_some_and(|it| it == value)))
+        .filter(|it| it.stat().is_ok_and(|stat| stat.state != 'Z'))
+        .map(|it| (it.pid as u32, it.cmdline().unwrap_or_default().join(" ")))
+        .collect()
+}
+
+/// As [`carrying`], of values that begin so.
+pub fn carrying_prefix(name: &str, prefix: &str) -> Vec<(u32, String)> {
+    let all = procfs::process::all_processes().unwrap().filter_map(Result::ok);
+    let carries = |value: &std::ffi::OsString| value.to_string_lossy().starts_with(prefix);
+    all.filter(|it| it.environ().is_ok_and(|all| all.get(OsStr::new(name)).is_some_and(carries)))
+        .filter(|it| it.stat().is_ok_and(|stat| stat.state != 'Z'))
+        .map(|it| (it.pid as u32, it.cmdline().unwrap_or_default().join(" ")))
+        .collect()
+}
+
+/// Whether there is a VS Code workbench to run in a window. Missing, it is told; under CI it must be there.
+pub fn has_code_server() -> bool {
+    let Ok(data) = devtether::config::folders::data() else { return false };
+    let server = data.join("tools/code-server/node_modules/code-server/lib/vscode/out/server-main.js");
+    if !server.exists() {
+        assert!(std::env::var_os("CI").is_none(), "{} is missing: run `cargo xtask tools`", server.display());
+        eprintln!("SKIPPED: no code-server; `cargo xtask tools` installs it");
+    }
+    server.exists()
+}
+
+/// An adapter's row, and where it lies; `None` after having said so. Under CI it must be there.
+pub fn adapter(name: &str) -> Option<(&'static Adapter, Found)> {
+    let row = ADAPTERS.iter().find(|row| row.name == name).unwrap();
+    match (row.find)(&Search::of(Path::new("/nowhere")).unwrap()) {
+        Ok(found) => Some((row, found)),
+        Err(error) => {
+            assert!(std::env::var_os("CI").is_none(), "{error}\n  hint: `cargo xtask tools` installs what tests need");
+            eprintln!("SKIPPED: {error}");
+            None
+        }
+    }
+}
+
+/// A Python program with debugpy in it, which says `port N` when it listens; it waits for a debugger when that is wished.
+pub fn listening_with_debugpy(debugpy: &Found, program: &Path, waits: bool) -> Command {
+    let script = "import sys, runpy, debugpy; print('port', debugpy.listen(('127.0.0.1', 0))[1], flush=True); \
+                  sys.argv[2] and debugpy.wait_for_client(); runpy.run_path(sys.argv[1], run_name='__main__')";
+    let mut command = Command::new(debugpy.interpreter.as_ref().unwrap());
+    command.args(["-c", script]).arg(program).arg(if waits { "waits" } else { "" });
+    command.env("PYTHONPATH", debugpy.path.parent().unwrap());
+    command
+}
+
+/// Whether a process lives; a zombie does not.
+pub fn is_alive(pid: u32) -> bool {
+    procfs::process::Process::new(pid as i32).and_then(|it| it.stat()).is_ok_and(|stat| stat.state != 'Z')
+}
+
+/// Sends a signal to a process that this test has started.
+pub fn kill(pid: u32, signal: rustix::process::Signal) {
+    if let Some(pid) = rustix::process::Pid::from_raw(pid as i32) {
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}
+
+/// Waits in the kernel until a process, of whomever, has ended.
+pub fn wait_for_end(pid: u32) {
+    let Some(pid) = rustix::process::Pid::from_raw(pid as i32) else { return };
+    let Ok(handle) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) else { return };
+    let mut polled = [rustix::event::PollFd::new(&handle, rustix::event::PollFlags::IN)];
+    let patience = rustix::event::Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
+    let ended = rustix::event::poll(&mut polled, Some(&patience)).unwrap();
+    assert!(ended > 0, "process {pid:?} did not end");
+}
+
+/// Asks again and again until `check` holds; for what nothing tells of. The pause only spares the processor.
+pub fn eventually<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
+    let since = Instant::now();
+    loop {
+        if let Some(found) = check() {
+            return found;
+        }
+        assert!(since.elapsed() < PATIENCE, "never: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A Node service that answers its own questions: `globalThis.answer`.
+pub const NODE_SERVICE: &str = r#"
+globalThis.answer = 42;
+require("http").createServer((_, response) => response.end("hi")).listen(0, "127.0.0.1", () => console.log("up"));
+"#;
+
+/// A workspace with a Node service and a build of this shell script.
+pub fn node_with_build(script: &str) -> Sandbox {
+    let toml = format!(
+        "[window]\nkind = \"node\"\nprogram = \"server.js\"\n[build]\ncommand = [\"sh\", \"-c\", {}]\n",
+        serde_json::to_string(script).unwrap()
+    );
+    Sandbox::with(&[("server.js", NODE_SERVICE), ("devtools.toml", &toml)])
+}
+
+/// A workspace with a Node service and no build.
+pub fn node() -> Sandbox {
+    Sandbox::with(&[
+        ("server.js", NODE_SERVICE),
+        ("devtools.toml", "[window]\nkind = \"node\"\nprogram = \"server.js\"\n"),
+    ])
+}
+
+/// Asks the supervisor of a sandbox something that no front end offers, over its own wire.
+pub async fn in_place(sandbox: &Sandbox, method: &str) -> Result<Value, String> {
+    let runtime = sandbox.home().join("run/devtether");
+    let socket = fs::read_dir(runtime).unwrap().filter_map(Result::ok).next().expect("a socket").path();
+    let (read, write) = tokio::net::UnixStream::connect(socket).await.unwrap().into_split();
+    let (peer, _incoming, driver) = devtether::wire::rpc::connection(read, write);
+    let driver = tokio::spawn(driver);
+    let hello = serde_json::json!({"name": "test", "version": "0.0.1"});
+    peer.call("initialize", &hello).await.map_err(|error| error.to_string())?;
+    let answer = peer.call(method, &Value::Null).await.map_err(|error| error.to_string());
+    driver.abort();
+    answer
+}

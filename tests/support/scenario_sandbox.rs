@@ -1,0 +1,109 @@
+//! A sandbox with programs in it, whose lines are found by markers.
+
+use std::process::{Child, Command, Stdio};
+
+use devtether::adapters::Found;
+use serde_json::Value;
+
+use crate::support::{Ran, Sandbox, ran};
+
+/// Where an adapter lies; `None` after having said so.
+pub fn found(name: &str) -> Option<Found> {
+    crate::support::adapter(name).map(|(_, found)| found)
+}
+
+pub struct Stage {
+    pub sandbox: Sandbox,
+    text: String,
+    pub file: &'static str,
+}
+
+impl Stage {
+    /// With one source; `None` when the adapter is not there.
+    pub fn with(adapter: &str, file: &'static str, text: &str) -> Option<Stage> {
+        found(adapter)?;
+        let sandbox = Sandbox::new();
+        sandbox.write(file, text);
+        Some(Stage { sandbox, text: text.to_owned(), file })
+    }
+
+    /// The line that ends with the marker.
+    pub fn line(&self, marker: &str) -> u64 {
+        self.text.lines().position(|line| line.ends_with(marker)).unwrap() as u64 + 1
+    }
+
+    /// `file:line` of the marker.
+    pub fn at(&self, marker: &str) -> String {
+        format!("{}:{}", self.file, self.line(marker))
+    }
+
+    pub fn tether(&self, arguments: &[&str]) -> Ran {
+        ran(self.sandbox.command([&["--json"], arguments].concat()))
+    }
+
+    /// Runs it; it must succeed.
+    pub fn json(&self, arguments: &[&str]) -> Value {
+        self.tether(arguments).ok().json()
+    }
+
+    pub fn breaks(&self, marker: &str) -> Value {
+        self.json(&["break", "set", &self.at(marker)])
+    }
+
+    /// Checks where and why a stop is.
+    pub fn check(&self, answer: &Value, kind: &str, marker: &str) {
+        let reason = &answer["stopReason"];
+        let found = (answer["state"].as_str(), reason["type"].as_str(), reason["location"]["lineNumber"].as_u64());
+        assert_eq!(found, (Some("STOPPED"), Some(kind), Some(self.line(marker))), "{answer:#}");
+    }
+
+    /// The value of a local of the top frame, as a stop tells it.
+    pub fn local<'a>(answer: &'a Value, name: &str) -> &'a str {
+        let locals = answer["snapshot"]["locals"].as_array().unwrap_or_else(|| panic!("{answer:#}"));
+        let found = locals.iter().find(|it| it["name"] == name).unwrap_or_else(|| panic!("no {name}: {answer:#}"));
+        found["value"].as_str().unwrap()
+    }
+
+    /// The processes besides the supervisor.
+    pub fn others(&self) -> Vec<(u32, String)> {
+        let all = self.sandbox.processes();
+        all.into_iter().filter(|(_, line)| !line.contains(" supervise ")).collect()
+    }
+
+    /// Nothing is left besides the supervisor; what has just ended gets a moment.
+    pub fn nothing_is_left(&self) {
+        crate::support::eventually("nothing is left", || self.others().is_empty().then_some(()));
+    }
+
+    /// Starts a program of the workspace by itself, and waits for the line of `stderr` or `stdout` with these words.
+    pub fn starts(&self, mut command: Command, words: &str) -> (Running, String) {
+        command.current_dir(&self.sandbox.workspace).envs(self.sandbox.variables());
+        let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut running = Running(child);
+        let (tell, told) = std::sync::mpsc::channel();
+        let streams: [Box<dyn std::io::Read + Send>; 2] =
+            [Box::new(running.0.stdout.take().unwrap()), Box::new(running.0.stderr.take().unwrap())];
+        for stream in streams {
+            let tell = tell.clone();
+            // Ends with the program.
+            std::thread::spawn(move || {
+                for line in std::io::BufRead::lines(std::io::BufReader::new(stream)).map_while(Result::ok) {
+                    let _ = tell.send(line);
+                }
+            });
+        }
+        drop(tell);
+        let line = told.iter().find(|line| line.contains(words));
+        (running, line.unwrap_or_else(|| panic!("it never says {words:?}")))
+    }
+}
+
+/// A program of ours; ended with this.
+pub struct Running(pub Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        self.0.wait().unwrap();
+    }
+}
