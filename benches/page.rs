@@ -9,8 +9,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use devtether::cdp::types::{AttachToTarget, CaptureScreenshot, Evaluate, GetTargets};
-use devtether::cdp::{self, Client as Cdp};
-use devtether::window::page::Page;
+use devtether::cdp::{self, CdpClient as Cdp};
+use devtether::window::page::PageConnection;
 use serde_json::{Value, json};
 
 use client::{Client, median};
@@ -79,7 +79,7 @@ fn raw(us: &mut Client, port: u16, runs: usize) {
     }
     tell("evaluate over MCP", median(ours), "raw CDP", median(theirs), 1.2);
     let (mut ours, mut theirs) = (vec![], vec![]);
-    let page = runtime.block_on(Page::attach(port)).unwrap();
+    let page = runtime.block_on(PageConnection::open(port)).unwrap();
     for _ in 0..runs * 10 {
         let begun = Instant::now();
         runtime.block_on(page.evaluate("document.title", SECONDS)).unwrap();
@@ -102,8 +102,8 @@ fn raw(us: &mut Client, port: u16, runs: usize) {
 }
 
 async fn attach(port: u16) -> (Cdp, String) {
-    let endpoint = cdp::discover(port).await.unwrap();
-    let (client, connection) = cdp::connect(port, &endpoint.path, SECONDS).await.unwrap();
+    let endpoint = cdp::discover_endpoint(port).await.unwrap();
+    let (client, connection) = cdp::open_connection(port, &endpoint.path, SECONDS).await.unwrap();
     tokio::spawn(connection);
     let targets = client.call(None, &GetTargets {}, SECONDS).await.unwrap().target_infos;
     let target_id = targets.into_iter().find(|it| it.kind == "page").unwrap().target_id;

@@ -104,7 +104,7 @@ fn from_kill(sandbox: &Sandbox, runs: usize) {
 /// As a supervisor does it: `/json/version`, attach, first evaluate.
 async fn reconnect(port: u16) -> Duration {
     let begun = Instant::now();
-    let page = devtether::window::page::Page::attach(port).await.unwrap();
+    let page = devtether::window::page::PageConnection::open(port).await.unwrap();
     page.evaluate("1 + 1", Duration::from_secs(5)).await.unwrap();
     begun.elapsed()
 }

@@ -26,20 +26,20 @@ use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::{Error as SocketError, Message};
 
-use super::Error;
-use super::types::Command;
+use super::cdp_error::CdpError;
+use super::types::CdpCommand;
 
 /// Requests on their way to the peer; more make callers wait (within their deadline).
-const QUEUE: usize = 64;
+const QUEUE_LENGTH: usize = 64;
 /// How long a peer may take to close its side.
-const FAREWELL: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 const CLOSED_BY_US: &str = "it was closed by us";
 /// Events that a listener may be behind before it loses the oldest.
-const EVENTS: usize = 1024;
+const EVENT_BACKLOG: usize = 1024;
 
 /// An event of the peer.
 #[derive(Clone, Debug)]
-pub struct Event {
+pub struct CdpEvent {
     /// The flat session it belongs to; none for the connection's own target.
     pub session: Option<String>,
     pub method: String,
@@ -47,30 +47,30 @@ pub struct Event {
     pub params: Box<RawValue>,
 }
 
-impl Event {
+impl CdpEvent {
     /// The parameters as `T`, if the event is called `method` and is well-formed.
-    pub fn read<T: DeserializeOwned>(&self, method: &str) -> Option<T> {
+    pub fn parse_as<T: DeserializeOwned>(&self, method: &str) -> Option<T> {
         (self.method == method).then(|| serde_json::from_str(self.params.get()).ok())?
     }
 }
 
 /// Is called with each event, in order, by the reader itself: it loses none, and must neither block nor be slow.
-pub type Observer = Box<dyn Fn(&Event) + Send + Sync>;
+pub type EventHandler = Box<dyn Fn(&CdpEvent) + Send + Sync>;
 
 /// A listener was too slow and has lost this many events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} events were lost")]
-pub struct Lost(pub u64);
+pub struct EventsLost(pub u64);
 
 /// The events since its creation.
-pub struct Events(broadcast::Receiver<Arc<Event>>);
+pub struct EventSubscription(broadcast::Receiver<Arc<CdpEvent>>);
 
-impl Events {
+impl EventSubscription {
     /// The next event; `None` when the connection has ended. Cancel-safe.
-    pub async fn next(&mut self) -> Option<Result<Arc<Event>, Lost>> {
+    pub async fn next(&mut self) -> Option<Result<Arc<CdpEvent>, EventsLost>> {
         match self.0.recv().await {
             Ok(event) => Some(Ok(event)),
-            Err(broadcast::error::RecvError::Lagged(count)) => Some(Err(Lost(count))),
+            Err(broadcast::error::RecvError::Lagged(count)) => Some(Err(EventsLost(count))),
             Err(broadcast::error::RecvError::Closed) => None,
         }
     }
@@ -79,30 +79,30 @@ impl Events {
 /// A handle to the connection; clones share it.
 /// The connection ends when the last one is dropped.
 #[derive(Clone)]
-pub struct Client {
+pub struct CdpClient {
     outgoing: mpsc::Sender<String>,
-    shared: Arc<Shared>,
+    shared: Arc<CdpConnectionState>,
 }
 
-struct Shared {
+struct CdpConnectionState {
     last_id: AtomicU64,
     pending: Mutex<Pending>,
     closing: Notify,
-    observer: Observer,
+    observer: EventHandler,
     /// Why the connection has ended.
     ended: watch::Receiver<Option<String>>,
 }
 
 /// Who waits, and who listens. Emptied at the end of the connection, which wakes them all.
 struct Pending {
-    slots: HashMap<u64, oneshot::Sender<Answer>>,
-    events: Option<broadcast::Sender<Arc<Event>>>,
+    slots: HashMap<u64, oneshot::Sender<CommandOutcome>>,
+    events: Option<broadcast::Sender<Arc<CdpEvent>>>,
 }
 
-type Answer = Result<Box<RawValue>, Refusal>;
+type CommandOutcome = Result<Box<RawValue>, CdpErrorObject>;
 
 #[derive(Debug, Deserialize)]
-struct Refusal {
+struct CdpErrorObject {
     #[serde(default)]
     code: i64,
     #[serde(default)]
@@ -111,9 +111,9 @@ struct Refusal {
 
 /// The future that moves the bytes: spawn it. It resolves with the reason when the connection is over; dropping it
 /// resets the socket and wakes everyone: prefer [`Client::close`], or dropping all clients.
-pub struct Connection(std::pin::Pin<Box<dyn Future<Output = String> + Send>>);
+pub struct CdpConnection(std::pin::Pin<Box<dyn Future<Output = String> + Send>>);
 
-impl Future for Connection {
+impl Future for CdpConnection {
     type Output = String;
 
     fn poll(mut self: std::pin::Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> std::task::Poll<String> {
@@ -121,36 +121,36 @@ impl Future for Connection {
     }
 }
 
-impl Client {
+impl CdpClient {
     /// A client over an open WebSocket, and the future that drives it.
-    pub(super) fn over<S>(socket: WebSocketStream<S>, observer: Observer) -> (Client, Connection)
+    pub(super) fn from_websocket<S>(socket: WebSocketStream<S>, observer: EventHandler) -> (CdpClient, CdpConnection)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let (outgoing, queue) = mpsc::channel(QUEUE);
+        let (outgoing, queue) = mpsc::channel(QUEUE_LENGTH);
         let (tell, ended) = watch::channel(None);
-        let pending = Pending { slots: HashMap::new(), events: Some(broadcast::Sender::new(EVENTS)) };
-        let shared = Arc::new(Shared {
+        let pending = Pending { slots: HashMap::new(), events: Some(broadcast::Sender::new(EVENT_BACKLOG)) };
+        let shared = Arc::new(CdpConnectionState {
             last_id: AtomicU64::new(0),
             pending: Mutex::new(pending),
             closing: Notify::new(),
             observer,
             ended,
         });
-        let over = Over { shared: shared.clone(), tell };
-        (Client { outgoing, shared }, Connection(Box::pin(drive(socket, queue, over))))
+        let over = CloseGuard { shared: shared.clone(), tell };
+        (CdpClient { outgoing, shared }, CdpConnection(Box::pin(run_connection(socket, queue, over))))
     }
 
     /// Sends a command (to a flat session, if given) and waits for its answer, all within `deadline`.
-    pub async fn call<C: Command>(
+    pub async fn call<C: CdpCommand>(
         &self,
         session: Option<&str>,
         command: &C,
         deadline: Duration,
-    ) -> Result<C::Answer, Error> {
+    ) -> Result<C::Response, CdpError> {
         let raw = self.call_raw(session, C::METHOD, command, deadline).await?;
         serde_json::from_str(raw.get())
-            .map_err(|cause| Error::Unexpected { what: C::METHOD.to_owned(), cause: cause.to_string() })
+            .map_err(|cause| CdpError::Unexpected { what: C::METHOD.to_owned(), cause: cause.to_string() })
     }
 
     /// As [`Client::call`], for commands without a type; answers the unparsed result.
@@ -160,19 +160,24 @@ impl Client {
         method: &str,
         params: &impl Serialize,
         deadline: Duration,
-    ) -> Result<Box<RawValue>, Error> {
-        let asking = self.ask(session, method, params);
+    ) -> Result<Box<RawValue>, CdpError> {
+        let asking = self.send_and_wait(session, method, params);
         let answered = tokio::time::timeout(deadline, asking).await;
-        answered.map_err(|_| Error::TimedOut { what: method.to_owned(), after: deadline })?
+        answered.map_err(|_| CdpError::TimedOut { what: method.to_owned(), after: deadline })?
     }
 
-    async fn ask(&self, session: Option<&str>, method: &str, params: &impl Serialize) -> Result<Box<RawValue>, Error> {
-        let (id, text) = self.request(session, method, params)?;
+    async fn send_and_wait(
+        &self,
+        session: Option<&str>,
+        method: &str,
+        params: &impl Serialize,
+    ) -> Result<Box<RawValue>, CdpError> {
+        let (id, text) = self.encode_command(session, method, params)?;
         let (tell, answer) = oneshot::channel();
         // Registered before sending: the answer may be faster than we are.
         let _ticket = self.shared.register(id, tell).ok_or_else(|| self.closed_error())?;
         self.outgoing.send(text).await.map_err(|_| self.closed_error())?;
-        let refused = |refusal: Refusal| Error::Refused {
+        let refused = |refusal: CdpErrorObject| CdpError::ErrorResponse {
             method: method.to_owned(),
             code: refusal.code,
             message: refusal.message,
@@ -181,18 +186,18 @@ impl Client {
     }
 
     /// Sends a command whose answer nobody waits for, in order with all others; waits at most 2 s for a full queue.
-    pub async fn post<C: Command>(&self, session: Option<&str>, command: &C) -> Result<(), Error> {
+    pub async fn send<C: CdpCommand>(&self, session: Option<&str>, command: &C) -> Result<(), CdpError> {
         const DEADLINE: Duration = Duration::from_secs(2);
-        let (_, text) = self.request(session, C::METHOD, command)?;
+        let (_, text) = self.encode_command(session, C::METHOD, command)?;
         let sent = tokio::time::timeout(DEADLINE, self.outgoing.send(text)).await;
-        let sent = sent.map_err(|_| Error::TimedOut { what: C::METHOD.to_owned(), after: DEADLINE })?;
+        let sent = sent.map_err(|_| CdpError::TimedOut { what: C::METHOD.to_owned(), after: DEADLINE })?;
         sent.map_err(|_| self.closed_error())
     }
 
     /// As [`Client::post`], for whoever is being dropped and can neither wait nor be told. In order with all others,
     /// unless the queue is full: then as soon as it is not.
-    pub fn post_now<C: Command>(&self, session: Option<&str>, command: &C) {
-        let Ok((_, text)) = self.request(session, C::METHOD, command) else { return };
+    pub fn send_nowait<C: CdpCommand>(&self, session: Option<&str>, command: &C) {
+        let Ok((_, text)) = self.encode_command(session, C::METHOD, command) else { return };
         if let Err(TrySendError::Full(text)) = self.outgoing.try_send(text)
             && let Ok(runtime) = Handle::try_current()
         {
@@ -202,19 +207,24 @@ impl Client {
         }
     }
 
-    fn request(&self, session: Option<&str>, method: &str, params: &impl Serialize) -> Result<(u64, String), Error> {
+    fn encode_command(
+        &self,
+        session: Option<&str>,
+        method: &str,
+        params: &impl Serialize,
+    ) -> Result<(u64, String), CdpError> {
         let id = self.shared.last_id.fetch_add(1, Ordering::Relaxed) + 1;
-        let request = Request { id, method, params, session_id: session };
+        let request = OutgoingCommand { id, method, params, session_id: session };
         let text = serde_json::to_string(&request);
-        let text = text.map_err(|cause| Error::Unexpected { what: method.to_owned(), cause: cause.to_string() })?;
+        let text = text.map_err(|cause| CdpError::Unexpected { what: method.to_owned(), cause: cause.to_string() })?;
         Ok((id, text))
     }
 
     /// All events from now on.
-    pub fn events(&self) -> Events {
+    pub fn subscribe(&self) -> EventSubscription {
         let sender = self.shared.lock().events.as_ref().map(broadcast::Sender::subscribe);
         // After the end: a receiver whose sender is gone, so that it says so.
-        Events(sender.unwrap_or_else(|| broadcast::Sender::new(1).subscribe()))
+        EventSubscription(sender.unwrap_or_else(|| broadcast::Sender::new(1).subscribe()))
     }
 
     /// Ends the connection; its [`Connection`] resolves when the peer has heard of it, at most a second later.
@@ -223,7 +233,7 @@ impl Client {
     }
 
     /// Resolves when the connection has ended, with the reason.
-    pub async fn closed(&self) -> String {
+    pub async fn wait_closed(&self) -> String {
         let mut ended = self.shared.ended.clone();
         let reason = ended.wait_for(Option::is_some).await.ok().and_then(|reason| reason.clone());
         reason.unwrap_or_else(|| CLOSED_BY_US.to_owned())
@@ -234,17 +244,17 @@ impl Client {
         self.shared.ended.borrow().is_some()
     }
 
-    fn closed_error(&self) -> Error {
-        Error::Closed(self.shared.ended.borrow().clone().unwrap_or_else(|| CLOSED_BY_US.to_owned()))
+    fn closed_error(&self) -> CdpError {
+        CdpError::Closed(self.shared.ended.borrow().clone().unwrap_or_else(|| CLOSED_BY_US.to_owned()))
     }
 }
 
-impl Shared {
+impl CdpConnectionState {
     fn lock(&self) -> MutexGuard<'_, Pending> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn register(&self, id: u64, slot: oneshot::Sender<Answer>) -> Option<Ticket<'_>> {
+    fn register(&self, id: u64, slot: oneshot::Sender<CommandOutcome>) -> Option<Ticket<'_>> {
         let mut pending = self.lock();
         pending.events.as_ref()?; // else the connection is over, and nobody would ever answer
         pending.slots.insert(id, slot);
@@ -252,10 +262,10 @@ impl Shared {
     }
 
     /// Gives a message to whom it belongs. What is no message of the protocol is nobody's.
-    fn deliver(&self, text: &str) {
-        let Ok(message) = serde_json::from_str::<Incoming>(text) else { return };
+    fn dispatch_message(&self, text: &str) {
+        let Ok(message) = serde_json::from_str::<IncomingMessage>(text) else { return };
         match message {
-            Incoming { id: Some(id), error, result, .. } => {
+            IncomingMessage { id: Some(id), error, result, .. } => {
                 let slot = self.lock().slots.remove(&id);
                 let answer = match (error, result) {
                     (Some(refusal), _) => Err(refusal),
@@ -265,14 +275,14 @@ impl Shared {
                 // A late answer: its caller has given up.
                 let _ = slot.map(|slot| slot.send(answer));
             }
-            Incoming { method: Some(method), params, session_id, .. } => {
+            IncomingMessage { method: Some(method), params, session_id, .. } => {
                 let params = params.unwrap_or(RawValue::NULL).to_owned();
-                let event = Event { session: session_id, method, params };
+                let event = CdpEvent { session: session_id, method, params };
                 (self.observer)(&event);
                 // Fails when nobody listens.
                 let _ = self.lock().events.as_ref().map(|events| events.send(Arc::new(event)));
             }
-            Incoming { .. } => {}
+            IncomingMessage { .. } => {}
         }
     }
 }
@@ -280,7 +290,7 @@ impl Shared {
 /// Forgets the slot when the caller times out or is cancelled.
 struct Ticket<'a> {
     id: u64,
-    shared: &'a Shared,
+    shared: &'a CdpConnectionState,
 }
 
 impl Drop for Ticket<'_> {
@@ -290,19 +300,19 @@ impl Drop for Ticket<'_> {
 }
 
 /// Ends the connection for everyone when dropped, however that comes about.
-struct Over {
-    shared: Arc<Shared>,
+struct CloseGuard {
+    shared: Arc<CdpConnectionState>,
     tell: watch::Sender<Option<String>>,
 }
 
-impl Over {
-    fn because(self, reason: String) -> String {
+impl CloseGuard {
+    fn close_with(self, reason: String) -> String {
         self.tell.send_replace(Some(reason.clone()));
         reason
     }
 }
 
-impl Drop for Over {
+impl Drop for CloseGuard {
     fn drop(&mut self) {
         // The reason first: whoever is woken reads it.
         self.tell.send_if_modified(|reason| {
@@ -316,7 +326,7 @@ impl Drop for Over {
     }
 }
 
-async fn drive<S>(socket: WebSocketStream<S>, queue: mpsc::Receiver<String>, over: Over) -> String
+async fn run_connection<S>(socket: WebSocketStream<S>, queue: mpsc::Receiver<String>, over: CloseGuard) -> String
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -324,18 +334,18 @@ where
     let reason = tokio::select! {
         biased; // who closes and drops has closed
         () = over.shared.closing.notified() => CLOSED_BY_US.to_owned(),
-        reason = write_all(&mut sink, queue) => reason,
-        reason = read_all(&mut stream, &over.shared) => reason,
+        reason = write_messages(&mut sink, queue) => reason,
+        reason = read_messages(&mut stream, &over.shared) => reason,
     };
     // Everyone is woken first: what follows is for the peer's sake only.
-    let reason = over.because(reason);
-    let _ = tokio::time::timeout(FAREWELL, say_farewell(&mut sink, &mut stream)).await;
+    let reason = over.close_with(reason);
+    let _ = tokio::time::timeout(CLOSE_TIMEOUT, close_websocket(&mut sink, &mut stream)).await;
     reason
 }
 
 /// Closes as the protocol wants it, and reads until the peer has closed too. A socket that is dropped with unread data
 /// is reset instead, and Node has crashed over that.
-async fn say_farewell(
+async fn close_websocket(
     sink: &mut (impl Sink<Message> + Unpin),
     stream: &mut (impl Stream<Item = Result<Message, SocketError>> + Unpin),
 ) {
@@ -343,10 +353,13 @@ async fn say_farewell(
     let (_, ()) = tokio::join!(sink.close(), async { while let Some(Ok(_)) = stream.next().await {} });
 }
 
-async fn read_all(mut stream: impl Stream<Item = Result<Message, SocketError>> + Unpin, shared: &Shared) -> String {
+async fn read_messages(
+    mut stream: impl Stream<Item = Result<Message, SocketError>> + Unpin,
+    shared: &CdpConnectionState,
+) -> String {
     loop {
         match stream.next().await {
-            Some(Ok(Message::Text(text))) => shared.deliver(&text),
+            Some(Ok(Message::Text(text))) => shared.dispatch_message(&text),
             Some(Ok(Message::Close(Some(frame)))) => return format!("the peer closed it: {frame}"),
             Some(Ok(_)) => {} // pings are answered by the library
             Some(Err(cause)) => return cause.to_string(),
@@ -355,7 +368,7 @@ async fn read_all(mut stream: impl Stream<Item = Result<Message, SocketError>> +
     }
 }
 
-async fn write_all(
+async fn write_messages(
     mut sink: impl Sink<Message, Error = SocketError> + Unpin,
     mut queue: mpsc::Receiver<String>,
 ) -> String {
@@ -369,7 +382,7 @@ async fn write_all(
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Request<'a, P> {
+struct OutgoingCommand<'a, P> {
     id: u64,
     method: &'a str,
     params: &'a P,
@@ -379,7 +392,7 @@ struct Request<'a, P> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Incoming<'a> {
+struct IncomingMessage<'a> {
     id: Option<u64>,
     method: Option<String>,
     #[serde(borrow)]
@@ -387,7 +400,7 @@ struct Incoming<'a> {
     session_id: Option<String>,
     #[serde(borrow)]
     result: Option<&'a RawValue>,
-    error: Option<Refusal>,
+    error: Option<CdpErrorObject>,
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::Error;
+use super::cdp_error::CdpError;
 
 const DEADLINE: Duration = Duration::from_secs(2);
 const MAX_BODY: usize = 4 << 20;
@@ -31,7 +31,7 @@ pub struct Endpoint {
 /// An entry of `/json/list`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Target {
+pub struct TargetListEntry {
     pub id: String,
     #[serde(rename = "type")]
     pub kind: String,
@@ -44,7 +44,7 @@ pub struct Target {
 }
 
 #[derive(Deserialize)]
-struct Version {
+struct VersionResponse {
     #[serde(rename = "Browser")]
     browser: String,
     #[serde(rename = "webSocketDebuggerUrl")]
@@ -52,67 +52,69 @@ struct Version {
 }
 
 /// Asks the program on a loopback port who it is.
-pub async fn discover(port: u16) -> Result<Endpoint, Error> {
-    let version: Version = get(port, "/json/version").await?;
+pub async fn discover_endpoint(port: u16) -> Result<Endpoint, CdpError> {
+    let version: VersionResponse = fetch_json(port, "/json/version").await?;
     if let Some(url) = version.socket {
-        let path = path_of(&url).ok_or_else(|| unexpected(port, "/json/version", &format!("the address {url:?}")))?;
+        let path = websocket_path(&url)
+            .ok_or_else(|| unexpected_response(port, "/json/version", &format!("the address {url:?}")))?;
         let browser_id = path.rsplit('/').next().unwrap_or_default().to_owned();
         return Ok(Endpoint { port, product: version.browser, browser_id, path, is_browser: true });
     }
-    let only = targets(port).await?.into_iter().next();
-    let only = only.ok_or_else(|| unexpected(port, "/json/list", "no target"))?;
-    let path = only.web_socket_debugger_url.as_deref().and_then(path_of).unwrap_or_else(|| format!("/{}", only.id));
+    let only = list_targets(port).await?.into_iter().next();
+    let only = only.ok_or_else(|| unexpected_response(port, "/json/list", "no target"))?;
+    let path =
+        only.web_socket_debugger_url.as_deref().and_then(websocket_path).unwrap_or_else(|| format!("/{}", only.id));
     Ok(Endpoint { port, product: version.browser, browser_id: only.id, path, is_browser: false })
 }
 
 /// The targets that the program on a loopback port lists.
-pub async fn targets(port: u16) -> Result<Vec<Target>, Error> {
-    get(port, "/json/list").await
+pub async fn list_targets(port: u16) -> Result<Vec<TargetListEntry>, CdpError> {
+    fetch_json(port, "/json/list").await
 }
 
 /// The path of `ws://host:port/path`, if that is what it is.
-fn path_of(url: &str) -> Option<String> {
+fn websocket_path(url: &str) -> Option<String> {
     let (_, path) = url.strip_prefix("ws://")?.split_once('/')?;
     let plain = |c: char| c.is_ascii_alphanumeric() || "/-_.".contains(c);
     (!path.is_empty() && path.chars().all(plain)).then(|| format!("/{path}"))
 }
 
-async fn get<T: DeserializeOwned>(port: u16, path: &str) -> Result<T, Error> {
+async fn fetch_json<T: DeserializeOwned>(port: u16, path: &str) -> Result<T, CdpError> {
     let what = || format!("{path} on port {port}");
-    let fetched = tokio::time::timeout(DEADLINE, fetch(port, path)).await;
-    let body = fetched.map_err(|_| Error::TimedOut { what: what(), after: DEADLINE })??;
-    serde_json::from_slice(&body).map_err(|cause| unexpected(port, path, &cause.to_string()))
+    let fetched = tokio::time::timeout(DEADLINE, fetch_body(port, path)).await;
+    let body = fetched.map_err(|_| CdpError::TimedOut { what: what(), after: DEADLINE })??;
+    serde_json::from_slice(&body).map_err(|cause| unexpected_response(port, path, &cause.to_string()))
 }
 
-async fn fetch(port: u16, path: &str) -> Result<Vec<u8>, Error> {
+async fn fetch_body(port: u16, path: &str) -> Result<Vec<u8>, CdpError> {
     /// One for all: building it costs more than a request. It keeps no connection, since a port may change hands.
     static HTTP: LazyLock<Result<reqwest::Client, String>> = LazyLock::new(|| {
         let builder = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
         builder.pool_max_idle_per_host(0).build().map_err(|cause| cause.to_string())
     });
-    let unreachable = |cause: String| Error::Unreachable { port, cause };
+    let unreachable = |cause: String| CdpError::Unreachable { port, cause };
     let http = HTTP.as_ref().map_err(|cause| unreachable(cause.clone()))?;
     let sent = http.get(format!("http://127.0.0.1:{port}{path}")).send().await;
-    let mut response = sent.map_err(|cause| unreachable(innermost(&cause)))?;
+    let mut response = sent.map_err(|cause| unreachable(root_cause(&cause)))?;
     if !response.status().is_success() {
-        return Err(unexpected(port, path, &format!("status {}", response.status())));
+        return Err(unexpected_response(port, path, &format!("status {}", response.status())));
     }
     let mut body = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|cause| unreachable(innermost(&cause)))? {
+    while let Some(chunk) = response.chunk().await.map_err(|cause| unreachable(root_cause(&cause)))? {
         body.extend_from_slice(&chunk);
         if body.len() > MAX_BODY {
-            return Err(unexpected(port, path, "more than 4 MiB"));
+            return Err(unexpected_response(port, path, "more than 4 MiB"));
         }
     }
     Ok(body)
 }
 
-fn unexpected(port: u16, path: &str, cause: &str) -> Error {
-    Error::Unexpected { what: format!("{path} on port {port}"), cause: cause.to_owned() }
+fn unexpected_response(port: u16, path: &str, cause: &str) -> CdpError {
+    CdpError::Unexpected { what: format!("{path} on port {port}"), cause: cause.to_owned() }
 }
 
 /// The last cause of an error: reqwest's own text only says "error sending request".
-fn innermost(error: &dyn std::error::Error) -> String {
+fn root_cause(error: &dyn std::error::Error) -> String {
     let mut inner = error;
     while let Some(source) = inner.source() {
         inner = source;
@@ -153,7 +155,7 @@ mod tests {
 
     async fn check(answers: Vec<(&'static str, String)>, expect: Result<(&str, &str, bool), &str>) {
         let (port, serving) = served(leak(answers)).await;
-        let found = discover(port).await;
+        let found = discover_endpoint(port).await;
         serving.abort();
         match (found, expect) {
             (Ok(found), Ok(expect)) => {
@@ -185,8 +187,8 @@ mod tests {
         check(version("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"), Err("status 404")).await;
         let redirect = "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n";
         check(version(redirect), Err("status 302")).await;
-        check(version(&ok("<html>")), Err("something else than expected")).await;
-        check(version(&ok("{}")), Err("something else than expected")).await;
+        check(version(&ok("<html>")), Err("unexpected response")).await;
+        check(version(&ok("{}")), Err("unexpected response")).await;
         check(version(&ok(&format!("\"{}\"", "x".repeat(5 << 20)))), Err("more than 4 MiB")).await;
         for url in ["http://x/y", "ws://nowhere", "ws://x/", "ws://x/a\\r\\nHost: evil", "ws://x/a b"] {
             let body = format!("{{\"Browser\": \"x\", \"webSocketDebuggerUrl\": \"{url}\"}}");
@@ -198,11 +200,11 @@ mod tests {
     async fn a_port_that_never_answers_or_that_nobody_holds_is_told() {
         let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = silent.local_addr().unwrap().port();
-        let error = discover(port).await.unwrap_err();
-        assert!(matches!(error, Error::TimedOut { .. }) && error.to_string().contains(&port.to_string()), "{error}");
+        let error = discover_endpoint(port).await.unwrap_err();
+        assert!(matches!(error, CdpError::TimedOut { .. }) && error.to_string().contains(&port.to_string()), "{error}");
         drop(silent);
-        let error = discover(port).await.unwrap_err();
+        let error = discover_endpoint(port).await.unwrap_err();
         // Refused, or reset where another test forks in this moment and holds the listener until its exec.
-        assert!(matches!(error, Error::Unreachable { port: told, .. } if told == port), "{error}");
+        assert!(matches!(error, CdpError::Unreachable { port: told, .. } if told == port), "{error}");
     }
 }

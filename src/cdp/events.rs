@@ -4,7 +4,7 @@
 
 use serde::Deserialize;
 
-use super::types::{ExceptionDetails, Frame, RemoteObject, StackTrace, TargetInfo};
+use super::types::{ExceptionDetails, FrameInfo, RemoteObject, StackTrace, TargetInfo};
 
 /// `Runtime.consoleAPICalled`
 #[derive(Clone, Debug, Deserialize)]
@@ -29,7 +29,7 @@ pub struct ExceptionThrown {
 
 /// `Log.entryAdded`
 #[derive(Clone, Debug, Deserialize)]
-pub struct EntryAdded {
+pub struct LogEntryAdded {
     pub entry: LogEntry,
 }
 
@@ -52,7 +52,7 @@ pub struct ScriptParsed {
 /// `Target.detachedFromTarget`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Detached {
+pub struct DetachedFromTarget {
     pub session_id: String,
 }
 
@@ -67,20 +67,20 @@ pub struct AttachedToTarget {
 /// `Target.targetCreated`, `Target.targetInfoChanged`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct TargetChanged {
+pub struct TargetInfoChanged {
     pub target_info: TargetInfo,
 }
 
 /// `Target.targetDestroyed`, `Target.targetCrashed`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct TargetEnded {
+pub struct TargetDestroyed {
     pub target_id: String,
 }
 
 /// `Page.javascriptDialogOpening`
 #[derive(Clone, Debug, Deserialize)]
-pub struct DialogOpening {
+pub struct JavascriptDialogOpening {
     pub message: String,
     /// `alert`, `confirm`, `prompt`, `beforeunload`
     #[serde(rename = "type")]
@@ -105,13 +105,13 @@ pub struct DownloadWillBegin {
 /// `Page.frameNavigated`
 #[derive(Clone, Debug, Deserialize)]
 pub struct FrameNavigated {
-    pub frame: Frame,
+    pub frame: FrameInfo,
 }
 
 /// `Page.frameStartedLoading`, `Page.frameStoppedLoading`, `Page.frameStartedNavigating`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct OfFrame {
+pub struct FrameEvent {
     pub frame_id: String,
 }
 
@@ -120,18 +120,18 @@ pub struct OfFrame {
 #[serde(rename_all = "camelCase")]
 pub struct RequestWillBeSent {
     pub request_id: String,
-    pub request: NetworkRequest,
+    pub request: RequestInfo,
     pub timestamp: f64,
     /// Epoch seconds.
     pub wall_time: f64,
     #[serde(rename = "type")]
     pub kind: Option<String>,
     /// The answer to the hop before, when this is a redirect's next one.
-    pub redirect_response: Option<NetworkResponse>,
+    pub redirect_response: Option<ResponseInfo>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub struct NetworkRequest {
+pub struct RequestInfo {
     pub url: String,
     pub method: String,
 }
@@ -141,14 +141,14 @@ pub struct NetworkRequest {
 #[serde(rename_all = "camelCase")]
 pub struct ResponseReceived {
     pub request_id: String,
-    pub response: NetworkResponse,
+    pub response: ResponseInfo,
     #[serde(rename = "type")]
     pub kind: Option<String>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct NetworkResponse {
+pub struct ResponseInfo {
     pub status: u16,
     #[serde(default)]
     pub mime_type: String,
@@ -191,6 +191,6 @@ pub struct WebSocketCreated {
 /// `Runtime.executionContextDestroyed`
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct ContextDestroyed {
+pub struct ExecutionContextDestroyed {
     pub execution_context_id: i64,
 }

@@ -1,39 +1,25 @@
-//! The Chrome DevTools Protocol, as much of it as we speak: to browsers, Electron and Node.
+//! The part of the Chrome DevTools Protocol that tether uses with browsers, Electron and Node.
 //!
-//! `types` and `events` know names and shapes, `endpoint` finds the WebSocket behind a port, `socket` is the transport,
-//! `client` knows who waits for which answer. None knows windows or sessions; of other rooms this one knows only `wire`'s
-//! TCP stream.
+//! | file | defines |
+//! |---|---|
+//! | `types`, `events` | names and shapes of commands, their results, and events |
+//! | `endpoint` | HTTP discovery of the WebSocket behind a debugging port |
+//! | `websocket` | opening that WebSocket |
+//! | `client` | one connection: commands, responses, event subscriptions |
+//!
+//! Does not depend on windows or debug sessions; of the rest of the crate it uses only `wire`.
 //!
 //! <https://chromedevtools.github.io/devtools-protocol/>
 
+mod cdp_error;
 mod client;
 mod endpoint;
 pub mod events;
-mod socket;
 pub mod types;
+mod websocket;
 
-pub use client::{Client, Connection, Event, Events, Lost, Observer};
-pub use endpoint::{Endpoint, Target, discover, targets};
-pub use socket::{connect, connect_observed};
-pub use types::Command;
-
-use std::time::Duration;
-
-/// Why a request over CDP has no result.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Error {
-    /// The peer's own refusal: JSON-RPC code and message.
-    #[error("{method} was refused: {message} ({code})")]
-    Refused { method: String, code: i64, message: String },
-    #[error("{what} was not answered within {after:?}")]
-    TimedOut { what: String, after: Duration },
-    /// The connection is over; the text says why.
-    #[error("the connection ended: {0}")]
-    Closed(String),
-    /// The answer is not what the protocol promises.
-    #[error("{what} answered something else than expected: {cause}")]
-    Unexpected { what: String, cause: String },
-    /// The connection could not be made.
-    #[error("cannot connect to 127.0.0.1:{port}: {cause}")]
-    Unreachable { port: u16, cause: String },
-}
+pub use cdp_error::CdpError;
+pub use client::{CdpClient, CdpConnection, CdpEvent, EventHandler, EventSubscription, EventsLost};
+pub use endpoint::{Endpoint, TargetListEntry, discover_endpoint, list_targets};
+pub use types::CdpCommand;
+pub use websocket::{open_connection, open_connection_with_handler};

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A command of the protocol: its parameters are the implementing type, its method and answer are named here.
-pub trait Command: Serialize {
+pub trait CdpCommand: Serialize {
     const METHOD: &'static str;
-    type Answer: DeserializeOwned;
+    type Response: DeserializeOwned;
 }
 
 macro_rules! command {
@@ -18,15 +18,15 @@ macro_rules! command {
         #[derive(Clone, Debug, Default, Serialize)]
         #[serde(rename_all = "camelCase")]
         pub struct $name { $($(#[$attr])* pub $field: $type),* }
-        impl Command for $name {
+        impl CdpCommand for $name {
             const METHOD: &'static str = $method;
-            type Answer = $answer;
+            type Response = $answer;
         }
     };
 }
 
-command!(GetTargets, "Target.getTargets", Targets, {});
-command!(AttachToTarget, "Target.attachToTarget", Attached, { target_id: String, flatten: bool });
+command!(GetTargets, "Target.getTargets", GetTargetsResult, {});
+command!(AttachToTarget, "Target.attachToTarget", AttachToTargetResult, { target_id: String, flatten: bool });
 command!(CloseBrowser, "Browser.close", IgnoredAny, {});
 command!(EnableRuntime, "Runtime.enable", IgnoredAny, {});
 command!(EnableNodeRuntime, "NodeRuntime.enable", IgnoredAny, {});
@@ -39,21 +39,21 @@ command!(
     AddBinding, "Runtime.addBinding", IgnoredAny, { name: &'static str });
 command!(EnablePage, "Page.enable", IgnoredAny, {});
 command!(EnableLog, "Log.enable", IgnoredAny, {});
-command!(HandleDialog, "Page.handleJavaScriptDialog", IgnoredAny, { accept: bool });
-command!(CaptureScreenshot, "Page.captureScreenshot", Screenshot, {
+command!(HandleJavascriptDialog, "Page.handleJavaScriptDialog", IgnoredAny, { accept: bool });
+command!(CaptureScreenshot, "Page.captureScreenshot", CaptureScreenshotResult, {
     format: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    clip: Option<Clip>,
+    clip: Option<ScreenshotClip>,
     capture_beyond_viewport: bool,
     optimize_for_speed: bool,
 });
-command!(GetLayoutMetrics, "Page.getLayoutMetrics", LayoutMetrics, {});
-command!(GetFrameTree, "Page.getFrameTree", FrameTreeAnswer, {});
+command!(GetLayoutMetrics, "Page.getLayoutMetrics", GetLayoutMetricsResult, {});
+command!(GetFrameTree, "Page.getFrameTree", GetFrameTreeResult, {});
 command!(
     /// Answers the same world as before when the frame still shows the same document.
-    CreateIsolatedWorld, "Page.createIsolatedWorld", IsolatedWorld, { frame_id: String, world_name: &'static str });
-command!(GetFrameOwner, "DOM.getFrameOwner", FrameOwner, { frame_id: String });
-command!(ResolveNode, "DOM.resolveNode", Resolved, { backend_node_id: i64, execution_context_id: i64 });
+    CreateIsolatedWorld, "Page.createIsolatedWorld", CreateIsolatedWorldResult, { frame_id: String, world_name: &'static str });
+command!(GetFrameOwner, "DOM.getFrameOwner", GetFrameOwnerResult, { frame_id: String });
+command!(ResolveNode, "DOM.resolveNode", ResolveNodeResult, { backend_node_id: i64, execution_context_id: i64 });
 command!(SetDiscoverTargets, "Target.setDiscoverTargets", IgnoredAny, { discover: bool });
 command!(SetAutoAttach, "Target.setAutoAttach", IgnoredAny, {
     auto_attach: bool,
@@ -64,11 +64,11 @@ command!(EnableInspector, "Inspector.enable", IgnoredAny, {});
 command!(
     /// The sizes, in bytes, bound what the browser keeps of bodies.
     EnableNetwork, "Network.enable", IgnoredAny, { max_total_buffer_size: u64, max_resource_buffer_size: u64 });
-command!(SetFocusEmulation, "Emulation.setFocusEmulationEnabled", IgnoredAny, { enabled: bool });
+command!(SetFocusEmulationEnabled, "Emulation.setFocusEmulationEnabled", IgnoredAny, { enabled: bool });
 command!(BringToFront, "Page.bringToFront", IgnoredAny, {});
 command!(
     /// `kind` is `mousePressed`, `mouseReleased`, `mouseMoved` or `mouseWheel`; `modifiers`: 1 Alt, 2 Control, 4 Meta, 8 Shift.
-    MouseEvent, "Input.dispatchMouseEvent", IgnoredAny, {
+    DispatchMouseEvent, "Input.dispatchMouseEvent", IgnoredAny, {
         #[serde(rename = "type")]
         kind: &'static str,
         x: f64,
@@ -82,7 +82,7 @@ command!(
 );
 command!(
     /// `kind` is `keyDown`, `rawKeyDown` (without text) or `keyUp`.
-    KeyEvent, "Input.dispatchKeyEvent", IgnoredAny, {
+    DispatchKeyEvent, "Input.dispatchKeyEvent", IgnoredAny, {
         #[serde(rename = "type")]
         kind: &'static str,
         modifiers: u8,
@@ -102,7 +102,7 @@ command!(
     SetInterceptDrags, "Input.setInterceptDrags", IgnoredAny, { enabled: bool });
 command!(
     /// `kind` is `dragEnter`, `dragOver`, `drop` or `dragCancel`; `data` as in `Input.dragIntercepted`.
-    DragEvent, "Input.dispatchDragEvent", IgnoredAny, {
+    DispatchDragEvent, "Input.dispatchDragEvent", IgnoredAny, {
         #[serde(rename = "type")]
         kind: &'static str,
         x: f64,
@@ -114,7 +114,7 @@ command!(InsertText, "Input.insertText", IgnoredAny, { text: String });
 command!(TerminateExecution, "Runtime.terminateExecution", IgnoredAny, {});
 command!(
     /// `timeout` is in milliseconds. With `replMode` a promise is not awaited unless the expression says `await`.
-    Evaluate, "Runtime.evaluate", EvaluateAnswer, {
+    Evaluate, "Runtime.evaluate", EvaluateResult, {
         expression: String,
         object_group: &'static str,
         await_promise: bool,
@@ -127,11 +127,11 @@ command!(
         return_by_value: bool,
     }
 );
-command!(AwaitPromise, "Runtime.awaitPromise", EvaluateAnswer, {
+command!(AwaitPromise, "Runtime.awaitPromise", EvaluateResult, {
     promise_object_id: String,
     return_by_value: bool,
 });
-command!(CallFunctionOn, "Runtime.callFunctionOn", EvaluateAnswer, {
+command!(CallFunctionOn, "Runtime.callFunctionOn", EvaluateResult, {
     object_id: String,
     function_declaration: &'static str,
     return_by_value: bool,
@@ -140,7 +140,7 @@ command!(ReleaseObjectGroup, "Runtime.releaseObjectGroup", IgnoredAny, { object_
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Targets {
+pub struct GetTargetsResult {
     pub target_infos: Vec<TargetInfo>,
 }
 
@@ -157,19 +157,19 @@ pub struct TargetInfo {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Attached {
+pub struct AttachToTargetResult {
     pub session_id: String,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub struct Screenshot {
+pub struct CaptureScreenshotResult {
     /// Base64.
     pub data: String,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct EvaluateAnswer {
+pub struct EvaluateResult {
     pub result: RemoteObject,
     pub exception_details: Option<ExceptionDetails>,
 }
@@ -222,7 +222,7 @@ impl ExceptionDetails {
 
 /// A rectangle of the document, in CSS pixels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Clip {
+pub struct ScreenshotClip {
     pub x: f64,
     pub y: f64,
     pub width: f64,
@@ -232,9 +232,9 @@ pub struct Clip {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct LayoutMetrics {
+pub struct GetLayoutMetricsResult {
     pub css_visual_viewport: VisualViewport,
-    pub css_content_size: Size,
+    pub css_content_size: LayoutSize,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -248,28 +248,28 @@ pub struct VisualViewport {
 }
 
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub struct Size {
+pub struct LayoutSize {
     pub width: f64,
     pub height: f64,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct FrameTreeAnswer {
+pub struct GetFrameTreeResult {
     pub frame_tree: FrameTree,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FrameTree {
-    pub frame: Frame,
+    pub frame: FrameInfo,
     #[serde(default)]
     pub child_frames: Vec<FrameTree>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Frame {
+pub struct FrameInfo {
     pub id: String,
     pub parent_id: Option<String>,
     #[serde(default)]
@@ -278,18 +278,18 @@ pub struct Frame {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct IsolatedWorld {
+pub struct CreateIsolatedWorldResult {
     pub execution_context_id: i64,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct FrameOwner {
+pub struct GetFrameOwnerResult {
     pub backend_node_id: i64,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-pub struct Resolved {
+pub struct ResolveNodeResult {
     pub object: RemoteObject,
 }
 

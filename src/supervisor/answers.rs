@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::api::window as api;
 use crate::window::{
-    Change, ChangeKind, Changes, Ended, Evaluated, Explanation, LastBuild, Look, OnPage, Phase, Published, Relaunched,
-    value_of,
+    Change, ChangeKind, Changes, Ended, Explanation, ExpressionResult, LastBuild, Look, OnPage, Phase, Published,
+    Relaunched, value_of,
 };
 
 /// How many changes a status lists, and how many `window/changes` does.
@@ -128,7 +128,7 @@ pub(super) fn relaunched(it: Relaunched) -> api::Relaunched {
     }
 }
 
-pub(super) fn evaluated(on_page: OnPage<Evaluated>) -> api::Evaluated {
+pub(super) fn evaluated(on_page: OnPage<ExpressionResult>) -> api::Evaluated {
     let (value, exception) = value_of(on_page.value);
     let OnPage { generation, notes, .. } = on_page;
     api::Evaluated { value, exception, generation, relaunched: on_page.relaunched.map(relaunched), notes }

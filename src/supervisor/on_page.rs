@@ -18,32 +18,32 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 const MOST_ACTIONS: usize = 200;
 const MOST_PENDING: usize = 20;
 
-pub(super) fn shot(it: Screenshot) -> page::Shot {
+pub(super) fn shot(it: Screenshot) -> page::ScreenshotRequest {
     let format = match it.format.unwrap_or_default() {
-        Format::Png => page::Format::Png,
-        Format::Jpeg => page::Format::Jpeg,
-        Format::Webp => page::Format::Webp,
+        Format::Png => page::ImageFormat::Png,
+        Format::Jpeg => page::ImageFormat::Jpeg,
+        Format::Webp => page::ImageFormat::Webp,
     };
-    page::Shot { element: it.element, full: it.full_page.unwrap_or_default(), format, page: it.page }
+    page::ScreenshotRequest { element: it.element, full_page: it.full_page.unwrap_or_default(), format, page: it.page }
 }
 
-pub(super) fn picture(on_page: OnPage<page::Picture>) -> Picture {
+pub(super) fn picture(on_page: OnPage<page::CapturedImage>) -> Picture {
     let OnPage { value, generation, relaunched: again, mut notes } = on_page;
     notes.extend(value.note);
     let mime_type = format!("image/{}", value.format.name());
     Picture { mime_type, data: value.data, generation, relaunched: again.map(relaunched), notes }
 }
 
-pub(super) fn look(it: api::Snapshot) -> page::Look {
-    page::Look { max: it.max.unwrap_or(MOST_BYTES).max(LEAST_BYTES), from: it.from, page: it.page }
+pub(super) fn look(it: api::Snapshot) -> page::SnapshotRequest {
+    page::SnapshotRequest { max: it.max.unwrap_or(MOST_BYTES).max(LEAST_BYTES), root: it.from, page: it.page }
 }
 
-pub(super) fn seen(on_page: OnPage<page::Snapshot>) -> api::Seen {
+pub(super) fn seen(on_page: OnPage<page::PageSnapshot>) -> api::Seen {
     let OnPage { value, generation, relaunched: again, notes } = on_page;
     api::Seen { text: value.text, cut: value.cut, generation, relaunched: again.map(relaunched), notes }
 }
 
-pub(super) fn acted(on_page: OnPage<page::Acted>) -> api::Acted {
+pub(super) fn acted(on_page: OnPage<page::BatchOutcome>) -> api::Acted {
     let OnPage { value, generation, relaunched: again, notes } = on_page;
     let actions = value.steps.into_iter().map(|step| api::Step { did: step.did, notes: step.notes }).collect();
     let snapshot = value.snapshot.map(|it| it.text);
@@ -54,9 +54,9 @@ pub(super) fn query(since: Option<u64>, limit: Option<usize>, filter: Option<Str
     page::Query { since, limit: limit.unwrap_or(LIMIT).clamp(1, MOST_ENTRIES), filter }
 }
 
-pub(super) fn console((extract, generation): (page::Extract<page::Entry>, u64)) -> api::ConsoleEntries {
+pub(super) fn console((extract, generation): (page::Extract<page::ConsoleMessage>, u64)) -> api::ConsoleEntries {
     let place = place(&extract, generation);
-    let entry = |it: page::Entry| api::ConsoleEntry {
+    let entry = |it: page::ConsoleMessage| api::ConsoleEntry {
         at: it.at,
         source: it.source.name().into(),
         level: it.level,
@@ -67,7 +67,7 @@ pub(super) fn console((extract, generation): (page::Extract<page::Entry>, u64)) 
 }
 
 pub(super) fn network(
-    (extract, pending, generation): (page::Extract<page::Request>, Vec<page::Request>, u64),
+    (extract, pending, generation): (page::Extract<page::RecordedRequest>, Vec<page::RecordedRequest>, u64),
 ) -> api::NetworkEntries {
     let mut place = place(&extract, generation);
     if pending.len() > MOST_PENDING {
@@ -78,7 +78,7 @@ pub(super) fn network(
     api::NetworkEntries { entries: extract.entries.into_iter().map(request).collect(), pending, place }
 }
 
-fn request(it: page::Request) -> api::Request {
+fn request(it: page::RecordedRequest) -> api::Request {
     api::Request {
         at: it.at,
         method: it.method,
@@ -99,7 +99,7 @@ fn place<T>(extract: &page::Extract<T>, generation: u64) -> api::Place {
 }
 
 /// Reads the actions; what is missing or makes no sense is told before any of them is done.
-pub(super) fn actions(actions: Vec<api::Action>) -> Result<Vec<page::Action>> {
+pub(super) fn actions(actions: Vec<api::Action>) -> Result<Vec<page::InputAction>> {
     if actions.is_empty() || actions.len() > MOST_ACTIONS {
         return Err(Error::usage(format!("{} actions cannot be done at once", actions.len()))
             .hint(format!("pass 1 to {MOST_ACTIONS} in `actions`")));
@@ -111,73 +111,73 @@ pub(super) fn actions(actions: Vec<api::Action>) -> Result<Vec<page::Action>> {
             1 => error,
             _ => Error { doing: format!("action {} of {count}: {}", index + 1, error.doing), ..error },
         })?;
-        Ok(page::Action { does, timeout })
+        Ok(page::InputAction { kind: does, timeout })
     };
     actions.into_iter().enumerate().map(read).collect()
 }
 
-fn does(it: api::Action) -> Result<page::Does> {
+fn does(it: api::Action) -> Result<page::ActionKind> {
     let at = at(&it)?;
     let needs = |what: &str| Error::usage(format!("{} needs {what}", verb(it.does)));
     let named = || match &at {
-        Some(page::At::Point(..)) => Err(needs("a `ref`, not `x` and `y`")),
-        Some(page::At::Ref(name)) => Ok(Some(name.clone())),
+        Some(page::ActionTarget::Point(..)) => Err(needs("a `ref`, not `x` and `y`")),
+        Some(page::ActionTarget::Ref(name)) => Ok(Some(name.clone())),
         None => Ok(None),
     };
     let count = it.count.unwrap_or(1).clamp(1, 100);
     let button = match it.button.unwrap_or_default() {
-        api::Button::Left => page::Button::Left,
-        api::Button::Middle => page::Button::Middle,
-        api::Button::Right => page::Button::Right,
+        api::Button::Left => page::MouseButton::Left,
+        api::Button::Middle => page::MouseButton::Middle,
+        api::Button::Right => page::MouseButton::Right,
     };
     let place = || at.clone().ok_or_else(|| needs("a `ref`, or `x` and `y`"));
     Ok(match it.does {
-        api::Do::Click => page::Does::Click { at: place()?, button, count: count.min(3) },
-        api::Do::Hover => page::Does::Hover { at: place()? },
+        api::Do::Click => page::ActionKind::Click { at: place()?, button, count: count.min(3) },
+        api::Do::Hover => page::ActionKind::Hover { at: place()? },
         api::Do::Drag => {
             let to = it.to.as_deref().ok_or_else(|| needs("`to`: a ref or \"x,y\""))?;
-            page::Does::Drag { from: place()?, to: target(to)? }
+            page::ActionKind::Drag { from: place()?, to: target(to)? }
         }
         api::Do::Scroll => {
             let by = (it.dx.is_some() || it.dy.is_some()).then(|| (it.dx.unwrap_or(0.0), it.dy.unwrap_or(0.0)));
             if at.is_none() && by.is_none() {
                 return Err(needs("`dx` or `dy`, or a `ref` to bring into view"));
             }
-            page::Does::Scroll { at: at.clone(), by }
+            page::ActionKind::Scroll { at: at.clone(), by }
         }
         api::Do::Type => {
             let text = it.text.clone().ok_or_else(|| needs("`text`"))?;
-            page::Does::Type { into: named()?, text }
+            page::ActionKind::Type { into: named()?, text }
         }
         api::Do::Press => {
             let keys = it.keys.clone().filter(|keys| !keys.trim().is_empty()).ok_or_else(|| needs("`keys`"))?;
-            page::Does::Press { at: named()?, keys, count }
+            page::ActionKind::Press { at: named()?, keys, count }
         }
-        api::Do::Wait => page::Does::Wait(match (&it.text, named()?) {
+        api::Do::Wait => page::ActionKind::Wait(match (&it.text, named()?) {
             (Some(_), Some(_)) => return Err(needs("`text` or `ref`, not both")),
-            (Some(text), None) => page::Until::Shows(text.clone()),
-            (None, Some(name)) => page::Until::Gone(name),
-            (None, None) if it.timeout_ms.is_some() => page::Until::Passed,
+            (Some(text), None) => page::WaitCondition::TextShown(text.clone()),
+            (None, Some(name)) => page::WaitCondition::ElementGone(name),
+            (None, None) if it.timeout_ms.is_some() => page::WaitCondition::TimeElapsed,
             (None, None) => return Err(needs("`text`, `ref` or `timeoutMs`")),
         }),
     })
 }
 
-fn at(it: &api::Action) -> Result<Option<page::At>> {
+fn at(it: &api::Action) -> Result<Option<page::ActionTarget>> {
     match (&it.at, it.x, it.y) {
-        (Some(name), None, None) => Ok(Some(page::At::Ref(name.clone()))),
-        (None, Some(x), Some(y)) => Ok(Some(page::At::Point(x, y))),
+        (Some(name), None, None) => Ok(Some(page::ActionTarget::Ref(name.clone()))),
+        (None, Some(x), Some(y)) => Ok(Some(page::ActionTarget::Point(x, y))),
         (None, None, None) => Ok(None),
         _ => Err(Error::usage(format!("{} needs either `ref` or both `x` and `y`", verb(it.does)))),
     }
 }
 
-fn target(text: &str) -> Result<page::At> {
+fn target(text: &str) -> Result<page::ActionTarget> {
     let point = text.split_once(',').and_then(|(x, y)| Some((x.trim().parse().ok()?, y.trim().parse().ok()?)));
     match point {
-        Some((x, y)) => Ok(page::At::Point(x, y)),
+        Some((x, y)) => Ok(page::ActionTarget::Point(x, y)),
         None if text.contains(',') => Err(Error::usage(format!("{text:?} is neither a ref nor \"x,y\""))),
-        None => Ok(page::At::Ref(text.to_owned())),
+        None => Ok(page::ActionTarget::Ref(text.to_owned())),
     }
 }
 
@@ -192,7 +192,7 @@ mod tests {
 
     fn read(actions: Value) -> Result<Vec<String>> {
         let actions = super::actions(serde_json::from_value(actions).unwrap())?;
-        Ok(actions.into_iter().map(|action| format!("{} ({:?})", action.does, action.timeout)).collect())
+        Ok(actions.into_iter().map(|action| format!("{} ({:?})", action.kind, action.timeout)).collect())
     }
 
     #[test]

@@ -12,7 +12,10 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::actor::{Actor, Message, Settled, Wish};
 use super::asker::{CallOff, Progress};
-use super::page::{self, Acted, Action, Entry, Evaluated, Extract, Page, Picture, Query, Request, Shot, Snapshot};
+use super::page::{
+    self, BatchOutcome, CapturedImage, ConsoleMessage, ExpressionResult, Extract, InputAction, PageConnection,
+    PageSnapshot, Query, RecordedRequest, ScreenshotRequest,
+};
 use super::shared::{Home, Outcome, Published, Shared};
 use super::state::Input;
 use super::up::Up;
@@ -72,7 +75,7 @@ pub struct OnPage<T> {
 /// The page of a window, ready to be asked.
 struct FreshPage {
     up: Arc<Up>,
-    page: Arc<Page>,
+    page: Arc<PageConnection>,
     generation: u64,
     relaunched: Option<Relaunched>,
     /// Why it is not fresh.
@@ -331,21 +334,21 @@ impl Window {
         timeout: Duration,
         page: Option<&str>,
         progress: Progress<'_>,
-    ) -> Result<OnPage<Evaluated>> {
+    ) -> Result<OnPage<ExpressionResult>> {
         let fresh = self.page(progress).await?;
         let value = fresh.page.evaluate_in(expression, timeout, page).await;
         fresh.answer(value)
     }
 
     /// A picture of the window's page.
-    pub async fn screenshot(&self, shot: &Shot, progress: Progress<'_>) -> Result<OnPage<Picture>> {
+    pub async fn screenshot(&self, shot: &ScreenshotRequest, progress: Progress<'_>) -> Result<OnPage<CapturedImage>> {
         let fresh = self.page(progress).await?;
         let value = fresh.page.screenshot(shot).await;
         fresh.answer(value)
     }
 
     /// The window's page as text, with refs.
-    pub async fn snapshot(&self, at: &page::Look, progress: Progress<'_>) -> Result<OnPage<Snapshot>> {
+    pub async fn snapshot(&self, at: &page::SnapshotRequest, progress: Progress<'_>) -> Result<OnPage<PageSnapshot>> {
         let fresh = self.page(progress).await?;
         let value = fresh.page.snapshot(at).await;
         fresh.answer(value)
@@ -354,24 +357,24 @@ impl Window {
     /// Acts on the window's page; `look`: takes a snapshot of so many bytes afterwards.
     pub async fn act(
         &self,
-        actions: &[Action],
+        actions: &[InputAction],
         page: Option<&str>,
         look: Option<usize>,
         progress: Progress<'_>,
-    ) -> Result<OnPage<Acted>> {
+    ) -> Result<OnPage<BatchOutcome>> {
         let fresh = self.page(progress).await?;
         let value = fresh.page.act(actions, page, look).await;
         fresh.answer(value)
     }
 
     /// What the window has said. Never relaunches, and needs no window: a crashed one's last words are there, too.
-    pub async fn console(&self, query: &Query) -> (Extract<Entry>, u64) {
+    pub async fn console(&self, query: &Query) -> (Extract<ConsoleMessage>, u64) {
         let generation = self.listening().await;
         (self.shared.records.console(query), generation)
     }
 
     /// What the window has asked the network for: what has ended, and what is on its way. Never relaunches.
-    pub async fn network(&self, query: &Query) -> (Extract<Request>, Vec<Request>, u64) {
+    pub async fn network(&self, query: &Query) -> (Extract<RecordedRequest>, Vec<RecordedRequest>, u64) {
         let generation = self.listening().await;
         let (extract, under_way) = self.shared.records.network(query);
         (extract, under_way, generation)
@@ -434,9 +437,9 @@ fn describe(change: &Change) -> String {
 }
 
 /// The expression's value as a front end shows it.
-pub fn value_of(evaluated: Evaluated) -> (Option<Value>, Option<String>) {
+pub fn value_of(evaluated: ExpressionResult) -> (Option<Value>, Option<String>) {
     match evaluated {
-        Evaluated::Value(value) => (Some(value), None),
-        Evaluated::Exception(text) => (None, Some(text)),
+        ExpressionResult::Value(value) => (Some(value), None),
+        ExpressionResult::Exception(text) => (None, Some(text)),
     }
 }

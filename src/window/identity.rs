@@ -40,7 +40,7 @@ pub enum Doubt {
     OtherBrowser { port: u16, found: String, wanted: String },
     /// The process is proven, but does not answer: a frozen window, not a foreign one.
     #[error("the window (process {}) does not answer: {cause}", process.pid())]
-    Silent { process: Process, cause: cdp::Error },
+    Silent { process: Process, cause: cdp::CdpError },
     #[error("the processes of this machine cannot be examined: {0}")]
     Unreadable(#[from] io::Error),
 }
@@ -48,7 +48,7 @@ pub enum Doubt {
 /// Proves that the session's process and port are our window's. Connects only after all other checks have held.
 pub async fn prove(session: &Session) -> Result<Proof, Doubt> {
     let process = prove_process(session)?;
-    let endpoint = match cdp::discover(session.cdp_port).await {
+    let endpoint = match cdp::discover_endpoint(session.cdp_port).await {
         Ok(endpoint) => endpoint,
         Err(_) if !process.is_alive() => return Err(Doubt::Gone(process.pid())),
         Err(cause) => return Err(Doubt::Silent { process, cause }),

@@ -42,7 +42,7 @@ pub use asker::{Asker, Doing, Progress};
 pub use build::LastBuild;
 pub use handle::{Changes, Look, OnPage, Rebuild, Relaunched, Window, value_of};
 pub use news::News;
-pub use page::Evaluated;
+pub use page::ExpressionResult;
 pub use shared::{Home, Outcome, Published};
 pub use state::Phase;
 pub use up::{Ended, Up};

@@ -13,7 +13,7 @@ use super::asker::Deeds;
 use super::build::LastBuild;
 use super::crashes::Crashes;
 use super::launches::Launches;
-use super::page::Records;
+use super::page::PageHistory;
 use super::state::Phase;
 use super::up::{Ended, Up};
 use crate::changes::{self, Options, Snapshot, Tracker};
@@ -70,7 +70,7 @@ pub struct Shared {
     pub home: Home,
     pub published: watch::Sender<Published>,
     /// What the window says and asks for, over all its launches.
-    pub records: Arc<Records>,
+    pub records: Arc<PageHistory>,
     trackers: Mutex<Trackers>,
     pub deeds: Deeds,
     crashes: Mutex<Crashes>,
@@ -103,7 +103,7 @@ impl Shared {
         // The first thing is to look for the window of an earlier supervisor.
         let (phase, generation) = (Phase::Starting, launches.count());
         let published = watch::Sender::new(Published { phase, generation, ..Published::default() });
-        let records = Arc::new(Records::new(Some(home.state.join("refs"))));
+        let records = Arc::new(PageHistory::new(Some(home.state.join("refs"))));
         let choice = Mutex::new(Choice::load(&home.state));
         Shared {
             home,

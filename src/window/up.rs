@@ -9,7 +9,7 @@ use tokio::sync::Mutex;
 
 use super::identity::{Doubt, Proof};
 use super::launch::{Launched, now_ms};
-use super::page::{Entry, ExtensionHost, Inspected, Page, Records};
+use super::page::{ConsoleMessage, ExtensionHostConsole, ExtensionHostInspector, PageConnection, PageHistory};
 use super::session_file::Session;
 use crate::error::{Error, Kind, Result};
 use crate::process::{self, Exit, Process};
@@ -37,20 +37,20 @@ pub struct Up {
     /// Where it prints to.
     output: PathBuf,
     /// The CDP connection, made anew when it has ended or never was: a frozen window may thaw.
-    page: Mutex<Option<Arc<Page>>>,
+    page: Mutex<Option<Arc<PageConnection>>>,
     /// What it says and asks for, over all launches.
-    records: Arc<Records>,
+    records: Arc<PageHistory>,
     /// Its drop ends the listening.
-    _extension_host: Option<ExtensionHost>,
+    _extension_host: Option<ExtensionHostConsole>,
     /// What the reader should know.
     pub notes: Vec<String>,
 }
 
 impl Up {
     /// A window that was just launched. A page that cannot be reached yet is not fatal: the window is there.
-    pub async fn launched(launched: Launched, facts: Session, notes: Vec<String>, records: Arc<Records>) -> Up {
-        records.launched();
-        let page = Page::attach_to(launched.endpoint, Arc::clone(&records)).await.ok().map(Arc::new);
+    pub async fn launched(launched: Launched, facts: Session, notes: Vec<String>, records: Arc<PageHistory>) -> Up {
+        records.record_launch();
+        let page = PageConnection::open_endpoint(launched.endpoint, Arc::clone(&records)).await.ok().map(Arc::new);
         Up {
             _extension_host: extension_host(&facts, &launched.output, &records),
             records,
@@ -68,12 +68,13 @@ impl Up {
         facts: Session,
         proof: Result<Proof, Doubt>,
         output: PathBuf,
-        records: Arc<Records>,
+        records: Arc<PageHistory>,
     ) -> Result<Up, Doubt> {
         let (process, page) = match proof {
-            Ok(proof) => {
-                (proof.process, Page::attach_to(proof.endpoint, Arc::clone(&records)).await.ok().map(Arc::new))
-            }
+            Ok(proof) => (
+                proof.process,
+                PageConnection::open_endpoint(proof.endpoint, Arc::clone(&records)).await.ok().map(Arc::new),
+            ),
             Err(Doubt::Silent { process, .. }) => (process, None),
             Err(doubt) => return Err(doubt),
         };
@@ -83,12 +84,12 @@ impl Up {
     }
 
     /// The page, connected to.
-    pub async fn page(&self) -> Result<Arc<Page>> {
+    pub async fn page(&self) -> Result<Arc<PageConnection>> {
         let mut slot = self.page.lock().await;
-        if let Some(page) = slot.as_ref().filter(|page| page.closed().now_or_never().is_none()) {
+        if let Some(page) = slot.as_ref().filter(|page| page.wait_closed().now_or_never().is_none()) {
             return Ok(Arc::clone(page));
         }
-        let page = Page::attach_recorded(self.facts.cdp_port, Arc::clone(&self.records))
+        let page = PageConnection::open_with_history(self.facts.cdp_port, Arc::clone(&self.records))
             .await
             .map_err(|error| self.explain(error))?;
         Ok(Arc::clone(slot.insert(Arc::new(page))))
@@ -108,7 +109,7 @@ impl Up {
     /// Asks it to close, as a user would; whether it was heard.
     pub async fn ask_to_close(&self) -> bool {
         match self.page.lock().await.as_ref() {
-            Some(page) => page.ask_to_close().await,
+            Some(page) => page.request_close().await,
             None => false,
         }
     }
@@ -128,7 +129,7 @@ impl Up {
     pub fn last_words(&self, exit: Exit, doing: Vec<String>) -> Ended {
         let started = self.facts.debug_window_started_at;
         let at_ms = now_ms();
-        let console = with_errors(self.records.last_entries(LOOKED_AT, started));
+        let console = with_errors(self.records.last_messages(LOOKED_AT, started));
         Ended {
             exit,
             at_ms,
@@ -151,18 +152,18 @@ impl Up {
 }
 
 /// Listens to the extension host, when the window has one: then its inspector is not the window's own port.
-fn extension_host(facts: &Session, output: &Path, records: &Arc<Records>) -> Option<ExtensionHost> {
+fn extension_host(facts: &Session, output: &Path, records: &Arc<PageHistory>) -> Option<ExtensionHostConsole> {
     let port = facts.inspector_port.filter(|port| *port != facts.cdp_port)?;
-    let inspected = Inspected { port, launch_id: facts.launch_id.clone(), output: output.to_owned() };
-    Some(ExtensionHost::listen(inspected, Arc::clone(records)))
+    let inspected = ExtensionHostInspector { port, launch_id: facts.launch_id.clone(), output: output.to_owned() };
+    Some(ExtensionHostConsole::start(inspected, Arc::clone(records)))
 }
 
 /// The newest errors, and what was said last, in their order.
-fn with_errors(said: Vec<Entry>) -> Vec<Entry> {
-    let is_error = |entry: &Entry| matches!(entry.level.as_str(), "error" | "exception");
+fn with_errors(said: Vec<ConsoleMessage>) -> Vec<ConsoleMessage> {
+    let is_error = |entry: &ConsoleMessage| matches!(entry.level.as_str(), "error" | "exception");
     let errors: Vec<usize> = (0..said.len()).rev().filter(|at| is_error(&said[*at])).take(LAST_ERRORS).collect();
     let mut left = LAST_ENTRIES - errors.len();
-    let mut kept: Vec<Entry> = Vec::new();
+    let mut kept: Vec<ConsoleMessage> = Vec::new();
     for (at, entry) in said.into_iter().enumerate().rev() {
         if errors.contains(&at) {
             kept.push(entry);
@@ -232,13 +233,13 @@ impl Ended {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::window::page::Source;
+    use crate::window::page::ConsoleSource;
 
     #[test]
     fn errors_are_among_the_last_words_however_much_was_said_after_them() {
         let entry = |at: u64, level: &str| {
             let (level, text) = (level.to_owned(), at.to_string());
-            Entry { at, source: Source::Page, level, text, place: None }
+            ConsoleMessage { at, source: ConsoleSource::Page, level, text, place: None }
         };
         let mut said = vec![entry(0, "log"), entry(1, "error"), entry(2, "exception")];
         said.extend((3..50).map(|at| entry(at, "log")));

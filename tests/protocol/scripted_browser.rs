@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use devtether::cdp::Endpoint;
-use devtether::window::page::{Action, At, Does, Look, Page, Records, Shot};
+use devtether::window::page::{
+    ActionKind, ActionTarget, InputAction, PageConnection, PageHistory, ScreenshotRequest, SnapshotRequest,
+};
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
@@ -15,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One page, with one button.
 struct Scripted {
-    page: Page,
+    page: PageConnection,
     /// The requests, as they come.
     asked: mpsc::UnboundedReceiver<Value>,
 }
@@ -32,7 +34,7 @@ impl Scripted {
         });
         let (product, browser_id, path) = ("Chrome/1".into(), "scripted".into(), "/browser".into());
         let endpoint = Endpoint { port, product, browser_id, path, is_browser: true };
-        let page = Page::attach_to(endpoint, Records::new(None).into()).await.unwrap();
+        let page = PageConnection::open_endpoint(endpoint, PageHistory::new(None).into()).await.unwrap();
         Scripted { page, asked }
     }
 
@@ -106,8 +108,8 @@ fn is_event(request: &Value, kind: &str) -> bool {
 async fn a_drag_that_is_given_up_releases_the_button_and_lets_the_browser_drag_again() {
     let held = |request: &Value| is_event(request, "mouseMoved") && request["params"]["buttons"] == 1;
     let mut scripted = Scripted::start(held).await;
-    let drag = [Action {
-        does: Does::Drag { from: At::Point(10.0, 20.0), to: At::Point(300.0, 20.0) },
+    let drag = [InputAction {
+        kind: ActionKind::Drag { from: ActionTarget::Point(10.0, 20.0), to: ActionTarget::Point(300.0, 20.0) },
         timeout: Duration::from_secs(5),
     }];
     {
@@ -133,9 +135,13 @@ async fn a_drag_that_is_given_up_releases_the_button_and_lets_the_browser_drag_a
 #[tokio::test]
 async fn the_page_is_told_how_long_an_element_may_take_to_be_fit_for_a_picture() {
     let mut scripted = Scripted::start(|_| false).await;
-    let tree = scripted.page.snapshot(&Look { max: 1000, from: None, page: None }).await.unwrap().text;
+    let tree = scripted.page.snapshot(&SnapshotRequest { max: 1000, root: None, page: None }).await.unwrap().text;
     let go = tree.lines().find_map(|line| line.strip_suffix(" button \"Go\"")).unwrap();
-    scripted.page.screenshot(&Shot { element: Some(go.into()), ..Shot::default() }).await.unwrap();
+    scripted
+        .page
+        .screenshot(&ScreenshotRequest { element: Some(go.into()), ..ScreenshotRequest::default() })
+        .await
+        .unwrap();
     let is_rectangle = |request: &Value| {
         request["params"]["expression"].as_str().is_some_and(|call| call.starts_with("tether.rectangle("))
     };

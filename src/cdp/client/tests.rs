@@ -34,25 +34,25 @@ impl Peer {
     }
 }
 
-async fn connected() -> (Client, JoinHandle<String>, Peer) {
+async fn connected() -> (CdpClient, JoinHandle<String>, Peer) {
     let (client, running, raw) = raw().await;
     (client, running, Peer(WebSocketStream::from_raw_socket(raw, Role::Server, None).await))
 }
 
-async fn raw() -> (Client, JoinHandle<String>, DuplexStream) {
+async fn raw() -> (CdpClient, JoinHandle<String>, DuplexStream) {
     let (ours, theirs) = tokio::io::duplex(64 * 1024);
     let config = WebSocketConfig::default().max_message_size(Some(1 << 20)).max_frame_size(Some(1 << 20));
     let socket = WebSocketStream::from_raw_socket(ours, Role::Client, Some(config)).await;
-    let (client, connection) = Client::over(socket, Box::new(|_| {}));
+    let (client, connection) = CdpClient::from_websocket(socket, Box::new(|_| {}));
     (client, tokio::spawn(connection), theirs)
 }
 
-async fn ask(client: &Client, number: u64) -> Result<Value, Error> {
+async fn ask(client: &CdpClient, number: u64) -> Result<Value, CdpError> {
     let answer = client.call_raw(None, "Test.echo", &json!({"number": number}), LONG).await?;
     Ok(serde_json::from_str(answer.get()).unwrap())
 }
 
-fn waiting(client: &Client) -> usize {
+fn waiting(client: &CdpClient) -> usize {
     client.shared.lock().slots.len()
 }
 
@@ -96,9 +96,9 @@ async fn commands_and_answers_have_the_protocols_shape() {
         let targets = client.call(Some("S1"), &GetTargets {}, LONG).await.unwrap();
         assert_eq!(targets.target_infos[0].kind, "page");
         let unexpected = client.call(None, &GetTargets {}, LONG).await.unwrap_err();
-        assert!(matches!(unexpected, Error::Unexpected { .. }), "{unexpected}");
+        assert!(matches!(unexpected, CdpError::Unexpected { .. }), "{unexpected}");
         let refused = client.call(None, &GetTargets {}, LONG).await.unwrap_err();
-        let expect = Error::Refused { method: "Target.getTargets".into(), code: -32000, message: "no".into() };
+        let expect = CdpError::ErrorResponse { method: "Target.getTargets".into(), code: -32000, message: "no".into() };
         assert_eq!(refused, expect);
         client.call(None, &CloseBrowser {}, LONG).await.unwrap();
     };
@@ -110,7 +110,7 @@ async fn silence_ends_with_the_deadline_and_a_late_answer_does_no_harm() {
     let (client, _running, mut peer) = connected().await;
     let started = Instant::now();
     let error = client.call(None, &GetTargets {}, SHORT).await.unwrap_err();
-    assert_eq!(error, Error::TimedOut { what: "Target.getTargets".into(), after: SHORT });
+    assert_eq!(error, CdpError::TimedOut { what: "Target.getTargets".into(), after: SHORT });
     assert!(started.elapsed() >= SHORT && started.elapsed() < LONG);
     assert_eq!(waiting(&client), 0, "the slot was not forgotten");
     let late = peer.request().await;
@@ -164,8 +164,8 @@ async fn garbage_is_nobodys_and_the_connection_goes_on() {
 async fn a_flood_of_events_delays_nobody_and_its_losses_are_told() {
     const FLOOD: u64 = 100_000;
     let (client, _running, mut peer) = connected().await;
-    let mut slow = client.events();
-    let mut other = client.events();
+    let mut slow = client.subscribe();
+    let mut other = client.subscribe();
     let script = async {
         for number in 0..FLOOD {
             peer.say(json!({"method": "Test.event", "params": {"number": number}, "sessionId": "S"})).await;
@@ -174,12 +174,12 @@ async fn a_flood_of_events_delays_nobody_and_its_losses_are_told() {
     };
     let (answer, ()) = tokio::join!(ask(&client, 1), script);
     answer.unwrap();
-    assert_eq!(slow.next().await.unwrap().unwrap_err(), Lost(FLOOD - EVENTS as u64));
+    assert_eq!(slow.next().await.unwrap().unwrap_err(), EventsLost(FLOOD - EVENT_BACKLOG as u64));
     let first = slow.next().await.unwrap().unwrap();
     assert_eq!(first.session.as_deref(), Some("S"));
-    let params: Value = first.read("Test.event").unwrap();
-    assert_eq!(params, json!({"number": FLOOD - EVENTS as u64}));
-    assert!(first.read::<Value>("Test.other").is_none());
+    let params: Value = first.parse_as("Test.event").unwrap();
+    assert_eq!(params, json!({"number": FLOOD - EVENT_BACKLOG as u64}));
+    assert!(first.parse_as::<Value>("Test.other").is_none());
     drop((client, peer));
     // What was kept can still be read after the end.
     while other.next().await.is_some() {}
@@ -188,7 +188,7 @@ async fn a_flood_of_events_delays_nobody_and_its_losses_are_told() {
 #[tokio::test]
 async fn a_listener_may_ask_while_events_rain() {
     let (client, _running, mut peer) = connected().await;
-    let mut events = client.events();
+    let mut events = client.subscribe();
     let listening = async {
         for number in 0..100 {
             events.next().await.unwrap().unwrap();
@@ -209,20 +209,20 @@ async fn every_kind_of_end_wakes_everyone_with_its_reason() {
     type End = Box<dyn FnOnce(Peer) -> futures_util::future::BoxFuture<'static, ()>>;
     let check = async |end: End, expect: &str| {
         let (client, running, mut peer) = connected().await;
-        let mut events = client.events();
+        let mut events = client.subscribe();
         let acting = async {
             peer.request().await;
             end(peer).await;
         };
-        let (answer, event, reason, ()) = tokio::join!(ask(&client, 1), events.next(), client.closed(), acting);
+        let (answer, event, reason, ()) = tokio::join!(ask(&client, 1), events.next(), client.wait_closed(), acting);
         let error = answer.unwrap_err();
-        assert!(matches!(error, Error::Closed(_)) && error.to_string().contains(expect), "{expect:?}: {error}");
+        assert!(matches!(error, CdpError::Closed(_)) && error.to_string().contains(expect), "{expect:?}: {error}");
         assert!(event.is_none() && reason.contains(expect), "{expect:?}: {reason}");
         assert_eq!(running.await.unwrap(), reason);
         // And afterwards.
         assert!(client.is_closed());
         assert_eq!(ask(&client, 2).await.unwrap_err(), error);
-        assert!(client.events().next().await.is_none());
+        assert!(client.subscribe().next().await.is_none());
         assert_eq!(waiting(&client), 0);
     };
     check(Box::new(|peer| Box::pin(async { drop(peer) })), "without closing handshake").await;
@@ -240,7 +240,7 @@ async fn half_a_frame_and_no_frame_at_all_are_ends_with_a_reason() {
         raw.write_all(bytes).await.unwrap();
         drop(raw);
         let error = ask(&client, 1).await.unwrap_err();
-        assert!(matches!(&error, Error::Closed(reason) if !reason.is_empty()), "{error}");
+        assert!(matches!(&error, CdpError::Closed(reason) if !reason.is_empty()), "{error}");
     }
 }
 
@@ -250,17 +250,17 @@ async fn a_peer_that_reads_nothing_holds_nobody_beyond_the_deadline() {
     let big = json!({"text": "x".repeat(100_000)});
     let calls = (0..500).map(|_| client.call_raw(None, "Test.big", &big, SHORT));
     for answer in futures_util::future::join_all(calls).await {
-        assert!(matches!(answer.unwrap_err(), Error::TimedOut { .. }));
+        assert!(matches!(answer.unwrap_err(), CdpError::TimedOut { .. }));
     }
     assert_eq!(waiting(&client), 0);
     assert!(!running.is_finished());
     drop(raw);
-    client.closed().await;
+    client.wait_closed().await;
 }
 
 #[tokio::test]
 async fn dropping_the_last_client_ends_the_connection_and_dropping_the_connection_ends_the_clients() {
-    let check = async |leave: fn(Client), expect: &str| {
+    let check = async |leave: fn(CdpClient), expect: &str| {
         let (client, running, mut peer) = connected().await;
         drop(client.clone());
         assert!(!client.is_closed());
@@ -279,14 +279,14 @@ async fn dropping_the_last_client_ends_the_connection_and_dropping_the_connectio
 
     let (client, running, _peer) = connected().await;
     let (answer, ()) = tokio::join!(ask(&client, 1), async { running.abort() });
-    assert_eq!(answer.unwrap_err(), Error::Closed("it was closed by us".into()));
+    assert_eq!(answer.unwrap_err(), CdpError::Closed("it was closed by us".into()));
 }
 
 #[tokio::test]
 async fn what_is_posted_by_who_cannot_wait_goes_out_even_when_the_queue_is_full() {
     let (client, _running, mut peer) = connected().await;
-    let count = QUEUE as u64 + 6;
-    (0..count).for_each(|_| client.post_now(Some("S1"), &CloseBrowser {}));
+    let count = QUEUE_LENGTH as u64 + 6;
+    (0..count).for_each(|_| client.send_nowait(Some("S1"), &CloseBrowser {}));
     for id in 1..=count {
         let request = peer.request().await;
         assert_eq!(request, json!({"id": id, "method": "Browser.close", "params": {}, "sessionId": "S1"}));

@@ -17,7 +17,7 @@ use super::{Launch, Ready, make_private};
 use crate::cdp::Endpoint;
 use crate::error::{Context, Error, Kind, Result};
 use crate::process::{self, Process};
-use crate::window::page::{Evaluated, Page, Records};
+use crate::window::page::{ExpressionResult, PageConnection, PageHistory};
 
 /// The programs that can be the browser, by their names on PATH, in the order in which they are preferred.
 pub const NAMES: &[&str] = &[
@@ -62,7 +62,7 @@ pub async fn launch(launch: &Launch<'_>) -> Result<Ready> {
 /// Resolves when the first page has been parsed. A navigation destroys the waiting script, which is then asked again
 /// in the new document.
 async fn page_loaded(endpoint: &Endpoint, url: &str) -> Result<()> {
-    let page = Page::attach_to(endpoint.clone(), Arc::new(Records::new(None))).await?;
+    let page = PageConnection::open_endpoint(endpoint.clone(), Arc::new(PageHistory::new(None))).await?;
     let parsed = format!(
         "new Promise(done => {{
             if (location.href === 'about:blank' && {url:?} !== 'about:blank') return; // it is on its way
@@ -70,7 +70,7 @@ async fn page_loaded(endpoint: &Endpoint, url: &str) -> Result<()> {
             document.addEventListener('DOMContentLoaded', () => done(true));
         }})"
     );
-    while page.evaluate(&parsed, FIRST_PAGE).await? != Evaluated::Value(true.into()) {}
+    while page.evaluate(&parsed, FIRST_PAGE).await? != ExpressionResult::Value(true.into()) {}
     Ok(())
 }
 

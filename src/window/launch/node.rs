@@ -10,7 +10,7 @@ use super::wait::{answering, inspector_port, wait_for};
 use super::{Launch, Ready};
 use crate::cdp::events::ScriptParsed;
 use crate::cdp::types;
-use crate::cdp::{self, Client, Endpoint, Event, Events};
+use crate::cdp::{self, CdpClient, CdpEvent, Endpoint, EventSubscription};
 use crate::error::{Context, Error, Kind, Result};
 use crate::process;
 
@@ -47,23 +47,23 @@ pub async fn launch(launch: &Launch<'_>) -> Result<Ready> {
 /// starts that only listened to the debugger.) A call of a binding is no promise.
 async fn first_turn(endpoint: &Endpoint) -> Result<()> {
     let doing = || "cannot see whether node runs its script".to_owned();
-    let (client, connection) = cdp::connect(endpoint.port, &endpoint.path, FIRST_TURN).await.doing(doing)?;
+    let (client, connection) = cdp::open_connection(endpoint.port, &endpoint.path, FIRST_TURN).await.doing(doing)?;
     let turn = async {
-        let mut events = client.events();
-        client.post(None, &types::EnableDebugger {}).await?;
-        let parsed = |event: &Event| {
-            let script = event.read::<ScriptParsed>("Debugger.scriptParsed");
+        let mut events = client.subscribe();
+        client.send(None, &types::EnableDebugger {}).await?;
+        let parsed = |event: &CdpEvent| {
+            let script = event.parse_as::<ScriptParsed>("Debugger.scriptParsed");
             script.is_some_and(|script| script.url.starts_with("file:"))
         };
         until(&client, &mut events, parsed).await?;
-        client.post(None, &types::AddBinding { name: TURN_OVER }).await?;
-        client.post(None, &turn_over()).await?;
+        client.send(None, &types::AddBinding { name: TURN_OVER }).await?;
+        client.send(None, &turn_over()).await?;
         until(&client, &mut events, |event| event.method == "Runtime.bindingCalled").await
     };
     tokio::pin!(connection);
     let over = tokio::select! {
         over = timeout(FIRST_TURN, turn) => over.unwrap_or(Ok(())),
-        reason = &mut connection => Err(cdp::Error::Closed(reason)),
+        reason = &mut connection => Err(cdp::CdpError::Closed(reason)),
     };
     if !client.is_closed() {
         client.close();
@@ -72,13 +72,17 @@ async fn first_turn(endpoint: &Endpoint) -> Result<()> {
     over.doing(doing)
 }
 
-async fn until(client: &Client, events: &mut Events, wanted: impl Fn(&Event) -> bool) -> Result<(), cdp::Error> {
+async fn until(
+    client: &CdpClient,
+    events: &mut EventSubscription,
+    wanted: impl Fn(&CdpEvent) -> bool,
+) -> Result<(), cdp::CdpError> {
     while let Some(event) = events.next().await {
         if event.is_ok_and(|event| wanted(&event)) {
             return Ok(());
         }
     }
-    Err(cdp::Error::Closed(client.closed().await))
+    Err(cdp::CdpError::Closed(client.wait_closed().await))
 }
 
 /// V8 runs this in the middle of the script; what it sets down is called when the script first waits.

@@ -111,8 +111,8 @@ fn with_tail(error: Error, cause: String, output: &Path) -> Error {
 pub async fn answering(process: &Process, port: u16) -> Result<Endpoint> {
     check_port(process, port).map_err(super::not_ours)?;
     loop {
-        match cdp::discover(port).await {
-            Err(cdp::Error::TimedOut { .. }) => {} // raced against the deadline of the launch
+        match cdp::discover_endpoint(port).await {
+            Err(cdp::CdpError::TimedOut { .. }) => {} // raced against the deadline of the launch
             found => {
                 let doing = || format!("the program that was launched does not answer on its debugging port {port}");
                 return found.doing(doing);
@@ -128,7 +128,7 @@ pub async fn listening(port: u16, ours: impl Fn(u16) -> Result<()>) -> Result<En
         if process::is_listened_on(port).unwrap_or(false) {
             ours(port)?;
             // It listens, but may not serve yet.
-            if let Ok(endpoint) = cdp::discover(port).await {
+            if let Ok(endpoint) = cdp::discover_endpoint(port).await {
                 return Ok(endpoint);
             }
         }

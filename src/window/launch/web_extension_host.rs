@@ -25,7 +25,7 @@ use crate::config::WindowKind;
 use crate::error::{Context, Error, Kind, Result};
 use crate::process::{self, Process};
 use crate::tools;
-use crate::window::page::{Evaluated, Page, Records};
+use crate::window::page::{ExpressionResult, PageConnection, PageHistory};
 
 /// No welcome page or chat beside the extension under development, and no talk with the outside that nobody asked for.
 const SETTINGS: &str = r#"{
@@ -169,7 +169,7 @@ fn encode(text: &str, slashes: bool) -> String {
 /// change of title, so the page itself watches.
 pub(super) async fn workbench_shown(endpoint: &Endpoint, deadline: Duration) -> Result<()> {
     let page = loop {
-        match Page::attach_to(endpoint.clone(), Arc::new(Records::new(None))).await {
+        match PageConnection::open_endpoint(endpoint.clone(), Arc::new(PageHistory::new(None))).await {
             Err(error) if error.kind == Kind::TimedOut => {} // still busy; raced against the deadline of the launch
             attached => break attached?,
         }
@@ -183,7 +183,7 @@ pub(super) async fn workbench_shown(endpoint: &Endpoint, deadline: Duration) -> 
         }})"
     );
     // A navigation destroys the watching script: it is then asked again in the new document.
-    while page.evaluate(&titled, deadline).await? != Evaluated::Value(true.into()) {}
+    while page.evaluate(&titled, deadline).await? != ExpressionResult::Value(true.into()) {}
     Ok(())
 }
 

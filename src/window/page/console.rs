@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::cdp::Event;
-use crate::cdp::events::{ConsoleApiCalled, EntryAdded, ExceptionThrown};
+use crate::cdp::CdpEvent;
+use crate::cdp::events::{ConsoleApiCalled, ExceptionThrown, LogEntryAdded};
 use crate::cdp::types::{ObjectPreview, RemoteObject, StackTrace};
 use crate::ring::Kept;
 
@@ -11,7 +11,7 @@ const TEXT_BYTES: usize = 4096;
 
 /// Who said it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum ConsoleSource {
     Page,
     Iframe,
     Worker,
@@ -22,25 +22,25 @@ pub enum Source {
     Tether,
 }
 
-impl Source {
+impl ConsoleSource {
     pub fn name(self) -> &'static str {
         match self {
-            Source::Page => "page",
-            Source::Iframe => "iframe",
-            Source::Worker => "worker",
-            Source::ExtensionHost => "extensionHost",
-            Source::Node => "node",
-            Source::Tether => "tether",
+            ConsoleSource::Page => "page",
+            ConsoleSource::Iframe => "iframe",
+            ConsoleSource::Worker => "worker",
+            ConsoleSource::ExtensionHost => "extensionHost",
+            ConsoleSource::Node => "node",
+            ConsoleSource::Tether => "tether",
         }
     }
 }
 
 /// One entry of the console.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct ConsoleMessage {
     /// Epoch milliseconds.
     pub at: u64,
-    pub source: Source,
+    pub source: ConsoleSource,
     /// `log`, `info`, `debug`, `warning`, `error`; `exception` for an uncaught one.
     pub level: String,
     /// At most 4 KiB.
@@ -49,7 +49,7 @@ pub struct Entry {
     pub place: Option<String>,
 }
 
-impl Kept for Entry {
+impl Kept for ConsoleMessage {
     fn bytes(&self) -> usize {
         self.text.len() + self.level.len() + self.place.as_ref().map_or(0, String::len) + 80
     }
@@ -62,17 +62,17 @@ impl Kept for Entry {
 }
 
 /// The entry that an event of `Runtime` or `Log` makes.
-pub fn entry(event: &Event, source: Source) -> Option<Entry> {
-    if let Some(called) = event.read::<ConsoleApiCalled>("Runtime.consoleAPICalled") {
-        let place = called.stack_trace.as_ref().and_then(place);
-        return Some(cut(called.timestamp, source, called.kind, formatted(&called.args), place));
+pub fn parse_console_event(event: &CdpEvent, source: ConsoleSource) -> Option<ConsoleMessage> {
+    if let Some(called) = event.parse_as::<ConsoleApiCalled>("Runtime.consoleAPICalled") {
+        let place = called.stack_trace.as_ref().and_then(first_location);
+        return Some(bounded_message(called.timestamp, source, called.kind, format_arguments(&called.args), place));
     }
-    if let Some(thrown) = event.read::<ExceptionThrown>("Runtime.exceptionThrown") {
+    if let Some(thrown) = event.parse_as::<ExceptionThrown>("Runtime.exceptionThrown") {
         let text = thrown.exception_details.text();
-        return Some(cut(thrown.timestamp, source, "exception".into(), text, None));
+        return Some(bounded_message(thrown.timestamp, source, "exception".into(), text, None));
     }
     // A worker says it itself.
-    let entry = event.read::<EntryAdded>("Log.entryAdded")?.entry;
+    let entry = event.parse_as::<LogEntryAdded>("Log.entryAdded")?.entry;
     if entry.source == "worker" {
         return None;
     }
@@ -81,15 +81,15 @@ pub fn entry(event: &Event, source: Source) -> Option<Entry> {
         place.map(|url| if url.len() > 120 { url.split(['?', '#']).next().unwrap_or(&url).to_owned() } else { url });
     let place = place.map(|url| entry.line_number.map_or(url.clone(), |line| format!("{url}:{}", line + 1)));
     let text = format!("{}: {}", entry.source, entry.text);
-    Some(cut(entry.timestamp, source, entry.level, text, place))
+    Some(bounded_message(entry.timestamp, source, entry.level, text, place))
 }
 
 /// Something that happened to the page.
-pub fn told(at: u64, level: &str, text: String) -> Entry {
-    cut(at as f64, Source::Tether, level.into(), text, None)
+pub fn page_event_message(at: u64, level: &str, text: String) -> ConsoleMessage {
+    bounded_message(at as f64, ConsoleSource::Tether, level.into(), text, None)
 }
 
-fn place(stack: &StackTrace) -> Option<String> {
+fn first_location(stack: &StackTrace) -> Option<String> {
     let frame = stack.call_frames.first().filter(|frame| !frame.url.is_empty())?;
     // The folders of a source are known to whoever reads this; a long address is only in the way.
     let path = frame.url.split(['?', '#']).next().unwrap_or_default();
@@ -98,11 +98,11 @@ fn place(stack: &StackTrace) -> Option<String> {
 }
 
 /// The words as a console shows them: placeholders of the first are filled in, styles left out.
-fn formatted(args: &[RemoteObject]) -> String {
+fn format_arguments(args: &[RemoteObject]) -> String {
     let Some((first, rest)) = args.split_first() else { return String::new() };
     let mut rest = rest.iter();
     let mut out = String::new();
-    let first = text(first);
+    let first = argument_text(first);
     let mut pieces = first.split('%');
     out.push_str(pieces.next().unwrap_or_default());
     for piece in pieces {
@@ -110,7 +110,7 @@ fn formatted(args: &[RemoteObject]) -> String {
         match placeholder.and_then(|it| Some((it, rest.next()?))) {
             Some(('c', _)) => out.push_str(&piece[1..]),
             Some((_, word)) => {
-                out.push_str(&text(word));
+                out.push_str(&argument_text(word));
                 out.push_str(&piece[1..]);
             }
             None => {
@@ -120,22 +120,22 @@ fn formatted(args: &[RemoteObject]) -> String {
         }
     }
     rest.for_each(|word| {
-        let _ = write!(out, " {}", text(word));
+        let _ = write!(out, " {}", argument_text(word));
     });
     out
 }
 
-fn text(word: &RemoteObject) -> String {
+fn argument_text(word: &RemoteObject) -> String {
     match &word.preview {
         Some(preview) if !matches!(word.subtype.as_deref(), Some("error" | "node" | "regexp" | "date")) => {
-            previewed(preview)
+            preview_text(preview)
         }
         _ => word.text(),
     }
 }
 
 /// `{a: 1, b: "x"}`, `[1, 2]`; the name of a class before it.
-fn previewed(preview: &ObjectPreview) -> String {
+fn preview_text(preview: &ObjectPreview) -> String {
     let list = matches!(preview.subtype.as_deref(), Some("array" | "typedarray"));
     let mut words: Vec<String> = Vec::new();
     for property in &preview.properties {
@@ -156,15 +156,21 @@ fn previewed(preview: &ObjectPreview) -> String {
     }
 }
 
-fn cut(timestamp: f64, source: Source, level: String, mut text: String, mut place: Option<String>) -> Entry {
-    shorten(&mut text, TEXT_BYTES);
+fn bounded_message(
+    timestamp: f64,
+    source: ConsoleSource,
+    level: String,
+    mut text: String,
+    mut place: Option<String>,
+) -> ConsoleMessage {
+    truncate_text(&mut text, TEXT_BYTES);
     if let Some(place) = &mut place {
-        shorten(place, 200);
+        truncate_text(place, 200);
     }
-    Entry { at: timestamp.max(0.0) as u64, source, level, text, place }
+    ConsoleMessage { at: timestamp.max(0.0) as u64, source, level, text, place }
 }
 
-fn shorten(text: &mut String, most: usize) {
+fn truncate_text(text: &mut String, most: usize) {
     if text.len() > most {
         text.truncate(text.floor_char_boundary(most));
         text.push('…');
@@ -177,15 +183,15 @@ mod tests {
     use super::*;
     use serde_json::{Value, json, value::RawValue};
 
-    fn event(method: &str, params: Value) -> Event {
+    fn event(method: &str, params: Value) -> CdpEvent {
         let params = RawValue::from_string(params.to_string()).unwrap();
-        Event { session: None, method: method.into(), params }
+        CdpEvent { session: None, method: method.into(), params }
     }
 
     #[test]
     fn events_read_as_a_console_shows_them() {
         let check = |method: &str, params: Value, expect: Option<(&str, &str, Option<&str>)>| {
-            let found = entry(&event(method, params), Source::Page);
+            let found = parse_console_event(&event(method, params), ConsoleSource::Page);
             let found = found.as_ref().map(|it| (it.level.as_str(), it.text.as_str(), it.place.as_deref()));
             assert_eq!(found, expect);
         };
@@ -208,7 +214,7 @@ mod tests {
     fn objects_are_looked_into_and_placeholders_filled_in() {
         let check = |args: Value, expect: &str| {
             let args: Vec<RemoteObject> = serde_json::from_value(args).unwrap();
-            assert_eq!(formatted(&args), expect);
+            assert_eq!(format_arguments(&args), expect);
         };
         let string = |text: &str| json!({"type": "string", "value": text});
         let number = json!({"type": "number", "value": 7, "description": "7"});
@@ -227,7 +233,7 @@ mod tests {
 
     #[test]
     fn the_long_is_cut() {
-        let long = cut(-1.0, Source::Page, "log".into(), "ü".repeat(TEXT_BYTES), None);
+        let long = bounded_message(-1.0, ConsoleSource::Page, "log".into(), "ü".repeat(TEXT_BYTES), None);
         assert_eq!((long.at, long.text.chars().count()), (0, TEXT_BYTES / 2 + 1));
     }
 }

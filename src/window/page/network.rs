@@ -4,20 +4,20 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::cdp::Event;
+use crate::cdp::CdpEvent;
 use crate::cdp::events::{
-    LoadingFailed, LoadingFinished, NetworkResponse, RequestWillBeSent, ResponseReceived, WebSocketCreated,
+    LoadingFailed, LoadingFinished, RequestWillBeSent, ResponseInfo, ResponseReceived, WebSocketCreated,
 };
 use crate::ring::{Extract, Kept, Limits, Query, Ring};
 
 const ENDED: Limits = Limits { entries: 2000, bytes: 1 << 20 };
 /// Requests that are followed at the same time; older ones are given up.
-const MOST_UNDER_WAY: usize = 500;
+const MAX_IN_FLIGHT: usize = 500;
 const URL_BYTES: usize = 1000;
 
 /// One request.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Request {
+pub struct RecordedRequest {
     /// Epoch milliseconds.
     pub at: u64,
     pub method: String,
@@ -35,7 +35,7 @@ pub struct Request {
     pub from: Option<&'static str>,
 }
 
-impl Kept for Request {
+impl Kept for RecordedRequest {
     fn bytes(&self) -> usize {
         self.url.len() + self.failure.as_ref().map_or(0, String::len) + self.mime.len() + 150
     }
@@ -50,70 +50,76 @@ impl Kept for Request {
 }
 
 /// What has ended, and what is on its way.
-pub struct Network {
-    ended: Ring<Request>,
-    under_way: HashMap<Key, Pending>,
+pub struct NetworkLog {
+    ended: Ring<RecordedRequest>,
+    under_way: HashMap<RequestKey, RequestInFlight>,
     /// Oldest first; may name some that have ended.
-    order: VecDeque<Key>,
+    order: VecDeque<RequestKey>,
 }
 
 /// Session and request; ids are unique only within a target.
-type Key = (Option<String>, String);
+type RequestKey = (Option<String>, String);
 
-struct Pending {
-    request: Request,
+struct RequestInFlight {
+    request: RecordedRequest,
     /// Seconds of the browser's clock.
     started: f64,
 }
 
-impl Default for Network {
+impl Default for NetworkLog {
     fn default() -> Self {
-        Network { ended: Ring::new(ENDED), under_way: HashMap::new(), order: VecDeque::new() }
+        NetworkLog { ended: Ring::new(ENDED), under_way: HashMap::new(), order: VecDeque::new() }
     }
 }
 
-impl Network {
-    pub fn read(&self, query: &Query) -> Extract<Request> {
+impl NetworkLog {
+    pub fn read(&self, query: &Query) -> Extract<RecordedRequest> {
         self.ended.read(query)
     }
 
     /// Those on their way, oldest first.
-    pub fn under_way(&self) -> Vec<Request> {
-        let mut all: Vec<Request> = self.under_way.values().map(|pending| pending.request.clone()).collect();
+    pub fn in_flight(&self) -> Vec<RecordedRequest> {
+        let mut all: Vec<RecordedRequest> = self.under_way.values().map(|pending| pending.request.clone()).collect();
         all.sort_by_key(|request| request.at);
         all
     }
 
     /// Takes notice of an event of `Network`; whether it was one.
-    pub fn note(&mut self, event: &Event) -> bool {
+    pub fn note(&mut self, event: &CdpEvent) -> bool {
         let key = |id: String| (event.session.clone(), id);
-        if let Some(sent) = event.read::<RequestWillBeSent>("Network.requestWillBeSent") {
-            self.begin(key(sent.request_id.clone()), sent);
-        } else if let Some(received) = event.read::<ResponseReceived>("Network.responseReceived") {
+        if let Some(sent) = event.parse_as::<RequestWillBeSent>("Network.requestWillBeSent") {
+            self.begin_request(key(sent.request_id.clone()), sent);
+        } else if let Some(received) = event.parse_as::<ResponseReceived>("Network.responseReceived") {
             if let Some(pending) = self.under_way.get_mut(&key(received.request_id)) {
-                respond(&mut pending.request, &received.response);
+                apply_response(&mut pending.request, &received.response);
                 pending.request.kind = received.kind.unwrap_or_default();
             }
-        } else if let Some(finished) = event.read::<LoadingFinished>("Network.loadingFinished") {
+        } else if let Some(finished) = event.parse_as::<LoadingFinished>("Network.loadingFinished") {
             let bytes = finished.encoded_data_length.max(0.0) as u64;
-            self.end(&key(finished.request_id), finished.timestamp, |request| request.bytes = bytes);
-        } else if let Some(failed) = event.read::<LoadingFailed>("Network.loadingFailed") {
+            self.end_request(&key(finished.request_id), finished.timestamp, |request| request.bytes = bytes);
+        } else if let Some(failed) = event.parse_as::<LoadingFailed>("Network.loadingFailed") {
             let why = failed.blocked_reason.map_or(failed.error_text, |reason| format!("blocked: {reason}"));
-            self.end(&key(failed.request_id), failed.timestamp, |request| request.failure = Some(why));
-        } else if let Some(created) = event.read::<WebSocketCreated>("Network.webSocketCreated") {
+            self.end_request(&key(failed.request_id), failed.timestamp, |request| request.failure = Some(why));
+        } else if let Some(created) = event.parse_as::<WebSocketCreated>("Network.webSocketCreated") {
             let at = super::super::launch::now_ms();
             let (method, kind) = ("GET".into(), "WebSocket".into());
-            self.ended.push(Request { at, method, kind, url: short(created.url), ..Request::default() });
+            self.ended.push(RecordedRequest {
+                at,
+                method,
+                kind,
+                url: truncate_url(created.url),
+                ..RecordedRequest::default()
+            });
         } else {
             return event.method.starts_with("Network.");
         }
         true
     }
 
-    fn begin(&mut self, key: Key, sent: RequestWillBeSent) {
+    fn begin_request(&mut self, key: RequestKey, sent: RequestWillBeSent) {
         if let Some(response) = &sent.redirect_response {
-            self.end(&key, sent.timestamp, |request| {
-                respond(request, response);
+            self.end_request(&key, sent.timestamp, |request| {
+                apply_response(request, response);
                 request.bytes = response.encoded_data_length.max(0.0) as u64;
             });
         }
@@ -121,31 +127,31 @@ impl Network {
         if sent.request.url.starts_with("data:") {
             return;
         }
-        let request = Request {
+        let request = RecordedRequest {
             at: (sent.wall_time * 1000.0).max(0.0) as u64,
             method: sent.request.method,
-            url: short(sent.request.url),
+            url: truncate_url(sent.request.url),
             kind: sent.kind.unwrap_or_default(),
-            ..Request::default()
+            ..RecordedRequest::default()
         };
-        if self.under_way.insert(key.clone(), Pending { request, started: sent.timestamp }).is_none() {
+        if self.under_way.insert(key.clone(), RequestInFlight { request, started: sent.timestamp }).is_none() {
             self.order.push_back(key);
         }
-        self.give_up_the_oldest();
+        self.drop_oldest();
     }
 
-    fn give_up_the_oldest(&mut self) {
-        while self.order.len() > MOST_UNDER_WAY {
+    fn drop_oldest(&mut self) {
+        while self.order.len() > MAX_IN_FLIGHT {
             let oldest = self.order.pop_front();
-            if let Some(Pending { mut request, .. }) = oldest.and_then(|key| self.under_way.remove(&key)) {
+            if let Some(RequestInFlight { mut request, .. }) = oldest.and_then(|key| self.under_way.remove(&key)) {
                 request.failure = Some("no longer followed: too many requests were on their way".into());
                 self.ended.push(request);
             }
         }
     }
 
-    fn end(&mut self, key: &Key, at: f64, complete: impl FnOnce(&mut Request)) {
-        let Some(Pending { mut request, started }) = self.under_way.remove(key) else { return };
+    fn end_request(&mut self, key: &RequestKey, at: f64, complete: impl FnOnce(&mut RecordedRequest)) {
+        let Some(RequestInFlight { mut request, started }) = self.under_way.remove(key) else { return };
         self.order.retain(|other| other != key);
         request.duration_ms = Some(((at - started) * 1000.0).max(0.0) as u64);
         complete(&mut request);
@@ -153,11 +159,12 @@ impl Network {
     }
 
     /// Nothing more will be heard of what a session has asked for.
-    pub fn end_all_of(&mut self, session: &str, why: &str) {
-        let gone: Vec<Key> = self.under_way.keys().filter(|key| key.0.as_deref() == Some(session)).cloned().collect();
+    pub fn end_session_requests(&mut self, session: &str, why: &str) {
+        let gone: Vec<RequestKey> =
+            self.under_way.keys().filter(|key| key.0.as_deref() == Some(session)).cloned().collect();
         for key in gone {
             self.order.retain(|other| *other != key);
-            if let Some(Pending { mut request, .. }) = self.under_way.remove(&key) {
+            if let Some(RequestInFlight { mut request, .. }) = self.under_way.remove(&key) {
                 request.failure = Some(why.to_owned());
                 self.ended.push(request);
             }
@@ -165,17 +172,17 @@ impl Network {
     }
 }
 
-fn respond(request: &mut Request, response: &NetworkResponse) {
+fn apply_response(request: &mut RecordedRequest, response: &ResponseInfo) {
     request.status = Some(response.status);
     request.mime = response.mime_type.chars().take(100).collect();
     request.from = match response {
-        NetworkResponse { from_service_worker: true, .. } => Some("serviceWorker"),
-        NetworkResponse { from_disk_cache: true, .. } => Some("cache"),
+        ResponseInfo { from_service_worker: true, .. } => Some("serviceWorker"),
+        ResponseInfo { from_disk_cache: true, .. } => Some("cache"),
         _ => None,
     };
 }
 
-fn short(mut url: String) -> String {
+fn truncate_url(mut url: String) -> String {
     if url.len() > URL_BYTES {
         url.truncate(url.floor_char_boundary(URL_BYTES));
         url.push('…');
@@ -189,9 +196,9 @@ mod tests {
     use super::*;
     use serde_json::{Value, json, value::RawValue};
 
-    fn note(network: &mut Network, method: &str, params: Value) {
+    fn note(network: &mut NetworkLog, method: &str, params: Value) {
         let params = RawValue::from_string(params.to_string()).unwrap();
-        assert!(network.note(&Event { session: Some("S".into()), method: format!("Network.{method}"), params }));
+        assert!(network.note(&CdpEvent { session: Some("S".into()), method: format!("Network.{method}"), params }));
     }
 
     fn sent(id: &str, url: &str, extra: Value) -> Value {
@@ -201,19 +208,19 @@ mod tests {
         params
     }
 
-    fn all(network: &Network) -> Vec<Request> {
+    fn all(network: &NetworkLog) -> Vec<RecordedRequest> {
         network.read(&Query { since: None, limit: 1000, filter: None }).entries
     }
 
     #[test]
     fn a_request_is_told_when_it_has_ended() {
-        let mut network = Network::default();
+        let mut network = NetworkLog::default();
         note(&mut network, "requestWillBeSent", sent("1", "http://x/a", json!({})));
-        assert_eq!((all(&network).len(), network.under_way().len()), (0, 1));
+        assert_eq!((all(&network).len(), network.in_flight().len()), (0, 1));
         let response = json!({"status": 404, "mimeType": "text/html"});
         note(&mut network, "responseReceived", json!({"requestId": "1", "type": "Fetch", "response": response}));
         note(&mut network, "loadingFinished", json!({"requestId": "1", "timestamp": 10.25, "encodedDataLength": 120}));
-        let expect = Request {
+        let expect = RecordedRequest {
             at: 1_000_500,
             method: "GET".into(),
             url: "http://x/a".into(),
@@ -222,9 +229,9 @@ mod tests {
             mime: "text/html".into(),
             bytes: 120,
             duration_ms: Some(250),
-            ..Request::default()
+            ..RecordedRequest::default()
         };
-        assert_eq!((all(&network), network.under_way().len()), (vec![expect.clone()], 0));
+        assert_eq!((all(&network), network.in_flight().len()), (vec![expect.clone()], 0));
         for (filter, expected) in [("404", true), ("FETCH", true), ("get", true), ("failed", true), ("/b", false)] {
             assert_eq!(expect.matches(&filter.to_lowercase()), expected, "{filter}");
         }
@@ -232,7 +239,7 @@ mod tests {
 
     #[test]
     fn redirects_failures_and_lost_targets_are_entries_of_their_own() {
-        let mut network = Network::default();
+        let mut network = NetworkLog::default();
         note(&mut network, "requestWillBeSent", sent("1", "http://x/a", json!({})));
         let hop = json!({"redirectResponse": {"status": 302, "mimeType": "", "encodedDataLength": 50}});
         note(&mut network, "requestWillBeSent", sent("1", "http://x/b", hop));
@@ -240,8 +247,8 @@ mod tests {
         note(&mut network, "loadingFailed", failed);
         note(&mut network, "requestWillBeSent", sent("2", "http://x/c", json!({})));
         note(&mut network, "requestWillBeSent", sent("3", "data:text/plain,x", json!({})));
-        network.end_all_of("another", "not ours");
-        network.end_all_of("S", "its page or worker has ended");
+        network.end_session_requests("another", "not ours");
+        network.end_session_requests("S", "its page or worker has ended");
         let told: Vec<_> = all(&network).into_iter().map(|it| (it.url, it.status, it.failure)).collect();
         let gone = Some("its page or worker has ended".to_owned());
         assert_eq!(
@@ -256,10 +263,10 @@ mod tests {
 
     #[test]
     fn requests_that_never_end_are_bounded() {
-        let mut network = Network::default();
-        for number in 0..MOST_UNDER_WAY + 3 {
+        let mut network = NetworkLog::default();
+        for number in 0..MAX_IN_FLIGHT + 3 {
             note(&mut network, "requestWillBeSent", sent(&number.to_string(), "http://x/", json!({})));
         }
-        assert_eq!((network.under_way().len(), all(&network).len()), (MOST_UNDER_WAY, 3));
+        assert_eq!((network.in_flight().len(), all(&network).len()), (MAX_IN_FLIGHT, 3));
     }
 }

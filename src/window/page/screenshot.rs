@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::inside::Found;
-use super::mouse::{Needs, Point};
-use super::{At, Page};
-use crate::cdp::types::{CaptureScreenshot, Clip, GetLayoutMetrics};
+use super::injected_script::LocatedElement;
+use super::mouse::{ActionRequirements, PagePoint};
+use super::{ActionTarget, PageConnection};
+use crate::cdp::types::{CaptureScreenshot, GetLayoutMetrics, ScreenshotClip};
 use crate::error::{Error, Kind, Result};
 
 const DEADLINE: Duration = Duration::from_secs(15);
@@ -18,60 +18,60 @@ const LONGEST: f64 = 16_384.0;
 
 /// What to take a picture of.
 #[derive(Clone, Debug, Default)]
-pub struct Shot {
+pub struct ScreenshotRequest {
     pub element: Option<String>,
     /// All of the page, not only what is visible.
-    pub full: bool,
-    pub format: Format,
+    pub full_page: bool,
+    pub format: ImageFormat,
     pub page: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
+pub enum ImageFormat {
     #[default]
     Png,
     Jpeg,
     Webp,
 }
 
-impl Format {
+impl ImageFormat {
     pub fn name(self) -> &'static str {
         match self {
-            Format::Png => "png",
-            Format::Jpeg => "jpeg",
-            Format::Webp => "webp",
+            ImageFormat::Png => "png",
+            ImageFormat::Jpeg => "jpeg",
+            ImageFormat::Webp => "webp",
         }
     }
 }
 
 /// A picture.
 #[derive(Clone, Debug)]
-pub struct Picture {
+pub struct CapturedImage {
     /// Base64, as the browser sends it.
     pub data: String,
-    pub format: Format,
+    pub format: ImageFormat,
     /// What the reader should know.
     pub note: Option<String>,
 }
 
-impl Page {
+impl PageConnection {
     /// Takes a picture. Errors: a stale ref, a hidden element, a page that crashed or does not answer.
-    pub async fn screenshot(&self, shot: &Shot) -> Result<Picture> {
+    pub async fn screenshot(&self, shot: &ScreenshotRequest) -> Result<CapturedImage> {
         let doing = "cannot take a screenshot";
-        if shot.full && shot.element.is_some() {
+        if shot.full_page && shot.element.is_some() {
             return Err(Error::usage(doing)
                 .because("`ref` and `fullPage` exclude each other")
                 .hint("leave one of them out"));
         }
         let core = &self.core;
-        let at = shot.element.clone().map(At::Ref);
-        let session = match at.as_ref().and_then(|at| core.page_at(at)) {
+        let at = shot.element.clone().map(ActionTarget::Ref);
+        let session = match at.as_ref().and_then(|at| core.page_of_target(at)) {
             Some(session) => session,
-            None => core.page(shot.page.as_deref(), doing).await?,
+            None => core.select_page(shot.page.as_deref(), doing).await?,
         };
-        let (clip, note) = match (&shot.element, shot.full) {
-            (Some(name), _) => (Some(self.rectangle(&session, name).await?), None),
-            (None, true) => self.whole(&session).await?,
+        let (clip, note) = match (&shot.element, shot.full_page) {
+            (Some(name), _) => (Some(self.element_clip(&session, name).await?), None),
+            (None, true) => self.full_page_clip(&session).await?,
             (None, false) => (None, None),
         };
         let command = CaptureScreenshot {
@@ -81,44 +81,44 @@ impl Page {
             optimize_for_speed: true,
         };
         let taken = core.call(Some(&session), &command, DEADLINE).await;
-        let data = taken.map_err(|trouble| core.explain(trouble))?.data;
-        Ok(Picture { data, format: shot.format, note })
+        let data = taken.map_err(|trouble| core.user_error(trouble))?.data;
+        Ok(CapturedImage { data, format: shot.format, note })
     }
 
-    async fn whole(&self, session: &str) -> Result<(Option<Clip>, Option<String>)> {
+    async fn full_page_clip(&self, session: &str) -> Result<(Option<ScreenshotClip>, Option<String>)> {
         let metrics = self.core.call(Some(session), &GetLayoutMetrics {}, DEADLINE).await;
-        let size = metrics.map_err(|trouble| self.core.explain(trouble))?.css_content_size;
+        let size = metrics.map_err(|trouble| self.core.user_error(trouble))?.css_content_size;
         let (width, height) = (size.width.clamp(1.0, LONGEST), size.height.clamp(1.0, LONGEST));
         let cut = width < size.width || height < size.height;
         let note = cut.then(|| {
             format!("the page is {}×{} pixels; the picture shows the first {width}×{height}", size.width, size.height)
         });
-        Ok((Some(Clip { x: 0.0, y: 0.0, width, height, scale: 1.0 }), note))
+        Ok((Some(ScreenshotClip { x: 0.0, y: 0.0, width, height, scale: 1.0 }), note))
     }
 
     /// The rectangle of an element in the document, brought into view.
-    async fn rectangle(&self, session: &str, name: &str) -> Result<Clip> {
+    async fn element_clip(&self, session: &str, name: &str) -> Result<ScreenshotClip> {
         let core = &self.core;
-        let needs = Needs { enabled: false, hit: false };
-        let at = At::Ref(name.to_owned());
+        let needs = ActionRequirements { enabled: false, hit: false };
+        let at = ActionTarget::Ref(name.to_owned());
         let until = Instant::now() + VISIBLE;
-        core.aim(session, &at, needs, until).await.map_err(|obstacle| core.obstacle(obstacle))?;
-        let handle = core.handle(name)?;
+        core.locate_target(session, &at, needs, until).await.map_err(|obstacle| core.action_user_error(obstacle))?;
+        let handle = core.resolve_ref(name)?;
         let call = format!("rectangle({}, {})", handle.number, VISIBLE.as_millis());
-        let found = core.inside::<Found>(&handle, &call, VISIBLE, name).await;
-        let found = found.and_then(|found| core.fitting(&handle, name, found));
-        let found = found.map_err(|obstacle| core.obstacle(obstacle))?;
+        let found = core.call_element_script::<LocatedElement>(&handle, &call, VISIBLE, name).await;
+        let found = found.and_then(|found| core.check_actionable(&handle, name, found));
+        let found = found.map_err(|obstacle| core.action_user_error(obstacle))?;
         let (width, height) = (found.width.min(LONGEST), found.height.min(LONGEST));
         if width < 1.0 || height < 1.0 {
             return Err(Error::new(Kind::Other, format!("{name} is hidden: its size is zero")));
         }
         // The script knows the element's place in its frame.
-        let corner = core.carry_out(session, &handle, Point { x: found.x, y: found.y }, false, name).await;
-        let corner = corner.map_err(|obstacle| core.obstacle(obstacle))?;
+        let corner = core.point_in_page(session, &handle, PagePoint { x: found.x, y: found.y }, false, name).await;
+        let corner = corner.map_err(|obstacle| core.action_user_error(obstacle))?;
         // Asked last: bringing the corner into view may have scrolled the page.
         let metrics = core.call(Some(session), &GetLayoutMetrics {}, DEADLINE).await;
-        let seen = metrics.map_err(|trouble| core.explain(trouble))?.css_visual_viewport;
+        let seen = metrics.map_err(|trouble| core.user_error(trouble))?.css_visual_viewport;
         let (x, y) = (corner.x + seen.page_x, corner.y + seen.page_y);
-        Ok(Clip { x, y, width, height, scale: 1.0 })
+        Ok(ScreenshotClip { x, y, width, height, scale: 1.0 })
     }
 }

@@ -6,7 +6,10 @@ use std::time::{Duration, Instant};
 use devtether::config::{WindowKind, WindowSettings};
 use devtether::error::Error;
 use devtether::window::launch::Launched;
-use devtether::window::page::{Acted, Action, At, Button, Does, Entry, Evaluated, Look, Page, Query, Records, Until};
+use devtether::window::page::{
+    ActionKind, ActionTarget, BatchOutcome, ConsoleMessage, ExpressionResult, InputAction, MouseButton, PageConnection,
+    PageHistory, Query, SnapshotRequest, WaitCondition,
+};
 use serde_json::Value;
 
 use super::web_site::Site;
@@ -19,8 +22,8 @@ pub struct Visit {
     pub place: Place,
     pub site: Site,
     pub launched: Launched,
-    pub page: Page,
-    pub records: Arc<Records>,
+    pub page: PageConnection,
+    pub records: Arc<PageHistory>,
 }
 
 impl Visit {
@@ -32,8 +35,8 @@ impl Visit {
         let home = [("HOME".to_owned(), place.workspace.display().to_string())].into();
         let settings = WindowSettings { url: Some(site.url("/")), env: home, ..settings() };
         let launched = place.launch(WindowKind::Browser, settings).await.unwrap();
-        let records = Arc::new(Records::new(None));
-        let page = Page::attach_recorded(launched.cdp_port, Arc::clone(&records)).await.unwrap();
+        let records = Arc::new(PageHistory::new(None));
+        let page = PageConnection::open_with_history(launched.cdp_port, Arc::clone(&records)).await.unwrap();
         let visit = Visit { place, site, launched, page, records };
         visit.arrive().await;
         visit
@@ -44,7 +47,7 @@ impl Visit {
     async fn arrive(&self) {
         let there = "document.readyState === 'complete' && location.protocol !== 'about:'";
         let (since, mut next) = (Instant::now(), Duration::from_secs(15));
-        while !matches!(self.page.evaluate(there, PATIENCE).await, Ok(Evaluated::Value(Value::Bool(true)))) {
+        while !matches!(self.page.evaluate(there, PATIENCE).await, Ok(ExpressionResult::Value(Value::Bool(true)))) {
             assert!(since.elapsed() < 2 * PATIENCE, "the page never came");
             if since.elapsed() > next {
                 next += Duration::from_secs(15);
@@ -62,8 +65,8 @@ impl Visit {
 
     pub async fn value(&self, expression: &str) -> Value {
         match self.page.evaluate(expression, PATIENCE).await.unwrap() {
-            Evaluated::Value(value) => value,
-            Evaluated::Exception(text) => panic!("{expression}: {text}"),
+            ExpressionResult::Value(value) => value,
+            ExpressionResult::Exception(text) => panic!("{expression}: {text}"),
         }
     }
 
@@ -72,7 +75,7 @@ impl Visit {
         let since = Instant::now();
         loop {
             let last = self.page.evaluate(expression, PATIENCE).await;
-            if matches!(&last, Ok(Evaluated::Value(value)) if *value == expect) {
+            if matches!(&last, Ok(ExpressionResult::Value(value)) if *value == expect) {
                 return;
             }
             assert!(since.elapsed() < PATIENCE, "{expression} is {last:?}, never {expect}");
@@ -97,26 +100,26 @@ impl Visit {
         lines[0].trim().split(' ').next().unwrap().to_owned()
     }
 
-    pub async fn act(&self, actions: Vec<Does>) -> Acted {
-        let actions: Vec<Action> = actions.into_iter().map(action).collect();
+    pub async fn act(&self, actions: Vec<ActionKind>) -> BatchOutcome {
+        let actions: Vec<InputAction> = actions.into_iter().map(action).collect();
         self.page.act(&actions, None, None).await.unwrap_or_else(|error| panic!("{error}"))
     }
 
-    pub async fn click(&self, words: &str) -> Acted {
+    pub async fn click(&self, words: &str) -> BatchOutcome {
         let name = self.find(words).await;
         self.act(vec![click(&name)]).await
     }
 
     /// The error of one action that waits this long.
-    pub async fn refused(&self, does: Does, ms: u64) -> Error {
+    pub async fn refused(&self, does: ActionKind, ms: u64) -> Error {
         let timeout = Duration::from_millis(ms);
-        match self.page.act(&[Action { does, timeout }], None, None).await {
+        match self.page.act(&[InputAction { kind: does, timeout }], None, None).await {
             Ok(acted) => panic!("it was done: {acted:?}"),
             Err(error) => error,
         }
     }
 
-    pub fn console(&self, filter: &str) -> Vec<Entry> {
+    pub fn console(&self, filter: &str) -> Vec<ConsoleMessage> {
         self.records.console(&all(filter)).entries
     }
 
@@ -138,7 +141,7 @@ impl Visit {
     }
 
     /// Resolves when the console has an entry with these words; each round trip lets earlier events in.
-    pub async fn console_says(&self, words: &str) -> Entry {
+    pub async fn console_says(&self, words: &str) -> ConsoleMessage {
         let since = Instant::now();
         loop {
             if let Some(entry) = self.console(words).pop() {
@@ -150,8 +153,8 @@ impl Visit {
     }
 }
 
-pub fn look(max: usize) -> Look {
-    Look { max, from: None, page: None }
+pub fn look(max: usize) -> SnapshotRequest {
+    SnapshotRequest { max, root: None, page: None }
 }
 
 pub fn all(filter: &str) -> Query {
@@ -166,30 +169,30 @@ pub fn without_ref(line: &str) -> String {
     format!("{}{}", &line[..indent], if is_ref { after } else { rest })
 }
 
-pub fn action(does: Does) -> Action {
-    Action { does, timeout: Duration::from_secs(5) }
+pub fn action(does: ActionKind) -> InputAction {
+    InputAction { kind: does, timeout: Duration::from_secs(5) }
 }
 
-pub fn at(name: &str) -> At {
-    At::Ref(name.to_owned())
+pub fn at(name: &str) -> ActionTarget {
+    ActionTarget::Ref(name.to_owned())
 }
 
-pub fn click(name: &str) -> Does {
-    Does::Click { at: at(name), button: Button::Left, count: 1 }
+pub fn click(name: &str) -> ActionKind {
+    ActionKind::Click { at: at(name), button: MouseButton::Left, count: 1 }
 }
 
-pub fn press(keys: &str) -> Does {
-    Does::Press { at: None, keys: keys.into(), count: 1 }
+pub fn press(keys: &str) -> ActionKind {
+    ActionKind::Press { at: None, keys: keys.into(), count: 1 }
 }
 
-pub fn typed(text: &str) -> Does {
-    Does::Type { into: None, text: text.into() }
+pub fn typed(text: &str) -> ActionKind {
+    ActionKind::Type { into: None, text: text.into() }
 }
 
-pub fn typed_into(name: &str, text: &str) -> Does {
-    Does::Type { into: Some(name.into()), text: text.into() }
+pub fn typed_into(name: &str, text: &str) -> ActionKind {
+    ActionKind::Type { into: Some(name.into()), text: text.into() }
 }
 
-pub fn shows(text: &str) -> Does {
-    Does::Wait(Until::Shows(text.into()))
+pub fn shows(text: &str) -> ActionKind {
+    ActionKind::Wait(WaitCondition::TextShown(text.into()))
 }

@@ -20,7 +20,7 @@ use devtether::config::{WindowKind, WindowSettings};
 use devtether::error::Result;
 use devtether::process::{self, Ended, Process};
 use devtether::window::launch::{Launched, Plan, launch, output_of, scratch_of};
-use devtether::window::page::Page;
+use devtether::window::page::PageConnection;
 use devtether::window::session_file::{Session, VERSION};
 use devtether::window::stop;
 
@@ -79,14 +79,14 @@ impl Place {
     }
 
     /// Stops the window and proves that neither its tree nor anything with its launch id is left.
-    pub async fn stop(&self, launched: &Launched, page: Option<&Page>) -> Ended {
+    pub async fn stop(&self, launched: &Launched, page: Option<&PageConnection>) -> Ended {
         let mut tree = process::tree_of(&launched.process).unwrap();
         for other in &launched.others {
             tree.extend(process::tree_of(other).unwrap());
         }
         let ask = async {
             match page {
-                Some(page) => page.ask_to_close().await,
+                Some(page) => page.request_close().await,
                 None => false,
             }
         };

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use devtether::error::Kind;
-use devtether::window::page::{Action, At, Button, Does, Until};
+use devtether::window::page::{ActionKind, ActionTarget, InputAction, MouseButton, WaitCondition};
 use serde_json::json;
 
 use super::browser_fixture::{Visit, action, at, click, press, shows, typed, typed_into};
@@ -34,18 +34,18 @@ async fn every_action_is_what_a_user_would_do() {
     }
     let [one, hover, text, area, card, drop, far] = names.try_into().unwrap();
     let y = visit.find("option \"y\"").await;
-    let check = async |does: Does, expect: serde_json::Value| {
+    let check = async |does: ActionKind, expect: serde_json::Value| {
         visit.value("log.length = 0").await;
         let did = visit.act(vec![does.clone()]).await.steps.remove(0).did;
         assert!(did.starts_with(&does.to_string()), "{did}");
         assert_eq!(visit.value("log").await, expect, "{does}");
     };
-    let with = |button, count| Does::Click { at: at(&one), button, count };
+    let with = |button, count| ActionKind::Click { at: at(&one), button, count };
     check(click(&one), json!(["click"])).await;
-    check(with(Button::Left, 2), json!(["click", "click", "double"])).await;
-    check(with(Button::Right, 1), json!(["right"])).await;
-    check(Does::Hover { at: at(&hover) }, json!(["hover"])).await;
-    check(Does::Drag { from: at(&card), to: at(&drop) }, json!(["drop"])).await;
+    check(with(MouseButton::Left, 2), json!(["click", "click", "double"])).await;
+    check(with(MouseButton::Right, 1), json!(["right"])).await;
+    check(ActionKind::Hover { at: at(&hover) }, json!(["hover"])).await;
+    check(ActionKind::Drag { from: at(&card), to: at(&drop) }, json!(["drop"])).await;
     check(click(&y), json!(["picked y"])).await;
     check(click(&far), json!(["far"])).await;
     check(press("Control+Shift+K"), json!(["key C-Control", "key C-S-Shift", "key C-S-K"])).await;
@@ -56,12 +56,12 @@ async fn every_action_is_what_a_user_would_do() {
     visit.act(vec![click(&text), press("Control+A"), press("Delete"), typed(&"long ".repeat(200))]).await;
     assert_eq!(visit.value("text.value.length").await, json!(1000));
     visit.value("scrollTo(0, 0)").await;
-    visit.act(vec![Does::Scroll { at: None, by: Some((0.0, 300.0)) }]).await;
+    visit.act(vec![ActionKind::Scroll { at: None, by: Some((0.0, 300.0)) }]).await;
     visit.becomes("scrollY", json!(300)).await;
     let point = visit.value("(r => [r.x + r.width / 2, r.y + r.height / 2])(one.getBoundingClientRect())").await;
     visit.value("scrollTo(0, 0); log.length = 0").await;
     let (x, y) = (point[0].as_f64().unwrap(), point[1].as_f64().unwrap() + 300.0);
-    visit.act(vec![Does::Click { at: At::Point(x, y), button: Button::Left, count: 1 }]).await;
+    visit.act(vec![ActionKind::Click { at: ActionTarget::Point(x, y), button: MouseButton::Left, count: 1 }]).await;
     assert_eq!(visit.value("log").await, json!(["click"]));
     visit.end().await;
 }
@@ -87,7 +87,7 @@ async fn a_drag_that_is_given_up_in_the_middle_lets_go() {
     }
     let visit = Visit::to(&[("/", DRAGS)]).await;
     let (knob, card, drop) = (visit.find("Knob").await, visit.find("Card").await, visit.find("Drop").await);
-    let drag = |what: &str| Does::Drag { from: at(what), to: at(&drop) };
+    let drag = |what: &str| ActionKind::Drag { from: at(what), to: at(&drop) };
     let (moves, carries) = ([action(drag(&knob))], [action(drag(&card))]);
     visit.gives_up(visit.page.act(&moves, None, None), "the button is down").await;
     visit.becomes("button", json!("up")).await;
@@ -128,7 +128,7 @@ async fn an_element_is_waited_for_until_it_can_be_acted_on() {
     for words in ["Done", "Caught", "Reached"] {
         assert!(tree.contains(words), "{words}: {tree}");
     }
-    let gone = Does::Wait(Until::Gone(below));
+    let gone = ActionKind::Wait(WaitCondition::ElementGone(below));
     visit.value("setTimeout(() => below.hidden = true, 100); 0").await;
     visit.act(vec![gone]).await;
     visit.end().await;
@@ -144,7 +144,7 @@ async fn what_stands_in_the_way_is_told_in_time() {
     let (mover, veil) = (visit.find("Mover").await, visit.find("Veil").await);
     // By a timer: a page that draws no frame for a while is taken for one that nobody sees, where nothing moves.
     visit.value("ghost.style.display = 'none'; setInterval(() => mover.style.left = (parseFloat(mover.style.left) + 37) % 400 + 'px', 5)").await;
-    let check = async |does: Does, expect: String| {
+    let check = async |does: ActionKind, expect: String| {
         let begun = Instant::now();
         let error = visit.refused(does, 300).await;
         assert!(error.to_string().contains(&expect), "{expect:?}: {error}");
@@ -156,11 +156,11 @@ async fn what_stands_in_the_way_is_told_in_time() {
     check(click(&ghost), format!("{ghost} button \"Ghost\" is hidden")).await;
     check(click(&mover), format!("{mover} button \"Mover\" does not stop moving")).await;
     check(shows("nowhere"), "the page does not show \"nowhere\"".into()).await;
-    check(Does::Wait(Until::Gone(late.clone())), format!("{late} is still there")).await;
+    check(ActionKind::Wait(WaitCondition::ElementGone(late.clone())), format!("{late} is still there")).await;
     check(press("Contrl+P"), "there is no key \"Contrl\"".into()).await;
     // A batch stops there, and says what it had done.
     let actions = [click(&veil), typed("x"), click(&ghost), typed("never")]
-        .map(|does| Action { timeout: Duration::from_millis(300), ..action(does) });
+        .map(|does| InputAction { timeout: Duration::from_millis(300), ..action(does) });
     let error = visit.page.act(&actions, None, None).await.unwrap_err().to_string();
     let expect =
         ["action 3 of 4 failed: ", "is hidden", &format!("done before: click {veil}: dialog \"Veil\"; type \"x\"")];
@@ -233,7 +233,7 @@ async fn the_batches_of_two_agents_never_mix() {
     }
     let visit = Visit::to(&[("/", "<textarea aria-label=Area></textarea>")]).await;
     let area = visit.find("Area").await;
-    let batch = |letter: &str| -> Vec<Action> {
+    let batch = |letter: &str| -> Vec<InputAction> {
         std::iter::once(typed_into(&area, letter)).chain((0..9).map(|_| typed(letter))).map(action).collect()
     };
     let (ones, twos) = (batch("1"), batch("2"));
@@ -258,7 +258,7 @@ async fn a_wait_ends_when_its_time_is_over_and_not_before() {
     }
     let visit = Visit::to(&[("/", "x")]).await;
     let begun = Instant::now();
-    let wait = Action { does: Does::Wait(Until::Passed), timeout: Duration::from_millis(300) };
+    let wait = InputAction { kind: ActionKind::Wait(WaitCondition::TimeElapsed), timeout: Duration::from_millis(300) };
     visit.page.act(&[wait], None, None).await.unwrap();
     assert!(begun.elapsed() >= Duration::from_millis(300), "{:?}", begun.elapsed());
     let error = visit.refused(shows("later"), 100).await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use devtether::window::page::{Action, Does, Look};
+use devtether::window::page::{ActionKind, InputAction, SnapshotRequest};
 use serde_json::json;
 
 use super::browser_fixture::{Visit, action, click, look, shows, typed_into};
@@ -112,7 +112,7 @@ async fn frames_of_this_and_of_other_processes_are_in_the_one_tree() {
     // And looked at alone.
     let far = visit.find("iframe \"far\"").await;
     let mut part = look(40_000);
-    part.from = Some(far.clone());
+    part.root = Some(far.clone());
     let text = visit.page.snapshot(&part).await.unwrap().text;
     assert!(text.starts_with(&format!("{far} iframe \"far\"\n e")) && text.contains("Pushed"), "{text}");
     assert!(!text.contains("Near"), "{text}");
@@ -138,7 +138,7 @@ async fn a_ref_means_its_element_as_long_as_there_is_one_and_nothing_afterwards(
         let told = error.to_string();
         assert!(told.contains(&format!("{name}: ")) && told.contains(why), "{told}");
         let mut part = look(1000);
-        part.from = Some(name.to_owned());
+        part.root = Some(name.to_owned());
         let error = visit.page.snapshot(&part).await.unwrap_err();
         assert_eq!(error.doing, "stale ref: take a new snapshot", "{error}");
     };
@@ -225,7 +225,7 @@ async fn what_is_looked_at_afterwards_is_the_page_that_was_acted_on() {
     ])
     .await;
     visit.click("open").await;
-    let second = || Look { page: Some("/second".into()), ..look(1000) };
+    let second = || SnapshotRequest { page: Some("/second".into()), ..look(1000) };
     let part = |text: &str, words: &str| {
         let line = text.lines().find(|line| line.contains(words))?;
         Some(line.trim().split(' ').next().unwrap_or_default().to_owned())
@@ -239,7 +239,7 @@ async fn what_is_looked_at_afterwards_is_the_page_that_was_acted_on() {
         }
     };
     let (name, close) = tokio::time::timeout(Duration::from_secs(60), shown).await.expect("no second page");
-    let act = async |does: Does| {
+    let act = async |does: ActionKind| {
         let acted = visit.page.act(&[action(does)], None, Some(10_000)).await.unwrap_or_else(|error| panic!("{error}"));
         acted.snapshot.unwrap().text
     };
@@ -271,7 +271,7 @@ async fn a_frame_that_was_slow_once_is_there_again_when_it_answers() {
     visit.value("document.body.append(document.createElement('iframe'))").await;
     assert_eq!(visit.tree().await[0], "iframe \"far\" (does not answer)");
     let waiting = async {
-        let waits = [action(shows("Slow"))].map(|it| Action { timeout: PATIENCE, ..it });
+        let waits = [action(shows("Slow"))].map(|it| InputAction { timeout: PATIENCE, ..it });
         visit.page.act(&waits, None, None).await.map(drop)
     };
     let opening = async {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use devtether::error::{Error, Kind};
 use devtether::process;
-use devtether::window::page::{Action, Does, Evaluated, Query, Shot, Source};
+use devtether::window::page::{ActionKind, ConsoleSource, ExpressionResult, InputAction, Query, ScreenshotRequest};
 use serde_json::{Value, json};
 
 use super::browser_fixture::{Visit, all, click, look, press, without_ref};
@@ -13,8 +13,8 @@ use super::have;
 /// What each tool of the page says, and that it says it in time.
 async fn told_by_all(visit: &Visit, name: &str) -> Vec<Error> {
     let limit = Duration::from_secs(30);
-    let quick = |does: Does| [Action { does, timeout: Duration::from_millis(500) }];
-    let (keys, clicks, shot, tree) = (quick(press("a")), quick(click(name)), Shot::default(), look(1000));
+    let quick = |does: ActionKind| [InputAction { kind: does, timeout: Duration::from_millis(500) }];
+    let (keys, clicks, shot, tree) = (quick(press("a")), quick(click(name)), ScreenshotRequest::default(), look(1000));
     let page = &visit.page;
     let answers = async {
         tokio::join!(
@@ -58,7 +58,7 @@ async fn a_crashed_page_is_told_by_every_tool_at_once() {
 /// A page may not lead itself to `chrome://crash`: the browser does, as when a user types it.
 async fn lead_to_crash(visit: &Visit) {
     let endpoint = visit.page.endpoint();
-    let connected = devtether::cdp::connect(endpoint.port, &endpoint.path, Duration::from_secs(5)).await;
+    let connected = devtether::cdp::open_connection(endpoint.port, &endpoint.path, Duration::from_secs(5)).await;
     let (client, connection) = connected.unwrap();
     let connection = tokio::spawn(connection);
     let targets = client.call(None, &devtether::cdp::types::GetTargets {}, Duration::from_secs(5)).await.unwrap();
@@ -101,7 +101,7 @@ async fn a_script_that_nobody_waits_for_any_more_is_stopped() {
     let evaluate = |expression| visit.page.evaluate(expression, Duration::from_secs(600));
     visit.gives_up(evaluate("console.log('runs and runs'); while (true) {}"), "runs and runs").await;
     let answers = tokio::time::timeout(Duration::from_secs(60), evaluate("1 + 1")).await;
-    assert_eq!(answers.expect("the page is still frozen").unwrap(), Evaluated::Value(json!(2)));
+    assert_eq!(answers.expect("the page is still frozen").unwrap(), ExpressionResult::Value(json!(2)));
     // One that awaits harms nobody: what is asked next is not ended in its place.
     visit.gives_up(evaluate("console.log('awaits'); await new Promise(() => {})"), "awaits").await;
     for _ in 0..50 {
@@ -166,7 +166,7 @@ async fn a_million_lines_cost_bounded_memory_and_hold_nobody_up() {
         assert!(!visit.records.console(&all("line")).entries.is_empty());
     };
     drop(flooded);
-    assert_eq!(told.unwrap(), Evaluated::Value(json!("flooded")));
+    assert_eq!(told.unwrap(), ExpressionResult::Value(json!("flooded")));
     // Half of what the lines themselves are.
     let grown = resident().saturating_sub(memory);
     assert!(grown < 100 << 20, "{grown} bytes more");
@@ -204,23 +204,25 @@ async fn the_console_hears_page_frames_and_workers() {
         ("/worker.js", "console.log('from the worker')"),
     ];
     let visit = Visit::to(&pages).await;
-    let check = async |words: &str, source: Source, level: &str, place: &str| {
+    let check = async |words: &str, source: ConsoleSource, level: &str, place: &str| {
         let entry = visit.console_says(words).await;
         assert_eq!((entry.source, entry.level.as_str()), (source, level), "{entry:?}");
         assert!(entry.place.clone().unwrap_or_default().contains(place), "{entry:?}");
     };
-    check("it is 7", Source::Page, "info", ":2:9").await;
-    check("error: bad", Source::Page, "error", "").await;
+    check("it is 7", ConsoleSource::Page, "info", ":2:9").await;
+    check("error: bad", ConsoleSource::Page, "error", "").await;
     // What was said before we came is told without a look into the objects: V8 keeps none.
     visit.value("console.log({a: [1], b: 'x'})").await;
-    check("{a: array(1), b: \"x\"}", Source::Page, "log", "").await;
-    check("typeerror: thrown", Source::Page, "exception", "").await;
-    check("from the frame", Source::Iframe, "warning", "frame:1").await;
-    check("from the worker", Source::Worker, "log", "worker.js:1:9").await;
+    check("{a: array(1), b: \"x\"}", ConsoleSource::Page, "log", "").await;
+    check("typeerror: thrown", ConsoleSource::Page, "exception", "").await;
+    check("from the frame", ConsoleSource::Iframe, "warning", "frame:1").await;
+    check("from the worker", ConsoleSource::Worker, "log", "worker.js:1:9").await;
     // A second connection to the same window is told nothing that is known already.
     let count = visit.console("").len();
     let again =
-        devtether::window::page::Page::attach_recorded(visit.launched.cdp_port, visit.records.clone()).await.unwrap();
+        devtether::window::page::PageConnection::open_with_history(visit.launched.cdp_port, visit.records.clone())
+            .await
+            .unwrap();
     again.evaluate("1", Duration::from_secs(5)).await.unwrap();
     assert_eq!(visit.console("").len(), count, "{:?}", visit.console(""));
     visit.end().await;
@@ -304,7 +306,12 @@ async fn a_picture_of_what_is_larger_than_the_window_begins_at_its_corner() {
             break visit.find("Tall").await;
         }
     };
-    let taken = visit.page.screenshot(&Shot { element: Some(tall), ..Shot::default() }).await.unwrap().data;
+    let taken = visit
+        .page
+        .screenshot(&ScreenshotRequest { element: Some(tall), ..ScreenshotRequest::default() })
+        .await
+        .unwrap()
+        .data;
     assert_eq!(measured(&visit, &taken).await, json!([200, 2000, "255,0,0,255"]));
     visit.end().await;
 }
@@ -316,24 +323,35 @@ async fn a_picture_is_of_what_was_asked_for() {
     }
     let visit = Visit::to(&[("/", "<style>body{margin:0}</style><div style='height:3000px'></div><div id=d role=img aria-label=Red style='width:120px;height:50px;background:red'></div><div style='height:3000px'>")]).await;
     let red = visit.find("Red").await;
-    let take = async |shot: Shot| visit.page.screenshot(&shot).await.unwrap().data;
-    let element = Shot { element: Some(red.clone()), ..Shot::default() };
-    let whole = Shot { full: true, ..Shot::default() };
+    let take = async |shot: ScreenshotRequest| visit.page.screenshot(&shot).await.unwrap().data;
+    let element = ScreenshotRequest { element: Some(red.clone()), ..ScreenshotRequest::default() };
+    let whole = ScreenshotRequest { full_page: true, ..ScreenshotRequest::default() };
     let size = async |data: String| measured(&visit, &data).await;
     assert_eq!(size(take(element).await).await, json!([120, 50, "255,0,0,255"]));
     let seen = visit.value("[innerWidth, document.documentElement.scrollHeight]").await;
     let all_of_it = size(take(whole).await).await;
     assert_eq!((&all_of_it[0], &all_of_it[1]), (&seen[0], &seen[1]));
-    assert_eq!(size(take(Shot::default()).await).await[1], visit.value("innerHeight").await);
+    assert_eq!(size(take(ScreenshotRequest::default()).await).await[1], visit.value("innerHeight").await);
     for (format, magic) in
-        [(devtether::window::page::Format::Jpeg, "/9j/"), (devtether::window::page::Format::Webp, "UklGR")]
+        [(devtether::window::page::ImageFormat::Jpeg, "/9j/"), (devtether::window::page::ImageFormat::Webp, "UklGR")]
     {
-        assert!(take(Shot { format, ..Shot::default() }).await.starts_with(magic), "{format:?}");
+        assert!(
+            take(ScreenshotRequest { format, ..ScreenshotRequest::default() }).await.starts_with(magic),
+            "{format:?}"
+        );
     }
     visit.value("d.style.display = 'none'").await;
-    let hidden = visit.page.screenshot(&Shot { element: Some(red.clone()), ..Shot::default() }).await.unwrap_err();
+    let hidden = visit
+        .page
+        .screenshot(&ScreenshotRequest { element: Some(red.clone()), ..ScreenshotRequest::default() })
+        .await
+        .unwrap_err();
     assert!(hidden.to_string().contains(&format!("{red} img \"Red\" is hidden")), "{hidden}");
-    let both = visit.page.screenshot(&Shot { element: Some(red), full: true, ..Shot::default() }).await.unwrap_err();
+    let both = visit
+        .page
+        .screenshot(&ScreenshotRequest { element: Some(red), full_page: true, ..ScreenshotRequest::default() })
+        .await
+        .unwrap_err();
     assert_eq!(both.kind, Kind::Usage);
     assert_eq!(without_ref("  e12 button \"x\""), "  button \"x\"");
     visit.end().await;

@@ -7,7 +7,7 @@ use devtether::config::{WindowKind, WindowSettings};
 use devtether::error::Kind;
 use devtether::process::{self, Ended, Exit};
 use devtether::window::identity::{Doubt, prove, prove_port};
-use devtether::window::page::{Evaluated, Page, Shot};
+use devtether::window::page::{ExpressionResult, PageConnection, ScreenshotRequest};
 use devtether::window::{session_file, stop};
 use serde_json::json;
 
@@ -15,15 +15,15 @@ use super::{Place, have, hold, session_of, settings};
 
 const SECONDS: fn(u64) -> Duration = Duration::from_secs;
 
-async fn value(page: &Page, expression: &str) -> serde_json::Value {
+async fn value(page: &PageConnection, expression: &str) -> serde_json::Value {
     match page.evaluate(expression, SECONDS(10)).await.unwrap() {
-        Evaluated::Value(value) => value,
-        Evaluated::Exception(text) => panic!("{expression}: {text}"),
+        ExpressionResult::Value(value) => value,
+        ExpressionResult::Exception(text) => panic!("{expression}: {text}"),
     }
 }
 
 /// Resolves when the console has an entry with `text`; each round trip lets the events before it come in.
-async fn console_says(page: &Page, text: &str) {
+async fn console_says(page: &PageConnection, text: &str) {
     let looking = async {
         while !page.console().iter().any(|entry| entry.text.contains(text)) {
             value(page, "1").await;
@@ -52,24 +52,28 @@ async fn a_browser_lives_its_whole_life() {
     assert_eq!(proof.process.pid(), launched.process.pid());
     assert_eq!(proof.endpoint, launched.endpoint);
 
-    let page = Page::attach(launched.cdp_port).await.unwrap();
+    let page = PageConnection::open(launched.cdp_port).await.unwrap();
     assert_eq!(value(&page, "document.title").await, json!("hello"));
     console_says(&page, "loaded 42").await;
     assert_eq!(value(&page, "await Promise.resolve({a: [1, 2]})").await, json!({"a": [1, 2]}));
-    assert!(page.screenshot(&Shot::default()).await.unwrap().data.starts_with("iVBORw0KGgo"), "it is no PNG");
+    assert!(
+        page.screenshot(&ScreenshotRequest::default()).await.unwrap().data.starts_with("iVBORw0KGgo"),
+        "it is no PNG"
+    );
     assert!(page.ping(SECONDS(5)).await);
 
     // After a navigation the same connection sees the new page.
     place.file("second.html", "<title>second</title>");
     value(&page, "void (location.href = 'second.html')").await;
     let arrived = async {
-        while page.evaluate("document.title", SECONDS(5)).await.ok() != Some(Evaluated::Value(json!("second"))) {}
+        while page.evaluate("document.title", SECONDS(5)).await.ok() != Some(ExpressionResult::Value(json!("second"))) {
+        }
     };
     tokio::time::timeout(SECONDS(10), arrived).await.unwrap();
 
     let ended = place.stop(&launched, Some(&page)).await;
     assert_eq!(ended, Ended::Asked(Exit::Code(0)));
-    page.closed().await;
+    page.wait_closed().await;
     assert!(page.evaluate("1", SECONDS(5)).await.is_err());
     assert!(prove(&session).await.unwrap_err().to_string().contains("its window has ended"));
 }
@@ -81,7 +85,7 @@ async fn what_an_expression_comes_to_is_told_whatever_it_is() {
     }
     let place = Place::fresh();
     let launched = place.launch(WindowKind::Browser, settings()).await.unwrap();
-    let page = Page::attach(launched.cdp_port).await.unwrap();
+    let page = PageConnection::open(launched.cdp_port).await.unwrap();
     for (expression, expect) in [
         ("1 + 1", json!(2)),
         ("undefined", json!(null)),
@@ -113,8 +117,8 @@ async fn what_an_expression_comes_to_is_told_whatever_it_is() {
         ("let a = {}; a.a = a; a", "too long"),
     ] {
         match page.evaluate(expression, SECONDS(5)).await.unwrap() {
-            Evaluated::Exception(text) => assert!(text.contains(expect), "{expression}: {text}"),
-            Evaluated::Value(value) => panic!("{expression} came to {value}"),
+            ExpressionResult::Exception(text) => assert!(text.contains(expect), "{expression}: {text}"),
+            ExpressionResult::Value(value) => panic!("{expression} came to {value}"),
         }
     }
     place.stop(&launched, Some(&page)).await;
@@ -130,7 +134,7 @@ async fn scripts_that_never_end_are_stopped_and_the_page_lives_on() {
     let node = Place::fresh();
     let service = launch_node(&node, "setInterval(() => {}, 1000)").await;
     for port in [window.cdp_port, service.cdp_port] {
-        let page = Page::attach(port).await.unwrap();
+        let page = PageConnection::open(port).await.unwrap();
         for forever in ["while (true) {}", "await new Promise(() => {})"] {
             let error = page.evaluate(forever, Duration::from_millis(300)).await.unwrap_err();
             assert_eq!(error.kind, Kind::TimedOut, "{forever}: {error}");
@@ -148,14 +152,14 @@ async fn a_frozen_page_is_told_from_a_dead_one() {
     }
     let place = Place::fresh();
     let launched = place.launch(WindowKind::Browser, settings()).await.unwrap();
-    let page = Page::attach(launched.cdp_port).await.unwrap();
+    let page = PageConnection::open(launched.cdp_port).await.unwrap();
     value(&page, "void setTimeout(() => { while (true) {} }, 0)").await;
     // The page is busy for ever, the browser is not.
     assert!(!page.ping(Duration::from_millis(300)).await);
-    assert!(devtether::cdp::discover(launched.cdp_port).await.is_ok());
+    assert!(devtether::cdp::discover_endpoint(launched.cdp_port).await.is_ok());
     assert!(prove(&session_of(&launched, &place)).await.is_ok());
     // It can still be connected to and ended.
-    let again = Page::attach(launched.cdp_port).await.unwrap();
+    let again = PageConnection::open(launched.cdp_port).await.unwrap();
     assert!(!again.ping(Duration::from_millis(300)).await);
     place.stop(&launched, Some(&page)).await;
 }
@@ -167,20 +171,20 @@ async fn a_closed_tab_is_left_for_another_one() {
     }
     let place = Place::fresh();
     let launched = place.launch(WindowKind::Browser, settings()).await.unwrap();
-    let page = Page::attach(launched.cdp_port).await.unwrap();
+    let page = PageConnection::open(launched.cdp_port).await.unwrap();
     let url = "data:text/html,<title>other</title>";
     let (client, connection) =
-        devtether::cdp::connect(launched.cdp_port, &launched.endpoint.path, SECONDS(5)).await.unwrap();
+        devtether::cdp::open_connection(launched.cdp_port, &launched.endpoint.path, SECONDS(5)).await.unwrap();
     let connection = tokio::spawn(connection);
     let new = json!({"url": url});
     client.call_raw(None, "Target.createTarget", &new, SECONDS(5)).await.unwrap();
-    let targets = devtether::cdp::targets(launched.cdp_port).await.unwrap();
+    let targets = devtether::cdp::list_targets(launched.cdp_port).await.unwrap();
     for target in targets.iter().filter(|target| target.kind == "page" && !target.url.starts_with("data:")) {
         let close = json!({"targetId": target.id});
         client.call_raw(None, "Target.closeTarget", &close, SECONDS(5)).await.unwrap();
     }
     let arrived = async {
-        while page.evaluate("document.title", SECONDS(5)).await.ok() != Some(Evaluated::Value(json!("other"))) {}
+        while page.evaluate("document.title", SECONDS(5)).await.ok() != Some(ExpressionResult::Value(json!("other"))) {}
     };
     tokio::time::timeout(SECONDS(10), arrived).await.unwrap();
     place.stop(&launched, Some(&page)).await;
@@ -194,7 +198,7 @@ async fn the_death_of_a_window_is_noticed_at_once_and_cleaned_up() {
     }
     let place = Place::fresh();
     let launched = place.launch(WindowKind::Browser, settings()).await.unwrap();
-    let page = Page::attach(launched.cdp_port).await.unwrap();
+    let page = PageConnection::open(launched.cdp_port).await.unwrap();
     let tree = process::tree_of(&launched.process).unwrap();
     // As a supervisor sees it that has reconnected: the process is not its child.
     let held = hold(launched.process.pid());
@@ -208,7 +212,7 @@ async fn the_death_of_a_window_is_noticed_at_once_and_cleaned_up() {
         Instant::now()
     });
     held.signal(rustix::process::Signal::KILL).unwrap();
-    tokio::join!(held.exited(), page.closed());
+    tokio::join!(held.exited(), page.wait_closed());
     let noticed = Instant::now().saturating_duration_since(kernel.join().unwrap());
     assert!(noticed < Duration::from_millis(100), "{noticed:?}");
     assert_eq!(launched.process.exited().await, Exit::Signal(9));
@@ -226,12 +230,12 @@ async fn a_window_that_hangs_as_a_whole_is_silent_and_can_be_stopped() {
     }
     let place = Place::fresh();
     let launched = launch_node(&place, "setInterval(() => {}, 1000)").await;
-    let page = Page::attach(launched.cdp_port).await.unwrap();
+    let page = PageConnection::open(launched.cdp_port).await.unwrap();
     launched.process.signal(rustix::process::Signal::STOP).unwrap();
     assert!(!page.ping(Duration::from_millis(200)).await);
     let doubt = prove(&session_of(&launched, &place)).await.unwrap_err();
     assert!(matches!(doubt, Doubt::Silent { .. }), "{doubt}");
-    let ask = page.ask_to_close();
+    let ask = page.request_close();
     let grace = Duration::from_millis(200);
     let ended = stop::stop(&launched.process, ask, &place.launch_id, &place.state, grace).await.unwrap();
     assert_eq!(ended, Ended::Killed(Exit::Signal(9)));
@@ -250,11 +254,11 @@ async fn a_command_whose_window_is_a_child_of_it_is_proven_and_stopped_as_a_whol
     let launched = place.launch(WindowKind::Command, WindowSettings { command, ..settings() }).await.unwrap();
     let proof = prove(&session_of(&launched, &place)).await.unwrap();
     assert_eq!(proof.process.pid(), launched.process.pid());
-    let page = Page::attach(launched.cdp_port).await.unwrap();
+    let page = PageConnection::open(launched.cdp_port).await.unwrap();
     console_says(&page, "up").await;
     assert_eq!(value(&page, "answer").await, json!(42));
     assert_eq!(place.stop(&launched, Some(&page)).await, Ended::Terminated(Exit::Signal(15)));
-    page.closed().await;
+    page.wait_closed().await;
 }
 
 async fn launch_node(place: &Place, script: &str) -> devtether::window::launch::Launched {
@@ -275,15 +279,15 @@ async fn a_node_service_lives_its_whole_life() {
     let session = session_of(&launched, &place);
     prove(&session).await.unwrap();
 
-    let page = Page::attach(launched.cdp_port).await.unwrap();
+    let page = PageConnection::open(launched.cdp_port).await.unwrap();
     console_says(&page, "up 42").await;
     assert_eq!(value(&page, "answer").await, json!(42));
     assert_eq!(value(&page, "await Promise.resolve(answer + 1)").await, json!(43));
     assert!(page.ping(SECONDS(5)).await);
-    let no_page = page.screenshot(&Shot::default()).await.unwrap_err().to_string();
+    let no_page = page.screenshot(&ScreenshotRequest::default()).await.unwrap_err().to_string();
     assert!(no_page.contains("node.js") && no_page.contains("no page"), "{no_page}");
 
-    assert!(!page.ask_to_close().await);
+    assert!(!page.request_close().await);
     drop(page);
     assert_eq!(place.stop(&launched, None).await, Ended::Terminated(Exit::Code(7)));
 }
@@ -299,12 +303,12 @@ async fn a_node_service_that_ends_is_not_kept_by_our_looking_at_it() {
         "globalThis.finish = () => { clearInterval(t); process.exitCode = 9 }; const t = setInterval(() => {}, 1000); console.log('up')",
     )
     .await;
-    let page = Page::attach(launched.cdp_port).await.unwrap();
+    let page = PageConnection::open(launched.cdp_port).await.unwrap();
     console_says(&page, "up").await;
     value(&page, "void finish()").await;
     let ended = tokio::time::timeout(SECONDS(10), launched.process.exited()).await.expect("it waits for us to leave");
     assert_eq!(ended, Exit::Code(9));
-    page.closed().await;
+    page.wait_closed().await;
     place.stop(&launched, None).await;
 }
 
@@ -319,17 +323,17 @@ async fn an_extension_development_host_lives_its_whole_life() {
     let launched = place.launch(WindowKind::WebExtensionHost, settings).await.unwrap();
     prove(&session_of(&launched, &place)).await.unwrap();
 
-    let page = Page::attach(launched.cdp_port).await.unwrap();
+    let page = PageConnection::open(launched.cdp_port).await.unwrap();
     let title = value(&page, "document.title").await;
     assert!(title.as_str().unwrap().starts_with("[Extension Development Host]"), "{title}");
-    assert!(page.screenshot(&Shot::default()).await.unwrap().data.len() > 1000);
+    assert!(page.screenshot(&ScreenshotRequest::default()).await.unwrap().data.len() > 1000);
     let text = value(&page, "document.body.innerText").await;
     assert!(!text.as_str().unwrap().contains("Welcome"), "the settings of a fresh profile are not in force: {text}");
 
     let inspector_port = launched.inspector_port.unwrap();
     prove_port(&place.launch_id, inspector_port).unwrap();
     assert!(prove_port("another-launch", inspector_port).is_err());
-    let host = Page::attach(inspector_port).await.unwrap();
+    let host = PageConnection::open(inspector_port).await.unwrap();
     let activated = async { while value(&host, "globalThis.fixture?.mode ?? null").await != json!(2) {} };
     tokio::time::timeout(SECONDS(20), activated).await.expect("the extension was not activated in development mode");
     drop(host);

@@ -10,9 +10,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tracing::{debug, info};
 
-use super::console::Source;
-use super::records::Records;
-use crate::cdp::{self, Client, Event, types};
+use super::console::ConsoleSource;
+use super::history::PageHistory;
+use crate::cdp::{self, CdpClient, CdpEvent, types};
 use crate::process;
 use crate::window::identity;
 use crate::window::launch::inspector_port;
@@ -20,13 +20,13 @@ use crate::window::launch::inspector_port;
 const CONNECTING: Duration = Duration::from_secs(5);
 
 /// Listens to an extension host until it is dropped. Never ends it or holds it up.
-pub struct ExtensionHost {
+pub struct ExtensionHostConsole {
     _leave: watch::Sender<()>,
 }
 
 /// Where an extension host is.
 #[derive(Clone, Debug)]
-pub struct Inspected {
+pub struct ExtensionHostInspector {
     pub port: u16,
     /// Whoever listens on the port must carry it.
     pub launch_id: String,
@@ -34,19 +34,19 @@ pub struct Inspected {
     pub output: PathBuf,
 }
 
-impl ExtensionHost {
-    pub fn listen(inspected: Inspected, records: Arc<Records>) -> ExtensionHost {
+impl ExtensionHostConsole {
+    pub fn start(inspected: ExtensionHostInspector, records: Arc<PageHistory>) -> ExtensionHostConsole {
         let (leave, left) = watch::channel(());
-        tokio::spawn(follow(inspected, records, left));
-        ExtensionHost { _leave: leave }
+        tokio::spawn(follow_restarts(inspected, records, left));
+        ExtensionHostConsole { _leave: leave }
     }
 }
 
-async fn follow(inspected: Inspected, records: Arc<Records>, mut left: watch::Receiver<()>) {
+async fn follow_restarts(inspected: ExtensionHostInspector, records: Arc<PageHistory>, mut left: watch::Receiver<()>) {
     while left.has_changed().is_ok() {
         // Before it is looked at: what is printed from here on is a restart.
         let from = std::fs::metadata(&inspected.output).map_or(0, |data| data.len());
-        if let Err(why) = listen_once(&inspected, &records, &mut left).await {
+        if let Err(why) = record_until_closed(&inspected, &records, &mut left).await {
             debug!("cannot listen to the extension host on port {}: {why}", inspected.port);
         }
         let again = |line: &str| inspector_port(line).filter(|port| *port == inspected.port);
@@ -59,32 +59,32 @@ async fn follow(inspected: Inspected, records: Arc<Records>, mut left: watch::Re
 }
 
 /// Listens until the connection ends, or nobody wants it any more.
-async fn listen_once(
-    inspected: &Inspected,
-    records: &Arc<Records>,
+async fn record_until_closed(
+    inspected: &ExtensionHostInspector,
+    records: &Arc<PageHistory>,
     left: &mut watch::Receiver<()>,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-    let Inspected { port, launch_id, .. } = inspected.clone();
+    let ExtensionHostInspector { port, launch_id, .. } = inspected.clone();
     tokio::task::spawn_blocking(move || identity::prove_port(&launch_id, port)).await??;
-    let endpoint = cdp::discover(port).await?;
-    let (kept, known) = (Arc::clone(records), records.known());
-    let observer = Box::new(move |event: &Event| {
+    let endpoint = cdp::discover_endpoint(port).await?;
+    let (kept, known) = (Arc::clone(records), records.replay_cutoffs());
+    let observer = Box::new(move |event: &CdpEvent| {
         if event.method.starts_with("Runtime.") {
-            kept.note(event, Source::ExtensionHost, known);
+            kept.record_event(event, ConsoleSource::ExtensionHost, known);
         }
     });
-    let (client, connection) = cdp::connect_observed(port, &endpoint.path, CONNECTING, observer).await?;
-    let mut events = client.events();
+    let (client, connection) = cdp::open_connection_with_handler(port, &endpoint.path, CONNECTING, observer).await?;
+    let mut events = client.subscribe();
     tokio::pin!(connection);
     let over = async {
-        enable(&client).await?;
+        enable_runtime(&client).await?;
         while let Some(event) = events.next().await {
             // It has run to its end, and stays only because we look at it.
             if event.is_ok_and(|event| event.method == "NodeRuntime.waitingForDisconnect") {
                 break;
             }
         }
-        Ok::<(), cdp::Error>(())
+        Ok::<(), cdp::CdpError>(())
     };
     let over = tokio::select! {
         _ = &mut connection => return Ok(()),
@@ -96,8 +96,8 @@ async fn listen_once(
     Ok(over?)
 }
 
-async fn enable(client: &Client) -> Result<(), cdp::Error> {
-    client.post(None, &types::EnableRuntime {}).await?;
-    client.post(None, &types::EnableNodeRuntime {}).await?;
-    client.post(None, &types::NotifyWhenWaitingForDisconnect { enabled: true }).await
+async fn enable_runtime(client: &CdpClient) -> Result<(), cdp::CdpError> {
+    client.send(None, &types::EnableRuntime {}).await?;
+    client.send(None, &types::EnableNodeRuntime {}).await?;
+    client.send(None, &types::NotifyWhenWaitingForDisconnect { enabled: true }).await
 }

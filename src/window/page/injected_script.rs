@@ -5,35 +5,40 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::core::{Core, Trouble};
-use super::refs::Place;
+use super::element_refs::DocumentContext;
+use super::page_client::{PageClient, PageError};
 use crate::cdp::{self, types::Evaluate};
 
-const SCRIPT: &str = include_str!("inside.js");
+const SCRIPT: &str = include_str!("injected_script.js");
 
 /// Beyond what the script was given: it answers in time, unless the page is frozen, or the machine is busy.
 const EXTRA: Duration = Duration::from_secs(3);
 
 /// Puts the script where it is not yet.
-pub async fn install(core: &Core, place: &Place, deadline: Duration) -> Result<(), Trouble> {
-    if ask::<bool>(core, place, "!!globalThis.tether".into(), deadline).await? {
+pub async fn install_script(core: &PageClient, place: &DocumentContext, deadline: Duration) -> Result<(), PageError> {
+    if evaluate_in_context::<bool>(core, place, "!!globalThis.tether".into(), deadline).await? {
         return Ok(());
     }
-    ask::<serde::de::IgnoredAny>(core, place, SCRIPT.to_owned(), deadline).await.map(drop)
+    evaluate_in_context::<serde::de::IgnoredAny>(core, place, SCRIPT.to_owned(), deadline).await.map(drop)
 }
 
 /// Calls a function of the script: `tether.<call>`.
-pub async fn call<T: DeserializeOwned>(core: &Core, place: &Place, call: &str, within: Duration) -> Result<T, Trouble> {
-    ask(core, place, format!("tether.{call}"), within + EXTRA).await
+pub async fn call_script<T: DeserializeOwned>(
+    core: &PageClient,
+    place: &DocumentContext,
+    call: &str,
+    within: Duration,
+) -> Result<T, PageError> {
+    evaluate_in_context(core, place, format!("tether.{call}"), within + EXTRA).await
 }
 
 /// Evaluates in the script's world.
-async fn ask<T: DeserializeOwned>(
-    core: &Core,
-    place: &Place,
+async fn evaluate_in_context<T: DeserializeOwned>(
+    core: &PageClient,
+    place: &DocumentContext,
     expression: String,
     deadline: Duration,
-) -> Result<T, Trouble> {
+) -> Result<T, PageError> {
     let evaluate = Evaluate {
         expression,
         context_id: Some(place.context),
@@ -42,7 +47,7 @@ async fn ask<T: DeserializeOwned>(
         ..Evaluate::default()
     };
     let answer = core.call(Some(&place.session), &evaluate, deadline).await?;
-    let unexpected = |cause: String| cdp::Error::Unexpected { what: "the script in the page".into(), cause };
+    let unexpected = |cause: String| cdp::CdpError::Unexpected { what: "the script in the page".into(), cause };
     if let Some(details) = answer.exception_details {
         return Err(unexpected(details.text()).into());
     }
@@ -52,7 +57,7 @@ async fn ask<T: DeserializeOwned>(
 
 /// A point in a frame, or why there is none.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub struct Found {
+pub struct LocatedElement {
     #[serde(default)]
     pub x: f64,
     #[serde(default)]
@@ -72,7 +77,7 @@ pub struct Found {
 }
 
 /// Whether trouble means that the document is gone in which the script was.
-pub fn left(trouble: &Trouble) -> bool {
+pub fn is_document_gone(trouble: &PageError) -> bool {
     let words = ["Cannot find context", "context was destroyed", "navigated or closed", "uniqueContextId"];
-    matches!(trouble, Trouble::Cdp(cdp::Error::Refused { message, .. }) if words.iter().any(|it| message.contains(it)))
+    matches!(trouble, PageError::Cdp(cdp::CdpError::ErrorResponse { message, .. }) if words.iter().any(|it| message.contains(it)))
 }

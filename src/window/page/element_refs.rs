@@ -16,28 +16,28 @@ const MOST: usize = 50_000;
 const BLOCK: u32 = 1000;
 
 /// Gives numbers.
-pub struct Numbers {
+pub struct RefCounter {
     file: Option<PathBuf>,
-    given: Mutex<Given>,
+    given: Mutex<CounterState>,
 }
 
-struct Given {
+struct CounterState {
     /// The next one to give.
     next: u32,
     /// From here on they must be set down first.
     reserved: u32,
 }
 
-impl Numbers {
+impl RefCounter {
     /// Without a file, they are unique only as long as this lives.
-    pub fn new(file: Option<PathBuf>) -> Numbers {
+    pub fn new(file: Option<PathBuf>) -> RefCounter {
         let text = file.as_ref().and_then(|file| std::fs::read_to_string(file).ok());
         let next = text.and_then(|text| text.trim().parse().ok()).filter(|next| *next < u32::MAX / 2).unwrap_or(1);
-        Numbers { file, given: Mutex::new(Given { next, reserved: next }) }
+        RefCounter { file, given: Mutex::new(CounterState { next, reserved: next }) }
     }
 
-    pub fn give(&self) -> u32 {
-        let mut given = lock(&self.given);
+    pub fn next_number(&self) -> u32 {
+        let mut given = lock_unpoisoned(&self.given);
         if given.next >= given.reserved {
             given.reserved = given.next + BLOCK;
             if let Some(file) = &self.file {
@@ -50,21 +50,21 @@ impl Numbers {
     }
 
     /// Whether this number may have been given.
-    pub fn gave(&self, number: u32) -> bool {
-        number < lock(&self.given).next
+    pub fn is_issued(&self, number: u32) -> bool {
+        number < lock_unpoisoned(&self.given).next
     }
 }
 
 /// Where the script of a document is, and under which number it knows an element.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Handle {
-    pub place: Place,
+pub struct ElementHandle {
+    pub place: DocumentContext,
     pub number: u32,
 }
 
 /// The isolated world of one document.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
+pub struct DocumentContext {
     /// The session of its target.
     pub session: String,
     pub context: i64,
@@ -72,18 +72,18 @@ pub struct Place {
 
 /// What the refs that were given mean.
 #[derive(Default)]
-pub struct Refs {
-    handles: BTreeMap<u32, Handle>,
-    numbers: HashMap<Place, HashMap<u32, u32>>,
+pub struct ElementRefs {
+    handles: BTreeMap<u32, ElementHandle>,
+    numbers: HashMap<DocumentContext, HashMap<u32, u32>>,
 }
 
-impl Refs {
+impl ElementRefs {
     /// The ref of an element: the one that it has, or a new one.
-    pub fn name(&mut self, handle: &Handle, numbers: &Numbers) -> u32 {
+    pub fn assign_ref(&mut self, handle: &ElementHandle, numbers: &RefCounter) -> u32 {
         if let Some(known) = self.numbers.get(&handle.place).and_then(|of| of.get(&handle.number)) {
             return *known;
         }
-        let number = numbers.give();
+        let number = numbers.next_number();
         self.handles.insert(number, handle.clone());
         self.numbers.entry(handle.place.clone()).or_default().insert(handle.number, number);
         if self.handles.len() > MOST
@@ -96,7 +96,7 @@ impl Refs {
     }
 
     /// What `e12` is. Errors: it is none, it is stale.
-    pub fn find(&self, name: &str, numbers: &Numbers) -> Result<Handle, Error> {
+    pub fn resolve_ref(&self, name: &str, numbers: &RefCounter) -> Result<ElementHandle, Error> {
         let number = name.strip_prefix('e').and_then(|digits| digits.parse::<u32>().ok());
         let Some(number) = number else {
             return Err(
@@ -106,8 +106,8 @@ impl Refs {
         if let Some(handle) = self.handles.get(&number) {
             return Ok(handle.clone());
         }
-        Err(if numbers.gave(number) {
-            stale(name, "its document, or its window, is gone (or it is very old)")
+        Err(if numbers.is_issued(number) {
+            stale_ref_error(name, "its document, or its window, is gone (or it is very old)")
         } else {
             Error::new(Kind::NotFound, format!("there is no element {name}"))
                 .hint("`window_snapshot` shows which there are")
@@ -115,9 +115,9 @@ impl Refs {
     }
 
     /// The documents of a session, or one of them, are gone.
-    pub fn forget(&mut self, session: &str, context: Option<i64>) {
-        let gone = |place: &Place| place.session == session && context.is_none_or(|it| it == place.context);
-        let places: Vec<Place> = self.numbers.keys().filter(|place| gone(place)).cloned().collect();
+    pub fn remove_document(&mut self, session: &str, context: Option<i64>) {
+        let gone = |place: &DocumentContext| place.session == session && context.is_none_or(|it| it == place.context);
+        let places: Vec<DocumentContext> = self.numbers.keys().filter(|place| gone(place)).cloned().collect();
         for number in places.iter().filter_map(|place| self.numbers.remove(place)).flat_map(HashMap::into_values) {
             self.handles.remove(&number);
         }
@@ -125,11 +125,11 @@ impl Refs {
 }
 
 /// What every use of a ref comes to whose element is no longer there.
-pub fn stale(name: &str, why: &str) -> Error {
+pub fn stale_ref_error(name: &str, why: &str) -> Error {
     Error::new(Kind::NotFound, "stale ref: take a new snapshot").because(format!("{name}: {why}"))
 }
 
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -137,40 +137,40 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
 
-    fn handle(session: &str, context: i64, number: u32) -> Handle {
-        Handle { place: Place { session: session.into(), context }, number }
+    fn handle(session: &str, context: i64, number: u32) -> ElementHandle {
+        ElementHandle { place: DocumentContext { session: session.into(), context }, number }
     }
 
     #[test]
     fn an_element_keeps_its_ref_and_a_gone_one_is_stale() {
-        let (numbers, mut refs) = (Numbers::new(None), Refs::default());
+        let (numbers, mut refs) = (RefCounter::new(None), ElementRefs::default());
         let (one, two, other) = (handle("S", 1, 1), handle("S", 1, 2), handle("S", 2, 1));
-        assert_eq!([&one, &two, &one, &other].map(|it| refs.name(it, &numbers)), [1, 2, 1, 3]);
-        assert_eq!(refs.find("e3", &numbers).unwrap(), other);
-        refs.forget("S", Some(1));
-        let told = refs.find("e1", &numbers).unwrap_err().to_string();
+        assert_eq!([&one, &two, &one, &other].map(|it| refs.assign_ref(it, &numbers)), [1, 2, 1, 3]);
+        assert_eq!(refs.resolve_ref("e3", &numbers).unwrap(), other);
+        refs.remove_document("S", Some(1));
+        let told = refs.resolve_ref("e1", &numbers).unwrap_err().to_string();
         assert!(told.starts_with("stale ref: take a new snapshot") && told.contains("e1: "), "{told}");
         // The same numbers in a new document are new refs.
-        assert_eq!(refs.name(&one, &numbers), 4);
-        assert_eq!(refs.find("e3", &numbers).unwrap(), other);
-        refs.forget("S", None);
-        assert!(refs.find("e3", &numbers).is_err() && refs.handles.is_empty());
+        assert_eq!(refs.assign_ref(&one, &numbers), 4);
+        assert_eq!(refs.resolve_ref("e3", &numbers).unwrap(), other);
+        refs.remove_document("S", None);
+        assert!(refs.resolve_ref("e3", &numbers).is_err() && refs.handles.is_empty());
         for (name, expect) in
             [("e99", "there is no element e99"), ("12", "is no ref"), ("ex", "is no ref"), ("", "is no ref")]
         {
-            assert!(refs.find(name, &numbers).unwrap_err().to_string().contains(expect), "{name}");
+            assert!(refs.resolve_ref(name, &numbers).unwrap_err().to_string().contains(expect), "{name}");
         }
     }
 
     #[test]
     fn what_is_known_is_bounded_and_the_oldest_goes_stale() {
-        let (numbers, mut refs) = (Numbers::new(None), Refs::default());
+        let (numbers, mut refs) = (RefCounter::new(None), ElementRefs::default());
         for number in 0..MOST as u32 + 3 {
-            refs.name(&handle("S", 1, number), &numbers);
+            refs.assign_ref(&handle("S", 1, number), &numbers);
         }
         assert_eq!((refs.handles.len(), refs.numbers.values().map(HashMap::len).sum()), (MOST, MOST));
-        assert!(refs.find("e3", &numbers).unwrap_err().doing.starts_with("stale ref"));
-        assert!(refs.find("e4", &numbers).is_ok());
+        assert!(refs.resolve_ref("e3", &numbers).unwrap_err().doing.starts_with("stale ref"));
+        assert!(refs.resolve_ref("e4", &numbers).is_ok());
     }
 
     #[test]
@@ -179,14 +179,14 @@ mod tests {
         let file = folder.path().join("refs");
         let mut last = 0;
         for _ in 0..3 {
-            let numbers = Numbers::new(Some(file.clone()));
+            let numbers = RefCounter::new(Some(file.clone()));
             for _ in 0..BLOCK + 5 {
-                let given = numbers.give();
+                let given = numbers.next_number();
                 assert!(given > last, "{given} after {last}");
                 last = given;
             }
         }
         std::fs::write(&file, "garbage").unwrap();
-        assert_eq!(Numbers::new(Some(file)).give(), 1);
+        assert_eq!(RefCounter::new(Some(file)).next_number(), 1);
     }
 }

@@ -6,37 +6,37 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::console::Source;
-use super::frames::FrameView;
+use super::console::ConsoleSource;
+use super::frame_tree::ScriptedFrame;
 use crate::cdp::types::TargetInfo;
 
 /// Notices that nobody has asked for; older ones are in the console anyway.
 const MOST_NOTICES: usize = 20;
 
 #[derive(Default)]
-pub struct View {
+pub struct BrowserTargets {
     /// Oldest known first; the browser lists its most recently used first.
     pages: Vec<TargetInfo>,
     /// By session.
-    attached: HashMap<String, Attached>,
+    attached: HashMap<String, AttachedTarget>,
     /// The frames of a page, by its session, until one of them changes.
-    frames: HashMap<String, Arc<Vec<FrameView>>>,
+    frames: HashMap<String, Arc<Vec<ScriptedFrame>>>,
     /// Sessions that were too slow for all of their frames to be found, and are waited for.
-    awaited: HashSet<String>,
+    slow_sessions: HashSet<String>,
     /// Rises whenever frames may have changed: what was asked before is not kept.
     pub version: u64,
     /// What the mouse has begun to drag, by the browser's own account.
-    pub dragged: Option<serde_json::Value>,
+    pub intercepted_drag: Option<serde_json::Value>,
     /// All pages that there were at the beginning are known: a further one is news.
     pub listed: bool,
-    notices: Vec<Notice>,
+    notices: Vec<PageNotice>,
 }
 
 /// A target that we are attached to.
 #[derive(Clone, Debug)]
-pub struct Attached {
+pub struct AttachedTarget {
     pub target: String,
-    pub source: Source,
+    pub source: ConsoleSource,
     /// The session of what it lies in; none for a page.
     pub parent: Option<String>,
     pub crashed: bool,
@@ -48,30 +48,30 @@ pub struct Attached {
 
 /// What has happened to the page beside what was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Notice {
-    Told(String),
+pub enum PageNotice {
+    Text(String),
     /// A page was opened: its target. Title and address come later.
-    Opened(String),
+    PageOpened(String),
 }
 
 /// Why a session cannot be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lost {
+pub enum SessionLoss {
     Crashed,
     /// It was closed.
     Gone,
 }
 
-impl View {
+impl BrowserTargets {
     /// The pages that can be looked at, the best one first.
     pub fn pages(&self) -> Vec<&TargetInfo> {
         let mut pages: Vec<&TargetInfo> = self.pages.iter().collect();
-        pages.sort_by_key(|page| rank(page));
+        pages.sort_by_key(|page| page_rank(page));
         pages
     }
 
     /// A page of which `wanted` is part of the address or title; without it, the one a user would call "the window".
-    pub fn page(&self, wanted: Option<&str>) -> Option<TargetInfo> {
+    pub fn find_page(&self, wanted: Option<&str>) -> Option<TargetInfo> {
         let has = |page: &&TargetInfo| wanted.is_none_or(|part| page.url.contains(part) || page.title.contains(part));
         self.pages().into_iter().find(has).cloned()
     }
@@ -104,39 +104,39 @@ impl View {
         self.pages.retain(|page| page.target_id != target);
     }
 
-    pub fn attach(&mut self, session: String, attached: Attached) {
-        self.changed(attached.parent.as_deref());
+    pub fn add_session(&mut self, session: String, attached: AttachedTarget) {
+        self.invalidate_frames(attached.parent.as_deref());
         self.attached.insert(session, attached);
     }
 
-    pub fn detach(&mut self, session: &str) {
-        self.changed(Some(session));
+    pub fn remove_session(&mut self, session: &str) {
+        self.invalidate_frames(Some(session));
         self.attached.remove(session);
         self.frames.remove(session);
     }
 
-    pub fn attached(&self, session: &str) -> Option<&Attached> {
+    pub fn attached(&self, session: &str) -> Option<&AttachedTarget> {
         self.attached.get(session)
     }
 
-    pub fn sessions(&self) -> impl Iterator<Item = &String> {
+    pub fn session_ids(&self) -> impl Iterator<Item = &String> {
         self.attached.keys()
     }
 
-    pub fn attached_mut(&mut self, session: &str) -> Option<&mut Attached> {
+    pub fn session_mut(&mut self, session: &str) -> Option<&mut AttachedTarget> {
         self.attached.get_mut(session)
     }
 
     /// The session of a page's target.
-    pub fn session_of(&self, target: &str) -> Option<String> {
-        let of_page = |it: &Attached| it.parent.is_none() && it.target == target;
+    pub fn session_of_page(&self, target: &str) -> Option<String> {
+        let of_page = |it: &AttachedTarget| it.parent.is_none() && it.target == target;
         self.attached.iter().find(|(_, it)| of_page(it)).map(|(session, _)| session.clone())
     }
 
     /// The page's session and those of the frames in it that have processes of their own.
     pub fn sessions_in(&self, page: &str) -> Vec<String> {
-        let of_page = |(session, it): &(&String, &Attached)| {
-            it.source == Source::Iframe && self.page_of(session).as_deref() == Some(page)
+        let of_page = |(session, it): &(&String, &AttachedTarget)| {
+            it.source == ConsoleSource::Iframe && self.page_of(session).as_deref() == Some(page)
         };
         let inner = self.attached.iter().filter(of_page).map(|(session, _)| session.clone());
         std::iter::once(page.to_owned()).chain(inner).collect()
@@ -155,45 +155,45 @@ impl View {
         None
     }
 
-    pub fn lost(&self, session: &str) -> Option<Lost> {
+    pub fn session_loss(&self, session: &str) -> Option<SessionLoss> {
         match self.attached.get(session) {
-            None => Some(Lost::Gone),
-            Some(attached) if attached.crashed => Some(Lost::Crashed),
+            None => Some(SessionLoss::Gone),
+            Some(attached) if attached.crashed => Some(SessionLoss::Crashed),
             Some(_) => None,
         }
     }
 
     /// The frames of a session's page have changed.
-    pub fn changed(&mut self, session: Option<&str>) {
+    pub fn invalidate_frames(&mut self, session: Option<&str>) {
         self.version += 1;
         if let Some(page) = session.and_then(|session| self.page_of(session)) {
             self.frames.remove(&page);
         }
     }
 
-    pub fn frames(&self, page: &str) -> Option<Arc<Vec<FrameView>>> {
+    pub fn cached_frames(&self, page: &str) -> Option<Arc<Vec<ScriptedFrame>>> {
         self.frames.get(page).cloned()
     }
 
     /// Keeps the frames that were found when [`View::version`] was `version`.
-    pub fn set_frames(&mut self, page: &str, frames: Arc<Vec<FrameView>>, version: u64) {
+    pub fn cache_frames(&mut self, page: &str, frames: Arc<Vec<ScriptedFrame>>, version: u64) {
         if self.version == version {
             self.frames.insert(page.to_owned(), frames);
         }
     }
 
     /// Whether a session that was too slow is to be waited for: nobody does so yet.
-    pub fn await_answer(&mut self, session: &str) -> bool {
-        self.awaited.insert(session.to_owned())
+    pub fn add_slow_session(&mut self, session: &str) -> bool {
+        self.slow_sessions.insert(session.to_owned())
     }
 
     /// A session that was too slow has answered: there may be more frames than were found.
-    pub fn answered(&mut self, session: &str) {
-        self.awaited.remove(session);
-        self.changed(Some(session));
+    pub fn remove_slow_session(&mut self, session: &str) {
+        self.slow_sessions.remove(session);
+        self.invalidate_frames(Some(session));
     }
 
-    pub fn notice(&mut self, notice: Notice) {
+    pub fn add_notice(&mut self, notice: PageNotice) {
         if self.notices.len() == MOST_NOTICES {
             self.notices.remove(0);
         }
@@ -202,13 +202,13 @@ impl View {
 
     /// What has happened that nobody was told of yet.
     pub fn take_notices(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.notices).into_iter().map(|notice| self.tell(notice)).collect()
+        std::mem::take(&mut self.notices).into_iter().map(|notice| self.notice_text(notice)).collect()
     }
 
-    fn tell(&self, notice: Notice) -> String {
+    fn notice_text(&self, notice: PageNotice) -> String {
         match notice {
-            Notice::Told(text) => text,
-            Notice::Opened(target) => match self.pages.iter().find(|page| page.target_id == target) {
+            PageNotice::Text(text) => text,
+            PageNotice::PageOpened(target) => match self.pages.iter().find(|page| page.target_id == target) {
                 // Its title, if it has one by now, is not told of by itself.
                 Some(page) => format!("a new page was opened: {}", page.url),
                 None => "a new page was opened, and closed again".into(),
@@ -225,7 +225,7 @@ pub fn page_line(page: &TargetInfo) -> String {
 }
 
 /// A workbench before any other page, a shown one before an empty one; among equals the first.
-fn rank(page: &TargetInfo) -> (bool, bool) {
+fn page_rank(page: &TargetInfo) -> (bool, bool) {
     let workbench = page.title.starts_with("[Extension Development Host]");
     let inner = ["devtools://", "chrome-extension://", "about:", "chrome://"];
     (!workbench, inner.iter().any(|prefix| page.url.starts_with(prefix)))
@@ -239,9 +239,17 @@ mod tests {
         TargetInfo { target_id: url.into(), kind: kind.into(), title: title.into(), url: url.into() }
     }
 
-    fn attached(source: Source, parent: Option<&str>) -> Attached {
+    fn attached(source: ConsoleSource, parent: Option<&str>) -> AttachedTarget {
         let (target, url) = (String::new(), String::new());
-        Attached { target, source, parent: parent.map(str::to_owned), crashed: false, loading: false, visits: 0, url }
+        AttachedTarget {
+            target,
+            source,
+            parent: parent.map(str::to_owned),
+            crashed: false,
+            loading: false,
+            visits: 0,
+            url,
+        }
     }
 
     #[test]
@@ -254,11 +262,11 @@ mod tests {
         let other = target("page", "Docs", "http://127.0.0.1:4000/");
         let host = target("page", "[Extension Development Host] ws", "http://127.0.0.1:5000/");
         let check = |targets: &[&TargetInfo], wanted: Option<&str>, expect: Option<&TargetInfo>| {
-            let mut view = View::default();
+            let mut view = BrowserTargets::default();
             for &target in targets {
                 view.set_page(target.clone());
             }
-            assert_eq!(view.page(wanted).as_ref(), expect);
+            assert_eq!(view.find_page(wanted).as_ref(), expect);
         };
         check(&[], None, None);
         check(&[&popup, &worker], None, None);
@@ -273,37 +281,37 @@ mod tests {
 
     #[test]
     fn frames_of_other_processes_belong_to_their_page() {
-        let mut view = View::default();
-        view.attach("P".into(), attached(Source::Page, None));
-        view.attach("Q".into(), attached(Source::Page, None));
-        view.attach("F".into(), attached(Source::Iframe, Some("P")));
-        view.attach("G".into(), attached(Source::Iframe, Some("F")));
-        view.attach("W".into(), attached(Source::Worker, Some("F")));
+        let mut view = BrowserTargets::default();
+        view.add_session("P".into(), attached(ConsoleSource::Page, None));
+        view.add_session("Q".into(), attached(ConsoleSource::Page, None));
+        view.add_session("F".into(), attached(ConsoleSource::Iframe, Some("P")));
+        view.add_session("G".into(), attached(ConsoleSource::Iframe, Some("F")));
+        view.add_session("W".into(), attached(ConsoleSource::Worker, Some("F")));
         let mut sessions = view.sessions_in("P");
         sessions.sort();
         assert_eq!(sessions, ["F", "G", "P"]);
         assert_eq!(view.sessions_in("Q"), ["Q"]);
         assert_eq!((view.page_of("W").as_deref(), view.page_of("X")), (Some("P"), None));
-        assert_eq!((view.lost("G"), view.lost("X")), (None, Some(Lost::Gone)));
-        view.attached_mut("G").unwrap().crashed = true;
-        assert_eq!(view.lost("G"), Some(Lost::Crashed));
+        assert_eq!((view.session_loss("G"), view.session_loss("X")), (None, Some(SessionLoss::Gone)));
+        view.session_mut("G").unwrap().crashed = true;
+        assert_eq!(view.session_loss("G"), Some(SessionLoss::Crashed));
         let version = view.version;
-        view.set_frames("P", Arc::default(), version);
-        assert!(view.frames("P").is_some());
-        view.changed(Some("G"));
-        view.set_frames("P", Arc::default(), version);
-        assert!(view.frames("P").is_none());
+        view.cache_frames("P", Arc::default(), version);
+        assert!(view.cached_frames("P").is_some());
+        view.invalidate_frames(Some("G"));
+        view.cache_frames("P", Arc::default(), version);
+        assert!(view.cached_frames("P").is_none());
     }
 
     #[test]
     fn notices_are_told_once_and_the_oldest_are_given_up() {
-        let mut view = View::default();
+        let mut view = BrowserTargets::default();
         view.set_page(target("page", "", "http://x/"));
-        view.notice(Notice::Opened("http://x/".into()));
+        view.add_notice(PageNotice::PageOpened("http://x/".into()));
         view.set_page(target("page", "Later", "http://x/"));
         assert_eq!(view.take_notices(), ["a new page was opened: http://x/"]);
         assert!(view.take_notices().is_empty());
-        (0..MOST_NOTICES + 5).for_each(|number| view.notice(Notice::Told(number.to_string())));
+        (0..MOST_NOTICES + 5).for_each(|number| view.add_notice(PageNotice::Text(number.to_string())));
         assert_eq!(view.take_notices()[0], "5");
     }
 }

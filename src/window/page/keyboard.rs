@@ -2,7 +2,7 @@
 //!
 //! <https://www.w3.org/TR/uievents-key/>; the key codes are those of Windows, which Chromium wants.
 
-use crate::cdp::types::KeyEvent;
+use crate::cdp::types::DispatchKeyEvent;
 
 pub const ALT: u8 = 1;
 pub const CONTROL: u8 = 2;
@@ -11,7 +11,7 @@ pub const SHIFT: u8 = 8;
 
 /// One key.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Key {
+pub struct KeyboardKey {
     key: String,
     code: String,
     windows: u32,
@@ -23,7 +23,7 @@ pub struct Key {
 
 /// Keys pressed together: modifiers, and at most one other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chord(Vec<Key>);
+pub struct KeyChord(Vec<KeyboardKey>);
 
 /// Keys that type nothing: name, code, key code.
 const NAMED: &[(&str, &str, u32)] = &[
@@ -104,18 +104,18 @@ const PRINTED: &[(char, char, &str, u32)] = &[
     ('\'', '"', "Quote", 222),
 ];
 
-impl Key {
+impl KeyboardKey {
     /// The key of this name, or the one that types this character.
-    pub fn named(name: &str) -> Option<Key> {
+    pub fn by_name(name: &str) -> Option<KeyboardKey> {
         let alias = ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name));
         let name = alias.map_or(name, |(_, name)| name);
         let key = |key: &str, code: &str, windows, text: Option<&str>, modifier| {
             let text = text.map(str::to_owned);
-            Some(Key { key: key.into(), code: code.into(), windows, text, modifier })
+            Some(KeyboardKey { key: key.into(), code: code.into(), windows, text, modifier })
         };
         let mut letters = name.chars();
         if let (Some(letter), None) = (letters.next(), letters.next()) {
-            return Key::typing(letter);
+            return KeyboardKey::by_character(letter);
         }
         if let Some((name, code, windows, bit)) = MODIFIERS.iter().find(|it| it.0.eq_ignore_ascii_case(name)) {
             return key(name, code, *windows, None, *bit);
@@ -135,13 +135,13 @@ impl Key {
     }
 
     /// The key that types a character, if one does.
-    pub fn typing(letter: char) -> Option<Key> {
+    pub fn by_character(letter: char) -> Option<KeyboardKey> {
         let key = |code: String, windows| {
-            Some(Key { key: letter.into(), code, windows, text: Some(letter.into()), modifier: 0 })
+            Some(KeyboardKey { key: letter.into(), code, windows, text: Some(letter.into()), modifier: 0 })
         };
         match letter {
-            '\n' | '\r' => Key::named("Enter"),
-            '\t' => Key::named("Tab"),
+            '\n' | '\r' => KeyboardKey::by_name("Enter"),
+            '\t' => KeyboardKey::by_name("Tab"),
             'a'..='z' | 'A'..='Z' => {
                 let upper = letter.to_ascii_uppercase();
                 key(format!("Key{upper}"), u32::from(upper))
@@ -154,22 +154,22 @@ impl Key {
     }
 
     /// Down and up, while `held` are held.
-    pub fn events(&self, held: u8) -> [KeyEvent; 2] {
+    pub fn events(&self, held: u8) -> [DispatchKeyEvent; 2] {
         [self.down(held | self.modifier), self.up(held)]
     }
 
-    fn down(&self, modifiers: u8) -> KeyEvent {
+    fn down(&self, modifiers: u8) -> DispatchKeyEvent {
         // With Control, Alt or Meta, a key is a command and types nothing.
         let text = self.text.clone().filter(|_| modifiers & (CONTROL | ALT | META) == 0);
         let kind = if text.is_some() { "keyDown" } else { "rawKeyDown" };
-        KeyEvent { kind, unmodified_text: text.clone(), text, ..self.event(modifiers) }
+        DispatchKeyEvent { kind, unmodified_text: text.clone(), text, ..self.event(modifiers) }
     }
 
-    fn up(&self, modifiers: u8) -> KeyEvent {
-        KeyEvent { kind: "keyUp", ..self.event(modifiers) }
+    fn up(&self, modifiers: u8) -> DispatchKeyEvent {
+        DispatchKeyEvent { kind: "keyUp", ..self.event(modifiers) }
     }
 
-    fn event(&self, modifiers: u8) -> KeyEvent {
+    fn event(&self, modifiers: u8) -> DispatchKeyEvent {
         let key = match self.key.chars().next() {
             // Shift and a letter is another letter.
             Some(letter) if modifiers & SHIFT != 0 && self.text.is_some() => {
@@ -177,13 +177,13 @@ impl Key {
             }
             _ => self.key.clone(),
         };
-        KeyEvent {
+        DispatchKeyEvent {
             modifiers,
             key,
             code: self.code.clone(),
             windows_virtual_key_code: self.windows,
             location: u8::from(self.modifier != 0),
-            ..KeyEvent::default()
+            ..DispatchKeyEvent::default()
         }
     }
 }
@@ -195,9 +195,9 @@ fn shifted(letter: char) -> Option<String> {
     }
 }
 
-impl Chord {
+impl KeyChord {
     /// `Control+Shift+P`; a `+` at the end is the key itself. The error is the name that is unknown.
-    pub fn parse(text: &str) -> Result<Chord, String> {
+    pub fn parse(text: &str) -> Result<KeyChord, String> {
         let (names, plus) = match text.strip_suffix('+') {
             Some("") => ("", true),
             Some(rest) => (rest.strip_suffix('+').unwrap_or(rest), true),
@@ -205,20 +205,20 @@ impl Chord {
         };
         let mut keys = Vec::new();
         for name in names.split('+').filter(|_| !names.is_empty()) {
-            keys.push(Key::named(name).ok_or_else(|| name.to_owned())?);
+            keys.push(KeyboardKey::by_name(name).ok_or_else(|| name.to_owned())?);
         }
-        keys.extend(plus.then(|| Key::typing('+')).flatten());
+        keys.extend(plus.then(|| KeyboardKey::by_character('+')).flatten());
         let others = keys.iter().filter(|key| key.modifier == 0).count();
         // Modifiers come first, and one key is pressed while they are held.
         let in_order = keys.iter().rev().skip(1).all(|key| key.modifier != 0);
         if keys.is_empty() || others > 1 || !in_order {
             return Err(text.to_owned());
         }
-        Ok(Chord(keys))
+        Ok(KeyChord(keys))
     }
 
     /// All down in order, then up in reverse.
-    pub fn events(&self) -> Vec<KeyEvent> {
+    pub fn events(&self) -> Vec<DispatchKeyEvent> {
         let mut held = 0;
         let mut events = Vec::new();
         for key in &self.0 {
@@ -242,8 +242,8 @@ mod tests {
     use super::*;
 
     fn told(text: &str) -> Vec<String> {
-        let events = Chord::parse(text).unwrap_or_else(|name| panic!("{text}: {name}")).events();
-        let tell = |it: KeyEvent| {
+        let events = KeyChord::parse(text).unwrap_or_else(|name| panic!("{text}: {name}")).events();
+        let tell = |it: DispatchKeyEvent| {
             let typed = it.text.map(|text| format!(" types {text:?}")).unwrap_or_default();
             format!("{} {} {} {} {}{typed}", it.kind, it.key, it.code, it.windows_virtual_key_code, it.modifiers)
         };
@@ -283,16 +283,16 @@ mod tests {
         for (text, expect) in
             [("Contrl+P", "Contrl"), ("", ""), ("a+b", "a+b"), ("P+Control", "P+Control"), ("F25", "F25")]
         {
-            assert_eq!(Chord::parse(text), Err(expect.to_owned()), "{text}");
+            assert_eq!(KeyChord::parse(text), Err(expect.to_owned()), "{text}");
         }
     }
 
     #[test]
     fn every_letter_of_a_us_keyboard_has_its_key() {
         for letter in (' '..='~').chain(['\n', '\t']) {
-            let key = Key::typing(letter).unwrap_or_else(|| panic!("{letter:?}"));
+            let key = KeyboardKey::by_character(letter).unwrap_or_else(|| panic!("{letter:?}"));
             assert!(key.windows > 0 && !key.code.is_empty());
         }
-        assert_eq!(Key::typing('ü'), None);
+        assert_eq!(KeyboardKey::by_character('ü'), None);
     }
 }

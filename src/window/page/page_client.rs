@@ -7,112 +7,115 @@ use std::time::Duration;
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use super::console::Source;
-use super::observe::Chore;
-use super::refs::lock;
-use super::view::Lost;
-use super::{SHORT, Shared};
-use crate::cdp::types::{self, Command, TargetInfo};
-use crate::cdp::{self, Client, Connection, Endpoint};
+use super::console::ConsoleSource;
+use super::element_refs::lock_unpoisoned;
+use super::event_handler::FollowUp;
+use super::targets::SessionLoss;
+use super::{PageState, SHORT};
+use crate::cdp::types::{self, CdpCommand, TargetInfo};
+use crate::cdp::{self, CdpClient, CdpConnection, Endpoint};
 use crate::error::{Error, Kind, Result};
 
 /// What the browser keeps of the bodies of a page's requests: as good as nothing.
-const BODIES: u64 = 64 << 10;
+const BODY_BUFFER_BYTES: u64 = 64 << 10;
 /// What became of a request that was on its way when the connection ended.
-const UNHEARD: &str = "no longer followed: the connection to the window has ended";
+const CONNECTION_ENDED: &str = "no longer followed: the connection to the window has ended";
 
 /// Shared by everybody who asks something of the window.
 #[derive(Clone)]
-pub struct Core {
-    pub client: Client,
+pub struct PageClient {
+    pub client: CdpClient,
     pub endpoint: Arc<Endpoint>,
-    pub shared: Arc<Shared>,
+    pub shared: Arc<PageState>,
     /// Two who want the same page attach to it once.
     attaching: Arc<Mutex<()>>,
 }
 
 /// Why a session did not answer.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Trouble {
+pub enum PageError {
     #[error("the page crashed")]
     Crashed,
     #[error("the page was closed")]
-    Gone,
+    Closed,
     #[error(transparent)]
-    Cdp(#[from] cdp::Error),
+    Cdp(#[from] cdp::CdpError),
 }
 
-impl Trouble {
+impl PageError {
     /// Whether there was no answer in time.
-    pub fn timed_out(&self) -> bool {
-        matches!(self, Trouble::Cdp(cdp::Error::TimedOut { .. }))
+    pub fn is_timeout(&self) -> bool {
+        matches!(self, PageError::Cdp(cdp::CdpError::TimedOut { .. }))
     }
 }
 
-impl From<Lost> for Trouble {
-    fn from(lost: Lost) -> Self {
+impl From<SessionLoss> for PageError {
+    fn from(lost: SessionLoss) -> Self {
         match lost {
-            Lost::Crashed => Trouble::Crashed,
-            Lost::Gone => Trouble::Gone,
+            SessionLoss::Crashed => PageError::Crashed,
+            SessionLoss::Gone => PageError::Closed,
         }
     }
 }
 
-impl Core {
-    pub fn new(client: Client, endpoint: Endpoint, shared: Arc<Shared>) -> Core {
-        Core { client, endpoint: Arc::new(endpoint), shared, attaching: Arc::default() }
+impl PageClient {
+    pub fn new(client: CdpClient, endpoint: Endpoint, shared: Arc<PageState>) -> PageClient {
+        PageClient { client, endpoint: Arc::new(endpoint), shared, attaching: Arc::default() }
     }
 
     /// Begins to listen. A browser that shows no page yet will when it is asked for something.
-    pub async fn enable(&self) -> Result<(), cdp::Error> {
+    pub async fn enable_domains(&self) -> Result<(), cdp::CdpError> {
         if !self.endpoint.is_browser {
-            self.client.post(None, &types::EnableRuntime {}).await?;
-            self.client.post(None, &types::EnableNodeRuntime {}).await?;
-            return self.client.post(None, &types::NotifyWhenWaitingForDisconnect { enabled: true }).await;
+            self.client.send(None, &types::EnableRuntime {}).await?;
+            self.client.send(None, &types::EnableNodeRuntime {}).await?;
+            return self.client.send(None, &types::NotifyWhenWaitingForDisconnect { enabled: true }).await;
         }
         let targets = self.client.call(None, &types::GetTargets {}, SHORT).await?.target_infos;
         let best = {
-            let mut view = lock(&self.shared.view);
+            let mut view = lock_unpoisoned(&self.shared.targets);
             for target in targets {
                 view.set_page(target);
             }
             view.listed = true;
-            view.page(None)
+            view.find_page(None)
         };
         if let Some(best) = best {
-            match self.attach(&best).await {
-                Ok(_) | Err(Trouble::Gone | Trouble::Crashed | Trouble::Cdp(cdp::Error::Refused { .. })) => {}
-                Err(Trouble::Cdp(cause)) => return Err(cause),
+            match self.attach_page(&best).await {
+                Ok(_)
+                | Err(PageError::Closed | PageError::Crashed | PageError::Cdp(cdp::CdpError::ErrorResponse { .. })) => {
+                }
+                Err(PageError::Cdp(cause)) => return Err(cause),
             }
         }
         // What is opened meanwhile is told by this, too.
-        self.client.post(None, &types::SetDiscoverTargets { discover: true }).await?;
-        let others: Vec<TargetInfo> = lock(&self.shared.view).pages().into_iter().skip(1).cloned().collect();
+        self.client.send(None, &types::SetDiscoverTargets { discover: true }).await?;
+        let others: Vec<TargetInfo> =
+            lock_unpoisoned(&self.shared.targets).pages().into_iter().skip(1).cloned().collect();
         for page in others {
             let core = self.clone();
-            tokio::spawn(async move { core.attach(&page).await });
+            tokio::spawn(async move { core.attach_page(&page).await });
         }
         Ok(())
     }
 
     /// The session of the page to look at: see [`super::view::View::page`]. Node has none.
-    pub async fn session(&self, wanted: Option<&str>) -> Result<Option<String>> {
+    pub async fn select_session(&self, wanted: Option<&str>) -> Result<Option<String>> {
         if !self.endpoint.is_browser {
             return Ok(None);
         }
-        self.refresh().await;
-        let page = lock(&self.shared.view).page(wanted);
-        let page = page.ok_or_else(|| self.no_page(wanted))?;
-        self.attach(&page).await.map(Some).map_err(|trouble| self.explain(trouble))
+        self.refresh_titles().await;
+        let page = lock_unpoisoned(&self.shared.targets).find_page(wanted);
+        let page = page.ok_or_else(|| self.no_page_error(wanted))?;
+        self.attach_page(&page).await.map(Some).map_err(|trouble| self.user_error(trouble))
     }
 
     /// Asks for the titles where they matter: browsers send no event for a change of title alone.
-    async fn refresh(&self) {
-        if lock(&self.shared.view).pages().len() < 2 {
+    async fn refresh_titles(&self) {
+        if lock_unpoisoned(&self.shared.targets).pages().len() < 2 {
             return;
         }
         if let Ok(targets) = self.client.call(None, &types::GetTargets {}, SHORT).await {
-            let mut view = lock(&self.shared.view);
+            let mut view = lock_unpoisoned(&self.shared.targets);
             for target in targets.target_infos {
                 view.update_page(target);
             }
@@ -120,18 +123,18 @@ impl Core {
     }
 
     /// As [`Core::session`], for what only a page can.
-    pub async fn page(&self, wanted: Option<&str>, doing: &str) -> Result<String> {
+    pub async fn select_page(&self, wanted: Option<&str>, doing: &str) -> Result<String> {
         let nothing = || Error::usage(doing).because(format!("{} has no page to show", self.endpoint.product));
-        let session = self.session(wanted).await?.ok_or_else(nothing)?;
-        match lock(&self.shared.view).lost(&session) {
-            Some(lost) => Err(self.explain(lost.into())),
+        let session = self.select_session(wanted).await?.ok_or_else(nothing)?;
+        match lock_unpoisoned(&self.shared.targets).session_loss(&session) {
+            Some(lost) => Err(self.user_error(lost.into())),
             None => Ok(session),
         }
     }
 
     /// Attaches to a page, unless that has been done.
-    async fn attach(&self, page: &TargetInfo) -> Result<String, Trouble> {
-        let known = || lock(&self.shared.view).session_of(&page.target_id);
+    async fn attach_page(&self, page: &TargetInfo) -> Result<String, PageError> {
+        let known = || lock_unpoisoned(&self.shared.targets).session_of_page(&page.target_id);
         if let Some(session) = known() {
             return Ok(session);
         }
@@ -141,48 +144,51 @@ impl Core {
         }
         let attach = types::AttachToTarget { target_id: page.target_id.clone(), flatten: true };
         let session = self.client.call(None, &attach, SHORT).await?.session_id;
-        self.listen(&session, Source::Page).await?;
+        self.enable_session(&session, ConsoleSource::Page).await?;
         Ok(session)
     }
 
     /// Begins to listen to a session. Nobody waits for the answers: a frozen page gives none, and what is asked next
     /// comes after them anyway.
-    async fn listen(&self, session: &str, source: Source) -> Result<(), cdp::Error> {
+    async fn enable_session(&self, session: &str, source: ConsoleSource) -> Result<(), cdp::CdpError> {
         let (client, session) = (&self.client, Some(session));
-        if source != Source::Worker {
-            client.post(session, &types::EnablePage {}).await?;
-            client.post(session, &types::EnableInspector {}).await?;
+        if source != ConsoleSource::Worker {
+            client.send(session, &types::EnablePage {}).await?;
+            client.send(session, &types::EnableInspector {}).await?;
         }
-        client.post(session, &types::EnableRuntime {}).await?;
-        client.post(session, &types::EnableLog {}).await?;
-        let network = types::EnableNetwork { max_total_buffer_size: BODIES, max_resource_buffer_size: BODIES };
-        client.post(session, &network).await?;
+        client.send(session, &types::EnableRuntime {}).await?;
+        client.send(session, &types::EnableLog {}).await?;
+        let network = types::EnableNetwork {
+            max_total_buffer_size: BODY_BUFFER_BYTES,
+            max_resource_buffer_size: BODY_BUFFER_BYTES,
+        };
+        client.send(session, &network).await?;
         let inner = types::SetAutoAttach { auto_attach: true, wait_for_debugger_on_start: false, flatten: true };
-        client.post(session, &inner).await
+        client.send(session, &inner).await
     }
 
     /// Asks a session. A page that crashes or closes meanwhile ends the waiting.
-    pub async fn call<C: Command>(
+    pub async fn call<C: CdpCommand>(
         &self,
         session: Option<&str>,
         command: &C,
         deadline: Duration,
-    ) -> Result<C::Answer, Trouble> {
+    ) -> Result<C::Response, PageError> {
         let Some(session) = session else {
             return Ok(self.client.call(None, command, deadline).await?);
         };
         tokio::select! {
             biased; // an answer is an answer, whatever happened after it
             answer = self.client.call(Some(session), command, deadline) => Ok(answer?),
-            lost = self.lost(session) => Err(lost.into()),
+            lost = self.wait_lost(session) => Err(lost.into()),
         }
     }
 
     /// Resolves when a session is lost.
-    async fn lost(&self, session: &str) -> Lost {
-        let mut stirred = self.shared.stirred.subscribe();
+    async fn wait_lost(&self, session: &str) -> SessionLoss {
+        let mut stirred = self.shared.changed.subscribe();
         loop {
-            if let Some(lost) = lock(&self.shared.view).lost(session) {
+            if let Some(lost) = lock_unpoisoned(&self.shared.targets).session_loss(session) {
                 return lost;
             }
             // The sender lives in `shared`: it cannot be gone.
@@ -191,22 +197,22 @@ impl Core {
     }
 
     /// What a reader is told of trouble with the page.
-    pub fn explain(&self, trouble: Trouble) -> Error {
+    pub fn user_error(&self, trouble: PageError) -> Error {
         match trouble {
-            Trouble::Crashed => Error::new(Kind::Other, "the page crashed")
+            PageError::Crashed => Error::new(Kind::Other, "the page crashed")
                 .because("its renderer process has ended; the window itself lives")
                 .hint("`tether restart` (MCP: `window_restart`) launches the window anew"),
-            Trouble::Gone => Error::new(Kind::NotFound, "the page was closed")
+            PageError::Closed => Error::new(Kind::NotFound, "the page was closed")
                 .hint("`tether snapshot` shows the pages that there are; `tether restart` launches the window anew"),
-            Trouble::Cdp(cause) => unreachable(self.endpoint.port, cause),
+            PageError::Cdp(cause) => connection_error(self.endpoint.port, cause),
         }
     }
 
-    fn no_page(&self, wanted: Option<&str>) -> Error {
-        let view = lock(&self.shared.view);
+    fn no_page_error(&self, wanted: Option<&str>) -> Error {
+        let view = lock_unpoisoned(&self.shared.targets);
         match wanted {
             Some(wanted) if !view.pages().is_empty() => {
-                let pages: Vec<String> = view.pages().into_iter().take(10).map(super::view::page_line).collect();
+                let pages: Vec<String> = view.pages().into_iter().take(10).map(super::targets::page_line).collect();
                 Error::new(Kind::NotFound, format!("there is no page with {wanted:?} in its address or title"))
                     .hint(format!("there are: {}", pages.join(", ")))
             }
@@ -217,16 +223,16 @@ impl Core {
 
 /// Keeps the connection going until it ends, the page is dropped, or Node has run to its end and stays only because we
 /// look at it. Then takes at most a second to close it in peace, and ends what will not be heard of any more.
-pub async fn drive(
-    core: Core,
-    connection: Connection,
-    chores: mpsc::UnboundedReceiver<Chore>,
+pub async fn run_connection(
+    core: PageClient,
+    connection: CdpConnection,
+    chores: mpsc::UnboundedReceiver<FollowUp>,
     left: oneshot::Receiver<Infallible>,
 ) {
     tokio::pin!(connection);
     let over = tokio::select! {
         _ = &mut connection => true,
-        () = work(core.clone(), chores) => false,
+        () = run_follow_ups(core.clone(), chores) => false,
         _ = left => false,
     };
     if !over {
@@ -237,46 +243,46 @@ pub async fn drive(
 }
 
 /// Does what the events bring, each beside the others, until Node wants us to leave.
-async fn work(core: Core, mut chores: mpsc::UnboundedReceiver<Chore>) {
+async fn run_follow_ups(core: PageClient, mut chores: mpsc::UnboundedReceiver<FollowUp>) {
     let mut running = JoinSet::new();
     while let Some(chore) = chores.recv().await {
         while running.try_join_next().is_some() {}
-        if matches!(chore, Chore::Leave) {
+        if matches!(chore, FollowUp::Disconnect) {
             return;
         }
         let core = core.clone();
-        running.spawn(async move { core.do_chore(chore).await });
+        running.spawn(async move { core.run_follow_up(chore).await });
     }
 }
 
-impl Core {
+impl PageClient {
     /// Ends the requests that were on their way when the connection ended. Others may be heard over another one.
     fn end_requests(&self) {
-        let sessions: Vec<String> = lock(&self.shared.view).sessions().cloned().collect();
+        let sessions: Vec<String> = lock_unpoisoned(&self.shared.targets).session_ids().cloned().collect();
         for session in sessions {
-            self.shared.records.end_requests(&session, UNHEARD);
+            self.shared.records.end_requests(&session, CONNECTION_ENDED);
         }
     }
 
     /// Whatever fails here has changed again in the meantime.
-    async fn do_chore(&self, chore: Chore) {
+    async fn run_follow_up(&self, chore: FollowUp) {
         match chore {
-            Chore::Answer { session, accept } => {
-                let _ = self.client.call(session.as_deref(), &types::HandleDialog { accept }, SHORT).await;
+            FollowUp::AnswerDialog { session, accept } => {
+                let _ = self.client.call(session.as_deref(), &types::HandleJavascriptDialog { accept }, SHORT).await;
             }
-            Chore::Attach(page) => {
-                let _ = self.attach(&page).await;
+            FollowUp::AttachPage(page) => {
+                let _ = self.attach_page(&page).await;
             }
-            Chore::Enable { session, source } => {
-                let _ = self.listen(&session, source).await;
+            FollowUp::EnableSession { session, source } => {
+                let _ = self.enable_session(&session, source).await;
             }
-            Chore::Leave => {}
+            FollowUp::Disconnect => {}
         }
     }
 }
 
-pub fn unreachable(port: u16, cause: cdp::Error) -> Error {
-    if matches!(cause, cdp::Error::TimedOut { .. }) {
+pub fn connection_error(port: u16, cause: cdp::CdpError) -> Error {
+    if matches!(cause, cdp::CdpError::TimedOut { .. }) {
         return Error::new(Kind::TimedOut, format!("the page of the window on port {port} does not answer"))
             .because(format!("{cause}: it is busy with a script that runs and runs, or it is frozen"))
             .hint("ask again when it is done; `tether restart` (MCP: `window_restart`) launches the window anew");

@@ -15,9 +15,9 @@ use serde_json::Value;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
-use super::core::{Core, Trouble};
-use crate::cdp::Error;
-use crate::cdp::types::{self, AwaitPromise, CallFunctionOn, Command, Evaluate, EvaluateAnswer, RemoteObject};
+use super::page_client::{PageClient, PageError};
+use crate::cdp::CdpError;
+use crate::cdp::types::{self, AwaitPromise, CallFunctionOn, CdpCommand, Evaluate, EvaluateResult, RemoteObject};
 
 /// What V8 gets beyond the deadline to say that it has stopped.
 const EXTRA: Duration = Duration::from_millis(250);
@@ -29,7 +29,7 @@ const GROUP: &str = "devtether";
 
 /// What an expression came to.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Evaluated {
+pub enum ExpressionResult {
     /// What JSON cannot say is text: `NaN`, `10n`, a node, a function; `undefined` is null.
     Value(Value),
     /// Message and stack.
@@ -37,90 +37,94 @@ pub enum Evaluated {
 }
 
 /// Where and how long to evaluate.
-pub struct Script<'a> {
-    pub core: &'a Core,
+pub struct ScriptRun<'a> {
+    pub core: &'a PageClient,
     pub session: Option<&'a str>,
     pub timeout: Duration,
 }
 
-impl Script<'_> {
+impl ScriptRun<'_> {
     /// Errors: the deadline has passed (the script has then been stopped), or the connection ended. A script whose
     /// caller gives up is stopped, too.
-    pub async fn run(&self, expression: &str) -> Result<Evaluated, Trouble> {
-        let mut attended = Attended { script: self, over: false };
-        let result = self.run_attended(expression).await;
+    pub async fn run(&self, expression: &str) -> Result<ExpressionResult, PageError> {
+        let mut attended = TerminateOnDrop { script: self, over: false };
+        let result = self.run_until_timeout(expression).await;
         attended.over = true;
         result
     }
 
-    async fn run_attended(&self, expression: &str) -> Result<Evaluated, Trouble> {
+    async fn run_until_timeout(&self, expression: &str) -> Result<ExpressionResult, PageError> {
         let started = Instant::now();
-        let result = self.steps(expression, started + self.timeout + EXTRA).await;
+        let result = self.evaluate_and_resolve(expression, started + self.timeout + EXTRA).await;
         match result {
-            Err(Trouble::Cdp(Error::TimedOut { .. })) => self.core.interrupt(self.session, EXTRA).await,
+            Err(PageError::Cdp(CdpError::TimedOut { .. })) => {
+                self.core.terminate_busy_script(self.session, EXTRA).await
+            }
             // V8 has ended the script; Chromium says "Execution was terminated", Node 20 "Internal error".
-            Err(Trouble::Cdp(Error::Refused { .. })) if started.elapsed() >= self.timeout => {}
-            Err(Trouble::Cdp(Error::Refused { message, .. })) => return Ok(Evaluated::Exception(explained(message))),
+            Err(PageError::Cdp(CdpError::ErrorResponse { .. })) if started.elapsed() >= self.timeout => {}
+            Err(PageError::Cdp(CdpError::ErrorResponse { message, .. })) => {
+                return Ok(ExpressionResult::Exception(explain_rejection(message)));
+            }
             other => return other,
         }
-        Err(Error::TimedOut { what: "the expression".into(), after: self.timeout }.into())
+        Err(CdpError::TimedOut { what: "the expression".into(), after: self.timeout }.into())
     }
 
-    async fn steps(&self, expression: &str, until: Instant) -> Result<Evaluated, Trouble> {
+    async fn evaluate_and_resolve(&self, expression: &str, until: Instant) -> Result<ExpressionResult, PageError> {
         let milliseconds = u64::try_from(self.timeout.as_millis()).unwrap_or(u64::MAX);
-        let answer = self.call(&evaluation(expression, Some(milliseconds)), until).await?;
+        let answer = self.call(&evaluate_command(expression, Some(milliseconds)), until).await?;
         let Some(object_id) = answer.result.object_id.clone().filter(|_| answer.exception_details.is_none()) else {
-            return Ok(evaluated(answer));
+            return Ok(expression_result(answer));
         };
-        let evaluated = match kind_of(&answer.result) {
-            Object::Promise => {
+        let evaluated = match object_kind(&answer.result) {
+            ObjectKind::Promise => {
                 let promise = AwaitPromise { promise_object_id: object_id, return_by_value: true };
-                self.call(&promise, until).await.map(evaluated)
+                self.call(&promise, until).await.map(expression_result)
             }
-            Object::Data => {
+            ObjectKind::Data => {
                 let function_declaration = "function() { return this }";
                 let by_value = CallFunctionOn { object_id, function_declaration, return_by_value: true };
-                self.call(&by_value, until).await.map(evaluated)
+                self.call(&by_value, until).await.map(expression_result)
             }
-            Object::Described => Ok(Evaluated::Value(Value::String(answer.result.text()))),
+            ObjectKind::Described => Ok(ExpressionResult::Value(Value::String(answer.result.text()))),
         };
-        self.core.client.post(self.session, &types::ReleaseObjectGroup { object_group: GROUP }).await?;
+        self.core.client.send(self.session, &types::ReleaseObjectGroup { object_group: GROUP }).await?;
         evaluated
     }
 
-    async fn call<C: Command>(&self, command: &C, until: Instant) -> Result<C::Answer, Trouble> {
+    async fn call<C: CdpCommand>(&self, command: &C, until: Instant) -> Result<C::Response, PageError> {
         self.core.call(self.session, command, until.saturating_duration_since(Instant::now())).await
     }
 }
 
-impl Core {
+impl PageClient {
     /// Stops a script that runs and runs. An idle page (one that awaits) is left alone: V8 would end the *next*
     /// script instead. It shows that it is idle by answering within `patience`.
-    async fn interrupt(&self, session: Option<&str>, patience: Duration) {
-        if self.call(session, &alive(), patience).await.is_err_and(|trouble| trouble.timed_out()) {
+    async fn terminate_busy_script(&self, session: Option<&str>, patience: Duration) {
+        if self.call(session, &noop_evaluation(), patience).await.is_err_and(|trouble| trouble.is_timeout()) {
             let _ = self.call(session, &types::TerminateExecution {}, TERMINATION).await;
         }
     }
 }
 
 /// Stops a script whose caller has gone before its end, so that the page is not frozen until its time is over.
-struct Attended<'a> {
-    script: &'a Script<'a>,
+struct TerminateOnDrop<'a> {
+    script: &'a ScriptRun<'a>,
     over: bool,
 }
 
-impl Drop for Attended<'_> {
+impl Drop for TerminateOnDrop<'_> {
     fn drop(&mut self) {
         // Without a runtime, there is no connection either.
         if let (false, Ok(runtime)) = (self.over, Handle::try_current()) {
             let (core, session) = (self.script.core.clone(), self.script.session.map(str::to_owned));
-            runtime.spawn(async move { core.interrupt(session.as_deref(), IDLE).await });
+            runtime.spawn(async move { core.terminate_busy_script(session.as_deref(), IDLE).await });
         }
     }
 }
 
 /// V8's words for a page that was left while a script of it ran are about contexts and targets.
-fn explained(refusal: String) -> String {
+fn explain_rejection(refusal: String) -> String {
     let left = ["Cannot find context", "context was destroyed", "navigated or closed", "Promise was collected"];
     if left.iter().any(|words| refusal.contains(words)) {
         return format!("the page was left or reloaded before the expression ended ({refusal})");
@@ -129,11 +133,11 @@ fn explained(refusal: String) -> String {
 }
 
 /// The smallest question that only a page that is not busy answers.
-pub fn alive() -> Evaluate {
-    evaluation("0", None)
+pub fn noop_evaluation() -> Evaluate {
+    evaluate_command("0", None)
 }
 
-fn evaluation(expression: &str, timeout: Option<u64>) -> Evaluate {
+fn evaluate_command(expression: &str, timeout: Option<u64>) -> Evaluate {
     let repl_mode = needs_repl(expression);
     let expression = expression.to_owned();
     let await_promise = repl_mode;
@@ -155,31 +159,31 @@ fn needs_repl(expression: &str) -> bool {
     words.into_iter().any(|word| matches!(word, "await" | "let" | "const" | "class"))
 }
 
-enum Object {
+enum ObjectKind {
     Promise,
     Data,
     /// By value it would be `{}`, or the whole document.
     Described,
 }
 
-fn kind_of(object: &RemoteObject) -> Object {
+fn object_kind(object: &RemoteObject) -> ObjectKind {
     match object.subtype.as_deref() {
-        Some("promise") => Object::Promise,
-        Some("node" | "error" | "regexp" | "date" | "proxy") => Object::Described,
-        _ if object.kind == "object" => Object::Data,
-        _ => Object::Described, // functions and symbols
+        Some("promise") => ObjectKind::Promise,
+        Some("node" | "error" | "regexp" | "date" | "proxy") => ObjectKind::Described,
+        _ if object.kind == "object" => ObjectKind::Data,
+        _ => ObjectKind::Described, // functions and symbols
     }
 }
 
-fn evaluated(answer: EvaluateAnswer) -> Evaluated {
+fn expression_result(answer: EvaluateResult) -> ExpressionResult {
     if let Some(details) = answer.exception_details {
-        return Evaluated::Exception(details.text());
+        return ExpressionResult::Exception(details.text());
     }
     let text = match answer.result.kind.as_str() {
         "symbol" | "function" => answer.result.description,
         _ => answer.result.unserializable_value,
     };
-    Evaluated::Value(answer.result.value.or(text.map(Value::String)).unwrap_or(Value::Null))
+    ExpressionResult::Value(answer.result.value.or(text.map(Value::String)).unwrap_or(Value::Null))
 }
 
 #[cfg(test)]

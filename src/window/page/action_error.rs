@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use super::actions::Action;
-use super::core::{Core, Trouble};
-use super::input::Step;
-use super::refs::{lock, stale};
+use super::element_refs::{lock_unpoisoned, stale_ref_error};
+use super::input_action::InputAction;
+use super::page_client::{PageClient, PageError};
+use super::run_actions::ActionOutcome;
 use crate::error::{Error, Kind};
 
 /// Why an action cannot be done.
-pub enum Obstacle {
+pub enum ActionError {
     /// The element is there, but not fit.
-    Unfit {
+    NotActionable {
         name: String,
         target: Option<String>,
         fail: String,
@@ -19,41 +19,47 @@ pub enum Obstacle {
         what: Option<String>,
     },
     /// Its document is gone.
-    Left(String),
-    Trouble(Trouble),
-    Told(Error),
+    DocumentGone(String),
+    Trouble(PageError),
+    User(Error),
 }
 
-impl From<Trouble> for Obstacle {
-    fn from(trouble: Trouble) -> Self {
-        Obstacle::Trouble(trouble)
+impl From<PageError> for ActionError {
+    fn from(trouble: PageError) -> Self {
+        ActionError::Trouble(trouble)
     }
 }
 
-impl From<Error> for Obstacle {
+impl From<Error> for ActionError {
     fn from(error: Error) -> Self {
-        Obstacle::Told(error)
+        ActionError::User(error)
     }
 }
 
-impl Obstacle {
+impl ActionError {
     /// Whether waiting may help.
-    pub fn may_pass(&self) -> bool {
-        matches!(self, Obstacle::Unfit { fail, .. } if fail != "removed")
+    pub fn is_transient(&self) -> bool {
+        matches!(self, ActionError::NotActionable { fail, .. } if fail != "removed")
     }
 }
 
-impl Core {
+impl PageClient {
     /// The error of a batch.
-    pub fn failed(&self, obstacle: Obstacle, action: &Action, count: usize, done: &[Step]) -> Error {
-        let error = self.obstacle(obstacle);
+    pub fn batch_error(
+        &self,
+        obstacle: ActionError,
+        action: &InputAction,
+        count: usize,
+        done: &[ActionOutcome],
+    ) -> Error {
+        let error = self.action_user_error(obstacle);
         let mut text = error.doing;
         if count > 1 {
             text = format!("action {} of {count} failed: {text}", done.len() + 1);
         }
         let source = error.source.map(|source| source.to_string());
-        let mut because = source.unwrap_or_else(|| format!("it was to {}", action.does));
-        let notes = lock(&self.shared.view).take_notices();
+        let mut because = source.unwrap_or_else(|| format!("it was to {}", action.kind));
+        let notes = lock_unpoisoned(&self.shared.targets).take_notices();
         for note in notes {
             because.push_str(&format!("; {note}"));
         }
@@ -66,17 +72,19 @@ impl Core {
         failed
     }
 
-    pub fn obstacle(&self, obstacle: Obstacle) -> Error {
+    pub fn action_user_error(&self, obstacle: ActionError) -> Error {
         let (name, target, fail, by, what) = match obstacle {
-            Obstacle::Told(error) => return error,
-            Obstacle::Trouble(trouble) => return self.explain(trouble),
-            Obstacle::Left(name) => return stale(&name, "its document is gone: the page was left or reloaded"),
-            Obstacle::Unfit { name, target, fail, by, what } => (name, target, fail, by, what),
+            ActionError::User(error) => return error,
+            ActionError::Trouble(trouble) => return self.user_error(trouble),
+            ActionError::DocumentGone(name) => {
+                return stale_ref_error(&name, "its document is gone: the page was left or reloaded");
+            }
+            ActionError::NotActionable { name, target, fail, by, what } => (name, target, fail, by, what),
         };
         let element = target.map_or(name.clone(), |target| format!("{name} {target}"));
         let what = what.unwrap_or_default();
         let text = match fail.as_str() {
-            "removed" => return stale(&name, "the element was removed from the page"),
+            "removed" => return stale_ref_error(&name, "the element was removed from the page"),
             "covered" => format!("{element} is covered by {} {what}", by.unwrap_or_default()),
             "hidden" if !what.is_empty() => format!("{element} is hidden: {what}"),
             "hidden" => format!("{element} is hidden"),
@@ -92,7 +100,7 @@ impl Core {
 }
 
 /// The error of a wait that was in vain.
-pub fn waited(what: String, left: Duration) -> Error {
+pub fn wait_timed_out(what: String, left: Duration) -> Error {
     let after = humantime::format_duration(Duration::from_millis(left.as_millis() as u64));
     Error::new(Kind::TimedOut, format!("{what} after {after}")).hint("a larger `timeoutMs` waits longer")
 }

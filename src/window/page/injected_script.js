@@ -1,14 +1,14 @@
-// What runs inside a page, in an isolated world of its own in each frame: what is there to see, where it is, whether it
-// can be acted on. The page neither sees this world nor can change it.
+// Script injected into each frame of a page, in an isolated world: lists the elements, locates them, and checks whether
+// they can be acted on. The page can neither see this world nor change it.
 //
-// Elements are known by small numbers, given once and kept as long as the document lives. Whoever asks makes refs of
-// them. Nothing here is kept alive: an element that the page drops is gone.
+// Elements are identified by small numbers, unique within the document. The Rust side maps them to refs. Elements are
+// held weakly: one that the page drops is collected.
 (() => {
   if (globalThis.tether) return;
 
   const numbers = new WeakMap();
   const elements = new Map();
-  const gone = new FinalizationRegistry((number) => elements.delete(number));
+  const collected = new FinalizationRegistry((number) => elements.delete(number));
   let last = 0;
 
   function numberOf(element) {
@@ -17,7 +17,7 @@
       number = ++last;
       numbers.set(element, number);
       elements.set(number, new WeakRef(element));
-      gone.register(element, number);
+      collected.register(element, number);
     }
     return number;
   }
@@ -45,21 +45,21 @@
     th: 'columnheader', tr: 'row', ul: 'list', video: 'video', audio: 'audio', iframe: 'iframe', frame: 'iframe',
     canvas: 'canvas', embed: 'embed', object: 'embed', portal: 'embed', math: 'math', frameset: '' };
 
-  // Their name is their content, unless they are named otherwise.
+  // Named by their content, unless an attribute names them.
   const NAMED_BY_CONTENT = new Set(['button', 'cell', 'checkbox', 'columnheader', 'gridcell', 'heading', 'link',
     'menuitem', 'menuitemcheckbox', 'menuitemradio', 'option', 'radio', 'rowheader', 'summary', 'switch', 'tab', 'term',
     'tooltip', 'treeitem', 'clickable']);
-  // What they contain is drawing, except where it can be acted on.
+  // Their content is decoration, except for elements that can be acted on.
   const DRAWN = new Set(['button', 'checkbox', 'img', 'menuitemcheckbox', 'menuitemradio', 'meter', 'option',
     'progressbar', 'radio', 'scrollbar', 'separator', 'slider', 'switch', 'tab', 'clickable']);
   const ACTED_ON = new Set(['button', 'checkbox', 'clickable', 'combobox', 'link', 'listbox', 'menuitem',
     'menuitemcheckbox', 'menuitemradio', 'option', 'radio', 'searchbox', 'slider', 'spinbutton', 'summary', 'switch',
     'tab', 'textbox', 'treeitem', 'file', 'color', 'date', 'datetime', 'month', 'week', 'time', 'video', 'audio',
     'canvas', 'embed', 'iframe', 'scrollbar']);
-  // Without a name, they are not worth a line of their own around a single thing.
+  // Omitted when they have no name and contain a single element.
   const FRAMES = new Set(['group', 'listitem', 'list', 'cell', 'gridcell', 'row', 'region', 'figure', 'article',
     'tabpanel', 'banner', 'contentinfo', 'complementary', 'form', 'note', 'radiogroup']);
-  // Of no interest but to lay out what is in them.
+  // Roles that only lay out their content.
   const PLAIN = new Set(['presentation', 'none', 'generic', 'paragraph', 'text', 'strong', 'emphasis', 'code', 'time',
     'mark', 'insertion', 'deletion', 'subscript', 'superscript', 'rowgroup', 'caption', 'blockquote', 'application',
     'document', 'menubar', 'tablist', 'toolbar']);
@@ -86,18 +86,18 @@
 
   const landmark = (element) => !element.parentElement?.closest('article, aside, main, nav, section');
 
-  // The root of something that can be edited, not what lies in it.
+  // The root of an editable region, not its descendants.
   const editable = (element) => element.isContentEditable && element.hasAttribute('contenteditable');
 
   const BETTER = 'a[href], button, input, select, textarea, summary, [onclick], [role=button], [role=link], [role=tab], '
     + '[role=checkbox], [role=menuitem], [role=option], [role=radio], [role=switch], [role=treeitem], [tabindex="0"]';
 
-  // Of no role, but made to be clicked.
+  // An element without a role that handles clicks.
   function clickable(element) {
     if (element.hasAttribute('onclick')) return true;
     const tabindex = element.getAttribute('tabindex');
     if (tabindex !== null && tabindex >= 0) return true;
-    // The pointer is inherited: only where it begins is it a sign, and only if there is nothing better inside.
+    // `cursor` is inherited: it counts only on the outermost element, and only without a better candidate inside.
     return element.parentElement !== null && getComputedStyle(element).cursor === 'pointer'
       && getComputedStyle(element.parentElement).cursor !== 'pointer' && !element.querySelector(BETTER);
   }
@@ -105,7 +105,7 @@
   // ---- names and states --------------------------------------------------------------------------------------------
 
   const LONGEST = 400;
-  // Fonts of symbols draw with letters that nobody can read.
+  // Icon fonts use private-use characters, which are unreadable as text.
   const SYMBOLS = /[\uE000-\uF8FF\u200B\u00AD]/g;
 
   function tidy(text) {
@@ -236,7 +236,7 @@
 
   // ---- the tree ----------------------------------------------------------------------------------------------------
 
-  // As it is drawn: through open shadow roots, and what is slotted where its slot is.
+  // Children as rendered: of open shadow roots, and slotted nodes at their slot.
   function children(element) {
     if (element.shadowRoot) return element.shadowRoot.childNodes;
     if (element.localName === 'slot') {
@@ -248,12 +248,12 @@
 
   const VISIBLY = { visibilityProperty: true, contentVisibilityAuto: false };
 
-  // Whether something of it can be drawn. `false` for what is hidden only itself: its children may be shown.
+  // Whether the element can be rendered. `false` also for `visibility: hidden`, whose children may be visible.
   function shown(element) {
     return element.checkVisibility(VISIBLY) || getComputedStyle(element).display === 'contents';
   }
 
-  // Hidden with all that is in it.
+  // Hidden together with its subtree.
   function pruned(element) {
     return !element.checkVisibility() && getComputedStyle(element).display !== 'contents';
   }
@@ -261,7 +261,8 @@
   const DEEPEST = 400;
   const MOST_OPTIONS = 40;
 
-  // The lines of the tree from `root` on, each [depth, text, number, is it a frame]; at most `max` bytes of them.
+  // Snapshot lines from element `number` (0: the whole document) on, each [depth, text, number, shows a frame];
+  // at most `max` bytes of them.
   function look(max, number) {
     const root = number ? elementOf(number) : document.body ?? document.documentElement;
     if (!root) return null;
@@ -289,7 +290,7 @@
     if (text && covered !== true && !covered.includes(text)) push(walk, depth, JSON.stringify(text), 0, 0);
   }
 
-  // `covered`: the text that a name above has already told; `true` when all text has been.
+  // `covered`: the text already contained in the name of an ancestor; `true` when all text is.
   function within(walk, parent, depth, deep, covered) {
     for (const node of children(parent)) {
       if (full(walk)) return;
@@ -312,7 +313,7 @@
     }
     if (tag === 'br') { walk.run += ' '; return; }
     let role = roleOf(e, tag);
-    // Where its control is hidden, the label is what is clicked; else the control's name says what it says.
+    // A label is clickable when its control is hidden; otherwise its text is already the name of the control.
     const control = tag === 'label' && e.control;
     if (!role && visible && (control ? !shown(control) : clickable(e))) role = 'clickable';
     if (!visible) {
@@ -331,7 +332,7 @@
     }
     flush(walk, depth, covered);
     const name = nameOf(e, tag, role);
-    // A button in a button of the same name, a link in a tab: one of them is enough. And a drawing is no tree.
+    // A button in a button of the same name, a link in a tab: one line is enough. Decoration is omitted.
     const echo = covered === true && (walk.above === name || !ACTED_ON.has(role));
     const at = walk.lines.length;
     const states = statesOf(e, tag, role);
@@ -368,7 +369,7 @@
     if (more > 0) push(walk, depth, `… and ${more} more options`, 0, 0);
   }
 
-  // A line without name around nothing goes; around a single text it takes the text in; around one thing it goes, too.
+  // A line without a name: removed when empty or around a single element; merged with a single text.
   function thin(walk, at, depth, whole) {
     const { lines } = walk;
     const below = lines.length - at - 1;
@@ -394,7 +395,7 @@
 
   // ---- acting ------------------------------------------------------------------------------------------------------
 
-  // The next frame; a page that nobody sees draws none, and one on a busy machine draws it late.
+  // The next rendered frame; with a timeout, since a hidden page renders none and a busy machine renders late.
   const frame = () => new Promise((done) => {
     const timer = setTimeout(done, document.hidden ? 50 : 250);
     requestAnimationFrame(() => { clearTimeout(timer); done(); });
@@ -420,7 +421,7 @@
     return false;
   }
 
-  // What lies over it, by the name that a snapshot would give it.
+  // The covering element, described as in a snapshot.
   function cover(found, target) {
     let told = found;
     for (let e = found; e && !contains(e, target); e = e.parentElement ?? e.getRootNode().host) {
@@ -459,7 +460,7 @@
     return point;
   }
 
-  // Waits until the element can be acted on: { x, y } in this frame, or why not in `fail`.
+  // Waits until the element can be acted on: { x, y } in this frame, or the reason in `fail`.
   async function ready(number, wants, ms) {
     const deadline = performance.now() + ms;
     const e = elementOf(number);
@@ -472,7 +473,7 @@
     }
   }
 
-  // From a point in the frame that `number` shows to one in this frame, if nothing lies over it there.
+  // Converts a point in the frame shown by element `number` to one in this frame, if no element covers it there.
   function through(number, x, y, check) {
     const e = elementOf(number);
     if (!e) return { fail: 'removed' };
@@ -497,7 +498,7 @@
     return found === e ? point : cover(found, e);
   }
 
-  // Whether the mouse has begun to drag something, in the browser's own way, since this was asked first.
+  // Whether a native drag has started since the last call with `begin`.
   let drag = null;
   function drags(begin) {
     if (begin) {
@@ -507,7 +508,7 @@
     return drag !== null && !drag.defaultPrevented;
   }
 
-  // The focus, where typing goes; the caret behind what is there already.
+  // Focuses an element for typing, with the caret at the end of its text.
   async function focus(number, ms) {
     const can = await ready(number, { enabled: true, hit: false }, ms);
     if (can.fail) return can;
@@ -515,7 +516,7 @@
     if (active() !== e && !contains(e, active())) {
       e.focus({ preventScroll: true });
       if (typeof e.setSelectionRange === 'function') {
-        // Numbers and dates have no selection.
+        // Number and date inputs have no selection.
         try { e.setSelectionRange(e.value.length, e.value.length); } catch { }
       } else if (e.isContentEditable) getSelection().selectAllChildren(e), getSelection().collapseToEnd();
     }
@@ -524,7 +525,7 @@
     return can;
   }
 
-  // A closed list of choices is drawn by the system: choosing in it is telling the page so.
+  // A closed <select> is rendered by the system and cannot be clicked: sets the option and dispatches the events.
   function choose(number) {
     const option = elementOf(number);
     const select = option?.closest?.('select');
@@ -539,7 +540,7 @@
     return { target: tell(option) };
   }
 
-  // The rectangle of an element, for a picture of it.
+  // The rectangle of an element, for a screenshot.
   async function rectangle(number, ms) {
     const can = await ready(number, { enabled: false, hit: false }, ms);
     if (can.fail) return can;
@@ -547,7 +548,7 @@
     return { x, y, width, height, target: can.target };
   }
 
-  // Resolves when the page has drawn without a change of what is in it for `quiet` ms, at least twice; or after `ms`.
+  // Resolves when the page has rendered at least two frames and its DOM has not changed for `quiet` ms; or after `ms`.
   async function settled(quiet, ms) {
     const deadline = performance.now() + ms;
     let changed = 0;
@@ -573,7 +574,7 @@
     return !e || !e.checkVisibility(VISIBLY) || e.getClientRects().length === 0;
   };
 
-  // Resolves to true when `holds` does, to false after `ms`; looks again whenever the page has changed.
+  // Resolves to true as soon as `holds()` is true, to false after `ms`; checks again whenever the page changes.
   function until(holds, ms) {
     if (holds()) return true;
     return new Promise((done) => {

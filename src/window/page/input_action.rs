@@ -5,29 +5,29 @@ use std::time::Duration;
 
 /// One action of a batch.
 #[derive(Clone, Debug)]
-pub struct Action {
-    pub does: Does,
+pub struct InputAction {
+    pub kind: ActionKind,
     /// How long it may wait until it can be done.
     pub timeout: Duration,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Does {
+pub enum ActionKind {
     Click {
-        at: At,
-        button: Button,
+        at: ActionTarget,
+        button: MouseButton,
         count: u32,
     },
     Hover {
-        at: At,
+        at: ActionTarget,
     },
     Drag {
-        from: At,
-        to: At,
+        from: ActionTarget,
+        to: ActionTarget,
     },
     /// By the wheel; without distances, the element is brought into view.
     Scroll {
-        at: Option<At>,
+        at: Option<ActionTarget>,
         by: Option<(f64, f64)>,
     },
     /// Into an element, or where the focus is.
@@ -41,19 +41,19 @@ pub enum Does {
         keys: String,
         count: u32,
     },
-    Wait(Until),
+    Wait(WaitCondition),
 }
 
 /// A place in the page.
 #[derive(Clone, Debug, PartialEq)]
-pub enum At {
+pub enum ActionTarget {
     Ref(String),
     /// CSS pixels from the top left of what is visible.
     Point(f64, f64),
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Button {
+pub enum MouseButton {
     #[default]
     Left,
     Middle,
@@ -61,32 +61,32 @@ pub enum Button {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Until {
+pub enum WaitCondition {
     /// The page shows this text.
-    Shows(String),
+    TextShown(String),
     /// The element is hidden, or gone.
-    Gone(String),
+    ElementGone(String),
     /// This much time has passed.
-    Passed,
+    TimeElapsed,
 }
 
-impl fmt::Display for At {
+impl fmt::Display for ActionTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            At::Ref(name) => f.write_str(name),
-            At::Point(x, y) => write!(f, "{x},{y}"),
+            ActionTarget::Ref(name) => f.write_str(name),
+            ActionTarget::Point(x, y) => write!(f, "{x},{y}"),
         }
     }
 }
 
-impl fmt::Display for Does {
+impl fmt::Display for ActionKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Does::Click { at, button, count } => {
+            ActionKind::Click { at, button, count } => {
                 let button = match button {
-                    Button::Left => "",
-                    Button::Middle => "middle ",
-                    Button::Right => "right ",
+                    MouseButton::Left => "",
+                    MouseButton::Middle => "middle ",
+                    MouseButton::Right => "right ",
                 };
                 let times = match count {
                     1 => String::new(),
@@ -95,27 +95,27 @@ impl fmt::Display for Does {
                 };
                 write!(f, "{times}{button}click {at}")
             }
-            Does::Hover { at } => write!(f, "hover {at}"),
-            Does::Drag { from, to } => write!(f, "drag {from} to {to}"),
-            Does::Scroll { at, by } => {
+            ActionKind::Hover { at } => write!(f, "hover {at}"),
+            ActionKind::Drag { from, to } => write!(f, "drag {from} to {to}"),
+            ActionKind::Scroll { at, by } => {
                 f.write_str("scroll")?;
                 at.as_ref().map_or(Ok(()), |at| write!(f, " {at}"))?;
                 by.map_or(Ok(()), |(dx, dy)| write!(f, " by {dx},{dy}"))
             }
-            Does::Type { into, text } => {
+            ActionKind::Type { into, text } => {
                 let short: String = text.chars().take(40).collect();
                 let dots = if short.len() < text.len() { "…" } else { "" };
                 write!(f, "type {short:?}{dots}")?;
                 into.as_ref().map_or(Ok(()), |name| write!(f, " into {name}"))
             }
-            Does::Press { at, keys, count } => {
+            ActionKind::Press { at, keys, count } => {
                 write!(f, "press {keys}")?;
                 at.as_ref().map_or(Ok(()), |name| write!(f, " in {name}"))?;
                 if *count == 1 { Ok(()) } else { write!(f, " {count} times") }
             }
-            Does::Wait(Until::Shows(text)) => write!(f, "wait for {text:?}"),
-            Does::Wait(Until::Gone(name)) => write!(f, "wait until {name} is gone"),
-            Does::Wait(Until::Passed) => f.write_str("wait"),
+            ActionKind::Wait(WaitCondition::TextShown(text)) => write!(f, "wait for {text:?}"),
+            ActionKind::Wait(WaitCondition::ElementGone(name)) => write!(f, "wait until {name} is gone"),
+            ActionKind::Wait(WaitCondition::TimeElapsed) => f.write_str("wait"),
         }
     }
 }

@@ -9,8 +9,8 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
-use super::Error;
-use super::client::{Client, Connection, Observer};
+use super::cdp_error::CdpError;
+use super::client::{CdpClient, CdpConnection, EventHandler};
 use crate::wire::Prompt;
 
 /// The largest message taken from a peer (a screenshot of a large page is a few MiB).
@@ -20,26 +20,30 @@ const MAX_UNWRITTEN: usize = 64 << 20;
 
 /// Opens the WebSocket at `path` (`/devtools/browser/…`) of a loopback port, within `deadline`.
 /// The [`Connection`] must be polled (spawned) for anything to happen; dropping it closes the socket.
-pub async fn connect(port: u16, path: &str, deadline: Duration) -> Result<(Client, Connection), Error> {
-    connect_observed(port, path, deadline, Box::new(|_| {})).await
-}
-
-/// As [`connect`], with somebody who sees every event.
-pub async fn connect_observed(
+pub async fn open_connection(
     port: u16,
     path: &str,
     deadline: Duration,
-    observer: Observer,
-) -> Result<(Client, Connection), Error> {
-    let opening = open(port, path);
-    let what = || format!("the WebSocket {path} on port {port}");
-    let opened = tokio::time::timeout(deadline, opening).await;
-    let socket = opened.map_err(|_| Error::TimedOut { what: what(), after: deadline })??;
-    Ok(Client::over(socket, observer))
+) -> Result<(CdpClient, CdpConnection), CdpError> {
+    open_connection_with_handler(port, path, deadline, Box::new(|_| {})).await
 }
 
-async fn open(port: u16, path: &str) -> Result<WebSocketStream<Prompt>, Error> {
-    let unreachable = |cause: String| Error::Unreachable { port, cause };
+/// As [`connect`], with somebody who sees every event.
+pub async fn open_connection_with_handler(
+    port: u16,
+    path: &str,
+    deadline: Duration,
+    observer: EventHandler,
+) -> Result<(CdpClient, CdpConnection), CdpError> {
+    let opening = open_websocket(port, path);
+    let what = || format!("the WebSocket {path} on port {port}");
+    let opened = tokio::time::timeout(deadline, opening).await;
+    let socket = opened.map_err(|_| CdpError::TimedOut { what: what(), after: deadline })??;
+    Ok(CdpClient::from_websocket(socket, observer))
+}
+
+async fn open_websocket(port: u16, path: &str) -> Result<WebSocketStream<Prompt>, CdpError> {
+    let unreachable = |cause: String| CdpError::Unreachable { port, cause };
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let stream = TcpStream::connect(address).await.map_err(|cause| unreachable(cause.to_string()))?;
     let stream = Prompt::new(stream).map_err(|cause| unreachable(cause.to_string()))?;
