@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use devtether::changes::{Confirm, How, Options, Tracker};
+use devtether::changes::{ChangeCriterion, ChangeTracker, CheckMethod, TrackerOptions};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, StatxFlags, openat, statx};
 
 const WARM_CHECKS: usize = 3_000;
@@ -97,19 +97,24 @@ async fn measure(files: usize) -> Row {
     plant(&root, files);
     let cookies = tempfile::tempdir().unwrap();
     let start = |cookie_dir: PathBuf| {
-        Tracker::start(Options { root: root.clone(), cookie_dir, confirm: Confirm::Mtime, derived: Default::default() })
+        ChangeTracker::start(TrackerOptions {
+            root: root.clone(),
+            cookie_dir,
+            criterion: ChangeCriterion::Metadata,
+            derived: Default::default(),
+        })
     };
     // Without a place for its fence file a tracker can only walk.
     let walking = start(cookies.path().join("missing"));
-    walking.set_baseline(walking.snapshot().await.unwrap()).await;
+    walking.set_baseline(walking.take_snapshot().await.unwrap()).await;
     let mut seed = Seed::start(&root);
     let rounds = (600_000 / files).clamp(15, 100);
     let (mut cold, mut raw, mut node) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..rounds + 2 {
         let watch = Stopwatch::start();
-        let check = walking.check().await.unwrap();
+        let check = walking.compare_with_baseline().await.unwrap();
         let walked = watch.stop();
-        assert!(!check.stale && matches!(check.how, How::Cold { .. }));
+        assert!(!check.stale && matches!(check.method, CheckMethod::Cold { .. }));
         let watch = Stopwatch::start();
         assert_eq!(raw_walk(&root), files + 1);
         let limit = watch.stop();
@@ -123,22 +128,22 @@ async fn measure(files: usize) -> Row {
     }
     // Only now: watches make every opening of a folder dearer, for whoever opens it.
     let watching = start(cookies.path().to_path_buf());
-    watching.hints().wait_for(|count| *count > 0).await.unwrap();
-    watching.set_baseline(watching.snapshot().await.unwrap()).await;
+    watching.subscribe_hints().wait_for(|count| *count > 0).await.unwrap();
+    watching.set_baseline(watching.take_snapshot().await.unwrap()).await;
     let mut warm = Vec::new();
     for _ in 0..WARM_CHECKS {
         let watch = Stopwatch::start();
-        let check = watching.check().await.unwrap();
+        let check = watching.compare_with_baseline().await.unwrap();
         warm.push(watch.stop());
-        assert!(!check.stale && check.how == How::Warm, "{check:?}");
+        assert!(!check.stale && check.method == CheckMethod::Warm, "{check:?}");
     }
     let mut edited = Vec::new();
     for number in 0..300 {
         std::fs::write(root.join("d0/e0/f0.ts"), format!("{number}")).unwrap();
         let watch = Stopwatch::start();
-        let check = watching.check().await.unwrap();
+        let check = watching.compare_with_baseline().await.unwrap();
         edited.push(watch.stop());
-        assert!(check.total == 1 && check.how == How::Warm, "{check:?}");
+        assert!(check.total == 1 && check.method == CheckMethod::Warm, "{check:?}");
     }
     let [warm, edited, cold, raw, seed] = [warm, edited, cold, raw, node].map(Times::of);
     Row { warm, edited, cold, raw, seed }

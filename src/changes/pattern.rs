@@ -11,7 +11,7 @@ use thiserror::Error;
 
 /// A pattern that globset can compile.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Pattern {
+pub(super) struct GlobPattern {
     /// Any of them matching is a match; relative to the root, without a leading slash.
     pub globs: Vec<String>,
     pub negated: bool,
@@ -20,7 +20,7 @@ pub(super) struct Pattern {
 
 /// Why a pattern can never match anything: git passes over it in silence, we say it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub(super) enum Flaw {
+pub(super) enum PatternError {
     #[error("the character class is not closed: write `\\[` for a literal bracket")]
     UnclosedClass,
     #[error("`[:{0}:]` is not a character class")]
@@ -35,7 +35,7 @@ pub(super) enum Flaw {
 
 /// Reads one pattern line: comments, line ends and trailing spaces are gone already. `None` for a pattern without
 /// a body (`!`, `/`, ``), which git also passes over.
-pub(super) fn parse(line: &str) -> Result<Option<Pattern>, Flaw> {
+pub(super) fn parse(line: &str) -> Result<Option<GlobPattern>, PatternError> {
     let (negated, body) = line.strip_prefix('!').map_or((false, line), |rest| (true, rest));
     let (dirs_only, body) = body.strip_suffix('/').map_or((false, body), |rest| (true, rest));
     if body.is_empty() {
@@ -45,13 +45,13 @@ pub(super) fn parse(line: &str) -> Result<Option<Pattern>, Flaw> {
     // No path ends in a slash, but to globset a lone `**/` is everything.
     globs.retain(|glob| !glob.ends_with('/'));
     if globs.is_empty() {
-        return Err(Flaw::TrailingSlashes);
+        return Err(PatternError::TrailingSlashes);
     }
-    Ok(Some(Pattern { globs, negated, dirs_only }))
+    Ok(Some(GlobPattern { globs, negated, dirs_only }))
 }
 
 /// A pattern without a slash is held against the last component, wherever it lies; `**` is `*` there.
-fn in_name(body: &str) -> Result<String, Flaw> {
+fn in_name(body: &str) -> Result<String, PatternError> {
     let body: Vec<char> = body.chars().collect();
     let mut glob = String::from("**/");
     let mut at = 0;
@@ -68,7 +68,7 @@ fn in_name(body: &str) -> Result<String, Flaw> {
 }
 
 /// A pattern with a slash is held against the whole path.
-fn in_path(body: &str) -> Result<Vec<String>, Flaw> {
+fn in_path(body: &str) -> Result<Vec<String>, PatternError> {
     let body: Vec<char> = body.strip_prefix('/').unwrap_or(body).chars().collect();
     let first_wildcard = body.iter().position(|c| matches!(c, '*' | '?' | '[' | '\\')).unwrap_or(body.len());
     let mut globs = vec![String::new()];
@@ -147,12 +147,12 @@ fn stars(body: &[char]) -> usize {
 }
 
 /// Writes the one element at `at` that is not a star; gives where the next one starts.
-fn one(body: &[char], at: usize, glob: &mut String) -> Result<usize, Flaw> {
+fn one(body: &[char], at: usize, glob: &mut String) -> Result<usize, PatternError> {
     match body[at] {
         '?' => glob.push('?'),
         '[' => return class(body, at, glob),
         '\\' => {
-            literal(*body.get(at + 1).ok_or(Flaw::TrailingBackslash)?, glob);
+            literal(*body.get(at + 1).ok_or(PatternError::TrailingBackslash)?, glob);
             return Ok(at + 2);
         }
         c => literal(c, glob),
@@ -175,8 +175,8 @@ struct Class {
 }
 
 /// Reads the bracket expression at `at` as `dowild` does; gives where the pattern goes on behind it.
-fn class(body: &[char], at: usize, glob: &mut String) -> Result<usize, Flaw> {
-    let char_at = |at: usize| body.get(at).copied().ok_or(Flaw::UnclosedClass);
+fn class(body: &[char], at: usize, glob: &mut String) -> Result<usize, PatternError> {
+    let char_at = |at: usize| body.get(at).copied().ok_or(PatternError::UnclosedClass);
     let mut members = Class { ascii: [false; 128], wide: Vec::new() };
     let negated = matches!(char_at(at + 1)?, '!' | '^');
     let mut at = at + 1 + usize::from(negated);
@@ -210,9 +210,9 @@ fn class(body: &[char], at: usize, glob: &mut String) -> Result<usize, Flaw> {
 }
 
 /// The name in `[:name:]` and where its `]` stands; `None` when it is not of that form.
-fn named_class(body: &[char], at: usize) -> Result<Option<(String, usize)>, Flaw> {
+fn named_class(body: &[char], at: usize) -> Result<Option<(String, usize)>, PatternError> {
     let start = at + 2;
-    let end = body[start..].iter().position(|c| *c == ']').ok_or(Flaw::UnclosedClass)? + start;
+    let end = body[start..].iter().position(|c| *c == ']').ok_or(PatternError::UnclosedClass)? + start;
     let well_formed = end > start && body[end - 1] == ':';
     Ok(well_formed.then(|| (body[start..end - 1].iter().collect(), end)))
 }
@@ -236,7 +236,7 @@ impl Class {
         None
     }
 
-    fn add_named(&mut self, name: &str) -> Result<Option<char>, Flaw> {
+    fn add_named(&mut self, name: &str) -> Result<Option<char>, PatternError> {
         let holds: fn(char) -> bool = match name {
             "alnum" => |c| c.is_ascii_alphanumeric(),
             "alpha" => |c| c.is_ascii_alphabetic(),
@@ -251,7 +251,7 @@ impl Class {
             "space" => |c| matches!(c, ' ' | '\t' | '\n' | '\r'),
             "upper" => |c| c.is_ascii_uppercase(),
             "xdigit" => |c| c.is_ascii_hexdigit(),
-            other => return Err(Flaw::UnknownClass(other.to_owned())),
+            other => return Err(PatternError::UnknownClass(other.to_owned())),
         };
         (0..128u8).filter(|c| holds(char::from(*c))).for_each(|c| self.ascii[c as usize] = true);
         Ok(None)
@@ -259,7 +259,7 @@ impl Class {
 
     /// Writes the class in globset's syntax, which has no escapes: `]` can only stand first, `-` first or last,
     /// and `!` and `^` anywhere but first. No class matches a slash.
-    fn write(mut self, negated: bool, glob: &mut String) -> Result<(), Flaw> {
+    fn write(mut self, negated: bool, glob: &mut String) -> Result<(), PatternError> {
         self.ascii['/' as usize] = negated;
         let mut has = |c: char| std::mem::take(&mut self.ascii[c as usize]);
         let (bracket, dash, bang, caret) = (has(']'), has('-'), has('!'), has('^'));
@@ -271,7 +271,7 @@ impl Class {
             }
         }
         match (bracket || dash || negated || !plain.is_empty(), bang, caret) {
-            (false, false, false) => return Err(Flaw::EmptyClass),
+            (false, false, false) => return Err(PatternError::EmptyClass),
             (false, true, true) => glob.push_str("{\\!,\\^}"),
             (false, true, false) => glob.push_str("\\!"),
             (false, false, true) => glob.push_str("\\^"),
@@ -291,7 +291,7 @@ impl Class {
 mod tests {
     use super::*;
 
-    fn check(line: &str, expect: Result<&[&str], Flaw>) {
+    fn check(line: &str, expect: Result<&[&str], PatternError>) {
         let globs = parse(line).map(|pattern| pattern.map_or(Vec::new(), |p| p.globs));
         let expect = expect.map(|globs| globs.iter().map(|g| (*g).to_string()).collect::<Vec<_>>());
         assert_eq!(globs, expect, "{line}");
@@ -333,12 +333,12 @@ mod tests {
 
     #[test]
     fn what_can_never_match_is_a_flaw() {
-        check("a\\", Err(Flaw::TrailingBackslash));
-        check("a\\/", Err(Flaw::TrailingBackslash));
-        check("[abc", Err(Flaw::UnclosedClass));
-        check("[[:nope:]]", Err(Flaw::UnknownClass("nope".into())));
-        check("x[/]y", Err(Flaw::EmptyClass));
-        check("a/**//", Err(Flaw::TrailingSlashes));
+        check("a\\", Err(PatternError::TrailingBackslash));
+        check("a\\/", Err(PatternError::TrailingBackslash));
+        check("[abc", Err(PatternError::UnclosedClass));
+        check("[[:nope:]]", Err(PatternError::UnknownClass("nope".into())));
+        check("x[/]y", Err(PatternError::EmptyClass));
+        check("a/**//", Err(PatternError::TrailingSlashes));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::Level::{Ok as Good, Problem, Warning};
 use super::{Finding, Level, Topic};
-use crate::changes::{self, Extent};
+use crate::changes::{self, WorkspaceSize};
 use crate::config::trust::Commands;
 use crate::config::{Recipe, WindowSettings};
 use crate::process::{self, InotifyLimits};
@@ -42,7 +42,7 @@ pub fn look(workspace: &Path) -> (Vec<Finding>, Option<WindowSettings>) {
 /// Whether the kernel gives as many watches as the workspace has folders.
 fn watching(root: &Path) -> Vec<Finding> {
     let say = |level: Level, what: String| Finding::new(Topic::Workspace, level, what);
-    let extent = match changes::extent(root) {
+    let extent = match changes::measure_workspace(root) {
         Ok(extent) => extent,
         Err(error) => return vec![Finding::of(Topic::Workspace, Problem, &error)],
     };
@@ -52,7 +52,7 @@ fn watching(root: &Path) -> Vec<Finding> {
     findings
 }
 
-fn within(extent: &Extent, limits: InotifyLimits) -> Vec<Finding> {
+fn within(extent: &WorkspaceSize, limits: InotifyLimits) -> Vec<Finding> {
     let say = |level: Level, what: String| Finding::new(Topic::Workspace, level, what);
     let sysctl = |name: &str, least: u64| format!("`sudo sysctl fs.inotify.{name}={least}` raises it until a reboot");
     let tracked = format!("{} files are tracked, {} folders to watch", extent.files, extent.folders);
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn a_workspace_that_is_larger_than_the_kernel_lets_us_watch_is_told_with_the_command_that_raises_it() {
         let check = |folders: usize, used: u64, level: Level, part: &str| {
-            let extent = Extent { folders, files: 7, problems: Vec::new() };
+            let extent = WorkspaceSize { folders, files: 7, problems: Vec::new() };
             let limits = InotifyLimits { watches: 100, instances: 128, instances_used: used };
             let found = within(&extent, limits);
             let last = found.last().unwrap();

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use crate::api::window as api;
 use crate::window::{
-    Change, ChangeKind, Changes, Ended, Explanation, ExpressionResult, LastBuild, Look, OnPage, Phase, Published,
+    Changes, Ended, ExpressionResult, FileChange, FileChangeKind, LastBuild, Look, OnPage, PathExplanation, Phase,
+    Published,
     Relaunched, value_of,
 };
 
@@ -77,13 +78,13 @@ fn exit(ended: &Ended) -> api::Exit {
     }
 }
 
-pub(super) fn change(change: &Change) -> api::Change {
+pub(super) fn change(change: &FileChange) -> api::Change {
     api::Change {
         path: change.path.to_string_lossy().into_owned(),
         kind: match change.kind {
-            ChangeKind::Modified => api::ChangeKind::Modified,
-            ChangeKind::Added => api::ChangeKind::Added,
-            ChangeKind::Removed => api::ChangeKind::Removed,
+            FileChangeKind::Modified => api::ChangeKind::Modified,
+            FileChangeKind::Added => api::ChangeKind::Added,
+            FileChangeKind::Removed => api::ChangeKind::Removed,
         },
         modified_at: change.modified_at_ms,
     }
@@ -91,7 +92,7 @@ pub(super) fn change(change: &Change) -> api::Change {
 
 pub(super) fn changes(
     Changes { check, problems, generation }: Changes,
-    explanation: Option<Explanation>,
+    explanation: Option<PathExplanation>,
 ) -> api::WindowChanges {
     let check = check.as_ref();
     let note = explanation.as_ref().and_then(|it| Some(format!("{}: {}", it.path.display(), it.note.as_ref()?)));
@@ -107,7 +108,7 @@ pub(super) fn changes(
     }
 }
 
-fn decision(explanation: Explanation) -> api::Decision {
+fn decision(explanation: PathExplanation) -> api::Decision {
     let rule = explanation.decision.rule;
     api::Decision {
         path: explanation.path.to_string_lossy().into_owned(),

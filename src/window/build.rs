@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::changes::{Snapshot, Tracker};
+use crate::changes::{ChangeTracker, FileSnapshot};
 use crate::config::Recipe;
 use crate::error::Result;
 use crate::steps;
@@ -39,7 +39,7 @@ pub struct Built {
     /// What was built, and is to be launched: the files may say something else by now.
     pub recipe: Box<Recipe>,
     /// The files when the build began.
-    pub baseline: Arc<Snapshot>,
+    pub baseline: Arc<FileSnapshot>,
     pub duration: Duration,
     pub tail: String,
     /// What the reader should know.
@@ -49,7 +49,7 @@ pub struct Built {
 /// A build of one workspace.
 pub struct Build<'a> {
     pub recipe: &'a Recipe,
-    pub tracker: &'a Tracker,
+    pub tracker: &'a ChangeTracker,
     /// The mark of this workspace's builds, by which a later supervisor finds one that was left behind.
     pub mark: &'a str,
 }
@@ -64,7 +64,7 @@ impl Build<'_> {
         still: impl Fn() -> Result<bool>,
         progress: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<Option<Built>> {
-        let mut baseline = self.tracker.snapshot().await?;
+        let mut baseline = self.tracker.take_snapshot().await?;
         let mut built = Built {
             recipe: Box::new(self.recipe.clone()),
             baseline: Arc::clone(&baseline),
@@ -80,14 +80,14 @@ impl Build<'_> {
             let ran = steps::run(&self.recipe.build, self.mark, progress).await?;
             built.duration += ran.duration;
             built.tail = ran.tail;
-            let mut after = self.tracker.snapshot().await?;
-            let changed = after.differences(&baseline);
+            let mut after = self.tracker.take_snapshot().await?;
+            let changed = after.changed_paths(&baseline);
             let contents = Contents::of(self.tracker.root(), &changed);
             let mut verdict = rounds.observe(contents);
             if verdict == Verdict::Doubt {
                 progress("looking who changes the files that the build changes");
                 let later = self.rested(&after).await?;
-                verdict = rounds.decide(&later.differences(&after));
+                verdict = rounds.decide(&later.changed_paths(&after));
                 after = later;
             }
             built.notes = ran.left.iter().map(|who| format!("the build left a process behind: {who}")).collect();
@@ -115,12 +115,12 @@ impl Build<'_> {
     }
 
     /// The files after a while without a build, or as soon as one of them has changed.
-    async fn rested(&self, before: &Snapshot) -> Result<Arc<Snapshot>> {
-        let (mut hints, until) = (self.tracker.hints(), Instant::now() + QUIET);
+    async fn rested(&self, before: &FileSnapshot) -> Result<Arc<FileSnapshot>> {
+        let (mut hints, until) = (self.tracker.subscribe_hints(), Instant::now() + QUIET);
         loop {
             let rested = tokio::time::timeout_at(until, hints.changed()).await.is_err();
-            let now = self.tracker.snapshot().await?;
-            if rested || !now.differences(before).is_empty() {
+            let now = self.tracker.take_snapshot().await?;
+            if rested || !now.changed_paths(before).is_empty() {
                 return Ok(now);
             }
         }
@@ -175,12 +175,12 @@ pub struct Rounds {
     /// Those of `own` that it changed this time.
     seen: BTreeSet<PathBuf>,
     /// The files when the last build had ended.
-    ended: Option<Arc<Snapshot>>,
+    ended: Option<Arc<FileSnapshot>>,
 }
 
 impl Rounds {
-    fn begin(&mut self, now: &Snapshot) {
-        let outside = self.ended.take().map(|ended| now.differences(&ended)).unwrap_or_default();
+    fn begin(&mut self, now: &FileSnapshot) {
+        let outside = self.ended.take().map(|ended| now.changed_paths(&ended)).unwrap_or_default();
         self.forget(&outside);
     }
 

@@ -20,7 +20,7 @@ use super::shared::{Home, Outcome, Published, Shared};
 use super::state::Input;
 use super::up::Up;
 use super::work;
-use crate::changes::{Change, ChangeKind, Check, Explanation, Tracker};
+use crate::changes::{ChangeReport, ChangeTracker, FileChange, FileChangeKind, PathExplanation};
 use crate::config::{Choice, Recipe, trust::Commands};
 use crate::error::{Error, ErrorData, Kind, Result};
 
@@ -42,7 +42,7 @@ pub enum Rebuild {
 pub struct Look {
     pub published: Published,
     /// `None` without a window, or when the files cannot be looked at (`notes` says why).
-    pub check: Option<Check>,
+    pub check: Option<ChangeReport>,
     pub responsive: bool,
     pub notes: Vec<String>,
 }
@@ -50,7 +50,7 @@ pub struct Look {
 /// What has changed.
 pub struct Changes {
     /// `None` without a window.
-    pub check: Option<Check>,
+    pub check: Option<ChangeReport>,
     /// What is wrong with the files.
     pub problems: Vec<String>,
     pub generation: u64,
@@ -152,17 +152,17 @@ impl Window {
         watch.wait_for(|published| published.searched).await.map_or_else(|_| Published::default(), |it| it.clone())
     }
 
-    pub(super) fn tracker(&self) -> Result<Arc<Tracker>> {
+    pub(super) fn tracker(&self) -> Result<Arc<ChangeTracker>> {
         self.shared.comparing_tracker()
     }
 
-    async fn check(&self) -> Result<Check> {
+    async fn check(&self) -> Result<ChangeReport> {
         let up = self.shared.published.borrow().up.clone();
         if let Some(up) = up.filter(|_| !self.shared.can_compare()) {
             // A window that was found again while the files could not be read.
             work::compare_again(&self.shared, &up).await?;
         }
-        self.tracker()?.check().await
+        self.tracker()?.compare_with_baseline().await
     }
 
     /// Starts the window, unless it lives. With the name of a launch configuration: of that one, now and until the window
@@ -395,15 +395,15 @@ impl Window {
         let published = self.searched().await;
         let check = match published.up {
             Some(_) => Some(self.check().await?),
-            None => self.tracker()?.snapshot().await.map(|_| None)?,
+            None => self.tracker()?.take_snapshot().await.map(|_| None)?,
         };
         let problems = self.tracker()?.problems().iter().map(ToString::to_string).collect();
         Ok(Changes { check, problems, generation: published.generation })
     }
 
     /// Why a path (relative to the workspace, or absolute) counts or does not.
-    pub async fn explain(&self, path: &Path) -> Result<Explanation> {
-        self.tracker()?.explain(&self.shared.home.workspace.join(path)).await
+    pub async fn explain(&self, path: &Path) -> Result<PathExplanation> {
+        self.tracker()?.explain_path(&self.shared.home.workspace.join(path)).await
     }
 
     /// Lets go of the window: its CDP connection is closed, it lives on. Waits until nothing is left of windows that
@@ -427,11 +427,11 @@ fn no_window(published: &Published) -> Error {
 }
 
 /// "src/a.ts was modified"
-fn describe(change: &Change) -> String {
+fn describe(change: &FileChange) -> String {
     let word = match change.kind {
-        ChangeKind::Modified => "modified",
-        ChangeKind::Added => "added",
-        ChangeKind::Removed => "removed",
+        FileChangeKind::Modified => "modified",
+        FileChangeKind::Added => "added",
+        FileChangeKind::Removed => "removed",
     };
     format!("{} was {word}", change.path.display())
 }

@@ -37,7 +37,7 @@ mod up;
 mod work;
 
 // The words of its changes, which are part of what it says.
-pub use crate::changes::{Change, ChangeKind, Check, Explanation};
+pub use crate::changes::{ChangeReport, FileChange, FileChangeKind, PathExplanation};
 pub use asker::{Asker, Doing, Progress};
 pub use build::LastBuild;
 pub use handle::{Changes, Look, OnPage, Rebuild, Relaunched, Window, value_of};

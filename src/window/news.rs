@@ -8,7 +8,7 @@ use tokio::sync::watch;
 
 use super::handle::Window;
 use super::shared::Published;
-use crate::changes::Tracker;
+use crate::changes::ChangeTracker;
 
 impl Window {
     /// What is worth another look, from now on.
@@ -29,7 +29,7 @@ pub struct News {
     window: Window,
     published: watch::Receiver<Published>,
     /// Of the tracker that compares.
-    hints: Option<(Arc<Tracker>, watch::Receiver<u64>)>,
+    hints: Option<(Arc<ChangeTracker>, watch::Receiver<u64>)>,
 }
 
 impl News {
@@ -39,7 +39,7 @@ impl News {
         // Another one compares after a change of `[watch]`, which comes with a change of what is published.
         if tracker.as_ref().map(Arc::as_ptr) != self.hints.as_ref().map(|(tracker, _)| Arc::as_ptr(tracker)) {
             self.hints = tracker.map(|tracker| {
-                let mut hints = tracker.hints();
+                let mut hints = tracker.subscribe_hints();
                 hints.mark_unchanged();
                 (tracker, hints)
             });

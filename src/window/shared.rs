@@ -16,7 +16,7 @@ use super::launches::Launches;
 use super::page::PageHistory;
 use super::state::Phase;
 use super::up::{Ended, Up};
-use crate::changes::{self, Options, Snapshot, Tracker};
+use crate::changes::{self, ChangeTracker, FileSnapshot, TrackerOptions};
 use crate::config::{self, Choice, Generated, Recipe, WatchSettings};
 use crate::error::{Error, Result};
 
@@ -92,9 +92,9 @@ pub type Watching = (WatchSettings, Vec<Generated>);
 #[derive(Default)]
 struct Trackers {
     /// As the workspace's files want it.
-    wanted: Option<(Watching, Arc<Tracker>)>,
+    wanted: Option<(Watching, Arc<ChangeTracker>)>,
     /// The one that knows what the window was built from.
-    compared: Option<Arc<Tracker>>,
+    compared: Option<Arc<ChangeTracker>>,
 }
 
 impl Shared {
@@ -167,7 +167,7 @@ impl Shared {
     }
 
     /// The tracker that knows what the window was built from; without a window, the one that is wanted.
-    pub fn comparing_tracker(&self) -> Result<Arc<Tracker>> {
+    pub fn comparing_tracker(&self) -> Result<Arc<ChangeTracker>> {
         let compared = self.trackers().compared.clone();
         compared.map_or_else(|| self.tracker(&self.watching()?), Ok)
     }
@@ -178,13 +178,13 @@ impl Shared {
     }
 
     /// From now on the workspace is compared with what the window was built from.
-    pub async fn compare_with(&self, tracker: &Arc<Tracker>, baseline: Arc<Snapshot>) {
+    pub async fn compare_with(&self, tracker: &Arc<ChangeTracker>, baseline: Arc<FileSnapshot>) {
         tracker.set_baseline(baseline).await;
         self.trackers().compared = Some(Arc::clone(tracker));
     }
 
     /// The tracker of the workspace as its files want it now.
-    pub fn tracker(&self, watching: &Watching) -> Result<Arc<Tracker>> {
+    pub fn tracker(&self, watching: &Watching) -> Result<Arc<ChangeTracker>> {
         let mut trackers = self.trackers();
         if let Some((_, tracker)) = trackers.wanted.as_ref().filter(|(known, _)| known == watching) {
             return Ok(Arc::clone(tracker));
@@ -197,19 +197,24 @@ impl Shared {
                 .hint(format!("set [watch] root in {} to a folder that is there", config::FILE_NAME))
         })?;
         let confirm = match watch.confirm {
-            config::Confirm::Mtime => changes::Confirm::Mtime,
-            config::Confirm::Content => changes::Confirm::Content,
+            config::Confirm::Mtime => changes::ChangeCriterion::Metadata,
+            config::Confirm::Content => changes::ChangeCriterion::Content,
         };
         let derived = generated.iter().map(|it| self.rule(it)).collect();
-        let tracker = Tracker::start(Options { root, cookie_dir: self.home.state.clone(), confirm, derived });
+        let tracker = ChangeTracker::start(TrackerOptions {
+            root,
+            cookie_dir: self.home.state.clone(),
+            criterion: confirm,
+            derived,
+        });
         let tracker = Arc::new(tracker);
         trackers.wanted = Some((watching.clone(), Arc::clone(&tracker)));
         Ok(tracker)
     }
 
-    fn rule(&self, generated: &Generated) -> changes::Derived {
+    fn rule(&self, generated: &Generated) -> changes::DerivedRule {
         let Generated { pattern, origin } = generated.clone();
-        changes::Derived { pattern, file: self.home.workspace.join(origin.file), line: origin.line }
+        changes::DerivedRule { pattern, file: self.home.workspace.join(origin.file), line: origin.line }
     }
 
     /// Says what the work under way is doing.

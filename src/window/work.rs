@@ -17,7 +17,7 @@ use super::session_file::{self, Session};
 use super::shared::Shared;
 use super::up::Up;
 use super::{identity, stop};
-use crate::changes::{Snapshot, Tracker};
+use crate::changes::{ChangeTracker, FileSnapshot};
 use crate::config::{Recipe, trust::Commands};
 use crate::error::{Context, Error, Result};
 use crate::process;
@@ -85,13 +85,13 @@ fn set_aside(root: &Path, reason: impl std::fmt::Display) -> Option<Up> {
 pub async fn compare_again(shared: &Shared, up: &Up) -> Result<()> {
     let tracker = shared.tracker(&shared.watching()?)?;
     let file = baseline_file(shared, &up.facts.launch_id);
-    let kept = Snapshot::load(&file, tracker.root()).unwrap_or_else(|error| {
+    let kept = FileSnapshot::load(&file, tracker.root()).unwrap_or_else(|error| {
         warn!("{error}");
         None
     });
     let baseline = match kept {
         Some(snapshot) => Arc::new(snapshot),
-        None => Arc::new(tracker.snapshot().await?.as_of(up.facts.debug_window_started_at)),
+        None => Arc::new(tracker.take_snapshot().await?.as_of(up.facts.debug_window_started_at)),
     };
     shared.compare_with(&tracker, baseline).await;
     Ok(())
@@ -131,7 +131,7 @@ pub fn trusted(shared: &Shared) -> Result<Recipe> {
     Ok(recipe.with_environment())
 }
 
-fn tracker(shared: &Shared, recipe: &Recipe) -> Result<Arc<Tracker>> {
+fn tracker(shared: &Shared, recipe: &Recipe) -> Result<Arc<ChangeTracker>> {
     shared.tracker(&(recipe.watch.clone(), recipe.generated.clone()))
 }
 
@@ -167,7 +167,7 @@ async fn prepare(
     shared: &Shared,
     old: Option<&Up>,
     built: Option<Built>,
-) -> Result<(Recipe, Arc<Tracker>, Arc<Snapshot>)> {
+) -> Result<(Recipe, Arc<ChangeTracker>, Arc<FileSnapshot>)> {
     if let Some(Built { recipe, baseline, .. }) = built {
         let tracker = tracker(shared, &recipe)?;
         return Ok((*recipe, tracker, baseline));
@@ -176,16 +176,21 @@ async fn prepare(
     let tracker = tracker(shared, &recipe)?;
     let kept = old.filter(|_| !recipe.build.is_empty()).and_then(|old| {
         let file = baseline_file(shared, &old.facts.launch_id);
-        Snapshot::load(&file, tracker.root()).unwrap_or_default()
+        FileSnapshot::load(&file, tracker.root()).unwrap_or_default()
     });
     let baseline = match kept {
         Some(kept) => Arc::new(kept),
-        None => tracker.snapshot().await?,
+        None => tracker.take_snapshot().await?,
     };
     Ok((recipe, tracker, baseline))
 }
 
-async fn launch(shared: &Shared, recipe: Recipe, tracker: &Arc<Tracker>, baseline: Arc<Snapshot>) -> Result<Up> {
+async fn launch(
+    shared: &Shared,
+    recipe: Recipe,
+    tracker: &Arc<ChangeTracker>,
+    baseline: Arc<FileSnapshot>,
+) -> Result<Up> {
     remove_older(shared);
     let launch_id = new_launch_id()?;
     let plan = Plan {
@@ -224,7 +229,7 @@ fn facts(shared: &Shared, plan: &Plan, launched: &Launched) -> Session {
 }
 
 /// Writes what a new supervisor needs. A window that cannot be remembered is still a window: what failed is a note.
-fn remember(shared: &Shared, facts: &Session, baseline: &Snapshot) -> Vec<String> {
+fn remember(shared: &Shared, facts: &Session, baseline: &FileSnapshot) -> Vec<String> {
     let mut notes = Vec::new();
     if let Err(error) = baseline.save(&baseline_file(shared, &facts.launch_id)) {
         notes.push(error.to_string());

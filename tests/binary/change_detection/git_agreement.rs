@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use devtether::changes::{BUILT_IN, Rules};
+use devtether::changes::{BUILT_IN_IGNORES, IgnoreRules};
 
 use crate::change_detection::random::Dice;
 
@@ -144,7 +144,7 @@ fn git_says(root: &Path, paths: &[(String, bool)]) -> Vec<(bool, Option<usize>)>
     let fields: Vec<&[u8]> = answer.stdout.split(|byte| *byte == 0).collect();
     let answers = fields.chunks_exact(4).map(|record| {
         let line: Option<usize> = std::str::from_utf8(record[1]).unwrap().parse().ok();
-        (line.is_some() && !record[2].starts_with(b"!"), line.and_then(|line| line.checked_sub(BUILT_IN.len())))
+        (line.is_some() && !record[2].starts_with(b"!"), line.and_then(|line| line.checked_sub(BUILT_IN_IGNORES.len())))
     });
     answers.collect()
 }
@@ -159,8 +159,8 @@ fn the_ignore_file_means_what_git_would_make_of_it() {
     let (mut pairs, mut wrong, mut other_line) = (0, Vec::new(), Vec::new());
     for _ in 0..700 {
         let text: String = (0..=dice.below(4)).map(|_| pattern(&mut dice) + dice.pick(&["\n", "\n", "\r\n"])).collect();
-        fs::write(root.join(".git/info/exclude"), format!("{}\n{text}", BUILT_IN.join("\n"))).unwrap();
-        let (rules, _) = Rules::parse(&root.join(".devtoolsignore"), text.as_bytes());
+        fs::write(root.join(".git/info/exclude"), format!("{}\n{text}", BUILT_IN_IGNORES.join("\n"))).unwrap();
+        let (rules, _) = IgnoreRules::parse(&root.join(".devtoolsignore"), text.as_bytes());
         let asked: Vec<_> = (0..100).map(|_| tree[dice.below(tree.len())].clone()).collect();
         for ((path, is_dir), (ignored, line)) in asked.iter().zip(git_says(root, &asked)) {
             let decision = rules.decide(Path::new(path.as_str()), *is_dir);

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use devtether::changes::Confirm;
+use devtether::changes::ChangeCriterion;
 
 use crate::change_detection::random::Dice;
 use crate::change_detection::workspace_fixture::{Files, Vouched, Workspace, baseline, difference, forget, shown};
@@ -103,7 +103,7 @@ fn append(path: &Path) {
 async fn a_thousand_random_edits_are_each_seen_at_once_and_ten_thousand_questions_see_nothing_more() {
     let mut dice = Dice::new("edits");
     let workspace = Workspace::with_folders(1000);
-    let tracker = workspace.watched(Confirm::Mtime).await;
+    let tracker = workspace.watched(ChangeCriterion::Metadata).await;
     let mut now = Files::new();
     workspace.look(Path::new(""), &mut now);
     let mut then = now.clone();

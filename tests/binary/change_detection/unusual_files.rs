@@ -11,34 +11,34 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use devtether::changes::{Confirm, How, Snapshot, Tracker};
+use devtether::changes::{ChangeCriterion, ChangeTracker, CheckMethod, FileSnapshot};
 use devtether::error::Kind;
 
 use crate::change_detection::workspace_fixture::{Vouched, Workspace, baseline, shown, warm, warm_again};
 
 /// Two trackers of one workspace: one that watches, and one that has no place for its fence file and must walk.
 struct Both {
-    warm: Tracker,
-    cold: Tracker,
+    warm: ChangeTracker,
+    cold: ChangeTracker,
     vouched: Vouched,
 }
 
 impl Both {
     async fn of(workspace: &Workspace) -> Both {
-        let warm = workspace.watched(Confirm::Mtime).await;
-        let cold = walking(workspace, Confirm::Mtime);
+        let warm = workspace.watched(ChangeCriterion::Metadata).await;
+        let cold = walking(workspace, ChangeCriterion::Metadata);
         baseline(&cold).await;
         Both { warm, cold, vouched: Vouched::default() }
     }
 
     async fn check(&self, expect: &[&str]) {
-        let (warm, cold) = (self.vouched.check(&self.warm).await, self.cold.check().await.unwrap());
+        let (warm, cold) = (self.vouched.check(&self.warm).await, self.cold.compare_with_baseline().await.unwrap());
         assert_eq!(shown(&warm), expect);
         assert_eq!(shown(&cold), expect);
         // It tries again and again to set watches, and a question may come while it does.
         let reasons = ["no fence file", "still being set"];
         let says_why = |because: &str| reasons.iter().any(|reason| because.contains(reason));
-        assert!(matches!(&cold.how, How::Cold { because } if says_why(because)), "{:?}", cold.how);
+        assert!(matches!(&cold.method, CheckMethod::Cold { because } if says_why(because)), "{:?}", cold.method);
     }
 
     async fn baseline(&self) {
@@ -47,9 +47,14 @@ impl Both {
     }
 }
 
-fn walking(workspace: &Workspace, confirm: Confirm) -> Tracker {
+fn walking(workspace: &Workspace, confirm: ChangeCriterion) -> ChangeTracker {
     let (root, cookie_dir) = (workspace.root.clone(), workspace.cookies.path().join("missing"));
-    Tracker::start(devtether::changes::Options { root, cookie_dir, confirm, derived: Default::default() })
+    ChangeTracker::start(devtether::changes::TrackerOptions {
+        root,
+        cookie_dir,
+        criterion: confirm,
+        derived: Default::default(),
+    })
 }
 
 fn set_modified(path: &Path, time: SystemTime) {
@@ -98,7 +103,7 @@ async fn links_count_as_themselves_and_nothing_is_followed_or_opened() {
     assert!(Command::new("mkfifo").arg(workspace.path("pipe")).status().unwrap().success());
     let _socket = UnixListener::bind(workspace.path("socket")).unwrap();
     let both = Both::of(&workspace).await;
-    assert_eq!(both.warm.snapshot().await.unwrap().files(), 10 + 3 + 1);
+    assert_eq!(both.warm.take_snapshot().await.unwrap().file_count(), 10 + 3 + 1);
     fs::remove_file(workspace.path("itself")).unwrap();
     symlink("elsewhere", workspace.path("itself")).unwrap();
     fs::write(workspace.cookies.path().join("inside-outside.ts"), "more").unwrap();
@@ -130,29 +135,29 @@ async fn a_name_that_is_not_utf_8_is_a_name_like_any_other() {
     let workspace = Workspace::with_folders(1);
     let odd = workspace.root.join(OsStr::from_bytes(b"odd-\xff\xfe\n.ts"));
     fs::write(&odd, "1").unwrap();
-    let tracker = workspace.watched(Confirm::Mtime).await;
+    let tracker = workspace.watched(ChangeCriterion::Metadata).await;
     let file = workspace.cookies.path().join("snapshot");
-    tracker.snapshot().await.unwrap().save(&file).unwrap();
+    tracker.take_snapshot().await.unwrap().save(&file).unwrap();
     fs::write(&odd, "22").unwrap();
-    let check = tracker.check().await.unwrap();
+    let check = tracker.compare_with_baseline().await.unwrap();
     assert_eq!(check.changed[0].path.as_os_str().as_bytes(), b"odd-\xff\xfe\n.ts");
-    let loaded = Snapshot::load(&file, &workspace.root).unwrap().unwrap();
+    let loaded = FileSnapshot::load(&file, &workspace.root).unwrap().unwrap();
     tracker.set_baseline(Arc::new(loaded)).await;
-    assert_eq!(tracker.check().await.unwrap().total, 1);
+    assert_eq!(tracker.compare_with_baseline().await.unwrap().total, 1);
 }
 
 #[tokio::test]
 async fn a_new_supervisor_sees_what_changed_while_nobody_watched() {
     let workspace = Workspace::with_folders(20);
     let file = workspace.cookies.path().join("snapshot");
-    let first = workspace.watched(Confirm::Mtime).await;
-    first.snapshot().await.unwrap().save(&file).unwrap();
+    let first = workspace.watched(ChangeCriterion::Metadata).await;
+    first.take_snapshot().await.unwrap().save(&file).unwrap();
     drop(first);
     fs::remove_file(workspace.path("p0/m0/f0/s0.ts")).unwrap();
     workspace.write("p0/m1/f19/s9.ts", "edited meanwhile");
-    let second = workspace.start(Confirm::Mtime);
-    second.set_baseline(Arc::new(Snapshot::load(&file, &workspace.root).unwrap().unwrap())).await;
-    assert_eq!(shown(&second.check().await.unwrap()), ["R p0/m0/f0/s0.ts", "M p0/m1/f19/s9.ts"]);
+    let second = workspace.start(ChangeCriterion::Metadata);
+    second.set_baseline(Arc::new(FileSnapshot::load(&file, &workspace.root).unwrap().unwrap())).await;
+    assert_eq!(shown(&second.compare_with_baseline().await.unwrap()), ["R p0/m0/f0/s0.ts", "M p0/m1/f19/s9.ts"]);
 }
 
 #[tokio::test]
@@ -181,11 +186,12 @@ async fn new_rules_hold_at_once_and_an_ignored_file_is_not_a_removed_one() {
 async fn contents_decide_where_that_is_asked_for() {
     let workspace = Workspace::with_folders(2);
     symlink("a", workspace.path("link")).unwrap();
-    let (watching, walking) = (workspace.watched(Confirm::Content).await, walking(&workspace, Confirm::Content));
+    let (watching, walking) =
+        (workspace.watched(ChangeCriterion::Content).await, walking(&workspace, ChangeCriterion::Content));
     baseline(&walking).await;
     let check = async |expect: &[&str]| {
         for tracker in [&watching, &walking] {
-            assert_eq!(shown(&tracker.check().await.unwrap()), expect);
+            assert_eq!(shown(&tracker.compare_with_baseline().await.unwrap()), expect);
         }
     };
     let file = workspace.path("p0/m0/f0/s0.ts");
@@ -206,13 +212,13 @@ async fn contents_decide_where_that_is_asked_for() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_asks_after_a_write_is_answered_with_it_however_many_ask_at_once() {
     let workspace = Arc::new(Workspace::with_folders(10));
-    let tracker = workspace.watched(Confirm::Mtime).await;
+    let tracker = workspace.watched(ChangeCriterion::Metadata).await;
     let askers = (0..200).map(|number| {
         let (workspace, tracker) = (Arc::clone(&workspace), tracker.clone());
         tokio::spawn(async move {
             let name = format!("new{number}.ts");
             workspace.write(&name, "x");
-            let check = tracker.check().await.unwrap();
+            let check = tracker.compare_with_baseline().await.unwrap();
             assert!(check.changed.iter().any(|change| change.path == Path::new(&name)), "{name} was missed");
         })
     });
@@ -239,10 +245,10 @@ async fn folders_that_are_swapped_while_we_look_are_known_rightly_once_they_rest
     });
     while !moving.is_finished() {
         both.vouched.check(&both.warm).await;
-        both.cold.check().await.unwrap();
+        both.cold.compare_with_baseline().await.unwrap();
     }
     moving.await.unwrap();
-    let cold = both.cold.check().await.unwrap();
+    let cold = both.cold.compare_with_baseline().await.unwrap();
     let warm = both.vouched.check(&both.warm).await;
     assert_eq!(shown(&warm), shown(&cold));
     // Every folder that is left is still watched.
@@ -251,44 +257,49 @@ async fn folders_that_are_swapped_while_we_look_are_known_rightly_once_they_rest
         fs::write(folder.join("probe.ts"), "x").unwrap();
         left.extend(fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).filter(|path| path.is_dir()));
     }
-    let (warm, cold) = (both.warm.check().await.unwrap(), both.cold.check().await.unwrap());
+    let (warm, cold) =
+        (both.warm.compare_with_baseline().await.unwrap(), both.cold.compare_with_baseline().await.unwrap());
     assert_eq!(shown(&warm), shown(&cold));
 }
 
 #[tokio::test]
 async fn a_watch_that_cannot_vouch_for_itself_is_replaced_and_meanwhile_the_answer_is_walked_for() {
     let workspace = Workspace::with_folders(5);
-    let tracker = workspace.watched(Confirm::Mtime).await;
+    let tracker = workspace.watched(ChangeCriterion::Metadata).await;
     // A cleaner of temporary files takes the fence file's folder away.
     for entry in fs::read_dir(workspace.cookies.path()).unwrap() {
         fs::remove_dir_all(entry.unwrap().path()).unwrap();
     }
     workspace.write("p0/m0/f0/s0.ts", "edited");
-    let check = tracker.check().await.unwrap();
-    assert!(matches!(&check.how, How::Cold { because } if because.contains("no fence file")), "{:?}", check.how);
+    let check = tracker.compare_with_baseline().await.unwrap();
+    assert!(
+        matches!(&check.method, CheckMethod::Cold { because } if because.contains("no fence file")),
+        "{:?}",
+        check.method
+    );
     assert_eq!(shown(&check), ["M p0/m0/f0/s0.ts"]);
     assert!(tracker.problems()[0].what.contains("no fence file"));
     warm_again(&tracker).await;
     assert!(tracker.problems().is_empty());
-    assert_eq!(shown(&tracker.check().await.unwrap()), ["M p0/m0/f0/s0.ts"]);
+    assert_eq!(shown(&tracker.compare_with_baseline().await.unwrap()), ["M p0/m0/f0/s0.ts"]);
 }
 
 #[tokio::test]
 async fn a_workspace_that_is_gone_is_an_error_that_says_so_and_its_return_is_noticed() {
     let workspace = Workspace::with_folders(1);
-    let tracker = workspace.watched(Confirm::Mtime).await;
+    let tracker = workspace.watched(ChangeCriterion::Metadata).await;
     fs::rename(&workspace.root, workspace.cookies.path().join("away")).unwrap();
-    let error = tracker.check().await.unwrap_err();
+    let error = tracker.compare_with_baseline().await.unwrap_err();
     assert_eq!(error.kind, Kind::NotFound);
     assert!(error.to_string().contains(&format!("the workspace folder {} is gone", workspace.root.display())));
     fs::rename(workspace.cookies.path().join("away"), &workspace.root).unwrap();
-    assert!(!tracker.check().await.unwrap().stale);
+    assert!(!tracker.compare_with_baseline().await.unwrap().stale);
 }
 
 #[tokio::test]
 async fn without_a_baseline_there_is_nothing_to_compare_with() {
     let workspace = Workspace::with_folders(1);
-    let error = workspace.start(Confirm::Mtime).check().await.unwrap_err();
+    let error = workspace.start(ChangeCriterion::Metadata).compare_with_baseline().await.unwrap_err();
     assert_eq!(error.kind, Kind::NotFound);
     assert!(error.to_string().contains("hint: `tether start`"), "{error}");
 }
@@ -297,10 +308,10 @@ async fn without_a_baseline_there_is_nothing_to_compare_with() {
 async fn a_path_is_explained_by_the_rule_and_the_line_that_decided() {
     let workspace = Workspace::with_folders(1);
     symlink("p0", workspace.path("link")).unwrap();
-    let tracker = workspace.watched(Confirm::Mtime).await;
+    let tracker = workspace.watched(ChangeCriterion::Metadata).await;
     workspace.write("p0/m0/f0/s0.ts", "edited");
     let check = async |path: &str, expect: &str| {
-        let told = tracker.explain(Path::new(path)).await.unwrap();
+        let told = tracker.explain_path(Path::new(path)).await.unwrap();
         let rule = told.decision.rule.map(|rule| {
             let place = rule.file.map(|file| format!("{}:", file.file_name().unwrap().display()));
             format!(" by {} at {}{}", rule.pattern, place.unwrap_or("built in ".into()), rule.line.unwrap_or(0))
@@ -316,7 +327,7 @@ async fn a_path_is_explained_by_the_rule_and_the_line_that_decided() {
     check("node_modules/lib/index.js", "not tracked by node_modules at built in 0").await;
     check("nothing.ts", "tracked, there is no such file now").await;
     check("link/m0/f0/s0.ts", "not tracked, it lies behind a symlink, which is not followed").await;
-    assert_eq!(tracker.explain(Path::new("../x")).await.unwrap_err().kind, Kind::Usage);
+    assert_eq!(tracker.explain_path(Path::new("../x")).await.unwrap_err().kind, Kind::Usage);
 }
 
 /// Runs the other half of a test in a process of its own; called without it, that half does nothing.
@@ -356,13 +367,13 @@ async fn child_without_watches() {
         _ => ("no inotify instances left", "sudo sysctl fs.inotify.max_user_instances=512"),
     };
     let workspace = Workspace::with_folders(100);
-    let tracker = workspace.start(Confirm::Mtime);
+    let tracker = workspace.start(ChangeCriterion::Metadata);
     warm(&tracker).await;
     baseline(&tracker).await;
     workspace.write("p0/m9/f99/s0.ts", "edited");
-    let check = tracker.check().await.unwrap();
+    let check = tracker.compare_with_baseline().await.unwrap();
     assert_eq!(shown(&check), ["M p0/m9/f99/s0.ts"]);
-    assert!(matches!(&check.how, How::Cold { because } if because.contains(reason)), "{:?}", check.how);
+    assert!(matches!(&check.method, CheckMethod::Cold { because } if because.contains(reason)), "{:?}", check.method);
     assert_eq!(tracker.problems()[0].hint.as_deref(), Some(hint));
 }
 
@@ -404,22 +415,22 @@ fn without_rights() {
     let cookie_dir = given("TETHER_COOKIES").unwrap_or(own.cookies.path().to_path_buf());
     tokio::runtime::Runtime::new().unwrap().block_on(async {
         for (cookie_dir, warmly) in [(cookie_dir.clone(), true), (cookie_dir.join("missing"), false)] {
-            let confirm = Confirm::Mtime;
-            let tracker = Tracker::start(devtether::changes::Options {
+            let confirm = ChangeCriterion::Metadata;
+            let tracker = ChangeTracker::start(devtether::changes::TrackerOptions {
                 root: root.clone(),
                 cookie_dir,
-                confirm,
+                criterion: confirm,
                 derived: Default::default(),
             });
             warm(&tracker).await;
-            let snapshot = tracker.snapshot().await.unwrap();
-            assert_eq!(snapshot.files(), 20 + 1);
+            let snapshot = tracker.take_snapshot().await.unwrap();
+            assert_eq!(snapshot.file_count(), 20 + 1);
             tracker.set_baseline(snapshot).await;
             let check = match warmly {
                 true => Vouched::default().check(&tracker).await,
-                false => tracker.check().await.unwrap(),
+                false => tracker.compare_with_baseline().await.unwrap(),
             };
-            assert!(!check.stale && (warmly || check.how != How::Warm), "{check:?}");
+            assert!(!check.stale && (warmly || check.method != CheckMethod::Warm), "{check:?}");
             let problems: Vec<_> = tracker.problems().iter().map(ToString::to_string).collect();
             let told = format!("{}: the folder cannot be read", root.join("p0/m0/f1").display());
             assert!(problems.iter().any(|problem| problem.starts_with(&told)), "{problems:?}");

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use devtether::changes::{ChangeKind, Check, Confirm, How, Options, Tracker};
+use devtether::changes::{ChangeCriterion, ChangeReport, ChangeTracker, CheckMethod, FileChangeKind, TrackerOptions};
 use tempfile::TempDir;
 
 /// mtime in seconds and nanoseconds, size, inode.
@@ -79,16 +79,16 @@ impl Workspace {
         }
     }
 
-    pub fn start(&self, confirm: Confirm) -> Tracker {
+    pub fn start(&self, confirm: ChangeCriterion) -> ChangeTracker {
         let (root, cookie_dir) = (self.root.clone(), self.cookies.path().to_path_buf());
-        Tracker::start(Options { root, cookie_dir, confirm, derived: Default::default() })
+        ChangeTracker::start(TrackerOptions { root, cookie_dir, criterion: confirm, derived: Default::default() })
     }
 
     /// A tracker whose watches stand, with the workspace as it is for a baseline.
-    pub async fn watched(&self, confirm: Confirm) -> Tracker {
+    pub async fn watched(&self, confirm: ChangeCriterion) -> ChangeTracker {
         let tracker = self.start(confirm);
         warm(&tracker).await;
-        tracker.set_baseline(tracker.snapshot().await.unwrap()).await;
+        tracker.set_baseline(tracker.take_snapshot().await.unwrap()).await;
         tracker
     }
 
@@ -114,8 +114,8 @@ impl Workspace {
 }
 
 /// Waits until the watches stand: the hint says when something about the answers may have changed.
-pub async fn warm(tracker: &Tracker) {
-    let mut hints = tracker.hints();
+pub async fn warm(tracker: &ChangeTracker) {
+    let mut hints = tracker.subscribe_hints();
     hints.wait_for(|count| *count > 0).await.unwrap();
 }
 
@@ -132,9 +132,9 @@ pub struct Vouched {
 const MOST_LATE: usize = 5;
 
 impl Vouched {
-    pub async fn check(&self, tracker: &Tracker) -> Check {
-        let check = tracker.check().await.unwrap();
-        if let How::Cold { because } = &check.how {
+    pub async fn check(&self, tracker: &ChangeTracker) -> ChangeReport {
+        let check = tracker.compare_with_baseline().await.unwrap();
+        if let CheckMethod::Cold { because } = &check.method {
             self.late.set(self.late.get() + 1);
             let late = because.contains("did not answer within");
             assert!(late && self.late.get() <= MOST_LATE, "cold for the {}. time: {because}", self.late.get());
@@ -145,20 +145,20 @@ impl Vouched {
 }
 
 /// Waits until a lost watch has been replaced: questions drive that, and the hint tells when the new one stands.
-pub async fn warm_again(tracker: &Tracker) {
-    let mut hints = tracker.hints();
+pub async fn warm_again(tracker: &ChangeTracker) {
+    let mut hints = tracker.subscribe_hints();
     hints.mark_unchanged();
-    while tracker.check().await.unwrap().how != How::Warm {
+    while tracker.compare_with_baseline().await.unwrap().method != CheckMethod::Warm {
         let _ = tokio::time::timeout(Duration::from_millis(300), hints.changed()).await;
     }
 }
 
 /// The changes as `M path`, `A path`, `R path`.
-pub fn shown(check: &Check) -> Vec<String> {
+pub fn shown(check: &ChangeReport) -> Vec<String> {
     let letter = |kind| match kind {
-        ChangeKind::Modified => 'M',
-        ChangeKind::Added => 'A',
-        ChangeKind::Removed => 'R',
+        FileChangeKind::Modified => 'M',
+        FileChangeKind::Added => 'A',
+        FileChangeKind::Removed => 'R',
     };
     check.changed.iter().map(|change| format!("{} {}", letter(change.kind), change.path.display())).collect()
 }
@@ -189,7 +189,7 @@ pub fn forget(files: &mut Files, rel: &str) {
 }
 
 /// Makes the workspace as it is now the baseline.
-pub async fn baseline(tracker: &Tracker) {
-    let snapshot: Arc<_> = tracker.snapshot().await.unwrap();
+pub async fn baseline(tracker: &ChangeTracker) {
+    let snapshot: Arc<_> = tracker.take_snapshot().await.unwrap();
     tracker.set_baseline(snapshot).await;
 }

@@ -6,13 +6,13 @@
 use std::io;
 use std::path::Path;
 
-use super::folder::Stamp;
+use super::folder_files::FileStamp;
 #[cfg(any(not(target_os = "linux"), test))]
-use super::name;
+use super::path_bytes;
 
 /// What an entry is, as far as tracking cares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum FileKind {
     Folder,
     /// A regular file or a symlink, which stands for itself.
     File,
@@ -21,7 +21,7 @@ pub(super) enum Kind {
 }
 
 /// The root of a workspace, opened once for a walk.
-pub(super) struct Root {
+pub(super) struct WorkspaceRoot {
     #[cfg(not(target_os = "linux"))]
     path: std::path::PathBuf,
     #[cfg(target_os = "linux")]
@@ -29,53 +29,53 @@ pub(super) struct Root {
 }
 
 /// What one path is now.
-pub(super) fn look(path: &Path) -> io::Result<(Kind, Stamp)> {
+pub(super) fn read_metadata(path: &Path) -> io::Result<(FileKind, FileStamp)> {
     let about = std::fs::symlink_metadata(path)?;
-    Ok((kind_of(about.file_type()), Stamp::of(&about)))
+    Ok((kind_of(about.file_type()), FileStamp::of(&about)))
 }
 
-fn kind_of(kind: std::fs::FileType) -> Kind {
+fn kind_of(kind: std::fs::FileType) -> FileKind {
     match kind {
-        kind if kind.is_dir() => Kind::Folder,
-        kind if kind.is_file() || kind.is_symlink() => Kind::File,
-        _ => Kind::Other,
+        kind if kind.is_dir() => FileKind::Folder,
+        kind if kind.is_file() || kind.is_symlink() => FileKind::File,
+        _ => FileKind::Other,
     }
 }
 
 /// Whether the error says that there is no such file or folder (any more), or a link in its place.
 pub(super) fn is_gone(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) || has_errno(error, Errno::Loop)
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) || has_errno(error, PathErrno::Loop)
 }
 
 /// Whether the error concerns the one path that was named, and says nothing about others.
-pub(super) fn is_of_the_path(error: &io::Error) -> bool {
-    is_gone(error) || error.kind() == io::ErrorKind::PermissionDenied || has_errno(error, Errno::NameTooLong)
+pub(super) fn is_path_error(error: &io::Error) -> bool {
+    is_gone(error) || error.kind() == io::ErrorKind::PermissionDenied || has_errno(error, PathErrno::NameTooLong)
 }
 
 /// Whether the error says that a user or a process holds too many of something.
-pub(super) fn is_too_many(error: &io::Error) -> bool {
-    has_errno(error, Errno::TooMany)
+pub(super) fn is_limit_error(error: &io::Error) -> bool {
+    has_errno(error, PathErrno::TooMany)
 }
 
 /// Error numbers that std has no stable name for.
-enum Errno {
+enum PathErrno {
     Loop,
     TooMany,
     NameTooLong,
 }
 
 #[cfg(unix)]
-fn has_errno(error: &io::Error, errno: Errno) -> bool {
+fn has_errno(error: &io::Error, errno: PathErrno) -> bool {
     let errno = match errno {
-        Errno::Loop => rustix::io::Errno::LOOP,
-        Errno::TooMany => rustix::io::Errno::MFILE,
-        Errno::NameTooLong => rustix::io::Errno::NAMETOOLONG,
+        PathErrno::Loop => rustix::io::Errno::LOOP,
+        PathErrno::TooMany => rustix::io::Errno::MFILE,
+        PathErrno::NameTooLong => rustix::io::Errno::NAMETOOLONG,
     };
     error.raw_os_error() == Some(errno.raw_os_error())
 }
 
 #[cfg(not(unix))]
-fn has_errno(_: &io::Error, _: Errno) -> bool {
+fn has_errno(_: &io::Error, _: PathErrno) -> bool {
     false
 }
 
@@ -84,25 +84,25 @@ fn has_errno(_: &io::Error, _: Errno) -> bool {
 mod portable {
     use super::*;
 
-    pub fn each(
+    pub fn list_folder(
         folder: &Path,
-        mut seen: impl FnMut(&[u8], Kind, &dyn Fn() -> Option<(Kind, Stamp)>),
+        mut seen: impl FnMut(&[u8], FileKind, &dyn Fn() -> Option<(FileKind, FileStamp)>),
     ) -> io::Result<()> {
         for entry in std::fs::read_dir(folder)? {
             let entry = entry?;
             let Ok(kind) = entry.file_type().map(kind_of) else { continue };
-            let stamp = || entry.metadata().ok().map(|about| (kind_of(about.file_type()), Stamp::of(&about)));
-            seen(name::bytes(&entry.file_name()), kind, &stamp);
+            let stamp = || entry.metadata().ok().map(|about| (kind_of(about.file_type()), FileStamp::of(&about)));
+            seen(path_bytes::as_bytes(&entry.file_name()), kind, &stamp);
         }
         Ok(())
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-impl Root {
-    pub fn open(path: &Path) -> io::Result<Root> {
+impl WorkspaceRoot {
+    pub fn open(path: &Path) -> io::Result<WorkspaceRoot> {
         std::fs::read_dir(path)?;
-        Ok(Root { path: path.to_path_buf() })
+        Ok(WorkspaceRoot { path: path.to_path_buf() })
     }
 
     /// Calls `seen` for each entry of the folder `rel` with its name, its kind, and what tells its stamp.
@@ -110,13 +110,13 @@ impl Root {
         &self,
         rel: &[u8],
         _buffer: &mut Vec<u8>,
-        seen: impl FnMut(&[u8], Kind, &dyn Fn() -> Option<(Kind, Stamp)>),
+        seen: impl FnMut(&[u8], FileKind, &dyn Fn() -> Option<(FileKind, FileStamp)>),
     ) -> io::Result<()> {
-        let folder = self.path.join(name::path(rel));
+        let folder = self.path.join(path_bytes::as_path(rel));
         if !std::fs::symlink_metadata(&folder)?.is_dir() {
             return Err(io::ErrorKind::NotADirectory.into());
         }
-        portable::each(&folder, seen)
+        portable::list_folder(&folder, seen)
     }
 }
 
@@ -133,10 +133,10 @@ mod linux {
 
     const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-    impl Root {
-        pub fn open(path: &Path) -> io::Result<Root> {
+    impl WorkspaceRoot {
+        pub fn open(path: &Path) -> io::Result<WorkspaceRoot> {
             let handle = openat(rustix::fs::CWD, path, FOLDER - OFlags::NOFOLLOW, Mode::empty())?;
-            Ok(Root { handle })
+            Ok(WorkspaceRoot { handle })
         }
 
         fn open_folder(&self, rel: &[u8]) -> rustix::io::Result<OwnedFd> {
@@ -150,11 +150,11 @@ mod linux {
         }
 
         /// Calls `seen` for each entry of the folder `rel` with its name, its kind, and what tells its stamp.
-        pub fn each(
+        pub fn list_folder(
             &self,
             rel: &[u8],
             buffer: &mut Vec<u8>,
-            mut seen: impl FnMut(&[u8], Kind, &dyn Fn() -> Option<(Kind, Stamp)>),
+            mut seen: impl FnMut(&[u8], FileKind, &dyn Fn() -> Option<(FileKind, FileStamp)>),
         ) -> io::Result<()> {
             buffer.clear();
             buffer.reserve(BUFFER);
@@ -170,7 +170,7 @@ mod linux {
                 let stamp = || statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| stamped(&stat));
                 let kind = match entry.file_type() {
                     // Some file systems do not tell the kind while listing.
-                    FileType::Unknown => stamp().map_or(Kind::Other, |(kind, _)| kind),
+                    FileType::Unknown => stamp().map_or(FileKind::Other, |(kind, _)| kind),
                     kind => kind_of(kind),
                 };
                 seen(name.to_bytes(), kind, &stamp);
@@ -179,19 +179,19 @@ mod linux {
         }
     }
 
-    fn stamped(stat: &rustix::fs::Stat) -> (Kind, Stamp) {
+    fn stamped(stat: &rustix::fs::Stat) -> (FileKind, FileStamp) {
         let kind = kind_of(FileType::from_raw_mode(stat.st_mode));
         #[allow(clippy::unnecessary_cast, reason = "the types differ between architectures")]
         let stamp =
-            Stamp::new(stat.st_mtime as i64, stat.st_mtime_nsec as i64, stat.st_size as u64, stat.st_ino as u64);
+            FileStamp::new(stat.st_mtime as i64, stat.st_mtime_nsec as i64, stat.st_size as u64, stat.st_ino as u64);
         (kind, stamp)
     }
 
-    fn kind_of(kind: FileType) -> Kind {
+    fn kind_of(kind: FileType) -> FileKind {
         match kind {
-            FileType::Directory => Kind::Folder,
-            FileType::RegularFile | FileType::Symlink => Kind::File,
-            _ => Kind::Other,
+            FileType::Directory => FileKind::Folder,
+            FileType::RegularFile | FileType::Symlink => FileKind::File,
+            _ => FileKind::Other,
         }
     }
 }
@@ -209,16 +209,18 @@ mod tests {
         std::os::unix::fs::symlink("nowhere", folder.path().join("link")).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(folder.path().join("socket")).unwrap();
         let mut native = Vec::new();
-        let root = Root::open(folder.path()).unwrap();
-        root.each(b"", &mut Vec::new(), |name, kind, stamp| native.push((name.to_vec(), kind, stamp()))).unwrap();
+        let root = WorkspaceRoot::open(folder.path()).unwrap();
+        root.list_folder(b"", &mut Vec::new(), |name, kind, stamp| native.push((name.to_vec(), kind, stamp())))
+            .unwrap();
         let mut portable = Vec::new();
-        portable::each(folder.path(), |name, kind, stamp| portable.push((name.to_vec(), kind, stamp()))).unwrap();
+        portable::list_folder(folder.path(), |name, kind, stamp| portable.push((name.to_vec(), kind, stamp())))
+            .unwrap();
         native.sort_by(|a, b| a.0.cmp(&b.0));
         portable.sort_by(|a, b| a.0.cmp(&b.0));
         assert_eq!(native, portable);
         assert_eq!(
             native.iter().map(|entry| entry.1).collect::<Vec<_>>(),
-            [Kind::File, Kind::File, Kind::Other, Kind::Folder]
+            [FileKind::File, FileKind::File, FileKind::Other, FileKind::Folder]
         );
     }
 
@@ -228,9 +230,9 @@ mod tests {
         fs::create_dir(outside.path().join("inner")).unwrap();
         let folder = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(outside.path(), folder.path().join("link")).unwrap();
-        let root = Root::open(folder.path()).unwrap();
+        let root = WorkspaceRoot::open(folder.path()).unwrap();
         for rel in ["link", "link/inner", ".."] {
-            let listed = root.each(rel.as_bytes(), &mut Vec::new(), |name, _, _| panic!("{rel} lists {name:?}"));
+            let listed = root.list_folder(rel.as_bytes(), &mut Vec::new(), |name, _, _| panic!("{rel} lists {name:?}"));
             assert!(listed.is_err(), "{rel}");
         }
     }

@@ -8,42 +8,42 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::folder::{Print, Stamp};
-use super::list::{self, Kind};
-use super::name;
+use super::folder_files::{ContentHash, FileStamp};
+use super::path_bytes;
+use super::read_dir::{self, FileKind};
 
 /// Larger files are judged by their metadata alone: reading them would cost more than the relaunch that it may save.
-const LARGEST: u64 = 16 << 20;
+const MAX_HASHED_BYTES: u64 = 16 << 20;
 
 /// The print of the file at `path`, if it is still as `stamp` says once it has been read.
 ///
 /// The stamp is compared after the read, so that a print never belongs to another state of the file than its stamp.
-pub(super) fn print(path: &Path, stamp: Stamp) -> Option<Print> {
-    if stamp.size > LARGEST {
+pub(super) fn hash_if_unchanged(path: &Path, stamp: FileStamp) -> Option<ContentHash> {
+    if stamp.size > MAX_HASHED_BYTES {
         return None;
     }
-    let hash = hash(path).ok()?;
-    matches!(list::look(path), Ok((Kind::File, now)) if now == stamp).then_some(hash)
+    let hash = hash_path(path).ok()?;
+    matches!(read_dir::read_metadata(path), Ok((FileKind::File, now)) if now == stamp).then_some(hash)
 }
 
-fn hash(path: &Path) -> io::Result<Print> {
+fn hash_path(path: &Path) -> io::Result<ContentHash> {
     let mut hash = Sha256::new();
     let kind = fs::symlink_metadata(path)?.file_type();
     if kind.is_symlink() {
         hash.update(b"link\0");
-        hash.update(name::bytes(&fs::read_link(path)?));
+        hash.update(path_bytes::as_bytes(&fs::read_link(path)?));
     } else if kind.is_file() {
-        read_into(&mut hash, path)?;
+        hash_file(&mut hash, path)?;
     } else {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let mut print = Print::default();
+    let mut print = ContentHash::default();
     print.copy_from_slice(&hash.finalize()[..16]);
     Ok(print)
 }
 
-fn read_into(hash: &mut Sha256, path: &Path) -> io::Result<()> {
-    let mut file = open(path)?.take(LARGEST + 1);
+fn hash_file(hash: &mut Sha256, path: &Path) -> io::Result<()> {
+    let mut file = open_nonblocking(path)?.take(MAX_HASHED_BYTES + 1);
     let mut buffer = vec![0; 64 << 10];
     loop {
         match file.read(&mut buffer) {
@@ -57,7 +57,7 @@ fn read_into(hash: &mut Sha256, path: &Path) -> io::Result<()> {
 
 /// Opens without following a link and without waiting, should the file have become a FIFO meanwhile.
 #[cfg(unix)]
-fn open(path: &Path) -> io::Result<File> {
+fn open_nonblocking(path: &Path) -> io::Result<File> {
     use rustix::fs::{Mode, OFlags};
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 /// What tells one state of a file from another without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Stamp {
+pub struct FileStamp {
     /// Nanoseconds since the epoch; negative before it. Wraps in the year 2262, which still compares rightly.
     pub mtime_ns: i64,
     pub size: u64,
@@ -17,22 +17,22 @@ pub struct Stamp {
     pub inode: u64,
 }
 
-impl Stamp {
-    pub(super) fn new(seconds: i64, nanoseconds: i64, size: u64, inode: u64) -> Stamp {
-        Stamp { mtime_ns: seconds.wrapping_mul(1_000_000_000).wrapping_add(nanoseconds), size, inode }
+impl FileStamp {
+    pub(super) fn new(seconds: i64, nanoseconds: i64, size: u64, inode: u64) -> FileStamp {
+        FileStamp { mtime_ns: seconds.wrapping_mul(1_000_000_000).wrapping_add(nanoseconds), size, inode }
     }
 
     #[cfg(unix)]
-    pub(super) fn of(about: &Metadata) -> Stamp {
+    pub(super) fn of(about: &Metadata) -> FileStamp {
         use std::os::unix::fs::MetadataExt;
-        Stamp::new(about.mtime(), about.mtime_nsec(), about.size(), about.ino())
+        FileStamp::new(about.mtime(), about.mtime_nsec(), about.size(), about.ino())
     }
 
     #[cfg(not(unix))]
-    pub(super) fn of(about: &Metadata) -> Stamp {
+    pub(super) fn of(about: &Metadata) -> FileStamp {
         let modified = about.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
         let modified = modified.unwrap_or_default();
-        Stamp::new(modified.as_secs() as i64, i64::from(modified.subsec_nanos()), about.len(), 0)
+        FileStamp::new(modified.as_secs() as i64, i64::from(modified.subsec_nanos()), about.len(), 0)
     }
 
     /// Milliseconds since the epoch; 0 before it.
@@ -42,27 +42,27 @@ impl Stamp {
 }
 
 /// The first half of the SHA-256 of a file's content, or of where a symlink points.
-pub(super) type Print = [u8; 16];
+pub(super) type ContentHash = [u8; 16];
 
 /// The tracked files of one folder, sorted by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Folder {
+pub(super) struct FolderFiles {
     names: Box<[u8]>,
     /// Where each name ends in `names`.
     ends: Box<[u32]>,
-    stamps: Box<[Stamp]>,
+    stamps: Box<[FileStamp]>,
     /// One for each file, or none at all where contents are not compared.
-    prints: Box<[Option<Print>]>,
+    prints: Box<[Option<ContentHash>]>,
 }
 
-impl Folder {
+impl FolderFiles {
     /// `files` in any order; each name once.
-    pub fn new(mut files: Vec<(&[u8], Stamp)>) -> Folder {
+    pub fn new(mut files: Vec<(&[u8], FileStamp)>) -> FolderFiles {
         files.sort_unstable_by_key(|(name, _)| *name);
-        Folder::from_sorted(files.into_iter().map(|(name, stamp)| (name, stamp, None)))
+        FolderFiles::from_sorted(files.into_iter().map(|(name, stamp)| (name, stamp, None)))
     }
 
-    fn from_sorted<'a>(files: impl Iterator<Item = (&'a [u8], Stamp, Option<Print>)>) -> Folder {
+    fn from_sorted<'a>(files: impl Iterator<Item = (&'a [u8], FileStamp, Option<ContentHash>)>) -> FolderFiles {
         let (mut names, mut ends, mut stamps, mut prints) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (name, stamp, print) in files {
             names.extend_from_slice(name);
@@ -73,7 +73,7 @@ impl Folder {
         if prints.iter().all(Option::is_none) {
             prints.clear();
         }
-        Folder { names: names.into(), ends: ends.into(), stamps: stamps.into(), prints: prints.into() }
+        FolderFiles { names: names.into(), ends: ends.into(), stamps: stamps.into(), prints: prints.into() }
     }
 
     pub fn len(&self) -> usize {
@@ -85,11 +85,11 @@ impl Folder {
         &self.names[start..self.ends[index] as usize]
     }
 
-    pub fn stamp(&self, index: usize) -> Stamp {
+    pub fn stamp(&self, index: usize) -> FileStamp {
         self.stamps[index]
     }
 
-    pub fn print(&self, index: usize) -> Option<Print> {
+    pub fn hash(&self, index: usize) -> Option<ContentHash> {
         self.prints.get(index).copied().flatten()
     }
 
@@ -106,19 +106,19 @@ impl Folder {
         None
     }
 
-    pub fn stamp_of(&self, name: &[u8]) -> Option<Stamp> {
+    pub fn stamp_of(&self, name: &[u8]) -> Option<FileStamp> {
         self.find(name).map(|index| self.stamps[index])
     }
 
-    pub fn files(&self) -> impl Iterator<Item = (&[u8], Stamp)> {
+    pub fn files(&self) -> impl Iterator<Item = (&[u8], FileStamp)> {
         (0..self.len()).map(|index| (self.name(index), self.stamp(index)))
     }
 
     /// Applies edits sorted by name: a stamp writes the file, none removes it. A file whose stamp moved loses its print.
-    pub fn edit(&mut self, edits: &[(&[u8], Option<Stamp>)]) {
+    pub fn apply_edits(&mut self, edits: &[(&[u8], Option<FileStamp>)]) {
         let in_place = edits.iter().all(|(name, stamp)| stamp.is_some() == self.find(name).is_some());
         if !in_place {
-            *self = self.merged(edits);
+            *self = self.with_edits(edits);
             return;
         }
         for (name, stamp) in edits {
@@ -131,50 +131,50 @@ impl Folder {
         }
     }
 
-    fn merged(&self, edits: &[(&[u8], Option<Stamp>)]) -> Folder {
+    fn with_edits(&self, edits: &[(&[u8], Option<FileStamp>)]) -> FolderFiles {
         let edit_of = |name: &[u8]| edits.binary_search_by_key(&name, |(name, _)| name).ok().map(|at| edits[at].1);
         let kept = (0..self.len()).filter_map(|index| {
             let (name, stamp) = (self.name(index), self.stamp(index));
             match edit_of(name) {
-                None => Some((name, stamp, self.print(index))),
-                Some(new) => new.map(|new| (name, new, self.print(index).filter(|_| new == stamp))),
+                None => Some((name, stamp, self.hash(index))),
+                Some(new) => new.map(|new| (name, new, self.hash(index).filter(|_| new == stamp))),
             }
         });
         let added = edits.iter().filter(|(name, _)| self.find(name).is_none());
         let added = added.filter_map(|(name, stamp)| stamp.map(|stamp| (*name, stamp, None)));
         let mut files: Vec<_> = kept.chain(added).collect();
         files.sort_unstable_by_key(|(name, ..)| *name);
-        Folder::from_sorted(files.into_iter())
+        FolderFiles::from_sorted(files.into_iter())
     }
 
     /// Sets the prints of the files at the given places.
-    pub fn set_prints(&mut self, prints: &[(usize, Print)]) {
+    pub fn set_hashes(&mut self, prints: &[(usize, ContentHash)]) {
         if prints.is_empty() {
             return;
         }
-        let mut all: Vec<_> = (0..self.len()).map(|index| self.print(index)).collect();
+        let mut all: Vec<_> = (0..self.len()).map(|index| self.hash(index)).collect();
         prints.iter().for_each(|(index, print)| all[*index] = Some(*print));
         self.prints = all.into();
     }
 
     /// Takes over the prints of the files that are as they were in `before`.
-    pub fn keep_prints(&mut self, before: &Folder) {
+    pub fn keep_hashes(&mut self, before: &FolderFiles) {
         let kept: Vec<_> = (0..self.len())
             .filter_map(|index| {
                 let old = before.find(self.name(index)).filter(|old| before.stamp(*old) == self.stamp(index))?;
-                Some((index, before.print(old)?))
+                Some((index, before.hash(old)?))
             })
             .collect();
-        self.set_prints(&kept);
+        self.set_hashes(&kept);
     }
 
     /// Whether the files are the same, whatever is known of their contents.
-    pub fn same_files(&self, other: &Folder) -> bool {
+    pub fn has_same_files(&self, other: &FolderFiles) -> bool {
         self.stamps == other.stamps && self.ends == other.ends && self.names == other.names
     }
 
     /// Whether what was read from a file is a folder that this program could have written.
-    pub fn is_sound(&self) -> bool {
+    pub fn is_valid(&self) -> bool {
         let ends_fit = self.ends.is_sorted() && self.ends.last().copied().unwrap_or(0) as usize == self.names.len();
         let lengths_fit = self.ends.len() == self.stamps.len() && [0, self.len()].contains(&self.prints.len());
         ends_fit && lengths_fit && (1..self.len()).all(|index| self.name(index - 1) < self.name(index))
@@ -185,17 +185,17 @@ impl Folder {
 mod tests {
     use super::*;
 
-    fn stamp(mtime_ns: i64) -> Stamp {
-        Stamp { mtime_ns, size: 1, inode: 1 }
+    fn stamp(mtime_ns: i64) -> FileStamp {
+        FileStamp { mtime_ns, size: 1, inode: 1 }
     }
 
     fn check(edits: &[(&str, Option<i64>)], expect: &[(&str, i64)]) {
-        let mut folder = Folder::new(vec![(b"m", stamp(1)), (b"b", stamp(2)), (b"x", stamp(3))]);
+        let mut folder = FolderFiles::new(vec![(b"m", stamp(1)), (b"b", stamp(2)), (b"x", stamp(3))]);
         let edits: Vec<_> = edits.iter().map(|(name, at)| (name.as_bytes(), at.map(stamp))).collect();
-        folder.edit(&edits);
+        folder.apply_edits(&edits);
         let expect: Vec<_> = expect.iter().map(|(name, at)| (name.as_bytes(), stamp(*at))).collect();
         assert_eq!(folder.files().collect::<Vec<_>>(), expect);
-        assert!(folder.is_sound());
+        assert!(folder.is_valid());
     }
 
     #[test]
@@ -208,9 +208,9 @@ mod tests {
 
     #[test]
     fn a_print_lasts_as_long_as_the_stamp_that_it_was_taken_at() {
-        let mut folder = Folder::new(vec![(b"a", stamp(1)), (b"b", stamp(1))]);
-        folder.set_prints(&[(0, [7; 16]), (1, [8; 16])]);
-        folder.edit(&[(b"a", Some(stamp(2))), (b"c", Some(stamp(1)))]);
-        assert_eq!((0..3).map(|index| folder.print(index)).collect::<Vec<_>>(), [None, Some([8; 16]), None]);
+        let mut folder = FolderFiles::new(vec![(b"a", stamp(1)), (b"b", stamp(1))]);
+        folder.set_hashes(&[(0, [7; 16]), (1, [8; 16])]);
+        folder.apply_edits(&[(b"a", Some(stamp(2))), (b"c", Some(stamp(1)))]);
+        assert_eq!((0..3).map(|index| folder.hash(index)).collect::<Vec<_>>(), [None, Some([8; 16]), None]);
     }
 }

@@ -14,43 +14,43 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::folder::{Folder, Stamp};
-use super::ignore::RulesDigest;
-use super::name;
+use super::folder_files::{FileStamp, FolderFiles};
+use super::ignore_rules::RulesDigest;
+use super::path_bytes;
 use crate::error::{Context, Error, Result};
 
 const HEADER: &[u8] = b"devtether snapshot 1\n";
 
 /// Every tracked folder by its path relative to the root (whose own is empty). In byte order, so that what lies below
 /// a folder is one range.
-pub(super) type Tree = BTreeMap<Arc<[u8]>, Arc<Folder>>;
+pub(super) type FolderTree = BTreeMap<Arc<[u8]>, Arc<FolderFiles>>;
 
 /// The tracked files of a workspace at one moment. Cheap to clone; unchanged folders are shared between snapshots.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct FileSnapshot {
     pub(super) root: PathBuf,
     pub(super) rules: RulesDigest,
     pub(super) taken_at_ms: u64,
-    pub(super) tree: Arc<Tree>,
+    pub(super) tree: Arc<FolderTree>,
 }
 
 #[derive(Serialize)]
-struct Written<'a> {
+struct StoredSnapshot<'a> {
     root: &'a [u8],
     rules: RulesDigest,
     taken_at_ms: u64,
-    folders: Vec<(&'a [u8], &'a Folder)>,
+    folders: Vec<(&'a [u8], &'a FolderFiles)>,
 }
 
 #[derive(Deserialize)]
-struct Read {
+struct LoadedSnapshot {
     root: Vec<u8>,
     rules: RulesDigest,
     taken_at_ms: u64,
-    folders: Vec<(Vec<u8>, Folder)>,
+    folders: Vec<(Vec<u8>, FolderFiles)>,
 }
 
-impl Snapshot {
+impl FileSnapshot {
     pub fn root(&self) -> &Path {
         &self.root
     }
@@ -61,23 +61,25 @@ impl Snapshot {
     }
 
     /// How many files are tracked.
-    pub fn files(&self) -> usize {
+    pub fn file_count(&self) -> usize {
         self.tree.values().map(|folder| folder.len()).sum()
     }
 
     /// The stamp of a tracked file, by its path relative to the root.
-    pub fn stamp(&self, rel: &Path) -> Option<Stamp> {
-        stamp_of(&self.tree, name::bytes(rel))
+    pub fn stamp_of(&self, rel: &Path) -> Option<FileStamp> {
+        stamp_of(&self.tree, path_bytes::as_bytes(rel))
     }
 
     /// The files that differ between this snapshot and another one, relative to the root.
-    pub fn differences(&self, other: &Snapshot) -> Vec<PathBuf> {
+    pub fn changed_paths(&self, other: &FileSnapshot) -> Vec<PathBuf> {
         let mut differing = Vec::new();
         for folder in differing_folders(&self.tree, &other.tree) {
             let [here, there] = [&self.tree, &other.tree].map(|tree| tree.get(&folder).cloned().unwrap_or_default());
             let changed = here.files().filter(|(name, stamp)| there.stamp_of(name) != Some(*stamp));
             let gone = there.files().filter(|(name, _)| here.find(name).is_none());
-            differing.extend(changed.chain(gone).map(|(file, _)| name::to_path(&name::join(&folder, file))));
+            differing.extend(
+                changed.chain(gone).map(|(file, _)| path_bytes::to_path(&path_bytes::join_path(&folder, file))),
+            );
         }
         differing
     }
@@ -85,24 +87,25 @@ impl Snapshot {
     /// This snapshot with every file that is newer than `ms` (epoch ms) made to differ: a baseline for a window whose own
     /// is lost, of which only the start is known. What was deleted since cannot be told from it.
     #[must_use]
-    pub fn as_of(&self, ms: u64) -> Snapshot {
+    pub fn as_of(&self, ms: u64) -> FileSnapshot {
         let mut tree = (*self.tree).clone();
         for folder in tree.values_mut() {
             let newer = folder.files().filter(|(_, stamp)| stamp.modified_at_ms() > ms);
-            let newer: Vec<_> = newer.map(|(name, stamp)| (name.to_vec(), Stamp { mtime_ns: 0, ..stamp })).collect();
+            let newer: Vec<_> =
+                newer.map(|(name, stamp)| (name.to_vec(), FileStamp { mtime_ns: 0, ..stamp })).collect();
             if !newer.is_empty() {
                 let edits: Vec<_> = newer.iter().map(|(name, stamp)| (&name[..], Some(*stamp))).collect();
-                Arc::make_mut(folder).edit(&edits);
+                Arc::make_mut(folder).apply_edits(&edits);
             }
         }
-        Snapshot { taken_at_ms: ms, tree: Arc::new(tree), ..self.clone() }
+        FileSnapshot { taken_at_ms: ms, tree: Arc::new(tree), ..self.clone() }
     }
 
     /// Writes the snapshot to `path` atomically, readable by the user alone.
     pub fn save(&self, path: &Path) -> Result<()> {
         let doing = || format!("cannot save the snapshot of {} to {}", self.root.display(), path.display());
-        let body = postcard::to_stdvec(&Written {
-            root: name::bytes(&self.root),
+        let body = postcard::to_stdvec(&StoredSnapshot {
+            root: path_bytes::as_bytes(&self.root),
             rules: self.rules,
             taken_at_ms: self.taken_at_ms,
             folders: self.tree.iter().map(|(folder, files)| (&**folder, &**files)).collect(),
@@ -114,54 +117,54 @@ impl Snapshot {
     ///
     /// # Errors
     /// The file cannot be read, is damaged, of another version, or of another workspace: build without it.
-    pub fn load(path: &Path, root: &Path) -> Result<Option<Snapshot>> {
+    pub fn load(path: &Path, root: &Path) -> Result<Option<FileSnapshot>> {
         let doing = || format!("cannot use the snapshot {}", path.display());
         match fs::read(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Error::other(doing()).because(error)),
-            Ok(file) => Snapshot::from_file(&file, root)
+            Ok(file) => FileSnapshot::parse_file(&file, root)
                 .doing(doing)
                 .map(Some)
                 .map_err(|error| error.hint(format!("remove {}: the next build writes a new one", path.display()))),
         }
     }
 
-    fn from_file(file: &[u8], root: &Path) -> Result<Snapshot, String> {
+    fn parse_file(file: &[u8], root: &Path) -> Result<FileSnapshot, String> {
         let rest = file.strip_prefix(HEADER).ok_or("it is not a snapshot of this version of devtether")?;
         let (sum, body) = rest.split_at_checked(16).ok_or("it is cut short")?;
-        if sum != checksum(body) {
+        if sum != body_checksum(body) {
             return Err("it is damaged: the checksum does not fit".to_owned());
         }
-        let read: Read = postcard::from_bytes(body).map_err(|error| format!("it is damaged: {error}"))?;
-        if read.root != name::bytes(root) {
-            return Err(format!("it is of {}, not of {}", name::path(&read.root).display(), root.display()));
+        let read: LoadedSnapshot = postcard::from_bytes(body).map_err(|error| format!("it is damaged: {error}"))?;
+        if read.root != path_bytes::as_bytes(root) {
+            return Err(format!("it is of {}, not of {}", path_bytes::as_path(&read.root).display(), root.display()));
         }
-        if !read.folders.iter().all(|(_, folder)| folder.is_sound()) {
+        if !read.folders.iter().all(|(_, folder)| folder.is_valid()) {
             return Err("it is damaged: a folder is not sound".to_owned());
         }
         let tree = read.folders.into_iter().map(|(path, folder)| (path.into(), Arc::new(folder))).collect();
-        let Read { rules, taken_at_ms, .. } = read;
-        Ok(Snapshot { root: root.to_path_buf(), rules, taken_at_ms, tree: Arc::new(tree) })
+        let LoadedSnapshot { rules, taken_at_ms, .. } = read;
+        Ok(FileSnapshot { root: root.to_path_buf(), rules, taken_at_ms, tree: Arc::new(tree) })
     }
 }
 
 /// The stamp of the file `rel` in `tree`.
-pub(super) fn stamp_of(tree: &Tree, rel: &[u8]) -> Option<Stamp> {
-    let (folder, name) = name::split(rel);
+pub(super) fn stamp_of(tree: &FolderTree, rel: &[u8]) -> Option<FileStamp> {
+    let (folder, name) = path_bytes::split_path(rel);
     tree.get(folder)?.stamp_of(name)
 }
 
 /// The folders below `folder`, itself included.
-pub(super) fn folders_at(tree: &Tree, folder: &[u8]) -> Vec<Arc<[u8]>> {
+pub(super) fn folders_below(tree: &FolderTree, folder: &[u8]) -> Vec<Arc<[u8]>> {
     let range = tree.range::<[u8], _>((std::ops::Bound::Included(folder), std::ops::Bound::Unbounded));
     // In byte order `a-b` comes between `a` and `a/b`: the range ends where the prefix does.
     let range = range.map(|(path, _)| path).take_while(|path| path.starts_with(folder));
-    range.filter(|path| path[..] == *folder || name::is_below(path, folder)).cloned().collect()
+    range.filter(|path| path[..] == *folder || path_bytes::is_below(path, folder)).cloned().collect()
 }
 
 /// The folders that differ between two trees: those on one side only, and those whose files differ. Folders that the
 /// trees share cost one comparison of pointers.
-pub(super) fn differing_folders(one: &Tree, other: &Tree) -> Vec<Arc<[u8]>> {
+pub(super) fn differing_folders(one: &FolderTree, other: &FolderTree) -> Vec<Arc<[u8]>> {
     let mut differing = Vec::new();
     let (mut left, mut right) = (one.iter().peekable(), other.iter().peekable());
     loop {
@@ -174,7 +177,7 @@ pub(super) fn differing_folders(one: &Tree, other: &Tree) -> Vec<Arc<[u8]>> {
         let from_left = if order.is_le() { left.next() } else { None };
         let from_right = if order.is_ge() { right.next() } else { None };
         match (from_left, from_right) {
-            (Some((_, one)), Some((_, other))) if Arc::ptr_eq(one, other) || one.same_files(other) => {}
+            (Some((_, one)), Some((_, other))) if Arc::ptr_eq(one, other) || one.has_same_files(other) => {}
             (Some((path, _)), _) | (None, Some((path, _))) => differing.push(Arc::clone(path)),
             (None, None) => {}
         }
@@ -183,10 +186,10 @@ pub(super) fn differing_folders(one: &Tree, other: &Tree) -> Vec<Arc<[u8]>> {
 
 /// Lets `tree` use the folders of `other` where they hold the same files, and `other` itself if all do: two equal trees
 /// cost the memory of one.
-pub(super) fn share(tree: &mut Arc<Tree>, other: &Arc<Tree>) {
+pub(super) fn share_folders(tree: &mut Arc<FolderTree>, other: &Arc<FolderTree>) {
     let mut all = tree.len() == other.len();
     let shared = tree.iter().map(|(path, folder)| match other.get_key_value(path) {
-        Some((path, twin)) if Arc::ptr_eq(folder, twin) || folder.same_files(twin) => {
+        Some((path, twin)) if Arc::ptr_eq(folder, twin) || folder.has_same_files(twin) => {
             (Arc::clone(path), Arc::clone(twin))
         }
         _ => {
@@ -194,11 +197,11 @@ pub(super) fn share(tree: &mut Arc<Tree>, other: &Arc<Tree>) {
             (Arc::clone(path), Arc::clone(folder))
         }
     });
-    let shared: Tree = shared.collect();
+    let shared: FolderTree = shared.collect();
     *tree = if all { Arc::clone(other) } else { Arc::new(shared) };
 }
 
-fn checksum(body: &[u8]) -> [u8; 16] {
+fn body_checksum(body: &[u8]) -> [u8; 16] {
     let mut sum = [0; 16];
     sum.copy_from_slice(&Sha256::digest(body)[..16]);
     sum
@@ -208,7 +211,7 @@ fn write_atomically(path: &Path, body: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(HEADER)?;
-    file.write_all(&checksum(body))?;
+    file.write_all(&body_checksum(body))?;
     file.write_all(body)?;
     file.as_file().sync_all()?;
     file.persist(path)?;
@@ -221,14 +224,14 @@ mod tests {
     use proptest::collection::{btree_map, vec};
     use proptest::prelude::*;
 
-    fn tree() -> impl Strategy<Value = Tree> {
-        let stamp = any::<(i64, u64, u64)>().prop_map(|(mtime_ns, size, inode)| Stamp { mtime_ns, size, inode });
+    fn tree() -> impl Strategy<Value = FolderTree> {
+        let stamp = any::<(i64, u64, u64)>().prop_map(|(mtime_ns, size, inode)| FileStamp { mtime_ns, size, inode });
         let files = btree_map(vec(1u8..=255, 1..12), (stamp, any::<Option<[u8; 16]>>()), 0..6);
         let folder = files.prop_map(|files| {
-            let mut folder = Folder::new(files.iter().map(|(name, (stamp, _))| (&name[..], *stamp)).collect());
+            let mut folder = FolderFiles::new(files.iter().map(|(name, (stamp, _))| (&name[..], *stamp)).collect());
             let prints: Vec<_> =
                 files.values().enumerate().filter_map(|(index, (_, print))| Some((index, (*print)?))).collect();
-            folder.set_prints(&prints);
+            folder.set_hashes(&prints);
             Arc::new(folder)
         });
         btree_map(vec(1u8..=255, 0..20).prop_map(Arc::from), folder, 0..8)
@@ -242,37 +245,38 @@ mod tests {
         fn a_snapshot_comes_back_from_its_file_as_it_was(tree in tree(), rules: [u8; 16], taken_at_ms: u64) {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("snapshot");
-            let root = name::to_path(b"/ws/\xff");
-            let snapshot = Snapshot { root: root.clone(), rules, taken_at_ms, tree: Arc::new(tree) };
+            let root = path_bytes::to_path(b"/ws/\xff");
+            let snapshot = FileSnapshot { root: root.clone(), rules, taken_at_ms, tree: Arc::new(tree) };
             snapshot.save(&path).unwrap();
-            prop_assert_eq!(Snapshot::load(&path, &root).unwrap(), Some(snapshot));
+            prop_assert_eq!(FileSnapshot::load(&path, &root).unwrap(), Some(snapshot));
         }
 
         #[test]
         fn damage_anywhere_is_an_error_and_never_a_panic(at in 0usize..1_000, with: u8, cut: bool) {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("snapshot");
-            let files = Folder::new(vec![(b"a.txt", Stamp { mtime_ns: 1, size: 2, inode: 3 })]);
-            let tree = Tree::from([(Arc::from(&b""[..]), Arc::new(files))]);
+            let files = FolderFiles::new(vec![(b"a.txt", FileStamp { mtime_ns: 1, size: 2, inode: 3 })]);
+            let tree = FolderTree::from([(Arc::from(&b""[..]), Arc::new(files))]);
             let root = PathBuf::from("/ws");
-            Snapshot { root: root.clone(), rules: [1; 16], taken_at_ms: 5, tree: Arc::new(tree) }.save(&path).unwrap();
+            FileSnapshot { root: root.clone(), rules: [1; 16], taken_at_ms: 5, tree: Arc::new(tree) }.save(&path).unwrap();
             let mut file = fs::read(&path).unwrap();
             let at = at % file.len();
             if cut { file.truncate(at) } else { file[at] ^= with.max(1) }
             fs::write(&path, file).unwrap();
-            let error = Snapshot::load(&path, &root).unwrap_err().to_string();
+            let error = FileSnapshot::load(&path, &root).unwrap_err().to_string();
             prop_assert!(error.contains("cannot use the snapshot") && error.contains("hint: remove"), "{error}");
         }
     }
 
     #[test]
     fn snapshots_differ_where_their_files_do() {
-        let stamp = |ms: i64| Stamp { mtime_ns: ms * 1_000_000, size: 1, inode: 1 };
+        let stamp = |ms: i64| FileStamp { mtime_ns: ms * 1_000_000, size: 1, inode: 1 };
         let snapshot = |folders: &[(&str, &[(&str, i64)])]| {
-            let folder =
-                |files: &[(&str, i64)]| Folder::new(files.iter().map(|(n, ms)| (n.as_bytes(), stamp(*ms))).collect());
+            let folder = |files: &[(&str, i64)]| {
+                FolderFiles::new(files.iter().map(|(n, ms)| (n.as_bytes(), stamp(*ms))).collect())
+            };
             let tree = folders.iter().map(|(path, files)| (Arc::from(path.as_bytes()), Arc::new(folder(files))));
-            Snapshot { root: "/ws".into(), rules: [0; 16], taken_at_ms: 0, tree: Arc::new(tree.collect()) }
+            FileSnapshot { root: "/ws".into(), rules: [0; 16], taken_at_ms: 0, tree: Arc::new(tree.collect()) }
         };
         let before = snapshot(&[("", &[("a", 10), ("b", 20)]), ("gone", &[("x", 1)])]);
         let after = snapshot(&[("", &[("a", 10), ("b", 30), ("c", 5)]), ("new", &[("y", 1)])]);
@@ -280,20 +284,20 @@ mod tests {
             paths.sort();
             paths.into_iter().map(|path| path.display().to_string()).collect::<Vec<_>>()
         };
-        assert_eq!(names(after.differences(&before)), ["b", "c", "gone/x", "new/y"]);
-        assert_eq!(names(before.differences(&before)), [""; 0]);
-        assert_eq!(names(after.differences(&after.as_of(20))), ["b"]);
-        assert_eq!(names(after.differences(&after.as_of(30))), [""; 0]);
+        assert_eq!(names(after.changed_paths(&before)), ["b", "c", "gone/x", "new/y"]);
+        assert_eq!(names(before.changed_paths(&before)), [""; 0]);
+        assert_eq!(names(after.changed_paths(&after.as_of(20))), ["b"]);
+        assert_eq!(names(after.changed_paths(&after.as_of(30))), [""; 0]);
     }
 
     #[test]
     fn a_missing_file_is_no_snapshot_and_another_workspaces_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("snapshot");
-        assert!(Snapshot::load(&path, Path::new("/ws")).unwrap().is_none());
-        let snapshot = Snapshot { root: "/ws".into(), rules: [0; 16], taken_at_ms: 0, tree: Arc::default() };
+        assert!(FileSnapshot::load(&path, Path::new("/ws")).unwrap().is_none());
+        let snapshot = FileSnapshot { root: "/ws".into(), rules: [0; 16], taken_at_ms: 0, tree: Arc::default() };
         snapshot.save(&path).unwrap();
-        let error = Snapshot::load(&path, Path::new("/other")).unwrap_err().to_string();
+        let error = FileSnapshot::load(&path, Path::new("/other")).unwrap_err().to_string();
         assert!(error.contains("it is of /ws, not of /other"), "{error}");
     }
 }

@@ -3,30 +3,30 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::ignore::Rules;
-use super::list::Root;
-use super::problem::Problem;
-use super::scan::{Known, scan};
+use super::ignore_rules::IgnoreRules;
+use super::read_dir::WorkspaceRoot;
+use super::scan::{KnownTree, scan_workspace};
+use super::workspace_problem::WorkspaceProblem;
 use crate::error::{Context, Result};
 
 /// The tracked part of a workspace.
 #[derive(Debug)]
-pub struct Extent {
+pub struct WorkspaceSize {
     /// Each takes one watch.
     pub folders: usize,
     pub files: usize,
     /// What is wrong with the ignore file, or cannot be read.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<WorkspaceProblem>,
 }
 
 /// Reads the workspace at `root`. Errors: it cannot be opened.
-pub fn extent(root: &Path) -> Result<Extent> {
+pub fn measure_workspace(root: &Path) -> Result<WorkspaceSize> {
     let doing = || format!("cannot read {}", root.display());
-    let (rules, problems) = Rules::load(root, &Arc::default());
+    let (rules, problems) = IgnoreRules::load(root, &Arc::default());
     let nothing = Arc::default();
-    let known = Known { tree: &nothing, same_rules: false };
-    let tree = scan(&Root::open(root).doing(doing)?, &rules, known).doing(doing)?.tree;
-    Ok(Extent { folders: tree.len(), files: tree.values().map(|folder| folder.len()).sum(), problems })
+    let known = KnownTree { tree: &nothing, same_rules: false };
+    let tree = scan_workspace(&WorkspaceRoot::open(root).doing(doing)?, &rules, known).doing(doing)?.tree;
+    Ok(WorkspaceSize { folders: tree.len(), files: tree.values().map(|folder| folder.len()).sum(), problems })
 }
 
 #[cfg(test)]
@@ -42,8 +42,8 @@ mod tests {
         for file in ["one", "a/two", "a/b/three", "node_modules/x/four"] {
             std::fs::write(root.path().join(file), "").unwrap();
         }
-        let found = extent(root.path()).unwrap();
+        let found = measure_workspace(root.path()).unwrap();
         assert_eq!((found.folders, found.files, found.problems.len()), (4, 3, 0));
-        assert!(extent(&root.path().join("nowhere")).is_err());
+        assert!(measure_workspace(&root.path().join("nowhere")).is_err());
     }
 }

@@ -19,21 +19,21 @@ use std::sync::Arc;
 use globset::{Candidate, Glob, GlobBuilder, GlobSet};
 use sha2::{Digest, Sha256};
 
-use super::name;
-use super::pattern::{self, Pattern};
-use super::problem::Problem;
+use super::path_bytes;
+use super::pattern::{self, GlobPattern};
+use super::workspace_problem::WorkspaceProblem;
 
 /// The name of the ignore file at the root of the workspace.
 pub const IGNORE_FILE: &str = ".devtoolsignore";
 
 /// Ignored unless a later rule says otherwise.
-pub const BUILT_IN: [&str; 5] = ["node_modules", "dist", ".git", ".devtools", "*.vsix"];
+pub const BUILT_IN_IGNORES: [&str; 5] = ["node_modules", "dist", ".git", ".devtools", "*.vsix"];
 
 /// A file with more than this is not an ignore file; it is reported and only the built-in rules hold.
-const LARGEST_FILE: u64 = 16 << 20;
+const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// A longer line is reported and passed over: no path is that long, and compiling it could take minutes.
-const LONGEST_LINE: usize = 16 << 10;
+const MAX_LINE_BYTES: usize = 16 << 10;
 
 /// Globs compiled together: small enough that one greedy line cannot push a whole file over the regex size limit.
 const GLOBS_PER_SET: usize = 512;
@@ -43,33 +43,33 @@ pub(super) type RulesDigest = [u8; 16];
 
 /// The rules in force: immutable, and cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Rules {
-    inner: Arc<Inner>,
+pub struct IgnoreRules {
+    inner: Arc<CompiledRules>,
 }
 
 #[derive(Debug, Default)]
-struct Inner {
+struct CompiledRules {
     /// Rules from elsewhere, below those of the file.
-    derived: Arc<[Derived]>,
+    derived: Arc<[DerivedRule]>,
     /// Each set with the index of its first glob; the last set holds the latest globs.
     sets: Vec<(usize, GlobSet)>,
     /// The rule that each glob belongs to.
     rule_of_glob: Vec<u32>,
-    rules: Vec<Entry>,
+    rules: Vec<CompiledRule>,
     file: PathBuf,
     digest: RulesDigest,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct CompiledRule {
     pattern: Box<str>,
-    source: Source,
+    source: RuleSource,
     negated: bool,
     dirs_only: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Source {
+enum RuleSource {
     BuiltIn,
     /// Its index.
     Derived(usize),
@@ -79,7 +79,7 @@ enum Source {
 
 /// A rule that follows from another file than the ignore file; those of the ignore file override it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Derived {
+pub struct DerivedRule {
     /// In the syntax of `.gitignore`.
     pub pattern: String,
     pub file: PathBuf,
@@ -89,15 +89,15 @@ pub struct Derived {
 
 /// Whether a path is tracked, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decision {
+pub struct IgnoreDecision {
     pub tracked: bool,
     /// The rule that decided; `None` when none matched, which means tracked.
-    pub rule: Option<Rule>,
+    pub rule: Option<IgnoreRule>,
 }
 
 /// One rule, as its author wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rule {
+pub struct IgnoreRule {
     pub pattern: String,
     /// `None` for a built-in rule.
     pub file: Option<PathBuf>,
@@ -105,17 +105,17 @@ pub struct Rule {
     pub line: Option<usize>,
 }
 
-impl Rules {
+impl IgnoreRules {
     /// The rules of the workspace at `root`, and what is wrong with its ignore file. Without a file, or with one that
     /// cannot be read, the built-in and the `derived` rules hold.
-    pub fn load(root: &Path, derived: &Arc<[Derived]>) -> (Rules, Vec<Problem>) {
+    pub fn load(root: &Path, derived: &Arc<[DerivedRule]>) -> (IgnoreRules, Vec<WorkspaceProblem>) {
         let file = root.join(IGNORE_FILE);
-        match read(&file) {
-            Ok(text) => Rules::with(derived, &file, &text),
+        match read_ignore_file(&file) {
+            Ok(text) => IgnoreRules::parse_with_derived(derived, &file, &text),
             Err(what) => {
-                let (rules, mut problems) = Rules::with(derived, &file, b"");
+                let (rules, mut problems) = IgnoreRules::parse_with_derived(derived, &file, b"");
                 problems.extend(what.map(|what| {
-                    Problem::new(&file, format_args!("{what}: only the built-in ignores hold"))
+                    WorkspaceProblem::new(&file, format_args!("{what}: only the built-in ignores hold"))
                         .hint(format!("make {IGNORE_FILE} a readable text file, or remove it"))
                 }));
                 (rules, problems)
@@ -125,38 +125,46 @@ impl Rules {
 
     /// The rules of the workspace at `root`, unless they are these: a walk asks each time, and a large file is not parsed
     /// again for nothing.
-    pub(super) fn reload(&self, root: &Path) -> Option<(Rules, Vec<Problem>)> {
+    pub(super) fn reload(&self, root: &Path) -> Option<(IgnoreRules, Vec<WorkspaceProblem>)> {
         let derived = &self.inner.derived;
         let same = matches!(
-            read(&root.join(IGNORE_FILE)),
+            read_ignore_file(&root.join(IGNORE_FILE)),
             Ok(text) if !text.is_empty() && digest(derived, &text) == self.digest()
         );
-        (!same).then(|| Rules::load(root, derived))
+        (!same).then(|| IgnoreRules::load(root, derived))
     }
 
     /// The rules that `text` gives as the content of `file`.
-    pub fn parse(file: &Path, text: &[u8]) -> (Rules, Vec<Problem>) {
-        Rules::with(&Arc::default(), file, text)
+    pub fn parse(file: &Path, text: &[u8]) -> (IgnoreRules, Vec<WorkspaceProblem>) {
+        IgnoreRules::parse_with_derived(&Arc::default(), file, text)
     }
 
     /// As [`Rules::parse`], with `derived` rules between the built-in ones and those of the file.
-    pub fn with(derived: &Arc<[Derived]>, file: &Path, text: &[u8]) -> (Rules, Vec<Problem>) {
-        let mut draft = Draft { file: file.to_path_buf(), derived: Arc::clone(derived), ..Draft::default() };
-        BUILT_IN.iter().for_each(|rule| draft.add(Source::BuiltIn, rule.as_bytes()));
-        derived.iter().enumerate().for_each(|(index, rule)| draft.add(Source::Derived(index), rule.pattern.as_bytes()));
+    pub fn parse_with_derived(
+        derived: &Arc<[DerivedRule]>,
+        file: &Path,
+        text: &[u8],
+    ) -> (IgnoreRules, Vec<WorkspaceProblem>) {
+        let mut draft =
+            RulesBuilder { file: file.to_path_buf(), derived: Arc::clone(derived), ..RulesBuilder::default() };
+        BUILT_IN_IGNORES.iter().for_each(|rule| draft.add_line(RuleSource::BuiltIn, rule.as_bytes()));
+        derived
+            .iter()
+            .enumerate()
+            .for_each(|(index, rule)| draft.add_line(RuleSource::Derived(index), rule.pattern.as_bytes()));
         let digest = digest(derived, text);
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
         for (index, line) in text.split(|byte| *byte == b'\n').enumerate() {
-            if let Some(line) = clean(line) {
-                draft.add(Source::Line(index as u32 + 1), line);
+            if let Some(line) = strip_line(line) {
+                draft.add_line(RuleSource::Line(index as u32 + 1), line);
             }
         }
-        draft.finish(digest)
+        draft.build(digest)
     }
 
     /// Whether the file or folder `rel` (relative to the root) is tracked. Decides from the top down, as git does:
     /// what lies below an ignored folder cannot be taken back in.
-    pub fn decide(&self, rel: &Path, is_dir: bool) -> Decision {
+    pub fn decide(&self, rel: &Path, is_dir: bool) -> IgnoreDecision {
         let mut globs = Vec::new();
         let mut reached = PathBuf::new();
         let mut last = None;
@@ -164,17 +172,18 @@ impl Rules {
         while let Some(part) = parts.next() {
             reached.push(part);
             // A folder that was taken back in explains what lies in it, unless a rule names that itself.
-            last = self.entry(name::bytes(&reached), is_dir || parts.peek().is_some(), &mut globs).or(last);
+            last =
+                self.last_match(path_bytes::as_bytes(&reached), is_dir || parts.peek().is_some(), &mut globs).or(last);
             if last.is_some_and(|entry| !entry.negated) {
                 break;
             }
         }
-        Decision { tracked: last.is_none_or(|entry| entry.negated), rule: last.map(|entry| self.rule(entry)) }
+        IgnoreDecision { tracked: last.is_none_or(|entry| entry.negated), rule: last.map(|entry| self.rule(entry)) }
     }
 
     /// Whether `rel` is tracked, given that its folder is; `globs` is scratch space.
-    pub(super) fn tracks(&self, rel: &[u8], is_dir: bool, globs: &mut Vec<usize>) -> bool {
-        self.entry(rel, is_dir, globs).is_none_or(|entry| entry.negated)
+    pub(super) fn is_tracked(&self, rel: &[u8], is_dir: bool, globs: &mut Vec<usize>) -> bool {
+        self.last_match(rel, is_dir, globs).is_none_or(|entry| entry.negated)
     }
 
     pub(super) fn digest(&self) -> RulesDigest {
@@ -182,7 +191,7 @@ impl Rules {
     }
 
     /// The last rule that matches `rel` itself.
-    fn entry(&self, rel: &[u8], is_dir: bool, globs: &mut Vec<usize>) -> Option<&Entry> {
+    fn last_match(&self, rel: &[u8], is_dir: bool, globs: &mut Vec<usize>) -> Option<&CompiledRule> {
         let candidate = Candidate::from_bytes(rel);
         self.inner.sets.iter().rev().find_map(|(first, set)| {
             set.matches_candidate_into(&candidate, globs);
@@ -191,21 +200,21 @@ impl Rules {
         })
     }
 
-    fn rule(&self, entry: &Entry) -> Rule {
+    fn rule(&self, entry: &CompiledRule) -> IgnoreRule {
         let (file, line) = match entry.source {
-            Source::BuiltIn => (None, None),
-            Source::Derived(index) => {
+            RuleSource::BuiltIn => (None, None),
+            RuleSource::Derived(index) => {
                 let rule = &self.inner.derived[index];
                 (Some(rule.file.clone()), rule.line)
             }
-            Source::Line(line) => (Some(self.inner.file.clone()), Some(line as usize)),
+            RuleSource::Line(line) => (Some(self.inner.file.clone()), Some(line as usize)),
         };
-        Rule { pattern: entry.pattern.to_string(), file, line }
+        IgnoreRule { pattern: entry.pattern.to_string(), file, line }
     }
 }
 
 /// The content of the ignore file; empty when there is none; what is wrong with it otherwise.
-fn read(file: &Path) -> Result<Vec<u8>, Option<String>> {
+fn read_ignore_file(file: &Path) -> Result<Vec<u8>, Option<String>> {
     let told = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => None,
         _ => Some(format!("cannot be read: {error}")),
@@ -215,17 +224,17 @@ fn read(file: &Path) -> Result<Vec<u8>, Option<String>> {
     if !about.is_file() {
         return Err(Some("is not a regular file (a symlink is not followed)".to_owned()));
     }
-    if about.len() > LARGEST_FILE {
-        return Err(Some(format!("has {} bytes, more than the {LARGEST_FILE} that are read", about.len())));
+    if about.len() > MAX_FILE_BYTES {
+        return Err(Some(format!("has {} bytes, more than the {MAX_FILE_BYTES} that are read", about.len())));
     }
     let mut text = Vec::new();
-    File::open(file).map_err(told)?.take(LARGEST_FILE).read_to_end(&mut text).map_err(told)?;
+    File::open(file).map_err(told)?.take(MAX_FILE_BYTES).read_to_end(&mut text).map_err(told)?;
     Ok(text)
 }
 
 /// What git keeps of a line: nothing of a comment; no CR at the end; nothing from a NUL on; no unescaped trailing
 /// spaces (tabs stay).
-fn clean(line: &[u8]) -> Option<&[u8]> {
+fn strip_line(line: &[u8]) -> Option<&[u8]> {
     if line.first() == Some(&b'#') {
         return None;
     }
@@ -239,9 +248,9 @@ fn clean(line: &[u8]) -> Option<&[u8]> {
     (!line.is_empty()).then_some(line)
 }
 
-fn digest(derived: &[Derived], text: &[u8]) -> RulesDigest {
+fn digest(derived: &[DerivedRule], text: &[u8]) -> RulesDigest {
     let mut hash = Sha256::new();
-    BUILT_IN.iter().for_each(|rule| hash.update(rule));
+    BUILT_IN_IGNORES.iter().for_each(|rule| hash.update(rule));
     derived.iter().for_each(|rule| hash.update([rule.pattern.as_bytes(), b"\0"].concat()));
     hash.update(text);
     let mut digest = RulesDigest::default();
@@ -251,58 +260,58 @@ fn digest(derived: &[Derived], text: &[u8]) -> RulesDigest {
 
 /// Rules that are being read.
 #[derive(Default)]
-struct Draft {
+struct RulesBuilder {
     file: PathBuf,
-    derived: Arc<[Derived]>,
+    derived: Arc<[DerivedRule]>,
     globs: Vec<Glob>,
     rule_of_glob: Vec<u32>,
-    rules: Vec<Entry>,
-    problems: Vec<Problem>,
+    rules: Vec<CompiledRule>,
+    problems: Vec<WorkspaceProblem>,
 }
 
-impl Draft {
-    fn add(&mut self, source: Source, bytes: &[u8]) {
-        if bytes.len() > LONGEST_LINE {
+impl RulesBuilder {
+    fn add_line(&mut self, source: RuleSource, bytes: &[u8]) {
+        if bytes.len() > MAX_LINE_BYTES {
             let start = String::from_utf8_lossy(&bytes[..80]);
-            return self.flaw(source, &start, format_args!("it has {} bytes, more than any path", bytes.len()));
+            return self.report_line(source, &start, format_args!("it has {} bytes, more than any path", bytes.len()));
         }
         let Ok(text) = std::str::from_utf8(bytes) else {
-            return self.flaw(source, &String::from_utf8_lossy(bytes), "it is not valid UTF-8");
+            return self.report_line(source, &String::from_utf8_lossy(bytes), "it is not valid UTF-8");
         };
-        match pattern::parse(text).map(|pattern| pattern.map(|pattern| (compile(&pattern.globs), pattern))) {
+        match pattern::parse(text).map(|pattern| pattern.map(|pattern| (compile_globs(&pattern.globs), pattern))) {
             Ok(None) => {}
             Ok(Some((Ok(globs), pattern))) => self.rule(source, text, &pattern, globs),
-            Ok(Some((Err(error), _))) => self.flaw(source, text, error),
-            Err(flaw) => self.flaw(source, text, flaw),
+            Ok(Some((Err(error), _))) => self.report_line(source, text, error),
+            Err(flaw) => self.report_line(source, text, flaw),
         }
     }
 
-    fn rule(&mut self, source: Source, text: &str, pattern: &Pattern, globs: Vec<Glob>) {
-        let Pattern { negated, dirs_only, .. } = *pattern;
+    fn rule(&mut self, source: RuleSource, text: &str, pattern: &GlobPattern, globs: Vec<Glob>) {
+        let GlobPattern { negated, dirs_only, .. } = *pattern;
         self.rule_of_glob.extend(globs.iter().map(|_| self.rules.len() as u32));
         self.globs.extend(globs);
-        self.rules.push(Entry { pattern: text.into(), source, negated, dirs_only });
+        self.rules.push(CompiledRule { pattern: text.into(), source, negated, dirs_only });
     }
 
-    fn flaw(&mut self, source: Source, text: &str, why: impl std::fmt::Display) {
+    fn report_line(&mut self, source: RuleSource, text: &str, why: impl std::fmt::Display) {
         let shown: String = text.chars().take(80).collect();
         let (file, line) = match source {
-            Source::Derived(index) => (&self.derived[index].file, self.derived[index].line.unwrap_or(1)),
-            Source::Line(line) => (&self.file, line as usize),
-            Source::BuiltIn => (&self.file, 0),
+            RuleSource::Derived(index) => (&self.derived[index].file, self.derived[index].line.unwrap_or(1)),
+            RuleSource::Line(line) => (&self.file, line as usize),
+            RuleSource::BuiltIn => (&self.file, 0),
         };
-        let problem = Problem::new(file, format_args!("the pattern `{shown}` never matches: {why}"));
+        let problem = WorkspaceProblem::new(file, format_args!("the pattern `{shown}` never matches: {why}"));
         self.problems.push(problem.on_line(line));
     }
 
-    fn finish(mut self, digest: RulesDigest) -> (Rules, Vec<Problem>) {
+    fn build(mut self, digest: RulesDigest) -> (IgnoreRules, Vec<WorkspaceProblem>) {
         let mut sets = Vec::new();
         let globs = std::mem::take(&mut self.globs);
         for (index, chunk) in globs.chunks(GLOBS_PER_SET).enumerate() {
             self.compile_set(index * GLOBS_PER_SET, chunk, &mut sets);
         }
-        let Draft { file, derived, rule_of_glob, rules, problems, .. } = self;
-        (Rules { inner: Arc::new(Inner { derived, sets, rule_of_glob, rules, file, digest }) }, problems)
+        let RulesBuilder { file, derived, rule_of_glob, rules, problems, .. } = self;
+        (IgnoreRules { inner: Arc::new(CompiledRules { derived, sets, rule_of_glob, rules, file, digest }) }, problems)
     }
 
     /// Compiles what fits together; a glob that is too large even alone is reported, and the others hold.
@@ -312,7 +321,7 @@ impl Draft {
             Err(error) if globs.len() == 1 => {
                 let entry = &self.rules[self.rule_of_glob[first] as usize];
                 let (source, pattern) = (entry.source, entry.pattern.clone());
-                self.flaw(source, &pattern, error);
+                self.report_line(source, &pattern, error);
             }
             Err(_) => {
                 let (left, right) = globs.split_at(globs.len() / 2);
@@ -323,7 +332,7 @@ impl Draft {
     }
 }
 
-fn compile(globs: &[String]) -> Result<Vec<Glob>, globset::Error> {
+fn compile_globs(globs: &[String]) -> Result<Vec<Glob>, globset::Error> {
     globs.iter().map(|glob| GlobBuilder::new(glob).literal_separator(true).backslash_escape(true).build()).collect()
 }
 
@@ -331,8 +340,8 @@ fn compile(globs: &[String]) -> Result<Vec<Glob>, globset::Error> {
 mod tests {
     use super::*;
 
-    fn rules(text: &str) -> (Rules, Vec<Problem>) {
-        Rules::parse(Path::new("/ws/.devtoolsignore"), text.as_bytes())
+    fn rules(text: &str) -> (IgnoreRules, Vec<WorkspaceProblem>) {
+        IgnoreRules::parse(Path::new("/ws/.devtoolsignore"), text.as_bytes())
     }
 
     /// `path` ends in a slash when it is a folder; `expect` is the line that ignores it, `+` and the line that takes
@@ -341,8 +350,8 @@ mod tests {
         let decision = rules(text).0.decide(Path::new(path), path.ends_with('/'));
         let seen = match (&decision.rule, decision.tracked) {
             (None, true) => String::new(),
-            (Some(Rule { line: None, file: None, .. }), false) => "built in".to_owned(),
-            (Some(Rule { line: Some(line), .. }), tracked) => format!("{}{line}", if tracked { "+" } else { "" }),
+            (Some(IgnoreRule { line: None, file: None, .. }), false) => "built in".to_owned(),
+            (Some(IgnoreRule { line: Some(line), .. }), tracked) => format!("{}{line}", if tracked { "+" } else { "" }),
             odd => panic!("{odd:?}"),
         };
         assert_eq!(seen, expect, "{path} under {text:?}");
@@ -360,10 +369,12 @@ mod tests {
 
     #[test]
     fn derived_rules_name_their_origin_and_those_of_the_file_override_them() {
-        let rule = |pattern: &str| Derived { pattern: pattern.into(), file: "/ws/tsconfig.json".into(), line: Some(5) };
-        let derived: Arc<[Derived]> = Arc::from([rule("/out/"), rule("!dist")]);
+        let rule =
+            |pattern: &str| DerivedRule { pattern: pattern.into(), file: "/ws/tsconfig.json".into(), line: Some(5) };
+        let derived: Arc<[DerivedRule]> = Arc::from([rule("/out/"), rule("!dist")]);
         let check = |text: &str, path: &str, tracked: bool, expect: Option<(&str, usize)>| {
-            let (rules, _) = Rules::with(&derived, Path::new("/ws/.devtoolsignore"), text.as_bytes());
+            let (rules, _) =
+                IgnoreRules::parse_with_derived(&derived, Path::new("/ws/.devtoolsignore"), text.as_bytes());
             let decision = rules.decide(Path::new(path), path.ends_with('/'));
             let origin = decision.rule.and_then(|rule| Some((rule.file?, rule.line?)));
             assert_eq!((decision.tracked, origin), (tracked, expect.map(|(file, line)| (file.into(), line))), "{path}");
@@ -372,7 +383,7 @@ mod tests {
         check("", "dist/a.js", true, Some(("/ws/tsconfig.json", 5)));
         check("", "node_modules/a.js", false, None);
         check("\n!/out/", "out/a.js", true, Some(("/ws/.devtoolsignore", 2)));
-        let digest = |derived| Rules::with(derived, Path::new("x"), b"").0.digest();
+        let digest = |derived| IgnoreRules::parse_with_derived(derived, Path::new("x"), b"").0.digest();
         assert_ne!(digest(&derived), digest(&Arc::default()));
     }
 
@@ -439,9 +450,9 @@ mod tests {
     #[test]
     fn an_ignore_file_that_is_no_regular_file_is_told_and_the_built_in_rules_hold() {
         let root = tempfile::tempdir().unwrap();
-        assert!(Rules::load(root.path(), &Arc::default()).1.is_empty(), "no file is no problem");
+        assert!(IgnoreRules::load(root.path(), &Arc::default()).1.is_empty(), "no file is no problem");
         fs::create_dir(root.path().join(IGNORE_FILE)).unwrap();
-        let (rules, problems) = Rules::load(root.path(), &Arc::default());
+        let (rules, problems) = IgnoreRules::load(root.path(), &Arc::default());
         assert!(problems[0].to_string().contains("is not a regular file"), "{}", problems[0]);
         assert!(!rules.decide(Path::new("node_modules"), true).tracked);
     }

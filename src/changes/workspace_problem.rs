@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// A line of the ignore file that cannot match, a folder that cannot be read, watches that have run out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct WorkspaceProblem {
     /// The file or folder that it is about, absolute.
     pub path: PathBuf,
     /// The 1-based line in it, where there is one.
@@ -18,23 +18,23 @@ pub struct Problem {
     pub hint: Option<String>,
 }
 
-impl Problem {
-    pub(super) fn new(path: impl Into<PathBuf>, what: impl fmt::Display) -> Problem {
-        Problem { path: path.into(), line: None, what: what.to_string(), hint: None }
+impl WorkspaceProblem {
+    pub(super) fn new(path: impl Into<PathBuf>, what: impl fmt::Display) -> WorkspaceProblem {
+        WorkspaceProblem { path: path.into(), line: None, what: what.to_string(), hint: None }
     }
 
-    pub(super) fn on_line(mut self, line: usize) -> Problem {
+    pub(super) fn on_line(mut self, line: usize) -> WorkspaceProblem {
         self.line = Some(line);
         self
     }
 
-    pub(super) fn hint(mut self, hint: impl Into<String>) -> Problem {
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> WorkspaceProblem {
         self.hint = Some(hint.into());
         self
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for WorkspaceProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.path.display())?;
         if let Some(line) = self.line {

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 /// The bytes of a name or of a path.
 #[cfg(unix)]
-pub(super) fn bytes(name: &(impl AsRef<OsStr> + ?Sized)) -> &[u8] {
+pub(super) fn as_bytes(name: &(impl AsRef<OsStr> + ?Sized)) -> &[u8] {
     std::os::unix::ffi::OsStrExt::as_bytes(name.as_ref())
 }
 
 /// The path that the bytes name.
 #[cfg(unix)]
-pub(super) fn path(bytes: &[u8]) -> &Path {
+pub(super) fn as_path(bytes: &[u8]) -> &Path {
     Path::new(<OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(bytes))
 }
 
@@ -29,7 +29,7 @@ pub(super) fn path(bytes: &[u8]) -> &Path {
 }
 
 /// `folder/name`, or `name` alone in the root (whose path is empty).
-pub(super) fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
+pub(super) fn join_path(folder: &[u8], name: &[u8]) -> Vec<u8> {
     let mut joined = Vec::with_capacity(folder.len() + 1 + name.len());
     joined.extend_from_slice(folder);
     if !folder.is_empty() {
@@ -40,7 +40,7 @@ pub(super) fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
 }
 
 /// The folder and the last component of a relative path.
-pub(super) fn split(rel: &[u8]) -> (&[u8], &[u8]) {
+pub(super) fn split_path(rel: &[u8]) -> (&[u8], &[u8]) {
     match rel.iter().rposition(|b| *b == b'/') {
         Some(slash) => (&rel[..slash], &rel[slash + 1..]),
         None => (&[], rel),
@@ -57,5 +57,5 @@ pub(super) fn is_below(rel: &[u8], folder: &[u8]) -> bool {
 }
 
 pub(super) fn to_path(rel: &[u8]) -> PathBuf {
-    path(rel).to_path_buf()
+    as_path(rel).to_path_buf()
 }

@@ -1,0 +1,76 @@
+//! Watch before read: the one way in which folders come under watch, so that no write falls between the two.
+//!
+//! Owns the setting up of a whole watch, and the reading of folders that came later. Must not know when that is needed.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::file_snapshot::FolderTree;
+use super::ignore_rules::{IgnoreRules, RulesDigest};
+use super::index::{PendingReads, WorkspaceIndex};
+use super::path_bytes;
+use super::read_dir::WorkspaceRoot;
+use super::scan::{self, KnownTree, ScanResult};
+use super::tracker::TrackerOptions;
+use super::watcher::{WatchError, WorkspaceWatcher, refuse_network_drive};
+use super::workspace_problem::WorkspaceProblem;
+
+/// A watch that stands, and what was read while it was set up.
+pub(super) struct WatchSetup {
+    pub watch: WorkspaceWatcher,
+    pub rules: (IgnoreRules, Vec<WorkspaceProblem>),
+    pub scanned: ScanResult,
+}
+
+/// Sets up watches on every tracked folder, on the blocking pool.
+pub(super) fn start_watch_setup(
+    options: &TrackerOptions,
+    hints: &watch::Sender<u64>,
+    tree: Arc<FolderTree>,
+    tree_rules: Option<RulesDigest>,
+) -> JoinHandle<Result<WatchSetup, WatchError>> {
+    let (options, hints) = (options.clone(), hints.clone());
+    tokio::task::spawn_blocking(move || {
+        let root = &options.root;
+        refuse_network_drive(root)?;
+        let mut watch = WorkspaceWatcher::new(root, &options.cookie_dir, hints)?;
+        let handle = WorkspaceRoot::open(root).map_err(|_| WatchError::RootGone)?;
+        // Before the rules are read, so that an edit of them after that is heard.
+        watch.watch_folder(root)?;
+        let rules = IgnoreRules::load(root, &options.derived);
+        let known = KnownTree { tree: &tree, same_rules: tree_rules == Some(rules.0.digest()) };
+        let scanned = scan::scan_below(&handle, &rules.0, known, b"", |folder| {
+            watch.watch_folder(&root.join(path_bytes::as_path(folder)))
+        })?;
+        Ok(WatchSetup { watch, rules, scanned })
+    })
+}
+
+/// Watches and reads what is open; gives the folders that are new.
+pub(super) fn read_and_watch(
+    truth: &mut WorkspaceIndex,
+    watch: &mut WorkspaceWatcher,
+    open: &PendingReads,
+) -> Result<Vec<Vec<u8>>, WatchError> {
+    let root = truth.root().to_path_buf();
+    let handle = WorkspaceRoot::open(&root).map_err(|_| WatchError::RootGone)?;
+    let mut add = |folder: &[u8]| watch.watch_folder(&root.join(path_bytes::as_path(folder)));
+    if open.rules {
+        truth.reload_rules();
+        let before = Arc::clone(truth.tree());
+        let scanned = scan::scan_below(&handle, truth.rules(), truth.known_tree(), b"", &mut add)?;
+        let dropped = before.keys().filter(|folder| !scanned.tree.contains_key(*folder));
+        dropped.for_each(|folder| watch.unwatch_folder(&root.join(path_bytes::as_path(folder))));
+        let added = scanned.tree.keys().filter(|folder| !before.contains_key(*folder)).map(|folder| folder.to_vec());
+        let added = added.collect();
+        truth.replace_tree(scanned);
+        return Ok(added);
+    }
+    for folder in &open.folders {
+        let scanned = scan::scan_below(&handle, truth.rules(), truth.known_tree(), folder, &mut add)?;
+        truth.replace_below(folder, scanned);
+    }
+    Ok(open.folders.iter().cloned().collect())
+}
