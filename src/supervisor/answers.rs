@@ -5,8 +5,7 @@ use std::time::Duration;
 use crate::api::window as api;
 use crate::window::{
     Changes, Ended, ExpressionResult, FileChange, FileChangeKind, LastBuild, Look, OnPage, PathExplanation, Phase,
-    Published,
-    Relaunched, value_of,
+    Published, Relaunched, value_of,
 };
 
 /// How many changes a status lists, and how many `window/changes` does.
