@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use devtether::dap::{Client, Connection, Incoming};
+use devtether::dap::{DapClient, DapConnection, DapIncoming};
 use tokio::io::AsyncWriteExt;
 use tokio::runtime::Runtime;
 
@@ -26,12 +26,12 @@ fn receive(runtime: &Runtime, bytes: &[u8], count: usize) -> Duration {
     });
     let bytes = bytes.to_vec();
     runtime.block_on(async move {
-        let (_client, mut inbox, driver) = Client::over(Connection::over(read, tokio::io::sink()));
+        let (_client, mut inbox, driver) = DapClient::over(DapConnection::over(read, tokio::io::sink()));
         tokio::spawn(driver);
         let began = Instant::now();
         let writing = tokio::spawn(async move { write.write_all(&bytes).await.unwrap() });
         for _ in 0..count {
-            assert!(matches!(inbox.next().await, Some(Incoming::Event(_))));
+            assert!(matches!(inbox.next().await, Some(DapIncoming::Event(_))));
         }
         writing.await.unwrap();
         began.elapsed()

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use devtether::adapters::{ADAPTERS, Search};
+use devtether::adapters::{ADAPTERS, AdapterSearch};
 use devtether::dap::types::{
-    ConfigurationDone, Evaluate, Fields, Initialize, Initialized, Launch, Next, Request, Scopes, SetBreakpoints,
-    SetExceptionBreakpoints, Source, SourceBreakpoint, StackTrace, Stopped, Told, Variables,
+    ConfigurationDoneArguments, DapEvent, DapRequest, DapSource, EvaluateArguments, Fields, InitializeArguments,
+    InitializedEvent, LaunchArguments, NextArguments, ScopesArguments, SetBreakpointsArguments,
+    SetExceptionBreakpointsArguments, SourceBreakpoint, StackTraceArguments, StoppedEvent, VariablesArguments,
 };
-use devtether::dap::{Client, Connection, Inbox, Incoming};
+use devtether::dap::{DapClient, DapConnection, DapInbox, DapIncoming};
 use tokio::net::TcpListener;
 
 use crate::sides::{LINE, Sandbox};
@@ -19,8 +20,8 @@ const SECONDS: Duration = Duration::from_secs(30);
 
 /// A program that is stopped at its breakpoint.
 pub struct Raw {
-    client: Client,
-    inbox: Inbox,
+    client: DapClient,
+    inbox: DapInbox,
     child: Child,
     thread: i64,
 }
@@ -38,7 +39,7 @@ impl Raw {
     pub async fn stopped(sandbox: &Sandbox) -> Raw {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let child = start(sandbox, &listener.local_addr().unwrap().to_string());
-        let (client, inbox, driver) = Client::over(Connection::tcp(listener.accept().await.unwrap().0).unwrap());
+        let (client, inbox, driver) = DapClient::over(DapConnection::tcp(listener.accept().await.unwrap().0).unwrap());
         tokio::spawn(driver);
         let mut raw = Raw { client, inbox, child, thread: 0 };
         raw.begin(&sandbox.workspace.join("app.py")).await;
@@ -46,23 +47,24 @@ impl Raw {
     }
 
     async fn begin(&mut self, program: &std::path::Path) {
-        let initialize = Initialize {
+        let initialize = InitializeArguments {
             adapter_id: "debugpy".to_owned(),
             lines_start_at1: true,
             columns_start_at1: true,
             path_format: Some("path".to_owned()),
-            ..Initialize::default()
+            ..InitializeArguments::default()
         };
         self.ask(&initialize).await;
-        let launched = self.client.begin(&Launch(Fields::new())).await.unwrap();
-        self.event::<Initialized>().await;
-        let source = Source { path: Some(program.display().to_string()), ..Source::default() };
+        let launched = self.client.send_request(&LaunchArguments(Fields::new())).await.unwrap();
+        self.event::<InitializedEvent>().await;
+        let source = DapSource { path: Some(program.display().to_string()), ..DapSource::default() };
         let at = SourceBreakpoint { line: i64::from(LINE), ..SourceBreakpoint::default() };
-        self.ask(&SetBreakpoints { source, breakpoints: vec![at], ..SetBreakpoints::default() }).await;
-        self.ask(&SetExceptionBreakpoints::default()).await;
-        self.ask(&ConfigurationDone {}).await;
-        launched.answer(SECONDS).await.unwrap();
-        self.thread = self.event::<Stopped>().await.thread_id.unwrap();
+        self.ask(&SetBreakpointsArguments { source, breakpoints: vec![at], ..SetBreakpointsArguments::default() })
+            .await;
+        self.ask(&SetExceptionBreakpointsArguments::default()).await;
+        self.ask(&ConfigurationDoneArguments {}).await;
+        launched.response(SECONDS).await.unwrap();
+        self.thread = self.event::<StoppedEvent>().await.thread_id.unwrap();
     }
 
     /// Evaluates, reads the locals, steps, and looks around then as an answer of ours does: how long each took. A step alone,
@@ -70,11 +72,11 @@ impl Raw {
     pub async fn calls(&mut self) -> ([Duration; 3], Duration) {
         let frame_id = self.frame().await;
         let begun = Instant::now();
-        let evaluate = Evaluate {
+        let evaluate = EvaluateArguments {
             expression: "order + 1 - order".to_owned(),
             frame_id: Some(frame_id),
             context: Some("watch".to_owned()),
-            ..Evaluate::default()
+            ..EvaluateArguments::default()
         };
         assert_eq!(self.ask(&evaluate).await.result, "1");
         let evaluated = begun.elapsed();
@@ -82,8 +84,8 @@ impl Raw {
         self.read(frame_id).await;
         let read = begun.elapsed();
         let begun = Instant::now();
-        self.ask(&Next { thread_id: self.thread, ..Next::default() }).await;
-        self.event::<Stopped>().await;
+        self.ask(&NextArguments { thread_id: self.thread, ..NextArguments::default() }).await;
+        self.event::<StoppedEvent>().await;
         let stepped = begun.elapsed();
         self.locals().await;
         ([evaluated, read, stepped], begun.elapsed())
@@ -95,13 +97,14 @@ impl Raw {
     }
 
     async fn frame(&self) -> i64 {
-        let stack = StackTrace { thread_id: self.thread, levels: Some(1), ..StackTrace::default() };
+        let stack = StackTraceArguments { thread_id: self.thread, levels: Some(1), ..StackTraceArguments::default() };
         self.ask(&stack).await.stack_frames[0].id
     }
 
     async fn read(&self, frame_id: i64) {
-        let variables_reference = self.ask(&Scopes { frame_id }).await.scopes[0].variables_reference;
-        let variables = self.ask(&Variables { variables_reference, ..Variables::default() }).await.variables;
+        let variables_reference = self.ask(&ScopesArguments { frame_id }).await.scopes[0].variables_reference;
+        let variables =
+            self.ask(&VariablesArguments { variables_reference, ..VariablesArguments::default() }).await.variables;
         assert!(variables.iter().any(|variable| variable.name == "order"));
     }
 
@@ -112,15 +115,15 @@ impl Raw {
         self.child.wait().unwrap();
     }
 
-    async fn ask<R: Request>(&self, request: &R) -> R::Answer {
+    async fn ask<R: DapRequest>(&self, request: &R) -> R::Response {
         self.client.request(request, SECONDS).await.unwrap_or_else(|error| panic!("{error}"))
     }
 
-    async fn event<T: Told>(&mut self) -> T {
+    async fn event<T: DapEvent>(&mut self) -> T {
         loop {
             match self.inbox.next().await {
-                Some(Incoming::Event(event)) => {
-                    if let Some(body) = event.read::<T>() {
+                Some(DapIncoming::Event(event)) => {
+                    if let Some(body) = event.read_body::<T>() {
                         return body;
                     }
                 }
@@ -148,5 +151,5 @@ fn start(sandbox: &Sandbox, address: &str) -> Child {
 /// The one that ours finds, too.
 fn debugpy(sandbox: &Sandbox) -> PathBuf {
     let row = ADAPTERS.iter().find(|row| row.name == "debugpy").unwrap();
-    (row.find)(&Search::of(&sandbox.workspace).unwrap()).unwrap().path
+    (row.find)(&AdapterSearch::for_workspace(&sandbox.workspace).unwrap()).unwrap().path
 }

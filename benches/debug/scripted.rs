@@ -8,9 +8,9 @@ use devtether::api::Params;
 use devtether::api::debug::control::{Continue, Step};
 use devtether::api::debug::inspect::Evaluate;
 use devtether::api::debug::{Attach, Status, Stop, WaitForStop};
-use devtether::dap::types::{Initialized, Nothing, Stopped};
-use devtether::dap::{Asked, Connection, Inbox, Incoming, Server};
-use devtether::wire::rpc::{self, Peer};
+use devtether::dap::types::{EmptyResponse, InitializedEvent, StoppedEvent};
+use devtether::dap::{DapConnection, DapInbox, DapIncoming, DapServer, IncomingRequest};
+use devtether::wire::rpc::{self, RpcPeer};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, UnixStream};
 use tokio::sync::mpsc;
@@ -27,8 +27,8 @@ pub async fn measure(sandbox: &Sandbox) {
     let (tell, mut programs) = mpsc::unbounded_channel();
     let adapters = tokio::spawn(async move {
         loop {
-            let connection = Connection::tcp(listener.accept().await.unwrap().0).unwrap();
-            let (server, inbox, driver) = Server::over(connection);
+            let connection = DapConnection::tcp(listener.accept().await.unwrap().0).unwrap();
+            let (server, inbox, driver) = DapServer::over(connection);
             let server = Arc::new(server);
             tell.send(Arc::clone(&server)).unwrap();
             tokio::spawn(driver);
@@ -37,8 +37,8 @@ pub async fn measure(sandbox: &Sandbox) {
     });
     let door = Door::open(sandbox).await;
     let first = door.attach(port).await;
-    let program: Arc<Server> = programs.recv().await.unwrap();
-    program.event(&stop()).await.unwrap();
+    let program: Arc<DapServer> = programs.recv().await.unwrap();
+    program.send_event(&stop()).await.unwrap();
     door.ask::<WaitForStop>(json!({"sessionId": first, "timeout": 30})).await;
     answers(&door, &first, &program).await;
 
@@ -48,7 +48,7 @@ pub async fn measure(sandbox: &Sandbox) {
         others.push(door.attach(port).await);
         // All but the first are stopped at a breakpoint, as sessions mostly are.
         let program = programs.recv().await.unwrap();
-        program.event(&stop()).await.unwrap();
+        program.send_event(&stop()).await.unwrap();
         door.ask::<WaitForStop>(json!({"sessionId": others.last(), "timeout": 30, "budget": 0})).await;
     }
     let (after, among) = (door.memory(), door.costs(&first).await);
@@ -65,7 +65,7 @@ pub async fn measure(sandbox: &Sandbox) {
 }
 
 /// From just before the event's bytes are written to the answer of who waits for it, in another process.
-async fn answers(door: &Door, session: &str, program: &Server) {
+async fn answers(door: &Door, session: &str, program: &DapServer) {
     for (budget, what) in [(0, "its reason"), (1500, "its reason and snapshot")] {
         let mut took = Vec::new();
         for _ in 0..TIMES {
@@ -76,7 +76,7 @@ async fn answers(door: &Door, session: &str, program: &Server) {
                 // Answered when the wait, which was asked for before, is under way.
                 door.ask::<Status>(json!({"sessionId": session})).await;
                 let begun = Instant::now();
-                program.event(&stop()).await.unwrap();
+                program.send_event(&stop()).await.unwrap();
                 begun
             };
             let (answer, begun) = tokio::join!(async { (waiting.await.unwrap(), Instant::now()) }, raised);
@@ -88,29 +88,29 @@ async fn answers(door: &Door, session: &str, program: &Server) {
     }
 }
 
-fn stop() -> Stopped {
-    Stopped { reason: "step".to_owned(), thread_id: Some(1), all_threads_stopped: true, ..Stopped::default() }
+fn stop() -> StoppedEvent {
+    StoppedEvent { reason: "step".to_owned(), thread_id: Some(1), all_threads_stopped: true, ..StoppedEvent::default() }
 }
 
 /// An adapter that does whatever it is asked for, at once.
-async fn serve(server: Arc<Server>, mut inbox: Inbox) {
-    let mut attach: Option<Asked> = None;
+async fn serve(server: Arc<DapServer>, mut inbox: DapInbox) {
+    let mut attach: Option<IncomingRequest> = None;
     while let Some(incoming) = inbox.next().await {
-        let Incoming::Request(asked) = incoming else { continue };
+        let DapIncoming::Request(asked) = incoming else { continue };
         match asked.command.clone().as_str() {
             "attach" => {
                 attach = Some(asked);
-                server.event(&Initialized {}).await.unwrap();
+                server.send_event(&InitializedEvent {}).await.unwrap();
             }
             "configurationDone" => {
-                asked.answer(&Nothing {});
-                attach.take().unwrap().answer(&Nothing {});
+                asked.respond(&EmptyResponse {});
+                attach.take().unwrap().respond(&EmptyResponse {});
             }
             "next" => {
-                asked.answer(&Nothing {});
-                server.event(&stop()).await.unwrap();
+                asked.respond(&EmptyResponse {});
+                server.send_event(&stop()).await.unwrap();
             }
-            command => asked.answer(&scripted(command)),
+            command => asked.respond(&scripted(command)),
         }
     }
 }
@@ -130,7 +130,7 @@ fn scripted(command: &str) -> Value {
 
 /// The supervisor's own socket.
 struct Door {
-    peer: Peer,
+    peer: RpcPeer,
     supervisor: u32,
 }
 
@@ -141,7 +141,7 @@ impl Door {
             std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).next().unwrap()
         };
         let (read, write) = UnixStream::connect(only("run/devtether")).await.unwrap().into_split();
-        let (peer, _incoming, driver) = rpc::connection(read, write);
+        let (peer, _incoming, driver) = rpc::open_connection(read, write);
         tokio::spawn(driver);
         peer.call("initialize", &json!({"name": "bench", "version": "0.0.1"})).await.unwrap();
         let lock = std::fs::read(only("state/devtether").join("supervisor.lock")).unwrap();

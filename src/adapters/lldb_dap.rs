@@ -4,15 +4,15 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::native::{self, Words};
-use super::places::{Search, Trail};
-use super::wanted::Wanted;
-use super::{Adapter, Begin, Found, Program, Quirks, Reach};
-use crate::dap::types::{Fields, Start};
+use super::debug_target::DebugTarget;
+use super::discovery::{AdapterLookup, AdapterSearch};
+use super::native::{self, NativeRequests};
+use super::{Adapter, ConnectMethod, FoundAdapter, LaunchPlan, ProcessPlan, Quirks};
+use crate::dap::types::{Fields, StartRequest};
 use crate::error::Result;
 use crate::tools::is_program;
 
-pub const ROW: Adapter = Adapter {
+pub const ADAPTER: Adapter = Adapter {
     name: "lldb-dap",
     id: "lldb-dap",
     languages: native::LANGUAGES,
@@ -20,27 +20,28 @@ pub const ROW: Adapter = Adapter {
     types: &["lldb-dap", "lldb-vscode", "swift-lldb", "cppdbg"],
     quirks: Quirks::NONE,
     install: "`tether adapters install lldb-dap` or `apt-get install lldb` installs it",
-    find,
-    begin,
+    find: find_adapter,
+    plan: plan_launch,
 };
 
 /// Distributions put the version behind the name; before version 18 it was called lldb-vscode.
 const NAMES: &[&str] =
     &["lldb-dap", "lldb-dap-22", "lldb-dap-21", "lldb-dap-20", "lldb-dap-19", "lldb-dap-18", "lldb-vscode"];
 
-const WORDS: Words = Words {
-    adapter: ROW.name,
+const WORDS: NativeRequests = NativeRequests {
+    adapter: ADAPTER.name,
     launch: |_| json!({}),
     remote: |address, program| {
         let connect = format!("gdb-remote {}:{}", address.host, address.port);
-        let mut fields = Fields::from_iter([("attachCommands".to_owned(), json!([native::PATIENT, connect]))]);
+        let mut fields =
+            Fields::from_iter([("attachCommands".to_owned(), json!([native::PACKET_TIMEOUT_COMMAND, connect]))]);
         fields.extend(program.map(|program| ("program".to_owned(), json!(program))));
-        Start::Attach(fields)
+        StartRequest::Attach(fields)
     },
 };
 
 /// As `rust-lldb` does it.
-fn rust(formatters: &Path) -> Vec<String> {
+fn rust_formatter_commands(formatters: &Path) -> Vec<String> {
     let quoted = |file: &str| format!("{:?}", formatters.join(file).display().to_string());
     vec![
         format!("command script import {}", quoted("lldb_lookup.py")),
@@ -48,28 +49,28 @@ fn rust(formatters: &Path) -> Vec<String> {
     ]
 }
 
-fn find(search: &Search) -> Result<Found> {
-    Trail::of(search, native::set(&["lldb-dap", "bin/lldb-dap"]))
-        .look_on_path(NAMES)
-        .look_at_ours("lldb-dap", |entry| entry.to_owned(), is_program)
-        .look(search.mason("lldb-dap/lldb-dap"), "mason", is_program)
-        .look_at_extensions("llvm-vs-code-extensions.lldb-dap", "bin/lldb-dap", is_program)
-        .end(ROW.name, ROW.install)
+fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
+    AdapterLookup::new(search, native::configured_program(&["lldb-dap", "bin/lldb-dap"]))
+        .try_on_path(NAMES)
+        .try_installed_tool("lldb-dap", |entry| entry.to_owned(), is_program)
+        .try_path(search.mason_file("lldb-dap/lldb-dap"), "mason", is_program)
+        .try_extensions("llvm-vs-code-extensions.lldb-dap", "bin/lldb-dap", is_program)
+        .finish(ADAPTER.name, ADAPTER.install)
         .map(|found| native::with_formatters(found, search))
 }
 
-fn begin(found: &Found, wanted: &Wanted) -> Result<Begin> {
-    let mut start = native::start(wanted, &WORDS)?;
+fn plan_launch(found: &FoundAdapter, wanted: &DebugTarget) -> Result<LaunchPlan> {
+    let mut start = native::start_request(wanted, &WORDS)?;
     if let Some(formatters) = found.formatters.as_deref().filter(|_| native::is_rust(wanted)) {
-        let (Start::Launch(fields) | Start::Attach(fields)) = &mut start;
-        let mut commands = rust(formatters);
-        commands.extend(wanted.texts("initCommands")?);
+        let (StartRequest::Launch(fields) | StartRequest::Attach(fields)) = &mut start;
+        let mut commands = rust_formatter_commands(formatters);
+        commands.extend(wanted.text_list("initCommands")?);
         fields.insert("initCommands".to_owned(), json!(commands));
     }
     let argv = vec![found.path.clone().into()];
-    Ok(Begin {
-        run: Some(Program { argv, cwd: wanted.cwd.clone(), env: Default::default() }),
-        reach: Reach::Pipes,
+    Ok(LaunchPlan {
+        process: Some(ProcessPlan { argv, cwd: wanted.cwd.clone(), env: Default::default() }),
+        connect: ConnectMethod::Pipes,
         start,
         is_program: false,
         output_by_pipe: false,

@@ -12,32 +12,32 @@
 //!
 //! A row is plain data and two functions that start nothing. Must not know sessions.
 
-mod begin;
-mod choose;
 mod codelldb;
+mod connect;
+mod debug_target;
 mod debugpy;
 mod delve;
-mod dial;
+mod discovery;
+mod exit_reason;
 mod gdb;
+mod host;
 mod js_debug;
-mod last;
+mod launch_plan;
 mod lldb_dap;
 mod native;
 mod netcoredbg;
-mod places;
+mod output_reader;
 mod python;
 mod rdbg;
-mod run;
-mod said;
-mod wanted;
+mod select;
 
-pub use begin::{Begin, Program, Reach};
-pub use choose::{Ask, choose, locate};
-pub use dial::Dial;
-pub use places::{Search, Trail};
-pub use run::{Running, run};
-pub use said::Said;
-pub use wanted::{Address, Wanted, What};
+pub use connect::Connector;
+pub use debug_target::{Address, DebugTarget, DebugTargetKind};
+pub use discovery::{AdapterLookup, AdapterSearch};
+pub use host::{AdapterHost, start_adapter};
+pub use launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan};
+pub use output_reader::OutputPiece;
+pub use select::{AdapterQuery, locate_adapter, select_adapters};
 
 use std::path::PathBuf;
 
@@ -59,18 +59,26 @@ pub struct Adapter {
     /// A command that installs it, in backquotes, with words around it.
     pub install: &'static str,
     /// Where it lies. The error names every place that was looked at, and the command that installs it.
-    pub find: fn(&Search) -> Result<Found>,
+    pub find: fn(&AdapterSearch) -> Result<FoundAdapter>,
     /// How a conversation with it begins.
-    pub begin: fn(&Found, &Wanted) -> Result<Begin>,
+    pub plan: fn(&FoundAdapter, &DebugTarget) -> Result<LaunchPlan>,
 }
 
 /// Every adapter; of those for the same language the first that is found is taken.
-pub const ADAPTERS: &[Adapter] =
-    &[debugpy::ROW, js_debug::ROW, rdbg::ROW, delve::ROW, lldb_dap::ROW, codelldb::ROW, gdb::ROW, netcoredbg::ROW];
+pub const ADAPTERS: &[Adapter] = &[
+    debugpy::ADAPTER,
+    js_debug::ADAPTER,
+    rdbg::ADAPTER,
+    delve::ADAPTER,
+    lldb_dap::ADAPTER,
+    codelldb::ADAPTER,
+    gdb::ADAPTER,
+    netcoredbg::ADAPTER,
+];
 
 /// An adapter that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundAdapter {
     /// What is started, or loaded by an interpreter.
     pub path: PathBuf,
     /// The interpreter, where it needs one.
@@ -81,9 +89,9 @@ pub struct Found {
     pub formatters: Option<PathBuf>,
 }
 
-impl Found {
-    fn at(path: PathBuf, place: &str) -> Found {
-        Found { path, interpreter: None, place: place.to_owned(), formatters: None }
+impl FoundAdapter {
+    fn new(path: PathBuf, place: &str) -> FoundAdapter {
+        FoundAdapter { path, interpreter: None, place: place.to_owned(), formatters: None }
     }
 }
 
@@ -91,25 +99,25 @@ impl Found {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quirks {
     /// A first stop that nobody asked for comes before everything else, and is gone on from (rdbg).
-    pub opens_with_a_pause: bool,
+    pub sends_initial_pause: bool,
     /// Its connection ends when the program does, without `terminated` (rdbg).
-    pub closing_is_the_end: bool,
+    pub close_means_terminated: bool,
     /// A line breakpoint that was set stays: `setBreakpoints` only adds (rdbg 1.4).
-    pub keeps_breakpoints: bool,
+    pub breakpoints_accumulate: bool,
     /// It may be without the script that kills its programs, and then awaits their end for ever (js-debug from npm).
-    pub leaves_its_programs: bool,
+    pub may_leave_debuggee: bool,
     /// Its goodbye does not wait for what the program printed last. This command of its console prints words of ours
     /// behind that (gdb).
-    pub drained_by: Option<&'static str>,
+    pub drain_command: Option<&'static str>,
 }
 
 impl Quirks {
     const NONE: Quirks = Quirks {
-        opens_with_a_pause: false,
-        closing_is_the_end: false,
-        keeps_breakpoints: false,
-        leaves_its_programs: false,
-        drained_by: None,
+        sends_initial_pause: false,
+        close_means_terminated: false,
+        breakpoints_accumulate: false,
+        may_leave_debuggee: false,
+        drain_command: None,
     };
 }
 

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::wanted::{Address, Wanted, What};
-use super::{Found, Search};
-use crate::dap::types::Start;
+use super::debug_target::{Address, DebugTarget, DebugTargetKind};
+use super::{AdapterSearch, FoundAdapter};
+use crate::dap::types::StartRequest;
 use crate::error::{Error, Result};
 use crate::tools::is_program;
 
@@ -17,15 +17,15 @@ pub const LANGUAGES: &[&str] = &["c", "c++", "cpp", "rust", "rs", "zig", "swift"
 pub const EXTENSIONS: &[&str] = &["c", "cc", "cpp", "cxx", "c++", "rs", "zig", "swift"];
 
 /// Said to LLDB before it speaks to a stub: on a busy machine a stub does not answer within a second.
-pub const PATIENT: &str = "settings set plugin.process.gdb-remote.packet-timeout 60";
+pub const PACKET_TIMEOUT_COMMAND: &str = "settings set plugin.process.gdb-remote.packet-timeout 60";
 
 /// The program that is to be launched, built.
-pub fn program(wanted: &Wanted, adapter: &str) -> Result<PathBuf> {
+pub fn built_program(wanted: &DebugTarget, adapter: &str) -> Result<PathBuf> {
     let hint = "`cargo build`, then `tether debug launch target/debug/NAME`; `cc -g -O0 app.c -o app` for C";
     let program = wanted.program().ok_or_else(|| {
-        wanted.refused(adapter, "it debugs programs and processes, and there is no `program`").hint(hint)
+        wanted.unsupported_error(adapter, "it debugs programs and processes, and there is no `program`").hint(hint)
     })?;
-    let program = wanted.existing(&program)?;
+    let program = wanted.require_file(&program)?;
     let extension = program.extension().map(|extension| extension.to_string_lossy().to_lowercase());
     if extension.is_some_and(|extension| EXTENSIONS.contains(&extension.as_str())) {
         let error = Error::usage(format!("cannot debug {} as it is", program.display()));
@@ -39,51 +39,55 @@ pub fn program(wanted: &Wanted, adapter: &str) -> Result<PathBuf> {
 }
 
 /// What is wanted, in the words of each adapter.
-pub struct Words {
+pub struct NativeRequests {
     pub adapter: &'static str,
     /// What a launch has beside the usual.
-    pub launch: fn(&Wanted) -> Value,
+    pub launch: fn(&DebugTarget) -> Value,
     /// Attaching to a stub of gdb's (`gdbserver`, `lldb-server gdbserver`).
-    pub remote: fn(&Address, Option<&Path>) -> Start,
+    pub remote: fn(&Address, Option<&Path>) -> StartRequest,
 }
 
 /// The first request.
-pub fn start(wanted: &Wanted, words: &Words) -> Result<Start> {
+pub fn start_request(wanted: &DebugTarget, words: &NativeRequests) -> Result<StartRequest> {
     // In the words of the extension for C and C++: neither is a program that is to be run here.
-    if let Some(at) = wanted.text("miDebuggerServerAddress") {
+    if let Some(at) = wanted.text_field("miDebuggerServerAddress") {
         let told = at.rsplit_once(':').and_then(|(host, port)| Some((host.to_owned(), port.parse().ok()?)));
         let (host, port) = told.ok_or_else(|| {
-            let error =
-                wanted.refused(words.adapter, &format!("`miDebuggerServerAddress` is {at:?}, and no HOST:PORT"));
+            let error = wanted
+                .unsupported_error(words.adapter, &format!("`miDebuggerServerAddress` is {at:?}, and no HOST:PORT"));
             error.hint("write it as in \"127.0.0.1:2345\"")
         })?;
-        return Ok(with_fields((words.remote)(&Address { host, port }, wanted.program().as_deref()), wanted));
+        return Ok(with_configuration((words.remote)(&Address { host, port }, wanted.program().as_deref()), wanted));
     }
-    if wanted.text("coreDumpPath").is_some() {
-        let error = wanted.refused(words.adapter, "core dumps (`coreDumpPath`) are not opened");
+    if wanted.text_field("coreDumpPath").is_some() {
+        let error = wanted.unsupported_error(words.adapter, "core dumps (`coreDumpPath`) are not opened");
         return Err(error.hint("`gdb PROGRAM CORE` opens it"));
     }
-    let pid = match &wanted.what {
-        What::Pid(pid) => Some(json!(pid)),
-        _ => wanted.fields.get("processId").or_else(|| wanted.fields.get("pid")).and_then(number),
+    let pid = match &wanted.kind {
+        DebugTargetKind::Pid(pid) => Some(json!(pid)),
+        _ => wanted.fields.get("processId").or_else(|| wanted.fields.get("pid")).and_then(pid_value),
     };
-    match (&wanted.what, pid) {
-        (What::Listening(address), _) => {
+    match (&wanted.kind, pid) {
+        (DebugTargetKind::Listener(address), _) => {
             let program = wanted.program();
-            Ok(with_fields((words.remote)(address, program.as_deref()), wanted))
+            Ok(with_configuration((words.remote)(address, program.as_deref()), wanted))
         }
-        (What::Pid(_), Some(pid)) => Ok(Start::Attach(attach(wanted, pid))),
-        (What::Fields, Some(pid)) if wanted.is_attach() => Ok(Start::Attach(attach(wanted, pid))),
-        (What::Fields, None) if wanted.is_attach() => Ok(with_fields(Start::Attach(Default::default()), wanted)),
-        (What::Module(_) | What::Page { .. }, _) => {
-            Err(wanted.refused(words.adapter, "it debugs programs, processes and what gdbserver serves"))
+        (DebugTargetKind::Pid(_), Some(pid)) => Ok(StartRequest::Attach(attach_fields(wanted, pid))),
+        (DebugTargetKind::Configuration, Some(pid)) if wanted.is_attach() => {
+            Ok(StartRequest::Attach(attach_fields(wanted, pid)))
         }
-        _ => launch(wanted, words),
+        (DebugTargetKind::Configuration, None) if wanted.is_attach() => {
+            Ok(with_configuration(StartRequest::Attach(Default::default()), wanted))
+        }
+        (DebugTargetKind::Module(_) | DebugTargetKind::Page { .. }, _) => {
+            Err(wanted.unsupported_error(words.adapter, "it debugs programs, processes and what gdbserver serves"))
+        }
+        _ => launch_request(wanted, words),
     }
 }
 
 /// VS Code's pickers give a text.
-fn number(value: &Value) -> Option<Value> {
+fn pid_value(value: &Value) -> Option<Value> {
     match value {
         Value::Number(_) => Some(value.clone()),
         Value::String(text) => text.parse::<u32>().ok().map(Value::from),
@@ -91,46 +95,46 @@ fn number(value: &Value) -> Option<Value> {
     }
 }
 
-fn attach(wanted: &Wanted, pid: Value) -> crate::dap::types::Fields {
-    let mut fields = wanted.over(json!({"name": "attach"}));
+fn attach_fields(wanted: &DebugTarget, pid: Value) -> crate::dap::types::Fields {
+    let mut fields = wanted.with_configuration(json!({"name": "attach"}));
     fields.insert("pid".to_owned(), pid);
     // Not what they are in some of these adapters: a text, or another program.
     fields.remove("processId");
     fields
 }
 
-fn launch(wanted: &Wanted, words: &Words) -> Result<Start> {
-    let program = program(wanted, words.adapter)?;
-    let mut ours = wanted.launch(&program)?;
+fn launch_request(wanted: &DebugTarget, words: &NativeRequests) -> Result<StartRequest> {
+    let program = built_program(wanted, words.adapter)?;
+    let mut ours = wanted.launch_fields(&program)?;
     ours["name"] = json!(program.file_name().map(|name| name.to_string_lossy()));
     if let (Value::Object(ours), Value::Object(more)) = (&mut ours, (words.launch)(wanted)) {
         ours.extend(more);
     }
-    let again = wanted.launch(&program)?;
-    let mut fields = wanted.over(ours);
+    let again = wanted.launch_fields(&program)?;
+    let mut fields = wanted.with_configuration(ours);
     // These have been read from the configuration already, in whichever way they were written.
     for name in ["program", "args", "cwd", "env", "stopOnEntry"] {
         fields.insert(name.to_owned(), again[name].clone());
     }
     fields.remove("environment");
-    Ok(Start::Launch(fields))
+    Ok(StartRequest::Launch(fields))
 }
 
-fn with_fields(start: Start, wanted: &Wanted) -> Start {
+fn with_configuration(start: StartRequest, wanted: &DebugTarget) -> StartRequest {
     match start {
-        Start::Launch(fields) => Start::Launch(wanted.over(fields.into())),
-        Start::Attach(fields) => Start::Attach(wanted.over(fields.into())),
+        StartRequest::Launch(fields) => StartRequest::Launch(wanted.with_configuration(fields.into())),
+        StartRequest::Attach(fields) => StartRequest::Attach(wanted.with_configuration(fields.into())),
     }
 }
 
 /// Whether it lies, or runs, in a package of cargo's: then its values are Rust's.
-pub fn is_rust(wanted: &Wanted) -> bool {
+pub fn is_rust(wanted: &DebugTarget) -> bool {
     let places = [wanted.program(), Some(wanted.cwd())];
     places.iter().flatten().flat_map(|path| path.ancestors()).any(|folder| folder.join("Cargo.toml").is_file())
 }
 
 /// With the place of the formatters that come with Rust: its default toolchain's, or the distribution's.
-pub fn with_formatters(found: Found, search: &Search) -> Found {
+pub fn with_formatters(found: FoundAdapter, search: &AdapterSearch) -> FoundAdapter {
     let rustup = search.var("RUSTUP_HOME").map(PathBuf::from).or_else(|| Some(search.home()?.join(".rustup")));
     let toolchains = rustup.into_iter().flat_map(|rustup| {
         let settings = std::fs::read_to_string(rustup.join("settings.toml")).unwrap_or_default();
@@ -146,11 +150,11 @@ pub fn with_formatters(found: Found, search: &Search) -> Found {
     let libraries = toolchains.chain(["/usr/lib", "/usr/local/lib"].map(PathBuf::from));
     let formatters =
         libraries.map(|library| library.join("rustlib/etc")).find(|etc| etc.join("rust_types.py").is_file());
-    Found { formatters, ..found }
+    FoundAdapter { formatters, ..found }
 }
 
 /// A setting that names the program itself, or the folder that it lies in.
-pub fn set(names: &'static [&'static str]) -> impl Fn(&Path) -> Option<PathBuf> {
+pub fn configured_program(names: &'static [&'static str]) -> impl Fn(&Path) -> Option<PathBuf> {
     move |path| {
         let below = names.iter().map(|name| path.join(name));
         std::iter::once(path.to_owned()).chain(below).find(|path| is_program(path))

@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use super::debug_target::{DebugTarget, DebugTargetKind};
+use super::discovery::{AdapterLookup, AdapterSearch};
 use super::native;
-use super::places::{Search, Trail};
-use super::wanted::{Wanted, What};
-use super::{Adapter, Begin, Found, Program, Quirks, Reach};
-use crate::dap::types::Start;
+use super::{Adapter, ConnectMethod, FoundAdapter, LaunchPlan, ProcessPlan, Quirks};
+use crate::dap::types::StartRequest;
 use crate::error::{Error, Result};
 use crate::tools::is_program;
 
-pub const ROW: Adapter = Adapter {
+pub const ADAPTER: Adapter = Adapter {
     name: "netcoredbg",
     id: "coreclr",
     languages: &["c#", "csharp", "f#", "fsharp", "vb", ".net", "dotnet"],
@@ -23,52 +23,55 @@ pub const ROW: Adapter = Adapter {
     types: &["coreclr", "netcoredbg", "dotnet"],
     quirks: Quirks::NONE,
     install: "its releases are on github.com/Samsung/netcoredbg; `:MasonInstall netcoredbg` in Neovim installs it, too",
-    find,
-    begin,
+    find: find_adapter,
+    plan: plan_launch,
 };
 
-fn find(search: &Search) -> Result<Found> {
-    Trail::of(search, native::set(&["netcoredbg", "netcoredbg/netcoredbg"]))
-        .look_on_path(&["netcoredbg"])
-        .look(search.mason("netcoredbg/netcoredbg"), "mason", is_program)
-        .look(search.mason("netcoredbg/libexec/netcoredbg/netcoredbg"), "mason", is_program)
-        .look(Some(PathBuf::from("/usr/local/netcoredbg/netcoredbg")), "/usr/local", is_program)
-        .end(ROW.name, ROW.install)
+fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
+    AdapterLookup::new(search, native::configured_program(&["netcoredbg", "netcoredbg/netcoredbg"]))
+        .try_on_path(&["netcoredbg"])
+        .try_path(search.mason_file("netcoredbg/netcoredbg"), "mason", is_program)
+        .try_path(search.mason_file("netcoredbg/libexec/netcoredbg/netcoredbg"), "mason", is_program)
+        .try_path(Some(PathBuf::from("/usr/local/netcoredbg/netcoredbg")), "/usr/local", is_program)
+        .finish(ADAPTER.name, ADAPTER.install)
 }
 
-fn begin(found: &Found, wanted: &Wanted) -> Result<Begin> {
-    let start = match &wanted.what {
-        What::Pid(pid) => Start::Attach(wanted.over(json!({"processId": pid}))),
-        What::Fields if wanted.is_attach() => Start::Attach(wanted.over(json!({}))),
-        What::Program(_) | What::Fields => launch(wanted)?,
-        _ => return Err(wanted.refused(ROW.name, "it debugs assemblies and processes")),
+fn plan_launch(found: &FoundAdapter, wanted: &DebugTarget) -> Result<LaunchPlan> {
+    let start = match &wanted.kind {
+        DebugTargetKind::Pid(pid) => StartRequest::Attach(wanted.with_configuration(json!({"processId": pid}))),
+        DebugTargetKind::Configuration if wanted.is_attach() => {
+            StartRequest::Attach(wanted.with_configuration(json!({})))
+        }
+        DebugTargetKind::Program(_) | DebugTargetKind::Configuration => launch_request(wanted)?,
+        _ => return Err(wanted.unsupported_error(ADAPTER.name, "it debugs assemblies and processes")),
     };
     let argv = vec![found.path.clone().into(), "--interpreter=vscode".into()];
-    Ok(Begin {
-        run: Some(Program { argv, cwd: wanted.cwd.clone(), env: Default::default() }),
-        reach: Reach::Pipes,
+    Ok(LaunchPlan {
+        process: Some(ProcessPlan { argv, cwd: wanted.cwd.clone(), env: Default::default() }),
+        connect: ConnectMethod::Pipes,
         start,
         is_program: false,
         output_by_pipe: false,
     })
 }
 
-fn launch(wanted: &Wanted) -> Result<Start> {
+fn launch_request(wanted: &DebugTarget) -> Result<StartRequest> {
     let hint = "`dotnet build`, then `tether debug launch bin/Debug/net8.0/NAME.dll`";
     let program = wanted
         .program()
         .ok_or_else(|| Error::usage("cannot tell what .NET shall run").because("there is no `program`").hint(hint))?;
-    let program = wanted.existing(&program)?;
+    let program = wanted.require_file(&program)?;
     let is_source = |path: &Path| path.extension().is_some_and(|extension| extension != "dll");
     if is_source(&program) {
         let error = Error::usage(format!("cannot debug {} as it is", program.display()));
         return Err(error.because("it is no assembly: it has to be built first").hint(hint));
     }
-    let usual = wanted.launch(&program)?;
-    let mut fields = wanted.over(json!({"name": ".NET", "type": "coreclr", "request": "launch", "justMyCode": true}));
+    let usual = wanted.launch_fields(&program)?;
+    let mut fields =
+        wanted.with_configuration(json!({"name": ".NET", "type": "coreclr", "request": "launch", "justMyCode": true}));
     for name in ["program", "args", "cwd", "env"] {
         fields.insert(name.to_owned(), usual[name].clone());
     }
     fields.insert("stopAtEntry".to_owned(), Value::from(wanted.stop_on_entry()));
-    Ok(Start::Launch(fields))
+    Ok(StartRequest::Launch(fields))
 }

@@ -4,19 +4,19 @@
 
 use std::path::{Path, PathBuf};
 
-use super::places::Search;
+use super::discovery::AdapterSearch;
 use crate::error::{Error, Kind, Result};
 use crate::tools::is_program;
 
 /// An interpreter, and whose it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Python {
+pub struct PythonInterpreter {
     pub path: PathBuf,
     pub place: &'static str,
 }
 
 /// The first of: the workspace's environments, the active one, PATH. Errors: [`Kind::MissingTool`].
-pub fn find(search: &Search) -> Result<Python> {
+pub fn find_python(search: &AdapterSearch) -> Result<PythonInterpreter> {
     let below = |folder: Option<PathBuf>, place| folder.map(|folder| (folder.join("bin/python"), place));
     let variable = |name| search.var(name).map(PathBuf::from);
     let environments = [
@@ -26,8 +26,8 @@ pub fn find(search: &Search) -> Result<Python> {
         below(variable("CONDA_PREFIX"), "CONDA_PREFIX"),
     ];
     let own = environments.into_iter().flatten().find(|(path, _)| is_program(path));
-    let on_path = || Some((real(search, search.on_path(&["python3", "python"])?), "PATH"));
-    let found = own.or_else(on_path).map(|(path, place)| Python { path, place });
+    let on_path = || Some((resolve_pyenv_shim(search, search.on_path(&["python3", "python"])?), "PATH"));
+    let found = own.or_else(on_path).map(|(path, place)| PythonInterpreter { path, place });
     found.ok_or_else(|| {
         Error::new(Kind::MissingTool, "cannot find python")
             .because("it is not in the workspace's .venv or venv, in VIRTUAL_ENV or CONDA_PREFIX, or on PATH")
@@ -36,26 +36,27 @@ pub fn find(search: &Search) -> Result<Python> {
 }
 
 /// Folders in which an interpreter finds packages, by the layouts of virtual environments, Debian and `pip --user`.
-pub fn packages(search: &Search, python: &Path) -> Vec<PathBuf> {
+pub fn package_folders(search: &AdapterSearch, python: &Path) -> Vec<PathBuf> {
     // Not resolved: an environment's interpreter is a link to the machine's.
     let prefix = python.parent().and_then(Path::parent).map(Path::to_owned);
     let user = search.home().map(|home| home.join(".local"));
-    let mut all: Vec<PathBuf> = [prefix.clone(), user].into_iter().flatten().flat_map(|it| libraries(&it)).collect();
+    let mut all: Vec<PathBuf> =
+        [prefix.clone(), user].into_iter().flatten().flat_map(|it| library_folders(&it)).collect();
     if prefix.as_deref() == Some(Path::new("/usr")) {
-        all.extend(libraries(Path::new("/usr/local")));
+        all.extend(library_folders(Path::new("/usr/local")));
         all.push("/usr/lib/python3/dist-packages".into());
     }
     all
 }
 
-fn libraries(prefix: &Path) -> Vec<PathBuf> {
+fn library_folders(prefix: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(prefix.join("lib")).into_iter().flatten().flatten();
     let versions = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("python3"));
     versions.flat_map(|entry| ["site-packages", "dist-packages"].map(|folder| entry.path().join(folder))).collect()
 }
 
 /// What a shim of pyenv would start: it is a shell script that takes longer than Python itself.
-fn real(search: &Search, found: PathBuf) -> PathBuf {
+fn resolve_pyenv_shim(search: &AdapterSearch, found: PathBuf) -> PathBuf {
     let root = search.var("PYENV_ROOT").map(PathBuf::from).or_else(|| Some(search.home()?.join(".pyenv")));
     let Some(root) = root.filter(|root| found.starts_with(root.join("shims"))) else { return found };
     let version_file = |folder: &Path| std::fs::read_to_string(folder.join(".python-version")).ok();
@@ -91,10 +92,14 @@ mod tests {
             ("PATH".into(), at(".pyenv/shims").into()),
             ("VIRTUAL_ENV".into(), at("active").into()),
         ];
-        let search = Search { env: env.into(), workspace: at("work/deep"), set: None, tools: at("tools") };
-        assert_eq!(find(&search).unwrap_err().kind, Kind::MissingTool);
+        let search =
+            AdapterSearch { env: env.into(), workspace: at("work/deep"), configured: None, tools_folder: at("tools") };
+        assert_eq!(find_python(&search).unwrap_err().kind, Kind::MissingTool);
         let check = |expect: &str, place: &str| {
-            assert_eq!(find(&search).unwrap(), Python { path: at(expect), place: Box::leak(place.to_owned().into()) });
+            assert_eq!(
+                find_python(&search).unwrap(),
+                PythonInterpreter { path: at(expect), place: Box::leak(place.to_owned().into()) }
+            );
         };
         program(&at(".pyenv/shims/python3"));
         check(".pyenv/shims/python3", "PATH");

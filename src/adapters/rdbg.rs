@@ -7,74 +7,85 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::places::{Search, Trail};
-use super::wanted::{Address, Wanted, What};
-use super::{Adapter, Begin, Found, Program, Quirks, Reach};
-use crate::dap::types::Start;
+use super::debug_target::{Address, DebugTarget, DebugTargetKind};
+use super::discovery::{AdapterLookup, AdapterSearch};
+use super::{Adapter, ConnectMethod, FoundAdapter, LaunchPlan, ProcessPlan, Quirks};
+use crate::dap::types::StartRequest;
 use crate::error::{Error, Result};
 use crate::tools::is_program;
 
-pub const ROW: Adapter = Adapter {
+pub const ADAPTER: Adapter = Adapter {
     name: "rdbg",
     id: "rdbg",
     languages: &["ruby", "rb"],
     extensions: &["rb", "rake", "ru"],
     types: &["rdbg", "ruby", "ruby_lsp"],
-    quirks: Quirks { opens_with_a_pause: true, closing_is_the_end: true, keeps_breakpoints: true, ..Quirks::NONE },
+    quirks: Quirks {
+        sends_initial_pause: true,
+        close_means_terminated: true,
+        breakpoints_accumulate: true,
+        ..Quirks::NONE
+    },
     install: "`apt-get install ruby` or `gem install debug` installs it",
-    find,
-    begin,
+    find: find_adapter,
+    plan: plan_launch,
 };
 
 /// Debian puts the version of Ruby behind the name.
 const NAMES: &[&str] = &["rdbg", "rdbg4.0", "rdbg3.5", "rdbg3.4", "rdbg3.3", "rdbg3.2", "rdbg3.1"];
 
-fn find(search: &Search) -> Result<Found> {
+fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
     let gems = search.home().map(|home| home.join(".local/share/gem/ruby"));
     let versions = gems.and_then(|gems| std::fs::read_dir(gems).ok()).into_iter().flatten().flatten();
-    let mut trail = Trail::of(search, |path| is_program(path).then(|| path.to_owned()))
-        .look(Some(search.workspace.join("bin/rdbg")), "the workspace's bin", is_program)
-        .look_on_path(NAMES);
+    let mut trail = AdapterLookup::new(search, |path| is_program(path).then(|| path.to_owned()))
+        .try_path(Some(search.workspace.join("bin/rdbg")), "the workspace's bin", is_program)
+        .try_on_path(NAMES);
     for version in versions {
-        trail = trail.look(Some(version.path().join("bin/rdbg")), "your gems", is_program);
+        trail = trail.try_path(Some(version.path().join("bin/rdbg")), "your gems", is_program);
     }
-    trail.end(ROW.name, ROW.install)
+    trail.finish(ADAPTER.name, ADAPTER.install)
 }
 
-fn begin(found: &Found, wanted: &Wanted) -> Result<Begin> {
-    if let Some(address) = listening(wanted)? {
-        let start = Start::Attach(wanted.over(json!({"localfs": true})));
-        return Ok(Begin { run: None, reach: Reach::At(address), start, is_program: false, output_by_pipe: false });
+fn plan_launch(found: &FoundAdapter, wanted: &DebugTarget) -> Result<LaunchPlan> {
+    if let Some(address) = listener_address(wanted)? {
+        let start = StartRequest::Attach(wanted.with_configuration(json!({"localfs": true})));
+        return Ok(LaunchPlan {
+            process: None,
+            connect: ConnectMethod::Existing(address),
+            start,
+            is_program: false,
+            output_by_pipe: false,
+        });
     }
     if wanted.is_attach() {
         return Err(wanted
-            .refused(ROW.name, "it gets into no process that does not listen")
+            .unsupported_error(ADAPTER.name, "it gets into no process that does not listen")
             .hint("start it with `rdbg --open --port 12345 -- app.rb`, and attach to that port"));
     }
     let mut argv: Vec<OsString> = vec![found.path.clone().into(), "--open".into(), "--sock-path".into()];
     argv.push("{socket}".into());
     // Into a pipe it would print only when its buffer is full.
     argv.extend(["-e", "eval $stdout.sync = true"].map(OsString::from));
-    argv.extend(target(wanted)?);
+    argv.extend(program_argv(wanted)?);
     argv.extend(wanted.args()?.into_iter().map(OsString::from));
-    let start = wanted.over(json!({"localfs": true, "nonstop": !wanted.stop_on_entry()}));
-    Ok(Begin {
-        run: Some(Program { argv, cwd: wanted.cwd(), env: wanted.env() }),
+    let start = wanted.with_configuration(json!({"localfs": true, "nonstop": !wanted.stop_on_entry()}));
+    Ok(LaunchPlan {
+        process: Some(ProcessPlan { argv, cwd: wanted.cwd(), env: wanted.env() }),
         // It says before that it can be attached to. But until its main thread waits, that thread takes any connection for
         // one of its own console's, and writes plain text into it.
-        reach: Reach::Socket { ready: |line| line.contains("wait for debugger connection") },
-        start: Start::Attach(start),
+        connect: ConnectMethod::UnixSocket { is_ready: |line| line.contains("wait for debugger connection") },
+        start: StartRequest::Attach(start),
         is_program: true,
         output_by_pipe: true,
     })
 }
 
 /// A script, or the command that a configuration names, such as `bundle exec rails`.
-fn target(wanted: &Wanted) -> Result<Vec<OsString>> {
-    let script = wanted.text("script").map(|script| wanted.cwd().join(script)).or_else(|| wanted.program());
+fn program_argv(wanted: &DebugTarget) -> Result<Vec<OsString>> {
+    let script = wanted.text_field("script").map(|script| wanted.cwd().join(script)).or_else(|| wanted.program());
     let command: Vec<OsString> =
-        wanted.text("command").into_iter().flat_map(str::split_whitespace).map(OsString::from).collect();
-    let bundler = wanted.flag("useBundler") == Some(true);
+        wanted.text_field("command").into_iter().flat_map(str::split_whitespace).map(OsString::from).collect();
+    let bundler = wanted.bool_field("useBundler") == Some(true);
     if command.is_empty() && script.is_none() {
         return Err(Error::usage("cannot tell what Ruby shall run")
             .because("there is no `script` or `program`, and no `command`")
@@ -93,17 +104,17 @@ fn target(wanted: &Wanted) -> Result<Vec<OsString>> {
     }
     words.extend(command);
     // A command's script need not be a file: `rails server`.
-    let script = script.map(|path| match path.exists() || wanted.text("command").is_none() {
-        true => wanted.existing(&path),
-        false => Ok(Path::new(wanted.text("script").unwrap_or_default()).to_owned()),
+    let script = script.map(|path| match path.exists() || wanted.text_field("command").is_none() {
+        true => wanted.require_file(&path),
+        false => Ok(Path::new(wanted.text_field("script").unwrap_or_default()).to_owned()),
     });
     words.extend(script.transpose()?.map(OsString::from));
     Ok(words)
 }
 
 /// `debugPort`: `12345` or `localhost:12345`.
-fn listening(wanted: &Wanted) -> Result<Option<Address>> {
-    if let What::Listening(address) = &wanted.what {
+fn listener_address(wanted: &DebugTarget) -> Result<Option<Address>> {
+    if let DebugTargetKind::Listener(address) = &wanted.kind {
         return Ok(Some(address.clone()));
     }
     let Some(port) = wanted.fields.get("debugPort").filter(|_| wanted.is_attach()) else { return Ok(None) };

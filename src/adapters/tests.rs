@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::dap::types::Start;
+use crate::dap::types::StartRequest;
 use crate::error::Kind;
 use crate::tools::Pins;
 
@@ -43,20 +43,20 @@ fn a_row_is_chosen_by_the_first_thing_that_is_said() {
         std::fs::write(&path, bytes).unwrap();
         path
     };
-    let check = |ask: Ask, expect: &[&str]| {
-        let names: Vec<_> = choose(ask).unwrap().iter().map(|row| row.name).collect();
+    let check = |ask: AdapterQuery, expect: &[&str]| {
+        let names: Vec<_> = select_adapters(ask).unwrap().iter().map(|row| row.name).collect();
         assert_eq!(names, expect, "{ask:?}");
     };
     const NATIVE: &[&str] = &["lldb-dap", "codelldb", "gdb"];
     let app = Path::new("/not there/app.PY");
-    fn by_program(program: &Path) -> Ask<'_> {
-        Ask { program: Some(program), ..Ask::default() }
+    fn by_program(program: &Path) -> AdapterQuery<'_> {
+        AdapterQuery { program: Some(program), ..AdapterQuery::default() }
     }
     check(by_program(app), &["debugpy"]);
-    check(Ask { language: Some("Go"), ..by_program(app) }, &["dlv"]);
-    check(Ask { kind: Some("chrome"), language: Some("go"), ..by_program(app) }, &["js-debug"]);
-    check(Ask { adapter: Some("gdb"), kind: Some("chrome"), ..by_program(app) }, &["gdb"]);
-    check(Ask { kind: Some("cppdbg"), ..Ask::default() }, NATIVE);
+    check(AdapterQuery { language: Some("Go"), ..by_program(app) }, &["dlv"]);
+    check(AdapterQuery { kind: Some("chrome"), language: Some("go"), ..by_program(app) }, &["js-debug"]);
+    check(AdapterQuery { adapter: Some("gdb"), kind: Some("chrome"), ..by_program(app) }, &["gdb"]);
+    check(AdapterQuery { kind: Some("cppdbg"), ..AdapterQuery::default() }, NATIVE);
     check(by_program(Path::new("x.rs")), NATIVE);
     check(by_program(Path::new("x.cs")), &["netcoredbg"]);
     check(by_program(&write("a.out", b"\x7fELF\x02\x01\x01")), NATIVE);
@@ -76,39 +76,49 @@ fn what_nothing_debugs_is_told_with_what_there_is() {
         std::fs::write(&path, "text").unwrap();
         path
     };
-    let check = |ask: Ask, kind: Kind, parts: &[&str]| {
-        let Err(error) = choose(ask) else { panic!("{ask:?}") };
+    let check = |ask: AdapterQuery, kind: Kind, parts: &[&str]| {
+        let Err(error) = select_adapters(ask) else { panic!("{ask:?}") };
         let told = error.to_string();
         assert!(error.kind == kind && parts.iter().all(|part| told.contains(part)), "{told}");
     };
-    let nothing = Ask::default();
+    let nothing = AdapterQuery::default();
     check(nothing, Kind::Usage, &["not said what", "languages are:"]);
     check(
-        Ask { adapter: Some("xdbg"), ..nothing },
+        AdapterQuery { adapter: Some("xdbg"), ..nothing },
         Kind::Usage,
         &["no adapter \"xdbg\"", "adapters are: debugpy, js-debug"],
     );
-    check(Ask { kind: Some("php"), ..nothing }, Kind::Usage, &["of type \"php\"", "pwa-node"]);
+    check(AdapterQuery { kind: Some("php"), ..nothing }, Kind::Usage, &["of type \"php\"", "pwa-node"]);
     check(
-        Ask { language: Some("Cobol"), ..nothing },
+        AdapterQuery { language: Some("Cobol"), ..nothing },
         Kind::Usage,
         &["nothing debugs \"Cobol\"", "python, rb, rs, ruby"],
     );
     check(
-        Ask { program: Some(&write("a.xyz")), ..nothing },
+        AdapterQuery { program: Some(&write("a.xyz")), ..nothing },
         Kind::Usage,
         &["nothing debugs .xyz", "a.xyz", "languages are:"],
     );
-    check(Ask { program: Some(&write("README")), ..nothing }, Kind::Usage, &["cannot tell what", "README is"]);
-    check(Ask { program: Some(folder.path()), ..nothing }, Kind::Usage, &["cannot tell what"]);
-    check(Ask { program: Some(Path::new("/not there")), ..nothing }, Kind::NotFound, &["there is no such file"]);
+    check(AdapterQuery { program: Some(&write("README")), ..nothing }, Kind::Usage, &["cannot tell what", "README is"]);
+    check(AdapterQuery { program: Some(folder.path()), ..nothing }, Kind::Usage, &["cannot tell what"]);
+    check(
+        AdapterQuery { program: Some(Path::new("/not there")), ..nothing },
+        Kind::NotFound,
+        &["there is no such file"],
+    );
 }
 
 #[test]
 fn of_several_that_are_missing_each_is_told_how_to_get() {
-    let search =
-        Search { env: BTreeMap::new(), workspace: "/not there".into(), set: None, tools: "/not there/tools".into() };
-    let Err(error) = locate(Ask { language: Some("rust"), ..Ask::default() }, &search) else { panic!() };
+    let search = AdapterSearch {
+        env: BTreeMap::new(),
+        workspace: "/not there".into(),
+        configured: None,
+        tools_folder: "/not there/tools".into(),
+    };
+    let Err(error) = locate_adapter(AdapterQuery { language: Some("rust"), ..AdapterQuery::default() }, &search) else {
+        panic!()
+    };
     assert_eq!((error.kind, error.hints.len()), (Kind::MissingTool, 3));
     for (row, hint) in [("lldb-dap", 0), ("codelldb", 1), ("gdb", 2)] {
         assert!(error.hints[hint].contains(&format!("tether adapters install {row}")), "{error}");
@@ -134,33 +144,39 @@ impl Desk {
         Desk(folder)
     }
 
-    fn ask(&self, name: &str, what: What, fields: Value) -> crate::error::Result<Begin> {
-        let found = Found {
+    fn ask(&self, name: &str, what: DebugTargetKind, fields: Value) -> crate::error::Result<LaunchPlan> {
+        let found = FoundAdapter {
             path: "/the adapter".into(),
             interpreter: Some("/bin/it".into()),
             place: String::new(),
             formatters: Some("/rust etc".into()),
         };
         let fields = serde_json::from_value(fields).unwrap();
-        let wanted = Wanted { what, cwd: self.0.path().into(), args: vec!["a b".into()], fields, ..Wanted::default() };
-        (row(name).begin)(&found, &wanted)
+        let wanted = DebugTarget {
+            kind: what,
+            cwd: self.0.path().into(),
+            args: vec!["a b".into()],
+            fields,
+            ..DebugTarget::default()
+        };
+        (row(name).plan)(&found, &wanted)
     }
 
     /// The command line, with the folder as `~`, and the request with its fields.
-    fn begun(&self, name: &str, what: What, fields: Value) -> (String, &'static str, Value) {
+    fn begun(&self, name: &str, what: DebugTargetKind, fields: Value) -> (String, &'static str, Value) {
         let begin = self.ask(name, what, fields).unwrap_or_else(|error| panic!("{error}"));
         let home = self.0.path().to_str().unwrap();
-        let argv = begin.run.map(|run| run.argv.join(" ".as_ref())).unwrap_or_default();
+        let argv = begin.process.map(|run| run.argv.join(" ".as_ref())).unwrap_or_default();
         let (request, fields) = match begin.start {
-            Start::Launch(fields) => ("launch", fields),
-            Start::Attach(fields) => ("attach", fields),
+            StartRequest::Launch(fields) => ("launch", fields),
+            StartRequest::Attach(fields) => ("attach", fields),
         };
         let fields = serde_json::to_string(&fields).unwrap().replace(home, "~");
         (argv.to_string_lossy().replace(home, "~"), request, serde_json::from_str(&fields).unwrap())
     }
 
-    fn program(&self, name: &str) -> What {
-        What::Program(self.0.path().join(name))
+    fn program(&self, name: &str) -> DebugTargetKind {
+        DebugTargetKind::Program(self.0.path().join(name))
     }
 }
 
@@ -179,11 +195,14 @@ fn debugpy_is_asked_for_by_the_route_that_can_do_it() {
     holds(&fields, json!({"justMyCode": true, "redirectOutput": false, "stopOnEntry": false}));
     let of_user = json!({"request": "launch", "module": "flask", "args": ["run"], "python": "/mine", "pythonArgs": ["-O"],
         "justMyCode": false, "subProcess": false});
-    let (argv, _, fields) = desk.begun("debugpy", What::Fields, of_user);
+    let (argv, _, fields) = desk.begun("debugpy", DebugTargetKind::Configuration, of_user);
     assert_eq!(argv, format!("/mine -O {DIRECT} -m flask run"));
     holds(&fields, json!({"justMyCode": false}));
-    let (argv, ..) =
-        desk.begun("debugpy", What::Fields, json!({"request": "launch", "code": ["a", "b"], "subProcess": false}));
+    let (argv, ..) = desk.begun(
+        "debugpy",
+        DebugTargetKind::Configuration,
+        json!({"request": "launch", "code": ["a", "b"], "subProcess": false}),
+    );
     assert_eq!(argv, format!("/bin/it {DIRECT} -c a\nb a b"));
 
     const ADAPTER: &str = "/bin/it /the adapter/adapter --host 127.0.0.1 --port 0";
@@ -191,12 +210,13 @@ fn debugpy_is_asked_for_by_the_route_that_can_do_it() {
     assert_eq!((argv.as_str(), request), (ADAPTER, "launch"));
     holds(&fields, json!({"program": "~/app.py", "args": ["a b"], "console": "internalConsole", "subProcess": true}));
     // As in VS Code, in a configuration that does not say otherwise.
-    let (argv, ..) = desk.begun("debugpy", What::Fields, json!({"request": "launch", "module": "flask"}));
+    let (argv, ..) =
+        desk.begun("debugpy", DebugTargetKind::Configuration, json!({"request": "launch", "module": "flask"}));
     assert_eq!(argv, ADAPTER);
-    let (argv, request, fields) = desk.begun("debugpy", What::Pid(7), json!({}));
+    let (argv, request, fields) = desk.begun("debugpy", DebugTargetKind::Pid(7), json!({}));
     assert_eq!((argv.as_str(), request, &fields["processId"]), (ADAPTER, "attach", &json!(7)));
     let connect = json!({"request": "attach", "connect": {"host": "elsewhere", "port": 5678}});
-    let (argv, request, fields) = desk.begun("debugpy", What::Fields, connect);
+    let (argv, request, fields) = desk.begun("debugpy", DebugTargetKind::Configuration, connect);
     assert_eq!((argv.as_str(), request, fields.get("connect")), ("", "attach", None));
 }
 
@@ -206,16 +226,16 @@ fn js_debug_is_given_the_names_of_types_that_its_server_knows() {
     let (argv, request, fields) = desk.begun("js-debug", desk.program("app.js"), json!({}));
     assert_eq!((argv.as_str(), request), ("/bin/it /the adapter {socket}", "launch"));
     holds(&fields, json!({"type": "pwa-node", "program": "~/app.js", "args": ["a b"], "console": "internalConsole"}));
-    let page = What::Page { url: "http://127.0.0.1:3000/".to_owned(), port: 9222 };
+    let page = DebugTargetKind::Page { url: "http://127.0.0.1:3000/".to_owned(), port: 9222 };
     let (_, request, fields) = desk.begun("js-debug", page, json!({}));
     assert_eq!(request, "attach");
     holds(&fields, json!({"type": "pwa-chrome", "port": 9222, "urlFilter": "http://127.0.0.1:3000/*"}));
     let of_user = json!({"type": "chrome", "request": "launch", "url": "http://x/"});
-    let (_, request, fields) = desk.begun("js-debug", What::Fields, of_user);
+    let (_, request, fields) = desk.begun("js-debug", DebugTargetKind::Configuration, of_user);
     assert_eq!((request, &fields["type"]), ("launch", &json!("pwa-chrome")));
-    let (_, request, fields) = desk.begun("js-debug", What::Listening(Address::local(9229)), json!({}));
+    let (_, request, fields) = desk.begun("js-debug", DebugTargetKind::Listener(Address::loopback(9229)), json!({}));
     assert_eq!((request, &fields["type"], &fields["port"]), ("attach", &json!("pwa-node"), &json!(9229)));
-    let error = desk.ask("js-debug", What::Pid(7), json!({})).unwrap_err().to_string();
+    let error = desk.ask("js-debug", DebugTargetKind::Pid(7), json!({})).unwrap_err().to_string();
     assert!(error.contains("`kill -USR1 7`"), "{error}");
 }
 
@@ -225,17 +245,24 @@ fn the_adapters_for_built_programs_take_every_way_of_writing_a_configuration() {
     let of_cpp = json!({"type": "cppdbg", "request": "launch", "program": "program", "stopAtEntry": true,
         "environment": [{"name": "A", "value": "1"}]});
     for name in ["lldb-dap", "codelldb", "gdb"] {
-        let (_, request, fields) = desk.begun(name, What::Fields, of_cpp.clone());
+        let (_, request, fields) = desk.begun(name, DebugTargetKind::Configuration, of_cpp.clone());
         assert_eq!(request, "launch", "{name}");
         holds(&fields, json!({"program": "~/program", "stopOnEntry": true, "env": {"A": "1"}, "args": ["a b"]}));
-        let (_, request, fields) = desk.begun(name, What::Fields, json!({"request": "attach", "processId": "12"}));
+        let (_, request, fields) =
+            desk.begun(name, DebugTargetKind::Configuration, json!({"request": "attach", "processId": "12"}));
         assert_eq!((request, &fields["pid"]), ("attach", &json!(12)), "{name}");
-        assert!(desk.ask(name, What::Module("x".to_owned()), json!({})).is_err());
+        assert!(desk.ask(name, DebugTargetKind::Module("x".to_owned()), json!({})).is_err());
     }
-    let stub = What::Listening(Address::local(2345));
+    let stub = DebugTargetKind::Listener(Address::loopback(2345));
     let remote = |name| desk.begun(name, stub.clone(), json!({}));
-    holds(&remote("lldb-dap").2, json!({"attachCommands": [native::PATIENT, "gdb-remote 127.0.0.1:2345"]}));
-    holds(&remote("codelldb").2, json!({"processCreateCommands": [native::PATIENT, "gdb-remote 127.0.0.1:2345"]}));
+    holds(
+        &remote("lldb-dap").2,
+        json!({"attachCommands": [native::PACKET_TIMEOUT_COMMAND, "gdb-remote 127.0.0.1:2345"]}),
+    );
+    holds(
+        &remote("codelldb").2,
+        json!({"processCreateCommands": [native::PACKET_TIMEOUT_COMMAND, "gdb-remote 127.0.0.1:2345"]}),
+    );
     holds(&remote("gdb").2, json!({"target": "127.0.0.1:2345"}));
 }
 
@@ -251,7 +278,9 @@ fn values_of_rust_are_shown_by_its_own_formatters_beside_the_users_commands() {
     let source = r#"command source -s 1 "/rust etc/lldb_commands""#;
     assert_eq!(fields["initCommands"], json!([import, source, "mine"]));
     assert!(
-        desk.begun("gdb", What::Pid(7), json!({})).0.contains(r#"sys.path.insert(0, "/rust etc"); import gdb_lookup"#)
+        desk.begun("gdb", DebugTargetKind::Pid(7), json!({}))
+            .0
+            .contains(r#"sys.path.insert(0, "/rust etc"); import gdb_lookup"#)
     );
     assert_eq!(desk.begun("codelldb", desk.program("program"), json!({})).2["sourceLanguages"], json!(["rust"]));
 }
@@ -264,12 +293,16 @@ fn rdbg_runs_scripts_and_commands_on_a_socket_of_ours() {
     assert_eq!((argv, request), (format!("{OPEN} -- ~/app.rb a b"), "attach"));
     holds(&fields, json!({"localfs": true, "nonstop": true}));
     let rails = json!({"request": "launch", "command": "bin/rails", "script": "server", "args": []});
-    assert_eq!(desk.begun("rdbg", What::Fields, rails).0, format!("{OPEN} -c -- bin/rails server"));
+    assert_eq!(desk.begun("rdbg", DebugTargetKind::Configuration, rails).0, format!("{OPEN} -c -- bin/rails server"));
     let bundled = json!({"request": "launch", "script": "app.rb", "useBundler": true, "args": []});
-    assert_eq!(desk.begun("rdbg", What::Fields, bundled).0, format!("{OPEN} -c -- bundle exec ruby ~/app.rb"));
-    let error = desk.ask("rdbg", What::Fields, json!({"request": "attach", "debugPort": "x:y"})).unwrap_err();
+    assert_eq!(
+        desk.begun("rdbg", DebugTargetKind::Configuration, bundled).0,
+        format!("{OPEN} -c -- bundle exec ruby ~/app.rb")
+    );
+    let error =
+        desk.ask("rdbg", DebugTargetKind::Configuration, json!({"request": "attach", "debugPort": "x:y"})).unwrap_err();
     assert!(error.to_string().contains("`debugPort` \"x:y\""), "{error}");
-    assert!(desk.ask("rdbg", What::Pid(7), json!({})).unwrap_err().to_string().contains("rdbg --open"));
+    assert!(desk.ask("rdbg", DebugTargetKind::Pid(7), json!({})).unwrap_err().to_string().contains("rdbg --open"));
 }
 
 #[test]
@@ -278,7 +311,7 @@ fn netcoredbg_is_asked_by_its_documentation() {
     let (argv, request, fields) = desk.begun("netcoredbg", desk.program("app.dll"), json!({}));
     assert_eq!((argv.as_str(), request), ("/the adapter --interpreter=vscode", "launch"));
     holds(&fields, json!({"program": "~/app.dll", "args": ["a b"], "stopAtEntry": false, "cwd": "~"}));
-    let (_, request, fields) = desk.begun("netcoredbg", What::Pid(7), json!({}));
+    let (_, request, fields) = desk.begun("netcoredbg", DebugTargetKind::Pid(7), json!({}));
     assert_eq!((request, &fields["processId"]), ("attach", &json!(7)));
     let error = desk.ask("netcoredbg", desk.program("app.py"), json!({})).unwrap_err();
     assert!(error.to_string().contains("`dotnet build`"), "{error}");
@@ -291,7 +324,7 @@ fn a_program_that_is_not_there_is_told_before_anything_is_started() {
         let error = desk.ask(name, desk.program("not there"), json!({})).unwrap_err();
         assert!(error.kind == Kind::NotFound && error.to_string().contains("not there"), "{name}: {error}");
         if name != "dlv" {
-            let error = desk.ask(name, What::Fields, json!({"request": "launch"})).unwrap_err();
+            let error = desk.ask(name, DebugTargetKind::Configuration, json!({"request": "launch"})).unwrap_err();
             assert_eq!(error.kind, Kind::Usage, "{name}: {error}");
         }
     }

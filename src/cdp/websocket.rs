@@ -11,7 +11,7 @@ use tokio_tungstenite::{WebSocketStream, client_async_with_config};
 
 use super::cdp_error::CdpError;
 use super::client::{CdpClient, CdpConnection, EventHandler};
-use crate::wire::Prompt;
+use crate::wire::LowLatencyStream;
 
 /// The largest message taken from a peer (a screenshot of a large page is a few MiB).
 const MAX_MESSAGE: usize = 64 << 20;
@@ -42,11 +42,11 @@ pub async fn open_connection_with_handler(
     Ok(CdpClient::from_websocket(socket, observer))
 }
 
-async fn open_websocket(port: u16, path: &str) -> Result<WebSocketStream<Prompt>, CdpError> {
+async fn open_websocket(port: u16, path: &str) -> Result<WebSocketStream<LowLatencyStream>, CdpError> {
     let unreachable = |cause: String| CdpError::Unreachable { port, cause };
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let stream = TcpStream::connect(address).await.map_err(|cause| unreachable(cause.to_string()))?;
-    let stream = Prompt::new(stream).map_err(|cause| unreachable(cause.to_string()))?;
+    let stream = LowLatencyStream::new(stream).map_err(|cause| unreachable(cause.to_string()))?;
     let config = WebSocketConfig::default()
         .max_message_size(Some(MAX_MESSAGE))
         .max_frame_size(Some(MAX_MESSAGE))

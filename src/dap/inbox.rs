@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use super::message::Event;
-use super::peer::Asked;
+use super::message::RawEvent;
+use super::peer::IncomingRequest;
 
 /// Bytes of messages that must be kept; past that, reading pauses and the peer's own pipe fills.
 const KEPT: usize = 64 << 20;
@@ -25,30 +25,30 @@ const OVERHEAD: usize = 256;
 
 /// Something from the other side.
 #[derive(Debug)]
-pub enum Incoming {
-    Event(Event),
+pub enum DapIncoming {
+    Event(RawEvent),
     /// To be answered; dropping it refuses.
-    Request(Asked),
+    Request(IncomingRequest),
     /// Here something is missing, because the consumer was too slow.
-    Lost(Lost),
+    Lost(LostEvents),
 }
 
 /// How many events were lost, of the two kinds that may be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, thiserror::Error)]
 #[error("{outputs} outputs and {loaded_sources} loaded sources were lost: they came faster than they were read")]
-pub struct Lost {
+pub struct LostEvents {
     pub outputs: u64,
     pub loaded_sources: u64,
 }
 
 /// The consumer's end. Dropping it lets everything that comes pass by, and refuses the requests among it.
-pub struct Inbox(Arc<Shared>);
+pub struct DapInbox(Arc<InboxState>);
 
 /// The reader's end. Dropping it ends the inbox once it has been read to its end.
-pub(super) struct Inlet(Arc<Shared>);
+pub(super) struct InboxSender(Arc<InboxState>);
 
-struct Shared {
-    queues: Mutex<Queues>,
+struct InboxState {
+    queues: Mutex<InboxQueues>,
     /// Something has come in, or nothing more will.
     arrived: Notify,
     /// Something was taken, or nobody will take any more.
@@ -56,28 +56,28 @@ struct Shared {
 }
 
 #[derive(Default)]
-struct Queues {
+struct InboxQueues {
     pushed: u64,
-    kept: Queue<Incoming>,
-    losable: Queue<Event>,
-    lost: Lost,
+    kept: OrderedQueue<DapIncoming>,
+    losable: OrderedQueue<RawEvent>,
+    lost: LostEvents,
     no_more: bool,
     nobody: bool,
 }
 
 /// Messages, each with its place in the order of all.
-struct Queue<T> {
+struct OrderedQueue<T> {
     waiting: VecDeque<(u64, usize, T)>,
     bytes: usize,
 }
 
-impl<T> Default for Queue<T> {
+impl<T> Default for OrderedQueue<T> {
     fn default() -> Self {
-        Queue { waiting: VecDeque::new(), bytes: 0 }
+        OrderedQueue { waiting: VecDeque::new(), bytes: 0 }
     }
 }
 
-impl<T> Queue<T> {
+impl<T> OrderedQueue<T> {
     fn push(&mut self, place: u64, bytes: usize, message: T) {
         self.bytes += bytes;
         self.waiting.push_back((place, bytes, message));
@@ -89,25 +89,25 @@ impl<T> Queue<T> {
         Some(message)
     }
 
-    fn next_place(&self) -> u64 {
+    fn front_position(&self) -> u64 {
         self.waiting.front().map_or(u64::MAX, |(place, ..)| *place)
     }
 }
 
-pub(super) fn inbox() -> (Inlet, Inbox) {
-    let shared = Arc::new(Shared { queues: Mutex::default(), arrived: Notify::new(), taken: Notify::new() });
-    (Inlet(Arc::clone(&shared)), Inbox(shared))
+pub(super) fn open_inbox() -> (InboxSender, DapInbox) {
+    let shared = Arc::new(InboxState { queues: Mutex::default(), arrived: Notify::new(), taken: Notify::new() });
+    (InboxSender(Arc::clone(&shared)), DapInbox(shared))
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Queues> {
+impl InboxState {
+    fn lock(&self) -> MutexGuard<'_, InboxQueues> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Inbox {
+impl DapInbox {
     /// What came next; `None` when the connection has ended and everything has been read. Cancel-safe.
-    pub async fn next(&mut self) -> Option<Incoming> {
+    pub async fn next(&mut self) -> Option<DapIncoming> {
         loop {
             {
                 let mut queues = self.0.lock();
@@ -126,7 +126,7 @@ impl Inbox {
     }
 }
 
-impl Drop for Inbox {
+impl Drop for DapInbox {
     fn drop(&mut self) {
         let left = {
             let mut queues = self.0.lock();
@@ -138,32 +138,32 @@ impl Drop for Inbox {
     }
 }
 
-impl Inlet {
+impl InboxSender {
     /// Never waits, and refuses nothing; see [`Inlet::room`].
-    pub fn event(&self, event: Event) {
+    pub fn push_event(&self, event: RawEvent) {
         let bytes = OVERHEAD + event.body.as_ref().map_or(0, |body| body.get().len());
         let mut queues = self.0.lock();
         if is_losable(&event) {
             queues.push_losable(bytes, event);
         } else {
-            queues.push_kept(bytes, Incoming::Event(event));
+            queues.push_kept(bytes, DapIncoming::Event(event));
         }
         drop(queues);
         self.0.arrived.notify_one();
     }
 
-    pub fn request(&self, asked: Asked) {
-        let bytes = OVERHEAD + asked.size();
+    pub fn push_request(&self, asked: IncomingRequest) {
+        let bytes = OVERHEAD + asked.argument_bytes();
         let mut queues = self.0.lock();
         // Dropped outside of the lock: that answers it.
-        let refused = queues.push_kept(bytes, Incoming::Request(asked));
+        let refused = queues.push_kept(bytes, DapIncoming::Request(asked));
         drop(queues);
         drop(refused);
         self.0.arrived.notify_one();
     }
 
     /// Resolves when what must be kept fits again; the reader waits for it before it reads on.
-    pub async fn room(&self) {
+    pub async fn wait_for_room(&self) {
         while self.is_full() {
             self.0.taken.notified().await;
         }
@@ -174,34 +174,34 @@ impl Inlet {
     }
 }
 
-impl Drop for Inlet {
+impl Drop for InboxSender {
     fn drop(&mut self) {
         self.0.lock().no_more = true;
         self.0.arrived.notify_one();
     }
 }
 
-impl Queues {
-    fn place(&mut self) -> u64 {
+impl InboxQueues {
+    fn next_position(&mut self) -> u64 {
         self.pushed += 1;
         self.pushed
     }
 
     /// Gives back what nobody is there to take.
-    fn push_kept(&mut self, bytes: usize, message: Incoming) -> Option<Incoming> {
+    fn push_kept(&mut self, bytes: usize, message: DapIncoming) -> Option<DapIncoming> {
         if self.nobody {
             return Some(message);
         }
-        let place = self.place();
+        let place = self.next_position();
         self.kept.push(place, bytes, message);
         None
     }
 
-    fn push_losable(&mut self, bytes: usize, event: Event) {
+    fn push_losable(&mut self, bytes: usize, event: RawEvent) {
         if self.nobody {
             return;
         }
-        let place = self.place();
+        let place = self.next_position();
         self.losable.push(place, bytes, event);
         // The newest stays, however long it is: the end of an output is what is looked for.
         while self.losable.bytes > LOSABLE && self.losable.waiting.len() > 1 {
@@ -212,19 +212,19 @@ impl Queues {
         }
     }
 
-    fn pop(&mut self) -> Option<Incoming> {
-        if self.kept.next_place() < self.losable.next_place() {
+    fn pop(&mut self) -> Option<DapIncoming> {
+        if self.kept.front_position() < self.losable.front_position() {
             return self.kept.pop();
         }
         // All that was lost lay before the oldest that is left.
-        if self.lost != Lost::default() {
-            return Some(Incoming::Lost(std::mem::take(&mut self.lost)));
+        if self.lost != LostEvents::default() {
+            return Some(DapIncoming::Lost(std::mem::take(&mut self.lost)));
         }
-        self.losable.pop().map(Incoming::Event)
+        self.losable.pop().map(DapIncoming::Event)
     }
 }
 
-fn is_losable(event: &Event) -> bool {
+fn is_losable(event: &RawEvent) -> bool {
     matches!(event.name.as_str(), "output" | "loadedSource")
 }
 
@@ -233,24 +233,24 @@ mod tests {
     use super::*;
     use serde_json::value::to_raw_value;
 
-    fn event(name: &str, body: &str) -> Event {
-        Event { name: name.to_owned(), body: Some(to_raw_value(body).unwrap()) }
+    fn event(name: &str, body: &str) -> RawEvent {
+        RawEvent { name: name.to_owned(), body: Some(to_raw_value(body).unwrap()) }
     }
 
-    fn told(incoming: Incoming) -> String {
+    fn told(incoming: DapIncoming) -> String {
         match incoming {
-            Incoming::Event(event) => format!("{} {}", event.name, event.body.unwrap()),
-            Incoming::Lost(lost) => format!("lost {} {}", lost.outputs, lost.loaded_sources),
-            Incoming::Request(asked) => format!("{asked:?}"),
+            DapIncoming::Event(event) => format!("{} {}", event.name, event.body.unwrap()),
+            DapIncoming::Lost(lost) => format!("lost {} {}", lost.outputs, lost.loaded_sources),
+            DapIncoming::Request(asked) => format!("{asked:?}"),
         }
     }
 
     #[tokio::test]
     async fn everything_comes_out_in_the_order_in_which_it_came_in() {
-        let (inlet, mut inbox) = inbox();
+        let (inlet, mut inbox) = open_inbox();
         let names = ["output", "stopped", "loadedSource", "output", "thread", "continued", "output"];
         for (number, name) in names.iter().enumerate() {
-            inlet.event(event(name, &number.to_string()));
+            inlet.push_event(event(name, &number.to_string()));
         }
         drop(inlet);
         for (number, name) in names.iter().enumerate() {
@@ -261,15 +261,15 @@ mod tests {
 
     #[tokio::test]
     async fn of_a_flood_the_oldest_outputs_go_and_the_gap_is_told_in_its_place() {
-        let (inlet, mut inbox) = inbox();
-        inlet.event(event("stopped", "first"));
+        let (inlet, mut inbox) = open_inbox();
+        inlet.push_event(event("stopped", "first"));
         let long = "x".repeat(LOSABLE / 4);
         for _ in 0..5 {
-            inlet.event(event("output", &long));
+            inlet.push_event(event("output", &long));
         }
-        inlet.event(event("loadedSource", "a"));
-        inlet.event(event("stopped", "second"));
-        inlet.event(event("output", "the end"));
+        inlet.push_event(event("loadedSource", "a"));
+        inlet.push_event(event("stopped", "second"));
+        inlet.push_event(event("output", "the end"));
         drop(inlet);
         let mut all = Vec::new();
         while let Some(incoming) = inbox.next().await {
@@ -293,24 +293,24 @@ mod tests {
 
     #[tokio::test]
     async fn what_must_be_kept_makes_the_reader_wait_and_is_never_lost() {
-        let (inlet, mut inbox) = inbox();
+        let (inlet, mut inbox) = open_inbox();
         let long = "x".repeat(KEPT / 4);
         for _ in 0..4 {
-            inlet.room().await;
-            inlet.event(event("stopped", &long));
+            inlet.wait_for_room().await;
+            inlet.push_event(event("stopped", &long));
         }
         assert!(inlet.is_full());
-        let (first, ()) = tokio::join!(inbox.next(), inlet.room());
+        let (first, ()) = tokio::join!(inbox.next(), inlet.wait_for_room());
         assert!(first.is_some());
         for _ in 0..3 {
             assert!(inbox.next().await.is_some());
         }
         // Nor does it wait when nobody is left to take anything.
         for _ in 0..8 {
-            inlet.event(event("stopped", &long));
+            inlet.push_event(event("stopped", &long));
         }
-        let ((), ()) = tokio::join!(inlet.room(), async { drop(inbox) });
-        inlet.event(event("stopped", &long));
+        let ((), ()) = tokio::join!(inlet.wait_for_room(), async { drop(inbox) });
+        inlet.push_event(event("stopped", &long));
         assert!(!inlet.is_full());
     }
 }

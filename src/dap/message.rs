@@ -10,49 +10,49 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::types::Told;
+use super::types::DapEvent;
 
 /// A part of a message as its sender wrote it: no field of it is lost when it is passed on.
-pub type Raw = Box<RawValue>;
+pub type RawJson = Box<RawValue>;
 
 /// What can come in.
 #[derive(Debug)]
-pub(super) enum Message {
-    Request { seq: i64, command: String, arguments: Option<Raw> },
-    Response { request_seq: i64, outcome: Result<Option<Raw>, Refusal> },
-    Event(Event),
+pub(super) enum DapMessage {
+    Request { seq: i64, command: String, arguments: Option<RawJson> },
+    Response { request_seq: i64, outcome: Result<Option<RawJson>, ErrorResponse> },
+    Event(RawEvent),
 }
 
 /// Something that the peer tells.
 #[derive(Clone, Debug)]
-pub struct Event {
+pub struct RawEvent {
     pub name: String,
-    pub body: Option<Raw>,
+    pub body: Option<RawJson>,
 }
 
-impl Event {
+impl RawEvent {
     /// The body as `T`, if this is that event and it is well-formed.
-    pub fn read<T: Told>(&self) -> Option<T> {
-        (self.name == T::EVENT).then(|| read(self.body.as_deref()).ok())?
+    pub fn read_body<T: DapEvent>(&self) -> Option<T> {
+        (self.name == T::EVENT).then(|| parse_body(self.body.as_deref()).ok())?
     }
 }
 
 /// Why a peer does not do what it was asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Refusal {
+pub struct ErrorResponse {
     /// In short, for machines: `cancelled`, `notStopped`, or free text.
     pub message: String,
     /// In full, for readers.
     pub error: Option<ErrorMessage>,
 }
 
-impl Refusal {
-    pub fn new(text: impl Into<String>) -> Refusal {
-        Refusal { message: text.into(), error: None }
+impl ErrorResponse {
+    pub fn new(text: impl Into<String>) -> ErrorResponse {
+        ErrorResponse { message: text.into(), error: None }
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for ErrorResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.error {
             Some(error) if !error.format.is_empty() => f.write_str(&error.text()),
@@ -87,42 +87,44 @@ struct Envelope {
     #[serde(default)]
     seq: i64,
     #[serde(rename = "type")]
-    kind: Kind,
+    kind: MessageKind,
     command: Option<String>,
-    arguments: Option<Raw>,
+    arguments: Option<RawJson>,
     request_seq: Option<i64>,
     success: Option<bool>,
     message: Option<String>,
     event: Option<String>,
-    body: Option<Raw>,
+    body: Option<RawJson>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Kind {
+enum MessageKind {
     Request,
     Response,
     Event,
 }
 
 /// Reads an envelope; the error says why it is none.
-pub(super) fn parse(bytes: &[u8]) -> Result<Message, String> {
+pub(super) fn parse_message(bytes: &[u8]) -> Result<DapMessage, String> {
     let envelope: Envelope = serde_json::from_slice(bytes).map_err(|cause| cause.to_string())?;
     match envelope {
-        Envelope { kind: Kind::Response, request_seq: Some(request_seq), .. } => {
-            Ok(Message::Response { request_seq, outcome: outcome(envelope) })
+        Envelope { kind: MessageKind::Response, request_seq: Some(request_seq), .. } => {
+            Ok(DapMessage::Response { request_seq, outcome: response_result(envelope) })
         }
-        Envelope { kind: Kind::Event, event: Some(name), body, .. } => Ok(Message::Event(Event { name, body })),
-        Envelope { kind: Kind::Request, command: Some(command), seq, arguments, .. } => {
-            Ok(Message::Request { seq, command, arguments })
+        Envelope { kind: MessageKind::Event, event: Some(name), body, .. } => {
+            Ok(DapMessage::Event(RawEvent { name, body }))
         }
-        Envelope { kind: Kind::Response, .. } => Err("a response without a request_seq".to_owned()),
-        Envelope { kind: Kind::Event, .. } => Err("an event without a name".to_owned()),
-        Envelope { kind: Kind::Request, .. } => Err("a request without a command".to_owned()),
+        Envelope { kind: MessageKind::Request, command: Some(command), seq, arguments, .. } => {
+            Ok(DapMessage::Request { seq, command, arguments })
+        }
+        Envelope { kind: MessageKind::Response, .. } => Err("a response without a request_seq".to_owned()),
+        Envelope { kind: MessageKind::Event, .. } => Err("an event without a name".to_owned()),
+        Envelope { kind: MessageKind::Request, .. } => Err("a request without a command".to_owned()),
     }
 }
 
-fn outcome(envelope: Envelope) -> Result<Option<Raw>, Refusal> {
+fn response_result(envelope: Envelope) -> Result<Option<RawJson>, ErrorResponse> {
     #[derive(Deserialize)]
     struct Body {
         error: ErrorMessage,
@@ -130,18 +132,18 @@ fn outcome(envelope: Envelope) -> Result<Option<Raw>, Refusal> {
     if envelope.success == Some(true) {
         return Ok(envelope.body);
     }
-    let body = read::<Body>(envelope.body.as_deref()).ok();
-    Err(Refusal { message: envelope.message.unwrap_or_default(), error: body.map(|body| body.error) })
+    let body = parse_body::<Body>(envelope.body.as_deref()).ok();
+    Err(ErrorResponse { message: envelope.message.unwrap_or_default(), error: body.map(|body| body.error) })
 }
 
 /// A body or arguments as `T`; one that is missing is read as `{}`.
-pub(super) fn read<T: DeserializeOwned>(raw: Option<&RawValue>) -> Result<T, String> {
+pub(super) fn parse_body<T: DeserializeOwned>(raw: Option<&RawValue>) -> Result<T, String> {
     let text = raw.map(RawValue::get).filter(|text| *text != "null").unwrap_or("{}");
     serde_json::from_str(text).map_err(|cause| cause.to_string())
 }
 
 /// As it will be sent. `None` for what has no parts, which the specification wants left out.
-pub(super) fn raw(value: &impl Serialize) -> Result<Option<Raw>, String> {
+pub(super) fn to_raw_json(value: &impl Serialize) -> Result<Option<RawJson>, String> {
     let raw = to_raw_value(value).map_err(|cause| cause.to_string())?;
     Ok(Some(raw).filter(|raw| raw.get() != "null"))
 }
@@ -149,7 +151,7 @@ pub(super) fn raw(value: &impl Serialize) -> Result<Option<Raw>, String> {
 /// What can go out; its sequence number is given to it last of all.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
-pub(super) enum Outgoing<'a> {
+pub(super) enum OutgoingMessage<'a> {
     Request {
         command: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -171,13 +173,13 @@ pub(super) enum Outgoing<'a> {
     },
 }
 
-impl Outgoing<'_> {
+impl OutgoingMessage<'_> {
     pub(super) fn encode(&self, seq: i64) -> Bytes {
         #[derive(Serialize)]
         struct Numbered<'a> {
             seq: i64,
             #[serde(flatten)]
-            message: &'a Outgoing<'a>,
+            message: &'a OutgoingMessage<'a>,
         }
         // Names, numbers and what is JSON already: there is nothing that could not be written.
         Bytes::from(serde_json::to_vec(&Numbered { seq, message: self }).unwrap_or_default())
@@ -191,15 +193,15 @@ mod tests {
     #[test]
     fn a_message_is_read_whatever_else_it_carries_and_its_body_is_kept_as_it_was() {
         let check = |text: &str, expect: &str| {
-            let told = match parse(text.as_bytes()) {
-                Ok(Message::Request { seq, command, arguments }) => {
+            let told = match parse_message(text.as_bytes()) {
+                Ok(DapMessage::Request { seq, command, arguments }) => {
                     format!("request {seq} {command} {}", arguments.map(|raw| raw.to_string()).unwrap_or_default())
                 }
-                Ok(Message::Response { request_seq, outcome }) => match outcome {
+                Ok(DapMessage::Response { request_seq, outcome }) => match outcome {
                     Ok(body) => format!("answer {request_seq} {}", body.map(|raw| raw.to_string()).unwrap_or_default()),
                     Err(refusal) => format!("refusal {request_seq} {refusal}"),
                 },
-                Ok(Message::Event(event)) => {
+                Ok(DapMessage::Event(event)) => {
                     format!("event {} {}", event.name, event.body.map(|raw| raw.to_string()).unwrap_or_default())
                 }
                 Err(cause) => format!("nothing: {cause}"),
@@ -228,15 +230,15 @@ mod tests {
     #[test]
     fn a_message_is_written_in_the_order_of_the_specification() {
         let arguments = RawValue::from_string(r#"{"a" : 1}"#.into()).unwrap();
-        let check = |message: Outgoing, expect: &str| assert_eq!(message.encode(5), expect);
+        let check = |message: OutgoingMessage, expect: &str| assert_eq!(message.encode(5), expect);
         check(
-            Outgoing::Request { command: "x", arguments: Some(&arguments) },
+            OutgoingMessage::Request { command: "x", arguments: Some(&arguments) },
             r#"{"seq":5,"type":"request","command":"x","arguments":{"a" : 1}}"#,
         );
         check(
-            Outgoing::Response { request_seq: 2, success: false, command: "x", message: Some("no"), body: None },
+            OutgoingMessage::Response { request_seq: 2, success: false, command: "x", message: Some("no"), body: None },
             r#"{"seq":5,"type":"response","request_seq":2,"success":false,"command":"x","message":"no"}"#,
         );
-        check(Outgoing::Event { event: "x", body: None }, r#"{"seq":5,"type":"event","event":"x"}"#);
+        check(OutgoingMessage::Event { event: "x", body: None }, r#"{"seq":5,"type":"event","event":"x"}"#);
     }
 }

@@ -24,29 +24,29 @@ mod server;
 mod trace;
 pub mod types;
 
-pub use client::{Awaited, Client};
-pub use connection::Connection;
-pub use inbox::{Inbox, Incoming, Lost};
-pub use message::{Event, Raw, Refusal};
-pub use peer::{Asked, Driver};
-pub use server::Server;
-pub use types::{Request, Told};
+pub use client::{DapClient, SentRequest};
+pub use connection::DapConnection;
+pub use inbox::{DapInbox, DapIncoming, LostEvents};
+pub use message::{ErrorResponse, RawEvent, RawJson};
+pub use peer::{Driver, IncomingRequest};
+pub use server::DapServer;
+pub use types::{DapEvent, DapRequest};
 
 use std::time::Duration;
 
 /// Why a request over DAP has no result.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Error {
-    /// The peer's own refusal.
-    #[error("{command} was refused: {refusal}")]
-    Refused { command: String, refusal: Refusal },
-    #[error("{command} was not answered within {after:?}")]
+pub enum DapError {
+    /// The peer's error response.
+    #[error("{command} failed: {response}")]
+    Refused { command: String, response: ErrorResponse },
+    #[error("no response to {command} within {after:?}")]
     TimedOut { command: String, after: Duration },
     /// The connection is over; the text says why.
     #[error("the connection ended: {0}")]
     Closed(String),
     /// The answer is not what the protocol promises.
-    #[error("{command} answered something else than expected: {cause}")]
+    #[error("unexpected response to {command}: {cause}")]
     Unexpected { command: String, cause: String },
     /// It cannot be said in a message.
     #[error("{command} cannot be sent: {cause}")]

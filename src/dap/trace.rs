@@ -16,17 +16,17 @@ use tracing::warn;
 const FOLDER: &str = "DEVTETHER_DAP_RECORD";
 
 /// Where one connection's messages go; nowhere unless that is wished.
-pub(super) struct Trace(Option<File>);
+pub(super) struct MessageTrace(Option<File>);
 
-impl Trace {
+impl MessageTrace {
     /// As the environment wishes. A folder that cannot be written to is told in the log, and ends nothing.
-    pub fn of_environment() -> Trace {
+    pub fn from_environment() -> MessageTrace {
         let folder = std::env::var_os(FOLDER).filter(|folder| !folder.is_empty());
-        Trace(folder.and_then(|folder| heed(Path::new(&folder), open(Path::new(&folder)))))
+        MessageTrace(folder.and_then(|folder| log_failure(Path::new(&folder), open_trace_file(Path::new(&folder)))))
     }
 
     /// Writes a message down, as it goes over the wire. After a failure nothing more is written.
-    pub fn note(&mut self, message: &[u8]) {
+    pub fn write_message(&mut self, message: &[u8]) {
         let Some(mut file) = self.0.as_ref() else { return };
         // In one piece, so that a process that is killed leaves no half of a line.
         let line = [message, b"\n"].concat();
@@ -37,7 +37,7 @@ impl Trace {
     }
 }
 
-fn open(folder: &Path) -> io::Result<File> {
+fn open_trace_file(folder: &Path) -> io::Result<File> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -46,7 +46,7 @@ fn open(folder: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).mode(0o600).open(folder.join(name))
 }
 
-fn heed(folder: &Path, opened: io::Result<File>) -> Option<File> {
+fn log_failure(folder: &Path, opened: io::Result<File>) -> Option<File> {
     opened.inspect_err(|cause| warn!("{FOLDER}: cannot write into {}: {cause}", folder.display())).ok()
 }
 
@@ -60,9 +60,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("a träce/of it");
         for text in ["one", "two"] {
-            let mut trace = Trace(heed(&folder, open(&folder)));
-            trace.note(text.as_bytes());
-            trace.note(b"{}");
+            let mut trace = MessageTrace(log_failure(&folder, open_trace_file(&folder)));
+            trace.write_message(text.as_bytes());
+            trace.write_message(b"{}");
         }
         let mut files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
         files.sort_by_key(|file| std::fs::read_to_string(file).unwrap());
@@ -74,13 +74,13 @@ mod tests {
     #[test]
     fn a_folder_that_cannot_be_written_to_ends_nothing() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let mut trace = Trace(heed(file.path(), open(file.path())));
-        trace.note(b"{}");
+        let mut trace = MessageTrace(log_failure(file.path(), open_trace_file(file.path())));
+        trace.write_message(b"{}");
         assert!(trace.0.is_none());
         // Nor does a disk that is full.
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let mut trace = Trace(Some(full));
-        trace.note(b"{}");
+        let mut trace = MessageTrace(Some(full));
+        trace.write_message(b"{}");
         assert!(trace.0.is_none());
     }
 }

@@ -20,14 +20,14 @@ pub use requests::*;
 pub use shapes::*;
 
 /// A request of the protocol: its arguments are the implementing type, its command and answer are named here.
-pub trait Request: Serialize {
+pub trait DapRequest: Serialize {
     const COMMAND: &'static str;
-    type Answer: DeserializeOwned;
+    type Response: DeserializeOwned;
 }
 
 /// An answer without anything to read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Nothing {}
+pub struct EmptyResponse {}
 
 /// Arguments or data whose fields are somebody else's.
 pub type Fields = Map<String, Value>;
@@ -68,11 +68,11 @@ macro_rules! shape {
 
 /// A shape that is a request's arguments.
 macro_rules! request {
-    ($(#[$doc:meta])* $name:ident, $command:literal -> $answer:ty, $fields:tt) => {
+    ($(#[$doc:meta])* $name:ident, $command:literal -> $response:ty, $fields:tt) => {
         crate::dap::types::shape!($(#[$doc])* $name $fields);
-        impl crate::dap::types::Request for $name {
+        impl crate::dap::types::DapRequest for $name {
             const COMMAND: &'static str = $command;
-            type Answer = $answer;
+            type Response = $response;
         }
     };
 }

@@ -14,7 +14,7 @@ use super::published::State;
 use super::record::Record;
 use super::seat::lock;
 use super::sessions::Sessions;
-use crate::adapters::Search;
+use crate::adapters::AdapterSearch;
 use crate::error::{Error, Kind, Result};
 
 /// How long a session may take to begin: Delve compiles first.
@@ -30,8 +30,8 @@ impl Sessions {
         record: Arc<Record>,
     ) -> Result<Ready> {
         let mark = format!("{}-{id}-{:08x}", self.0.mark, random());
-        let (row, found) = hosted::locate(&request, &Search::of(&self.0.workspace)?)?;
-        let begin = (row.begin)(&found, &request.wanted)?;
+        let (row, found) = hosted::locate(&request, &AdapterSearch::for_workspace(&self.0.workspace)?)?;
+        let begin = (row.plan)(&found, &request.wanted)?;
         Ok(Ready { id, request, row, begin, mark, book, record })
     }
 

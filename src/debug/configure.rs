@@ -10,13 +10,14 @@ use super::breakpoints::{Conditions, Exceptions, Wanted, What};
 use super::seat::Seat;
 use super::target::heed;
 use crate::dap::types::{
-    Breakpoint, Capabilities, ConfigurationDone, DataBreakpoint, ExceptionFilterOptions, FunctionBreakpoint,
-    SetBreakpoints, SetDataBreakpoints, SetExceptionBreakpoints, SetFunctionBreakpoints, Source, SourceBreakpoint,
+    ConfigurationDoneArguments, DapBreakpoint, DapCapabilities, DapSource, DataBreakpoint, ExceptionFilterOptions,
+    FunctionBreakpoint, SetBreakpointsArguments, SetDataBreakpointsArguments, SetExceptionBreakpointsArguments,
+    SetFunctionBreakpointsArguments, SourceBreakpoint,
 };
-use crate::dap::{Client, Error};
+use crate::dap::{DapClient, DapError};
 
 /// Everything that is wanted, and, the first time, that this was all.
-pub async fn configure(client: &Client, member: &Seat, deadline: Duration, first: bool) {
+pub async fn configure(client: &DapClient, member: &Seat, deadline: Duration, first: bool) {
     let capabilities = member.greeted().await;
     {
         let _turn = member.turn().await;
@@ -31,14 +32,14 @@ pub async fn configure(client: &Client, member: &Seat, deadline: Duration, first
             member.refused(&[wanted], "data is found in a stopped frame only: set it again there");
         }
         if first && capabilities.can("supportsConfigurationDoneRequest") {
-            heed(client.request(&ConfigurationDone {}, deadline).await);
+            heed(client.request(&ConfigurationDoneArguments {}, deadline).await);
         }
     }
     member.configured();
 }
 
 /// The line breakpoints of one file.
-pub async fn send_file(client: &Client, member: &Seat, able: &Capabilities, file: &Path, deadline: Duration) {
+pub async fn send_file(client: &DapClient, member: &Seat, able: &DapCapabilities, file: &Path, deadline: Duration) {
     let (mut known, unknown): (Vec<Wanted>, Vec<Wanted>) = member.in_file(file).into_iter().partition(is_known);
     // Where the program is to run to, it stops whatever the conditions of others.
     let goals = member.goals_in(file);
@@ -47,10 +48,10 @@ pub async fn send_file(client: &Client, member: &Seat, able: &Capabilities, file
     known.extend(goals);
     let (known, unable) = sift(known, able);
     let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
-    let source = Source { name, path: Some(file.to_string_lossy().into_owned()), ..Source::default() };
+    let source = DapSource { name, path: Some(file.to_string_lossy().into_owned()), ..DapSource::default() };
     let breakpoints: Vec<SourceBreakpoint> = known.iter().filter_map(line_of).collect();
     member.telling(file, breakpoints.iter().map(|breakpoint| breakpoint.line));
-    let request = SetBreakpoints { source, breakpoints, ..SetBreakpoints::default() };
+    let request = SetBreakpointsArguments { source, breakpoints, ..SetBreakpointsArguments::default() };
     let ids: Vec<u32> = known.iter().map(|wanted| wanted.id).collect();
     member.asking();
     let answer = client.request(&request, deadline).await.map(|answer| answer.breakpoints);
@@ -64,7 +65,13 @@ pub async fn send_file(client: &Client, member: &Seat, able: &Capabilities, file
 }
 
 /// The function breakpoints; none and never any is not worth a request.
-pub async fn send_functions(client: &Client, member: &Seat, able: &Capabilities, removed: bool, deadline: Duration) {
+pub async fn send_functions(
+    client: &DapClient,
+    member: &Seat,
+    able: &DapCapabilities,
+    removed: bool,
+    deadline: Duration,
+) {
     let wanted = member.functions();
     if wanted.is_empty() && !removed {
         return;
@@ -80,39 +87,40 @@ pub async fn send_functions(client: &Client, member: &Seat, able: &Capabilities,
         }
         _ => None,
     };
-    let request = SetFunctionBreakpoints { breakpoints: wanted.iter().filter_map(function).collect() };
+    let request = SetFunctionBreakpointsArguments { breakpoints: wanted.iter().filter_map(function).collect() };
     member.asking();
     let answer = client.request(&request, deadline).await.map(|answer| answer.breakpoints);
     record(member, &ids, answer);
 }
 
 /// On which exceptions to stop.
-pub async fn send_exceptions(client: &Client, member: &Seat, able: &Capabilities, deadline: Duration) {
+pub async fn send_exceptions(client: &DapClient, member: &Seat, able: &DapCapabilities, deadline: Duration) {
     let wanted = member.exceptions();
     let (filters, filter_options) = filters(&wanted, able);
     // Some have no exceptions at all, and refuse even to be asked for none.
     if able.exception_breakpoint_filters.is_empty() && filters.is_empty() && filter_options.is_empty() {
         return;
     }
-    let request = SetExceptionBreakpoints { filters, filter_options, ..SetExceptionBreakpoints::default() };
+    let request =
+        SetExceptionBreakpointsArguments { filters, filter_options, ..SetExceptionBreakpointsArguments::default() };
     heed(client.request(&request, deadline).await);
 }
 
 /// The data breakpoints that the target has given ids for.
-pub async fn send_data(client: &Client, member: &Seat, deadline: Duration) {
+pub async fn send_data(client: &DapClient, member: &Seat, deadline: Duration) {
     let data: Vec<(u32, DataBreakpoint)> = member.data();
     let (ids, breakpoints): (Vec<u32>, Vec<DataBreakpoint>) = data.into_iter().unzip();
     // Asked for what it does not know, an adapter may end (rdbg).
     if !member.able().can("supportsDataBreakpoints") {
         return member.refused(&ids, "this adapter has no data breakpoints");
     }
-    let request = SetDataBreakpoints { breakpoints };
+    let request = SetDataBreakpointsArguments { breakpoints };
     member.asking();
     let answer = client.request(&request, deadline).await.map(|answer| answer.breakpoints);
     record(member, &ids, answer);
 }
 
-fn record(member: &Seat, ids: &[u32], answer: Result<Vec<Breakpoint>, Error>) {
+fn record(member: &Seat, ids: &[u32], answer: Result<Vec<DapBreakpoint>, DapError>) {
     match answer {
         Ok(answer) => member.answered(ids, &answer),
         Err(error) => member.refused(ids, &error.to_string()),
@@ -127,7 +135,7 @@ fn is_known(wanted: &Wanted) -> bool {
 }
 
 /// An adapter that does not know conditions would stop every time: it is told nothing, and that is said.
-fn sift(wanted: Vec<Wanted>, able: &Capabilities) -> (Vec<Wanted>, Vec<(u32, String)>) {
+fn sift(wanted: Vec<Wanted>, able: &DapCapabilities) -> (Vec<Wanted>, Vec<(u32, String)>) {
     let lacks = |wanted: &Wanted| {
         let needs = [
             (wanted.conditions.condition.is_some(), "supportsConditionalBreakpoints", "conditions"),
@@ -160,7 +168,7 @@ fn line_of(wanted: &Wanted) -> Option<SourceBreakpoint> {
 }
 
 /// Which of the exceptions that are wanted an adapter cannot stop at.
-pub fn exceptions_beyond(wanted: &Exceptions, able: &Capabilities) -> Option<&'static str> {
+pub fn exceptions_beyond(wanted: &Exceptions, able: &DapCapabilities) -> Option<&'static str> {
     let offers = |kinds: &[&[&str]]| {
         let offered = &able.exception_breakpoint_filters;
         kinds.iter().any(|group| group.iter().any(|name| offered.iter().any(|it| it.filter == *name)))
@@ -179,7 +187,7 @@ fn is_for_caught(wanted: &Exceptions) -> bool {
 }
 
 /// Ours, in the adapter's words: every one has its own filters.
-fn filters(wanted: &Exceptions, able: &Capabilities) -> (Vec<String>, Vec<ExceptionFilterOptions>) {
+fn filters(wanted: &Exceptions, able: &DapCapabilities) -> (Vec<String>, Vec<ExceptionFilterOptions>) {
     let offered: Vec<&str> = able.exception_breakpoint_filters.iter().map(|it| it.filter.as_str()).collect();
     let mut chosen: Vec<String> = Vec::new();
     for (wants, kinds) in [(is_for_caught(wanted), CAUGHT), (wanted.uncaught, UNCAUGHT)] {
@@ -213,9 +221,9 @@ mod tests {
                 filter: (*name).to_owned(),
                 ..ExceptionBreakpointsFilter::default()
             };
-            let able = Capabilities {
+            let able = DapCapabilities {
                 exception_breakpoint_filters: offered.iter().map(filter).collect(),
-                ..Capabilities::default()
+                ..DapCapabilities::default()
             };
             let class = class.map(str::to_owned);
             let wanted = Exceptions { caught, uncaught, class, ..Exceptions::default() };
@@ -237,9 +245,9 @@ mod tests {
     fn exceptions_that_an_adapter_cannot_stop_at_are_told() {
         let check = |offered: &[&str], caught: bool, uncaught: bool, expect: Option<&str>| {
             let filter = |name: &&str| ExceptionBreakpointsFilter { filter: (*name).to_owned(), ..Default::default() };
-            let able = Capabilities {
+            let able = DapCapabilities {
                 exception_breakpoint_filters: offered.iter().map(filter).collect(),
-                ..Capabilities::default()
+                ..DapCapabilities::default()
             };
             let wanted = Exceptions { caught, uncaught, ..Exceptions::default() };
             assert_eq!(exceptions_beyond(&wanted, &able), expect, "{offered:?}");
@@ -258,7 +266,7 @@ mod tests {
             what: What::Function { name: "f".into() },
             conditions: Conditions { condition: condition.map(str::to_owned), ..Conditions::default() },
         };
-        let (able, unable) = sift(vec![wanted(1, None), wanted(2, Some("x"))], &Capabilities::default());
+        let (able, unable) = sift(vec![wanted(1, None), wanted(2, Some("x"))], &DapCapabilities::default());
         assert_eq!(able.iter().map(|it| it.id).collect::<Vec<_>>(), [1]);
         assert_eq!(unable, [(2, "this adapter has no conditions".to_owned())]);
     }

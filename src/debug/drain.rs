@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::dap::types::{Evaluate, Output};
-use crate::dap::{Client, Event};
+use crate::dap::types::{EvaluateArguments, OutputEvent};
+use crate::dap::{DapClient, RawEvent};
 
 /// Stands in no output by chance.
 const LINE: &str = "\u{2}tether:all-is-printed\u{3}";
@@ -27,10 +27,10 @@ pub(super) struct Drain {
 
 impl Drain {
     /// Has the line printed by that command of the adapter's, and waits for it.
-    pub(super) async fn wait(&self, client: &Client, command: &str) {
+    pub(super) async fn wait(&self, client: &DapClient, command: &str) {
         self.asked.store(true, Ordering::Release);
         let expression = format!("{command} '{LINE}'");
-        let print = Evaluate { expression, context: Some("repl".to_owned()), ..Evaluate::default() };
+        let print = EvaluateArguments { expression, context: Some("repl".to_owned()), ..EvaluateArguments::default() };
         let printed = async {
             if client.request(&print, PATIENCE).await.is_ok() {
                 self.came.notified().await;
@@ -44,11 +44,11 @@ impl Drain {
     }
 
     /// When the event brings our line: what stands before it, which is the program's.
-    pub(super) fn takes(&self, event: &Event) -> Option<String> {
+    pub(super) fn takes(&self, event: &RawEvent) -> Option<String> {
         if !self.asked.load(Ordering::Acquire) {
             return None;
         }
-        let output = event.read::<Output>()?.output;
+        let output = event.read_body::<OutputEvent>()?.output;
         let own = output.trim_end().strip_suffix(LINE)?.to_owned();
         self.came.notify_one();
         Some(own)
@@ -63,7 +63,7 @@ mod tests {
     fn our_line_is_taken_once_asked_for_and_what_stands_before_it_is_the_programs() {
         let event = |text: &str| {
             let body = serde_json::json!({"category": "stdout", "output": text}).to_string();
-            Event { name: "output".to_owned(), body: Some(serde_json::value::RawValue::from_string(body).unwrap()) }
+            RawEvent { name: "output".to_owned(), body: Some(serde_json::value::RawValue::from_string(body).unwrap()) }
         };
         let drain = Drain::default();
         assert_eq!(drain.takes(&event(LINE)), None, "nobody has asked");

@@ -20,8 +20,11 @@ use super::record::{Record, now_ms};
 use super::seat::lock;
 use super::session::Session;
 use super::target::Plan;
-use crate::adapters::{self, Adapter, Ask, Begin, Found, Reach, Running, Said, Search, Wanted, What};
-use crate::dap::types::Initialize;
+use crate::adapters::{
+    self, Adapter, AdapterHost, AdapterQuery, AdapterSearch, ConnectMethod, DebugTarget, DebugTargetKind, FoundAdapter,
+    LaunchPlan, OutputPiece,
+};
+use crate::dap::types::InitializeArguments;
 use crate::error::{Error, Kind, Result};
 use crate::process::{self, Exit};
 
@@ -43,7 +46,7 @@ const STARTED: Duration = Duration::from_secs(180);
 pub struct Request {
     /// For readers.
     pub name: String,
-    pub wanted: Wanted,
+    pub wanted: DebugTarget,
     /// An adapter, by name.
     pub adapter: Option<String>,
     /// The `type` of a configuration of launch.json.
@@ -137,7 +140,7 @@ impl Hosted {
     pub async fn stop(&self, detach: bool) -> State {
         self.ending.stopped.store(true, Ordering::SeqCst);
         self.ending.lets_go.store(detach, Ordering::SeqCst);
-        if !detach && !self.is_attached() && self.adapter.quirks.leaves_its_programs {
+        if !detach && !self.is_attached() && self.adapter.quirks.may_leave_debuggee {
             process::kill_all_but(self.pid, &self.mark);
         }
         let state = self.session.stop(!detach).await;
@@ -162,16 +165,16 @@ impl Hosted {
 }
 
 /// The adapter of a request, and where it lies. Errors: nobody debugs this, or who does is not there.
-pub(super) fn locate(request: &Request, search: &Search) -> Result<(&'static Adapter, Found)> {
+pub(super) fn locate(request: &Request, search: &AdapterSearch) -> Result<(&'static Adapter, FoundAdapter)> {
     let program = request.wanted.program();
     let module = request.wanted.module().map(|_| "python");
-    let ask = Ask {
+    let ask = AdapterQuery {
         adapter: request.adapter.as_deref(),
         kind: request.kind.as_deref(),
         language: request.language.as_deref().or(module),
         program: program.as_deref(),
     };
-    adapters::locate(ask, search)
+    adapters::locate_adapter(ask, search)
 }
 
 /// A session that can be begun: nothing has been started.
@@ -179,7 +182,7 @@ pub(super) struct Ready {
     pub id: String,
     pub request: Request,
     pub row: &'static Adapter,
-    pub begin: Begin,
+    pub begin: LaunchPlan,
     /// What its processes are to be found by.
     pub mark: String,
     pub book: Arc<Mutex<Book>>,
@@ -192,16 +195,18 @@ impl Ready {
     pub fn loss(&self) -> String {
         let name = self.row.name;
         let dead = "the supervisor died";
-        match (&self.request.wanted.what, &self.begin.reach, self.begin.is_program) {
-            _ if self.request.wanted.listens() => {
+        match (&self.request.wanted.kind, &self.begin.connect, self.begin.is_program) {
+            _ if self.request.wanted.is_listener() => {
                 format!("{dead}, and what was attached to could not be attached to again")
             }
-            (What::Pid(pid), ..) => format!("{dead}, and {name} has let go of process {pid}: attach to it again"),
+            (DebugTargetKind::Pid(pid), ..) => {
+                format!("{dead}, and {name} has let go of process {pid}: attach to it again")
+            }
             (_, _, true) => format!("{dead}, and {name}'s program went with its connection"),
-            (_, Reach::Pipes, _) => {
+            (_, ConnectMethod::Pipes, _) => {
                 format!("{dead}, and {name}, which spoke over its pipes, went with it, and so did its program")
             }
-            (_, Reach::DialsUs, _) => {
+            (_, ConnectMethod::ConnectBack, _) => {
                 format!("{dead}, and {name}, which takes one connection only, went with it, and so did its program")
             }
             _ => format!("{dead}, and {name} went with it, and so did the program that it had launched"),
@@ -213,7 +218,7 @@ impl Ready {
 pub(super) async fn begin(ready: Ready) -> Result<(Hosted, impl Future<Output = ()> + Send + 'static)> {
     let Ready { id, request, row, begin, mark, book, record } = ready;
     let (by_pipe, is_program) = (begin.output_by_pipe, begin.is_program);
-    let mut running = adapters::run(row.name, begin, &mark, REACHED).await?;
+    let mut running = adapters::start_adapter(row.name, begin, &mark, REACHED).await?;
     let plan = Plan {
         initialize: initialize(row.id),
         start: running.start.clone(),
@@ -224,7 +229,7 @@ pub(super) async fn begin(ready: Ready) -> Result<(Hosted, impl Future<Output = 
         start_deadline: STARTED,
         mark: mark.clone(),
     };
-    let (session, driver) = Session::recorded(plan, Arc::clone(&running.dial), book, record);
+    let (session, driver) = Session::recorded(plan, Arc::clone(&running.connect), book, record);
     let ending = Arc::new(Ending::default());
     let (pid, started_at) = (running.pid(), now_ms());
     let output = std::mem::replace(&mut running.output, mpsc::channel(1).1);
@@ -244,7 +249,7 @@ pub(super) fn lost(id: String, request: Request, row: &'static Adapter, session:
 async fn live(
     driver: impl Future<Output = ()>,
     seen: watch::Receiver<Snapshot>,
-    running: Running,
+    running: AdapterHost,
     ending: Arc<Ending>,
     following: impl Future<Output = ()>,
     is_program: bool,
@@ -271,7 +276,7 @@ async fn live(
         let _ = tokio::time::timeout(DIES, running.exited()).await;
     }
     if seen.borrow().state() == State::Disconnected
-        && let Some(words) = running.last_words().await
+        && let Some(words) = running.exit_summary().await
     {
         let _ = ending.last_words.set(words);
     }
@@ -282,9 +287,9 @@ async fn live(
         }
     }
     if ending.lets_go.load(Ordering::SeqCst) {
-        running.let_go().await;
+        running.detach().await;
     } else {
-        if let Err(error) = running.end().await {
+        if let Err(error) = running.stop().await {
             warn!("{error}");
         }
         // All writers are gone: what is left in the pipes comes to its end.
@@ -296,18 +301,18 @@ async fn live(
 }
 
 /// Keeps what the started process prints: the program's output, or what its adapter has to say.
-async fn follow(mut output: mpsc::Receiver<Said>, record: Arc<Record>, is_program: bool) {
+async fn follow(mut output: mpsc::Receiver<OutputPiece>, record: Arc<Record>, is_program: bool) {
     while let Some(said) = output.recv().await {
         match said {
-            Said::Out(text) => record.say(if is_program { "stdout" } else { "adapter" }, &text),
-            Said::Err(text) => record.say(if is_program { "stderr" } else { "adapter" }, &text),
-            Said::Lost(count) => record.happened("lost", format!("{count} pieces of output")),
+            OutputPiece::Stdout(text) => record.say(if is_program { "stdout" } else { "adapter" }, &text),
+            OutputPiece::Stderr(text) => record.say(if is_program { "stderr" } else { "adapter" }, &text),
+            OutputPiece::Dropped(count) => record.happened("lost", format!("{count} pieces of output")),
         }
     }
 }
 
-fn initialize(adapter: &str) -> Initialize {
-    Initialize {
+fn initialize(adapter: &str) -> InitializeArguments {
+    InitializeArguments {
         adapter_id: adapter.to_owned(),
         client_id: Some("devtether".to_owned()),
         client_name: Some("devtether".to_owned()),
@@ -319,7 +324,7 @@ fn initialize(adapter: &str) -> Initialize {
         supports_variable_paging: true,
         supports_run_in_terminal_request: true,
         supports_start_debugging_request: true,
-        ..Initialize::default()
+        ..InitializeArguments::default()
     }
 }
 

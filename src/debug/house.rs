@@ -15,15 +15,15 @@ use super::seat::{Seat, Shared, lock};
 use super::session::{Member, Order};
 use super::state::{Input, Phase};
 use super::target::{GOODBYE, Plan, Resume, drive, name_of, say_goodbye};
-use crate::adapters::Dial;
-use crate::dap::types::{Nothing, StartDebugging};
-use crate::dap::{Asked, Error as DapError, Refusal};
+use crate::adapters::Connector;
+use crate::dap::types::{EmptyResponse, StartDebuggingArguments};
+use crate::dap::{DapError, ErrorResponse, IncomingRequest};
 
 /// Who owns the tasks of a session.
 pub(super) struct House {
     pub shared: Arc<Shared>,
     pub plan: Plan,
-    pub dial: Dial,
+    pub dial: Connector,
     pub orders: mpsc::WeakUnboundedSender<Order>,
 }
 
@@ -44,7 +44,7 @@ impl House {
             tokio::select! {
                 biased; // a child that is wanted is born before its parent's end ends the session
                 order = inbox.recv() => match order {
-                    Some(Order::Birth { asked, .. }) if stopping => asked.refuse(Refusal::new("the session is ending")),
+                    Some(Order::Birth { asked, .. }) if stopping => asked.respond_error(ErrorResponse::new("the session is ending")),
                     Some(Order::Birth { parent, asked }) => self.bear(&mut targets, parent, asked),
                     Some(Order::Resume { target, how, thread, reply }) => {
                         calls.spawn(self.resume(target, how, thread, reply));
@@ -67,10 +67,10 @@ impl House {
         }
     }
 
-    fn bear(&self, targets: &mut JoinSet<()>, parent: usize, asked: Asked) {
-        let wanted: StartDebugging = match asked.read() {
+    fn bear(&self, targets: &mut JoinSet<()>, parent: usize, asked: IncomingRequest) {
+        let wanted: StartDebuggingArguments = match asked.read_arguments() {
             Ok(wanted) => wanted,
-            Err(cause) => return asked.refuse(Refusal::new(format!("startDebugging: {cause}"))),
+            Err(cause) => return asked.respond_error(ErrorResponse::new(format!("startDebugging: {cause}"))),
         };
         // The first child is the program; those after it are its own.
         let first = self.shared.published.borrow().targets.len() == 1;
@@ -80,19 +80,24 @@ impl House {
         targets.spawn(self.live(member, plan, Some(asked)));
     }
 
-    fn live(&self, member: Member, plan: Plan, asked: Option<Asked>) -> impl Future<Output = ()> + Send + 'static {
+    fn live(
+        &self,
+        member: Member,
+        plan: Plan,
+        asked: Option<IncomingRequest>,
+    ) -> impl Future<Output = ()> + Send + 'static {
         let dial = Arc::clone(&self.dial);
         async move {
             match dial().await {
                 Ok(connection) => {
                     if let Some(asked) = asked {
-                        asked.answer(&Nothing {});
+                        asked.respond(&EmptyResponse {});
                     }
                     drive(member, plan, connection).await;
                 }
                 Err(cause) => {
                     if let Some(asked) = asked {
-                        asked.refuse(Refusal::new(cause.to_string()));
+                        asked.respond_error(ErrorResponse::new(cause.to_string()));
                     }
                     member.step(Input::Closed(cause.to_string()));
                 }
@@ -147,7 +152,7 @@ impl House {
         let clients = self.shared.part();
         let shared = Arc::clone(&self.shared);
         // What was printed last comes out first.
-        let after_end = MOMENT + self.plan.quirks.drained_by.map_or(Duration::ZERO, |_| drain::PATIENCE);
+        let after_end = MOMENT + self.plan.quirks.drain_command.map_or(Duration::ZERO, |_| drain::PATIENCE);
         async move {
             for (id, client) in clients.iter().enumerate().rev() {
                 let Some(client) = client else { continue };

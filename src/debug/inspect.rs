@@ -8,11 +8,13 @@ use futures_util::future::join_all;
 use super::published::State;
 use super::seat::lock;
 use super::session::Session;
-use crate::dap::Error as DapError;
-pub use crate::dap::types::Variable;
+use crate::dap::DapError;
+pub use crate::dap::types::DapVariable;
 use crate::dap::types::{
-    Evaluate, EvaluateAnswer, ExceptionInfo, ExceptionInfoAnswer, Pause, Scope, Scopes, SetAnswer, SetExpression,
-    SetVariable, Source, SourceText, StackFrame, StackTrace, StackTraceAnswer, Thread, Threads, Variables,
+    DapScope, DapSource, DapStackFrame, DapThread, EvaluateArguments, EvaluateResponse, ExceptionInfoArguments,
+    ExceptionInfoResponse, PauseArguments, ScopesArguments, SetExpressionArguments, SetVariableArguments,
+    SetVariableResponse, SourceArguments, StackTraceArguments, StackTraceResponse, ThreadsArguments,
+    VariablesArguments,
 };
 use crate::error::{Error, Kind, Result};
 
@@ -54,7 +56,7 @@ pub struct SeenThread {
 pub struct Frame {
     pub id: Ref,
     pub name: String,
-    pub source: Option<Source>,
+    pub source: Option<DapSource>,
     pub line: i64,
     pub column: i64,
     /// Not the user's own code, or no code at all.
@@ -62,7 +64,7 @@ pub struct Frame {
 }
 
 impl Frame {
-    fn of(at: Ref, frame: StackFrame) -> Frame {
+    fn of(at: Ref, frame: DapStackFrame) -> Frame {
         let hint = frame.presentation_hint.as_deref();
         let dim = frame.source.as_ref().is_some_and(|it| it.presentation_hint.as_deref() == Some("deemphasize"));
         Frame {
@@ -93,7 +95,7 @@ pub struct Stack {
 pub struct Group {
     pub scope: Option<String>,
     pub target: usize,
-    pub variables: Vec<Variable>,
+    pub variables: Vec<DapVariable>,
 }
 
 /// What is asked for.
@@ -110,14 +112,14 @@ impl Session {
     pub async fn threads(&self) -> Vec<SeenThread> {
         let snapshot = self.snapshot();
         let living = (0..snapshot.targets.len()).filter(|id| self.client(*id).is_some());
-        let asked = living.map(|target| async move { (target, self.ask(target, &Threads {}).await) });
+        let asked = living.map(|target| async move { (target, self.ask(target, &ThreadsArguments {}).await) });
         let mut seen = Vec::new();
         for (target, answer) in join_all(asked).await {
             let threads = answer.map(|answer| answer.threads).unwrap_or_default();
             let stops = snapshot.targets[target].state.stops();
             let unnamed = stops.iter().filter_map(|stop| stop.thread_id);
             let unnamed = unnamed.filter(|id| threads.iter().all(|thread| thread.id != *id));
-            let unnamed: Vec<Thread> = unnamed.map(|id| Thread { id, name: String::new() }).collect();
+            let unnamed: Vec<DapThread> = unnamed.map(|id| DapThread { id, name: String::new() }).collect();
             seen.extend(threads.into_iter().chain(unnamed).map(|thread| SeenThread {
                 id: Ref { target, id: thread.id },
                 stopped: stops.iter().any(|stop| stop.all_threads || stop.thread_id == Some(thread.id)),
@@ -137,8 +139,9 @@ impl Session {
         if let Some(known) = lock(&self.shared.shown).stack(generation, thread, most).filter(|_| from_top) {
             return Ok(known);
         }
-        let request = StackTrace { thread_id: id, start_frame: start, levels, ..StackTrace::default() };
-        let answer: StackTraceAnswer =
+        let request =
+            StackTraceArguments { thread_id: id, start_frame: start, levels, ..StackTraceArguments::default() };
+        let answer: StackTraceResponse =
             self.ask(target, &request).await.map_err(|cause| self.cannot("read the stack", cause))?;
         let mut frames: Vec<Frame> = answer.stack_frames.into_iter().map(|frame| Frame::of(thread, frame)).collect();
         // Some send all of them whatever was asked for.
@@ -160,12 +163,12 @@ impl Session {
         stack.frames.first().map(|frame| frame.id).ok_or_else(none)
     }
 
-    pub async fn scopes(&self, frame: Ref) -> Result<Vec<Scope>> {
+    pub async fn scopes(&self, frame: Ref) -> Result<Vec<DapScope>> {
         let generation = self.snapshot().generation;
         if let Some(known) = lock(&self.shared.shown).scopes(generation, frame) {
             return Ok(known);
         }
-        let answer = self.ask(frame.target, &Scopes { frame_id: frame.id }).await;
+        let answer = self.ask(frame.target, &ScopesArguments { frame_id: frame.id }).await;
         let scopes = answer.map_err(|cause| self.cannot("read the scopes", cause))?.scopes;
         lock(&self.shared.shown).has_scopes(generation, frame, scopes.clone());
         Ok(scopes)
@@ -181,7 +184,7 @@ impl Session {
         let all = self.scopes(frame).await?;
         // At a module's level some adapters have global variables only.
         let any = all.iter().any(is_local);
-        let scopes: Vec<Scope> = all.into_iter().filter(|it| is_local(it) || (!any && !it.expensive)).collect();
+        let scopes: Vec<DapScope> = all.into_iter().filter(|it| is_local(it) || (!any && !it.expensive)).collect();
         let read = scopes.iter().map(|scope| self.read_variables(frame.with(scope.variables_reference)));
         let mut groups = Vec::new();
         for (scope, variables) in scopes.iter().zip(join_all(read).await) {
@@ -190,9 +193,9 @@ impl Session {
         Ok(groups)
     }
 
-    async fn read_variables(&self, reference: Ref) -> Result<Vec<Variable>> {
+    async fn read_variables(&self, reference: Ref) -> Result<Vec<DapVariable>> {
         let generation = self.snapshot().generation;
-        let all = Variables { variables_reference: reference.id, ..Variables::default() };
+        let all = VariablesArguments { variables_reference: reference.id, ..VariablesArguments::default() };
         let mut variables = self.read(reference, &all).await?;
         // Some tell elements only when they are asked for them (rdbg).
         let indexed = lock(&self.shared.shown).size(generation, reference).map_or(0, |size| size.indexed);
@@ -204,7 +207,7 @@ impl Session {
         Ok(variables)
     }
 
-    pub(super) async fn read(&self, reference: Ref, request: &Variables) -> Result<Vec<Variable>> {
+    pub(super) async fn read(&self, reference: Ref, request: &VariablesArguments) -> Result<Vec<DapVariable>> {
         let generation = self.snapshot().generation;
         let answer = self.ask(reference.target, request).await;
         let variables = answer.map_err(|cause| self.cannot("read the variables", cause))?.variables;
@@ -223,14 +226,19 @@ impl Session {
 
     /// Evaluates in a frame; without one in the top frame of the primary stop, or, while nothing is stopped, globally
     /// where the adapter can.
-    pub async fn evaluate(&self, expression: &str, frame: Option<Ref>, context: &str) -> Result<(Ref, EvaluateAnswer)> {
+    pub async fn evaluate(
+        &self,
+        expression: &str,
+        frame: Option<Ref>,
+        context: &str,
+    ) -> Result<(Ref, EvaluateResponse)> {
         let running = frame.is_none() && self.snapshot().state() != State::Stopped;
         let at = if running { self.somewhere()? } else { self.frame(frame).await? };
-        let request = Evaluate {
+        let request = EvaluateArguments {
             expression: expression.to_owned(),
             frame_id: (!running).then_some(at.id),
             context: Some(context.to_owned()),
-            ..Evaluate::default()
+            ..EvaluateArguments::default()
         };
         let generation = self.snapshot().generation;
         let answer = self.ask(at.target, &request).await;
@@ -255,7 +263,7 @@ impl Session {
     }
 
     /// Changes a variable of a frame's scopes, or of a structured value.
-    pub async fn set_variable(&self, name: &str, value: &str, wish: &Wish) -> Result<(Ref, SetAnswer)> {
+    pub async fn set_variable(&self, name: &str, value: &str, wish: &Wish) -> Result<(Ref, SetVariableResponse)> {
         let (name_owned, value_owned) = (name.to_owned(), value.to_owned());
         let cannot = |cause| self.cannot(&format!("set `{}`", shown(name)), cause);
         // Asked something that it does not know, an adapter may end (rdbg).
@@ -269,11 +277,11 @@ impl Session {
                 let error = error.because("this adapter cannot set variables");
                 return Err(error.hint(format!("`tether debug evaluate '{name} = {value}'` may do it")));
             }
-            let request = SetVariable {
+            let request = SetVariableArguments {
                 variables_reference: reference.id,
                 name: name_owned.clone(),
                 value: value_owned.clone(),
-                ..SetVariable::default()
+                ..SetVariableArguments::default()
             };
             let answer = self.ask(reference.target, &request).await;
             lock(&self.shared.shown).forget();
@@ -295,11 +303,11 @@ impl Session {
             let error = Error::new(Kind::NotFound, format!("there is no variable `{}` in this frame", shown(name)));
             return Err(error.hint("`tether debug variables` lists them"));
         }
-        let request = SetExpression {
+        let request = SetExpressionArguments {
             expression: name.to_owned(),
             value: value.to_owned(),
             frame_id: Some(frame.id),
-            ..SetExpression::default()
+            ..SetExpressionArguments::default()
         };
         let answer = self.ask(frame.target, &request).await;
         lock(&self.shared.shown).forget();
@@ -308,16 +316,16 @@ impl Session {
     }
 
     /// What was thrown, where the adapter can tell.
-    pub async fn exception(&self, thread: Ref) -> Option<ExceptionInfoAnswer> {
+    pub async fn exception(&self, thread: Ref) -> Option<ExceptionInfoResponse> {
         if !self.seat(thread.target).able().can("supportsExceptionInfoRequest") {
             return None;
         }
-        self.ask(thread.target, &ExceptionInfo { thread_id: thread.id }).await.ok()
+        self.ask(thread.target, &ExceptionInfoArguments { thread_id: thread.id }).await.ok()
     }
 
     /// The text of a source that is in no file.
-    pub async fn source_text(&self, reference: Ref, source: Option<Source>) -> Result<String> {
-        let request = SourceText { source_reference: reference.id, source };
+    pub async fn source_text(&self, reference: Ref, source: Option<DapSource>) -> Result<String> {
+        let request = SourceArguments { source_reference: reference.id, source };
         let answer = self.ask(reference.target, &request).await;
         Ok(answer.map_err(|cause| self.cannot("read the source", cause))?.content)
     }
@@ -344,7 +352,7 @@ impl Session {
                 .collect(),
         };
         lock(&self.shared.pausing).extend(chosen.iter().map(|it| it.target));
-        let asked = chosen.iter().map(|it| async { self.ask(it.target, &Pause { thread_id: it.id }).await });
+        let asked = chosen.iter().map(|it| async { self.ask(it.target, &PauseArguments { thread_id: it.id }).await });
         let outcomes = join_all(asked).await;
         let refused = outcomes.iter().all(Result::is_err);
         match outcomes.into_iter().find_map(Result::err) {
@@ -378,7 +386,7 @@ fn count(levels: Option<i64>) -> usize {
 }
 
 /// Scopes that are cheap to read, and hold what a reader means by the variables of a frame.
-pub fn is_local(scope: &Scope) -> bool {
+pub fn is_local(scope: &DapScope) -> bool {
     let name = scope.name.to_lowercase();
     let wide = ["global", "static", "register"].iter().any(|word| name.starts_with(word));
     !scope.expensive && !wide && scope.presentation_hint.as_deref() != Some("registers")

@@ -16,8 +16,8 @@ use super::breakpoints::What;
 use super::seat::Seat;
 use super::stop::{Stop, StopKind};
 use super::target::heed;
-use crate::dap::Client;
-use crate::dap::types::{ExceptionInfo, StackTrace, Threads};
+use crate::dap::DapClient;
+use crate::dap::types::{ExceptionInfoArguments, StackTraceArguments, ThreadsArguments};
 
 pub enum Verdict {
     Stop(Stop),
@@ -67,7 +67,7 @@ pub fn at_once(member: &Seat, mut stop: Stop, open: Option<bool>) -> Result<Verd
 }
 
 /// `keeps`: the adapter never takes a breakpoint away.
-pub async fn look_into(client: &Client, member: &Seat, doubt: Doubt, keeps: bool, deadline: Duration) -> Verdict {
+pub async fn look_into(client: &DapClient, member: &Seat, doubt: Doubt, keeps: bool, deadline: Duration) -> Verdict {
     match doubt {
         // Asked for what it does not know, an adapter may end (rdbg): its words must do.
         Doubt::Class(stop, class) if !member.able().can("supportsExceptionInfoRequest") => {
@@ -75,7 +75,7 @@ pub async fn look_into(client: &Client, member: &Seat, doubt: Doubt, keeps: bool
             if said { Verdict::Stop(stop) } else { Verdict::GoOn(stop) }
         }
         Doubt::Class(stop, class) => {
-            let info = ExceptionInfo { thread_id: stop.thread_id.unwrap_or_default() };
+            let info = ExceptionInfoArguments { thread_id: stop.thread_id.unwrap_or_default() };
             let Some(info) = heed(client.request(&info, deadline).await) else { return Verdict::Stop(stop) };
             let details = info.details.unwrap_or_default();
             let names = [details.full_type_name, details.type_name, Some(info.exception_id)];
@@ -85,7 +85,7 @@ pub async fn look_into(client: &Client, member: &Seat, doubt: Doubt, keeps: bool
             if is || said { Verdict::Stop(stop) } else { Verdict::GoOn(stop) }
         }
         Doubt::Whose(mut stop) => {
-            let threads = heed(client.request(&Threads {}, deadline).await).unwrap_or_default().threads;
+            let threads = heed(client.request(&ThreadsArguments {}, deadline).await).unwrap_or_default().threads;
             // Delve's mark of the current one.
             let current = threads.iter().find(|thread| thread.name.starts_with('*')).or(threads.first());
             stop.thread_id = current.map(|thread| thread.id);
@@ -93,7 +93,7 @@ pub async fn look_into(client: &Client, member: &Seat, doubt: Doubt, keeps: bool
         }
         Doubt::Which(mut stop) => {
             let thread_id = stop.thread_id.unwrap_or_default();
-            let stack = StackTrace { thread_id, levels: Some(1), ..StackTrace::default() };
+            let stack = StackTraceArguments { thread_id, levels: Some(1), ..StackTraceArguments::default() };
             let stack = heed(client.request(&stack, deadline).await);
             let top = stack.and_then(|stack| stack.stack_frames.into_iter().next());
             if let Some(top) = top.as_ref().filter(|top| THROWERS.contains(&top.name.as_str())) {

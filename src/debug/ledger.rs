@@ -147,7 +147,7 @@ impl Ledger {
         {
             let mut known = lock(&self.known);
             known.closed = true;
-            let ended = |it: &&mut Entry| marks.contains(&it.mark) && !it.request.wanted.listens();
+            let ended = |it: &&mut Entry| marks.contains(&it.mark) && !it.request.wanted.is_listener();
             known.written.sessions.iter_mut().filter(ended).for_each(|it| it.loss = reason.to_owned());
         }
         self.write();

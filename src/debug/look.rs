@@ -13,7 +13,7 @@ use super::seat::lock;
 use super::session::Session;
 use super::source_file;
 use super::stop::{Stop, StopKind};
-use crate::dap::types::{ExceptionInfoAnswer, Variable};
+use crate::dap::types::{DapVariable, ExceptionInfoResponse};
 use crate::error::Result;
 use crate::ring::Query;
 
@@ -35,7 +35,7 @@ pub struct Reason {
     pub top: Option<Frame>,
     pub breakpoint: Option<u32>,
     pub hit_count: Option<u64>,
-    pub exception: Option<ExceptionInfoAnswer>,
+    pub exception: Option<ExceptionInfoResponse>,
     /// What was watched, and its value before and now.
     pub watched: Option<(String, Option<String>, Option<String>)>,
     /// The adapter's own words.
@@ -87,7 +87,7 @@ fn in_words(text: &str) -> Thrown {
 pub struct Look {
     pub frames: Vec<Frame>,
     /// Of the top frame; their values are cut to one line.
-    pub locals: Vec<Variable>,
+    pub locals: Vec<DapVariable>,
     /// Numbered lines around that of the top frame.
     pub source: Vec<(i64, String)>,
     /// Since the stop before.
@@ -210,7 +210,7 @@ impl Look {
             if bytes > most {
                 left += 1;
             } else {
-                self.locals.push(Variable { value, ..variable });
+                self.locals.push(DapVariable { value, ..variable });
             }
         }
         if left > 0 {
@@ -242,7 +242,7 @@ fn is_of_program(category: &str) -> bool {
 }
 
 /// debugpy's groups of what every object has.
-fn is_noise(variable: &Variable) -> bool {
+fn is_noise(variable: &DapVariable) -> bool {
     matches!(variable.name.as_str(), "special variables" | "function variables" | "class variables")
 }
 
@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_counted() {
-        let variable = |name: &str, value: String| Variable { name: name.into(), value, ..Variable::default() };
+        let variable = |name: &str, value: String| DapVariable { name: name.into(), value, ..DapVariable::default() };
         let variables = vec![
             variable("special variables", String::new()),
             variable("a", "x".repeat(500)),

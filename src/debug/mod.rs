@@ -48,7 +48,7 @@ mod terminal;
 
 /// What is to be debugged, in the words of the adapters' table.
 pub mod program {
-    pub use crate::adapters::{Address, Wanted, What};
+    pub use crate::adapters::{Address, DebugTarget, DebugTargetKind};
 }
 
 pub use hosted::{Hosted, Request};

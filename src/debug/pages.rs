@@ -6,7 +6,7 @@ use super::inspect::Ref;
 use super::seat::lock;
 use super::session::Session;
 use super::shown::Size;
-use crate::dap::types::{Variable, Variables};
+use crate::dap::types::{DapVariable, VariablesArguments};
 use crate::error::Result;
 
 /// From how many elements on a value is not read at once.
@@ -14,7 +14,7 @@ const BIG: i64 = 1000;
 
 impl Session {
     /// A part of a big value, and how many variables it has in all. `None`: it is not known to be big.
-    pub async fn page(&self, reference: Ref, start: i64, count: i64) -> Result<Option<(Vec<Variable>, i64)>> {
+    pub async fn page(&self, reference: Ref, start: i64, count: i64) -> Result<Option<(Vec<DapVariable>, i64)>> {
         let Some(size) = self.big(reference) else { return Ok(None) };
         let (total, end) = (size.indexed + size.named, start.saturating_add(count));
         let mut found = Vec::new();
@@ -32,7 +32,7 @@ impl Session {
 
     /// The named variables of a big value, an element by its index, up to the first that is not there. `None`: it is not
     /// known to be big.
-    pub async fn pick(&self, reference: Ref, names: &[String]) -> Result<Option<Vec<Variable>>> {
+    pub async fn pick(&self, reference: Ref, names: &[String]) -> Result<Option<Vec<DapVariable>>> {
         let Some(size) = self.big(reference) else { return Ok(None) };
         let mut found = Vec::new();
         let mut besides = None;
@@ -58,8 +58,8 @@ impl Session {
         size.filter(|size| size.indexed >= BIG)
     }
 
-    pub(super) async fn elements(&self, reference: Ref, start: i64, count: i64) -> Result<Vec<Variable>> {
-        let mut request = Variables { variables_reference: reference.id, ..Variables::default() };
+    pub(super) async fn elements(&self, reference: Ref, start: i64, count: i64) -> Result<Vec<DapVariable>> {
+        let mut request = VariablesArguments { variables_reference: reference.id, ..VariablesArguments::default() };
         request.filter = Some("indexed".to_owned());
         (request.start, request.count) = (Some(start), Some(count));
         let mut elements = self.read(reference, &request).await?;
@@ -68,8 +68,8 @@ impl Session {
         Ok(elements)
     }
 
-    async fn besides(&self, reference: Ref) -> Result<Vec<Variable>> {
-        let mut request = Variables { variables_reference: reference.id, ..Variables::default() };
+    async fn besides(&self, reference: Ref) -> Result<Vec<DapVariable>> {
+        let mut request = VariablesArguments { variables_reference: reference.id, ..VariablesArguments::default() };
         request.filter = Some("named".to_owned());
         self.read(reference, &request).await
     }

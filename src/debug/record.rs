@@ -7,8 +7,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use tokio::sync::watch;
 
-use crate::dap::types::{BreakpointChanged, LoadedSource, ModuleChanged, Output, ProcessFound, ThreadChanged};
-use crate::dap::{Event, Lost};
+use crate::dap::types::{BreakpointEvent, LoadedSourceEvent, ModuleEvent, OutputEvent, ProcessEvent, ThreadEvent};
+use crate::dap::{LostEvents, RawEvent};
 use crate::ring::{Extract, Kept, Limits, Query, Ring};
 
 const OUTPUT: Limits = Limits { entries: 20_000, bytes: 4 << 20 };
@@ -135,38 +135,38 @@ impl Record {
         lock(&self.notices).clone()
     }
 
-    pub(super) fn lost(&self, lost: Lost) {
+    pub(super) fn lost(&self, lost: LostEvents) {
         self.happened("lost", lost.to_string());
     }
 
     /// Keeps what an event says, if it is of those that are kept.
-    pub(super) fn note(&self, event: &Event) {
-        if let Some(output) = event.read::<Output>() {
+    pub(super) fn note(&self, event: &RawEvent) {
+        if let Some(output) = event.read_body::<OutputEvent>() {
             match output.category.as_deref() {
                 Some("telemetry") => {}
                 category => self.say(category.unwrap_or("console"), &output.output),
             }
-        } else if let Some(thread) = event.read::<ThreadChanged>() {
+        } else if let Some(thread) = event.read_body::<ThreadEvent>() {
             let kind = if thread.reason == "started" { "threadStarted" } else { "threadExited" }.to_owned();
             let (text, thread) = (format!("thread {}", thread.thread_id), Some(thread.thread_id));
             lock(&self.events).push(Happened { at: now_ms(), kind, text, thread });
-        } else if let Some(module) = event.read::<ModuleChanged>() {
+        } else if let Some(module) = event.read_body::<ModuleEvent>() {
             let name = module.module.path.unwrap_or(module.module.name);
             self.happened("module", format!("{} {name}", module.reason));
-        } else if let Some(loaded) = event.read::<LoadedSource>() {
+        } else if let Some(loaded) = event.read_body::<LoadedSourceEvent>() {
             let source = loaded.source;
             let name = source.path.or(source.name).unwrap_or_default();
             self.happened("loadedSource", format!("{} {name}", loaded.reason));
-        } else if let Some(changed) = event.read::<BreakpointChanged>() {
+        } else if let Some(changed) = event.read_body::<BreakpointEvent>() {
             self.happened("breakpoint", format!("{} {}", changed.reason, words(&changed)));
-        } else if let Some(process) = event.read::<ProcessFound>() {
+        } else if let Some(process) = event.read_body::<ProcessEvent>() {
             let pid = process.system_process_id.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
             self.happened("process", format!("{}{pid}", process.name));
         }
     }
 }
 
-fn words(changed: &BreakpointChanged) -> String {
+fn words(changed: &BreakpointEvent) -> String {
     let breakpoint = &changed.breakpoint;
     let path = breakpoint.source.as_ref().and_then(|source| source.path.as_deref()).unwrap_or_default();
     let line = breakpoint.line.map(|line| format!(":{line}")).unwrap_or_default();
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn events_become_output_or_happenings_and_telemetry_is_nobodys() {
-        let event = |name: &str, body: &str| Event {
+        let event = |name: &str, body: &str| RawEvent {
             name: name.to_owned(),
             body: Some(serde_json::value::RawValue::from_string(body.to_owned()).unwrap()),
         };

@@ -23,7 +23,7 @@ use super::record::Record;
 use super::seat::lock;
 use super::session::Session;
 use super::sessions::Sessions;
-use crate::adapters::{ADAPTERS, Address, What};
+use crate::adapters::{ADAPTERS, Address, DebugTargetKind};
 use crate::error::{Error, Result};
 use crate::process;
 
@@ -85,11 +85,11 @@ impl Sessions {
         if rebooted {
             return Err(Some(Error::other("the machine has been started anew")));
         }
-        if !entry.request.wanted.listens() {
+        if !entry.request.wanted.is_listener() {
             return Err(None);
         }
         let request = now(entry.request.clone()).await?;
-        if let What::Listening(Address { port, .. }) = request.wanted.what {
+        if let DebugTargetKind::Listener(Address { port, .. }) = request.wanted.kind {
             let seen = async {
                 while process::has_dead_connections(port).unwrap_or_default() {
                     tokio::time::sleep(LOOKS).await;

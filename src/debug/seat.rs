@@ -16,8 +16,8 @@ use super::record::Record;
 use super::shown::Shown;
 use super::state::{Effect, Input, Phase, step};
 use super::stop::Stop;
-use crate::dap::Client;
-use crate::dap::types::{Breakpoint, Capabilities, DataBreakpoint};
+use crate::dap::DapClient;
+use crate::dap::types::{DapBreakpoint, DapCapabilities, DataBreakpoint};
 
 /// What all targets of a session share.
 pub struct Shared {
@@ -71,9 +71,9 @@ pub struct Lines {
 #[derive(Default)]
 struct Line {
     /// None before it is dialled and after its end.
-    client: Option<Client>,
+    client: Option<DapClient>,
     /// Known once `launch` or `attach` is on its way.
-    able: watch::Sender<Option<Capabilities>>,
+    able: watch::Sender<Option<DapCapabilities>>,
     configured: watch::Sender<bool>,
     /// Somebody says goodbye to it, or has.
     leaving: bool,
@@ -124,12 +124,12 @@ impl Shared {
         effect
     }
 
-    pub fn client(&self, id: usize) -> Option<Client> {
+    pub fn client(&self, id: usize) -> Option<DapClient> {
         lock(&self.lines).all.get(id)?.client.clone()
     }
 
     /// Of all that are reached, by their ids; none is reached any more from now on.
-    pub fn part(&self) -> Vec<Option<Client>> {
+    pub fn part(&self) -> Vec<Option<DapClient>> {
         let mut lines = lock(&self.lines);
         lines.stopping = true;
         lines.all.iter().map(|line| line.client.clone()).collect()
@@ -174,7 +174,7 @@ impl Seat {
         Arc::clone(&self.shared.record)
     }
 
-    pub fn is_reached_by(&self, client: &Client) {
+    pub fn is_reached_by(&self, client: &DapClient) {
         let mut lines = lock(&self.shared.lines);
         if lines.stopping {
             client.close();
@@ -189,7 +189,7 @@ impl Seat {
         self.stood();
     }
 
-    pub fn client(&self) -> Option<Client> {
+    pub fn client(&self) -> Option<DapClient> {
         self.shared.client(self.id)
     }
 
@@ -198,25 +198,25 @@ impl Seat {
     }
 
     /// What the adapter can do is known, and `launch` or `attach` is on its way.
-    pub fn is_greeted(&self, able: Capabilities) {
+    pub fn is_greeted(&self, able: DapCapabilities) {
         self.line(|line| line.able.send_replace(Some(able)));
     }
 
     /// What it can do, as soon as it has said so.
-    pub async fn greeted(&self) -> Capabilities {
+    pub async fn greeted(&self) -> DapCapabilities {
         let mut able = self.line(|line| line.able.subscribe());
         let able = able.wait_for(Option::is_some).await;
         able.ok().and_then(|able| able.clone()).unwrap_or_default()
     }
 
     /// What it can do, as far as it has said so.
-    pub fn able(&self) -> Capabilities {
+    pub fn able(&self) -> DapCapabilities {
         let lines = lock(&self.shared.lines);
         // A reference may name a target that never was.
         lines.all.get(self.id).and_then(|line| line.able.borrow().clone()).unwrap_or_default()
     }
 
-    pub fn capabilities_changed(&self, changed: Capabilities) {
+    pub fn capabilities_changed(&self, changed: DapCapabilities) {
         self.line(|line| line.able.send_modify(|able| able.get_or_insert_default().change(changed)));
     }
 
@@ -314,7 +314,7 @@ impl Seat {
         lock(&self.shared.standings).asking(self.id);
     }
 
-    pub fn answered(&self, wanted: &[u32], answer: &[Breakpoint]) {
+    pub fn answered(&self, wanted: &[u32], answer: &[DapBreakpoint]) {
         lock(&self.shared.standings).answered(self.id, wanted, answer);
         self.stood();
     }
@@ -324,7 +324,7 @@ impl Seat {
         self.stood();
     }
 
-    pub fn breakpoint_changed(&self, told: Breakpoint) {
+    pub fn breakpoint_changed(&self, told: DapBreakpoint) {
         lock(&self.shared.standings).changed(self.id, told);
         self.stood();
     }

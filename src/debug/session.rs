@@ -21,9 +21,9 @@ use super::record::Record;
 use super::seat::{Seat, Shared, lock};
 use super::state::{Effect, Input, Phase};
 use super::target::{Plan, Resume, name_of};
-use crate::adapters::Dial;
-use crate::dap::types::Request;
-use crate::dap::{Asked, Client, Error as DapError};
+use crate::adapters::Connector;
+use crate::dap::types::DapRequest;
+use crate::dap::{DapClient, DapError, IncomingRequest};
 use crate::error::{Error, Kind, Result};
 
 /// How long a breakpoint that was set in a living program may take to be bound, before its answer is taken as it is.
@@ -32,7 +32,7 @@ const BOUND_WITHIN: Duration = Duration::from_millis(500);
 pub(super) enum Order {
     Birth {
         parent: usize,
-        asked: Asked,
+        asked: IncomingRequest,
     },
     Resume {
         target: usize,
@@ -94,7 +94,7 @@ impl Member {
     }
 
     /// The adapter wants another connection.
-    pub fn birth(&self, asked: Asked) {
+    pub fn birth(&self, asked: IncomingRequest) {
         // When nobody is left who gives orders, it is dropped, and so refused.
         if let Some(orders) = self.orders.upgrade() {
             let _ = orders.send(Order::Birth { parent: self.seat.id, asked });
@@ -114,7 +114,7 @@ impl Session {
     /// A session, and the future that drives it: spawn it. Dropping that cuts all connections.
     pub fn open(
         plan: Plan,
-        dial: Dial,
+        dial: Connector,
         book: Arc<Mutex<Book>>,
     ) -> (Session, impl Future<Output = ()> + Send + 'static) {
         Session::recorded(plan, dial, book, Arc::default())
@@ -123,7 +123,7 @@ impl Session {
     /// As [`Session::open`], and what it says goes on in a record that there is already.
     pub(super) fn recorded(
         plan: Plan,
-        dial: Dial,
+        dial: Connector,
         book: Arc<Mutex<Book>>,
         record: Arc<Record>,
     ) -> (Session, impl Future<Output = ()> + Send + 'static) {
@@ -263,12 +263,12 @@ impl Session {
     }
 
     /// Asks a target.
-    pub async fn ask<R: Request>(&self, target: usize, request: &R) -> Result<R::Answer, DapError> {
+    pub async fn ask<R: DapRequest>(&self, target: usize, request: &R) -> Result<R::Response, DapError> {
         let gone = || DapError::Closed("the target is gone".to_owned());
         self.client(target).ok_or_else(gone)?.request(request, self.shared.deadline).await
     }
 
-    pub(super) fn client(&self, target: usize) -> Option<Client> {
+    pub(super) fn client(&self, target: usize) -> Option<DapClient> {
         self.shared.client(target)
     }
 

@@ -21,8 +21,8 @@ use super::record::now_ms;
 use super::seat::{Seat, lock};
 use super::session::{Changed, Session};
 use super::target::Resume;
-use crate::adapters::Search;
-use crate::dap::types::{DataBreakpoint, DataBreakpointInfo};
+use crate::adapters::AdapterSearch;
+use crate::dap::types::{DataBreakpoint, DataBreakpointInfoArguments};
 use crate::error::{Error, Kind, Result};
 
 /// How long that which is done after sessions may take, when all of them are ended at once.
@@ -173,7 +173,7 @@ impl Sessions {
 
     /// Agrees when the adapter of a request is known and there; nothing is started.
     pub fn locate(&self, request: &Request) -> Result<()> {
-        hosted::locate(request, &Search::of(&self.0.workspace)?).map(drop)
+        hosted::locate(request, &AdapterSearch::for_workspace(&self.0.workspace)?).map(drop)
     }
 
     /// Begins a session, and waits until its program runs, has stopped, or has ended. Errors: it could not be started.
@@ -407,20 +407,20 @@ async fn data_of(session: &Session, expression: &str, access: Access) -> Result<
             "set a breakpoint with a condition where it is written: `tether break set FILE:LINE --condition …`",
         ));
     }
-    let mut places = vec![DataBreakpointInfo {
+    let mut places = vec![DataBreakpointInfoArguments {
         name: expression.to_owned(),
         frame_id: Some(frame.id),
-        ..DataBreakpointInfo::default()
+        ..DataBreakpointInfoArguments::default()
     }];
     places.extend(session.scopes(frame).await?.into_iter().filter(|scope| !scope.expensive).map(|scope| {
-        DataBreakpointInfo {
+        DataBreakpointInfoArguments {
             name: expression.to_owned(),
             variables_reference: Some(scope.variables_reference),
-            ..DataBreakpointInfo::default()
+            ..DataBreakpointInfoArguments::default()
         }
     }));
     // What is in no scope has an address all the same (lldb-dap).
-    places.push(DataBreakpointInfo { name: format!("&{expression}"), ..places[0].clone() });
+    places.push(DataBreakpointInfoArguments { name: format!("&{expression}"), ..places[0].clone() });
     let mut reason = None;
     for place in places {
         match session.ask(frame.target, &place).await {

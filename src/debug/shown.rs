@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use super::inspect::{Ref, Stack};
-use crate::dap::types::Scope;
+use crate::dap::types::DapScope;
 
 /// How many variables a value has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct Shown {
     /// By thread, from the top; with how many frames were asked for.
     stacks: HashMap<Ref, (Stack, usize)>,
     /// By frame.
-    scopes: HashMap<Ref, Vec<Scope>>,
+    scopes: HashMap<Ref, Vec<DapScope>>,
     /// Of values with elements, by their reference.
     sizes: HashMap<Ref, Size>,
 }
@@ -37,7 +37,7 @@ impl Shown {
         Some(Stack { frames, ..*stack })
     }
 
-    pub fn scopes(&self, generation: u64, frame: Ref) -> Option<Vec<Scope>> {
+    pub fn scopes(&self, generation: u64, frame: Ref) -> Option<Vec<DapScope>> {
         self.scopes.get(&frame).filter(|_| generation == self.generation).cloned()
     }
 
@@ -48,7 +48,7 @@ impl Shown {
         }
     }
 
-    pub fn has_scopes(&mut self, generation: u64, frame: Ref, scopes: Vec<Scope>) {
+    pub fn has_scopes(&mut self, generation: u64, frame: Ref, scopes: Vec<DapScope>) {
         if self.turn_to(generation) {
             self.scopes.insert(frame, scopes);
         }

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::dap::types::Stopped;
+use crate::dap::types::StoppedEvent;
 
 /// The type of a stop, as the API names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,7 +41,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    pub fn of(stopped: Stopped) -> Stop {
+    pub fn of(stopped: StoppedEvent) -> Stop {
         Stop {
             kind: kind_of(&stopped),
             thread_id: stopped.thread_id,
@@ -55,7 +55,7 @@ impl Stop {
 
 /// The specification leaves the reasons open, so adapters have words of their own:
 /// Delve `hardcoded breakpoint`, gdb `signal`, js-debug `promise rejection`, ours `method entry`.
-fn kind_of(stopped: &Stopped) -> StopKind {
+fn kind_of(stopped: &StoppedEvent) -> StopKind {
     use StopKind as K;
     let text = [stopped.description.as_deref(), stopped.text.as_deref()].into_iter().flatten().collect::<String>();
     match stopped.reason.as_str() {
@@ -92,7 +92,7 @@ mod tests {
     fn every_adapters_words_become_ours() {
         let check = |reason: &str, description: &str, expect: StopKind| {
             let description = Some(description.to_owned());
-            let stopped = Stopped { reason: reason.to_owned(), description, ..Stopped::default() };
+            let stopped = StoppedEvent { reason: reason.to_owned(), description, ..StoppedEvent::default() };
             assert_eq!(Stop::of(stopped).kind, expect, "{reason}");
         };
         check("breakpoint", "", StopKind::BreakpointHit);

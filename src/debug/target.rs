@@ -22,10 +22,11 @@ use super::stop::Stop;
 use super::terminal;
 use crate::adapters::Quirks;
 use crate::dap::types::{
-    Attach, BreakpointChanged, Capabilities, CapabilitiesChanged, Continue, Continued, Disconnect, Exited, Initialize,
-    Initialized, Launch, Next, Start, StepIn, StepOut, Stopped, Terminated,
+    AttachArguments, BreakpointEvent, CapabilitiesEvent, ContinueArguments, ContinuedEvent, DapCapabilities,
+    DisconnectArguments, ExitedEvent, InitializeArguments, InitializedEvent, LaunchArguments, NextArguments,
+    StartRequest, StepInArguments, StepOutArguments, StoppedEvent, TerminatedEvent,
 };
-use crate::dap::{Client, Connection, Error, Event, Inbox, Incoming};
+use crate::dap::{DapClient, DapConnection, DapError, DapInbox, DapIncoming, RawEvent};
 
 /// How long an adapter may take to say goodbye; some never do.
 pub(super) const GOODBYE: Duration = Duration::from_secs(2);
@@ -39,8 +40,8 @@ const REST: Duration = Duration::from_secs(2);
 /// What every target of a session is started with.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    pub initialize: Initialize,
-    pub start: Start,
+    pub initialize: InitializeArguments,
+    pub start: StartRequest,
     pub quirks: Quirks,
     pub stop_on_entry: bool,
     /// For the answer of `initialize`, for which an adapter may load much first.
@@ -63,21 +64,28 @@ pub enum Resume {
 }
 
 impl Resume {
-    pub(super) async fn send(self, client: &Client, thread_id: i64, deadline: Duration) -> Result<(), Error> {
+    pub(super) async fn send(self, client: &DapClient, thread_id: i64, deadline: Duration) -> Result<(), DapError> {
         match self {
-            Resume::Continue => {
-                client.request(&Continue { thread_id, ..Continue::default() }, deadline).await.map(drop)
+            Resume::Continue => client
+                .request(&ContinueArguments { thread_id, ..ContinueArguments::default() }, deadline)
+                .await
+                .map(drop),
+            Resume::Over => {
+                client.request(&NextArguments { thread_id, ..NextArguments::default() }, deadline).await.map(drop)
             }
-            Resume::Over => client.request(&Next { thread_id, ..Next::default() }, deadline).await.map(drop),
-            Resume::Into => client.request(&StepIn { thread_id, ..StepIn::default() }, deadline).await.map(drop),
-            Resume::Out => client.request(&StepOut { thread_id, ..StepOut::default() }, deadline).await.map(drop),
+            Resume::Into => {
+                client.request(&StepInArguments { thread_id, ..StepInArguments::default() }, deadline).await.map(drop)
+            }
+            Resume::Out => {
+                client.request(&StepOutArguments { thread_id, ..StepOutArguments::default() }, deadline).await.map(drop)
+            }
         }
     }
 }
 
 /// What a call beside the events came to.
 enum Done {
-    Started(Result<(), Error>),
+    Started(Result<(), DapError>),
     Judged(Verdict),
     Other,
 }
@@ -85,7 +93,7 @@ enum Done {
 struct Target {
     member: Arc<Member>,
     plan: Plan,
-    client: Client,
+    client: DapClient,
     calls: JoinSet<Done>,
     configured: bool,
     /// The first stop has come.
@@ -96,8 +104,8 @@ struct Target {
 }
 
 /// Lives as long as the connection. Whatever happens, the target has ended when this is done.
-pub(super) async fn drive(member: Member, plan: Plan, connection: Connection) {
-    let (client, inbox, driver) = Client::over(connection);
+pub(super) async fn drive(member: Member, plan: Plan, connection: DapConnection) {
+    let (client, inbox, driver) = DapClient::over(connection);
     member.is_reached_by(&client);
     let member = Arc::new(member);
     let calls = JoinSet::new();
@@ -112,7 +120,7 @@ pub(super) async fn drive(member: Member, plan: Plan, connection: Connection) {
     target.calls.spawn(async move { Done::Started(start(&member, &client, &plan).await) });
     target.listen(inbox).await;
     let reason = target.client.closed().await;
-    let end = if target.plan.quirks.closing_is_the_end && target.configured {
+    let end = if target.plan.quirks.close_means_terminated && target.configured {
         Input::Terminated
     } else {
         Input::Closed(reason)
@@ -125,20 +133,20 @@ pub(super) async fn drive(member: Member, plan: Plan, connection: Connection) {
 }
 
 impl Target {
-    async fn listen(&mut self, mut inbox: Inbox) {
+    async fn listen(&mut self, mut inbox: DapInbox) {
         loop {
             tokio::select! {
                 biased; // what the adapter has told comes before what its answers mean
                 incoming = inbox.next() => match incoming {
-                    Some(Incoming::Event(event)) => self.told(&event),
-                    Some(Incoming::Request(asked)) if asked.command == "startDebugging" => self.member.birth(asked),
-                    Some(Incoming::Request(asked)) if asked.command == "runInTerminal" => {
+                    Some(DapIncoming::Event(event)) => self.told(&event),
+                    Some(DapIncoming::Request(asked)) if asked.command == "startDebugging" => self.member.birth(asked),
+                    Some(DapIncoming::Request(asked)) if asked.command == "runInTerminal" => {
                         let (record, mark) = (self.member.record(), self.plan.mark.clone());
                         self.beside(terminal::run(asked, record, mark));
                     }
                     // Refused by dropping it.
-                    Some(Incoming::Request(asked)) => warn!("refused to {}", asked.command),
-                    Some(Incoming::Lost(lost)) => self.member.record().lost(lost),
+                    Some(DapIncoming::Request(asked)) => warn!("refused to {}", asked.command),
+                    Some(DapIncoming::Lost(lost)) => self.member.record().lost(lost),
                     None => return,
                 },
                 Some(done) = self.calls.join_next() => match done {
@@ -154,13 +162,13 @@ impl Target {
         }
     }
 
-    fn told(&mut self, event: &Event) {
+    fn told(&mut self, event: &RawEvent) {
         if let Some(own) = self.drain.takes(event) {
             self.member.record().say("stdout", &own);
             return;
         }
         self.member.record().note(event);
-        let input = if let Some(stopped) = event.read::<Stopped>() {
+        let input = if let Some(stopped) = event.read_body::<StoppedEvent>() {
             let before = std::mem::take(&mut self.before_call);
             if stopped.reason == CALLED && !(before.is_empty() && self.member.stops().is_empty()) {
                 for stop in before {
@@ -169,7 +177,7 @@ impl Target {
                 return;
             }
             return self.stopped(Stop::of(stopped));
-        } else if let Some(continued) = event.read::<Continued>() {
+        } else if let Some(continued) = event.read_body::<ContinuedEvent>() {
             // gdb may say so twice.
             let left = self.member.stops();
             if !left.is_empty() {
@@ -177,16 +185,16 @@ impl Target {
             }
             let only = continued.all_threads_continued == Some(false);
             Input::Continued(only.then_some(continued.thread_id))
-        } else if let Some(exited) = event.read::<Exited>() {
+        } else if let Some(exited) = event.read_body::<ExitedEvent>() {
             Input::Exited(exited.exit_code)
-        } else if event.read::<Terminated>().is_some() {
+        } else if event.read_body::<TerminatedEvent>().is_some() {
             Input::Terminated
         } else {
-            if event.read::<Initialized>().is_some() {
+            if event.read_body::<InitializedEvent>().is_some() {
                 self.configure();
-            } else if let Some(changed) = event.read::<BreakpointChanged>() {
+            } else if let Some(changed) = event.read_body::<BreakpointEvent>() {
                 self.member.breakpoint_changed(changed.breakpoint);
-            } else if let Some(changed) = event.read::<CapabilitiesChanged>() {
+            } else if let Some(changed) = event.read_body::<CapabilitiesEvent>() {
                 self.member.capabilities_changed(changed.capabilities);
             }
             return;
@@ -199,12 +207,12 @@ impl Target {
     /// A stop is published at once, unless it must be looked into first.
     fn stopped(&mut self, stop: Stop) {
         let first = !std::mem::replace(&mut self.opened, true);
-        let opens = first && (self.plan.quirks.opens_with_a_pause || self.plan.stop_on_entry);
+        let opens = first && (self.plan.quirks.sends_initial_pause || self.plan.stop_on_entry);
         let open = opens.then_some(self.plan.stop_on_entry);
         match judge::at_once(&self.member, stop, open) {
             Ok(verdict) => self.judged(verdict),
             Err(doubt) => {
-                let keeps = self.plan.quirks.keeps_breakpoints;
+                let keeps = self.plan.quirks.breakpoints_accumulate;
                 let (client, member, deadline) = (self.client.clone(), Arc::clone(&self.member), self.plan.deadline);
                 self.calls.spawn(async move {
                     Done::Judged(judge::look_into(&client, &member, doubt, keeps, deadline).await)
@@ -237,7 +245,7 @@ impl Target {
         if !self.member.shared.leaves_first(self.member.id) {
             return;
         }
-        let (client, drain, print) = (self.client.clone(), Arc::clone(&self.drain), self.plan.quirks.drained_by);
+        let (client, drain, print) = (self.client.clone(), Arc::clone(&self.drain), self.plan.quirks.drain_command);
         self.beside(async move {
             if let Some(command) = print {
                 drain.wait(&client, command).await;
@@ -256,8 +264,8 @@ impl Target {
 }
 
 /// Says goodbye, and waits no longer than [`GOODBYE`] for the answer; whether there was one.
-pub(super) async fn say_goodbye(client: &Client, terminate: bool) -> bool {
-    let disconnect = Disconnect { terminate_debuggee: Some(terminate), ..Disconnect::default() };
+pub(super) async fn say_goodbye(client: &DapClient, terminate: bool) -> bool {
+    let disconnect = DisconnectArguments { terminate_debuggee: Some(terminate), ..DisconnectArguments::default() };
     match client.request(&disconnect, GOODBYE).await {
         Ok(_) => true,
         Err(error) => {
@@ -267,30 +275,30 @@ pub(super) async fn say_goodbye(client: &Client, terminate: bool) -> bool {
     }
 }
 
-async fn start(member: &Member, client: &Client, plan: &Plan) -> Result<(), Error> {
-    let capabilities: Capabilities = client.request(&plan.initialize, plan.initialize_deadline).await?;
+async fn start(member: &Member, client: &DapClient, plan: &Plan) -> Result<(), DapError> {
+    let capabilities: DapCapabilities = client.request(&plan.initialize, plan.initialize_deadline).await?;
     // On its way before anybody can configure: many refuse breakpoints before it.
     match &plan.start {
-        Start::Launch(fields) => {
-            let launch = client.begin(&Launch(fields.clone())).await?;
+        StartRequest::Launch(fields) => {
+            let launch = client.send_request(&LaunchArguments(fields.clone())).await?;
             member.is_greeted(capabilities);
-            launch.answer(plan.start_deadline).await.map(drop)
+            launch.response(plan.start_deadline).await.map(drop)
         }
-        Start::Attach(fields) => {
-            let attach = client.begin(&Attach(fields.clone())).await?;
+        StartRequest::Attach(fields) => {
+            let attach = client.send_request(&AttachArguments(fields.clone())).await?;
             member.is_greeted(capabilities);
-            attach.answer(plan.start_deadline).await.map(drop)
+            attach.response(plan.start_deadline).await.map(drop)
         }
     }
 }
 
 /// One refusal must not keep the rest from being done.
-pub(super) fn heed<T>(outcome: Result<T, Error>) -> Option<T> {
+pub(super) fn heed<T>(outcome: Result<T, DapError>) -> Option<T> {
     outcome.inspect_err(|error| warn!("{error}")).ok()
 }
 
 /// The name that an adapter gives a target, for readers.
-pub(super) fn name_of(start: &Start) -> String {
-    let (Start::Launch(fields) | Start::Attach(fields)) = start;
+pub(super) fn name_of(start: &StartRequest) -> String {
+    let (StartRequest::Launch(fields) | StartRequest::Attach(fields)) = start;
     fields.get("name").and_then(Value::as_str).unwrap_or_default().to_owned()
 }

@@ -9,29 +9,29 @@ use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::record::Record;
-use crate::dap::types::{RunInTerminal, RunInTerminalAnswer};
-use crate::dap::{Asked, Refusal};
+use crate::dap::types::{RunInTerminalArguments, RunInTerminalResponse};
+use crate::dap::{ErrorResponse, IncomingRequest};
 use crate::error::Result;
 use crate::process::{self, LAUNCH_ID, Piped};
 
 /// Runs what is asked for, and answers; then reads its output to its end. `mark` is what the session's processes are found by.
-pub async fn run(asked: Asked, record: Arc<Record>, mark: String) {
-    let wanted: RunInTerminal = match asked.read() {
+pub async fn run(asked: IncomingRequest, record: Arc<Record>, mark: String) {
+    let wanted: RunInTerminalArguments = match asked.read_arguments() {
         Ok(wanted) => wanted,
-        Err(cause) => return asked.refuse(Refusal::new(format!("runInTerminal: {cause}"))),
+        Err(cause) => return asked.respond_error(ErrorResponse::new(format!("runInTerminal: {cause}"))),
     };
     let piped = match start(&wanted, &mark) {
         Ok(piped) => piped,
-        Err(error) => return asked.refuse(Refusal::new(error.to_string())),
+        Err(error) => return asked.respond_error(ErrorResponse::new(error.to_string())),
     };
     let process_id = Some(i64::from(piped.process.pid()));
-    asked.answer(&RunInTerminalAnswer { process_id, ..RunInTerminalAnswer::default() });
+    asked.respond(&RunInTerminalResponse { process_id, ..RunInTerminalResponse::default() });
     tokio::join!(keep(piped.stdout, "stdout", &record), keep(piped.stderr, "stderr", &record));
     // Reaped here; how it exited is the adapter's to tell.
     piped.process.exited().await;
 }
 
-fn start(wanted: &RunInTerminal, mark: &str) -> Result<Piped> {
+fn start(wanted: &RunInTerminalArguments, mark: &str) -> Result<Piped> {
     let mut env: BTreeMap<OsString, OsString> = process::clean_environment::<&str, &str>([]);
     for (name, value) in &wanted.env {
         match value {
@@ -69,21 +69,21 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::dap::{Client, Connection, Incoming, Server};
+    use crate::dap::{DapClient, DapConnection, DapIncoming, DapServer};
     use crate::ring::Query;
 
     #[tokio::test]
     async fn a_program_is_run_with_its_environment_and_its_output_is_the_sessions() {
-        let (ours, theirs) = Connection::pair();
-        let (_client, mut inbox, driver) = Client::over(ours);
-        let (server, _asked, serving) = Server::over(theirs);
+        let (ours, theirs) = DapConnection::pair();
+        let (_client, mut inbox, driver) = DapClient::over(ours);
+        let (server, _asked, serving) = DapServer::over(theirs);
         let (_driver, _serving) = (tokio::spawn(driver), tokio::spawn(serving));
         let (record, env) = (Arc::<Record>::default(), [("WORD".to_owned(), Some("ä €".to_owned()))].into());
         let args = ["sh", "-c", "echo $WORD; echo $DEVTETHER_LAUNCH_ID >&2"].map(str::to_owned).to_vec();
         let cwd = std::env::temp_dir().to_string_lossy().into_owned();
-        let wanted = RunInTerminal { args, cwd, env, ..RunInTerminal::default() };
+        let wanted = RunInTerminalArguments { args, cwd, env, ..RunInTerminalArguments::default() };
         let running = async {
-            let Some(Incoming::Request(asked)) = inbox.next().await else { panic!("no request") };
+            let Some(DapIncoming::Request(asked)) = inbox.next().await else { panic!("no request") };
             run(asked, Arc::clone(&record), "the mark".to_owned()).await;
         };
         let (answer, ()) = tokio::join!(server.request(&wanted, Duration::from_secs(30)), running);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::{Finding, Level, Topic};
-use crate::adapters::{ADAPTERS, Adapter, Search};
+use crate::adapters::{ADAPTERS, Adapter, AdapterSearch};
 use crate::error::{ErrorData, Result};
 use crate::tools::{self, Row, State};
 
@@ -36,11 +36,11 @@ pub struct Present {
 
 /// All of them. Errors: there is no folder for our own installs.
 pub fn present(workspace: &Path) -> Result<Vec<Present>> {
-    let (search, rows) = (Search::of(workspace)?, tools::rows()?);
+    let (search, rows) = (AdapterSearch::for_workspace(workspace)?, tools::rows()?);
     Ok(ADAPTERS.iter().map(|adapter| one(adapter, &search, &rows)).collect())
 }
 
-fn one(adapter: &Adapter, search: &Search, rows: &[Row]) -> Present {
+fn one(adapter: &Adapter, search: &AdapterSearch, rows: &[Row]) -> Present {
     let Adapter { name, languages, .. } = *adapter;
     let nothing = Present {
         name,

@@ -27,7 +27,7 @@ use super::place::refuse_foreign;
 use crate::api::editor::{INITIALIZE, Initialize, Initialized};
 use crate::error::{Context, Error, ErrorData, Kind, Result};
 use crate::process::Process;
-use crate::wire::rpc::{CallError, Incoming, Peer, connection};
+use crate::wire::rpc::{CallError, RpcIncoming, RpcPeer, open_connection};
 
 /// How long a supervisor may take from its exec to its first word, or from there to its version.
 const READY: Duration = Duration::from_secs(10);
@@ -52,9 +52,9 @@ pub enum Missing {
 
 /// A conversation with the supervisor. It ends when this is dropped.
 pub struct Connection {
-    pub peer: Peer,
+    pub peer: RpcPeer,
     /// Notifications; only an `editor` gets any.
-    pub incoming: mpsc::Receiver<Incoming>,
+    pub incoming: mpsc::Receiver<RpcIncoming>,
     pub supervisor: Initialized,
     driver: JoinHandle<String>,
 }
@@ -139,7 +139,7 @@ pub async fn connect(place: &Place, client: &Initialize, missing: Missing) -> Re
 async fn introduce(place: &Place, stream: UnixStream, client: &Initialize) -> Result<Connection> {
     check_owner(&stream, place)?;
     let (read, write) = stream.into_split();
-    let (peer, incoming, driver) = connection(read, write);
+    let (peer, incoming, driver) = open_connection(read, write);
     let driver = tokio::spawn(driver);
     let params = serde_json::to_value(client).doing(|| "cannot write the first message".into())?;
     let answer = match timeout(READY, peer.call(INITIALIZE, &params)).await {

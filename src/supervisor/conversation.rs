@@ -27,7 +27,7 @@ use crate::api::editor::{
 use crate::error::{Error, ErrorData, Kind};
 use crate::window::Window;
 use crate::wire::frames::ContentLength;
-use crate::wire::rpc::{Id, Incoming, Peer, RpcError, connection};
+use crate::wire::rpc::{RpcError, RpcId, RpcIncoming, RpcPeer, open_connection};
 
 /// How long another user may take to hear that we do not talk.
 const TURNED_AWAY: Duration = Duration::from_secs(1);
@@ -45,7 +45,7 @@ pub(super) async fn converse(supervisor: Arc<Supervisor>, stream: UnixStream) {
         }
     }
     let (read, write) = stream.into_split();
-    let (peer, mut incoming, driver) = connection(read, write);
+    let (peer, mut incoming, driver) = open_connection(read, write);
     let driver = tokio::spawn(driver);
     supervisor.connections.send_modify(|n| *n += 1);
     let _count = Count(&supervisor.connections);
@@ -91,8 +91,12 @@ impl Drop for Count<'_> {
 }
 
 /// The first message is the version. Answers `None` when the conversation is over with it.
-async fn greet(supervisor: &Supervisor, peer: &Peer, incoming: &mut mpsc::Receiver<Incoming>) -> Option<Initialize> {
-    let Incoming::Request { id, method, params } = incoming.recv().await? else { return None };
+async fn greet(
+    supervisor: &Supervisor,
+    peer: &RpcPeer,
+    incoming: &mut mpsc::Receiver<RpcIncoming>,
+) -> Option<Initialize> {
+    let RpcIncoming::Request { id, method, params } = incoming.recv().await? else { return None };
     let client: Option<Initialize> =
         Some(params).filter(|_| method == INITIALIZE).and_then(|params| serde_json::from_value(params).ok());
     let Some(client) = client else {
@@ -133,12 +137,12 @@ fn is_newer(a: &str, b: &str) -> bool {
 #[derive(Default)]
 struct Running {
     tasks: JoinSet<()>,
-    requests: HashMap<task::Id, Id>,
-    ends: HashMap<Id, (AbortHandle, Arc<AtomicBool>)>,
+    requests: HashMap<task::Id, RpcId>,
+    ends: HashMap<RpcId, (AbortHandle, Arc<AtomicBool>)>,
 }
 
 impl Running {
-    fn begin(&mut self, supervisor: &Arc<Supervisor>, peer: &Peer, id: Id, method: String, params: Value) {
+    fn begin(&mut self, supervisor: &Arc<Supervisor>, peer: &RpcPeer, id: RpcId, method: String, params: Value) {
         let withdrawn = Arc::new(AtomicBool::new(false));
         let call = (id.clone(), method, params, Arc::clone(&withdrawn));
         let handle = self.tasks.spawn(answer(Arc::clone(supervisor), peer.clone(), call));
@@ -148,7 +152,7 @@ impl Running {
 
     /// Ends a request that its asker no longer wants. One whose connection has ended is not withdrawn: what it has
     /// begun goes on.
-    fn cancel(&mut self, id: &Id) {
+    fn cancel(&mut self, id: &RpcId) {
         if let Some((handle, withdrawn)) = self.ends.get(id) {
             withdrawn.store(true, Ordering::SeqCst);
             handle.abort();
@@ -156,7 +160,7 @@ impl Running {
     }
 
     /// The next request that has ended without an answer of its own.
-    async fn ended(&mut self) -> Option<Id> {
+    async fn ended(&mut self) -> Option<RpcId> {
         let (task, cancelled) = match self.tasks.join_next_with_id().await? {
             Ok((task, ())) => (task, false),
             Err(error) => (error.id(), error.is_cancelled()),
@@ -168,15 +172,15 @@ impl Running {
 }
 
 /// Runs each request beside the others, and answers each, a cancelled one, too.
-async fn answer_all(supervisor: &Arc<Supervisor>, peer: &Peer, incoming: &mut mpsc::Receiver<Incoming>) {
+async fn answer_all(supervisor: &Arc<Supervisor>, peer: &RpcPeer, incoming: &mut mpsc::Receiver<RpcIncoming>) {
     let mut running = Running::default();
     loop {
         tokio::select! {
             message = incoming.recv() => match message {
                 None => return,
-                Some(Incoming::Request { id, method, params }) => running.begin(supervisor, peer, id, method, params),
-                Some(Incoming::Cancel { id }) => running.cancel(&id),
-                Some(Incoming::Notification { method, .. }) => info!("ignored notification {method}"),
+                Some(RpcIncoming::Request { id, method, params }) => running.begin(supervisor, peer, id, method, params),
+                Some(RpcIncoming::Cancel { id }) => running.cancel(&id),
+                Some(RpcIncoming::Notification { method, .. }) => info!("ignored notification {method}"),
             },
             Some(id) = running.ended() => {
                 let error = Error::new(Kind::Cancelled, "the request was cancelled");
@@ -188,8 +192,8 @@ async fn answer_all(supervisor: &Arc<Supervisor>, peer: &Peer, incoming: &mut mp
 
 async fn answer(
     supervisor: Arc<Supervisor>,
-    peer: Peer,
-    (id, method, params, withdrawn): (Id, String, Value, Arc<AtomicBool>),
+    peer: RpcPeer,
+    (id, method, params, withdrawn): (RpcId, String, Value, Arc<AtomicBool>),
 ) {
     let started = Instant::now();
     let outcome = match method.as_str() {
@@ -218,7 +222,7 @@ fn refusal(error: &Error) -> RpcError {
 }
 
 /// Tells a front end that wants it that the console has news.
-async fn tell_console(window: Window, peer: Peer, client: Initialize) {
+async fn tell_console(window: Window, peer: RpcPeer, client: Initialize) {
     /// A page that floods its console must not flood its readers.
     const PAUSE: Duration = Duration::from_millis(500);
     let mut said = window.said();
@@ -235,7 +239,7 @@ fn wants_states(client: &Initialize) -> bool {
 }
 
 /// Tells a front end that wants it of each debug session that has begun, stopped, gone on or ended.
-async fn tell_sessions(supervisor: Arc<Supervisor>, peer: Peer, client: Initialize) {
+async fn tell_sessions(supervisor: Arc<Supervisor>, peer: RpcPeer, client: Initialize) {
     if !wants_states(&client) {
         return;
     }
@@ -260,7 +264,7 @@ async fn tell_sessions(supervisor: Arc<Supervisor>, peer: Peer, client: Initiali
 }
 
 /// Tells a front end that wants it of each change of the window's state, and that its files have changed.
-async fn tell_changes(supervisor: Arc<Supervisor>, peer: Peer, client: Initialize) {
+async fn tell_changes(supervisor: Arc<Supervisor>, peer: RpcPeer, client: Initialize) {
     if !wants_states(&client) {
         return;
     }

@@ -16,7 +16,7 @@ use crate::api::window::{Changes, Evaluate, Restart, Screenshot, Start, Status, 
 use crate::api::{OPERATIONS, Operation, Params};
 use crate::error::{Context, Error, Result};
 use crate::window::{Asker, Rebuild};
-use crate::wire::rpc::{Id, Peer};
+use crate::wire::rpc::{RpcId, RpcPeer};
 
 /// How long an expression may take when the caller does not say.
 const EVALUATE: Duration = Duration::from_secs(30);
@@ -25,8 +25,8 @@ const EVALUATE: Duration = Duration::from_secs(30);
 pub(super) struct Call<'a> {
     pub method: &'a str,
     pub params: Value,
-    pub peer: &'a Peer,
-    pub id: &'a Id,
+    pub peer: &'a RpcPeer,
+    pub id: &'a RpcId,
     pub started: Instant,
     /// Set when the asker has cancelled it.
     pub withdrawn: &'a AtomicBool,
@@ -36,7 +36,7 @@ impl Asker for Call<'_> {
     fn tell(&self, message: &str) {
         let elapsed_ms = self.started.elapsed().as_millis() as u64;
         if let Ok(value) = serde_json::to_value(Progress { message: message.to_owned(), elapsed_ms }) {
-            self.peer.progress(self.id, &value);
+            self.peer.send_progress(self.id, &value);
         }
     }
 

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use super::server::Supervisor;
 use crate::api::debug::WindowPart;
-use crate::debug::program::{Address, Wanted, What};
+use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
 use crate::debug::{Hosted, Request, Sessions, State};
 use crate::error::{Error, Kind, Result};
 use crate::window::{Up, Window};
@@ -75,7 +75,7 @@ pub async fn request(window: &Window, part: WindowPart, cwd: &Path) -> Result<(R
     }
     let request = Request {
         name: name.to_owned(),
-        wanted: Wanted { what, cwd: cwd.to_owned(), fields, ..Wanted::default() },
+        wanted: DebugTarget { kind: what, cwd: cwd.to_owned(), fields, ..DebugTarget::default() },
         kind: Some(kind.to_owned()),
         tie: Some(word(part).to_owned()),
         ..Request::default()
@@ -87,21 +87,21 @@ fn is_node(up: &Up) -> bool {
     up.facts.inspector_port == Some(up.facts.cdp_port)
 }
 
-fn page(up: &Up) -> Result<What> {
+fn page(up: &Up) -> Result<DebugTargetKind> {
     if is_node(up) {
         let error = Error::usage("cannot attach to the window's page").because("this window is Node: it has none");
         return Err(error.hint("`tether debug attach --window extension-host` attaches to the program itself"));
     }
-    Ok(What::Page { url: String::new(), port: up.facts.cdp_port })
+    Ok(DebugTargetKind::Page { url: String::new(), port: up.facts.cdp_port })
 }
 
 /// A window that is Node is all extension host.
-fn extension_host(up: &Up) -> Result<What> {
+fn extension_host(up: &Up) -> Result<DebugTargetKind> {
     let port = up.facts.inspector_port.ok_or_else(|| {
         let error = Error::usage("cannot attach to the extension host").because("this window has none");
         error.hint("`tether debug attach --window page` attaches to its page")
     })?;
-    Ok(What::Listening(Address::local(port)))
+    Ok(DebugTargetKind::Listener(Address::loopback(port)))
 }
 
 fn word(part: WindowPart) -> &'static str {

@@ -4,7 +4,7 @@
 //! Knows bytes, frames and messages. Must not know what any message means.
 
 pub mod frames;
-mod prompt;
+mod low_latency;
 pub mod rpc;
 
-pub use prompt::Prompt;
+pub use low_latency::LowLatencyStream;

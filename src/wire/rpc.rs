@@ -34,7 +34,7 @@ const INBOX: usize = 1024;
 /// A request's id, as its sender chose it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
-pub enum Id {
+pub enum RpcId {
     Number(i64),
     Text(String),
 }
@@ -50,9 +50,9 @@ pub struct RpcError {
 
 /// What the other side asks or tells.
 #[derive(Debug)]
-pub enum Incoming {
+pub enum RpcIncoming {
     Request {
-        id: Id,
+        id: RpcId,
         method: String,
         params: Value,
     },
@@ -62,7 +62,7 @@ pub enum Incoming {
     },
     /// The sender of request `id` no longer waits for its answer.
     Cancel {
-        id: Id,
+        id: RpcId,
     },
 }
 
@@ -76,8 +76,8 @@ pub enum CallError {
 }
 
 #[derive(Deserialize)]
-struct Message {
-    id: Option<Id>,
+struct RpcMessage {
+    id: Option<RpcId>,
     method: Option<String>,
     #[serde(default)]
     params: Value,
@@ -87,32 +87,32 @@ struct Message {
 }
 
 #[derive(Default)]
-struct Pending {
+struct PendingCalls {
     last_id: i64,
-    slots: HashMap<i64, Slot>,
+    slots: HashMap<i64, PendingCall>,
     /// Set once, when the connection has ended: later calls fail at once.
     closed: Option<String>,
 }
 
-struct Slot {
+struct PendingCall {
     answer: oneshot::Sender<Result<Value, CallError>>,
     progress: Option<mpsc::UnboundedSender<Value>>,
 }
 
 /// A handle to the other side. Clones share the connection; it ends when its driver is dropped.
 #[derive(Clone)]
-pub struct Peer {
+pub struct RpcPeer {
     outbox: mpsc::Sender<Bytes>,
-    pending: Arc<Mutex<Pending>>,
+    pending: Arc<Mutex<PendingCalls>>,
 }
 
 /// Forgets the slot when the caller is answered, times out or is cancelled; in the last two cases the peer is told.
-struct Ticket<'a> {
+struct CallTicket<'a> {
     id: i64,
-    peer: &'a Peer,
+    peer: &'a RpcPeer,
 }
 
-impl Drop for Ticket<'_> {
+impl Drop for CallTicket<'_> {
     fn drop(&mut self) {
         if self.peer.pending().slots.remove(&self.id).is_some() {
             let cancel = json!({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": self.id}});
@@ -122,10 +122,10 @@ impl Drop for Ticket<'_> {
     }
 }
 
-impl Peer {
+impl RpcPeer {
     /// Asks, and waits for the answer. Dropping the future cancels the request.
     pub async fn call(&self, method: &str, params: &Value) -> Result<Value, CallError> {
-        self.ask(method, params, None).await
+        self.send_call(method, params, None).await
     }
 
     /// As [`Peer::call`]; what the other side tells meanwhile with `$/progress` is passed on.
@@ -135,10 +135,10 @@ impl Peer {
         params: &Value,
         progress: mpsc::UnboundedSender<Value>,
     ) -> Result<Value, CallError> {
-        self.ask(method, params, Some(progress)).await
+        self.send_call(method, params, Some(progress)).await
     }
 
-    async fn ask(
+    async fn send_call(
         &self,
         method: &str,
         params: &Value,
@@ -153,14 +153,14 @@ impl Peer {
             }
             pending.last_id += 1;
             let id = pending.last_id;
-            pending.slots.insert(id, Slot { answer, progress });
+            pending.slots.insert(id, PendingCall { answer, progress });
             id
         };
-        let ticket = Ticket { id, peer: self };
+        let ticket = CallTicket { id, peer: self };
         let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         let sent = self.send(&request).await;
         let outcome = match sent {
-            Ok(()) => answered.await.unwrap_or_else(|_| Err(self.closed())),
+            Ok(()) => answered.await.unwrap_or_else(|_| Err(self.closed_error())),
             Err(closed) => Err(closed),
         };
         drop(ticket);
@@ -178,36 +178,36 @@ impl Peer {
     }
 
     /// Tells how request `id` of the other side is getting on; dropped when the other side does not keep up.
-    pub fn progress(&self, id: &Id, value: &Value) {
+    pub fn send_progress(&self, id: &RpcId, value: &Value) {
         let message = json!({"jsonrpc": "2.0", "method": "$/progress", "params": {"id": id, "value": value}});
         let _ = self.outbox.try_send(Bytes::from(message.to_string()));
     }
 
     /// Answers request `id` of the other side.
-    pub async fn respond(&self, id: &Id, outcome: Result<Value, RpcError>) -> Result<(), CallError> {
-        self.send(&response(id, outcome)).await
+    pub async fn respond(&self, id: &RpcId, outcome: Result<Value, RpcError>) -> Result<(), CallError> {
+        self.send(&response_message(id, outcome)).await
     }
 
     async fn send(&self, message: &Value) -> Result<(), CallError> {
-        self.outbox.send(Bytes::from(message.to_string())).await.map_err(|_| self.closed())
+        self.outbox.send(Bytes::from(message.to_string())).await.map_err(|_| self.closed_error())
     }
 
-    fn closed(&self) -> CallError {
+    fn closed_error(&self) -> CallError {
         CallError::Closed(self.pending().closed.clone().unwrap_or_else(|| "it was closed on this side".into()))
     }
 
-    fn pending(&self) -> MutexGuard<'_, Pending> {
+    fn pending(&self) -> MutexGuard<'_, PendingCalls> {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn settle(&self, id: i64, outcome: Result<Value, CallError>) {
+    fn complete_call(&self, id: i64, outcome: Result<Value, CallError>) {
         // A late answer, to a call that was cancelled, is normal.
         if let Some(slot) = self.pending().slots.remove(&id) {
             let _ = slot.answer.send(outcome);
         }
     }
 
-    fn close(&self, reason: &str) {
+    fn close_all_calls(&self, reason: &str) {
         let slots = {
             let mut pending = self.pending();
             pending.closed.get_or_insert_with(|| reason.to_owned());
@@ -219,7 +219,7 @@ impl Peer {
     }
 }
 
-fn response(id: &Id, outcome: Result<Value, RpcError>) -> Value {
+fn response_message(id: &RpcId, outcome: Result<Value, RpcError>) -> Value {
     match outcome {
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
         Err(error) => json!({"jsonrpc": "2.0", "id": id, "error": error}),
@@ -228,17 +228,17 @@ fn response(id: &Id, outcome: Result<Value, RpcError>) -> Value {
 
 /// Sets up a connection. The third part drives it and must be spawned or awaited: it answers why the connection ended.
 /// When it ends, every waiting call is answered [`CallError::Closed`] and the receiver runs dry.
-pub fn connection<R, W>(
+pub fn open_connection<R, W>(
     read: R,
     write: W,
-) -> (Peer, mpsc::Receiver<Incoming>, impl Future<Output = String> + Send + 'static)
+) -> (RpcPeer, mpsc::Receiver<RpcIncoming>, impl Future<Output = String> + Send + 'static)
 where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let (outbox, outgoing) = mpsc::channel(OUTBOX);
     let (inbox, incoming) = mpsc::channel(INBOX);
-    let peer = Peer { outbox, pending: Arc::default() };
+    let peer = RpcPeer { outbox, pending: Arc::default() };
     let driven = peer.clone();
     let driver = async move {
         let reason = tokio::select! {
@@ -251,7 +251,7 @@ where
                 Err(error) => error.to_string(),
             },
         };
-        driven.close(&reason);
+        driven.close_all_calls(&reason);
         reason
     };
     (peer, incoming, driver)
@@ -259,13 +259,13 @@ where
 
 async fn read_loop(
     read: impl AsyncRead + Unpin,
-    peer: &Peer,
-    inbox: &mpsc::Sender<Incoming>,
+    peer: &RpcPeer,
+    inbox: &mpsc::Sender<RpcIncoming>,
 ) -> Result<(), FrameError> {
     let mut frames = FramedRead::new(read, ContentLength::default());
     while let Some(body) = frames.next().await {
         // Never waits for a consumer: one that asks a question back would wait for this loop.
-        if let Some(reply) = receive(&body?, peer, inbox) {
+        if let Some(reply) = dispatch_message(&body?, peer, inbox) {
             let _ = peer.outbox.try_send(Bytes::from(reply.to_string()));
         }
     }
@@ -273,8 +273,8 @@ async fn read_loop(
 }
 
 /// Hands one message to whom it concerns; answers what must be replied to a message that concerns nobody.
-fn receive(body: &[u8], peer: &Peer, inbox: &mpsc::Sender<Incoming>) -> Option<Value> {
-    let message: Message = match serde_json::from_slice(body) {
+fn dispatch_message(body: &[u8], peer: &RpcPeer, inbox: &mpsc::Sender<RpcIncoming>) -> Option<Value> {
+    let message: RpcMessage = match serde_json::from_slice(body) {
         Ok(message) => message,
         Err(error) => {
             let code = if error.is_data() { INVALID_REQUEST } else { PARSE_ERROR };
@@ -282,9 +282,9 @@ fn receive(body: &[u8], peer: &Peer, inbox: &mpsc::Sender<Incoming>) -> Option<V
         }
     };
     let incoming = match (message.id, message.method) {
-        (Some(id), Some(method)) => Incoming::Request { id, method, params: message.params },
-        (Some(Id::Number(id)), None) => {
-            peer.settle(id, message.error.map_or(Ok(message.result), |error| Err(CallError::Refused(error))));
+        (Some(id), Some(method)) => RpcIncoming::Request { id, method, params: message.params },
+        (Some(RpcId::Number(id)), None) => {
+            peer.complete_call(id, message.error.map_or(Ok(message.result), |error| Err(CallError::Refused(error))));
             return None;
         }
         (None, Some(method)) if method == "$/progress" => {
@@ -292,24 +292,24 @@ fn receive(body: &[u8], peer: &Peer, inbox: &mpsc::Sender<Incoming>) -> Option<V
             return None;
         }
         (None, Some(method)) if method == "$/cancelRequest" => {
-            Incoming::Cancel { id: serde_json::from_value(message.params.get("id")?.clone()).ok()? }
+            RpcIncoming::Cancel { id: serde_json::from_value(message.params.get("id")?.clone()).ok()? }
         }
-        (None, Some(method)) => Incoming::Notification { method, params: message.params },
+        (None, Some(method)) => RpcIncoming::Notification { method, params: message.params },
         // An answer to nothing that we asked: an error about a message of ours that it could not read.
         (_, None) => return None,
     };
     match inbox.try_send(incoming) {
-        Err(mpsc::error::TrySendError::Full(Incoming::Request { id, .. })) => {
+        Err(mpsc::error::TrySendError::Full(RpcIncoming::Request { id, .. })) => {
             let text = format!("{INBOX} requests of this connection wait already");
-            Some(response(&id, Err(RpcError::plain(BUSY, text))))
+            Some(response_message(&id, Err(RpcError::plain(BUSY, text))))
         }
         _ => None,
     }
 }
 
-fn pass_progress(params: &Value, peer: &Peer) {
+fn pass_progress(params: &Value, peer: &RpcPeer) {
     let (Some(id), Some(value)) = (params.get("id").and_then(Value::as_i64), params.get("value")) else { return };
-    if let Some(Slot { progress: Some(progress), .. }) = peer.pending().slots.get(&id) {
+    if let Some(PendingCall { progress: Some(progress), .. }) = peer.pending().slots.get(&id) {
         let _ = progress.send(value.clone());
     }
 }
@@ -339,9 +339,9 @@ mod tests {
     use super::*;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex, split};
 
-    fn side(stream: DuplexStream) -> (Peer, mpsc::Receiver<Incoming>) {
+    fn side(stream: DuplexStream) -> (RpcPeer, mpsc::Receiver<RpcIncoming>) {
         let (read, write) = split(stream);
-        let (peer, incoming, driver) = connection(read, write);
+        let (peer, incoming, driver) = open_connection(read, write);
         tokio::spawn(driver);
         (peer, incoming)
     }
@@ -356,9 +356,9 @@ mod tests {
         let ((asker, _inbox), (answerer, mut asked)) = (side(ours), side(theirs));
         let (progress, mut told) = mpsc::unbounded_channel();
         let call = tokio::spawn(async move { asker.call_with_progress("double", &json!(21), progress).await });
-        let Some(Incoming::Request { id, method, params }) = asked.recv().await else { panic!("no request") };
+        let Some(RpcIncoming::Request { id, method, params }) = asked.recv().await else { panic!("no request") };
         assert_eq!(method, "double");
-        answerer.progress(&id, &json!("half way"));
+        answerer.send_progress(&id, &json!("half way"));
         answerer.respond(&id, Ok(json!(params.as_i64().unwrap() * 2))).await.unwrap();
         assert_eq!(call.await.unwrap().unwrap(), json!(42));
         assert_eq!(told.recv().await, Some(json!("half way")));
@@ -373,13 +373,13 @@ mod tests {
             tokio::pin!(call);
             tokio::select! {
                 _ = &mut call => panic!("nobody answered"),
-                request = asked.recv() => assert!(matches!(request, Some(Incoming::Request { .. }))),
+                request = asked.recv() => assert!(matches!(request, Some(RpcIncoming::Request { .. }))),
             }
         }
-        let Some(Incoming::Cancel { id }) = asked.recv().await else { panic!("no cancel") };
+        let Some(RpcIncoming::Cancel { id }) = asked.recv().await else { panic!("no cancel") };
         answerer.respond(&id, Ok(Value::Null)).await.unwrap();
         let next = tokio::spawn(async move { asker.call("next", &Value::Null).await });
-        let Some(Incoming::Request { id, .. }) = asked.recv().await else { panic!("no request") };
+        let Some(RpcIncoming::Request { id, .. }) = asked.recv().await else { panic!("no request") };
         answerer.respond(&id, Ok(json!("mine"))).await.unwrap();
         assert_eq!(next.await.unwrap().unwrap(), json!("mine"));
     }
@@ -412,7 +412,7 @@ mod tests {
             assert!(String::from_utf8_lossy(&reply[..n]).contains(code), "{body}");
         }
         theirs.write_all(frame(r#"{"jsonrpc":"2.0","id":"a","method":"x"}"#).as_bytes()).await.unwrap();
-        let Some(Incoming::Request { id, .. }) = asked.recv().await else { panic!("no request") };
-        assert_eq!(id, Id::Text("a".into()));
+        let Some(RpcIncoming::Request { id, .. }) = asked.recv().await else { panic!("no request") };
+        assert_eq!(id, RpcId::Text("a".into()));
     }
 }

@@ -52,7 +52,7 @@ fn an_adapter_that_ends_at_once_is_told_with_its_code_and_its_last_words() {
 fn an_adapter_that_never_answers_is_given_up_in_time() {
     let Some(stage) = with("silent") else { return };
     let began = Instant::now();
-    launch_fails(&stage, 1, &["cannot launch app.py with debugpy", "initialize was not answered within 30s"]);
+    launch_fails(&stage, 1, &["cannot launch app.py with debugpy", "no response to initialize within 30s"]);
     assert!(began.elapsed() < Duration::from_secs(60));
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use devtether::config::folders;
 use devtether::dap::types::*;
-use devtether::dap::{Client, Connection, Inbox, Incoming};
+use devtether::dap::{DapClient, DapConnection, DapInbox, DapIncoming};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, UnixStream};
 
@@ -60,22 +60,22 @@ fn fields(value: Value) -> Fields {
 
 /// One conversation with an adapter.
 struct Talk {
-    client: Client,
-    inbox: Inbox,
+    client: DapClient,
+    inbox: DapInbox,
 }
 
 impl Talk {
-    fn over(connection: Connection) -> Talk {
-        let (client, inbox, driver) = Client::over(connection);
+    fn over(connection: DapConnection) -> Talk {
+        let (client, inbox, driver) = DapClient::over(connection);
         tokio::spawn(driver);
         Talk { client, inbox }
     }
 
-    async fn ask<R: Request>(&self, request: &R) -> R::Answer {
+    async fn ask<R: DapRequest>(&self, request: &R) -> R::Response {
         self.client.request(request, DEADLINE).await.unwrap_or_else(|error| panic!("{error}"))
     }
 
-    async fn next(&mut self) -> Incoming {
+    async fn next(&mut self) -> DapIncoming {
         let next = tokio::time::timeout(DEADLINE, self.inbox.next()).await.expect("something comes in");
         match next {
             Some(incoming) => incoming,
@@ -84,10 +84,10 @@ impl Talk {
     }
 
     /// The next event of a kind; others pass by, and requests are refused.
-    async fn event<T: Told>(&mut self) -> T {
+    async fn event<T: DapEvent>(&mut self) -> T {
         loop {
-            if let Incoming::Event(event) = self.next().await
-                && let Some(body) = event.read::<T>()
+            if let DapIncoming::Event(event) = self.next().await
+                && let Some(body) = event.read_body::<T>()
             {
                 return body;
             }
@@ -95,60 +95,62 @@ impl Talk {
     }
 
     /// `initialize`, `launch` or `attach`, and on `initialized` the breakpoints: the order that suits every adapter.
-    async fn start<R: Request>(&mut self, adapter: &str, start: &R, stop: Option<(&Path, i64)>) {
-        let initialize = Initialize {
+    async fn start<R: DapRequest>(&mut self, adapter: &str, start: &R, stop: Option<(&Path, i64)>) {
+        let initialize = InitializeArguments {
             adapter_id: adapter.to_owned(),
             lines_start_at1: true,
             columns_start_at1: true,
             path_format: Some("path".to_owned()),
             supports_variable_type: true,
             supports_start_debugging_request: true,
-            ..Initialize::default()
+            ..InitializeArguments::default()
         };
         assert!(self.ask(&initialize).await.can("supportsConfigurationDoneRequest"));
-        let started = self.client.begin(start).await.unwrap();
-        self.event::<Initialized>().await;
+        let started = self.client.send_request(start).await.unwrap();
+        self.event::<InitializedEvent>().await;
         if let Some((path, line)) = stop {
-            let source = Source { path: Some(path.display().to_string()), ..Source::default() };
+            let source = DapSource { path: Some(path.display().to_string()), ..DapSource::default() };
             let breakpoints = vec![SourceBreakpoint { line, ..SourceBreakpoint::default() }];
-            let set = SetBreakpoints { source, breakpoints, ..SetBreakpoints::default() };
+            let set = SetBreakpointsArguments { source, breakpoints, ..SetBreakpointsArguments::default() };
             assert_eq!(self.ask(&set).await.breakpoints.len(), 1);
         }
-        self.ask(&SetExceptionBreakpoints::default()).await;
-        self.ask(&ConfigurationDone {}).await;
-        started.answer(DEADLINE).await.unwrap();
+        self.ask(&SetExceptionBreakpointsArguments::default()).await;
+        self.ask(&ConfigurationDoneArguments {}).await;
+        started.response(DEADLINE).await.unwrap();
     }
 
     /// Where it has stopped: the thread, the frame; its line is that of the breakpoint.
     async fn stopped(&mut self, line: i64) -> (i64, i64) {
-        let stopped: Stopped = self.event().await;
+        let stopped: StoppedEvent = self.event().await;
         assert_eq!(stopped.reason, "breakpoint");
         let thread_id = stopped.thread_id.unwrap();
-        let stack = self.ask(&StackTrace { thread_id, levels: Some(1), ..StackTrace::default() }).await;
+        let stack =
+            self.ask(&StackTraceArguments { thread_id, levels: Some(1), ..StackTraceArguments::default() }).await;
         assert_eq!(stack.stack_frames[0].line, line);
         (thread_id, stack.stack_frames[0].id)
     }
 
     async fn evaluate(&self, frame: i64, expression: &str) -> String {
-        let evaluate = Evaluate {
+        let evaluate = EvaluateArguments {
             expression: expression.to_owned(),
             frame_id: Some(frame),
             context: Some("watch".to_owned()),
-            ..Evaluate::default()
+            ..EvaluateArguments::default()
         };
         self.ask(&evaluate).await.result
     }
 
     async fn locals(&self, frame_id: i64) -> Vec<String> {
-        let scope = self.ask(&Scopes { frame_id }).await.scopes.remove(0);
-        let variables = Variables { variables_reference: scope.variables_reference, ..Variables::default() };
+        let scope = self.ask(&ScopesArguments { frame_id }).await.scopes.remove(0);
+        let variables =
+            VariablesArguments { variables_reference: scope.variables_reference, ..VariablesArguments::default() };
         let found = self.ask(&variables).await.variables;
         found.into_iter().map(|variable| format!("{} = {}", variable.name, variable.value)).collect()
     }
 
     /// Disconnects and closes; an adapter that no longer answers after it has told the end is not waited for.
     async fn end(self) {
-        let terminate = Disconnect { terminate_debuggee: Some(true), ..Disconnect::default() };
+        let terminate = DisconnectArguments { terminate_debuggee: Some(true), ..DisconnectArguments::default() };
         let _ = self.client.request(&terminate, Duration::from_secs(5)).await;
         self.client.close();
         self.client.closed().await;
@@ -168,8 +170,8 @@ async fn debugpy_connects_to_us_and_answers_without_the_40_ms() {
     command.args(["-m", "debugpy", "--connect", &address, "--wait-for-client"]).arg(&path);
     let mut debuggee = Group::start(command.stdout(Stdio::null()));
     let (stream, _) = tokio::time::timeout(DEADLINE, listener.accept()).await.unwrap().unwrap();
-    let mut talk = Talk::over(Connection::tcp(stream).unwrap());
-    talk.start("debugpy", &Attach(fields(json!({"justMyCode": true}))), Some((&path, line))).await;
+    let mut talk = Talk::over(DapConnection::tcp(stream).unwrap());
+    talk.start("debugpy", &AttachArguments(fields(json!({"justMyCode": true}))), Some((&path, line))).await;
     let (_, frame) = talk.stopped(line).await;
     let locals = talk.locals(frame).await;
     println!("debugpy: from spawn to locals in {:?}", began.elapsed());
@@ -210,32 +212,32 @@ async fn js_debug_asks_for_a_second_connection_and_the_program_stops_there() {
     });
     let (told, _said) = listens.await.unwrap();
     assert!(told.contains("listening"), "{told}");
-    let dial = async || Connection::unix(UnixStream::connect(&socket).await.unwrap());
+    let dial = async || DapConnection::unix(UnixStream::connect(&socket).await.unwrap());
 
     let began = Instant::now();
     let mut parent = Talk::over(dial().await);
     let launch = json!({"type": "pwa-node", "request": "launch", "name": "t", "program": path,
         "cwd": path.parent(), "console": "internalConsole"});
-    parent.start("pwa-node", &Launch(fields(launch)), None).await;
+    parent.start("pwa-node", &LaunchArguments(fields(launch)), None).await;
     let asked = loop {
-        if let Incoming::Request(asked) = parent.next().await {
+        if let DapIncoming::Request(asked) = parent.next().await {
             break asked;
         }
     };
     assert_eq!(asked.command, "startDebugging");
-    let wanted: StartDebugging = asked.read().unwrap();
+    let wanted: StartDebuggingArguments = asked.read_arguments().unwrap();
     assert!(wanted.configuration.contains_key("__pendingTargetId"));
-    asked.answer(&Nothing {});
+    asked.respond(&EmptyResponse {});
 
     let mut child = Talk::over(dial().await);
-    child.start("pwa-node", &Launch(wanted.configuration), Some((&path, line))).await;
+    child.start("pwa-node", &LaunchArguments(wanted.configuration), Some((&path, line))).await;
     let (thread_id, frame) = child.stopped(line).await;
     let locals = child.locals(frame).await;
     println!("js-debug: from its first connection to locals in {:?}", began.elapsed());
     assert!(locals.contains(&"total = 42".to_owned()), "{locals:?}");
     assert_eq!(child.evaluate(frame, "total + 1").await, "43");
-    child.ask(&Continue { thread_id, ..Continue::default() }).await;
-    child.event::<Terminated>().await;
+    child.ask(&ContinueArguments { thread_id, ..ContinueArguments::default() }).await;
+    child.event::<TerminatedEvent>().await;
     child.end().await;
     parent.end().await;
 }

@@ -14,7 +14,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use devtether::adapters::{ADAPTERS, Adapter, Found, Search};
+use devtether::adapters::{ADAPTERS, Adapter, AdapterSearch, FoundAdapter};
 use serde_json::Value;
 
 /// Marks everything that a sandbox starts, however it was detached.
@@ -234,9 +234,9 @@ pub fn has_code_server() -> bool {
 }
 
 /// An adapter's row, and where it lies; `None` after having said so. Under CI it must be there.
-pub fn adapter(name: &str) -> Option<(&'static Adapter, Found)> {
+pub fn adapter(name: &str) -> Option<(&'static Adapter, FoundAdapter)> {
     let row = ADAPTERS.iter().find(|row| row.name == name).unwrap();
-    match (row.find)(&Search::of(Path::new("/nowhere")).unwrap()) {
+    match (row.find)(&AdapterSearch::for_workspace(Path::new("/nowhere")).unwrap()) {
         Ok(found) => Some((row, found)),
         Err(error) => {
             assert!(std::env::var_os("CI").is_none(), "{error}\n  hint: `cargo xtask tools` installs what tests need");
@@ -247,7 +247,7 @@ pub fn adapter(name: &str) -> Option<(&'static Adapter, Found)> {
 }
 
 /// A Python program with debugpy in it, which says `port N` when it listens; it waits for a debugger when that is wished.
-pub fn listening_with_debugpy(debugpy: &Found, program: &Path, waits: bool) -> Command {
+pub fn listening_with_debugpy(debugpy: &FoundAdapter, program: &Path, waits: bool) -> Command {
     let script = "import sys, runpy, debugpy; print('port', debugpy.listen(('127.0.0.1', 0))[1], flush=True); \
                   sys.argv[2] and debugpy.wait_for_client(); runpy.run_path(sys.argv[1], run_name='__main__')";
     let mut command = Command::new(debugpy.interpreter.as_ref().unwrap());
@@ -318,7 +318,7 @@ pub async fn in_place(sandbox: &Sandbox, method: &str) -> Result<Value, String> 
     let runtime = sandbox.home().join("run/devtether");
     let socket = fs::read_dir(runtime).unwrap().filter_map(Result::ok).next().expect("a socket").path();
     let (read, write) = tokio::net::UnixStream::connect(socket).await.unwrap().into_split();
-    let (peer, _incoming, driver) = devtether::wire::rpc::connection(read, write);
+    let (peer, _incoming, driver) = devtether::wire::rpc::open_connection(read, write);
     let driver = tokio::spawn(driver);
     let hello = serde_json::json!({"name": "test", "version": "0.0.1"});
     peer.call("initialize", &hello).await.map_err(|error| error.to_string())?;

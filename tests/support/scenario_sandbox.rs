@@ -2,13 +2,13 @@
 
 use std::process::{Child, Command, Stdio};
 
-use devtether::adapters::Found;
+use devtether::adapters::FoundAdapter;
 use serde_json::Value;
 
 use crate::support::{Ran, Sandbox, ran};
 
 /// Where an adapter lies; `None` after having said so.
-pub fn found(name: &str) -> Option<Found> {
+pub fn found(name: &str) -> Option<FoundAdapter> {
     crate::support::adapter(name).map(|(_, found)| found)
 }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use devtether::adapters::{ADAPTERS, Search};
+use devtether::adapters::{ADAPTERS, AdapterSearch};
 use devtether::process::{self, Captured, LAUNCH_ID, clean_environment, sweep};
 use devtether::tools::{Pins, entry};
 use devtether::window::launch::BROWSERS;
@@ -48,7 +48,8 @@ async fn start(what: Captured) {
 }
 
 fn programs(folder: &Path) -> Result<Vec<Argv>> {
-    let (pins, search) = (Pins::read().map_err(told)?, Search::of(Path::new("/nowhere")).map_err(told)?);
+    let (pins, search) =
+        (Pins::read().map_err(told)?, AdapterSearch::for_workspace(Path::new("/nowhere")).map_err(told)?);
     let data = |flag: &str| format!("{flag}={}", folder.join(flag.trim_start_matches('-')).display());
     let user = data("--user-data-dir");
     let sandbox = rustix::process::geteuid().is_root().then_some("--no-sandbox");

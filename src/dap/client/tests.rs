@@ -10,7 +10,7 @@ use tokio_util::codec::Decoder;
 
 use super::*;
 use crate::dap::types::*;
-use crate::dap::{Incoming, Lost};
+use crate::dap::{DapIncoming, LostEvents};
 use crate::wire::frames::ContentLength;
 
 const LONG: Duration = Duration::from_secs(60);
@@ -69,21 +69,21 @@ fn frame(body: &str) -> Vec<u8> {
     format!("Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 
-fn connected() -> (Client, Inbox, JoinHandle<String>, Adapter) {
+fn connected() -> (DapClient, DapInbox, JoinHandle<String>, Adapter) {
     let (ours, stream) = tokio::io::duplex(64 * 1024);
     let (read, write) = tokio::io::split(ours);
-    let (client, inbox, driver) = Client::over(Connection::over(read, write));
+    let (client, inbox, driver) = DapClient::over(DapConnection::over(read, write));
     let adapter = Adapter { stream, unread: BytesMut::new(), codec: ContentLength::default(), seq: 0 };
     (client, inbox, tokio::spawn(driver), adapter)
 }
 
-async fn ask(client: &Client, expression: &str) -> Result<String, Error> {
-    let evaluate = Evaluate { expression: expression.to_owned(), ..Evaluate::default() };
+async fn ask(client: &DapClient, expression: &str) -> Result<String, DapError> {
+    let evaluate = EvaluateArguments { expression: expression.to_owned(), ..EvaluateArguments::default() };
     Ok(client.request(&evaluate, LONG).await?.result)
 }
 
-fn waiting(client: &Client) -> usize {
-    client.0.waiting()
+fn waiting(client: &DapClient) -> usize {
+    client.0.pending_requests()
 }
 
 #[tokio::test]
@@ -131,16 +131,17 @@ async fn requests_have_the_protocols_shape_and_answers_are_read_leniently() {
         adapter.say(refusal).await;
     };
     let calls = async {
-        let stack = StackTrace { thread_id: 7, levels: Some(2), ..StackTrace::default() };
+        let stack = StackTraceArguments { thread_id: 7, levels: Some(2), ..StackTraceArguments::default() };
         let frames = client.request(&stack, LONG).await.unwrap().stack_frames;
-        let source = Source { path: Some("/ä.py".into()), ..Source::default() };
+        let source = DapSource { path: Some("/ä.py".into()), ..DapSource::default() };
         assert_eq!((frames[0].line, frames[0].source.as_ref()), (3, Some(&source)));
         let error = client.request(&stack, LONG).await.unwrap_err();
-        assert!(matches!(&error, Error::Unexpected { command, .. } if command == "stackTrace"), "{error}");
-        client.request(&Pause { thread_id: 7 }, LONG).await.unwrap();
-        let error = client.request(&Next { thread_id: 7, ..Next::default() }, LONG).await.unwrap_err();
-        assert_eq!(error.to_string(), "next was refused: thread 7 is running");
-        assert!(matches!(&error, Error::Refused { refusal, .. } if refusal.message == "notStopped"));
+        assert!(matches!(&error, DapError::Unexpected { command, .. } if command == "stackTrace"), "{error}");
+        client.request(&PauseArguments { thread_id: 7 }, LONG).await.unwrap();
+        let error =
+            client.request(&NextArguments { thread_id: 7, ..NextArguments::default() }, LONG).await.unwrap_err();
+        assert_eq!(error.to_string(), "next failed: thread 7 is running");
+        assert!(matches!(&error, DapError::Refused { response, .. } if response.message == "notStopped"));
     };
     tokio::join!(calls, script);
 }
@@ -160,13 +161,13 @@ async fn launch_is_on_its_way_before_what_follows_and_answered_when_it_likes() {
     };
     let calls = async {
         let fields = Fields::from_iter([("program".to_owned(), json!("/a b/ü.py"))]);
-        let launched = client.begin(&Launch(fields)).await.unwrap();
+        let launched = client.send_request(&LaunchArguments(fields)).await.unwrap();
         for _ in 0..2 {
-            let Some(Incoming::Event(event)) = inbox.next().await else { panic!("no event") };
-            assert_eq!(event.read::<Initialized>(), Some(Initialized {}));
+            let Some(DapIncoming::Event(event)) = inbox.next().await else { panic!("no event") };
+            assert_eq!(event.read_body::<InitializedEvent>(), Some(InitializedEvent {}));
         }
-        client.request(&ConfigurationDone {}, LONG).await.unwrap();
-        launched.answer(LONG).await.unwrap();
+        client.request(&ConfigurationDoneArguments {}, LONG).await.unwrap();
+        launched.response(LONG).await.unwrap();
     };
     tokio::join!(calls, script);
     assert_eq!(waiting(&client), 0);
@@ -176,8 +177,8 @@ async fn launch_is_on_its_way_before_what_follows_and_answered_when_it_likes() {
 async fn silence_ends_with_the_deadline_and_late_double_and_unknown_answers_do_no_harm() {
     let (client, _inbox, _running, mut adapter) = connected();
     let started = Instant::now();
-    let error = client.request(&Disconnect::default(), SHORT).await.unwrap_err();
-    assert_eq!(error, Error::TimedOut { command: "disconnect".into(), after: SHORT });
+    let error = client.request(&DisconnectArguments::default(), SHORT).await.unwrap_err();
+    assert_eq!(error, DapError::TimedOut { command: "disconnect".into(), after: SHORT });
     assert!(started.elapsed() >= SHORT && started.elapsed() < LONG);
     assert_eq!(waiting(&client), 0, "the slot was not forgotten");
     let late = adapter.request().await.unwrap();
@@ -201,7 +202,7 @@ async fn a_caller_that_goes_away_leaves_nothing_behind() {
         assert!(read.is_some());
     }
     assert_eq!(waiting(&client), 0);
-    drop(client.begin(&Launch::default()).await.unwrap());
+    drop(client.send_request(&LaunchArguments::default()).await.unwrap());
     assert_eq!(waiting(&client), 0);
     adapter.request().await.unwrap();
     let (answer, ()) = tokio::join!(ask(&client, "2"), adapter.echo());
@@ -243,8 +244,8 @@ async fn a_message_may_come_in_any_pieces() {
         // Until the reader has taken it: every split inside of a character is really one.
         tokio::task::yield_now().await;
     }
-    let Some(Incoming::Event(event)) = inbox.next().await else { panic!("no event") };
-    assert_eq!(event.read::<Output>().unwrap().output, text);
+    let Some(DapIncoming::Event(event)) = inbox.next().await else { panic!("no event") };
+    assert_eq!(event.read_body::<OutputEvent>().unwrap().output, text);
     let (answer, ()) = tokio::join!(ask(&client, text), adapter.echo());
     assert_eq!(answer.unwrap(), text);
 }
@@ -262,7 +263,7 @@ async fn every_kind_of_end_wakes_everyone_with_its_reason() {
         let (answer, incoming, reason, adapter) =
             tokio::join!(ask(&client, "1"), inbox.next(), client.closed(), acting);
         let error = answer.unwrap_err();
-        assert!(matches!(error, Error::Closed(_)) && error.to_string().contains(expect), "{expect:?}: {error}");
+        assert!(matches!(error, DapError::Closed(_)) && error.to_string().contains(expect), "{expect:?}: {error}");
         assert!(incoming.is_none() && reason.contains(expect), "{expect:?}: {reason}");
         drop(adapter);
         assert_eq!(running.await.unwrap(), reason);
@@ -290,10 +291,10 @@ async fn what_came_before_the_end_can_still_be_read() {
     drop(adapter);
     running.await.unwrap();
     assert!(client.is_closed());
-    let Some(Incoming::Event(event)) = inbox.next().await else { panic!("no event") };
-    assert_eq!(event.read::<Exited>(), Some(Exited { exit_code: 3 }));
-    let Some(Incoming::Event(event)) = inbox.next().await else { panic!("no event") };
-    assert_eq!(event.read::<Terminated>(), Some(Terminated { restart: None }));
+    let Some(DapIncoming::Event(event)) = inbox.next().await else { panic!("no event") };
+    assert_eq!(event.read_body::<ExitedEvent>(), Some(ExitedEvent { exit_code: 3 }));
+    let Some(DapIncoming::Event(event)) = inbox.next().await else { panic!("no event") };
+    assert_eq!(event.read_body::<TerminatedEvent>(), Some(TerminatedEvent { restart: None }));
     assert!(inbox.next().await.is_none());
 }
 
@@ -312,24 +313,24 @@ async fn a_flood_of_events_delays_no_request_and_loses_only_what_may_be_lost() {
     };
     let (answer, ()) = tokio::join!(ask(&client, "1"), script);
     assert_eq!(answer.unwrap(), "answered");
-    let (mut kept, mut losable, mut lost, mut last) = (0, 0, Lost::default(), None);
+    let (mut kept, mut losable, mut lost, mut last) = (0, 0, LostEvents::default(), None);
     loop {
         match inbox.next().await.unwrap() {
-            Incoming::Event(event) if event.name == "stopped" => break,
-            Incoming::Lost(gap) => {
-                lost = Lost {
+            DapIncoming::Event(event) if event.name == "stopped" => break,
+            DapIncoming::Lost(gap) => {
+                lost = LostEvents {
                     outputs: lost.outputs + gap.outputs,
                     loaded_sources: lost.loaded_sources + gap.loaded_sources,
                 }
             }
-            Incoming::Event(event) => {
+            DapIncoming::Event(event) => {
                 let body: Value = serde_json::from_str(event.body.as_ref().unwrap().get()).unwrap();
                 let number = body["threadId"].as_u64();
                 assert!(number > last, "{last:?} came before {number:?}");
                 last = number;
                 if matches!(event.name.as_str(), "output" | "loadedSource") { losable += 1 } else { kept += 1 }
             }
-            Incoming::Request(asked) => panic!("{asked:?}"),
+            DapIncoming::Request(asked) => panic!("{asked:?}"),
         }
     }
     assert_eq!(kept, FLOOD / 2);
@@ -362,15 +363,15 @@ async fn every_request_of_the_adapter_is_answered_whoever_handles_it() {
     let (client, mut inbox, _running, mut adapter) = connected();
     let ask_back = |command: &str| json!({"type": "request", "command": command, "arguments": {"request": "launch", "configuration": {"x": 1}}});
     let handling = async {
-        let Some(Incoming::Request(asked)) = inbox.next().await else { panic!("no request") };
-        let wanted: StartDebugging = asked.read().unwrap();
+        let Some(DapIncoming::Request(asked)) = inbox.next().await else { panic!("no request") };
+        let wanted: StartDebuggingArguments = asked.read_arguments().unwrap();
         assert_eq!((asked.command.as_str(), &wanted.configuration["x"]), ("startDebugging", &json!(1)));
-        assert!(asked.read::<RunInTerminal>().unwrap_err().contains("cwd"));
-        asked.answer(&Nothing {});
-        let Some(Incoming::Request(asked)) = inbox.next().await else { panic!("no request") };
+        assert!(asked.read_arguments::<RunInTerminalArguments>().unwrap_err().contains("cwd"));
+        asked.respond(&EmptyResponse {});
+        let Some(DapIncoming::Request(asked)) = inbox.next().await else { panic!("no request") };
         drop(asked);
-        let Some(Incoming::Request(asked)) = inbox.next().await else { panic!("no request") };
-        asked.refuse(crate::dap::Refusal::new("there is no terminal"));
+        let Some(DapIncoming::Request(asked)) = inbox.next().await else { panic!("no request") };
+        asked.respond_error(crate::dap::ErrorResponse::new("there is no terminal"));
         // Asked before, handled by nobody.
         drop(inbox);
     };
@@ -407,9 +408,9 @@ async fn every_request_of_the_adapter_is_answered_whoever_handles_it() {
 async fn a_peer_that_reads_nothing_holds_nobody_beyond_the_deadline() {
     let (client, inbox, running, mut adapter) = connected();
     let big = "x".repeat(100_000);
-    let evaluate = Evaluate { expression: big, ..Evaluate::default() };
+    let evaluate = EvaluateArguments { expression: big, ..EvaluateArguments::default() };
     for answer in join_all((0..500).map(|_| client.request(&evaluate, SHORT))).await {
-        assert!(matches!(answer.unwrap_err(), Error::TimedOut { .. }));
+        assert!(matches!(answer.unwrap_err(), DapError::TimedOut { .. }));
     }
     assert_eq!(waiting(&client), 0);
     assert!(!running.is_finished());
@@ -430,18 +431,18 @@ async fn a_peer_that_reads_nothing_holds_nobody_beyond_the_deadline() {
 async fn what_is_too_long_is_not_sent_and_ends_nothing() {
     let (client, _inbox, _running, mut adapter) = connected();
     let error = ask(&client, &"x".repeat(64 << 20)).await.unwrap_err();
-    assert!(matches!(&error, Error::Unsendable { command, .. } if command == "evaluate"), "{error}");
+    assert!(matches!(&error, DapError::Unsendable { command, .. } if command == "evaluate"), "{error}");
     let (answer, ()) = tokio::join!(ask(&client, "1"), adapter.echo());
     assert_eq!(answer.unwrap(), "1");
 }
 
 #[tokio::test]
 async fn what_was_said_before_closing_arrives_and_what_the_peer_still_says_is_read() {
-    let check = async |leave: fn(Client), expect: &str| {
+    let check = async |leave: fn(DapClient), expect: &str| {
         let (client, inbox, running, mut adapter) = connected();
         for number in 0..50 {
             let expression = format!("{number}{}", "x".repeat(10_000));
-            drop(client.begin(&Evaluate { expression, ..Evaluate::default() }).await.unwrap());
+            drop(client.send_request(&EvaluateArguments { expression, ..EvaluateArguments::default() }).await.unwrap());
         }
         drop(client.clone());
         leave(client);
@@ -460,14 +461,14 @@ async fn what_was_said_before_closing_arrives_and_what_the_peer_still_says_is_re
 
     let (client, _inbox, running, _adapter) = connected();
     let (answer, ()) = tokio::join!(ask(&client, "1"), async { running.abort() });
-    assert_eq!(answer.unwrap_err(), Error::Closed("it was closed by us".into()));
+    assert_eq!(answer.unwrap_err(), DapError::Closed("it was closed by us".into()));
 }
 
 #[tokio::test]
 async fn a_driver_that_never_runs_wakes_everyone() {
-    let (ours, _theirs) = Connection::pair();
-    let (client, mut inbox, driver) = Client::over(ours);
+    let (ours, _theirs) = DapConnection::pair();
+    let (client, mut inbox, driver) = DapClient::over(ours);
     let (answer, ()) = tokio::join!(ask(&client, "1"), async { drop(driver) });
-    assert!(matches!(answer.unwrap_err(), Error::Closed(_)));
+    assert!(matches!(answer.unwrap_err(), DapError::Closed(_)));
     assert!(inbox.next().await.is_none());
 }

@@ -8,14 +8,14 @@ use super::shape;
 use super::shapes::*;
 
 /// The body of an event.
-pub trait Told: Serialize + DeserializeOwned {
+pub trait DapEvent: Serialize + DeserializeOwned {
     const EVENT: &'static str;
 }
 
 macro_rules! event {
     ($(#[$doc:meta])* $name:ident, $event:literal, $fields:tt) => {
         shape!($(#[$doc])* $name $fields);
-        impl Told for $name {
+        impl DapEvent for $name {
             const EVENT: &'static str = $event;
         }
     };
@@ -23,12 +23,12 @@ macro_rules! event {
 
 event!(
     /// Breakpoints may be set now. js-debug's children send it twice.
-    Initialized, "initialized", {
+    InitializedEvent, "initialized", {
         ;
     }
 );
 
-event!(Stopped, "stopped", {
+event!(StoppedEvent, "stopped", {
     /// `step`, `breakpoint`, `exception`, `pause`, `entry`, `goto`, `function breakpoint`, `data breakpoint`, …
     reason: String,
     ;
@@ -43,66 +43,66 @@ event!(Stopped, "stopped", {
 
 event!(
     /// Only where `all_threads_continued` is false, the others have stayed.
-    Continued, "continued", {
+    ContinuedEvent, "continued", {
         thread_id: i64,
         ;
         all_threads_continued: Option<bool>,
     }
 );
 
-event!(Exited, "exited", {
+event!(ExitedEvent, "exited", {
     exit_code: i64,
     ;
 });
 
 event!(
     /// Debugging has ended. `restart` is to be handed back when it is started again.
-    Terminated, "terminated", {
+    TerminatedEvent, "terminated", {
         ;
         restart: Option<Value>,
     }
 );
 
-event!(ThreadChanged, "thread", {
+event!(ThreadEvent, "thread", {
     /// `started`, `exited`
     reason: String,
     thread_id: i64,
     ;
 });
 
-event!(Output, "output", {
+event!(OutputEvent, "output", {
     output: String,
     ;
     /// `console` (also when missing), `important`, `stdout`, `stderr`, `telemetry`
     category: Option<String>,
     group: Option<String>,
     variables_reference: Option<i64>,
-    source: Option<Source>,
+    source: Option<DapSource>,
     line: Option<i64>,
     column: Option<i64>,
     data: Option<Value>,
 });
 
-event!(BreakpointChanged, "breakpoint", {
+event!(BreakpointEvent, "breakpoint", {
     /// `changed`, `new`, `removed`
     reason: String,
-    breakpoint: Breakpoint,
+    breakpoint: DapBreakpoint,
     ;
 });
 
-event!(ModuleChanged, "module", {
+event!(ModuleEvent, "module", {
     reason: String,
-    module: Module,
+    module: DapModule,
     ;
 });
 
-event!(LoadedSource, "loadedSource", {
+event!(LoadedSourceEvent, "loadedSource", {
     reason: String,
-    source: Source,
+    source: DapSource,
     ;
 });
 
-event!(ProcessFound, "process", {
+event!(ProcessEvent, "process", {
     name: String,
     ;
     system_process_id: Option<i64>,
@@ -112,14 +112,14 @@ event!(ProcessFound, "process", {
     pointer_size: Option<i64>,
 });
 
-event!(CapabilitiesChanged, "capabilities", {
-    capabilities: Capabilities,
+event!(CapabilitiesEvent, "capabilities", {
+    capabilities: DapCapabilities,
     ;
 });
 
 event!(
     /// What was read of these areas (`all`, `stacks`, `threads`, `variables`) is no longer true.
-    Invalidated, "invalidated", {
+    InvalidatedEvent, "invalidated", {
         ;
         areas: Vec<String>,
         thread_id: Option<i64>,

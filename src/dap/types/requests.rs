@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::shapes::*;
-use super::{Fields, Nothing, Request, request, shape};
+use super::{DapRequest, EmptyResponse, Fields, request, shape};
 
-request!(Initialize, "initialize" -> Capabilities, {
+request!(InitializeArguments, "initialize" -> DapCapabilities, {
     #[serde(rename = "adapterID")]
     adapter_id: String,
     /// Sent even when they are false: the protocol's own default is true.
@@ -34,93 +34,93 @@ request!(Initialize, "initialize" -> Capabilities, {
 /// The arguments are the adapter's own.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Launch(pub Fields);
+pub struct LaunchArguments(pub Fields);
 
-impl Request for Launch {
+impl DapRequest for LaunchArguments {
     const COMMAND: &'static str = "launch";
-    type Answer = Nothing;
+    type Response = EmptyResponse;
 }
 
 /// The arguments are the adapter's own.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Attach(pub Fields);
+pub struct AttachArguments(pub Fields);
 
-impl Request for Attach {
+impl DapRequest for AttachArguments {
     const COMMAND: &'static str = "attach";
-    type Answer = Nothing;
+    type Response = EmptyResponse;
 }
 
-request!(ConfigurationDone, "configurationDone" -> Nothing, {
+request!(ConfigurationDoneArguments, "configurationDone" -> EmptyResponse, {
     ;
 });
 
-request!(Disconnect, "disconnect" -> Nothing, {
+request!(DisconnectArguments, "disconnect" -> EmptyResponse, {
     ;
     restart: Option<bool>,
     terminate_debuggee: Option<bool>,
     suspend_debuggee: Option<bool>,
 });
 
-request!(Terminate, "terminate" -> Nothing, {
+request!(TerminateArguments, "terminate" -> EmptyResponse, {
     ;
     restart: Option<bool>,
 });
 
 request!(
     /// `arguments` is the changed configuration of `launch` or `attach`.
-    Restart, "restart" -> Nothing, {
+    RestartArguments, "restart" -> EmptyResponse, {
         ;
         arguments: Option<Fields>,
     }
 );
 
-request!(SetBreakpoints, "setBreakpoints" -> Breakpoints, {
-    source: Source,
+request!(SetBreakpointsArguments, "setBreakpoints" -> SetBreakpointsResponse, {
+    source: DapSource,
     breakpoints: Vec<SourceBreakpoint>,
     ;
     /// The file differs from what the program was made of.
     source_modified: Option<bool>,
 });
 
-request!(SetFunctionBreakpoints, "setFunctionBreakpoints" -> Breakpoints, {
+request!(SetFunctionBreakpointsArguments, "setFunctionBreakpoints" -> SetBreakpointsResponse, {
     breakpoints: Vec<FunctionBreakpoint>,
     ;
 });
 
-request!(SetExceptionBreakpoints, "setExceptionBreakpoints" -> MaybeBreakpoints, {
+request!(SetExceptionBreakpointsArguments, "setExceptionBreakpoints" -> SetExceptionBreakpointsResponse, {
     filters: Vec<String>,
     ;
     filter_options: Vec<ExceptionFilterOptions>,
     exception_options: Vec<ExceptionOptions>,
 });
 
-request!(SetDataBreakpoints, "setDataBreakpoints" -> Breakpoints, {
+request!(SetDataBreakpointsArguments, "setDataBreakpoints" -> SetBreakpointsResponse, {
     breakpoints: Vec<DataBreakpoint>,
     ;
 });
 
 shape!(
     /// In the order in which they were asked for.
-    Breakpoints {
-        breakpoints: Vec<Breakpoint>,
+    SetBreakpointsResponse {
+        breakpoints: Vec<DapBreakpoint>,
         ;
     }
 );
 
-shape!(MaybeBreakpoints {
+shape!(SetExceptionBreakpointsResponse {
     ;
-    breakpoints: Vec<Breakpoint>,
+    breakpoints: Vec<DapBreakpoint>,
 });
 
-request!(DataBreakpointInfo, "dataBreakpointInfo" -> DataBreakpointAnswer, {
+request!(DataBreakpointInfoArguments, "dataBreakpointInfo" -> DataBreakpointInfoResponse, {
     name: String,
     ;
     variables_reference: Option<i64>,
     frame_id: Option<i64>,
 });
 
-shape!(DataBreakpointAnswer {
+shape!(DataBreakpointInfoResponse {
     /// Null where the data cannot be watched; the description says why.
     data_id: Option<String>,
     description: String,
@@ -129,8 +129,8 @@ shape!(DataBreakpointAnswer {
     can_persist: bool,
 });
 
-request!(BreakpointLocations, "breakpointLocations" -> BreakpointLocationsAnswer, {
-    source: Source,
+request!(BreakpointLocationsArguments, "breakpointLocations" -> BreakpointLocationsResponse, {
+    source: DapSource,
     line: i64,
     ;
     column: Option<i64>,
@@ -138,21 +138,21 @@ request!(BreakpointLocations, "breakpointLocations" -> BreakpointLocationsAnswer
     end_column: Option<i64>,
 });
 
-shape!(BreakpointLocationsAnswer {
+shape!(BreakpointLocationsResponse {
     breakpoints: Vec<BreakpointLocation>,
     ;
 });
 
-request!(Threads, "threads" -> ThreadsAnswer, {
+request!(ThreadsArguments, "threads" -> ThreadsResponse, {
     ;
 });
 
-shape!(ThreadsAnswer {
-    threads: Vec<Thread>,
+shape!(ThreadsResponse {
+    threads: Vec<DapThread>,
     ;
 });
 
-request!(StackTrace, "stackTrace" -> StackTraceAnswer, {
+request!(StackTraceArguments, "stackTrace" -> StackTraceResponse, {
     thread_id: i64,
     ;
     start_frame: Option<i64>,
@@ -160,23 +160,23 @@ request!(StackTrace, "stackTrace" -> StackTraceAnswer, {
     format: Option<StackFrameFormat>,
 });
 
-shape!(StackTraceAnswer {
-    stack_frames: Vec<StackFrame>,
+shape!(StackTraceResponse {
+    stack_frames: Vec<DapStackFrame>,
     ;
     total_frames: Option<i64>,
 });
 
-request!(Scopes, "scopes" -> ScopesAnswer, {
+request!(ScopesArguments, "scopes" -> ScopesResponse, {
     frame_id: i64,
     ;
 });
 
-shape!(ScopesAnswer {
-    scopes: Vec<Scope>,
+shape!(ScopesResponse {
+    scopes: Vec<DapScope>,
     ;
 });
 
-request!(Variables, "variables" -> VariablesAnswer, {
+request!(VariablesArguments, "variables" -> VariablesResponse, {
     variables_reference: i64,
     ;
     /// `indexed` or `named`
@@ -186,12 +186,12 @@ request!(Variables, "variables" -> VariablesAnswer, {
     format: Option<ValueFormat>,
 });
 
-shape!(VariablesAnswer {
-    variables: Vec<Variable>,
+shape!(VariablesResponse {
+    variables: Vec<DapVariable>,
     ;
 });
 
-request!(Evaluate, "evaluate" -> EvaluateAnswer, {
+request!(EvaluateArguments, "evaluate" -> EvaluateResponse, {
     expression: String,
     ;
     frame_id: Option<i64>,
@@ -200,20 +200,20 @@ request!(Evaluate, "evaluate" -> EvaluateAnswer, {
     format: Option<ValueFormat>,
 });
 
-shape!(EvaluateAnswer {
+shape!(EvaluateResponse {
     result: String,
     #[serde(default)]
     variables_reference: i64,
     ;
     #[serde(rename = "type")]
     kind: Option<String>,
-    presentation_hint: Option<PresentationHint>,
+    presentation_hint: Option<VariablePresentationHint>,
     named_variables: Option<i64>,
     indexed_variables: Option<i64>,
     memory_reference: Option<String>,
 });
 
-request!(SetVariable, "setVariable" -> SetAnswer, {
+request!(SetVariableArguments, "setVariable" -> SetVariableResponse, {
     variables_reference: i64,
     name: String,
     value: String,
@@ -221,7 +221,7 @@ request!(SetVariable, "setVariable" -> SetAnswer, {
     format: Option<ValueFormat>,
 });
 
-request!(SetExpression, "setExpression" -> SetAnswer, {
+request!(SetExpressionArguments, "setExpression" -> SetVariableResponse, {
     expression: String,
     value: String,
     ;
@@ -229,7 +229,7 @@ request!(SetExpression, "setExpression" -> SetAnswer, {
     format: Option<ValueFormat>,
 });
 
-shape!(SetAnswer {
+shape!(SetVariableResponse {
     value: String,
     ;
     #[serde(rename = "type")]
@@ -239,60 +239,60 @@ shape!(SetAnswer {
     indexed_variables: Option<i64>,
 });
 
-request!(ExceptionInfo, "exceptionInfo" -> ExceptionInfoAnswer, {
+request!(ExceptionInfoArguments, "exceptionInfo" -> ExceptionInfoResponse, {
     thread_id: i64,
     ;
 });
 
-shape!(ExceptionInfoAnswer {
+shape!(ExceptionInfoResponse {
     exception_id: String,
     break_mode: String,
     ;
     description: Option<String>,
-    details: Option<ExceptionDetails>,
+    details: Option<DapExceptionDetails>,
 });
 
-request!(SourceText, "source" -> SourceTextAnswer, {
+request!(SourceArguments, "source" -> SourceResponse, {
     source_reference: i64,
     ;
-    source: Option<Source>,
+    source: Option<DapSource>,
 });
 
-shape!(SourceTextAnswer {
+shape!(SourceResponse {
     content: String,
     ;
     mime_type: Option<String>,
 });
 
-request!(LoadedSources, "loadedSources" -> LoadedSourcesAnswer, {
+request!(LoadedSourcesArguments, "loadedSources" -> LoadedSourcesResponse, {
     ;
 });
 
-shape!(LoadedSourcesAnswer {
-    sources: Vec<Source>,
+shape!(LoadedSourcesResponse {
+    sources: Vec<DapSource>,
     ;
 });
 
-request!(Continue, "continue" -> ContinueAnswer, {
+request!(ContinueArguments, "continue" -> ContinueResponse, {
     thread_id: i64,
     ;
     single_thread: Option<bool>,
 });
 
-shape!(ContinueAnswer {
+shape!(ContinueResponse {
     ;
     /// Missing means that they all go on.
     all_threads_continued: Option<bool>,
 });
 
-request!(Next, "next" -> Nothing, {
+request!(NextArguments, "next" -> EmptyResponse, {
     thread_id: i64,
     ;
     single_thread: Option<bool>,
     granularity: Option<String>,
 });
 
-request!(StepIn, "stepIn" -> Nothing, {
+request!(StepInArguments, "stepIn" -> EmptyResponse, {
     thread_id: i64,
     ;
     single_thread: Option<bool>,
@@ -300,47 +300,47 @@ request!(StepIn, "stepIn" -> Nothing, {
     granularity: Option<String>,
 });
 
-request!(StepOut, "stepOut" -> Nothing, {
+request!(StepOutArguments, "stepOut" -> EmptyResponse, {
     thread_id: i64,
     ;
     single_thread: Option<bool>,
     granularity: Option<String>,
 });
 
-request!(StepInTargets, "stepInTargets" -> StepInTargetsAnswer, {
+request!(StepInTargetsArguments, "stepInTargets" -> StepInTargetsResponse, {
     frame_id: i64,
     ;
 });
 
-shape!(StepInTargetsAnswer {
+shape!(StepInTargetsResponse {
     targets: Vec<StepInTarget>,
     ;
 });
 
-request!(Pause, "pause" -> Nothing, {
+request!(PauseArguments, "pause" -> EmptyResponse, {
     thread_id: i64,
     ;
 });
 
-request!(GotoTargets, "gotoTargets" -> GotoTargetsAnswer, {
-    source: Source,
+request!(GotoTargetsArguments, "gotoTargets" -> GotoTargetsResponse, {
+    source: DapSource,
     line: i64,
     ;
     column: Option<i64>,
 });
 
-shape!(GotoTargetsAnswer {
+shape!(GotoTargetsResponse {
     targets: Vec<GotoTarget>,
     ;
 });
 
-request!(Goto, "goto" -> Nothing, {
+request!(GotoArguments, "goto" -> EmptyResponse, {
     thread_id: i64,
     target_id: i64,
     ;
 });
 
-request!(Cancel, "cancel" -> Nothing, {
+request!(CancelArguments, "cancel" -> EmptyResponse, {
     ;
     request_id: Option<i64>,
     progress_id: Option<String>,
@@ -348,7 +348,7 @@ request!(Cancel, "cancel" -> Nothing, {
 
 request!(
     /// Asked by the adapter.
-    RunInTerminal, "runInTerminal" -> RunInTerminalAnswer, {
+    RunInTerminalArguments, "runInTerminal" -> RunInTerminalResponse, {
         cwd: String,
         args: Vec<String>,
         ;
@@ -361,7 +361,7 @@ request!(
     }
 );
 
-shape!(RunInTerminalAnswer {
+shape!(RunInTerminalResponse {
     ;
     process_id: Option<i64>,
     shell_process_id: Option<i64>,
@@ -369,7 +369,7 @@ shape!(RunInTerminalAnswer {
 
 request!(
     /// Asked by the adapter: a new connection to it, with this configuration, is another target of the session.
-    StartDebugging, "startDebugging" -> Nothing, {
+    StartDebuggingArguments, "startDebugging" -> EmptyResponse, {
         configuration: Fields,
         /// `launch` or `attach`
         request: String,
@@ -379,16 +379,16 @@ request!(
 
 /// The request that a debugging begins with. The arguments are the adapter's own.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Start {
+pub enum StartRequest {
     Launch(Fields),
     Attach(Fields),
 }
 
-impl From<StartDebugging> for Start {
-    fn from(wanted: StartDebugging) -> Start {
+impl From<StartDebuggingArguments> for StartRequest {
+    fn from(wanted: StartDebuggingArguments) -> StartRequest {
         match wanted.request.as_str() {
-            "attach" => Start::Attach(wanted.configuration),
-            _ => Start::Launch(wanted.configuration),
+            "attach" => StartRequest::Attach(wanted.configuration),
+            _ => StartRequest::Launch(wanted.configuration),
         }
     }
 }

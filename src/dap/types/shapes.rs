@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Fields, shape};
 
-shape!(Source {
+shape!(DapSource {
     ;
     name: Option<String>,
     path: Option<String>,
@@ -13,7 +13,7 @@ shape!(Source {
     source_reference: Option<i64>,
     presentation_hint: Option<String>,
     origin: Option<String>,
-    sources: Vec<Source>,
+    sources: Vec<DapSource>,
     /// The adapter's own, to be sent back with every mention.
     adapter_data: Option<Value>,
     checksums: Vec<Checksum>,
@@ -73,12 +73,12 @@ shape!(ExceptionPathSegment {
 
 shape!(
     /// What became of a breakpoint that was asked for.
-    Breakpoint {
+    DapBreakpoint {
         verified: bool,
         ;
         id: Option<i64>,
         message: Option<String>,
-        source: Option<Source>,
+        source: Option<DapSource>,
         line: Option<i64>,
         column: Option<i64>,
         end_line: Option<i64>,
@@ -90,19 +90,19 @@ shape!(
     }
 );
 
-shape!(Thread {
+shape!(DapThread {
     id: i64,
     name: String,
     ;
 });
 
-shape!(StackFrame {
+shape!(DapStackFrame {
     id: i64,
     name: String,
     line: i64,
     column: i64,
     ;
-    source: Option<Source>,
+    source: Option<DapSource>,
     end_line: Option<i64>,
     end_column: Option<i64>,
     can_restart: Option<bool>,
@@ -112,7 +112,7 @@ shape!(StackFrame {
     presentation_hint: Option<String>,
 });
 
-shape!(Scope {
+shape!(DapScope {
     name: String,
     variables_reference: i64,
     expensive: bool,
@@ -121,28 +121,28 @@ shape!(Scope {
     presentation_hint: Option<String>,
     named_variables: Option<i64>,
     indexed_variables: Option<i64>,
-    source: Option<Source>,
+    source: Option<DapSource>,
     line: Option<i64>,
     column: Option<i64>,
     end_line: Option<i64>,
     end_column: Option<i64>,
 });
 
-shape!(Variable {
+shape!(DapVariable {
     name: String,
     value: String,
     variables_reference: i64,
     ;
     #[serde(rename = "type")]
     kind: Option<String>,
-    presentation_hint: Option<PresentationHint>,
+    presentation_hint: Option<VariablePresentationHint>,
     evaluate_name: Option<String>,
     named_variables: Option<i64>,
     indexed_variables: Option<i64>,
     memory_reference: Option<String>,
 });
 
-shape!(PresentationHint {
+shape!(VariablePresentationHint {
     ;
     kind: Option<String>,
     attributes: Vec<String>,
@@ -150,14 +150,14 @@ shape!(PresentationHint {
     lazy: bool,
 });
 
-shape!(ExceptionDetails {
+shape!(DapExceptionDetails {
     ;
     message: Option<String>,
     type_name: Option<String>,
     full_type_name: Option<String>,
     evaluate_name: Option<String>,
     stack_trace: Option<String>,
-    inner_exception: Vec<ExceptionDetails>,
+    inner_exception: Vec<DapExceptionDetails>,
 });
 
 shape!(ExceptionBreakpointsFilter {
@@ -170,7 +170,7 @@ shape!(ExceptionBreakpointsFilter {
     condition_description: Option<String>,
 });
 
-shape!(Module {
+shape!(DapModule {
     id: Value,
     name: String,
     ;
@@ -219,7 +219,7 @@ shape!(StackFrameFormat {
 /// What an adapter can do; what it does not say, it cannot.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Capabilities {
+pub struct DapCapabilities {
     #[serde(deserialize_with = "super::or_empty", skip_serializing_if = "super::is_empty")]
     pub exception_breakpoint_filters: Vec<ExceptionBreakpointsFilter>,
     /// All the others, as they are: `supportsConditionalBreakpoints`, …
@@ -227,14 +227,14 @@ pub struct Capabilities {
     pub others: Fields,
 }
 
-impl Capabilities {
+impl DapCapabilities {
     /// Whether the adapter has said so: `can("supportsLogPoints")`.
     pub fn can(&self, name: &str) -> bool {
         self.others.get(name) == Some(&Value::Bool(true))
     }
 
     /// Puts in what the adapter has changed its mind about (`capabilities` event).
-    pub fn change(&mut self, changed: Capabilities) {
+    pub fn change(&mut self, changed: DapCapabilities) {
         if !changed.exception_breakpoint_filters.is_empty() {
             self.exception_breakpoint_filters = changed.exception_breakpoint_filters;
         }

@@ -64,7 +64,7 @@ impl Judge {
         assert!(found.is_empty(), "{found:#?}");
     }
 
-    fn request<R: Request>(&self, requests: &[R]) {
+    fn request<R: DapRequest>(&self, requests: &[R]) {
         for request in requests {
             let arguments = serde_json::to_value(request).unwrap();
             let definition = format!("{}Request", capital(R::COMMAND));
@@ -78,9 +78,9 @@ impl Judge {
         }
     }
 
-    fn answer<R: Request>(&self, answers: &[R::Answer])
+    fn answer<R: DapRequest>(&self, answers: &[R::Response])
     where
-        R::Answer: Serialize,
+        R::Response: Serialize,
     {
         for answer in answers {
             let body = serde_json::to_value(answer).unwrap();
@@ -95,7 +95,7 @@ impl Judge {
         }
     }
 
-    fn event<T: Told>(&self, events: &[T]) {
+    fn event<T: DapEvent>(&self, events: &[T]) {
         for event in events {
             let body = serde_json::to_value(event).unwrap();
             let definition = format!("{}Event", capital(T::EVENT));
@@ -112,21 +112,21 @@ fn text(text: &str) -> Option<String> {
     Some(text.to_owned())
 }
 
-fn source() -> Source {
-    Source {
+fn source() -> DapSource {
+    DapSource {
         name: text("ä b.py"),
         path: text("/w/ä b.py"),
         source_reference: Some(3),
         presentation_hint: text("normal"),
         origin: text("internal module"),
-        sources: vec![Source::default()],
+        sources: vec![DapSource::default()],
         adapter_data: Some(json!({"any": 1})),
         checksums: vec![Checksum { algorithm: "SHA256".into(), checksum: "00".into() }],
     }
 }
 
-fn breakpoint() -> Breakpoint {
-    Breakpoint {
+fn breakpoint() -> DapBreakpoint {
+    DapBreakpoint {
         verified: true,
         id: Some(1),
         message: text("m"),
@@ -146,8 +146,8 @@ fn every_request_that_we_send_is_valid_with_all_of_its_fields_and_with_few() {
     let Some(schema) = schema() else { return };
     let judge = Judge { schema };
     judge.request(&[
-        Initialize { adapter_id: "x".into(), ..Initialize::default() },
-        Initialize {
+        InitializeArguments { adapter_id: "x".into(), ..InitializeArguments::default() },
+        InitializeArguments {
             adapter_id: "x".into(),
             lines_start_at1: true,
             columns_start_at1: true,
@@ -166,26 +166,33 @@ fn every_request_that_we_send_is_valid_with_all_of_its_fields_and_with_few() {
             supports_start_debugging_request: true,
         },
     ]);
-    judge.request(&[Launch::default()]);
-    judge.request(&[Attach::default()]);
-    judge.request(&[ConfigurationDone {}]);
-    let disconnect = Disconnect { restart: Some(false), terminate_debuggee: Some(true), suspend_debuggee: Some(false) };
-    judge.request(&[Disconnect::default(), disconnect]);
-    judge.request(&[Terminate::default(), Terminate { restart: Some(false) }]);
-    judge.request(&[Restart::default()]);
-    judge.request(&[Continue { thread_id: 1, single_thread: Some(true) }, Continue::default()]);
+    judge.request(&[LaunchArguments::default()]);
+    judge.request(&[AttachArguments::default()]);
+    judge.request(&[ConfigurationDoneArguments {}]);
+    let disconnect =
+        DisconnectArguments { restart: Some(false), terminate_debuggee: Some(true), suspend_debuggee: Some(false) };
+    judge.request(&[DisconnectArguments::default(), disconnect]);
+    judge.request(&[TerminateArguments::default(), TerminateArguments { restart: Some(false) }]);
+    judge.request(&[RestartArguments::default()]);
+    judge.request(&[ContinueArguments { thread_id: 1, single_thread: Some(true) }, ContinueArguments::default()]);
     let (single_thread, granularity) = (Some(true), text("line"));
-    judge.request(&[Next { thread_id: 1, single_thread, granularity: granularity.clone() }, Next::default()]);
     judge.request(&[
-        StepIn { thread_id: 1, single_thread, target_id: Some(2), granularity: granularity.clone() },
-        StepIn::default(),
+        NextArguments { thread_id: 1, single_thread, granularity: granularity.clone() },
+        NextArguments::default(),
     ]);
-    judge.request(&[StepOut { thread_id: 1, single_thread, granularity }, StepOut::default()]);
-    judge.request(&[Pause { thread_id: 1 }]);
-    judge.request(&[StepInTargets { frame_id: 1 }]);
-    judge.request(&[Goto { thread_id: 1, target_id: 2 }]);
-    judge.request(&[GotoTargets { source: source(), line: 1, column: Some(1) }, GotoTargets::default()]);
-    judge.request(&[Cancel::default(), Cancel { request_id: Some(1), progress_id: text("p") }]);
+    judge.request(&[
+        StepInArguments { thread_id: 1, single_thread, target_id: Some(2), granularity: granularity.clone() },
+        StepInArguments::default(),
+    ]);
+    judge.request(&[StepOutArguments { thread_id: 1, single_thread, granularity }, StepOutArguments::default()]);
+    judge.request(&[PauseArguments { thread_id: 1 }]);
+    judge.request(&[StepInTargetsArguments { frame_id: 1 }]);
+    judge.request(&[GotoArguments { thread_id: 1, target_id: 2 }]);
+    judge.request(&[
+        GotoTargetsArguments { source: source(), line: 1, column: Some(1) },
+        GotoTargetsArguments::default(),
+    ]);
+    judge.request(&[CancelArguments::default(), CancelArguments { request_id: Some(1), progress_id: text("p") }]);
 }
 
 #[test]
@@ -200,61 +207,74 @@ fn every_request_about_breakpoints_is_valid() {
         log_message: text("{x}"),
         mode: text("hardware"),
     };
-    let all = SetBreakpoints { source: source(), breakpoints: vec![at], source_modified: Some(true) };
-    judge.request(&[SetBreakpoints::default(), all]);
+    let all = SetBreakpointsArguments { source: source(), breakpoints: vec![at], source_modified: Some(true) };
+    judge.request(&[SetBreakpointsArguments::default(), all]);
     let function = FunctionBreakpoint { name: "f".into(), condition: text("x"), hit_condition: text("1") };
-    judge.request(&[SetFunctionBreakpoints::default(), SetFunctionBreakpoints { breakpoints: vec![function] }]);
+    judge.request(&[
+        SetFunctionBreakpointsArguments::default(),
+        SetFunctionBreakpointsArguments { breakpoints: vec![function] },
+    ]);
     let option = ExceptionFilterOptions { filter_id: "raised".into(), condition: text("E"), mode: text("m") };
     let segment = ExceptionPathSegment { names: vec!["java.lang.X".into()], negate: true };
     let exception = ExceptionOptions { break_mode: "always".into(), path: vec![segment] };
-    let all = SetExceptionBreakpoints {
+    let all = SetExceptionBreakpointsArguments {
         filters: vec!["raised".into()],
         filter_options: vec![option],
         exception_options: vec![exception],
     };
-    judge.request(&[SetExceptionBreakpoints::default(), all]);
+    judge.request(&[SetExceptionBreakpointsArguments::default(), all]);
     let data = DataBreakpoint {
         data_id: "d".into(),
         access_type: text("readWrite"),
         condition: text("x"),
         hit_condition: text("1"),
     };
-    judge.request(&[SetDataBreakpoints::default(), SetDataBreakpoints { breakpoints: vec![data] }]);
-    let info = DataBreakpointInfo { name: "x".into(), variables_reference: Some(1), frame_id: Some(1) };
-    judge.request(&[DataBreakpointInfo::default(), info]);
-    let locations =
-        BreakpointLocations { source: source(), line: 1, column: Some(1), end_line: Some(2), end_column: Some(1) };
-    judge.request(&[BreakpointLocations::default(), locations]);
-    judge.answer::<SetBreakpoints>(&[Breakpoints::default(), Breakpoints { breakpoints: vec![breakpoint()] }]);
-    judge.answer::<SetExceptionBreakpoints>(&[MaybeBreakpoints { breakpoints: vec![breakpoint()] }]);
-    let watchable = DataBreakpointAnswer {
+    judge.request(&[SetDataBreakpointsArguments::default(), SetDataBreakpointsArguments { breakpoints: vec![data] }]);
+    let info = DataBreakpointInfoArguments { name: "x".into(), variables_reference: Some(1), frame_id: Some(1) };
+    judge.request(&[DataBreakpointInfoArguments::default(), info]);
+    let locations = BreakpointLocationsArguments {
+        source: source(),
+        line: 1,
+        column: Some(1),
+        end_line: Some(2),
+        end_column: Some(1),
+    };
+    judge.request(&[BreakpointLocationsArguments::default(), locations]);
+    judge.answer::<SetBreakpointsArguments>(&[
+        SetBreakpointsResponse::default(),
+        SetBreakpointsResponse { breakpoints: vec![breakpoint()] },
+    ]);
+    judge.answer::<SetExceptionBreakpointsArguments>(&[SetExceptionBreakpointsResponse {
+        breakpoints: vec![breakpoint()],
+    }]);
+    let watchable = DataBreakpointInfoResponse {
         data_id: text("d"),
         description: "x".into(),
         access_types: vec!["read".into(), "write".into()],
         can_persist: true,
     };
-    judge.answer::<DataBreakpointInfo>(&[DataBreakpointAnswer::default(), watchable]);
+    judge.answer::<DataBreakpointInfoArguments>(&[DataBreakpointInfoResponse::default(), watchable]);
     let location = BreakpointLocation { line: 1, column: Some(1), end_line: Some(1), end_column: Some(2) };
-    judge.answer::<BreakpointLocations>(&[BreakpointLocationsAnswer { breakpoints: vec![location] }]);
-    judge.event(&[BreakpointChanged { reason: "changed".into(), breakpoint: breakpoint() }]);
+    judge.answer::<BreakpointLocationsArguments>(&[BreakpointLocationsResponse { breakpoints: vec![location] }]);
+    judge.event(&[BreakpointEvent { reason: "changed".into(), breakpoint: breakpoint() }]);
 }
 
 #[test]
 fn every_request_that_looks_at_the_program_is_valid_and_so_is_every_answer() {
     let Some(schema) = schema() else { return };
     let judge = Judge { schema };
-    let hint = PresentationHint {
+    let hint = VariablePresentationHint {
         kind: text("property"),
         attributes: vec!["readOnly".into()],
         visibility: text("public"),
         lazy: true,
     };
-    judge.request(&[Threads {}]);
-    judge.answer::<Threads>(&[ThreadsAnswer { threads: vec![Thread { id: 1, name: "main".into() }] }]);
+    judge.request(&[ThreadsArguments {}]);
+    judge.answer::<ThreadsArguments>(&[ThreadsResponse { threads: vec![DapThread { id: 1, name: "main".into() }] }]);
     let format = StackFrameFormat { hex: true, parameters: true, line: true, module: true };
-    let stack = StackTrace { thread_id: 1, start_frame: Some(0), levels: Some(20), format: Some(format) };
-    judge.request(&[StackTrace::default(), stack]);
-    let frame = StackFrame {
+    let stack = StackTraceArguments { thread_id: 1, start_frame: Some(0), levels: Some(20), format: Some(format) };
+    judge.request(&[StackTraceArguments::default(), stack]);
+    let frame = DapStackFrame {
         id: 1,
         name: "f".into(),
         line: 1,
@@ -267,10 +287,10 @@ fn every_request_that_looks_at_the_program_is_valid_and_so_is_every_answer() {
         module_id: Some(json!("m")),
         presentation_hint: text("subtle"),
     };
-    let stack = StackTraceAnswer { stack_frames: vec![StackFrame::default(), frame], total_frames: Some(2) };
-    judge.answer::<StackTrace>(&[stack]);
-    judge.request(&[Scopes { frame_id: 1 }]);
-    let scope = Scope {
+    let stack = StackTraceResponse { stack_frames: vec![DapStackFrame::default(), frame], total_frames: Some(2) };
+    judge.answer::<StackTraceArguments>(&[stack]);
+    judge.request(&[ScopesArguments { frame_id: 1 }]);
+    let scope = DapScope {
         name: "Locals".into(),
         variables_reference: 1,
         expensive: false,
@@ -283,17 +303,17 @@ fn every_request_that_looks_at_the_program_is_valid_and_so_is_every_answer() {
         end_line: Some(1),
         end_column: Some(1),
     };
-    judge.answer::<Scopes>(&[ScopesAnswer { scopes: vec![Scope::default(), scope] }]);
+    judge.answer::<ScopesArguments>(&[ScopesResponse { scopes: vec![DapScope::default(), scope] }]);
     let format = Some(ValueFormat { hex: true });
-    let variables = Variables {
+    let variables = VariablesArguments {
         variables_reference: 1,
         filter: text("indexed"),
         start: Some(0),
         count: Some(10),
         format: format.clone(),
     };
-    judge.request(&[Variables::default(), variables]);
-    let variable = Variable {
+    judge.request(&[VariablesArguments::default(), variables]);
+    let variable = DapVariable {
         name: "x".into(),
         value: "1".into(),
         variables_reference: 0,
@@ -304,11 +324,11 @@ fn every_request_that_looks_at_the_program_is_valid_and_so_is_every_answer() {
         indexed_variables: Some(0),
         memory_reference: text("0x1"),
     };
-    judge.answer::<Variables>(&[VariablesAnswer { variables: vec![Variable::default(), variable] }]);
+    judge.answer::<VariablesArguments>(&[VariablesResponse { variables: vec![DapVariable::default(), variable] }]);
     let evaluate =
-        Evaluate { expression: "x".into(), frame_id: Some(1), context: text("repl"), format: format.clone() };
-    judge.request(&[Evaluate::default(), evaluate]);
-    let result = EvaluateAnswer {
+        EvaluateArguments { expression: "x".into(), frame_id: Some(1), context: text("repl"), format: format.clone() };
+    judge.request(&[EvaluateArguments::default(), evaluate]);
+    let result = EvaluateResponse {
         result: "1".into(),
         variables_reference: 0,
         kind: text("int"),
@@ -317,51 +337,58 @@ fn every_request_that_looks_at_the_program_is_valid_and_so_is_every_answer() {
         indexed_variables: Some(1),
         memory_reference: text("0x1"),
     };
-    judge.answer::<Evaluate>(&[EvaluateAnswer { variables_reference: 1, ..EvaluateAnswer::default() }, result]);
-    let set = SetVariable { variables_reference: 1, name: "x".into(), value: "2".into(), format: format.clone() };
-    judge.request(&[SetVariable::default(), set]);
-    judge.request(&[SetExpression { expression: "x".into(), value: "2".into(), frame_id: Some(1), format }]);
-    let answer = SetAnswer {
+    judge.answer::<EvaluateArguments>(&[
+        EvaluateResponse { variables_reference: 1, ..EvaluateResponse::default() },
+        result,
+    ]);
+    let set =
+        SetVariableArguments { variables_reference: 1, name: "x".into(), value: "2".into(), format: format.clone() };
+    judge.request(&[SetVariableArguments::default(), set]);
+    judge.request(&[SetExpressionArguments { expression: "x".into(), value: "2".into(), frame_id: Some(1), format }]);
+    let answer = SetVariableResponse {
         value: "2".into(),
         kind: text("int"),
         variables_reference: Some(0),
         named_variables: Some(0),
         indexed_variables: Some(0),
     };
-    judge.answer::<SetVariable>(&[SetAnswer::default(), answer.clone()]);
-    judge.answer::<SetExpression>(&[answer]);
-    judge.request(&[ExceptionInfo { thread_id: 1 }]);
-    let details = ExceptionDetails {
+    judge.answer::<SetVariableArguments>(&[SetVariableResponse::default(), answer.clone()]);
+    judge.answer::<SetExpressionArguments>(&[answer]);
+    judge.request(&[ExceptionInfoArguments { thread_id: 1 }]);
+    let details = DapExceptionDetails {
         message: text("m"),
         type_name: text("E"),
         full_type_name: text("a.E"),
         evaluate_name: text("e"),
         stack_trace: text("at"),
-        inner_exception: vec![ExceptionDetails::default()],
+        inner_exception: vec![DapExceptionDetails::default()],
     };
-    let info = ExceptionInfoAnswer {
+    let info = ExceptionInfoResponse {
         exception_id: "a.E".into(),
         break_mode: "always".into(),
         description: text("m"),
         details: Some(details),
     };
-    judge.answer::<ExceptionInfo>(&[info]);
-    judge.request(&[SourceText { source_reference: 1, source: Some(source()) }, SourceText::default()]);
-    judge.answer::<SourceText>(&[SourceTextAnswer { content: "x".into(), mime_type: text("text/x-python") }]);
-    judge.request(&[LoadedSources {}]);
-    judge.answer::<LoadedSources>(&[LoadedSourcesAnswer { sources: vec![source()] }]);
-    judge.answer::<Continue>(&[ContinueAnswer { all_threads_continued: Some(true) }, ContinueAnswer::default()]);
+    judge.answer::<ExceptionInfoArguments>(&[info]);
+    judge.request(&[SourceArguments { source_reference: 1, source: Some(source()) }, SourceArguments::default()]);
+    judge.answer::<SourceArguments>(&[SourceResponse { content: "x".into(), mime_type: text("text/x-python") }]);
+    judge.request(&[LoadedSourcesArguments {}]);
+    judge.answer::<LoadedSourcesArguments>(&[LoadedSourcesResponse { sources: vec![source()] }]);
+    judge.answer::<ContinueArguments>(&[
+        ContinueResponse { all_threads_continued: Some(true) },
+        ContinueResponse::default(),
+    ]);
     let target = StepInTarget { id: 1, label: "f".into(), line: Some(1), column: Some(1) };
-    judge.answer::<StepInTargets>(&[StepInTargetsAnswer { targets: vec![target] }]);
+    judge.answer::<StepInTargetsArguments>(&[StepInTargetsResponse { targets: vec![target] }]);
     let target = GotoTarget { id: 1, label: "f".into(), line: 1, column: Some(1) };
-    judge.answer::<GotoTargets>(&[GotoTargetsAnswer { targets: vec![target] }]);
+    judge.answer::<GotoTargetsArguments>(&[GotoTargetsResponse { targets: vec![target] }]);
 }
 
 #[test]
 fn what_adapters_ask_and_tell_is_valid_too() {
     let Some(schema) = schema() else { return };
     let judge = Judge { schema };
-    let run = RunInTerminal {
+    let run = RunInTerminalArguments {
         cwd: "/".into(),
         args: vec!["python".into()],
         kind: text("integrated"),
@@ -369,9 +396,9 @@ fn what_adapters_ask_and_tell_is_valid_too() {
         env: [("A".to_owned(), text("1")), ("B".to_owned(), None)].into(),
         args_can_be_interpreted_by_shell: true,
     };
-    judge.request(&[RunInTerminal::default(), run]);
-    judge.answer::<RunInTerminal>(&[RunInTerminalAnswer { process_id: Some(1), shell_process_id: Some(2) }]);
-    judge.request(&[StartDebugging { configuration: Fields::default(), request: "launch".into() }]);
+    judge.request(&[RunInTerminalArguments::default(), run]);
+    judge.answer::<RunInTerminalArguments>(&[RunInTerminalResponse { process_id: Some(1), shell_process_id: Some(2) }]);
+    judge.request(&[StartDebuggingArguments { configuration: Fields::default(), request: "launch".into() }]);
     let filter = ExceptionBreakpointsFilter {
         filter: "raised".into(),
         label: "Raised".into(),
@@ -381,10 +408,10 @@ fn what_adapters_ask_and_tell_is_valid_too() {
         condition_description: text("c"),
     };
     let others = Fields::from_iter([("supportsLogPoints".to_owned(), json!(true))]);
-    let capabilities = Capabilities { exception_breakpoint_filters: vec![filter], others };
-    judge.answer::<Initialize>(&[Capabilities::default(), capabilities.clone()]);
-    judge.event(&[Initialized {}]);
-    let stopped = Stopped {
+    let capabilities = DapCapabilities { exception_breakpoint_filters: vec![filter], others };
+    judge.answer::<InitializeArguments>(&[DapCapabilities::default(), capabilities.clone()]);
+    judge.event(&[InitializedEvent {}]);
+    let stopped = StoppedEvent {
         reason: "breakpoint".into(),
         description: text("d"),
         thread_id: Some(1),
@@ -393,12 +420,12 @@ fn what_adapters_ask_and_tell_is_valid_too() {
         all_threads_stopped: true,
         hit_breakpoint_ids: vec![1],
     };
-    judge.event(&[Stopped { reason: "step".into(), ..Stopped::default() }, stopped]);
-    judge.event(&[Continued::default(), Continued { thread_id: 1, all_threads_continued: Some(false) }]);
-    judge.event(&[Exited { exit_code: -9 }]);
-    judge.event(&[Terminated::default(), Terminated { restart: Some(json!(true)) }]);
-    judge.event(&[ThreadChanged { reason: "started".into(), thread_id: 1 }]);
-    let output = Output {
+    judge.event(&[StoppedEvent { reason: "step".into(), ..StoppedEvent::default() }, stopped]);
+    judge.event(&[ContinuedEvent::default(), ContinuedEvent { thread_id: 1, all_threads_continued: Some(false) }]);
+    judge.event(&[ExitedEvent { exit_code: -9 }]);
+    judge.event(&[TerminatedEvent::default(), TerminatedEvent { restart: Some(json!(true)) }]);
+    judge.event(&[ThreadEvent { reason: "started".into(), thread_id: 1 }]);
+    let output = OutputEvent {
         output: "x\n".into(),
         category: text("stdout"),
         group: text("start"),
@@ -408,22 +435,27 @@ fn what_adapters_ask_and_tell_is_valid_too() {
         column: Some(1),
         data: Some(json!({})),
     };
-    judge.event(&[Output::default(), output]);
-    let module =
-        Module { id: json!(1), name: "m".into(), path: text("/m"), version: text("1"), symbol_status: text("loaded") };
-    judge.event(&[ModuleChanged { reason: "new".into(), module }]);
-    judge.event(&[LoadedSource { reason: "new".into(), source: source() }]);
-    let process = ProcessFound {
+    judge.event(&[OutputEvent::default(), output]);
+    let module = DapModule {
+        id: json!(1),
+        name: "m".into(),
+        path: text("/m"),
+        version: text("1"),
+        symbol_status: text("loaded"),
+    };
+    judge.event(&[ModuleEvent { reason: "new".into(), module }]);
+    judge.event(&[LoadedSourceEvent { reason: "new".into(), source: source() }]);
+    let process = ProcessEvent {
         name: "p".into(),
         system_process_id: Some(1),
         is_local_process: Some(true),
         start_method: text("launch"),
         pointer_size: Some(64),
     };
-    judge.event(&[ProcessFound { name: "p".into(), ..ProcessFound::default() }, process]);
-    judge.event(&[CapabilitiesChanged { capabilities }]);
-    let invalidated = Invalidated { areas: vec!["variables".into()], thread_id: Some(1), stack_frame_id: Some(1) };
-    judge.event(&[Invalidated::default(), invalidated]);
+    judge.event(&[ProcessEvent { name: "p".into(), ..ProcessEvent::default() }, process]);
+    judge.event(&[CapabilitiesEvent { capabilities }]);
+    let invalidated = InvalidatedEvent { areas: vec!["variables".into()], thread_id: Some(1), stack_frame_id: Some(1) };
+    judge.event(&[InvalidatedEvent::default(), invalidated]);
 }
 
 #[test]
@@ -439,7 +471,7 @@ fn the_judge_finds_what_is_wrong() {
 
 #[test]
 fn capabilities_are_asked_by_name_and_change_by_part() {
-    let mut capabilities: Capabilities = serde_json::from_value(json!({
+    let mut capabilities: DapCapabilities = serde_json::from_value(json!({
         "supportsLogPoints": true, "supportsStepBack": false, "exceptionBreakpointFilters": null, "x": {"new": 1}
     }))
     .unwrap();

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use crate::dap::types::Breakpoint;
+use crate::dap::types::DapBreakpoint;
 
 /// What one target made of one wanted breakpoint.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -20,7 +20,7 @@ pub struct Applied {
 }
 
 impl Applied {
-    fn of(told: &Breakpoint) -> Applied {
+    fn of(told: &DapBreakpoint) -> Applied {
         Applied {
             id: told.id,
             verified: told.verified,
@@ -48,7 +48,7 @@ pub struct Standings {
     /// By target and wanted breakpoint.
     applied: HashMap<(usize, u32), Applied>,
     /// What events have said of an adapter's own numbers, by target.
-    told: HashMap<(usize, i64), Breakpoint>,
+    told: HashMap<(usize, i64), DapBreakpoint>,
     hits: HashMap<u32, u64>,
     /// The lines that a target was ever told of, by file.
     lines: HashMap<(usize, PathBuf), HashSet<i64>>,
@@ -71,7 +71,7 @@ impl Standings {
     }
 
     /// Its answer, in the order of what was wanted.
-    pub fn answered(&mut self, target: usize, wanted: &[u32], answer: &[Breakpoint]) {
+    pub fn answered(&mut self, target: usize, wanted: &[u32], answer: &[DapBreakpoint]) {
         for (index, id) in wanted.iter().enumerate() {
             let Some(answer) = answer.get(index) else { continue };
             let newer = answer.id.and_then(|id| self.told.get(&(target, id)));
@@ -89,7 +89,7 @@ impl Standings {
     }
 
     /// An event has said something new.
-    pub fn changed(&mut self, target: usize, told: Breakpoint) {
+    pub fn changed(&mut self, target: usize, told: DapBreakpoint) {
         let Some(id) = told.id else { return };
         for ((of, _), applied) in &mut self.applied {
             if *of == target && applied.id == Some(id) {
@@ -154,8 +154,8 @@ impl Standings {
 mod tests {
     use super::*;
 
-    fn told(id: i64, verified: bool, line: i64) -> Breakpoint {
-        Breakpoint { id: Some(id), verified, line: Some(line), ..Breakpoint::default() }
+    fn told(id: i64, verified: bool, line: i64) -> DapBreakpoint {
+        DapBreakpoint { id: Some(id), verified, line: Some(line), ..DapBreakpoint::default() }
     }
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
         standings.asking(0);
         // js-debug's parent takes everything and binds nothing.
         let message = Some("Unbound breakpoint".to_owned());
-        standings.answered(0, &[1], &[Breakpoint { message, ..told(7, false, 3) }]);
+        standings.answered(0, &[1], &[DapBreakpoint { message, ..told(7, false, 3) }]);
         assert_eq!(standings.standing(1), Standing::Unbound("Unbound breakpoint".into()));
         // The event of a request that is under way overtakes its answer.
         standings.asking(1);
@@ -173,7 +173,7 @@ mod tests {
         standings.answered(1, &[1], &[told(7, false, 3)]);
         assert_eq!(standings.standing(1), Standing::Verified { line: Some(4) });
         assert_eq!((standings.wanted_of(1, 7), standings.wanted_of(1, 8)), (Some(1), None));
-        standings.changed(1, Breakpoint { line: None, ..told(7, true, 0) });
+        standings.changed(1, DapBreakpoint { line: None, ..told(7, true, 0) });
         assert_eq!(standings.standing(1), Standing::Verified { line: Some(4) });
         // A later request's answer is newer than the events before it.
         standings.asking(1);

@@ -10,34 +10,34 @@ use super::super::stop::StopKind;
 use super::*;
 use crate::adapters::Quirks;
 use crate::dap::types::*;
-use crate::dap::{Connection, Inbox, Incoming, Refusal, Server};
+use crate::dap::{DapConnection, DapInbox, DapIncoming, DapServer, ErrorResponse};
 
 const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(100);
 
 /// The other end of one connection.
 struct Adapter {
-    server: Server,
-    inbox: Inbox,
+    server: DapServer,
+    inbox: DapInbox,
 }
 
 impl Adapter {
-    fn over(connection: Connection) -> Adapter {
-        let (server, inbox, driver) = Server::over(connection);
+    fn over(connection: DapConnection) -> Adapter {
+        let (server, inbox, driver) = DapServer::over(connection);
         tokio::spawn(driver);
         Adapter { server, inbox }
     }
 
     /// The next request; `None` when the session has left.
-    async fn next(&mut self) -> Option<Asked> {
+    async fn next(&mut self) -> Option<IncomingRequest> {
         match self.inbox.next().await? {
-            Incoming::Request(asked) => Some(asked),
+            DapIncoming::Request(asked) => Some(asked),
             other => panic!("{other:?}"),
         }
     }
 
     /// The next request, which must be this one.
-    async fn asked(&mut self, command: &str) -> Asked {
+    async fn asked(&mut self, command: &str) -> IncomingRequest {
         let asked = self.next().await.unwrap_or_else(|| panic!("the session left before {command}"));
         assert_eq!(asked.command, command);
         asked
@@ -46,11 +46,11 @@ impl Adapter {
     async fn grant(&mut self, command: &str) {
         let able = json!({"breakpoints": [{"id": 99, "verified": true, "line": 2}], "supportsConfigurationDoneRequest": true,
             "exceptionBreakpointFilters": [{"filter": "all", "label": "All"}]});
-        self.asked(command).await.answer(&able);
+        self.asked(command).await.respond(&able);
     }
 
     async fn configured(&mut self) {
-        self.server.event(&Initialized {}).await.unwrap();
+        self.server.send_event(&InitializedEvent {}).await.unwrap();
         for command in ["setBreakpoints", "setExceptionBreakpoints", "configurationDone"] {
             self.grant(command).await;
         }
@@ -61,21 +61,27 @@ impl Adapter {
         self.grant("initialize").await;
         let launch = self.asked("launch").await;
         self.configured().await;
-        launch.answer(&Nothing {});
+        launch.respond(&EmptyResponse {});
     }
 
     async fn stops(&self, thread: i64, reason: &str, text: &str) {
         let (reason, text, thread_id) = (reason.to_owned(), Some(text.to_owned()), Some(thread));
         // A breakpoint that nobody has set would be looked into first.
         let hit_breakpoint_ids = vec![99];
-        let stopped =
-            Stopped { reason, text, thread_id, all_threads_stopped: true, hit_breakpoint_ids, ..Stopped::default() };
-        self.server.event(&stopped).await.unwrap();
+        let stopped = StoppedEvent {
+            reason,
+            text,
+            thread_id,
+            all_threads_stopped: true,
+            hit_breakpoint_ids,
+            ..StoppedEvent::default()
+        };
+        self.server.send_event(&stopped).await.unwrap();
     }
 
     async fn begets(&self, name: &str) {
         let configuration = Fields::from_iter([("name".to_owned(), json!(name))]);
-        let wanted = StartDebugging { configuration, request: "launch".to_owned() };
+        let wanted = StartDebuggingArguments { configuration, request: "launch".to_owned() };
         self.server.request(&wanted, LONG).await.unwrap();
     }
 
@@ -84,7 +90,7 @@ impl Adapter {
         let mut commands = Vec::new();
         while let Some(asked) = self.next().await {
             commands.push(asked.command.clone());
-            asked.answer(&Nothing {});
+            asked.respond(&EmptyResponse {});
         }
         commands
     }
@@ -93,15 +99,15 @@ impl Adapter {
 struct Scene {
     session: Session,
     running: JoinHandle<()>,
-    dialled: mpsc::UnboundedReceiver<Connection>,
+    dialled: mpsc::UnboundedReceiver<DapConnection>,
     _workspace: tempfile::TempDir,
 }
 
 impl Scene {
     fn open() -> Scene {
         let (tell, dialled) = mpsc::unbounded_channel();
-        let dial: Dial = Arc::new(move || {
-            let (ours, theirs) = Connection::pair();
+        let dial: Connector = Arc::new(move || {
+            let (ours, theirs) = DapConnection::pair();
             let told = tell.send(theirs);
             async move { told.map(|()| ours).map_err(|_| DapError::Closed("no adapter".to_owned())) }.boxed()
         });
@@ -111,8 +117,8 @@ impl Scene {
         let mut book = Book::open(workspace.path());
         book.set_line(&file, 2, Conditions::default()).unwrap();
         let plan = Plan {
-            initialize: Initialize { adapter_id: "x".to_owned(), ..Initialize::default() },
-            start: Start::Launch(Fields::from_iter([("name".to_owned(), json!("main"))])),
+            initialize: InitializeArguments { adapter_id: "x".to_owned(), ..InitializeArguments::default() },
+            start: StartRequest::Launch(Fields::from_iter([("name".to_owned(), json!("main"))])),
             quirks: Quirks::default(),
             stop_on_entry: false,
             mark: "test".to_owned(),
@@ -155,11 +161,11 @@ async fn a_start_has_the_order_that_suits_every_adapter_and_a_second_initialized
     adapter.grant("initialize").await;
     let launch = adapter.asked("launch").await;
     adapter.configured().await;
-    adapter.server.event(&Initialized {}).await.unwrap();
+    adapter.server.send_event(&InitializedEvent {}).await.unwrap();
     adapter.grant("setBreakpoints").await;
     adapter.grant("setExceptionBreakpoints").await;
     assert_eq!(scene.session.snapshot().state(), State::Starting);
-    launch.answer(&Nothing {});
+    launch.respond(&EmptyResponse {});
     scene.until(|snapshot| snapshot.state() == State::Running).await;
     let (state, commands) = tokio::join!(scene.session.stop(true), adapter.obey());
     assert_eq!((state, commands), (State::Terminated, vec!["disconnect".to_owned()]));
@@ -171,10 +177,10 @@ async fn a_start_that_is_refused_or_cut_short_says_why() {
     let mut scene = Scene::open();
     let mut adapter = scene.adapter().await;
     adapter.grant("initialize").await;
-    adapter.asked("launch").await.refuse(Refusal::new("there is no python"));
+    adapter.asked("launch").await.respond_error(ErrorResponse::new("there is no python"));
     let (waited, _) = tokio::join!(scene.session.wait_for_stop(LONG), adapter.obey());
     assert_eq!(waited.state, State::Disconnected);
-    assert!(waited.message.as_ref().unwrap().contains("launch was refused: there is no python"), "{waited:?}");
+    assert!(waited.message.as_ref().unwrap().contains("launch failed: there is no python"), "{waited:?}");
 
     let mut scene = Scene::open();
     drop(scene.adapter().await);
@@ -208,8 +214,8 @@ async fn s3_s4_s8_a_wait_ends_with_the_stop_or_in_time_or_at_once() {
 async fn e1_the_end_of_the_program_or_of_the_connection_ends_a_wait_and_says_which() {
     let (scene, adapter) = Scene::running().await;
     let ending = async {
-        adapter.server.event(&Exited { exit_code: 3 }).await.unwrap();
-        adapter.server.event(&Terminated::default()).await.unwrap();
+        adapter.server.send_event(&ExitedEvent { exit_code: 3 }).await.unwrap();
+        adapter.server.send_event(&TerminatedEvent::default()).await.unwrap();
         adapter.obey().await
     };
     let (waited, _) = tokio::join!(scene.session.wait_for_stop(LONG), ending);
@@ -236,11 +242,12 @@ async fn e2_of_several_stopped_threads_the_first_is_primary_and_each_keeps_its_r
     let snapshot = scene.until(|snapshot| snapshot.stops().len() == 2).await;
     let stops: Vec<_> = snapshot.stops().into_iter().map(|(_, stop)| (stop.thread_id, stop.kind)).collect();
     assert_eq!(stops, [(Some(1), StopKind::BreakpointHit), (Some(2), StopKind::Exception)]);
-    let stepped = async { assert_eq!(adapter.asked("stepIn").await.read::<StepIn>().unwrap().thread_id, 2) };
+    let stepped =
+        async { assert_eq!(adapter.asked("stepIn").await.read_arguments::<StepInArguments>().unwrap().thread_id, 2) };
     let (refused, ()) = tokio::join!(scene.session.resume(Resume::Into, Some((0, 2))), stepped);
     assert!(refused.unwrap_err().to_string().contains("stepIn is not supported here"));
     assert_eq!(scene.session.snapshot().stops().len(), 2, "a refused step has let something go on");
-    adapter.server.event(&Continued { thread_id: 1, all_threads_continued: Some(false) }).await.unwrap();
+    adapter.server.send_event(&ContinuedEvent { thread_id: 1, all_threads_continued: Some(false) }).await.unwrap();
     let snapshot = scene.until(|snapshot| snapshot.stops().len() == 1).await;
     assert_eq!(snapshot.stops()[0].1.thread_id, Some(2));
 }
@@ -255,14 +262,18 @@ async fn e3_a_thousand_resumes_and_waits_never_see_the_old_stop_and_never_lose_o
             let asked = adapter.asked("continue").await;
             // Adapters tell the next stop before and after their answer, with or without an echo.
             match number % 3 {
-                0 => asked.answer(&ContinueAnswer::default()),
+                0 => asked.respond(&ContinueResponse::default()),
                 1 => {
-                    adapter.server.event(&Continued { thread_id: 1, ..Continued::default() }).await.unwrap();
-                    asked.answer(&ContinueAnswer::default());
+                    adapter
+                        .server
+                        .send_event(&ContinuedEvent { thread_id: 1, ..ContinuedEvent::default() })
+                        .await
+                        .unwrap();
+                    asked.respond(&ContinueResponse::default());
                 }
                 _ => {
                     adapter.stops(1, "step", &number.to_string()).await;
-                    asked.answer(&ContinueAnswer::default());
+                    asked.respond(&ContinueResponse::default());
                     continue;
                 }
             }
@@ -336,9 +347,9 @@ async fn goodbye_is_said_once_whoever_begins() {
     let (scene, mut adapter) = Scene::running().await;
     let ends = async {
         let disconnect = adapter.asked("disconnect").await;
-        adapter.server.event(&Terminated::default()).await.unwrap();
+        adapter.server.send_event(&TerminatedEvent::default()).await.unwrap();
         scene.until(Snapshot::is_ended).await;
-        disconnect.answer(&Nothing {});
+        disconnect.respond(&EmptyResponse {});
         adapter.obey().await
     };
     let (_, more) = tokio::join!(scene.session.stop(false), ends);
@@ -346,10 +357,10 @@ async fn goodbye_is_said_once_whoever_begins() {
     scene.running.await.unwrap();
 
     let (scene, mut adapter) = Scene::running().await;
-    adapter.server.event(&Terminated::default()).await.unwrap();
+    adapter.server.send_event(&TerminatedEvent::default()).await.unwrap();
     let disconnect = adapter.asked("disconnect").await;
     let answers = async {
-        disconnect.answer(&Nothing {});
+        disconnect.respond(&EmptyResponse {});
         adapter.obey().await
     };
     let (_, more) = tokio::join!(scene.session.stop(true), answers);

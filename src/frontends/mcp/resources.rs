@@ -17,7 +17,7 @@ use crate::api::page::Console;
 use crate::api::window::Status;
 use crate::api::{Group, Params, debug};
 use crate::frontends::render;
-use crate::wire::rpc::Incoming;
+use crate::wire::rpc::RpcIncoming;
 
 /// One resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -114,10 +114,10 @@ pub struct Resources {
 
 impl Resources {
     /// Listens to the supervisor until its connection ends, which is news as well.
-    pub async fn listen(&self, mut incoming: mpsc::Receiver<Incoming>) {
+    pub async fn listen(&self, mut incoming: mpsc::Receiver<RpcIncoming>) {
         let mut last_build = None;
         while let Some(message) = incoming.recv().await {
-            let Incoming::Notification { method, params } = message else { continue };
+            let RpcIncoming::Notification { method, params } = message else { continue };
             match method.as_str() {
                 DID_CHANGE_STATE => {}
                 DID_CHANGE_CONSOLE => {

@@ -10,7 +10,7 @@ use crate::api::debug::values::{Seconds, Spot};
 use crate::api::debug::{Attach, Launch, Probe, WAIT};
 use crate::config::Given;
 use crate::debug::breakpoints::Conditions;
-use crate::debug::program::{Address, Wanted, What};
+use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
 use crate::debug::{Hosted, Request, Sessions};
 use crate::error::{Error, Result};
 use crate::supervisor::dispatch::Call;
@@ -103,13 +103,13 @@ fn of_program(sessions: &Sessions, it: &Launch, program: &str) -> Result<Request
     let path = absolute(workspace, program)?;
     Ok(Request {
         name: words::shown(workspace, &path.to_string_lossy()),
-        wanted: Wanted {
-            what: What::Program(path),
+        wanted: DebugTarget {
+            kind: DebugTargetKind::Program(path),
             args: it.args.clone().unwrap_or_default(),
             cwd: it.cwd.as_ref().map_or_else(|| workspace.to_owned(), |cwd| workspace.join(cwd)),
             env: it.env.iter().map(|it| (it.name.clone(), it.value.clone())).collect(),
             stop_on_entry: it.stop_on_entry.unwrap_or_default(),
-            ..Wanted::default()
+            ..DebugTarget::default()
         },
         adapter: it.adapter.clone(),
         language: it.language.clone(),
@@ -147,9 +147,11 @@ pub async fn attach(supervisor: &Supervisor, it: Attach, call: &Call<'_>) -> Res
     let sessions = &supervisor.sessions;
     let host = it.host.clone().unwrap_or_else(|| "127.0.0.1".to_owned());
     let (name, what) = match (it.port, it.pid, &it.url, it.window, &it.config) {
-        (Some(port), None, None, None, None) => (format!("{host}:{port}"), What::Listening(Address { host, port })),
-        (Some(port), None, Some(url), None, None) => (url.clone(), What::Page { url: url.clone(), port }),
-        (None, Some(pid), None, None, None) => (format!("process {pid}"), What::Pid(pid)),
+        (Some(port), None, None, None, None) => {
+            (format!("{host}:{port}"), DebugTargetKind::Listener(Address { host, port }))
+        }
+        (Some(port), None, Some(url), None, None) => (url.clone(), DebugTargetKind::Page { url: url.clone(), port }),
+        (None, Some(pid), None, None, None) => (format!("process {pid}"), DebugTargetKind::Pid(pid)),
         (None, None, None, Some(part), None) => {
             let (request, generation) = tie::request(&supervisor.window, part, sessions.workspace()).await?;
             let hosted = sessions.start(Request { adapter: it.adapter.clone(), ..request }).await?;
@@ -173,10 +175,11 @@ pub async fn attach(supervisor: &Supervisor, it: Attach, call: &Call<'_>) -> Res
             ));
         }
     };
-    let language = it.language.clone().or_else(|| matches!(what, What::Page { .. }).then(|| "javascript".to_owned()));
+    let language =
+        it.language.clone().or_else(|| matches!(what, DebugTargetKind::Page { .. }).then(|| "javascript".to_owned()));
     let request = Request {
         name,
-        wanted: Wanted { what, cwd: sessions.workspace().to_owned(), ..Wanted::default() },
+        wanted: DebugTarget { kind: what, cwd: sessions.workspace().to_owned(), ..DebugTarget::default() },
         adapter: it.adapter.clone(),
         language,
         ..Request::default()
@@ -193,7 +196,12 @@ pub async fn probe(supervisor: &Supervisor, it: Probe) -> Result<Probed> {
     let cwd = it.cwd.as_ref().map_or_else(|| workspace.to_owned(), |cwd| workspace.join(cwd));
     let request = Request {
         name: words::shown(workspace, &program.to_string_lossy()),
-        wanted: Wanted { what: What::Program(program), args: it.args.unwrap_or_default(), cwd, ..Wanted::default() },
+        wanted: DebugTarget {
+            kind: DebugTargetKind::Program(program),
+            args: it.args.unwrap_or_default(),
+            cwd,
+            ..DebugTarget::default()
+        },
         ..Request::default()
     };
     let probing = sessions.start_at(request, Path::new(&spot.file), spot.line).await?;

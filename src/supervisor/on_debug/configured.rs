@@ -11,7 +11,7 @@ use super::super::dispatch::Call;
 use super::super::server::Supervisor;
 use crate::config::trust::Commands;
 use crate::config::{BuildPlan, Debuggee, Debugging, Ends, Given};
-use crate::debug::program::Wanted;
+use crate::debug::program::DebugTarget;
 use crate::debug::{Hosted, Request, Sessions};
 use crate::error::{Error, Result};
 use crate::steps;
@@ -75,7 +75,7 @@ fn request(sessions: &Sessions, debuggee: &Debuggee, besides: &Besides) -> Reque
     }
     Request {
         name: debuggee.name.clone(),
-        wanted: Wanted { cwd: sessions.workspace().to_owned(), fields, ..Wanted::default() },
+        wanted: DebugTarget { cwd: sessions.workspace().to_owned(), fields, ..DebugTarget::default() },
         adapter: besides.adapter.clone(),
         kind: Some(debuggee.kind.clone()),
         language: None,

@@ -70,7 +70,7 @@ async fn big(
     count: usize,
 ) -> Result<Option<(Vec<Variable>, usize)>> {
     let Some(reference) = wish.reference else { return Ok(None) };
-    let told = |found: Vec<inspect::Variable>| found.into_iter().map(|it| variable(reference.target, it)).collect();
+    let told = |found: Vec<inspect::DapVariable>| found.into_iter().map(|it| variable(reference.target, it)).collect();
     if names.is_empty() {
         let page = session.page(reference, start as i64, count as i64).await?;
         return Ok(page.map(|(found, total)| (told(found), (total as usize).saturating_sub(start + count))));
@@ -97,7 +97,7 @@ async fn whole(session: &Session, wish: &Wish, names: &[String]) -> Result<Vec<V
     }
 }
 
-fn variable(target: usize, it: inspect::Variable) -> Variable {
+fn variable(target: usize, it: inspect::DapVariable) -> Variable {
     Variable {
         name: it.name,
         value: words::clipped(it.value),

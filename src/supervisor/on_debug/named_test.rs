@@ -10,33 +10,33 @@ use super::cargo;
 use crate::api::debug::Launch;
 use crate::config::{NamedTest, TestRun};
 use crate::debug::Request;
-use crate::debug::program::{Wanted, What};
+use crate::debug::program::{DebugTarget, DebugTargetKind};
 use crate::error::{Context, Result};
 
 /// Errors: as [`NamedTest::find`]; the tests cannot be built, or are not trusted.
 pub async fn prepare(supervisor: &Supervisor, it: &Launch, name: &str, call: &Call<'_>) -> Result<Request> {
     let run = find(supervisor.sessions.workspace(), it, name).await?;
     let args = it.args.clone().unwrap_or_default();
-    let given = Wanted {
+    let given = DebugTarget {
         env: it.env.iter().map(|it| (it.name.clone(), it.value.clone())).collect(),
         stop_on_entry: it.stop_on_entry.unwrap_or_default(),
-        ..Wanted::default()
+        ..DebugTarget::default()
     };
     let (language, wanted) = match run {
         TestRun::Pytest { node, folder } => {
-            let what = What::Module("pytest".to_owned());
-            ("python", Wanted { what, args: before(&[&node], args), cwd: folder, ..given })
+            let what = DebugTargetKind::Module("pytest".to_owned());
+            ("python", DebugTarget { kind: what, args: before(&[&node], args), cwd: folder, ..given })
         }
         TestRun::Node { file, pattern } => {
             let cwd = file.parent().unwrap_or(Path::new("/")).to_owned();
             let pattern = json!([format!("--test-name-pattern={pattern}")]);
             let fields = [("runtimeArgs".to_owned(), pattern)].into_iter().collect();
-            ("javascript", Wanted { what: What::Program(file), args, cwd, fields, ..given })
+            ("javascript", DebugTarget { kind: DebugTargetKind::Program(file), args, cwd, fields, ..given })
         }
         TestRun::Go { package, pattern } => {
             let fields = [("mode".to_owned(), json!("test"))].into_iter().collect();
             let (args, cwd) = (before(&["-test.run", &pattern], args), package.clone());
-            ("go", Wanted { what: What::Program(package), args, cwd, fields, ..given })
+            ("go", DebugTarget { kind: DebugTargetKind::Program(package), args, cwd, fields, ..given })
         }
         TestRun::Cargo { folder } => {
             let program = it.program.as_ref().map(PathBuf::from);
@@ -46,7 +46,7 @@ pub async fn prepare(supervisor: &Supervisor, it: &Launch, name: &str, call: &Ca
             let manifest = test.folder.to_string_lossy().into_owned();
             env.entry("CARGO_MANIFEST_DIR".to_owned()).or_insert(Some(manifest));
             let args = before(&[&test.name, "--exact", "--nocapture"], args);
-            ("rust", Wanted { what: What::Program(test.program), args, cwd: test.folder, env, ..given })
+            ("rust", DebugTarget { kind: DebugTargetKind::Program(test.program), args, cwd: test.folder, env, ..given })
         }
     };
     Ok(Request {

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use devtether::debug::breakpoints::Conditions;
-use devtether::debug::program::{Address, Wanted, What};
+use devtether::debug::program::{Address, DebugTarget, DebugTargetKind};
 use devtether::debug::{Request, Resume, StopKind};
 
 use crate::adapter_features::debuggees::Subject;
@@ -22,7 +22,7 @@ impl Drop for Running {
 }
 
 /// Starts it as its users would, and waits for its own word: what a debugger needs to know.
-fn started(subject: &Subject) -> (Running, What) {
+fn started(subject: &Subject) -> (Running, DebugTargetKind) {
     let (mut command, ready) = match subject.adapter {
         "debugpy" => (listening_with_debugpy(&subject.found, &subject.source, false), "up"),
         "js-debug" => {
@@ -42,7 +42,7 @@ fn started(subject: &Subject) -> (Running, What) {
         let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut running = Running(child);
         let line = said(BufReader::new(running.0.stderr.take().unwrap()), ready);
-        return (running, What::Listening(address_in(&line)));
+        return (running, DebugTargetKind::Listener(address_in(&line)));
     }
     let mut running = Running(command.stdout(Stdio::piped()).spawn().unwrap());
     let mut reader = BufReader::new(running.0.stdout.take().unwrap());
@@ -51,8 +51,8 @@ fn started(subject: &Subject) -> (Running, What) {
         reader.read_line(&mut first).unwrap();
     }
     said(reader, ready);
-    let port = first.trim().strip_prefix("port ").map(|port| Address::local(port.parse().unwrap()));
-    let what = port.map_or(What::Pid(running.0.id()), What::Listening);
+    let port = first.trim().strip_prefix("port ").map(|port| Address::loopback(port.parse().unwrap()));
+    let what = port.map_or(DebugTargetKind::Pid(running.0.id()), DebugTargetKind::Listener);
     (running, what)
 }
 
@@ -71,7 +71,7 @@ fn said(mut reader: impl BufRead + Send + 'static, words: &str) -> String {
 fn address_in(line: &str) -> Address {
     let at = line.find("127.0.0.1:").unwrap_or_else(|| panic!("{line}")) + "127.0.0.1:".len();
     let digits: String = line[at..].chars().take_while(char::is_ascii_digit).collect();
-    Address::local(digits.parse().unwrap())
+    Address::loopback(digits.parse().unwrap())
 }
 
 pub async fn attaches(subject: &Subject) -> Result<(), String> {
@@ -79,7 +79,7 @@ pub async fn attaches(subject: &Subject) -> Result<(), String> {
     let stage = Stage::of(subject);
     let spin = subject.line("SPIN");
     stage.sessions.set_line(&subject.source, spin, Conditions::default()).await.unwrap();
-    let wanted = Wanted { what, cwd: subject.workspace(), ..Wanted::default() };
+    let wanted = DebugTarget { kind: what, cwd: subject.workspace(), ..DebugTarget::default() };
     let adapter = Some(subject.adapter.to_owned());
     let request = Request { name: "what runs".to_owned(), wanted, adapter, ..Request::default() };
     let play = stage.start(request).await;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 
-use devtether::adapters::Found;
+use devtether::adapters::FoundAdapter;
 
 const PYTHON: &str = r#"
 import time
@@ -143,7 +143,7 @@ int main() {
 /// What the story is told with.
 pub struct Subject {
     pub adapter: &'static str,
-    pub found: Found,
+    pub found: FoundAdapter,
     pub folder: tempfile::TempDir,
     pub source: PathBuf,
     /// What is launched.

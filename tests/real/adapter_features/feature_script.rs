@@ -2,7 +2,7 @@
 
 use devtether::debug::breakpoints::{Access, Conditions, Exceptions};
 use devtether::debug::inspect::{Ref, Wish};
-use devtether::debug::program::{Wanted, What};
+use devtether::debug::program::{DebugTarget, DebugTargetKind};
 use devtether::debug::{Request, Resume, Sessions, StopKind};
 use devtether::ring::Query;
 
@@ -13,7 +13,11 @@ use crate::adapter_features::sessions::{LONG, Play, Stage};
 fn request(subject: &Subject) -> Request {
     Request {
         name: "the program".to_owned(),
-        wanted: Wanted { what: What::Program(subject.program.clone()), cwd: subject.workspace(), ..Wanted::default() },
+        wanted: DebugTarget {
+            kind: DebugTargetKind::Program(subject.program.clone()),
+            cwd: subject.workspace(),
+            ..DebugTarget::default()
+        },
         adapter: Some(subject.adapter.to_owned()),
         ..Request::default()
     }

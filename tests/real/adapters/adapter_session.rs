@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use devtether::adapters::{Adapter, Begin, Found, Running, Said, Wanted, What, run};
-use devtether::dap::types::Initialize;
+use devtether::adapters::{
+    Adapter, AdapterHost, DebugTarget, DebugTargetKind, FoundAdapter, LaunchPlan, OutputPiece, start_adapter,
+};
+use devtether::dap::types::InitializeArguments;
 use devtether::debug::breakpoints::{Book, Conditions};
 use devtether::debug::inspect::Wish;
 use devtether::debug::{Plan, Resume, Session, State, StopKind, Waited};
@@ -39,42 +41,42 @@ impl Place {
         (path, line as u32)
     }
 
-    pub fn wants(&self, what: What) -> Wanted {
-        Wanted { what, cwd: self.path(), ..Wanted::default() }
+    pub fn wants(&self, what: DebugTargetKind) -> DebugTarget {
+        DebugTarget { kind: what, cwd: self.path(), ..DebugTarget::default() }
     }
 }
 
 /// A session with an adapter, as the supervisor has it.
 pub struct Play {
     pub session: Session,
-    pub running: Running,
+    pub running: AdapterHost,
     driver: Option<JoinHandle<()>>,
     mark: String,
 }
 
 impl Play {
     /// Begins to debug what is wanted, with breakpoints.
-    pub async fn open(row: &Adapter, found: &Found, wanted: &Wanted, stops: &[(&Path, u32)]) -> Play {
-        let begin = (row.begin)(found, wanted).unwrap_or_else(|error| panic!("{error}"));
+    pub async fn open(row: &Adapter, found: &FoundAdapter, wanted: &DebugTarget, stops: &[(&Path, u32)]) -> Play {
+        let begin = (row.plan)(found, wanted).unwrap_or_else(|error| panic!("{error}"));
         Play::of(row, begin, wanted, stops).await
     }
 
-    pub async fn of(row: &Adapter, begin: Begin, wanted: &Wanted, stops: &[(&Path, u32)]) -> Play {
+    pub async fn of(row: &Adapter, begin: LaunchPlan, wanted: &DebugTarget, stops: &[(&Path, u32)]) -> Play {
         let mark = format!("adapters-{}-{}", std::process::id(), tempfile::tempdir().unwrap().path().display());
-        let running = run(row.name, begin, &mark, LONG).await.unwrap_or_else(|error| panic!("{error}"));
+        let running = start_adapter(row.name, begin, &mark, LONG).await.unwrap_or_else(|error| panic!("{error}"));
         let mut book = Book::open(&wanted.cwd);
         for (file, line) in stops {
             book.set_line(file, *line, Conditions::default()).unwrap();
         }
         let plan = Plan {
-            initialize: Initialize {
+            initialize: InitializeArguments {
                 adapter_id: row.id.to_owned(),
                 lines_start_at1: true,
                 columns_start_at1: true,
                 path_format: Some("path".to_owned()),
                 supports_variable_type: true,
                 supports_start_debugging_request: true,
-                ..Initialize::default()
+                ..InitializeArguments::default()
             },
             start: running.start.clone(),
             quirks: row.quirks,
@@ -84,14 +86,14 @@ impl Play {
             deadline: LONG,
             start_deadline: LONG,
         };
-        let (session, driver) = Session::open(plan, Arc::clone(&running.dial), Arc::new(Mutex::new(book)));
+        let (session, driver) = Session::open(plan, Arc::clone(&running.connect), Arc::new(Mutex::new(book)));
         Play { session, running, driver: Some(tokio::spawn(driver)), mark }
     }
 
     /// Waits for a stop, and says why and on which line it is.
     pub async fn stopped(&self) -> (StopKind, i64) {
         let waited = self.session.wait_for_stop(LONG).await;
-        let Some((_, stop)) = &waited.stop else { panic!("{waited:?}; {:?}", self.running.last_words().await) };
+        let Some((_, stop)) = &waited.stop else { panic!("{waited:?}; {:?}", self.running.exit_summary().await) };
         let stack = self.session.stack(None, None, Some(1)).await.unwrap();
         (stop.kind, stack.frames[0].line)
     }
@@ -101,7 +103,7 @@ impl Play {
         let there = async {
             loop {
                 let waited = self.session.wait_for_stop(LONG).await;
-                let words = self.running.last_words().await;
+                let words = self.running.exit_summary().await;
                 let (_, stop) = waited.stop.as_ref().unwrap_or_else(|| panic!("{waited:?}; {words:?}"));
                 let hit = stop.kind == StopKind::BreakpointHit;
                 match self.session.stack(None, None, Some(1)).await {
@@ -122,7 +124,7 @@ impl Play {
         let mut said = String::new();
         while !said.contains(text) {
             match tokio::time::timeout(LONG, self.running.output.recv()).await.unwrap() {
-                Some(Said::Out(piece) | Said::Err(piece)) => said.push_str(&piece),
+                Some(OutputPiece::Stdout(piece) | OutputPiece::Stderr(piece)) => said.push_str(&piece),
                 other => panic!("{other:?} after {said}"),
             }
         }
@@ -154,8 +156,8 @@ impl Play {
         let mut text = String::new();
         while let Ok(said) = self.running.output.try_recv() {
             match said {
-                Said::Out(piece) | Said::Err(piece) => text.push_str(&piece),
-                Said::Lost(count) => panic!("{count} pieces were lost"),
+                OutputPiece::Stdout(piece) | OutputPiece::Stderr(piece) => text.push_str(&piece),
+                OutputPiece::Dropped(count) => panic!("{count} pieces were lost"),
             }
         }
         let query = devtether::ring::Query { since: None, limit: 10_000, filter: None };
@@ -180,19 +182,19 @@ impl Play {
     /// Leaves the program alive. debugpy hangs up on who comes before it has closed the connection of the one before.
     pub async fn let_go(mut self) {
         self.left(false).await;
-        self.running.let_go().await;
+        self.running.detach().await;
     }
 
     /// Ends it in whatever state it is; nothing may be left.
     pub async fn end(mut self) {
         self.left(true).await;
-        self.running.end().await.unwrap();
+        self.running.stop().await.unwrap();
         assert_eq!(crate::support::carrying(LAUNCH_ID, &self.mark), []);
     }
 }
 
 /// The story that every adapter has to tell: it stops where it shall, its locals are there, it goes on to its end.
-pub async fn stops_and_ends(adapter: &str, wanted: &Wanted, stop: (&Path, u32), total: &str) {
+pub async fn stops_and_ends(adapter: &str, wanted: &DebugTarget, stop: (&Path, u32), total: &str) {
     let Some((row, found)) = found(adapter) else { return };
     let began = std::time::Instant::now();
     let mut play = Play::open(row, &found, wanted, &[stop]).await;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use devtether::adapters::{Address, What};
+use devtether::adapters::{Address, DebugTargetKind};
 use devtether::debug::StopKind;
 
 use crate::adapters::adapter_session::{Place, Play, found, stops_and_ends};
@@ -38,7 +38,7 @@ fn nothing_is_left_beside(source: &Path) {
 async fn a_file_without_a_module_is_debugged() {
     let place = Place::new();
     let (app, line) = place.file("äpp one.go", APP);
-    stops_and_ends("dlv", &place.wants(What::Program(app.clone())), (&app, line), "total = 42").await;
+    stops_and_ends("dlv", &place.wants(DebugTargetKind::Program(app.clone())), (&app, line), "total = 42").await;
     nothing_is_left_beside(&app);
 }
 
@@ -51,7 +51,7 @@ async fn the_package_of_a_file_or_of_a_folder_is_debugged() {
     let (folder, _) = (app.parent().unwrap().to_owned(), ());
     let Some((row, found)) = found("dlv") else { return };
     for program in [app.clone(), folder] {
-        let play = Play::open(row, &found, &place.wants(What::Program(program)), &[(&app, line)]).await;
+        let play = Play::open(row, &found, &place.wants(DebugTargetKind::Program(program)), &[(&app, line)]).await;
         assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
         assert_eq!(play.evaluate("order").await, "0");
         play.end().await;
@@ -66,7 +66,7 @@ async fn a_test_is_debugged_by_its_file() {
     let (app, line) = module(&place);
     let text = "package main\n\nimport \"testing\"\n\nfunc TestIt(t *testing.T) {\n\tif double(4) != 8 {\n\t\tt.Fatal()\n\t}\n}\n";
     let (test, _) = place.file("möd/app_test.go", text);
-    let mut wanted = place.wants(What::Program(test));
+    let mut wanted = place.wants(DebugTargetKind::Program(test));
     wanted.args = vec!["-test.run".to_owned(), "^TestIt$".to_owned()];
     let play = Play::open(row, &found, &wanted, &[(&app, line)]).await;
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
@@ -89,7 +89,7 @@ async fn a_program_that_is_built_and_a_process_are_debugged() {
         .current_dir(place.path())
         .status();
     assert!(built.unwrap().success());
-    let wanted = place.wants(What::Program(program.clone()));
+    let wanted = place.wants(DebugTargetKind::Program(program.clone()));
     let play = Play::open(row, &found, &wanted, &[(&app, line)]).await;
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
     play.end().await;
@@ -98,14 +98,14 @@ async fn a_program_that_is_built_and_a_process_are_debugged() {
     let argv = [&[found.path.as_os_str()], &words[..], &[program.as_os_str()]].concat();
     let mut server = crate::adapters::start_failures::Started::of(&argv, &[]);
     let port: u16 = server.line(|line| line.split("listening at: 127.0.0.1:").nth(1)?.parse().ok()).await;
-    let wanted = place.wants(What::Listening(Address::local(port)));
+    let wanted = place.wants(DebugTargetKind::Listener(Address::loopback(port)));
     let play = Play::open(row, &found, &wanted, &[(&app, line)]).await;
     play.stopped_at(line).await;
     play.end().await;
 
     let mut running = crate::adapters::start_failures::Started::of(&[program.as_os_str()], &[]);
     running.line(|line| (line == "up").then_some(())).await;
-    let play = Play::open(row, &found, &place.wants(What::Pid(running.pid())), &[(&app, line)]).await;
+    let play = Play::open(row, &found, &place.wants(DebugTargetKind::Pid(running.pid())), &[(&app, line)]).await;
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
     assert!(play.evaluate("total").await.parse::<u64>().is_ok());
     play.let_go().await;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use devtether::adapters::{Address, What};
+use devtether::adapters::{Address, DebugTargetKind};
 use devtether::debug::StopKind;
 
 use crate::adapters::adapter_session::{Place, Play, found, stops_and_ends};
@@ -19,7 +19,7 @@ console.log(double(21));
 async fn a_program_is_debugged_in_a_child_of_its_session() {
     let place = Place::new();
     let (app, line) = place.file("äpp one.js", APP);
-    stops_and_ends("js-debug", &place.wants(What::Program(app.clone())), (&app, line), "total = 42").await;
+    stops_and_ends("js-debug", &place.wants(DebugTargetKind::Program(app.clone())), (&app, line), "total = 42").await;
 }
 
 #[tokio::test]
@@ -65,7 +65,7 @@ setInterval(() => {
     // Launched, it stops in what runs at once, too.
     let Some((row, found)) = found("js-debug") else { return };
     let first = 5;
-    let play = Play::open(row, &found, &place.wants(What::Program(compiled)), &[(&source, first)]).await;
+    let play = Play::open(row, &found, &place.wants(DebugTargetKind::Program(compiled)), &[(&source, first)]).await;
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(first)));
     play.end().await;
 }
@@ -77,7 +77,7 @@ async fn is_attached_to(place: &Place, program: &Path, at: (&Path, u32), number:
     let argv = [node.as_os_str(), "--inspect=127.0.0.1:0".as_ref(), program.as_os_str()];
     let mut running = crate::adapters::start_failures::Started::of(&argv, &[]);
     let port: u16 = running.line(|line| line.split("ws://127.0.0.1:").nth(1)?.split('/').next()?.parse().ok()).await;
-    let play = Play::open(row, &found, &place.wants(What::Listening(Address::local(port))), &[at]).await;
+    let play = Play::open(row, &found, &place.wants(DebugTargetKind::Listener(Address::loopback(port))), &[at]).await;
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(at.1)));
     assert!(play.evaluate(number).await.parse::<u64>().is_ok());
     play.let_go().await;
@@ -100,7 +100,7 @@ async fn a_page_of_a_browser_is_attached_to() {
     argv.extend([&profile, &url].map(std::ffi::OsStr::new));
     let mut browser = crate::adapters::start_failures::Started::of(&argv, &[]);
     let port: u16 = browser.line(|line| line.split("ws://127.0.0.1:").nth(1)?.split('/').next()?.parse().ok()).await;
-    let play = Play::open(row, &found, &place.wants(What::Page { url, port }), &[(&app, line)]).await;
+    let play = Play::open(row, &found, &place.wants(DebugTargetKind::Page { url, port }), &[(&app, line)]).await;
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
     assert!(play.evaluate("total").await.parse::<u64>().is_ok());
     play.let_go().await;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use devtether::adapters::{ADAPTERS, Address, Found, What};
+use devtether::adapters::{ADAPTERS, Address, DebugTargetKind, FoundAdapter};
 use devtether::debug::StopKind;
 
 use crate::adapters::adapter_session::{Place, Play, found, stops_and_ends};
@@ -45,7 +45,7 @@ fn built(place: &Place, name: &str, text: &str) -> (PathBuf, PathBuf, u32) {
 async fn launches(adapter: &str) {
     let place = Place::new();
     let (program, source, line) = built(&place, "äpp one", APP);
-    stops_and_ends(adapter, &place.wants(What::Program(program)), (&source, line), "total = 42").await;
+    stops_and_ends(adapter, &place.wants(DebugTargetKind::Program(program)), (&source, line), "total = 42").await;
 }
 
 async fn attaches(adapter: &str) {
@@ -54,7 +54,7 @@ async fn attaches(adapter: &str) {
     let (program, source, line) = built(&place, "sërver", SERVER);
     let mut running = crate::adapters::start_failures::Started::of(&[program.as_os_str()], &[]);
     running.line(|line| (line == "up").then_some(())).await;
-    let play = Play::open(row, &found, &place.wants(What::Pid(running.pid())), &[(&source, line)]).await;
+    let play = Play::open(row, &found, &place.wants(DebugTargetKind::Pid(running.pid())), &[(&source, line)]).await;
     play.stopped_at(line).await;
     assert!(play.evaluate("total").await.parse::<u64>().is_ok());
     play.let_go().await;
@@ -71,7 +71,7 @@ async fn attaches_to_a_stub(adapter: &str) {
     let argv = [&[python.as_os_str()], &words[..], &[program.as_os_str()]].concat();
     let mut stub = crate::adapters::start_failures::Started::of(&argv, &[]);
     let port: u16 = stub.line(|line| line.strip_prefix("Listening on port ")?.parse().ok()).await;
-    let mut wanted = place.wants(What::Listening(Address::local(port)));
+    let mut wanted = place.wants(DebugTargetKind::Listener(Address::loopback(port)));
     wanted.fields.insert("program".to_owned(), program.display().to_string().into());
     let play = Play::open(row, &at, &wanted, &[(&source, line)]).await;
     play.stopped_at(line).await;
@@ -85,7 +85,7 @@ async fn stops_on_entry(adapter: &str) {
     let Some((row, found)) = found(adapter) else { return };
     let place = Place::new();
     let (program, ..) = built(&place, "äpp", APP);
-    let mut wanted = place.wants(What::Program(program));
+    let mut wanted = place.wants(DebugTargetKind::Program(program));
     wanted.stop_on_entry = true;
     let play = Play::open(row, &found, &wanted, &[]).await;
     let waited = play.session.wait_for_stop(crate::adapters::adapter_session::LONG).await;
@@ -118,7 +118,7 @@ async fn a_function_that_is_called_leaves_the_stop_as_it_was() {
         let Some((row, found)) = found(adapter) else { continue };
         let place = Place::new();
         let (program, source, line) = built(&place, "cäll", text);
-        let play = Play::open(row, &found, &place.wants(What::Program(program)), &[(&source, line)]).await;
+        let play = Play::open(row, &found, &place.wants(DebugTargetKind::Program(program)), &[(&source, line)]).await;
         let stopped = play.stopped().await;
         assert_eq!(stopped, (StopKind::BreakpointHit, i64::from(line)), "{adapter}");
         assert!(play.evaluate("twice(x) + 38").await.contains("42"), "{adapter}");
@@ -135,7 +135,7 @@ async fn gdb_tells_what_was_printed_last() {
     let place = Place::new();
     let text = "#include <stdio.h>\nint main(void) {\n  puts(\"a line\");\n  fputs(\"and half\", stdout);\n}\n";
     let (program, ..) = built(&place, "läst", text);
-    let mut play = Play::open(row, &found, &place.wants(What::Program(program)), &[]).await;
+    let mut play = Play::open(row, &found, &place.wants(DebugTargetKind::Program(program)), &[]).await;
     play.ended().await;
     let output = play.output();
     assert!(output.ends_with("a line\nand half"), "{output}");
@@ -159,7 +159,7 @@ async fn shows_rust(adapter: &str) {
     let program = place.path().join("target/built");
     std::fs::create_dir(program.parent().unwrap()).unwrap();
     assert!(Command::new("rustc").arg("-g").arg("-o").arg(&program).arg(&source).status().unwrap().success());
-    let play = Play::open(row, &found, &place.wants(What::Program(program)), &[(&source, line)]).await;
+    let play = Play::open(row, &found, &place.wants(DebugTargetKind::Program(program)), &[(&source, line)]).await;
     play.stopped_at(line).await;
     let locals = play.locals().await;
     let shown = |start: &str| locals.iter().any(|local| local.starts_with(start));
@@ -202,11 +202,11 @@ fn a_source_and_what_cannot_be_executed_are_refused_with_what_to_do() {
     let place = Place::new();
     let (source, _) = place.file("ä.rs", "fn main() {}");
     let (data, _) = place.file("data", "no program");
-    let anything = Found { path: "/x".into(), interpreter: None, place: String::new(), formatters: None };
+    let anything = FoundAdapter { path: "/x".into(), interpreter: None, place: String::new(), formatters: None };
     for name in ["lldb-dap", "codelldb", "gdb"] {
         let row = ADAPTERS.iter().find(|row| row.name == name).unwrap();
         let check = |path: &Path, part: &str| {
-            let error = (row.begin)(&anything, &place.wants(What::Program(path.to_owned()))).unwrap_err();
+            let error = (row.plan)(&anything, &place.wants(DebugTargetKind::Program(path.to_owned()))).unwrap_err();
             assert!(error.to_string().contains(part) && error.to_string().contains("cargo build"), "{error}");
         };
         check(&source, "it is a source");

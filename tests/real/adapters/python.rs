@@ -1,6 +1,6 @@
 //! debugpy, by both of its routes, and attached.
 
-use devtether::adapters::{Address, What};
+use devtether::adapters::{Address, DebugTargetKind};
 use devtether::debug::{State, StopKind};
 use serde_json::json;
 
@@ -20,14 +20,14 @@ print(double(21), sys.argv[1:], flush=True)
 async fn a_program_is_debugged_directly() {
     let place = Place::new();
     let (app, line) = place.file("äpp one.py", APP);
-    stops_and_ends("debugpy", &place.wants(What::Program(app.clone())), (&app, line), "total = 42").await;
+    stops_and_ends("debugpy", &place.wants(DebugTargetKind::Program(app.clone())), (&app, line), "total = 42").await;
 }
 
 #[tokio::test]
 async fn a_program_is_debugged_through_the_adapter_when_its_subprocesses_shall_be_too() {
     let place = Place::new();
     let (app, line) = place.file("äpp one.py", APP);
-    let mut wanted = place.wants(What::Program(app.clone()));
+    let mut wanted = place.wants(DebugTargetKind::Program(app.clone()));
     wanted.fields.insert("subProcess".to_owned(), json!(true));
     stops_and_ends("debugpy", &wanted, (&app, line), "total = 42").await;
 }
@@ -39,7 +39,7 @@ async fn a_subprocess_is_a_target_of_the_same_session() {
     let (child, line) = place.file("chïld.py", "total = 6 * 7\nprint('child')  # STOP\n");
     let text = "import subprocess, sys\nsubprocess.run([sys.executable, sys.argv[1]], check=True)\n";
     let (parent, _) = place.file("pärent.py", text);
-    let mut wanted = place.wants(What::Program(parent));
+    let mut wanted = place.wants(DebugTargetKind::Program(parent));
     wanted.args = vec![child.display().to_string()];
     wanted.fields.insert("subProcess".to_owned(), json!(true));
     let play = Play::open(row, &found, &wanted, &[(&child, line)]).await;
@@ -56,7 +56,7 @@ async fn a_module_is_debugged_with_its_arguments_and_environment() {
     let place = Place::new();
     let text = "import os, sys\ntotal = sys.argv[1:] + [os.environ.get('WÖRD'), os.environ.get('HOME')]\nprint('up')  # STOP\n";
     let (main, line) = place.file("päckage/__main__.py", text);
-    let mut wanted = place.wants(What::Module("päckage".to_owned()));
+    let mut wanted = place.wants(DebugTargetKind::Module("päckage".to_owned()));
     wanted.args = vec!["a b".to_owned(), "ç".to_owned()];
     wanted.env = [("WÖRD".to_owned(), Some("grün".to_owned())), ("HOME".to_owned(), None)].into();
     let play = Play::open(row, &found, &wanted, &[(&main, line)]).await;
@@ -70,7 +70,7 @@ async fn it_stops_on_entry_and_ends_when_it_is_stopped_in_the_middle() {
     let Some((row, found)) = found("debugpy") else { return };
     let place = Place::new();
     let (app, _) = place.file("wait.py", "import time\nwhile True:\n    time.sleep(1)\n");
-    let mut wanted = place.wants(What::Program(app));
+    let mut wanted = place.wants(DebugTargetKind::Program(app));
     wanted.stop_on_entry = true;
     let play = Play::open(row, &found, &wanted, &[]).await;
     assert_eq!(play.stopped().await, (StopKind::Entry, 1));
@@ -92,7 +92,7 @@ async fn a_listening_program_is_attached_to_and_lives_on_when_it_is_left() {
     let packages = found.path.parent().unwrap();
     let mut program = crate::adapters::start_failures::Started::of(&argv, &[("PYTHONPATH", packages.as_os_str())]);
     let port: u16 = program.line(|line| line.strip_prefix("port ")?.parse().ok()).await;
-    let wanted = place.wants(What::Listening(Address::local(port)));
+    let wanted = place.wants(DebugTargetKind::Listener(Address::loopback(port)));
     for _ in 0..2 {
         let mut play = Play::open(row, &found, &wanted, &[(&app, line)]).await;
         for _ in 0..10 {
@@ -119,7 +119,7 @@ async fn a_running_process_is_attached_to() {
     let python = found.interpreter.clone().unwrap();
     let mut program = crate::adapters::start_failures::Started::of(&[python.as_os_str(), app.as_os_str()], &[]);
     program.line(|line| (line == "up").then_some(())).await;
-    let wanted = place.wants(What::Pid(program.pid()));
+    let wanted = place.wants(DebugTargetKind::Pid(program.pid()));
     let play = Play::open(row, &found, &wanted, &[(&app, line)]).await;
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
     assert!(play.evaluate("total").await.parse::<u64>().unwrap() > 0);
@@ -132,14 +132,14 @@ async fn a_program_that_breaks_at_once_says_why() {
     let Some((row, found)) = found("debugpy") else { return };
     let place = Place::new();
     let (app, _) = place.file("broken.py", "def f(:\n");
-    let mut play = Play::open(row, &found, &place.wants(What::Program(app)), &[]).await;
+    let mut play = Play::open(row, &found, &place.wants(DebugTargetKind::Program(app)), &[]).await;
     let waited = play.session.wait_for_stop(LONG).await;
     assert!(waited.stop.is_none(), "{waited:?}");
     let words = async {
-        while play.running.last_words().await.is_none() {
+        while play.running.exit_summary().await.is_none() {
             play.running.exited().await;
         }
-        play.running.last_words().await
+        play.running.exit_summary().await
     };
     let words = words.await.unwrap();
     assert!(words.contains("exited with code 1") && words.contains("SyntaxError"), "{words}");

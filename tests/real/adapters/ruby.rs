@@ -1,6 +1,6 @@
 //! rdbg: a script with arguments, and a program that listens.
 
-use devtether::adapters::{Address, What};
+use devtether::adapters::{Address, DebugTargetKind};
 use devtether::debug::StopKind;
 
 use crate::adapters::adapter_session::{Place, Play, found, stops_and_ends};
@@ -17,7 +17,7 @@ puts double(21)
 async fn a_script_is_debugged() {
     let place = Place::new();
     let (app, line) = place.file("äpp one.rb", APP);
-    stops_and_ends("rdbg", &place.wants(What::Program(app.clone())), (&app, line), "total = 42").await;
+    stops_and_ends("rdbg", &place.wants(DebugTargetKind::Program(app.clone())), (&app, line), "total = 42").await;
 }
 
 #[tokio::test]
@@ -25,7 +25,7 @@ async fn what_it_prints_is_told_before_its_end_and_its_arguments_are_its_own() {
     let Some((row, found)) = found("rdbg") else { return };
     let place = Place::new();
     let (app, line) = place.file("ärgs.rb", "puts 'up'\nwords = ARGV + [ENV['WÖRD']]\nwords.size # STOP\n");
-    let mut wanted = place.wants(What::Program(app.clone()));
+    let mut wanted = place.wants(DebugTargetKind::Program(app.clone()));
     wanted.args = vec!["--open".to_owned(), "a b".to_owned()];
     wanted.env = [("WÖRD".to_owned(), Some("grün".to_owned()))].into();
     let mut play = Play::open(row, &found, &wanted, &[(&app, line)]).await;
@@ -45,7 +45,7 @@ async fn a_program_that_listens_is_attached_to() {
     let mut program = crate::adapters::start_failures::Started::of(&argv, &[]);
     let port = |line: &str| line.split("TCP/IP (127.0.0.1:").nth(1)?.trim_end_matches(')').parse().ok();
     let port: u16 = program.line(port).await;
-    let wanted = place.wants(What::Listening(Address::local(port)));
+    let wanted = place.wants(DebugTargetKind::Listener(Address::loopback(port)));
     let play = Play::open(row, &found, &wanted, &[(&app, line)]).await;
     play.stopped_at(line).await;
     assert!(play.evaluate("total").await.parse::<u64>().is_ok());

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::time::{Duration, Instant};
 
-use devtether::adapters::{Begin, Program, Reach, Running, run};
-use devtether::dap::types::{Fields, Start};
+use devtether::adapters::{AdapterHost, ConnectMethod, LaunchPlan, ProcessPlan, start_adapter};
+use devtether::dap::types::{Fields, StartRequest};
 use devtether::error::{Error, Kind};
 use devtether::process::{LAUNCH_ID, Piped, clean_environment, piped};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader, Lines};
@@ -60,15 +60,21 @@ impl Drop for Started {
     }
 }
 
-fn begin(reach: Reach, argv: &[&str]) -> Begin {
+fn begin(reach: ConnectMethod, argv: &[&str]) -> LaunchPlan {
     let argv = argv.iter().map(OsString::from).collect();
-    let run = Some(Program { argv, cwd: std::env::temp_dir(), env: BTreeMap::new() });
-    Begin { run, reach, start: Start::Launch(Fields::new()), is_program: false, output_by_pipe: false }
+    let run = Some(ProcessPlan { argv, cwd: std::env::temp_dir(), env: BTreeMap::new() });
+    LaunchPlan {
+        process: run,
+        connect: reach,
+        start: StartRequest::Launch(Fields::new()),
+        is_program: false,
+        output_by_pipe: false,
+    }
 }
 
-async fn fails(reach: Reach, argv: &[&str], within: Duration) -> Error {
+async fn fails(reach: ConnectMethod, argv: &[&str], within: Duration) -> Error {
     let mark = format!("faults-{}-{}", std::process::id(), argv.join(" "));
-    let Err(error) = run("xdbg", begin(reach, argv), &mark, within).await else { panic!("{argv:?} began") };
+    let Err(error) = start_adapter("xdbg", begin(reach, argv), &mark, within).await else { panic!("{argv:?} began") };
     assert_eq!(crate::support::carrying(LAUNCH_ID, &mark), [], "{argv:?}");
     error
 }
@@ -80,12 +86,12 @@ fn says(error: &Error, parts: &[&str]) {
     }
 }
 
-const READY: Reach = Reach::Socket { ready: |line| line == "ready" };
-const PORT: Reach = Reach::Port { said: |line| line.parse().ok() };
+const READY: ConnectMethod = ConnectMethod::UnixSocket { is_ready: |line| line == "ready" };
+const PORT: ConnectMethod = ConnectMethod::TcpPort { parse_address: |line| line.parse().ok() };
 
 #[tokio::test]
 async fn an_adapter_that_is_not_there_is_a_missing_tool() {
-    for reach in [Reach::Pipes, Reach::DialsUs, READY, PORT] {
+    for reach in [ConnectMethod::Pipes, ConnectMethod::ConnectBack, READY, PORT] {
         let error = fails(reach, &["no-such-adapter-here", "{address}"], LONG).await;
         assert_eq!(error.kind, Kind::MissingTool);
         says(&error, &["adapter xdbg", "no-such-adapter-here", "there is no such program"]);
@@ -95,7 +101,7 @@ async fn an_adapter_that_is_not_there_is_a_missing_tool() {
 #[tokio::test]
 async fn an_adapter_that_ends_at_once_is_told_with_its_code_and_last_words() {
     let script = "echo one; echo no module named xdbg >&2; exit 3";
-    for reach in [Reach::DialsUs, READY, PORT] {
+    for reach in [ConnectMethod::ConnectBack, READY, PORT] {
         let error = fails(reach, &["sh", "-c", script], LONG).await;
         says(
             &error,
@@ -108,16 +114,18 @@ async fn an_adapter_that_ends_at_once_is_told_with_its_code_and_last_words() {
 #[tokio::test]
 async fn an_adapter_that_ends_at_once_over_pipes_is_told_by_its_connection() {
     for script in ["echo no such thing >&2; exit 3", "cat > /dev/null & echo no such thing >&2; kill -SEGV $$"] {
-        let running = run("xdbg", begin(Reach::Pipes, &["sh", "-c", script]), "faults-pipes", LONG).await.unwrap();
-        let (client, _inbox, driver) = devtether::dap::Client::over((running.dial)().await.unwrap());
+        let running = start_adapter("xdbg", begin(ConnectMethod::Pipes, &["sh", "-c", script]), "faults-pipes", LONG)
+            .await
+            .unwrap();
+        let (client, _inbox, driver) = devtether::dap::DapClient::over((running.connect)().await.unwrap());
         let driver = tokio::spawn(driver);
-        let asked = client.request(&devtether::dap::types::Threads {}, LONG).await;
+        let asked = client.request(&devtether::dap::types::ThreadsArguments {}, LONG).await;
         let told = asked.unwrap_err().to_string();
         assert!(told.contains("the adapter ") && told.contains("no such thing"), "{told}");
-        assert!(running.last_words().await.unwrap().contains("no such thing"));
+        assert!(running.exit_summary().await.unwrap().contains("no such thing"));
         drop(client);
         driver.await.unwrap();
-        running.end().await.unwrap();
+        running.stop().await.unwrap();
     }
     assert_eq!(crate::support::carrying(LAUNCH_ID, "faults-pipes"), []);
 }
@@ -125,7 +133,7 @@ async fn an_adapter_that_ends_at_once_over_pipes_is_told_by_its_connection() {
 #[tokio::test]
 async fn an_adapter_that_never_listens_is_told_in_time_with_what_it_said() {
     let script = "echo thinking; trap '' TERM; sleep 600 & wait; wait";
-    for reach in [Reach::DialsUs, READY, PORT] {
+    for reach in [ConnectMethod::ConnectBack, READY, PORT] {
         let began = Instant::now();
         // Long enough for the shell to set its trap and to speak on a busy machine.
         let error = fails(reach, &["sh", "-c", script], Duration::from_secs(3)).await;
@@ -134,8 +142,8 @@ async fn an_adapter_that_never_listens_is_told_in_time_with_what_it_said() {
     }
 }
 
-async fn runs(script: &str, mark: &str) -> Running {
-    run("xdbg", begin(PORT, &["sh", "-c", script]), mark, LONG).await.unwrap()
+async fn runs(script: &str, mark: &str) -> AdapterHost {
+    start_adapter("xdbg", begin(PORT, &["sh", "-c", script]), mark, LONG).await.unwrap()
 }
 
 #[tokio::test]
@@ -151,11 +159,11 @@ async fn what_is_dropped_is_killed_with_all_that_carries_its_mark_and_what_is_le
         crate::support::carrying(LAUNCH_ID, "faults-dropped").is_empty().then_some(())
     });
 
-    runs(script, "faults-ended").await.end().await.unwrap();
+    runs(script, "faults-ended").await.stop().await.unwrap();
     assert_eq!(crate::support::carrying(LAUNCH_ID, "faults-ended"), []);
 
     // The adapter goes, the program stays.
-    runs(script, "faults-let-go").await.let_go().await;
+    runs(script, "faults-let-go").await.detach().await;
     let left = || crate::support::carrying(LAUNCH_ID, "faults-let-go");
     let both = crate::support::eventually("the adapter is gone, and both its programs are seen", || {
         Some(left()).filter(|left| left.len() == 2 && left.iter().all(|(_, line)| line.starts_with("sleep")))
@@ -169,17 +177,18 @@ async fn what_is_dropped_is_killed_with_all_that_carries_its_mark_and_what_is_le
 async fn a_socket_that_is_announced_before_it_is_there_is_awaited() {
     let python = "import os, socket, sys, threading; listening = socket.socket(socket.AF_UNIX); print('ready', flush=True); \
                   listening.bind(sys.argv[1]); os.sched_yield(); listening.listen(); listening.accept()[0].recv(9)";
-    let running = run("xdbg", begin(READY, &["python3", "-c", python, "{socket}"]), "faults-late", LONG).await.unwrap();
-    drop((running.dial)().await.unwrap());
+    let running =
+        start_adapter("xdbg", begin(READY, &["python3", "-c", python, "{socket}"]), "faults-late", LONG).await.unwrap();
+    drop((running.connect)().await.unwrap());
     running.exited().await;
-    running.end().await.unwrap();
+    running.stop().await.unwrap();
 }
 
 #[tokio::test]
 async fn a_second_connection_to_what_takes_one_only_is_refused() {
-    let running = run("xdbg", begin(Reach::Pipes, &["cat"]), "faults-second", LONG).await.unwrap();
-    (running.dial)().await.unwrap();
-    let error = (running.dial)().await.unwrap_err().to_string();
+    let running = start_adapter("xdbg", begin(ConnectMethod::Pipes, &["cat"]), "faults-second", LONG).await.unwrap();
+    (running.connect)().await.unwrap();
+    let error = (running.connect)().await.unwrap_err().to_string();
     assert!(error.contains("its pipes") && error.contains("one connection only"), "{error}");
-    running.end().await.unwrap();
+    running.stop().await.unwrap();
 }

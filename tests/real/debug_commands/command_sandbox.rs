@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use devtether::adapters::{ADAPTERS, Search};
+use devtether::adapters::{ADAPTERS, AdapterSearch};
 use serde_json::Value;
 
 use crate::support::{Ran, Sandbox, eventually, is_alive, ran};
@@ -10,7 +10,7 @@ use crate::support::{Ran, Sandbox, eventually, is_alive, ran};
 /// Whether an adapter is here; where it must be and is not, the test fails.
 pub fn have(adapter: &str) -> bool {
     let row = ADAPTERS.iter().find(|row| row.name == adapter).unwrap();
-    match (row.find)(&Search::of(Path::new("/nowhere")).unwrap()) {
+    match (row.find)(&AdapterSearch::for_workspace(Path::new("/nowhere")).unwrap()) {
         Ok(_) => true,
         Err(error) => {
             assert!(std::env::var_os("CI").is_none(), "{error}\n  hint: `cargo xtask tools` installs what tests need");

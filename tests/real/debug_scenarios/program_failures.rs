@@ -110,7 +110,7 @@ fn an_evaluation_that_never_ends_has_a_deadline_and_the_session_can_be_stopped()
     stage
         .sandbox
         .tether(&["debug", "evaluate", "spin()"])
-        .fails(124, &["cannot evaluate `spin()`", "not answered within"]);
+        .fails(124, &["cannot evaluate `spin()`", "no response to evaluate within"]);
     assert!(begun.elapsed() < Duration::from_secs(60));
     stage.json(&["debug", "stop"]);
     stage.nothing_is_left();

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use devtether::adapters::Found;
+use devtether::adapters::FoundAdapter;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -35,7 +35,7 @@ pub fn stop(file: &str, text: &str) -> String {
 }
 
 /// Where an adapter lies; `None` after having said so.
-pub fn found(name: &str) -> Option<Found> {
+pub fn found(name: &str) -> Option<FoundAdapter> {
     crate::support::adapter(name).map(|(_, found)| found)
 }
 
@@ -47,13 +47,13 @@ pub struct Listening {
 
 impl Listening {
     /// A Python program with debugpy in it.
-    pub fn python(sandbox: &Sandbox, debugpy: &Found, file: &str) -> Listening {
+    pub fn python(sandbox: &Sandbox, debugpy: &FoundAdapter, file: &str) -> Listening {
         let mut command = listening_with_debugpy(debugpy, &sandbox.path(file), false);
         Listening::of(command.stdout(Stdio::piped()), |line| line.strip_prefix("port ")?.parse().ok())
     }
 
     /// A Node program with its inspector open.
-    pub fn node(sandbox: &Sandbox, js_debug: &Found, file: &str) -> Listening {
+    pub fn node(sandbox: &Sandbox, js_debug: &FoundAdapter, file: &str) -> Listening {
         let mut command = Command::new(js_debug.interpreter.as_ref().unwrap());
         command.arg(OsString::from("--inspect=127.0.0.1:0")).arg(sandbox.path(file));
         Listening::of(command.stderr(Stdio::piped()), |line| {

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use super::{ADAPTERS, Adapter, Found, Search};
+use super::{ADAPTERS, Adapter, AdapterSearch, FoundAdapter};
 use crate::error::{Error, Kind, Result};
 
 /// Enough of a program to see what it is: Go's linker puts its note this near to the beginning.
@@ -14,7 +14,7 @@ const HEAD: u64 = 32 * 1024;
 
 /// What a caller says about what it wants; the first of these that it says decides.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Ask<'a> {
+pub struct AdapterQuery<'a> {
     /// The name of an adapter.
     pub adapter: Option<&'a str>,
     /// The `type` of a configuration of launch.json.
@@ -25,37 +25,37 @@ pub struct Ask<'a> {
 }
 
 /// The rows that debug it, the preferred one first; at least one. Errors: [`Kind::Usage`] with what there is.
-pub fn choose(ask: Ask<'_>) -> Result<Vec<&'static Adapter>> {
+pub fn select_adapters(ask: AdapterQuery<'_>) -> Result<Vec<&'static Adapter>> {
     let (what, hint, rows) = match ask {
-        Ask { adapter: Some(name), .. } => {
+        AdapterQuery { adapter: Some(name), .. } => {
             let names = ADAPTERS.iter().map(|row| row.name).collect();
-            (format!("there is no adapter {name:?}"), listing("adapters", names), rows(|row| row.name == name))
+            (format!("there is no adapter {name:?}"), list_names("adapters", names), rows_where(|row| row.name == name))
         }
-        Ask { kind: Some(kind), .. } => {
+        AdapterQuery { kind: Some(kind), .. } => {
             let mut types: Vec<&str> = ADAPTERS.iter().flat_map(|row| row.types).copied().collect();
             types.sort_unstable();
             types.dedup();
             let what = format!("nothing debugs a configuration of type {kind:?}");
-            (what, listing("types", types), rows(|row| row.types.contains(&kind)))
+            (what, list_names("types", types), rows_where(|row| row.types.contains(&kind)))
         }
-        Ask { language: Some(language), .. } => {
+        AdapterQuery { language: Some(language), .. } => {
             let lower = language.to_lowercase();
             let what = format!("nothing debugs {language:?}");
-            (what, languages(), rows(|row| row.languages.contains(&lower.as_str())))
+            (what, list_languages(), rows_where(|row| row.languages.contains(&lower.as_str())))
         }
-        Ask { program: Some(program), .. } => of_program(program)?,
-        Ask { .. } => {
+        AdapterQuery { program: Some(program), .. } => select_by_program(program)?,
+        AdapterQuery { .. } => {
             let what = "it is not said what is to be debugged: a port or a process does not tell its language";
-            (what.to_owned(), format!("name it, as in `--language python`; {}", languages()), Vec::new())
+            (what.to_owned(), format!("name it, as in `--language python`; {}", list_languages()), Vec::new())
         }
     };
     if rows.is_empty() { Err(Error::usage(what).hint(hint)) } else { Ok(rows) }
 }
 
 /// The preferred row that is on this machine, and where. Errors: of [`choose`], and that none is found: the first's.
-pub fn locate(ask: Ask<'_>, search: &Search) -> Result<(&'static Adapter, Found)> {
+pub fn locate_adapter(ask: AdapterQuery<'_>, search: &AdapterSearch) -> Result<(&'static Adapter, FoundAdapter)> {
     let mut missing: Option<Error> = None;
-    for row in choose(ask)? {
+    for row in select_adapters(ask)? {
         match (row.find)(search) {
             Ok(found) => return Ok((row, found)),
             Err(error) => {
@@ -69,39 +69,39 @@ pub fn locate(ask: Ask<'_>, search: &Search) -> Result<(&'static Adapter, Found)
     Err(missing.unwrap_or_else(|| Error::new(Kind::MissingTool, "there is no adapter for this")))
 }
 
-fn rows(fits: impl Fn(&Adapter) -> bool) -> Vec<&'static Adapter> {
+fn rows_where(fits: impl Fn(&Adapter) -> bool) -> Vec<&'static Adapter> {
     ADAPTERS.iter().filter(|row| fits(row)).collect()
 }
 
-fn listing(what: &str, names: Vec<&str>) -> String {
+fn list_names(what: &str, names: Vec<&str>) -> String {
     format!("the {what} are: {}", names.join(", "))
 }
 
-fn languages() -> String {
+fn list_languages() -> String {
     let mut names: Vec<&str> = ADAPTERS.iter().flat_map(|row| row.languages).copied().collect();
     names.sort_unstable();
     names.dedup();
-    listing("languages", names)
+    list_names("languages", names)
 }
 
-type Chosen = (String, String, Vec<&'static Adapter>);
+type Selection = (String, String, Vec<&'static Adapter>);
 
-fn of_program(program: &Path) -> Result<Chosen> {
+fn select_by_program(program: &Path) -> Result<Selection> {
     let extension = program.extension().map(|extension| extension.to_string_lossy().to_lowercase());
-    let by_name = extension.as_deref().map(|extension| rows(|row| row.extensions.contains(&extension)));
+    let by_name = extension.as_deref().map(|extension| rows_where(|row| row.extensions.contains(&extension)));
     if let Some(rows) = by_name.filter(|rows| !rows.is_empty()) {
         return Ok((String::new(), String::new(), rows));
     }
-    let language = if program.is_dir() { of_folder(program) } else { of_head(&head(program)?) };
+    let language = if program.is_dir() { language_of_folder(program) } else { language_of_head(&read_head(program)?) };
     let what = match extension {
         Some(extension) if language.is_none() => format!("nothing debugs .{extension} ({})", program.display()),
         _ => format!("cannot tell what {} is", program.display()),
     };
-    let rows = language.map(|language| rows(|row| row.languages.contains(&language))).unwrap_or_default();
-    Ok((what, format!("name its language; {}", languages()), rows))
+    let rows = language.map(|language| rows_where(|row| row.languages.contains(&language))).unwrap_or_default();
+    Ok((what, format!("name its language; {}", list_languages()), rows))
 }
 
-fn head(program: &Path) -> Result<Vec<u8>> {
+fn read_head(program: &Path) -> Result<Vec<u8>> {
     let cannot = |cause: std::io::Error| {
         let kind = if cause.kind() == std::io::ErrorKind::NotFound { Kind::NotFound } else { Kind::Other };
         let cause = if kind == Kind::NotFound { "there is no such file".to_owned() } else { cause.to_string() };
@@ -113,7 +113,7 @@ fn head(program: &Path) -> Result<Vec<u8>> {
 }
 
 /// What a folder is the package of.
-fn of_folder(folder: &Path) -> Option<&'static str> {
+fn language_of_folder(folder: &Path) -> Option<&'static str> {
     let has = |fits: &dyn Fn(&str) -> bool| {
         std::fs::read_dir(folder)
             .into_iter()
@@ -129,9 +129,9 @@ fn of_folder(folder: &Path) -> Option<&'static str> {
 }
 
 /// What the beginning of a program says: its format, or the interpreter in its first line.
-fn of_head(head: &[u8]) -> Option<&'static str> {
+fn language_of_head(head: &[u8]) -> Option<&'static str> {
     if head.starts_with(b"\x7fELF") || head.starts_with(b"\xcf\xfa\xed\xfe") {
-        let go = [&b"\xff Go build ID:"[..], b"Go\0\0"].iter().any(|note| contains(head, note));
+        let go = [&b"\xff Go build ID:"[..], b"Go\0\0"].iter().any(|note| contains_bytes(head, note));
         return Some(if go { "go" } else { "c++" });
     }
     let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
@@ -146,6 +146,6 @@ fn of_head(head: &[u8]) -> Option<&'static str> {
     words.filter_map(known).next_back()
 }
 
-fn contains(all: &[u8], part: &[u8]) -> bool {
+fn contains_bytes(all: &[u8], part: &[u8]) -> bool {
     all.windows(part.len()).any(|window| window == part)
 }

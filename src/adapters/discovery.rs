@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use super::Found;
+use super::FoundAdapter;
 use crate::error::{Error, Kind, Result};
 use crate::tools::{self, Pins};
 
@@ -25,22 +25,22 @@ const EXTENSIONS: &[(&str, &str)] = &[
 
 /// Where adapters are looked for.
 #[derive(Clone, Debug)]
-pub struct Search {
+pub struct AdapterSearch {
     /// The environment's `PATH`, `VIRTUAL_ENV`, `HOME`, …
     pub env: BTreeMap<OsString, OsString>,
     /// Its virtual environment and its `node_modules` come before the machine's.
     pub workspace: PathBuf,
     /// The user's own choice, which nothing comes before.
-    pub set: Option<PathBuf>,
+    pub configured: Option<PathBuf>,
     /// The folder of our own installs.
-    pub tools: PathBuf,
+    pub tools_folder: PathBuf,
 }
 
-impl Search {
+impl AdapterSearch {
     /// As this process sees the machine. Errors: there is no folder for our own installs.
-    pub fn of(workspace: &Path) -> Result<Search> {
+    pub fn for_workspace(workspace: &Path) -> Result<AdapterSearch> {
         let env = crate::process::clean_environment::<&str, &str>([]);
-        Ok(Search { env, workspace: workspace.to_owned(), set: None, tools: tools::folder()? })
+        Ok(AdapterSearch { env, workspace: workspace.to_owned(), configured: None, tools_folder: tools::folder()? })
     }
 
     pub fn var(&self, name: &str) -> Option<&OsStr> {
@@ -57,24 +57,24 @@ impl Search {
     }
 
     /// What one of our own tools is started or loaded by; it may be missing.
-    pub fn own(&self, tool: &str) -> Option<PathBuf> {
+    pub fn installed_tool(&self, tool: &str) -> Option<PathBuf> {
         let pins = Pins::read().ok()?;
         let tool = pins.tool(tool).ok()?;
-        Some(self.tools.join(&tool.name).join(&tool.entry))
+        Some(self.tools_folder.join(&tool.name).join(&tool.entry))
     }
 
     /// A file of a package of Neovim's mason.
-    pub fn mason(&self, file: &str) -> Option<PathBuf> {
+    pub fn mason_file(&self, file: &str) -> Option<PathBuf> {
         let data = self.var("XDG_DATA_HOME").map(PathBuf::from);
         let data = data.or_else(|| Some(self.home()?.join(".local/share")))?;
         Some(data.join("nvim/mason/packages").join(file))
     }
 
     /// A file of an extension, in every editor that has it; newer versions first.
-    pub fn extensions(&self, extension: &str, file: &str) -> Vec<(PathBuf, &'static str)> {
+    pub fn extension_files(&self, extension: &str, file: &str) -> Vec<(PathBuf, &'static str)> {
         let Some(home) = self.home() else { return Vec::new() };
         let in_editor = |(folder, editor): &(&str, &'static str)| {
-            let mut found = versions(&home.join(folder), extension);
+            let mut found = extension_versions(&home.join(folder), extension);
             found.sort_by(|one, other| other.0.cmp(&one.0));
             let editor = *editor;
             found.into_iter().map(move |(_, folder)| (folder, editor)).collect::<Vec<_>>()
@@ -85,7 +85,7 @@ impl Search {
 }
 
 /// The folders `<extension>-<version>…` with their versions.
-fn versions(folder: &Path, extension: &str) -> Vec<(Vec<u32>, PathBuf)> {
+fn extension_versions(folder: &Path, extension: &str) -> Vec<(Vec<u32>, PathBuf)> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let version = |name: &str| -> Option<Vec<u32>> {
         let rest = name.strip_prefix(extension)?.strip_prefix('-')?;
@@ -96,87 +96,91 @@ fn versions(folder: &Path, extension: &str) -> Vec<(Vec<u32>, PathBuf)> {
 }
 
 /// What was looked at until something was found.
-pub struct Trail<'a> {
-    search: &'a Search,
-    looked: Vec<String>,
-    found: Option<Found>,
+pub struct AdapterLookup<'a> {
+    search: &'a AdapterSearch,
+    tried: Vec<String>,
+    found: Option<FoundAdapter>,
 }
 
-impl<'a> Trail<'a> {
+impl<'a> AdapterLookup<'a> {
     /// Begins with the user's own choice: when there is one, nothing else counts.
-    pub fn of(search: &'a Search, fits: impl Fn(&Path) -> Option<PathBuf>) -> Trail<'a> {
-        let mut trail = Trail { search, looked: Vec::new(), found: None };
-        if let Some(set) = &search.set {
-            trail.found = fits(set).map(|path| Found::at(path, "your setting"));
-            trail.looked.push(format!("{} (your setting)", set.display()));
+    pub fn new(search: &'a AdapterSearch, fits: impl Fn(&Path) -> Option<PathBuf>) -> AdapterLookup<'a> {
+        let mut trail = AdapterLookup { search, tried: Vec::new(), found: None };
+        if let Some(set) = &search.configured {
+            trail.found = fits(set).map(|path| FoundAdapter::new(path, "your setting"));
+            trail.tried.push(format!("{} (your setting)", set.display()));
         }
         trail
     }
 
     /// Looks at one place, unless something was found already.
-    pub fn look(mut self, path: Option<PathBuf>, place: &str, fits: impl Fn(&Path) -> bool) -> Self {
-        if self.over() {
+    pub fn try_path(mut self, path: Option<PathBuf>, place: &str, fits: impl Fn(&Path) -> bool) -> Self {
+        if self.is_finished() {
             return self;
         }
         if let Some(path) = path {
             if fits(&path) {
-                self.found = Some(Found::at(path, place));
+                self.found = Some(FoundAdapter::new(path, place));
             } else {
-                self.looked.push(format!("{} ({place})", path.display()));
+                self.tried.push(format!("{} ({place})", path.display()));
             }
         }
         self
     }
 
     /// Looks for programs of these names on PATH.
-    pub fn look_on_path(mut self, names: &[&str]) -> Self {
-        if self.over() {
+    pub fn try_on_path(mut self, names: &[&str]) -> Self {
+        if self.is_finished() {
             return self;
         }
         match self.search.on_path(names) {
-            Some(path) => self.found = Some(Found::at(path, "PATH")),
-            None => self.looked.push(format!("`{}` on PATH", names.join("`, `"))),
+            Some(path) => self.found = Some(FoundAdapter::new(path, "PATH")),
+            None => self.tried.push(format!("`{}` on PATH", names.join("`, `"))),
         }
         self
     }
 
     /// Looks at what one of our own tools brings, `below` its entry.
-    pub fn look_at_ours(self, tool: &str, below: impl Fn(&Path) -> PathBuf, fits: impl Fn(&Path) -> bool) -> Self {
-        let path = self.search.own(tool).map(|entry| below(&entry));
-        self.look(path, "tether adapters install", fits)
+    pub fn try_installed_tool(
+        self,
+        tool: &str,
+        below: impl Fn(&Path) -> PathBuf,
+        fits: impl Fn(&Path) -> bool,
+    ) -> Self {
+        let path = self.search.installed_tool(tool).map(|entry| below(&entry));
+        self.try_path(path, "tether adapters install", fits)
     }
 
     /// Looks at a file of an extension of any editor.
-    pub fn look_at_extensions(mut self, extension: &str, file: &str, fits: impl Fn(&Path) -> bool) -> Self {
-        if self.over() {
+    pub fn try_extensions(mut self, extension: &str, file: &str, fits: impl Fn(&Path) -> bool) -> Self {
+        if self.is_finished() {
             return self;
         }
-        let all = self.search.extensions(extension, file);
-        self.looked
-            .extend(all.is_empty().then(|| format!("the extension {extension} of VS Code, VSCodium and Cursor")));
+        let all = self.search.extension_files(extension, file);
+        self.tried.extend(all.is_empty().then(|| format!("the extension {extension} of VS Code, VSCodium and Cursor")));
         for (path, place) in all {
-            self = self.look(Some(path), place, &fits);
+            self = self.try_path(Some(path), place, &fits);
         }
         self
     }
 
     /// Remembers a place that was looked at in another way.
-    pub fn passed(mut self, place: impl Into<String>) -> Self {
-        if !self.over() {
-            self.looked.push(place.into());
+    pub fn note_skipped(mut self, place: impl Into<String>) -> Self {
+        if !self.is_finished() {
+            self.tried.push(place.into());
         }
         self
     }
 
-    fn over(&self) -> bool {
-        self.found.is_some() || self.search.set.is_some()
+    fn is_finished(&self) -> bool {
+        self.found.is_some() || self.search.configured.is_some()
     }
 
     /// What was found; else [`Kind::MissingTool`] with all that was looked at.
-    pub fn end(self, name: &str, install: &str) -> Result<Found> {
+    pub fn finish(self, name: &str, install: &str) -> Result<FoundAdapter> {
         self.found.ok_or_else(|| {
             let error = Error::new(Kind::MissingTool, format!("cannot find the debug adapter {name}"));
-            error.because(format!("it is not there:\n{}", self.looked.join("\n"))).hint(install.to_owned())
+            error.because(format!("it is not there:\n{}", self.tried.join("\n"))).hint(install.to_owned())
         })
     }
 }
@@ -190,9 +194,9 @@ mod tests {
         std::fs::write(path, "").unwrap();
     }
 
-    fn search(home: &Path) -> Search {
+    fn search(home: &Path) -> AdapterSearch {
         let env = [("HOME".into(), home.into()), ("PATH".into(), home.join("bin").into())].into();
-        Search { env, workspace: home.join("work"), set: None, tools: home.join("tools") }
+        AdapterSearch { env, workspace: home.join("work"), configured: None, tools_folder: home.join("tools") }
     }
 
     #[test]
@@ -203,7 +207,7 @@ mod tests {
         }
         touch(&home.path().join(".cursor/extensions/a.lldb-2.0.0/adapter/x"));
         touch(&home.path().join(".vscode/extensions/a.lldb-more-9.0.0/adapter/x"));
-        let found = search(home.path()).extensions("a.lldb", "adapter/x");
+        let found = search(home.path()).extension_files("a.lldb", "adapter/x");
         let names: Vec<_> = found.iter().map(|(path, place)| (path.display().to_string(), *place)).collect();
         let name = |name: &str| format!("{}/{name}/adapter/x", home.path().display());
         assert_eq!(
@@ -220,13 +224,13 @@ mod tests {
     fn the_setting_wins_and_what_is_missing_is_told_with_every_place() {
         let home = tempfile::tempdir().unwrap();
         let mut search = search(home.path());
-        let look = |search: &Search| {
+        let look = |search: &AdapterSearch| {
             let exists = |path: &Path| path.exists();
-            Trail::of(search, |path| path.exists().then(|| path.to_owned()))
-                .look_on_path(&["xdbg"])
-                .look(search.mason("xdbg/xdbg"), "mason", exists)
-                .look_at_extensions("a.xdbg", "x", exists)
-                .end("xdbg", "`apt-get install xdbg` installs it")
+            AdapterLookup::new(search, |path| path.exists().then(|| path.to_owned()))
+                .try_on_path(&["xdbg"])
+                .try_path(search.mason_file("xdbg/xdbg"), "mason", exists)
+                .try_extensions("a.xdbg", "x", exists)
+                .finish("xdbg", "`apt-get install xdbg` installs it")
         };
         let error = look(&search).unwrap_err();
         assert_eq!(error.kind, Kind::MissingTool);
@@ -237,10 +241,10 @@ mod tests {
         }
         touch(&home.path().join(".local/share/nvim/mason/packages/xdbg/xdbg"));
         assert_eq!(look(&search).unwrap().place, "mason");
-        search.set = Some(home.path().join("mine"));
+        search.configured = Some(home.path().join("mine"));
         let told = look(&search).unwrap_err().to_string();
         assert!(told.contains("mine (your setting)") && !told.contains("PATH"), "{told}");
         touch(&home.path().join("mine"));
-        assert_eq!(look(&search).unwrap(), Found::at(home.path().join("mine"), "your setting"));
+        assert_eq!(look(&search).unwrap(), FoundAdapter::new(home.path().join("mine"), "your setting"));
     }
 }

@@ -13,8 +13,9 @@ use crate::error::{Error, Kind, Result};
 
 /// One program to be launched or attached to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Wanted {
-    pub what: What,
+pub struct DebugTarget {
+    #[serde(rename = "what")]
+    pub kind: DebugTargetKind,
     pub args: Vec<String>,
     /// Absolute.
     pub cwd: PathBuf,
@@ -26,16 +27,18 @@ pub struct Wanted {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub enum What {
+pub enum DebugTargetKind {
     /// Nothing but what the fields say.
     #[default]
-    Fields,
+    #[serde(rename = "Fields")]
+    Configuration,
     /// A source or an executable; absolute.
     Program(PathBuf),
     /// A module that the interpreter finds by itself (`python -m`).
     Module(String),
     /// Something that listens for debuggers.
-    Listening(Address),
+    #[serde(rename = "Listening")]
+    Listener(Address),
     /// A running process.
     Pid(u32),
     /// A page whose address begins so, in a browser that listens on the port.
@@ -49,21 +52,21 @@ pub struct Address {
     pub port: u16,
 }
 
-impl Wanted {
+impl DebugTarget {
     /// Whether something that runs already is wanted.
     pub fn is_attach(&self) -> bool {
-        match self.what {
-            What::Listening(_) | What::Pid(_) | What::Page { .. } => true,
-            What::Program(_) | What::Module(_) => false,
-            What::Fields => self.text("request") == Some("attach"),
+        match self.kind {
+            DebugTargetKind::Listener(_) | DebugTargetKind::Pid(_) | DebugTargetKind::Page { .. } => true,
+            DebugTargetKind::Program(_) | DebugTargetKind::Module(_) => false,
+            DebugTargetKind::Configuration => self.text_field("request") == Some("attach"),
         }
     }
 
     /// Whether it listens for debuggers, and so may take another one when the first has gone.
-    pub fn listens(&self) -> bool {
-        match self.what {
-            What::Listening(_) | What::Page { .. } => true,
-            What::Fields if self.is_attach() => {
+    pub fn is_listener(&self) -> bool {
+        match self.kind {
+            DebugTargetKind::Listener(_) | DebugTargetKind::Page { .. } => true,
+            DebugTargetKind::Configuration if self.is_attach() => {
                 ["port", "connect", "debugPort", "websocketAddress"].iter().any(|name| self.fields.contains_key(*name))
             }
             _ => false,
@@ -71,53 +74,53 @@ impl Wanted {
     }
 
     /// A text of the configuration.
-    pub fn text(&self, name: &str) -> Option<&str> {
+    pub fn text_field(&self, name: &str) -> Option<&str> {
         self.fields.get(name)?.as_str().filter(|text| !text.is_empty())
     }
 
     /// A switch of the configuration.
-    pub fn flag(&self, name: &str) -> Option<bool> {
+    pub fn bool_field(&self, name: &str) -> Option<bool> {
         self.fields.get(name)?.as_bool()
     }
 
     /// The program, absolute.
     pub fn program(&self) -> Option<PathBuf> {
-        match (self.text("program"), &self.what) {
+        match (self.text_field("program"), &self.kind) {
             (Some(text), _) => Some(self.cwd().join(text)),
-            (None, What::Program(path)) => Some(path.clone()),
+            (None, DebugTargetKind::Program(path)) => Some(path.clone()),
             _ => None,
         }
     }
 
     pub fn module(&self) -> Option<&str> {
-        match &self.what {
-            What::Module(module) => Some(module),
-            _ => self.text("module"),
+        match &self.kind {
+            DebugTargetKind::Module(module) => Some(module),
+            _ => self.text_field("module"),
         }
     }
 
     pub fn cwd(&self) -> PathBuf {
-        self.text("cwd").map_or_else(|| self.cwd.clone(), |cwd| self.cwd.join(cwd))
+        self.text_field("cwd").map_or_else(|| self.cwd.clone(), |cwd| self.cwd.join(cwd))
     }
 
     /// The arguments of the program. Errors: the configuration's are no list of texts.
     pub fn args(&self) -> Result<Vec<String>> {
         match self.fields.get("args") {
             None | Some(Value::Null) => Ok(self.args.clone()),
-            Some(list) => self.list("args", list),
+            Some(list) => self.parse_text_list("args", list),
         }
     }
 
     /// A list of texts of the configuration; one text is a list of one.
-    pub fn texts(&self, name: &str) -> Result<Vec<String>> {
+    pub fn text_list(&self, name: &str) -> Result<Vec<String>> {
         match self.fields.get(name) {
             None | Some(Value::Null) => Ok(Vec::new()),
             Some(Value::String(one)) => Ok(vec![one.clone()]),
-            Some(list) => self.list(name, list),
+            Some(list) => self.parse_text_list(name, list),
         }
     }
 
-    fn list(&self, name: &str, list: &Value) -> Result<Vec<String>> {
+    fn parse_text_list(&self, name: &str, list: &Value) -> Result<Vec<String>> {
         let word = |word: &Value| match word {
             Value::String(text) => Some(text.clone()),
             Value::Number(number) => Some(number.to_string()),
@@ -152,11 +155,11 @@ impl Wanted {
     }
 
     pub fn stop_on_entry(&self) -> bool {
-        self.flag("stopOnEntry").or_else(|| self.flag("stopAtEntry")).unwrap_or(self.stop_on_entry)
+        self.bool_field("stopOnEntry").or_else(|| self.bool_field("stopAtEntry")).unwrap_or(self.stop_on_entry)
     }
 
     /// What an adapter is sent: ours, and over it the configuration's own keys.
-    pub fn over(&self, ours: Value) -> Fields {
+    pub fn with_configuration(&self, ours: Value) -> Fields {
         let mut fields = match ours {
             Value::Object(fields) => fields,
             _ => Fields::new(),
@@ -166,7 +169,7 @@ impl Wanted {
     }
 
     /// The usual fields of a launch, most of which all adapters call by the same name.
-    pub fn launch(&self, program: &Path) -> Result<Value> {
+    pub fn launch_fields(&self, program: &Path) -> Result<Value> {
         let env: BTreeMap<_, _> = self.env().into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
         Ok(json!({
             "program": program, "args": self.args()?, "cwd": self.cwd(), "env": env,
@@ -175,7 +178,7 @@ impl Wanted {
     }
 
     /// The path, if there is something.
-    pub fn existing(&self, path: &Path) -> Result<PathBuf> {
+    pub fn require_file(&self, path: &Path) -> Result<PathBuf> {
         if path.exists() {
             return Ok(path.to_owned());
         }
@@ -184,14 +187,16 @@ impl Wanted {
     }
 
     /// Says that an adapter cannot do this.
-    pub fn refused(&self, adapter: &str, can: &str) -> Error {
-        let what = match &self.what {
-            What::Fields => format!("a configuration with `request` {:?}", self.text("request").unwrap_or_default()),
-            What::Program(path) => path.display().to_string(),
-            What::Module(module) => format!("the module {module}"),
-            What::Listening(address) => format!("what listens on {}:{}", address.host, address.port),
-            What::Pid(pid) => format!("process {pid}"),
-            What::Page { url, .. } => format!("the page {url}"),
+    pub fn unsupported_error(&self, adapter: &str, can: &str) -> Error {
+        let what = match &self.kind {
+            DebugTargetKind::Configuration => {
+                format!("a configuration with `request` {:?}", self.text_field("request").unwrap_or_default())
+            }
+            DebugTargetKind::Program(path) => path.display().to_string(),
+            DebugTargetKind::Module(module) => format!("the module {module}"),
+            DebugTargetKind::Listener(address) => format!("what listens on {}:{}", address.host, address.port),
+            DebugTargetKind::Pid(pid) => format!("process {pid}"),
+            DebugTargetKind::Page { url, .. } => format!("the page {url}"),
         };
         Error::usage(format!("cannot debug {what} with {adapter}")).because(can.to_owned())
     }
@@ -199,12 +204,12 @@ impl Wanted {
 
 impl Address {
     /// On this machine.
-    pub fn local(port: u16) -> Address {
+    pub fn loopback(port: u16) -> Address {
         Address { host: "127.0.0.1".to_owned(), port }
     }
 
     /// The `host` (default: this machine) and `port` of a configuration; the port may be written as a text.
-    pub fn of(fields: &Fields) -> Option<Address> {
+    pub fn from_fields(fields: &Fields) -> Option<Address> {
         let port = fields.get("port")?;
         let port = port.as_u64().or_else(|| port.as_str()?.parse().ok())?;
         let host = fields.get("host").and_then(Value::as_str).unwrap_or("127.0.0.1").to_owned();
@@ -216,14 +221,14 @@ impl Address {
 mod tests {
     use super::*;
 
-    fn wanted(fields: Value) -> Wanted {
-        Wanted {
-            what: What::Program("/a space/app.py".into()),
+    fn wanted(fields: Value) -> DebugTarget {
+        DebugTarget {
+            kind: DebugTargetKind::Program("/a space/app.py".into()),
             args: vec!["ours".into()],
             cwd: "/a space".into(),
             env: [("A".to_owned(), Some("1".to_owned()))].into(),
             fields: serde_json::from_value(fields).unwrap(),
-            ..Wanted::default()
+            ..DebugTarget::default()
         }
     }
 
@@ -238,11 +243,14 @@ mod tests {
         assert_eq!(set.program(), Some("/a space/sub/ä.py".into()));
         assert_eq!(set.args().unwrap(), ["x", "1"]);
         assert_eq!(set.env(), [("A".to_owned(), None), ("B".to_owned(), Some("2".to_owned()))].into());
-        let launch = set.launch(Path::new("/p")).unwrap();
+        let launch = set.launch_fields(Path::new("/p")).unwrap();
         assert_eq!((&launch["stopOnEntry"], &launch["env"]), (&json!(true), &json!({"B": "2"})));
         let of_cpp = wanted(json!({"environment": [{"name": "C", "value": "3"}], "stopAtEntry": true}));
         assert!(of_cpp.env()["C"].as_deref() == Some("3") && of_cpp.stop_on_entry());
-        assert_eq!(wanted(json!({"a": 1})).over(json!({"a": 2, "b": 3})), wanted(json!({"a": 1, "b": 3})).fields);
+        assert_eq!(
+            wanted(json!({"a": 1})).with_configuration(json!({"a": 2, "b": 3})),
+            wanted(json!({"a": 1, "b": 3})).fields
+        );
     }
 
     #[test]

@@ -21,12 +21,12 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout};
 
-use super::begin::{Begin, Program, Reach, fill};
-use super::dial::{Dial, at, once, ours, to_port, to_socket};
-use super::last::{Explained, Unheard};
-use super::said::{Ear, Said, Stream};
-use crate::dap::Connection;
-use crate::dap::types::Start;
+use super::connect::{Connector, accept_own_user, connect_to, connect_to_port, connect_to_socket, single_connection};
+use super::exit_reason::{BrokenPipeWriter, ExitReasonReader};
+use super::launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan, fill_start_request};
+use super::output_reader::{OutputPiece, OutputReader, OutputStream};
+use crate::dap::DapConnection;
+use crate::dap::types::StartRequest;
 use crate::error::{Context, Error, Kind, Result};
 use crate::process::{self, Exit, Piped, Process};
 
@@ -38,13 +38,13 @@ const GRACE: Duration = Duration::from_millis(500);
 const LONGEST_SOCKET: usize = 107;
 
 /// What a [`Begin`] has become. Dropping it kills what was started, unless it was [`Running::let_go`].
-pub struct Running {
-    pub dial: Dial,
+pub struct AdapterHost {
+    pub connect: Connector,
     /// What the process prints; it need not be read.
-    pub output: mpsc::Receiver<Said>,
+    pub output: mpsc::Receiver<OutputPiece>,
     /// The first request, ready to be sent.
-    pub start: Start,
-    started: Option<Started>,
+    pub start: StartRequest,
+    started: Option<HostedProcess>,
     /// It ends by itself when its connection does.
     leaves: bool,
     is_program: bool,
@@ -52,16 +52,16 @@ pub struct Running {
 }
 
 /// The process, and what carries its mark. Killed when this is dropped.
-struct Started {
+struct HostedProcess {
     process: Process,
     mark: String,
-    ear: Ear,
+    ear: OutputReader,
     command: String,
     /// Nothing is left to be killed, or nothing shall be.
     settled: bool,
 }
 
-impl Drop for Started {
+impl Drop for HostedProcess {
     fn drop(&mut self) {
         if self.settled {
             return;
@@ -75,27 +75,27 @@ impl Drop for Started {
 /// Begins; `name` is the adapter's, for errors, and `mark` what its processes are to be found by.
 /// Errors: [`Kind::MissingTool`] when there is no such program, [`Kind::TimedOut`] after the deadline, and what the
 /// process has said when it ended at once.
-pub async fn run(name: &str, begin: Begin, mark: &str, deadline: Duration) -> Result<Running> {
+pub async fn start_adapter(name: &str, begin: LaunchPlan, mark: &str, deadline: Duration) -> Result<AdapterHost> {
     let until = Instant::now() + deadline;
-    let scratch = begin.run.is_some().then(|| scratch(&begin.reach)).transpose()?;
+    let scratch = begin.process.is_some().then(|| create_scratch_folder(&begin.connect)).transpose()?;
     let folder = scratch.as_ref().map(TempDir::path).unwrap_or(Path::new(""));
-    let start = fill(begin.start, "{scratch}", &folder.to_string_lossy());
-    let (ear, output) = Ear::new();
-    let leaves = matches!(begin.reach, Reach::Pipes | Reach::DialsUs) && !begin.is_program;
-    let (dial, started) = match (begin.reach, begin.run) {
-        (Reach::At(address), None) => (at(address), None),
+    let start = fill_start_request(begin.start, "{scratch}", &folder.to_string_lossy());
+    let (ear, output) = OutputReader::new();
+    let leaves = matches!(begin.connect, ConnectMethod::Pipes | ConnectMethod::ConnectBack) && !begin.is_program;
+    let (dial, started) = match (begin.connect, begin.process) {
+        (ConnectMethod::Existing(address), None) => (connect_to(address), None),
         (_, None) => return Err(Error::other(format!("cannot begin with {name}")).because("it has no command to run")),
         (reach, Some(program)) => {
-            let waiting = Waiting { name, until, deadline };
-            let beginning = Beginning { waiting, program, mark, folder, ear };
-            let (dial, started) = beginning.by(reach).await?;
+            let waiting = ReadyDeadline { name, until, deadline };
+            let beginning = AdapterStart { waiting, program, mark, folder, ear };
+            let (dial, started) = beginning.connect_by(reach).await?;
             (dial, Some(started))
         }
     };
-    Ok(Running { dial, output, start, started, leaves, is_program: begin.is_program, _scratch: scratch })
+    Ok(AdapterHost { connect: dial, output, start, started, leaves, is_program: begin.is_program, _scratch: scratch })
 }
 
-impl Running {
+impl AdapterHost {
     /// The process that was started.
     pub fn pid(&self) -> Option<u32> {
         self.started.as_ref().map(|started| started.process.pid())
@@ -113,21 +113,21 @@ impl Running {
     }
 
     /// How the started process has ended, and what it said last; `None` while it lives.
-    pub async fn last_words(&self) -> Option<String> {
+    pub async fn exit_summary(&self) -> Option<String> {
         let started = self.started.as_ref().filter(|started| !started.process.is_alive())?;
-        Some(started.last_words().await)
+        Some(started.exit_summary().await)
     }
 
     /// Ends the process, all its children and whatever carries its mark, and waits until they are gone.
-    pub async fn end(mut self) -> Result<()> {
+    pub async fn stop(mut self) -> Result<()> {
         match self.started.take() {
-            Some(started) => started.end(self.leaves).await,
+            Some(started) => started.stop(self.leaves).await,
             None => Ok(()),
         }
     }
 
     /// Lets the program live on, and ends only the adapter; for after a detaching disconnect.
-    pub async fn let_go(mut self) {
+    pub async fn detach(mut self) {
         let Some(mut started) = self.started.take() else { return };
         started.settled = true;
         if self.is_program {
@@ -144,9 +144,9 @@ impl Running {
     }
 }
 
-impl Started {
+impl HostedProcess {
     /// An adapter that was said goodbye to leaves by itself; TERM would cut off what it still tidies up.
-    async fn end(mut self, leaves: bool) -> Result<()> {
+    async fn stop(mut self, leaves: bool) -> Result<()> {
         let doing = || format!("cannot end `{}`", self.command);
         process::stop(&self.process, async { leaves }, GRACE).await.doing(doing)?;
         process::sweep(&self.mark, Duration::ZERO).await.doing(doing)?;
@@ -154,15 +154,15 @@ impl Started {
         Ok(())
     }
 
-    async fn last_words(&self) -> String {
+    async fn exit_summary(&self) -> String {
         let exit = self.process.exited().await;
-        self.ear.ended(LAST_WORDS).await;
-        format!("it {exit}{}", said(&self.ear))
+        self.ear.wait_for_end(LAST_WORDS).await;
+        format!("it {exit}{}", last_output(&self.ear))
     }
 }
 
 /// What it said last, as the end of a sentence.
-fn said(ear: &Ear) -> String {
+fn last_output(ear: &OutputReader) -> String {
     match ear.tail() {
         tail if tail.is_empty() => ", and it said nothing".to_owned(),
         tail => format!("; its last words:\n{tail}"),
@@ -170,69 +170,71 @@ fn said(ear: &Ear) -> String {
 }
 
 /// A start under way.
-struct Beginning<'a> {
-    waiting: Waiting<'a>,
-    program: Program,
+struct AdapterStart<'a> {
+    waiting: ReadyDeadline<'a>,
+    program: ProcessPlan,
     mark: &'a str,
     folder: &'a Path,
-    ear: Ear,
+    ear: OutputReader,
 }
 
-impl Beginning<'_> {
-    async fn by(self, reach: Reach) -> Result<(Dial, Started)> {
+impl AdapterStart<'_> {
+    async fn connect_by(self, reach: ConnectMethod) -> Result<(Connector, HostedProcess)> {
         match reach {
-            Reach::Pipes => self.pipes(),
-            Reach::DialsUs => self.dials_us().await,
-            Reach::Socket { ready } => {
+            ConnectMethod::Pipes => self.connect_pipes(),
+            ConnectMethod::ConnectBack => self.accept_connection().await,
+            ConnectMethod::UnixSocket { is_ready: ready } => {
                 let socket = self.folder.join("dap.sock");
                 let names = [("{socket}", socket.as_os_str())];
                 let (waiting, folder) = (self.waiting, self.folder);
-                let (started, ()) = self.listens(&names, move |line| ready(line).then_some(())).await?;
+                let (started, ()) = self.wait_for_line(&names, move |line| ready(line).then_some(())).await?;
                 // The kernel tells when it is there.
                 let there = process::until(folder, || Ok(socket.exists().then_some(())));
-                let (started, there) = waiting.until(started, "made its socket", there).await?;
+                let (started, there) = waiting.wait_until(started, "made its socket", there).await?;
                 there.doing(|| format!("cannot watch {}", folder.display()))?;
-                Ok((to_socket(socket), started))
+                Ok((connect_to_socket(socket), started))
             }
-            Reach::Port { said } => {
-                let (started, address) = self.listens(&[], said).await?;
-                Ok((to_port(address), started))
+            ConnectMethod::TcpPort { parse_address: said } => {
+                let (started, address) = self.wait_for_line(&[], said).await?;
+                Ok((connect_to_port(address), started))
             }
-            Reach::At(address) => Ok((at(address), self.start(&[], false)?.listening(|_| {}))),
+            ConnectMethod::Existing(address) => {
+                Ok((connect_to(address), self.spawn_process(&[], false)?.read_output(|_| {})))
+            }
         }
     }
 
-    fn pipes(self) -> Result<(Dial, Started)> {
+    fn connect_pipes(self) -> Result<(Connector, HostedProcess)> {
         let ear = self.ear.clone();
-        let Pieces { started, stdin, stdout, stderr } = self.start(&[], true)?;
-        ear.listen(Stream::Err, stderr, |_| {});
+        let SpawnedProcess { started, stdin, stdout, stderr } = self.spawn_process(&[], true)?;
+        ear.read_stream(OutputStream::Stderr, stderr, |_| {});
         let stdin = stdin.ok_or_else(|| Error::other("the adapter has no input"))?;
-        let why = why_it_ended(started.process.clone(), ear);
-        let connection = Connection::over(Explained::new(stdout, why), Unheard::new(stdin));
-        Ok((once(connection, "its pipes"), started))
+        let why = exit_reason(started.process.clone(), ear);
+        let connection = DapConnection::over(ExitReasonReader::new(stdout, why), BrokenPipeWriter::new(stdin));
+        Ok((single_connection(connection, "its pipes"), started))
     }
 
-    async fn dials_us(self) -> Result<(Dial, Started)> {
+    async fn accept_connection(self) -> Result<(Connector, HostedProcess)> {
         let doing = || "cannot listen for the adapter on 127.0.0.1".to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").await.doing(doing)?;
         let address = listener.local_addr().doing(doing)?.to_string();
         let waiting = self.waiting;
-        let started = self.start(&[("{address}", OsStr::new(&address))], false)?.listening(|_| {});
-        let (started, dialled) = waiting.until(started, "connected to us", ours(&listener)).await?;
-        let connection = Connection::tcp(dialled.doing(doing)?).doing(doing)?;
-        Ok((once(connection, &address), started))
+        let started = self.spawn_process(&[("{address}", OsStr::new(&address))], false)?.read_output(|_| {});
+        let (started, dialled) = waiting.wait_until(started, "connected to us", accept_own_user(&listener)).await?;
+        let connection = DapConnection::tcp(dialled.doing(doing)?).doing(doing)?;
+        Ok((single_connection(connection, &address), started))
     }
 
     /// Waits until a line of its output says where it listens.
-    async fn listens<T: Send + 'static>(
+    async fn wait_for_line<T: Send + 'static>(
         self,
         names: &[(&str, &OsStr)],
         found: impl Fn(&str) -> Option<T> + Send + Sync + 'static,
-    ) -> Result<(Started, T)> {
+    ) -> Result<(HostedProcess, T)> {
         let (tell, told) = oneshot::channel();
         let tell = Mutex::new(Some(tell));
         let waiting = self.waiting;
-        let started = self.start(names, false)?.listening(move |line| {
+        let started = self.spawn_process(names, false)?.read_output(move |line| {
             if let Some(found) = found(line)
                 && let Some(tell) = tell.lock().unwrap_or_else(PoisonError::into_inner).take()
             {
@@ -246,97 +248,103 @@ impl Beginning<'_> {
                 Err(_) => std::future::pending().await,
             }
         };
-        waiting.until(started, "said that it listens", announced).await
+        waiting.wait_until(started, "said that it listens", announced).await
     }
 
-    fn start(self, names: &[(&str, &OsStr)], input: bool) -> Result<Pieces> {
+    fn spawn_process(self, names: &[(&str, &OsStr)], input: bool) -> Result<SpawnedProcess> {
         let names = [names, &[("{scratch}", self.folder.as_os_str())]].concat();
-        let argv: Vec<OsString> = self.program.argv.iter().map(|word| put(word, &names)).collect();
-        let command = shown(&argv);
-        let env = environment(&self.program, self.mark);
+        let argv: Vec<OsString> = self.program.argv.iter().map(|word| fill_placeholders(word, &names)).collect();
+        let command = shell_command(&argv);
+        let env = process_environment(&self.program, self.mark);
         let started = process::piped(&argv, &self.program.cwd, &env, input).map_err(|error| {
             Error::new(error.kind, format!("cannot start the debug adapter {}", self.waiting.name)).because(error)
         })?;
         let Piped { process, stdin, stdout, stderr } = started;
-        let started = Started { process, mark: self.mark.to_owned(), ear: self.ear, command, settled: false };
-        Ok(Pieces { started, stdin, stdout, stderr })
+        let started = HostedProcess { process, mark: self.mark.to_owned(), ear: self.ear, command, settled: false };
+        Ok(SpawnedProcess { started, stdin, stdout, stderr })
     }
 }
 
 /// A process that has just been started, and its streams.
-struct Pieces {
-    started: Started,
+struct SpawnedProcess {
+    started: HostedProcess,
     stdin: Option<tokio::process::ChildStdin>,
     stdout: tokio::process::ChildStdout,
     stderr: tokio::process::ChildStderr,
 }
 
-impl Pieces {
+impl SpawnedProcess {
     /// Both streams are output; `line` sees each line of them.
-    fn listening(self, line: impl Fn(&str) + Send + Sync + 'static) -> Started {
+    fn read_output(self, line: impl Fn(&str) + Send + Sync + 'static) -> HostedProcess {
         let line = Arc::new(line);
         let again = Arc::clone(&line);
-        self.started.ear.listen(Stream::Out, self.stdout, move |text| line(text));
-        self.started.ear.listen(Stream::Err, self.stderr, move |text| again(text));
+        self.started.ear.read_stream(OutputStream::Stdout, self.stdout, move |text| line(text));
+        self.started.ear.read_stream(OutputStream::Stderr, self.stderr, move |text| again(text));
         self.started
     }
 }
 
 /// For how long a process that has been started is waited for, and by which name it is told of.
 #[derive(Clone, Copy)]
-struct Waiting<'a> {
+struct ReadyDeadline<'a> {
     name: &'a str,
     until: Instant,
     deadline: Duration,
 }
 
-impl Waiting<'_> {
+impl ReadyDeadline<'_> {
     /// Errors: it has ended, or the deadline has passed; then nothing of it is left.
-    async fn until<T>(self, started: Started, what: &str, ready: impl Future<Output = T>) -> Result<(Started, T)> {
-        let Waiting { name, until, deadline } = self;
+    async fn wait_until<T>(
+        self,
+        started: HostedProcess,
+        what: &str,
+        ready: impl Future<Output = T>,
+    ) -> Result<(HostedProcess, T)> {
+        let ReadyDeadline { name, until, deadline } = self;
         let failed = tokio::select! {
             biased; // one that is ready and ends is ready
             ready = ready => return Ok((started, ready)),
             _ = started.process.exited() => {
                 let error = Error::other(format!("the debug adapter {name} ended before it had {what}"));
-                error.because(started.last_words().await)
+                error.because(started.exit_summary().await)
             }
             () = tokio::time::sleep_until(until) => {
                 let within = humantime::format_duration(deadline);
                 let error = Error::new(Kind::TimedOut, format!("the debug adapter {name} has not {what} within {within}"));
-                error.because(format!("it runs on{}", said(&started.ear)))
+                error.because(format!("it runs on{}", last_output(&started.ear)))
             }
         };
         let by_hand = format!("run `{}` by hand to see more", started.command);
         // What cannot be ended is an error of its own, and not the one to be told here.
-        let _ = started.end(false).await;
+        let _ = started.stop(false).await;
         Err(failed.hint(by_hand))
     }
 }
 
 /// Why a process has closed its pipes; `None` when that is as it should be.
-async fn why_it_ended(process: Process, ear: Ear) -> Option<String> {
+async fn exit_reason(process: Process, ear: OutputReader) -> Option<String> {
     match timeout(GRACE, process.exited()).await {
         Err(_) | Ok(Exit::Code(0)) => None,
         Ok(exit) => {
-            ear.ended(LAST_WORDS).await;
-            Some(format!("the adapter {exit}{}", said(&ear)))
+            ear.wait_for_end(LAST_WORDS).await;
+            Some(format!("the adapter {exit}{}", last_output(&ear)))
         }
     }
 }
 
 /// A folder that only we can look into, with a path that is short enough for a socket.
-fn scratch(reach: &Reach) -> Result<TempDir> {
+fn create_scratch_folder(reach: &ConnectMethod) -> Result<TempDir> {
     let make = |below: &Path| {
         let made = tempfile::Builder::new().prefix("tether-").tempdir_in(below);
         made.doing(|| format!("cannot make a folder in {}", below.display()))
     };
     let made = make(&std::env::temp_dir())?;
-    let long = matches!(reach, Reach::Socket { .. }) && made.path().join("dap.sock").as_os_str().len() > LONGEST_SOCKET;
+    let long = matches!(reach, ConnectMethod::UnixSocket { .. })
+        && made.path().join("dap.sock").as_os_str().len() > LONGEST_SOCKET;
     if long { make(Path::new("/tmp")) } else { Ok(made) }
 }
 
-fn environment(program: &Program, mark: &str) -> std::collections::BTreeMap<OsString, OsString> {
+fn process_environment(program: &ProcessPlan, mark: &str) -> std::collections::BTreeMap<OsString, OsString> {
     let mut env = process::clean_environment::<&str, &str>([]);
     for (name, value) in &program.env {
         match value {
@@ -349,7 +357,7 @@ fn environment(program: &Program, mark: &str) -> std::collections::BTreeMap<OsSt
 }
 
 /// The word with what the names in it stand for.
-fn put(word: &OsStr, names: &[(&str, &OsStr)]) -> OsString {
+fn fill_placeholders(word: &OsStr, names: &[(&str, &OsStr)]) -> OsString {
     let mut bytes = word.as_bytes().to_vec();
     for (name, value) in names {
         let at = bytes.windows(name.len()).position(|part| part == name.as_bytes());
@@ -361,7 +369,7 @@ fn put(word: &OsStr, names: &[(&str, &OsStr)]) -> OsString {
 }
 
 /// A command as a shell would take it.
-fn shown(argv: &[OsString]) -> String {
+fn shell_command(argv: &[OsString]) -> String {
     let plain = |word: &str| word.chars().all(|c| c.is_alphanumeric() || "-_./:=@,+".contains(c)) && !word.is_empty();
     let quote = |word: String| if plain(&word) { word } else { format!("'{}'", word.replace('\'', r"'\''")) };
     argv.iter().map(|word| quote(word.to_string_lossy().into_owned())).collect::<Vec<_>>().join(" ")

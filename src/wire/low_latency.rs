@@ -14,16 +14,16 @@ use tokio::net::TcpStream;
 /// A debuggee's Nagle waits for our delayed ACK: 40 ms an answer. The kernel forgets the option again by itself,
 /// so it is set before every read (0.2 µs).
 #[derive(Debug)]
-pub struct Prompt(TcpStream);
+pub struct LowLatencyStream(TcpStream);
 
-impl Prompt {
-    pub fn new(stream: TcpStream) -> io::Result<Prompt> {
+impl LowLatencyStream {
+    pub fn new(stream: TcpStream) -> io::Result<LowLatencyStream> {
         stream.set_nodelay(true)?;
-        Ok(Prompt(stream))
+        Ok(LowLatencyStream(stream))
     }
 }
 
-impl AsyncRead for Prompt {
+impl AsyncRead for LowLatencyStream {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         #[cfg(target_os = "linux")]
         let _ = rustix::net::sockopt::set_tcp_quickack(&self.0, true);
@@ -31,7 +31,7 @@ impl AsyncRead for Prompt {
     }
 }
 
-impl AsyncWrite for Prompt {
+impl AsyncWrite for LowLatencyStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.0).poll_write(cx, buf)
     }

@@ -9,17 +9,17 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::wanted::Address;
-use crate::dap::types::{Fields, Start};
+use super::debug_target::Address;
+use crate::dap::types::{Fields, StartRequest};
 
 /// Everything that is needed to begin.
 #[derive(Clone, Debug)]
-pub struct Begin {
+pub struct LaunchPlan {
     /// What is started first: the adapter, or the program itself; none where all of it is there already.
-    pub run: Option<Program>,
-    pub reach: Reach,
+    pub process: Option<ProcessPlan>,
+    pub connect: ConnectMethod,
     /// `{scratch}` in its texts stands for a folder of this session alone.
-    pub start: Start,
+    pub start: StartRequest,
     /// What is started is the program itself.
     pub is_program: bool,
     /// The program's output comes out of the started process, and not in `output` events.
@@ -28,7 +28,7 @@ pub struct Begin {
 
 /// A process to be started, in a group of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Program {
+pub struct ProcessPlan {
     /// `{address}`, `{socket}` and `{scratch}` in it stand for what [`Reach`] gives and for a folder of this session alone.
     pub argv: Vec<OsString>,
     pub cwd: PathBuf,
@@ -38,29 +38,29 @@ pub struct Program {
 
 /// How connections are made.
 #[derive(Clone, Debug)]
-pub enum Reach {
+pub enum ConnectMethod {
     /// Over the pipes of the process: one connection only.
     Pipes,
     /// It dials us at `{address}` (HOST:PORT): one connection only.
-    DialsUs,
+    ConnectBack,
     /// It listens on the Unix socket `{socket}`, and a line of its output says so.
-    Socket { ready: fn(&str) -> bool },
+    UnixSocket { is_ready: fn(&str) -> bool },
     /// It listens on a TCP port of its own choice, and a line of its output says which.
-    Port { said: fn(&str) -> Option<SocketAddr> },
+    TcpPort { parse_address: fn(&str) -> Option<SocketAddr> },
     /// Somebody listens there already.
-    At(Address),
+    Existing(Address),
 }
 
 /// Puts what a name stands for into the texts of a start's fields.
-pub(super) fn fill(start: Start, name: &str, value: &str) -> Start {
+pub(super) fn fill_start_request(start: StartRequest, name: &str, value: &str) -> StartRequest {
     match start {
-        Start::Launch(fields) => Start::Launch(filled(fields, name, value)),
-        Start::Attach(fields) => Start::Attach(filled(fields, name, value)),
+        StartRequest::Launch(fields) => StartRequest::Launch(fill_fields(fields, name, value)),
+        StartRequest::Attach(fields) => StartRequest::Attach(fill_fields(fields, name, value)),
     }
 }
 
 /// Only whole values and beginnings of paths that we have written ourselves: a user's own braces stay.
-fn filled(mut fields: Fields, name: &str, value: &str) -> Fields {
+fn fill_fields(mut fields: Fields, name: &str, value: &str) -> Fields {
     for field in fields.values_mut() {
         if let Value::String(text) = field
             && let Some(rest) = text.strip_prefix(name)

@@ -11,20 +11,20 @@ use futures_util::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// A reader whose end becomes an error when there is something to tell about it.
-pub(super) struct Explained<R> {
+pub(super) struct ExitReasonReader<R> {
     read: R,
     ended: bool,
     /// Asked once, at the end.
     why: Option<BoxFuture<'static, Option<String>>>,
 }
 
-impl<R> Explained<R> {
+impl<R> ExitReasonReader<R> {
     pub fn new(read: R, why: impl Future<Output = Option<String>> + Send + 'static) -> Self {
-        Explained { read, ended: false, why: Some(why.boxed()) }
+        ExitReasonReader { read, ended: false, why: Some(why.boxed()) }
     }
 }
 
-impl<R: AsyncRead + Unpin> AsyncRead for Explained<R> {
+impl<R: AsyncRead + Unpin> AsyncRead for ExitReasonReader<R> {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         if !self.ended {
             let before = buf.filled().len();
@@ -43,25 +43,25 @@ impl<R: AsyncRead + Unpin> AsyncRead for Explained<R> {
 
 /// A writer that takes everything, also when nobody reads any more: the reader knows better why. Shut down, it is closed:
 /// the pipe of a child would stay open until it is dropped, and the child wait for its end.
-pub(super) struct Unheard<W>(Option<W>);
+pub(super) struct BrokenPipeWriter<W>(Option<W>);
 
-impl<W> Unheard<W> {
+impl<W> BrokenPipeWriter<W> {
     pub fn new(write: W) -> Self {
-        Unheard(Some(write))
+        BrokenPipeWriter(Some(write))
     }
 }
 
-impl<W: AsyncWrite + Unpin> AsyncWrite for Unheard<W> {
+impl<W: AsyncWrite + Unpin> AsyncWrite for BrokenPipeWriter<W> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
         let Some(write) = &mut self.0 else { return Poll::Ready(Ok(buf.len())) };
         let written = ready!(Pin::new(write).poll_write(cx, buf));
-        Poll::Ready(unless_broken(written, buf.len()))
+        Poll::Ready(ignore_broken_pipe(written, buf.len()))
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let Some(write) = &mut self.0 else { return Poll::Ready(Ok(())) };
         let flushed = ready!(Pin::new(write).poll_flush(cx));
-        Poll::Ready(unless_broken(flushed, ()))
+        Poll::Ready(ignore_broken_pipe(flushed, ()))
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -71,7 +71,7 @@ impl<W: AsyncWrite + Unpin> AsyncWrite for Unheard<W> {
     }
 }
 
-fn unless_broken<T>(result: io::Result<T>, otherwise: T) -> io::Result<T> {
+fn ignore_broken_pipe<T>(result: io::Result<T>, otherwise: T) -> io::Result<T> {
     match result {
         Err(cause) if cause.kind() == io::ErrorKind::BrokenPipe => Ok(otherwise),
         result => result,
@@ -88,7 +88,7 @@ mod tests {
     async fn the_end_is_explained_once_after_everything_that_came_before() {
         let check = async |why: Option<&str>| {
             let told = why.map(str::to_owned);
-            let mut read = Explained::new(&b"last"[..], std::future::ready(told));
+            let mut read = ExitReasonReader::new(&b"last"[..], std::future::ready(told));
             let mut text = String::new();
             let outcome = read.read_to_string(&mut text).await.map_err(|error| error.to_string());
             assert_eq!((outcome.err().as_deref(), read.read(&mut [0; 4]).await.unwrap()), (why, 0));
@@ -101,7 +101,7 @@ mod tests {
     async fn a_broken_pipe_is_no_error_of_the_writer() {
         let (writer, reader) = tokio::io::duplex(16);
         drop(reader);
-        let mut writer = Unheard::new(writer);
+        let mut writer = BrokenPipeWriter::new(writer);
         writer.write_all(&[0; 1000]).await.unwrap();
         writer.flush().await.unwrap();
     }
@@ -111,7 +111,7 @@ mod tests {
         // Neither of a child's pipes is closed by being shut down.
         let mut child = tokio::process::Command::new("cat");
         let mut child = child.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().unwrap();
-        let mut kept = Unheard::new(child.stdin.take().unwrap());
+        let mut kept = BrokenPipeWriter::new(child.stdin.take().unwrap());
         let mut reader = child.stdout.take().unwrap();
         kept.write_all(b"last").await.unwrap();
         kept.shutdown().await.unwrap();

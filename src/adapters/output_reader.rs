@@ -26,82 +26,82 @@ const KEPT_BYTES: usize = 8 * 1024;
 
 /// A piece of output.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
-    Out(String),
-    Err(String),
+pub enum OutputPiece {
+    Stdout(String),
+    Stderr(String),
     /// So many pieces were dropped here.
-    Lost(u64),
+    Dropped(u64),
 }
 
 /// Which stream it came from.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Stream {
-    Out,
-    Err,
+pub(super) enum OutputStream {
+    Stdout,
+    Stderr,
 }
 
 /// What becomes of the output of one process; clones are the same.
 #[derive(Clone)]
-pub(super) struct Ear {
-    follower: mpsc::Sender<Said>,
-    kept: Arc<Mutex<Kept>>,
+pub(super) struct OutputReader {
+    follower: mpsc::Sender<OutputPiece>,
+    kept: Arc<Mutex<LastLines>>,
     /// Streams that have not ended.
     open: Arc<watch::Sender<usize>>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct LastLines {
     lines: VecDeque<String>,
     bytes: usize,
 }
 
-impl Ear {
-    pub fn new() -> (Ear, mpsc::Receiver<Said>) {
+impl OutputReader {
+    pub fn new() -> (OutputReader, mpsc::Receiver<OutputPiece>) {
         let (follower, output) = mpsc::channel(WAITING);
-        (Ear { follower, kept: Arc::default(), open: Arc::new(watch::Sender::new(0)) }, output)
+        (OutputReader { follower, kept: Arc::default(), open: Arc::new(watch::Sender::new(0)) }, output)
     }
 
     /// Reads a stream to its end, beside everything else: it lives as long as the pipe, so that a program that is let
     /// go can print on. `line` sees each whole line first.
-    pub fn listen(
+    pub fn read_stream(
         &self,
-        stream: Stream,
+        stream: OutputStream,
         pipe: impl AsyncRead + Send + Unpin + 'static,
         line: impl FnMut(&str) + Send + 'static,
     ) {
         self.open.send_modify(|open| *open += 1);
         let ear = self.clone();
         tokio::spawn(async move {
-            let lost = Reader { ear: &ear, stream, pipe, rest: Vec::new(), lost: 0 }.read_all(line).await;
+            let lost = StreamReader { ear: &ear, stream, pipe, rest: Vec::new(), lost: 0 }.read_to_end(line).await;
             ear.open.send_modify(|open| *open -= 1);
             if lost > 0 {
                 // Nobody waits for this any more but a follower who comes back.
-                let _ = ear.follower.send(Said::Lost(lost)).await;
+                let _ = ear.follower.send(OutputPiece::Dropped(lost)).await;
             }
         });
     }
 
     /// Waits until both streams have ended; at most that long, since a daemon may hold them.
-    pub async fn ended(&self, within: Duration) {
+    pub async fn wait_for_end(&self, within: Duration) {
         let _ = timeout(within, self.open.subscribe().wait_for(|open| *open == 0)).await;
     }
 
     /// The last lines, or nothing.
     pub fn tail(&self) -> String {
-        let kept = self.kept();
+        let kept = self.lock_last_lines();
         kept.lines.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn lock_last_lines(&self) -> MutexGuard<'_, LastLines> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn keep(&self, piece: &str) {
+    fn keep_line(&self, piece: &str) {
         let line = piece.trim_end();
         if line.is_empty() {
             return;
         }
-        let mut kept = self.kept();
+        let mut kept = self.lock_last_lines();
         kept.bytes += line.len();
         kept.lines.push_back(line.to_owned());
         while kept.lines.len() > KEPT_LINES || (kept.bytes > KEPT_BYTES && kept.lines.len() > 1) {
@@ -111,68 +111,68 @@ impl Ear {
     }
 }
 
-struct Reader<'a, P> {
-    ear: &'a Ear,
-    stream: Stream,
+struct StreamReader<'a, P> {
+    ear: &'a OutputReader,
+    stream: OutputStream,
     pipe: P,
     /// The beginning of a line.
     rest: Vec<u8>,
     lost: u64,
 }
 
-impl<P: AsyncRead + Unpin> Reader<'_, P> {
+impl<P: AsyncRead + Unpin> StreamReader<'_, P> {
     /// Answers with how many of the last pieces were lost.
-    async fn read_all(mut self, mut line: impl FnMut(&str)) -> u64 {
+    async fn read_to_end(mut self, mut line: impl FnMut(&str)) -> u64 {
         let mut chunk = vec![0; 16 * 1024];
         loop {
             let pause = if whole_characters(&self.rest) > 0 { PAUSE } else { Duration::MAX };
             // Reading a pipe is cancel-safe.
             match timeout(pause, self.pipe.read(&mut chunk)).await {
-                Err(_) => self.give_open().await,
+                Err(_) => self.send_partial_line().await,
                 Ok(Ok(count @ 1..)) => {
                     self.rest.extend_from_slice(&chunk[..count]);
-                    self.give_lines(&mut line).await;
+                    self.send_lines(&mut line).await;
                 }
                 Ok(_) => break,
             }
         }
         let rest = std::mem::take(&mut self.rest);
-        self.give(&rest).await;
+        self.send_piece(&rest).await;
         self.lost
     }
 
-    async fn give_lines(&mut self, line: &mut impl FnMut(&str)) {
+    async fn send_lines(&mut self, line: &mut impl FnMut(&str)) {
         let mut from = 0;
         let rest = std::mem::take(&mut self.rest);
         while let Some(length) = rest[from..].iter().position(|byte| *byte == b'\n') {
             let whole = &rest[from..=from + length];
             line(String::from_utf8_lossy(whole).trim_end());
-            self.give(whole).await;
+            self.send_piece(whole).await;
             from += length + 1;
         }
         self.rest = rest[from..].to_vec();
         while self.rest.len() > LONGEST {
-            self.give_open().await;
+            self.send_partial_line().await;
         }
     }
 
     /// Gives out the beginning of a line, up to its last whole character.
-    async fn give_open(&mut self) {
+    async fn send_partial_line(&mut self) {
         let whole = whole_characters(&self.rest[..self.rest.len().min(LONGEST)]);
         let rest = self.rest.split_off(whole);
         let piece = std::mem::replace(&mut self.rest, rest);
-        self.give(&piece).await;
+        self.send_piece(&piece).await;
     }
 
-    async fn give(&mut self, piece: &[u8]) {
+    async fn send_piece(&mut self, piece: &[u8]) {
         if piece.is_empty() {
             return;
         }
         let text = String::from_utf8_lossy(piece).into_owned();
-        self.ear.keep(&text);
+        self.ear.keep_line(&text);
         let said = match self.stream {
-            Stream::Out => Said::Out(text),
-            Stream::Err => Said::Err(text),
+            OutputStream::Stdout => OutputPiece::Stdout(text),
+            OutputStream::Stderr => OutputPiece::Stderr(text),
         };
         // Who has once been too slow is not waited for again until it takes something.
         let patience = if self.lost == 0 { PATIENCE } else { Duration::ZERO };
@@ -183,7 +183,7 @@ impl<P: AsyncRead + Unpin> Reader<'_, P> {
             return;
         };
         let lost = std::mem::take(&mut self.lost);
-        for said in (lost > 0).then_some(Said::Lost(lost)).into_iter().chain([said]) {
+        for said in (lost > 0).then_some(OutputPiece::Dropped(lost)).into_iter().chain([said]) {
             if let Some(place) = places.next() {
                 place.send(said);
             }
@@ -207,16 +207,16 @@ mod tests {
 
     use super::*;
 
-    fn out(text: &str) -> Said {
-        Said::Out(text.to_owned())
+    fn out(text: &str) -> OutputPiece {
+        OutputPiece::Stdout(text.to_owned())
     }
 
     #[tokio::test]
     async fn lines_come_whole_and_a_prompt_comes_without_its_end() {
-        let (ear, mut output) = Ear::new();
+        let (ear, mut output) = OutputReader::new();
         let (mut writer, pipe) = tokio::io::duplex(64);
         let (tell, mut lines) = mpsc::unbounded_channel();
-        ear.listen(Stream::Out, pipe, move |line| drop(tell.send(line.to_owned())));
+        ear.read_stream(OutputStream::Stdout, pipe, move |line| drop(tell.send(line.to_owned())));
         for piece in ["o", "ne\r\ntw", "o\nwhat? ä"] {
             writer.write_all(piece.as_bytes()).await.unwrap();
         }
@@ -224,7 +224,7 @@ mod tests {
             let mut said = String::new();
             // The machine may have paused in the middle of it.
             while said.len() < expect.len() {
-                let Some(Said::Out(piece)) = output.recv().await else { panic!("{said:?}") };
+                let Some(OutputPiece::Stdout(piece)) = output.recv().await else { panic!("{said:?}") };
                 said.push_str(&piece);
             }
             assert_eq!(said, expect);
@@ -235,27 +235,27 @@ mod tests {
     }
 
     trait OrEnded {
-        async fn now_or_ended(self, ear: &Ear) -> Option<Said>;
+        async fn now_or_ended(self, ear: &OutputReader) -> Option<OutputPiece>;
     }
 
-    impl<F: Future<Output = Option<Said>>> OrEnded for F {
-        async fn now_or_ended(self, ear: &Ear) -> Option<Said> {
-            ear.ended(Duration::from_secs(10)).await;
+    impl<F: Future<Output = Option<OutputPiece>>> OrEnded for F {
+        async fn now_or_ended(self, ear: &OutputReader) -> Option<OutputPiece> {
+            ear.wait_for_end(Duration::from_secs(10)).await;
             timeout(Duration::ZERO, self).await.ok().flatten()
         }
     }
 
     #[tokio::test]
     async fn a_character_that_is_cut_is_put_together_again() {
-        let (ear, mut output) = Ear::new();
+        let (ear, mut output) = OutputReader::new();
         let (mut writer, pipe) = tokio::io::duplex(64);
-        ear.listen(Stream::Err, pipe, |_| {});
+        ear.read_stream(OutputStream::Stderr, pipe, |_| {});
         writer.write_all(b"a\xc3").await.unwrap();
-        assert_eq!(output.recv().await, Some(Said::Err("a".to_owned())));
+        assert_eq!(output.recv().await, Some(OutputPiece::Stderr("a".to_owned())));
         writer.write_all(b"\xa4\n").await.unwrap();
         let mut said = String::new();
         while !said.ends_with('\n') {
-            let Some(Said::Err(piece)) = output.recv().await else { panic!("{said:?}") };
+            let Some(OutputPiece::Stderr(piece)) = output.recv().await else { panic!("{said:?}") };
             said.push_str(&piece);
         }
         assert_eq!(said, "ä\n");
@@ -264,27 +264,27 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_does_not_follow_loses_the_newest_and_is_told_and_nobody_waits() {
-        let (ear, mut output) = Ear::new();
+        let (ear, mut output) = OutputReader::new();
         let (mut writer, pipe) = tokio::io::duplex(64 * 1024);
-        ear.listen(Stream::Out, pipe, |_| {});
+        ear.read_stream(OutputStream::Stdout, pipe, |_| {});
         for number in 0..WAITING + 500 {
             writer.write_all(format!("{number}\n").as_bytes()).await.unwrap();
         }
         writer.shutdown().await.unwrap();
         drop(writer);
-        ear.ended(Duration::from_secs(60)).await;
+        ear.wait_for_end(Duration::from_secs(60)).await;
         for number in 0..WAITING {
             assert_eq!(output.recv().await, Some(out(&format!("{number}\n"))));
         }
-        assert_eq!(output.recv().await, Some(Said::Lost(500)));
+        assert_eq!(output.recv().await, Some(OutputPiece::Dropped(500)));
         assert_eq!(ear.tail().lines().last(), Some(format!("{}", WAITING + 499)).as_deref());
     }
 
     #[tokio::test]
     async fn a_flood_that_is_followed_comes_whole() {
-        let (ear, mut output) = Ear::new();
+        let (ear, mut output) = OutputReader::new();
         let (mut writer, pipe) = tokio::io::duplex(64 * 1024);
-        ear.listen(Stream::Out, pipe, |_| {});
+        ear.read_stream(OutputStream::Stdout, pipe, |_| {});
         drop(ear);
         let writing = tokio::spawn(async move {
             for number in 0..100_000 {
@@ -292,7 +292,7 @@ mod tests {
             }
         });
         let mut text = String::new();
-        while let Some(Said::Out(piece)) = output.recv().await {
+        while let Some(OutputPiece::Stdout(piece)) = output.recv().await {
             text.push_str(&piece);
         }
         writing.await.unwrap();
