@@ -1,7 +1,7 @@
 //! The one user-facing error: what failed, because of what, what to do next.
 //!
 //! Rooms use precise enums of their own (`thiserror`) inside; at their edge they become an [`Error`].
-//! The [`Kind`] alone decides the exit code, the JSON-RPC code and MCP's `isError`.
+//! The [`ErrorKind`] alone decides the exit code, the JSON-RPC code and MCP's `isError`.
 //! Must not know any other room.
 
 use std::fmt;
@@ -14,7 +14,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// The class of a failure; it decides the exit code and the JSON-RPC error code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Kind {
+pub enum ErrorKind {
     /// The caller asked for something that cannot be: bad arguments, bad settings.
     Usage,
     /// No such session, window, file.
@@ -33,17 +33,17 @@ pub enum Kind {
     Other,
 }
 
-impl Kind {
+impl ErrorKind {
     /// The exit code of the command line (design §7).
     pub fn exit_code(self) -> u8 {
         match self {
-            Kind::Usage => 2,
-            Kind::NotFound => 3,
-            Kind::BuildFailed => 4,
-            Kind::NotTrusted => 5,
-            Kind::MissingTool => 6,
-            Kind::TimedOut => 124,
-            Kind::Cancelled | Kind::Other => 1,
+            ErrorKind::Usage => 2,
+            ErrorKind::NotFound => 3,
+            ErrorKind::BuildFailed => 4,
+            ErrorKind::NotTrusted => 5,
+            ErrorKind::MissingTool => 6,
+            ErrorKind::TimedOut => 124,
+            ErrorKind::Cancelled | ErrorKind::Other => 1,
         }
     }
 
@@ -51,14 +51,14 @@ impl Kind {
     /// the others lie in the range that the specification leaves to servers.
     pub fn rpc_code(self) -> i64 {
         match self {
-            Kind::Usage => -32602,
-            Kind::NotFound => -32001,
-            Kind::BuildFailed => -32002,
-            Kind::NotTrusted => -32003,
-            Kind::MissingTool => -32004,
-            Kind::TimedOut => -32005,
-            Kind::Cancelled => -32800,
-            Kind::Other => -32000,
+            ErrorKind::Usage => -32602,
+            ErrorKind::NotFound => -32001,
+            ErrorKind::BuildFailed => -32002,
+            ErrorKind::NotTrusted => -32003,
+            ErrorKind::MissingTool => -32004,
+            ErrorKind::TimedOut => -32005,
+            ErrorKind::Cancelled => -32800,
+            ErrorKind::Other => -32000,
         }
     }
 }
@@ -72,7 +72,7 @@ impl Kind {
 /// ```
 #[derive(Debug)]
 pub struct Error {
-    pub kind: Kind,
+    pub kind: ErrorKind,
     /// A lowercase fragment that names the subject: "cannot reach the debug window on port 9222".
     pub doing: String,
     pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
@@ -81,16 +81,16 @@ pub struct Error {
 }
 
 impl Error {
-    pub fn new(kind: Kind, doing: impl Into<String>) -> Self {
+    pub fn new(kind: ErrorKind, doing: impl Into<String>) -> Self {
         Error { kind, doing: doing.into(), source: None, hints: Vec::new() }
     }
 
     pub fn usage(doing: impl Into<String>) -> Self {
-        Self::new(Kind::Usage, doing)
+        Self::new(ErrorKind::Usage, doing)
     }
 
     pub fn other(doing: impl Into<String>) -> Self {
-        Self::new(Kind::Other, doing)
+        Self::new(ErrorKind::Other, doing)
     }
 
     /// Adds the cause.
@@ -148,7 +148,7 @@ impl std::error::Error for Error {
 
 /// Says what was being done when a lower error came up.
 pub trait Context<T> {
-    /// Wraps the error as [`Kind::Other`], with `doing` naming the subject.
+    /// Wraps the error as [`ErrorKind::Other`], with `doing` naming the subject.
     fn doing(self, doing: impl FnOnce() -> String) -> Result<T>;
 }
 
@@ -162,7 +162,7 @@ impl<T, E: Into<Box<dyn std::error::Error + Send + Sync>>> Context<T> for Result
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorData {
-    pub kind: Kind,
+    pub kind: ErrorKind,
     pub doing: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub because: Vec<String>,
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn an_error_keeps_its_causes_and_hints_over_the_wire() {
         let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
-        let error = Error::new(Kind::NotFound, "cannot reach the debug window on port 9222")
+        let error = Error::new(ErrorKind::NotFound, "cannot reach the debug window on port 9222")
             .because(refused)
             .hint("`tether start` launches a new one");
         let text = error.to_string();
@@ -229,6 +229,6 @@ mod tests {
         let json = serde_json::to_string(&ErrorData::from(&error)).unwrap();
         let back = Error::from(serde_json::from_str::<ErrorData>(&json).unwrap());
         assert_eq!(back.to_string(), text);
-        assert_eq!(back.kind, Kind::NotFound);
+        assert_eq!(back.kind, ErrorKind::NotFound);
     }
 }

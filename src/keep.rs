@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
 
-use crate::error::{Context, Error, Kind, Result};
+use crate::error::{Context, Error, ErrorKind, Result};
 
 /// The folder of ours in a workspace.
 pub const FOLDER: &str = ".devtools";
@@ -162,7 +162,7 @@ fn make_folder(workspace: &Path) -> Result<OwnedFd> {
         Err(cause) => return Err(cannot_make(&folder, cause.into())),
     }
     let opened = open_folder(workspace).map_err(|cause| {
-        Error::new(Kind::Usage, doing())
+        Error::new(ErrorKind::Usage, doing())
             .because(cause)
             .hint(format!("remove {} yourself if nobody needs it", folder.display()))
     })?;

@@ -22,12 +22,14 @@
 //! | [`cdp`] | the Chrome DevTools Protocol |
 //! | [`tools`] | outside programs: which version, where they lie, how they are installed |
 //! | [`process`] | groups, identity, graceful ends, output |
+//! | [`clock`], [`sync`] | the wall clock; locking of mutexes |
 //! | [`error`] | the one user-facing error |
 
 pub mod adapters;
 pub mod api;
 pub mod cdp;
 pub mod changes;
+pub mod clock;
 pub mod config;
 pub mod dap;
 pub mod debug;
@@ -39,6 +41,7 @@ pub mod process;
 pub mod ring;
 pub mod steps;
 pub mod supervisor;
+pub mod sync;
 pub mod tools;
 pub mod window;
 pub mod wire;

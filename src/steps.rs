@@ -17,7 +17,7 @@ use futures_util::future::try_join_all;
 use tokio::sync::OnceCell;
 
 use crate::config::{BuildPlan, Cycle, Ends, FILE_NAME, Order, Step};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::process::{self, Captured, Finished, LAUNCH_ID, Outcome, clean_environment};
 
 /// How much of the output is kept, and goes into the error of a build that failed.
@@ -153,7 +153,7 @@ impl Runner<'_> {
     }
 
     fn failed(&self, step: &Step, how: &str, tail: &str) -> Error {
-        let error = Error::new(Kind::BuildFailed, format!("the build `{}` ({}) {how}", step.label, step.origin));
+        let error = Error::new(ErrorKind::BuildFailed, format!("the build `{}` ({}) {how}", step.label, step.origin));
         let error = if tail.is_empty() { error } else { error.because(tail) };
         let error = match Instant::now() >= self.deadline {
             false => error,
@@ -171,7 +171,7 @@ impl Runner<'_> {
 }
 
 fn not_started(step: &Step, error: Error) -> Error {
-    let kind = if error.kind == Kind::MissingTool { Kind::MissingTool } else { Kind::BuildFailed };
+    let kind = if error.kind == ErrorKind::MissingTool { ErrorKind::MissingTool } else { ErrorKind::BuildFailed };
     let doing = format!("the build `{}` cannot be run", step.label);
     Error::new(kind, doing).because(error).hint(format!("look at {}", step.origin))
 }

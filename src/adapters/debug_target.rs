@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::dap::types::Fields;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// One program to be launched or attached to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -182,7 +182,7 @@ impl DebugTarget {
         if path.exists() {
             return Ok(path.to_owned());
         }
-        let error = Error::new(Kind::NotFound, format!("cannot debug {}", path.display()));
+        let error = Error::new(ErrorKind::NotFound, format!("cannot debug {}", path.display()));
         Err(error.because("there is no such file").hint("name it absolute, or relative to the workspace"))
     }
 

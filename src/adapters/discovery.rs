@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use super::FoundAdapter;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::tools::{self, Pins};
 
 /// Where editors keep extensions, below the home folder.
@@ -176,10 +176,10 @@ impl<'a> AdapterLookup<'a> {
         self.found.is_some() || self.search.configured.is_some()
     }
 
-    /// What was found; else [`Kind::MissingTool`] with all that was looked at.
+    /// What was found; else [`ErrorKind::MissingTool`] with all that was looked at.
     pub fn finish(self, name: &str, install: &str) -> Result<FoundAdapter> {
         self.found.ok_or_else(|| {
-            let error = Error::new(Kind::MissingTool, format!("cannot find the debug adapter {name}"));
+            let error = Error::new(ErrorKind::MissingTool, format!("cannot find the debug adapter {name}"));
             error.because(format!("it is not there:\n{}", self.tried.join("\n"))).hint(install.to_owned())
         })
     }
@@ -233,7 +233,7 @@ mod tests {
                 .finish("xdbg", "`apt-get install xdbg` installs it")
         };
         let error = look(&search).unwrap_err();
-        assert_eq!(error.kind, Kind::MissingTool);
+        assert_eq!(error.kind, ErrorKind::MissingTool);
         let told = error.to_string();
         for part in ["adapter xdbg", "`xdbg` on PATH", "nvim/mason/packages/xdbg/xdbg", "a.xdbg of VS Code", "apt-get"]
         {

@@ -27,7 +27,7 @@ use super::launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan, fill_start_requ
 use super::output_reader::{OutputPiece, OutputReader, OutputStream};
 use crate::dap::DapConnection;
 use crate::dap::types::StartRequest;
-use crate::error::{Context, Error, Kind, Result};
+use crate::error::{Context, Error, ErrorKind, Result};
 use crate::process::{self, Exit, Piped, Process};
 
 /// How long the last words of a process that has ended may take to come out of its pipes.
@@ -73,7 +73,7 @@ impl Drop for HostedProcess {
 }
 
 /// Begins; `name` is the adapter's, for errors, and `mark` what its processes are to be found by.
-/// Errors: [`Kind::MissingTool`] when there is no such program, [`Kind::TimedOut`] after the deadline, and what the
+/// Errors: [`ErrorKind::MissingTool`] when there is no such program, [`ErrorKind::TimedOut`] after the deadline, and what the
 /// process has said when it ended at once.
 pub async fn start_adapter(name: &str, begin: LaunchPlan, mark: &str, deadline: Duration) -> Result<AdapterHost> {
     let until = Instant::now() + deadline;
@@ -310,7 +310,7 @@ impl ReadyDeadline<'_> {
             }
             () = tokio::time::sleep_until(until) => {
                 let within = humantime::format_duration(deadline);
-                let error = Error::new(Kind::TimedOut, format!("the debug adapter {name} has not {what} within {within}"));
+                let error = Error::new(ErrorKind::TimedOut, format!("the debug adapter {name} has not {what} within {within}"));
                 error.because(format!("it runs on{}", last_output(&started.ear)))
             }
         };

@@ -10,7 +10,7 @@ use super::debug_target::{DebugTarget, DebugTargetKind};
 use super::discovery::{AdapterLookup, AdapterSearch};
 use super::{Adapter, ConnectMethod, FoundAdapter, LaunchPlan, ProcessPlan, Quirks};
 use crate::dap::types::{Fields, StartRequest};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 pub const ADAPTER: Adapter = Adapter {
     name: "js-debug",
@@ -44,7 +44,7 @@ fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
         .finish(ADAPTER.name, ADAPTER.install)?;
     let own = search.installed_tool("node24").filter(|node| crate::tools::is_program(node));
     let node = search.on_path(&["node", "nodejs"]).or(own).ok_or_else(|| {
-        Error::new(Kind::MissingTool, "cannot find node, which js-debug runs on")
+        Error::new(ErrorKind::MissingTool, "cannot find node, which js-debug runs on")
             .because("it is not on PATH")
             .hint("`apt-get install nodejs` or `tether adapters install node24` installs it")
     })?;

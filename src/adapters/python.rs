@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use super::discovery::AdapterSearch;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::tools::is_program;
 
 /// An interpreter, and whose it is.
@@ -15,7 +15,7 @@ pub struct PythonInterpreter {
     pub place: &'static str,
 }
 
-/// The first of: the workspace's environments, the active one, PATH. Errors: [`Kind::MissingTool`].
+/// The first of: the workspace's environments, the active one, PATH. Errors: [`ErrorKind::MissingTool`].
 pub fn find_python(search: &AdapterSearch) -> Result<PythonInterpreter> {
     let below = |folder: Option<PathBuf>, place| folder.map(|folder| (folder.join("bin/python"), place));
     let variable = |name| search.var(name).map(PathBuf::from);
@@ -29,7 +29,7 @@ pub fn find_python(search: &AdapterSearch) -> Result<PythonInterpreter> {
     let on_path = || Some((resolve_pyenv_shim(search, search.on_path(&["python3", "python"])?), "PATH"));
     let found = own.or_else(on_path).map(|(path, place)| PythonInterpreter { path, place });
     found.ok_or_else(|| {
-        Error::new(Kind::MissingTool, "cannot find python")
+        Error::new(ErrorKind::MissingTool, "cannot find python")
             .because("it is not in the workspace's .venv or venv, in VIRTUAL_ENV or CONDA_PREFIX, or on PATH")
             .hint("`apt-get install python3` installs it; `python3 -m venv .venv` makes an environment")
     })
@@ -94,7 +94,7 @@ mod tests {
         ];
         let search =
             AdapterSearch { env: env.into(), workspace: at("work/deep"), configured: None, tools_folder: at("tools") };
-        assert_eq!(find_python(&search).unwrap_err().kind, Kind::MissingTool);
+        assert_eq!(find_python(&search).unwrap_err().kind, ErrorKind::MissingTool);
         let check = |expect: &str, place: &str| {
             assert_eq!(
                 find_python(&search).unwrap(),

@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::Path;
 
 use super::{ADAPTERS, Adapter, AdapterSearch, FoundAdapter};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// Enough of a program to see what it is: Go's linker puts its note this near to the beginning.
 const HEAD: u64 = 32 * 1024;
@@ -24,7 +24,7 @@ pub struct AdapterQuery<'a> {
     pub program: Option<&'a Path>,
 }
 
-/// The rows that debug it, the preferred one first; at least one. Errors: [`Kind::Usage`] with what there is.
+/// The rows that debug it, the preferred one first; at least one. Errors: [`ErrorKind::Usage`] with what there is.
 pub fn select_adapters(ask: AdapterQuery<'_>) -> Result<Vec<&'static Adapter>> {
     let (what, hint, rows) = match ask {
         AdapterQuery { adapter: Some(name), .. } => {
@@ -66,7 +66,7 @@ pub fn locate_adapter(ask: AdapterQuery<'_>, search: &AdapterSearch) -> Result<(
             }
         }
     }
-    Err(missing.unwrap_or_else(|| Error::new(Kind::MissingTool, "there is no adapter for this")))
+    Err(missing.unwrap_or_else(|| Error::new(ErrorKind::MissingTool, "there is no adapter for this")))
 }
 
 fn rows_where(fits: impl Fn(&Adapter) -> bool) -> Vec<&'static Adapter> {
@@ -103,8 +103,8 @@ fn select_by_program(program: &Path) -> Result<Selection> {
 
 fn read_head(program: &Path) -> Result<Vec<u8>> {
     let cannot = |cause: std::io::Error| {
-        let kind = if cause.kind() == std::io::ErrorKind::NotFound { Kind::NotFound } else { Kind::Other };
-        let cause = if kind == Kind::NotFound { "there is no such file".to_owned() } else { cause.to_string() };
+        let kind = if cause.kind() == std::io::ErrorKind::NotFound { ErrorKind::NotFound } else { ErrorKind::Other };
+        let cause = if kind == ErrorKind::NotFound { "there is no such file".to_owned() } else { cause.to_string() };
         Error::new(kind, format!("cannot debug {}", program.display())).because(cause)
     };
     let mut head = Vec::new();

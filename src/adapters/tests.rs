@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::dap::types::StartRequest;
-use crate::error::Kind;
+use crate::error::ErrorKind;
 use crate::tools::Pins;
 
 fn row(name: &str) -> &'static Adapter {
@@ -76,34 +76,38 @@ fn what_nothing_debugs_is_told_with_what_there_is() {
         std::fs::write(&path, "text").unwrap();
         path
     };
-    let check = |ask: AdapterQuery, kind: Kind, parts: &[&str]| {
+    let check = |ask: AdapterQuery, kind: ErrorKind, parts: &[&str]| {
         let Err(error) = select_adapters(ask) else { panic!("{ask:?}") };
         let told = error.to_string();
         assert!(error.kind == kind && parts.iter().all(|part| told.contains(part)), "{told}");
     };
     let nothing = AdapterQuery::default();
-    check(nothing, Kind::Usage, &["not said what", "languages are:"]);
+    check(nothing, ErrorKind::Usage, &["not said what", "languages are:"]);
     check(
         AdapterQuery { adapter: Some("xdbg"), ..nothing },
-        Kind::Usage,
+        ErrorKind::Usage,
         &["no adapter \"xdbg\"", "adapters are: debugpy, js-debug"],
     );
-    check(AdapterQuery { kind: Some("php"), ..nothing }, Kind::Usage, &["of type \"php\"", "pwa-node"]);
+    check(AdapterQuery { kind: Some("php"), ..nothing }, ErrorKind::Usage, &["of type \"php\"", "pwa-node"]);
     check(
         AdapterQuery { language: Some("Cobol"), ..nothing },
-        Kind::Usage,
+        ErrorKind::Usage,
         &["nothing debugs \"Cobol\"", "python, rb, rs, ruby"],
     );
     check(
         AdapterQuery { program: Some(&write("a.xyz")), ..nothing },
-        Kind::Usage,
+        ErrorKind::Usage,
         &["nothing debugs .xyz", "a.xyz", "languages are:"],
     );
-    check(AdapterQuery { program: Some(&write("README")), ..nothing }, Kind::Usage, &["cannot tell what", "README is"]);
-    check(AdapterQuery { program: Some(folder.path()), ..nothing }, Kind::Usage, &["cannot tell what"]);
+    check(
+        AdapterQuery { program: Some(&write("README")), ..nothing },
+        ErrorKind::Usage,
+        &["cannot tell what", "README is"],
+    );
+    check(AdapterQuery { program: Some(folder.path()), ..nothing }, ErrorKind::Usage, &["cannot tell what"]);
     check(
         AdapterQuery { program: Some(Path::new("/not there")), ..nothing },
-        Kind::NotFound,
+        ErrorKind::NotFound,
         &["there is no such file"],
     );
 }
@@ -119,13 +123,13 @@ fn of_several_that_are_missing_each_is_told_how_to_get() {
     let Err(error) = locate_adapter(AdapterQuery { language: Some("rust"), ..AdapterQuery::default() }, &search) else {
         panic!()
     };
-    assert_eq!((error.kind, error.hints.len()), (Kind::MissingTool, 3));
+    assert_eq!((error.kind, error.hints.len()), (ErrorKind::MissingTool, 3));
     for (row, hint) in [("lldb-dap", 0), ("codelldb", 1), ("gdb", 2)] {
         assert!(error.hints[hint].contains(&format!("tether adapters install {row}")), "{error}");
     }
     for row in ADAPTERS {
         let error = (row.find)(&search).unwrap_err();
-        assert_eq!(error.kind, Kind::MissingTool, "{error}");
+        assert_eq!(error.kind, ErrorKind::MissingTool, "{error}");
         assert!(!error.hints.is_empty() && error.source.is_some(), "{error}");
     }
 }
@@ -322,10 +326,10 @@ fn a_program_that_is_not_there_is_told_before_anything_is_started() {
     let desk = Desk::new();
     for name in ["debugpy", "js-debug", "rdbg", "dlv", "lldb-dap", "codelldb", "gdb", "netcoredbg"] {
         let error = desk.ask(name, desk.program("not there"), json!({})).unwrap_err();
-        assert!(error.kind == Kind::NotFound && error.to_string().contains("not there"), "{name}: {error}");
+        assert!(error.kind == ErrorKind::NotFound && error.to_string().contains("not there"), "{name}: {error}");
         if name != "dlv" {
             let error = desk.ask(name, DebugTargetKind::Configuration, json!({"request": "launch"})).unwrap_err();
-            assert_eq!(error.kind, Kind::Usage, "{name}: {error}");
+            assert_eq!(error.kind, ErrorKind::Usage, "{name}: {error}");
         }
     }
 }

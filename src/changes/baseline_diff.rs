@@ -13,9 +13,9 @@ use super::content_hash;
 use super::file_snapshot::{FileSnapshot, FolderTree, differing_folders, stamp_of};
 use super::folder_files::{FileStamp, FolderFiles};
 use super::ignore_rules::IgnoreRules;
-use super::index::now_ms;
 use super::path_bytes;
 use super::read_dir::{self, FileKind};
+use crate::clock::now_ms;
 
 /// The coarsest clock that a kernel stamps files with (100 Hz): a write may carry a time that is this much too early.
 const CLOCK_TICK_NS: i64 = 10_000_000;

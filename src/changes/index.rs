@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::baseline_diff::{BaselineDiff, CurrentTree};
 use super::change_report::{ChangeReport, CheckMethod, PathExplanation};
@@ -308,8 +307,4 @@ struct FileEdit<'a> {
     name: &'a [u8],
     file: Option<FileStamp>,
     written: bool,
-}
-
-pub(super) fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }

@@ -78,7 +78,7 @@ impl ChangeTracker {
     /// Compares the workspace as it is now with the baseline.
     ///
     /// # Errors
-    /// As for [`Tracker::snapshot`]; [`crate::error::Kind::NotFound`] when no baseline was set.
+    /// As for [`Tracker::snapshot`]; [`crate::error::ErrorKind::NotFound`] when no baseline was set.
     pub async fn compare_with_baseline(&self) -> Result<ChangeReport> {
         self.send_request(TrackerRequest::Check).await?
     }
@@ -86,7 +86,7 @@ impl ChangeTracker {
     /// Why `path`, absolute or relative to the root, counts or does not, and whether it changed.
     ///
     /// # Errors
-    /// As for [`Tracker::snapshot`]; [`crate::error::Kind::Usage`] when the path lies outside the workspace.
+    /// As for [`Tracker::snapshot`]; [`crate::error::ErrorKind::Usage`] when the path lies outside the workspace.
     pub async fn explain_path(&self, path: &Path) -> Result<PathExplanation> {
         let rel = self.relative_path(path)?;
         self.send_request(|reply| TrackerRequest::Explain(rel, reply)).await?

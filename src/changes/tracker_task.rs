@@ -22,13 +22,14 @@ use tokio::task::JoinHandle;
 
 use super::change_report::{ChangeReport, CheckMethod, PathExplanation};
 use super::file_snapshot::FileSnapshot;
-use super::index::{PendingReads, WorkspaceIndex, now_ms};
+use super::index::{PendingReads, WorkspaceIndex};
 use super::path_bytes;
 use super::tracker::{ChangeCriterion, TrackerOptions};
 use super::watch_setup::{WatchSetup, read_and_watch, start_watch_setup};
 use super::watcher::{PathEvent, PathEvents, WatchError, WorkspaceWatcher};
 use super::workspace_problem::WorkspaceProblem;
-use crate::error::{Error, Kind, Result};
+use crate::clock::now_ms;
+use crate::error::{Error, ErrorKind, Result};
 
 /// Touched paths beyond this are looked at on the blocking pool, not on the task's own thread.
 const MAX_INLINE_PATHS: usize = 64;
@@ -142,7 +143,7 @@ impl TrackerTask {
         self.compare_contents().await;
         self.index_mut().report(how).ok_or_else(|| {
             Error::new(
-                Kind::NotFound,
+                ErrorKind::NotFound,
                 "there is nothing to compare the workspace with: no window was built from it yet",
             )
             .hint("`tether start` builds and launches one")
@@ -323,7 +324,7 @@ struct ScanError {
 fn to_user_error(how: &Result<CheckMethod, ScanError>) -> Result<CheckMethod> {
     how.clone().map_err(|ScanError { root, error }| {
         let gone = matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory);
-        let (kind, what) = if gone { (Kind::NotFound, "is gone") } else { (Kind::Other, "cannot be read") };
+        let (kind, what) = if gone { (ErrorKind::NotFound, "is gone") } else { (ErrorKind::Other, "cannot be read") };
         Error::new(kind, format!("the workspace folder {} {what}", root.display()))
             .because(error)
             .hint("`tether shutdown` ends the supervisor of a workspace that is no longer there")

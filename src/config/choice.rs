@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::recipe::Recipe;
-use crate::error::{Context, Kind, Result};
+use crate::error::{Context, ErrorKind, Result};
 
 const NAME: &str = "configuration.json";
 
@@ -32,7 +32,7 @@ impl Choice {
     /// What would run for this choice, as [`Recipe::of`].
     pub fn recipe(&self, workspace: &Path) -> Result<Recipe> {
         Recipe::of(workspace, self.wanted.as_deref()).map_err(|error| match (&self.wanted, error.kind) {
-            (Some(_), Kind::NotFound) => error.hint("`tether stop` forgets that it was chosen"),
+            (Some(_), ErrorKind::NotFound) => error.hint("`tether stop` forgets that it was chosen"),
             _ => error,
         })
     }

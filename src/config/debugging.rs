@@ -20,7 +20,7 @@ use super::shell;
 use super::task_steps;
 use super::tasks::Tasks;
 use super::variables::{Site, Variables};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// What VS Code reads, and no debugger.
 const OURS: &[&str] =
@@ -71,7 +71,7 @@ impl Debugging {
     /// [`Debugging::given`]. Errors name file, line and what is wrong, and for a name what there is.
     pub fn of(workspace: &Path, name: &str) -> Result<Debugging> {
         let Some(file) = LaunchFile::read(workspace)? else {
-            return Err(Error::new(Kind::NotFound, format!("cannot find the launch configuration {name:?}"))
+            return Err(Error::new(ErrorKind::NotFound, format!("cannot find the launch configuration {name:?}"))
                 .because(format!("there is no {}", workspace.join(".vscode/launch.json").display()))
                 .hint("`tether debug launch PROGRAM` needs none"));
         };

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::jsonc::{Document, Node};
 use super::tasks::on_this_platform;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 const FILE: &str = ".vscode/launch.json";
 
@@ -103,7 +103,7 @@ impl LaunchFile {
                 let compounds = compounds.iter().filter_map(|node| node.text_of("name"));
                 let names = quoted(self.all().map(|(name, _)| name).chain(compounds));
                 let names = if names.is_empty() { "it has none".to_owned() } else { format!("it has: {names}") };
-                Err(Error::new(Kind::NotFound, format!("cannot find the launch configuration {name:?}"))
+                Err(Error::new(ErrorKind::NotFound, format!("cannot find the launch configuration {name:?}"))
                     .because(format!("{} has no such configuration; {names}", self.path().display())))
             }
         }
@@ -158,7 +158,7 @@ impl LaunchFile {
     }
 
     fn named(&self, name: &str) -> Result<Configuration> {
-        let error = || Error::new(Kind::NotFound, format!("cannot find the launch configuration {name:?}"));
+        let error = || Error::new(ErrorKind::NotFound, format!("cannot find the launch configuration {name:?}"));
         if let Some((_, node)) = self.all().find(|(known, _)| *known == name) {
             let refused = |why: String| {
                 let subject = format!("the configuration {name:?} of {}:{}", self.path().display(), node.line);

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::plan::Line;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// A test that somebody wants, by name.
 #[derive(Clone, Copy, Debug)]
@@ -117,7 +117,7 @@ impl NamedTest<'_> {
         let folder = [self.folder, self.workspace].into_iter().find(|folder| folder.join(file).is_file());
         let folder = folder.ok_or_else(|| {
             let looked = if self.folder == self.workspace { "" } else { ", nor in the workspace" };
-            Error::new(Kind::NotFound, format!("cannot debug the test {:?}", self.name))
+            Error::new(ErrorKind::NotFound, format!("cannot debug the test {:?}", self.name))
                 .because(format!("there is no {file} in {}{looked}", self.folder.display()))
                 .hint("name it by pytest's node id: `tests/test_a.py::TestX::test_b`; `pytest --collect-only -q` lists them")
         })?;
@@ -166,7 +166,7 @@ impl NamedTest<'_> {
             _ => None,
         });
         found.ok_or_else(|| {
-            Error::new(Kind::NotFound, format!("cannot debug the test {:?}", self.name))
+            Error::new(ErrorKind::NotFound, format!("cannot debug the test {:?}", self.name))
                 .because(format!("there is no Cargo.toml in or above {}, up to the workspace", start.display()))
                 .hint("name the folder of its package: `cwd` (on the command line: run it there)")
         })
@@ -196,7 +196,7 @@ impl NamedTest<'_> {
 
     fn not_found(&self, runner: Option<Runner>) -> Error {
         let place = self.program.unwrap_or(self.workspace).display();
-        let error = Error::new(Kind::NotFound, format!("cannot debug the test {:?}", self.name));
+        let error = Error::new(ErrorKind::NotFound, format!("cannot debug the test {:?}", self.name));
         match runner {
             Some(runner) => {
                 let what = runner.tests();

@@ -20,7 +20,7 @@ use super::settings::{FILE_NAME, Settings, WatchSettings, WindowKind, WindowSett
 use super::tasks::Tasks;
 use super::variables::{Variables, with_environment};
 use super::{merge, shell, task_steps};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// The scripts of an extension that build it, the preferred one first.
 const BUILD_SCRIPTS: [&str; 2] = ["compile", "build"];
@@ -193,7 +193,7 @@ impl Base {
         let launch = LaunchFile::read(workspace)?;
         let chosen = launch.as_ref().map(|launch| launch.choose(wanted)).transpose()?.flatten();
         if let (None, Some(name)) = (&launch, wanted) {
-            return Err(Error::new(Kind::NotFound, format!("cannot find the launch configuration {name:?}"))
+            return Err(Error::new(ErrorKind::NotFound, format!("cannot find the launch configuration {name:?}"))
                 .because(format!("there is no {}", workspace.join(".vscode/launch.json").display()))
                 .hint("leave `config` out"));
         }

@@ -157,7 +157,7 @@ fn some_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Du
 }
 
 impl Settings {
-    /// Reads `<workspace>/devtools.toml`; a missing file is all defaults. Errors: [`crate::error::Kind::Usage`]
+    /// Reads `<workspace>/devtools.toml`; a missing file is all defaults. Errors: [`crate::error::ErrorKind::Usage`]
     /// with file, line and the allowed keys or values.
     pub fn load(workspace: &Path) -> Result<Settings> {
         let path = workspace.join(FILE_NAME);
@@ -238,7 +238,7 @@ mod tests {
         let check = |text: &str, expect: &[&str]| {
             std::fs::write(workspace.path().join(FILE_NAME), text).unwrap();
             let error = Settings::load(workspace.path()).unwrap_err();
-            assert_eq!(error.kind, crate::error::Kind::Usage);
+            assert_eq!(error.kind, crate::error::ErrorKind::Usage);
             let told = error.to_string();
             for part in ["devtools.toml"].iter().chain(expect) {
                 assert!(told.contains(part), "{part:?} is not in:\n{told}");

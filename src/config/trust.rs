@@ -7,7 +7,6 @@
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -18,7 +17,8 @@ use super::named_test;
 use super::plan::Line;
 use super::recipe::Recipe;
 use super::shell;
-use crate::error::{Context, Error, Kind, Result};
+use crate::clock::now_ms;
+use crate::error::{Context, Error, ErrorKind, Result};
 
 /// What the workspace's files want to run, one line each, unambiguous.
 #[derive(Clone, Debug, Default)]
@@ -100,7 +100,7 @@ impl Commands {
 
     /// SHA-256 of the lines, in hex. No line contains a line break: their values are JSON.
     pub fn digest(&self) -> String {
-        hex(&Sha256::digest(self.texts().join("\n")))
+        hex::encode(&Sha256::digest(self.texts().join("\n")))
     }
 
     /// Whether the user has agreed to exactly these.
@@ -127,7 +127,7 @@ impl Commands {
         };
         let doing = format!("the commands of {}{of} are not trusted", self.workspace.display());
         let hint = format!("`{}` shows them and asks for your consent", self.asking());
-        Err(Error::new(Kind::NotTrusted, doing).because(reason).hint(hint))
+        Err(Error::new(ErrorKind::NotTrusted, doing).because(reason).hint(hint))
     }
 
     /// What the user would type to be asked.
@@ -171,7 +171,7 @@ impl Commands {
             purpose: self.purpose,
             sha256: self.digest(),
             commands: self.texts(),
-            agreed_at: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64),
+            agreed_at: now_ms(),
         });
         let mut draft = tempfile::NamedTempFile::new_in(folder).doing(doing)?;
         draft.write_all(&serde_json::to_vec_pretty(&record).doing(doing)?).doing(doing)?;
@@ -190,19 +190,18 @@ impl Record {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// Where the record of a workspace is. A workspace must not bring its own, whatever the environment says.
 fn record_of(workspace: &Path) -> Result<PathBuf> {
-    let name = hex(&Sha256::digest(workspace.as_os_str().as_bytes())[..8]);
+    let name = hex::encode(&Sha256::digest(workspace.as_os_str().as_bytes())[..8]);
     let folder = folders::config()?.join("trust");
     let real = folder.ancestors().find_map(|folder| folder.canonicalize().ok()).unwrap_or_default();
     if real.starts_with(workspace) {
-        return Err(Error::new(Kind::NotTrusted, format!("cannot believe the trust records in {}", folder.display()))
-            .because(format!("they lie inside the workspace {}, which could bring its own", workspace.display()))
-            .hint("set XDG_CONFIG_HOME to a folder outside of the workspace"));
+        return Err(Error::new(
+            ErrorKind::NotTrusted,
+            format!("cannot believe the trust records in {}", folder.display()),
+        )
+        .because(format!("they lie inside the workspace {}, which could bring its own", workspace.display()))
+        .hint("set XDG_CONFIG_HOME to a folder outside of the workspace"));
     }
     Ok(folder.join(format!("{name}.json")))
 }

@@ -12,10 +12,10 @@ use super::hosted::{self, Hosted, Ready, Request};
 use super::ledger::Entry;
 use super::published::State;
 use super::record::Record;
-use super::seat::lock;
 use super::sessions::Sessions;
 use crate::adapters::AdapterSearch;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
+use crate::sync::lock;
 
 /// How long a session may take to begin: Delve compiles first.
 pub(super) const STARTED: Duration = Duration::from_secs(200);
@@ -85,7 +85,10 @@ impl Sessions {
         let waited = hosted.session.wait_for_start(within).await;
         if waited.state == State::Starting {
             let within = humantime::format_duration(within);
-            return Err(Error::new(Kind::TimedOut, format!("{} has not begun within {within}", hosted.request.name)));
+            return Err(Error::new(
+                ErrorKind::TimedOut,
+                format!("{} has not begun within {within}", hosted.request.name),
+            ));
         }
         guard.hosted = None;
         if waited.state == State::Disconnected {

@@ -16,17 +16,18 @@ use tracing::warn;
 
 use super::breakpoints::Book;
 use super::published::{Snapshot, State};
-use super::record::{Record, now_ms};
-use super::seat::lock;
+use super::record::Record;
 use super::session::Session;
 use super::target::Plan;
 use crate::adapters::{
     self, Adapter, AdapterHost, AdapterQuery, AdapterSearch, ConnectMethod, DebugTarget, DebugTargetKind, FoundAdapter,
     LaunchPlan, OutputPiece,
 };
+use crate::clock::now_ms;
 use crate::dap::types::InitializeArguments;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::process::{self, Exit};
+use crate::sync::lock;
 
 /// For each single request to an adapter.
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -337,7 +338,7 @@ pub(super) fn failed(hosted: &Hosted) -> Error {
     let error = if output.is_empty() {
         error
     } else {
-        Error { kind: Kind::Other, ..error }.hint(format!("it printed:\n{output}"))
+        Error { kind: ErrorKind::Other, ..error }.hint(format!("it printed:\n{output}"))
     };
     error.hint("`tether adapters` tells which adapters are there; `tether logs` has more")
 }

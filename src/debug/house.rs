@@ -11,13 +11,14 @@ use tokio::time::timeout;
 
 use super::configure::send_file;
 use super::drain;
-use super::seat::{Seat, Shared, lock};
+use super::seat::{Seat, Shared};
 use super::session::{Member, Order};
 use super::state::{Input, Phase};
 use super::target::{GOODBYE, Plan, Resume, drive, name_of, say_goodbye};
 use crate::adapters::Connector;
 use crate::dap::types::{EmptyResponse, StartDebuggingArguments};
 use crate::dap::{DapError, ErrorResponse, IncomingRequest};
+use crate::sync::lock;
 
 /// Who owns the tasks of a session.
 pub(super) struct House {

@@ -6,7 +6,6 @@
 use futures_util::future::join_all;
 
 use super::published::State;
-use super::seat::lock;
 use super::session::Session;
 use crate::dap::DapError;
 pub use crate::dap::types::DapVariable;
@@ -16,7 +15,8 @@ use crate::dap::types::{
     SetVariableResponse, SourceArguments, StackTraceArguments, StackTraceResponse, ThreadsArguments,
     VariablesArguments,
 };
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
+use crate::sync::lock;
 
 /// An adapter's id, with its target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -269,7 +269,7 @@ impl Session {
         // Asked something that it does not know, an adapter may end (rdbg).
         let set = async |reference: Ref| {
             if self.client(reference.target).is_none() {
-                let error = Error::new(Kind::NotFound, format!("there is no value {}", reference.outer()));
+                let error = Error::new(ErrorKind::NotFound, format!("there is no value {}", reference.outer()));
                 return Err(error.hint("`tether debug variables` tells the references of this stop"));
             }
             if !self.seat(reference.target).able().can("supportsSetVariable") {
@@ -300,7 +300,8 @@ impl Session {
             }
         }
         if !self.seat(frame.target).able().can("supportsSetExpression") {
-            let error = Error::new(Kind::NotFound, format!("there is no variable `{}` in this frame", shown(name)));
+            let error =
+                Error::new(ErrorKind::NotFound, format!("there is no variable `{}` in this frame", shown(name)));
             return Err(error.hint("`tether debug variables` lists them"));
         }
         let request = SetExpressionArguments {
@@ -364,10 +365,10 @@ impl Session {
 
     pub(super) fn cannot(&self, what: &str, cause: DapError) -> Error {
         let kind = match cause {
-            DapError::TimedOut { .. } => Kind::TimedOut,
-            _ => Kind::Other,
+            DapError::TimedOut { .. } => ErrorKind::TimedOut,
+            _ => ErrorKind::Other,
         };
-        let timed_out = kind == Kind::TimedOut;
+        let timed_out = kind == ErrorKind::TimedOut;
         let error = Error::new(kind, format!("cannot {what}")).because(cause);
         match self.snapshot().state() {
             State::Terminated | State::Disconnected => {

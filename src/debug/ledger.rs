@@ -11,11 +11,11 @@ use serde::{Deserialize, Serialize};
 use tracing::warn;
 
 use super::hosted::{Ready, Request};
-use super::record::now_ms;
-use super::seat::lock;
+use crate::clock::now_ms;
 use crate::error::Context;
 use crate::keep::Kept;
 use crate::process;
+use crate::sync::lock;
 
 const NAME: &str = "sessions.json";
 /// The schema that this program writes; it reads no other.

@@ -9,13 +9,13 @@ use tokio::join;
 
 use super::breakpoints::What;
 use super::inspect::{Frame, Group, Ref, Wish};
-use super::seat::lock;
 use super::session::Session;
 use super::source_file;
 use super::stop::{Stop, StopKind};
 use crate::dap::types::{DapVariable, ExceptionInfoResponse};
 use crate::error::Result;
 use crate::ring::Query;
+use crate::sync::lock;
 
 /// About 1,500 tokens.
 pub const BUDGET: usize = 6000;

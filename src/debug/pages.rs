@@ -3,11 +3,11 @@
 //! First come the elements, by their index, then what else there is (an array's `length`).
 
 use super::inspect::Ref;
-use super::seat::lock;
 use super::session::Session;
 use super::shown::Size;
 use crate::dap::types::{DapVariable, VariablesArguments};
 use crate::error::Result;
+use crate::sync::lock;
 
 /// From how many elements on a value is not read at once.
 const BIG: i64 = 1000;

@@ -2,14 +2,15 @@
 //!
 //! Monitor events never stop the program: threads, modules, loaded sources, breakpoints that were bound.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::Mutex;
 
 use tokio::sync::watch;
 
+use crate::clock::now_ms;
 use crate::dap::types::{BreakpointEvent, LoadedSourceEvent, ModuleEvent, OutputEvent, ProcessEvent, ThreadEvent};
 use crate::dap::{LostEvents, RawEvent};
 use crate::ring::{Extract, Kept, Limits, Query, Ring};
+use crate::sync::lock;
 
 const OUTPUT: Limits = Limits { entries: 20_000, bytes: 4 << 20 };
 const EVENTS: Limits = Limits { entries: 5_000, bytes: 1 << 20 };
@@ -173,14 +174,6 @@ fn words(changed: &BreakpointEvent) -> String {
     let verified = if breakpoint.verified { "verified" } else { "not verified" };
     let message = breakpoint.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
     format!("{path}{line} {verified}{message}").trim().to_owned()
-}
-
-fn lock<T>(table: &Mutex<T>) -> MutexGuard<'_, T> {
-    table.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-pub(super) fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
 
 #[cfg(test)]

@@ -20,12 +20,12 @@ use tracing::{info, warn};
 use super::hosted::{self, Hosted, Request};
 use super::ledger::{Entry, Left};
 use super::record::Record;
-use super::seat::lock;
 use super::session::Session;
 use super::sessions::Sessions;
 use crate::adapters::{ADAPTERS, Address, DebugTargetKind};
 use crate::error::{Error, Result};
 use crate::process;
+use crate::sync::lock;
 
 /// What a process that was left behind gets between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_millis(500);

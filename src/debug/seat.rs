@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{OwnedMutexGuard, watch};
@@ -18,6 +18,7 @@ use super::state::{Effect, Input, Phase, step};
 use super::stop::Stop;
 use crate::dap::DapClient;
 use crate::dap::types::{DapBreakpoint, DapCapabilities, DataBreakpoint};
+use crate::sync::lock;
 
 /// What all targets of a session share.
 pub struct Shared {
@@ -360,8 +361,4 @@ impl Seat {
         let goal = lock(&self.shared.goals).iter().find(is_there).map(|it| it.id);
         goal.or_else(|| self.book(|book| book.all().iter().find(is_there).map(|it| it.id)))
     }
-}
-
-pub fn lock<T>(table: &Mutex<T>) -> MutexGuard<'_, T> {
-    table.lock().unwrap_or_else(PoisonError::into_inner)
 }

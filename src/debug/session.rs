@@ -18,13 +18,14 @@ use super::configure;
 use super::house::House;
 use super::published::{Snapshot, State, Waited};
 use super::record::Record;
-use super::seat::{Seat, Shared, lock};
+use super::seat::{Seat, Shared};
 use super::state::{Effect, Input, Phase};
 use super::target::{Plan, Resume, name_of};
 use crate::adapters::Connector;
 use crate::dap::types::DapRequest;
 use crate::dap::{DapClient, DapError, IncomingRequest};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
+use crate::sync::lock;
 
 /// How long a breakpoint that was set in a living program may take to be bound, before its answer is taken as it is.
 const BOUND_WITHIN: Duration = Duration::from_millis(500);
@@ -298,7 +299,7 @@ impl Session {
 
     pub(super) fn not_stopped(&self) -> Error {
         let snapshot = self.snapshot();
-        let error = Error::new(Kind::Usage, "the program is not stopped");
+        let error = Error::new(ErrorKind::Usage, "the program is not stopped");
         let error = error.because(format!("its state is {}", snapshot.state().name()));
         if snapshot.is_ended() {
             return error.hint("`tether debug launch` starts a session");

@@ -17,13 +17,14 @@ use super::hosted::{self, Hosted, Request};
 use super::inspect::Ref;
 use super::ledger::{Ledger, Left};
 use super::published::State;
-use super::record::now_ms;
-use super::seat::{Seat, lock};
+use super::seat::Seat;
 use super::session::{Changed, Session};
 use super::target::Resume;
 use crate::adapters::AdapterSearch;
+use crate::clock::now_ms;
 use crate::dap::types::{DataBreakpoint, DataBreakpointInfoArguments};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
+use crate::sync::lock;
 
 /// How long that which is done after sessions may take, when all of them are ended at once.
 const AFTERWARDS: Duration = Duration::from_secs(10);
@@ -151,7 +152,7 @@ impl Sessions {
         let all = self.all();
         if let Some(id) = id {
             return all.iter().find(|it| it.id == id).cloned().ok_or_else(|| {
-                let error = Error::new(Kind::NotFound, format!("there is no debug session {id:?}"));
+                let error = Error::new(ErrorKind::NotFound, format!("there is no debug session {id:?}"));
                 match ids(&all) {
                     names if names.is_empty() => error.hint("`tether debug launch PROGRAM` starts one"),
                     names => error.hint(format!("there are: {names}")),
@@ -162,7 +163,8 @@ impl Sessions {
         match living.as_slice() {
             [only] => Ok(only.clone()),
             [] => all.into_iter().max_by_key(|it| it.ended_at().unwrap_or(u64::MAX)).ok_or_else(|| {
-                Error::new(Kind::NotFound, "there is no debug session").hint("`tether debug launch PROGRAM` starts one")
+                Error::new(ErrorKind::NotFound, "there is no debug session")
+                    .hint("`tether debug launch PROGRAM` starts one")
             }),
             several => {
                 let error = Error::usage("there are several debug sessions, and it is not said which one is meant");

@@ -12,7 +12,7 @@ use super::{Finding, Level, Topic, orphans};
 use crate::api::Params;
 use crate::api::editor::Initialize;
 use crate::api::window::{Status, WindowState, WindowStatus};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::keep;
 use crate::process;
 use crate::supervisor::claim::{Holder, Seat, seat};
@@ -32,7 +32,7 @@ pub async fn look(workspace: &Path) -> Vec<Finding> {
     // Without a workspace, that has been told; with bad folders, this tells it.
     let place = match Place::of(workspace) {
         Ok(place) => place,
-        Err(error) if error.kind == Kind::Usage => return Vec::new(),
+        Err(error) if error.kind == ErrorKind::Usage => return Vec::new(),
         Err(error) => return vec![Finding::of(Topic::Running, Problem, &error)],
     };
     let mut findings = vec![say(Good, format!("its socket is {}", place.socket.display()))];
@@ -82,7 +82,8 @@ async fn status(place: &Place) -> Result<WindowStatus> {
     let (told, _) = mpsc::unbounded_channel();
     let nothing = json!({});
     let answer: Value = timeout(ANSWER, connection.call(Status::METHOD, &nothing, told)).await.map_err(|_| {
-        Error::new(Kind::TimedOut, "the supervisor does not say how its window is").hint("`tether logs` shows its log")
+        Error::new(ErrorKind::TimedOut, "the supervisor does not say how its window is")
+            .hint("`tether logs` shows its log")
     })??;
     serde_json::from_value(answer).map_err(|cause| Error::other("cannot understand the supervisor").because(cause))
 }

@@ -1,6 +1,6 @@
 //! The command line: each operation of the API is a subcommand, and a few words around them.
 //!
-//! Human text by default, one object with `--json`. Exit codes are those of [`crate::error::Kind`].
+//! Human text by default, one object with `--json`. Exit codes are those of [`crate::error::ErrorKind`].
 
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use super::{configuration, consent, machine, mcp, render, words, workspace};
 use crate::api::editor::{Initialize, Progress, SHUTDOWN};
 use crate::api::window::{Screenshot, Start};
 use crate::api::{Group, Operation, Params};
-use crate::error::{Context, Error, ErrorData, Kind, Result};
+use crate::error::{Context, Error, ErrorData, ErrorKind, Result};
 use crate::supervisor::connect::{Connection, Missing, Place, connect};
 
 /// Keeps the window under development alive and fresh while everything around it restarts.
@@ -118,10 +118,10 @@ pub fn run(arguments: impl IntoIterator<Item = std::ffi::OsString>, supervise: S
         Ok(matches) => matches,
         Err(error) => {
             let _ = error.print();
-            return if error.use_stderr() { Kind::Usage.exit_code() } else { 0 };
+            return if error.use_stderr() { ErrorKind::Usage.exit_code() } else { 0 };
         }
     };
-    let Ok(common) = Tether::from_arg_matches(&matches) else { return Kind::Usage.exit_code() };
+    let Ok(common) = Tether::from_arg_matches(&matches) else { return ErrorKind::Usage.exit_code() };
     match carry_out(&common, &matches, supervise) {
         Ok(code) => code,
         Err(error) => {
@@ -290,7 +290,7 @@ fn print_log(common: &Tether, workspace: &Path, lines: usize) -> Result<()> {
     let place = Place::of(workspace).or_else(|error| Place::of_deleted(workspace).map_err(|_| error))?;
     let log = place.log();
     let file = std::fs::File::open(&log).map_err(|cause| {
-        Error::new(Kind::NotFound, format!("cannot read the log {}", log.display()))
+        Error::new(ErrorKind::NotFound, format!("cannot read the log {}", log.display()))
             .because(cause)
             .hint("a supervisor writes it: `tether status` starts one")
     })?;

@@ -11,7 +11,7 @@ use anstream::println;
 use super::configuration;
 use crate::config::trust::{Commands, Purpose};
 use crate::config::{Choice, Debugging, Recipe};
-use crate::error::{Context, Error, Kind, Result};
+use crate::error::{Context, Error, ErrorKind, Result};
 use crate::supervisor::connect::Place;
 
 /// Of a (canonical) workspace: of the named configuration, of what builds its tests, or of its window.
@@ -26,9 +26,8 @@ pub fn consent(workspace: &Path, config: Option<&str>, tests: bool, yes: bool, j
         return Ok(());
     }
     if !yes && !asked()? {
-        return Err(
-            Error::new(Kind::NotTrusted, "nothing was trusted").hint("`tether trust --yes` consents without asking")
-        );
+        return Err(Error::new(ErrorKind::NotTrusted, "nothing was trusted")
+            .hint("`tether trust --yes` consents without asking"));
     }
     let records = all.iter().map(Commands::record).collect::<Result<Vec<_>>>()?;
     if json {

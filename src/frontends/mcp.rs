@@ -180,7 +180,7 @@ impl ServerHandler for Door {
             outcome = answered => outcome,
             never = pass_progress(heard, &context) => match never {},
             // rmcp lets a cancelled call run on: this ends it, and with it the supervisor's work for it.
-            () = context.ct.cancelled() => Err(Error::new(crate::error::Kind::Cancelled, "the call was cancelled")),
+            () = context.ct.cancelled() => Err(Error::new(crate::error::ErrorKind::Cancelled, "the call was cancelled")),
         };
         Ok(tools::result(operation, outcome).into())
     }
@@ -201,7 +201,7 @@ impl ServerHandler for Door {
         let topic = topic(&request.uri)?;
         let answer = tokio::select! {
             answer = self.read(topic) => answer,
-            () = context.ct.cancelled() => Err(Error::new(crate::error::Kind::Cancelled, "the read was cancelled")),
+            () = context.ct.cancelled() => Err(Error::new(crate::error::ErrorKind::Cancelled, "the read was cancelled")),
         };
         match answer {
             Ok(answer) => Ok(ReadResourceResult::new(vec![topic.contents(&answer)]).into()),

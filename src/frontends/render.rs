@@ -8,13 +8,12 @@ mod window;
 
 pub use window::relaunched;
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::api::Params;
 use crate::api::window::{Picture, Screenshot};
+use crate::clock::now_ms;
 
 /// The text of an operation's result.
 pub fn text(method: &str, answer: &Value) -> String {
@@ -42,8 +41,7 @@ fn indented(text: &str) -> String {
 }
 
 fn ago(at_ms: u64) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64);
-    duration(now.saturating_sub(at_ms))
+    duration(now_ms().saturating_sub(at_ms))
 }
 
 /// A duration in ms as a person says it: "240 ms", "3.2 s", "4 min".

@@ -13,7 +13,7 @@ use std::process::Stdio;
 use tokio::process::Command;
 
 use super::handle::Process;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// What to start. `argv[0]` is looked up on the `PATH` of `env` unless it contains a slash.
 #[derive(Clone, Debug)]
@@ -26,8 +26,8 @@ pub struct Spawn {
     pub output: PathBuf,
 }
 
-/// Starts the program as the leader of its own session. Errors: [`Kind::MissingTool`] when it is not there,
-/// [`Kind::Usage`] for an empty command or a missing folder, [`Kind::Other`] else.
+/// Starts the program as the leader of its own session. Errors: [`ErrorKind::MissingTool`] when it is not there,
+/// [`ErrorKind::Usage`] for an empty command or a missing folder, [`ErrorKind::Other`] else.
 pub fn spawn(what: &Spawn) -> Result<Process> {
     let output = open_output(&what.output)?;
     let again = output.try_clone().map_err(|cause| cannot_start(&what.argv, cause))?;
@@ -64,7 +64,7 @@ fn open_output(path: &PathBuf) -> Result<File> {
 }
 
 pub(super) fn cannot_start(argv: &[OsString], cause: io::Error) -> Error {
-    let kind = if cause.kind() == io::ErrorKind::NotFound { Kind::MissingTool } else { Kind::Other };
+    let kind = if cause.kind() == io::ErrorKind::NotFound { ErrorKind::MissingTool } else { ErrorKind::Other };
     let error = Error::new(kind, format!("cannot start {}", show(argv)));
     match cause.kind() {
         io::ErrorKind::NotFound => error.because("there is no such program").hint(lookup_hint(argv)),
@@ -116,17 +116,17 @@ mod tests {
     #[tokio::test]
     async fn what_cannot_be_started_is_named_with_a_next_step() {
         let folder = tempfile::tempdir().unwrap();
-        let check = |argv: &[&str], cwd: &str, kind: Kind, text: &str| {
+        let check = |argv: &[&str], cwd: &str, kind: ErrorKind, text: &str| {
             let mut spec = spec(folder.path(), argv);
             spec.cwd = folder.path().join(cwd);
             let error = spawn(&spec).unwrap_err();
             assert_eq!(error.kind, kind, "{error}");
             assert!(error.to_string().contains(text), "{error}");
         };
-        check(&["no-such-program-here", "x"], "", Kind::MissingTool, "cannot start `no-such-program-here x`");
-        check(&["no-such-program-here"], "", Kind::MissingTool, "hint: `command -v no-such-program-here`");
-        check(&["/"], "", Kind::Other, "ermission denied");
-        check(&["true"], "missing folder", Kind::Usage, "there is no such folder");
-        check(&[], "", Kind::Usage, "empty command");
+        check(&["no-such-program-here", "x"], "", ErrorKind::MissingTool, "cannot start `no-such-program-here x`");
+        check(&["no-such-program-here"], "", ErrorKind::MissingTool, "hint: `command -v no-such-program-here`");
+        check(&["/"], "", ErrorKind::Other, "ermission denied");
+        check(&["true"], "missing folder", ErrorKind::Usage, "there is no such folder");
+        check(&[], "", ErrorKind::Usage, "empty command");
     }
 }

@@ -9,7 +9,7 @@
 //!
 //! Readiness is told by the child through a pipe, never slept for. Must not know what is asked over a connection.
 
-use std::io::ErrorKind;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ use super::claim;
 pub use super::place::Place;
 use super::place::refuse_foreign;
 use crate::api::editor::{INITIALIZE, Initialize, Initialized};
-use crate::error::{Context, Error, ErrorData, Kind, Result};
+use crate::error::{Context, Error, ErrorData, ErrorKind, Result};
 use crate::process::Process;
 use crate::wire::rpc::{CallError, RpcIncoming, RpcPeer, open_connection};
 
@@ -107,7 +107,7 @@ pub async fn connect(place: &Place, client: &Initialize, missing: Missing) -> Re
         refuse_foreign(&socket)?;
         let stream = match UnixStream::connect(&socket).await {
             Ok(stream) => stream,
-            Err(cause) if !matches!(cause.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused) => {
+            Err(cause) if !matches!(cause.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
                 return Err(unreachable(place, &socket).because(cause));
             }
             Err(_) => match (missing, claim::holder(place)) {
@@ -129,7 +129,7 @@ pub async fn connect(place: &Place, client: &Initialize, missing: Missing) -> Re
             }
             Ok(connection) => return Ok(Some(connection)),
             // It ended between our connect and its answer.
-            Err(error) if error.kind == Kind::Cancelled => {}
+            Err(error) if error.kind == ErrorKind::Cancelled => {}
             Err(error) => return Err(error),
         }
     }
@@ -145,7 +145,7 @@ async fn introduce(place: &Place, stream: UnixStream, client: &Initialize) -> Re
     let answer = match timeout(READY, peer.call(INITIALIZE, &params)).await {
         Ok(Ok(answer)) => answer,
         Ok(Err(CallError::Closed(reason))) => {
-            return Err(Error::new(Kind::Cancelled, "the supervisor ended").because(reason));
+            return Err(Error::new(ErrorKind::Cancelled, "the supervisor ended").because(reason));
         }
         Ok(Err(refused)) => return Err(unreachable(place, &place.socket).because(refused)),
         Err(_) => return Err(silent(place)),
@@ -172,8 +172,9 @@ fn unreachable(place: &Place, socket: &Path) -> Error {
 }
 
 fn silent(place: &Place) -> Error {
-    let error = Error::new(Kind::TimedOut, format!("the supervisor of {} does not answer", place.workspace.display()))
-        .because(format!("no word within {} s", READY.as_secs()));
+    let error =
+        Error::new(ErrorKind::TimedOut, format!("the supervisor of {} does not answer", place.workspace.display()))
+            .because(format!("no word within {} s", READY.as_secs()));
     match claim::holder(place) {
         Some(holder) => error
             .hint(format!("it is process {0}: `kill -CONT {0}` if it was stopped", holder.pid))
@@ -194,7 +195,7 @@ async fn start(place: &Place) -> Result<PathBuf> {
     let said = timeout(READY, BufReader::new(stdout).read_line(&mut line)).await;
     let logs = |error: Error| error.hint("`tether logs` shows what it was doing");
     match said {
-        Err(_) => Err(logs(Error::new(Kind::TimedOut, starting()).because("it did not become ready in time"))),
+        Err(_) => Err(logs(Error::new(ErrorKind::TimedOut, starting()).because("it did not become ready in time"))),
         Ok(Err(cause)) => Err(logs(Error::other(starting()).because(cause))),
         Ok(Ok(_)) => match serde_json::from_str(&line) {
             Ok(FirstWord::Ready(socket) | FirstWord::Held(socket)) => Ok(socket),
@@ -224,7 +225,7 @@ fn detached(program: &Path, place: &Place) -> tokio::process::Command {
         command.pre_exec(|| {
             rustix::process::setsid()?;
             match libc::fork() {
-                -1 => Err(std::io::Error::last_os_error()),
+                -1 => Err(io::Error::last_os_error()),
                 0 => Ok(()),
                 _ => libc::_exit(0),
             }

@@ -24,7 +24,7 @@ use crate::api::editor::{
     DEBUG_DID_CHANGE_STATE, DID_CHANGE_CONSOLE, DID_CHANGE_STATE, INITIALIZE, Initialize, Initialized, PANIC, Role,
     SHUTDOWN,
 };
-use crate::error::{Error, ErrorData, Kind};
+use crate::error::{Error, ErrorData, ErrorKind};
 use crate::window::Window;
 use crate::wire::frames::ContentLength;
 use crate::wire::rpc::{RpcError, RpcId, RpcIncoming, RpcPeer, open_connection};
@@ -183,7 +183,7 @@ async fn answer_all(supervisor: &Arc<Supervisor>, peer: &RpcPeer, incoming: &mut
                 Some(RpcIncoming::Notification { method, .. }) => info!("ignored notification {method}"),
             },
             Some(id) = running.ended() => {
-                let error = Error::new(Kind::Cancelled, "the request was cancelled");
+                let error = Error::new(ErrorKind::Cancelled, "the request was cancelled");
                 let _ = peer.respond(&id, Err(refusal(&error))).await;
             }
         }

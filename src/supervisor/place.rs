@@ -60,7 +60,7 @@ impl Place {
 
     fn named(workspace: PathBuf) -> Result<Place> {
         let digest = Sha256::digest(workspace.as_os_str().as_bytes());
-        let name: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+        let name = hex::encode(&digest[..8]);
         let state = folders::state()?.join(&name);
         make_private(&state)?;
         Ok(Place {

@@ -15,7 +15,7 @@ use super::server::Supervisor;
 use crate::api::debug::WindowPart;
 use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
 use crate::debug::{Hosted, Request, Sessions, State};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::window::{Up, Window};
 
 /// Which launch of the window each of the sessions that follow it is attached to, or was tried to be.
@@ -62,7 +62,7 @@ impl Ties {
 /// A part of the window as something to attach to, and the launch of it that this is of.
 pub async fn request(window: &Window, part: WindowPart, cwd: &Path) -> Result<(Request, u64)> {
     let published = window.look().await.published;
-    let none = || Error::new(Kind::NotFound, "there is no window to attach to").hint("`tether start` starts it");
+    let none = || Error::new(ErrorKind::NotFound, "there is no window to attach to").hint("`tether start` starts it");
     let up = published.up.as_deref().ok_or_else(none)?;
     let (name, what, kind) = match part {
         WindowPart::Page => ("the window's page", page(up)?, "pwa-chrome"),

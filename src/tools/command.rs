@@ -12,7 +12,7 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 use super::find::{is_program, on_path};
-use crate::error::{Context, Error, Kind, Result};
+use crate::error::{Context, Error, ErrorKind, Result};
 use crate::process::clean_environment;
 
 /// How long one step of an installation may take on a slow network.
@@ -70,19 +70,19 @@ async fn run<S: AsRef<OsStr>>(argv: &[S], folder: Option<&Path>, stdin: Stdio, d
     let child = command.spawn().doing(|| format!("cannot start `{}`", show(argv)))?;
     match timeout(deadline, child.wait_with_output()).await {
         Ok(output) => output.doing(|| format!("cannot run `{}`", show(argv))),
-        Err(_) => Err(Error::new(Kind::TimedOut, format!("`{}` has not ended", show(argv)))
+        Err(_) => Err(Error::new(ErrorKind::TimedOut, format!("`{}` has not ended", show(argv)))
             .because(format!("it was stopped after {}", humantime::format_duration(deadline)))),
     }
 }
 
-/// Where the program lies. Errors: [`Kind::MissingTool`], with nothing to hint at: the caller knows what brings it.
+/// Where the program lies. Errors: [`ErrorKind::MissingTool`], with nothing to hint at: the caller knows what brings it.
 fn located(program: &OsStr, path: Option<&OsStr>) -> Result<std::path::PathBuf> {
     let found = match (program.to_str(), Path::new(program).components().count()) {
         (Some(name), 1) => on_path(&[name], path),
         _ => Some(program.into()).filter(|file: &std::path::PathBuf| is_program(file)),
     };
     found.ok_or_else(|| {
-        Error::new(Kind::MissingTool, format!("cannot run {}", program.to_string_lossy()))
+        Error::new(ErrorKind::MissingTool, format!("cannot run {}", program.to_string_lossy()))
             .because("there is no such program on PATH")
     })
 }
@@ -117,7 +117,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_command_fails_with_its_last_words_and_a_next_step() {
-        let check = async |argv: &[&str], kind: Kind, parts: &[&str]| {
+        let check = async |argv: &[&str], kind: ErrorKind, parts: &[&str]| {
             let error = quietly(argv, None, &lock()).await.unwrap_err();
             assert_eq!(error.kind, kind, "{error}");
             for part in parts {
@@ -125,17 +125,19 @@ mod tests {
             }
         };
         quietly(&["true"], None, &lock()).await.unwrap();
-        check(&["sh", "-c", "echo one; echo two >&2; exit 3"], Kind::Other, &["exit status: 3", "one", "two"]).await;
-        check(&["sh", "-c", "echo npm ERR! ECONNREFUSED; exit 1"], Kind::Other, &["hint: the package index"]).await;
-        check(&["no-such-program-here"], Kind::MissingTool, &["cannot run no-such-program-here", "on PATH"]).await;
-        check(&["/no/such/program"], Kind::MissingTool, &["cannot run /no/such/program"]).await;
+        check(&["sh", "-c", "echo one; echo two >&2; exit 3"], ErrorKind::Other, &["exit status: 3", "one", "two"])
+            .await;
+        check(&["sh", "-c", "echo npm ERR! ECONNREFUSED; exit 1"], ErrorKind::Other, &["hint: the package index"])
+            .await;
+        check(&["no-such-program-here"], ErrorKind::MissingTool, &["cannot run no-such-program-here", "on PATH"]).await;
+        check(&["/no/such/program"], ErrorKind::MissingTool, &["cannot run /no/such/program"]).await;
     }
 
     #[tokio::test]
     async fn a_command_that_hangs_is_stopped_and_its_input_is_empty() {
         let started = std::time::Instant::now();
         let error = ask(&["sleep", "60"], Duration::from_millis(50)).await.unwrap_err();
-        assert!(error.kind == Kind::TimedOut && started.elapsed().as_secs() < 10, "{error}");
+        assert!(error.kind == ErrorKind::TimedOut && started.elapsed().as_secs() < 10, "{error}");
         quietly(&["sh", "-c", "read line && exit 1; exit 0"], None, &lock()).await.unwrap();
     }
 }

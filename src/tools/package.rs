@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::command::quietly;
 use super::pins::{Source, Tool};
 use super::slot::Package;
-use crate::error::{Context, Error, Kind, Result};
+use crate::error::{Context, Error, ErrorKind, Result};
 
 /// Retries that a flaky network needs, without the minutes that npm would wait where there is none.
 const NPM: &[&str] = &[
@@ -120,7 +120,7 @@ impl Locked<'_> {
 
 /// An error of a program that is not there, with the packages that bring it.
 fn brought_by(error: Error, program: &str, apt: &str) -> Error {
-    if error.kind == Kind::MissingTool {
+    if error.kind == ErrorKind::MissingTool {
         error.hint(format!("`apt-get install {apt}` brings {program}; or put another one on PATH"))
     } else {
         error

@@ -4,7 +4,7 @@
 
 use serde::Deserialize;
 
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// The file itself, compiled in: the program and its pins cannot get out of step.
 const TEXT: &str = include_str!("pins.toml");
@@ -163,7 +163,7 @@ impl Pins {
         let named = self.tools.iter().find(|tool| tool.name == name).or_else(|| self.tools.iter().find(brings));
         named.ok_or_else(|| {
             let names: Vec<&str> = self.listed().map(|tool| tool.name.as_str()).collect();
-            Error::new(Kind::Usage, format!("there is no tool {name:?}"))
+            Error::new(ErrorKind::Usage, format!("there is no tool {name:?}"))
                 .hint(format!("there are: {}; `tether adapters` tells about them", names.join(", ")))
         })
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::command::ask;
 use super::find::on_path;
 use super::pins::SystemPin;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// How long a program may take to tell its version.
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -26,7 +26,7 @@ pub async fn probe(pin: &SystemPin) -> Result<Found> {
     let version = version(&said).unwrap_or_default();
     let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
     if major.is_none_or(|major| major < pin.least) {
-        return Err(Error::new(Kind::MissingTool, format!("`{}` says `{said}`", pin.probe.join(" ")))
+        return Err(Error::new(ErrorKind::MissingTool, format!("`{}` says `{said}`", pin.probe.join(" ")))
             .because(format!("version {} or newer is needed", pin.least))
             .hint(format!("{install}, if that is newer; or put a newer one on PATH")));
     }

@@ -17,12 +17,12 @@ use tokio::task::JoinSet;
 use tracing::{info, warn};
 
 use super::build::{Built, LastBuild, Rounds};
-use super::launch::now_ms;
 use super::shared::{Outcome, Published, Shared};
 use super::state::{Effect, Input, Phase, step};
 use super::up::Up;
 use super::work::{self, NotSwapped};
-use crate::error::{Error, Kind, Result};
+use crate::clock::now_ms;
+use crate::error::{Error, ErrorKind, Result};
 use crate::process::Exit;
 
 /// How those who waited for a work are answered: they share its outcome.
@@ -222,7 +222,7 @@ impl Actor {
         let ended_at_ms = now_ms();
         let last = match &built {
             Ok(built) => Some(LastBuild { ok: true, ended_at_ms, duration: built.duration, tail: built.tail.clone() }),
-            Err(error) if error.kind == Kind::BuildFailed => {
+            Err(error) if error.kind == ErrorKind::BuildFailed => {
                 Some(LastBuild { ok: false, ended_at_ms, duration: took, tail: error.to_string() })
             }
             // It was not even begun.
@@ -315,5 +315,5 @@ async fn ended(up: Option<&Up>) -> Exit {
 }
 
 fn stopped() -> Error {
-    Error::new(Kind::Cancelled, "the window was stopped meanwhile").hint("`tether start` starts it again")
+    Error::new(ErrorKind::Cancelled, "the window was stopped meanwhile").hint("`tether start` starts it again")
 }

@@ -22,7 +22,7 @@ use super::up::Up;
 use super::work;
 use crate::changes::{ChangeReport, ChangeTracker, FileChange, FileChangeKind, PathExplanation};
 use crate::config::{Choice, Recipe, trust::Commands};
-use crate::error::{Error, ErrorData, Kind, Result};
+use crate::error::{Error, ErrorData, ErrorKind, Result};
 
 /// How often a page operation looks again after a relaunch: someone who saves all the time must not keep it for ever.
 const MAX_RELAUNCHES: usize = 3;
@@ -252,7 +252,7 @@ impl Window {
         // Dropped after the receiving end of the reply: the actor then sees who still waits.
         let _call_off = CallOff::new(&self.wishes, progress);
         let (reply, answer) = oneshot::channel();
-        let gone = || Error::new(Kind::Cancelled, "the supervisor is ending");
+        let gone = || Error::new(ErrorKind::Cancelled, "the supervisor is ending");
         self.wishes.send(Message::Wish(Wish { input, reply })).await.map_err(|_| gone())?;
         let settled = self.attend(answer, progress).await.map_err(|_| gone())?;
         settled.map_err(|error| ErrorData::from(&*error).into())
@@ -420,8 +420,8 @@ impl Window {
 
 fn no_window(published: &Published) -> Error {
     let error = match &published.exit {
-        Some(ended) => Error::new(Kind::NotFound, "the window has exited").because(ended.tell()),
-        None => Error::new(Kind::NotFound, "there is no window"),
+        Some(ended) => Error::new(ErrorKind::NotFound, "the window has exited").because(ended.tell()),
+        None => Error::new(ErrorKind::NotFound, "there is no window"),
     };
     error.hint("`tether start` (MCP: `window_start`) starts it")
 }

@@ -25,14 +25,15 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use rustix::process::Signal;
 
 pub use self::wait::inspector_port;
 use crate::cdp::Endpoint;
+use crate::clock::now_ms;
 use crate::config::{WindowKind, WindowSettings};
-use crate::error::{Context, Error, Kind, Result};
+use crate::error::{Context, Error, ErrorKind, Result};
 use crate::process::{self, LAUNCH_ID, Process, Spawn};
 use crate::tools;
 
@@ -270,13 +271,7 @@ fn make_private(folder: &Path) -> Result<()> {
     std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700)).doing(doing)
 }
 
-/// Now, in epoch milliseconds.
-pub fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
-}
-
 /// The port is another program's: nothing is to be connected to.
 fn not_ours(doubt: super::identity::Doubt) -> Error {
-    Error::new(Kind::Other, "cannot trust the debugging port of the launched window").because(doubt)
+    Error::new(ErrorKind::Other, "cannot trust the debugging port of the launched window").because(doubt)
 }

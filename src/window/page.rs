@@ -60,7 +60,7 @@ pub use self::run_actions::{ActionOutcome, BatchOutcome};
 pub use self::screenshot::{CapturedImage, ImageFormat, ScreenshotRequest};
 use self::targets::{BrowserTargets, PageNotice};
 use crate::cdp::{self, CdpEvent, Endpoint};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 pub use crate::ring::{Extract, Query};
 
 /// For requests that the browser answers without the page.
@@ -133,7 +133,7 @@ impl PageConnection {
     }
 
     /// Evaluates in the page (or in Node), awaiting promises; declarations and `await` at the top level are allowed.
-    /// Errors: [`Kind::TimedOut`], after which the running script has been stopped; the window is gone.
+    /// Errors: [`ErrorKind::TimedOut`], after which the running script has been stopped; the window is gone.
     pub async fn evaluate(&self, expression: &str, timeout: Duration) -> Result<ExpressionResult> {
         self.evaluate_in(expression, timeout, None).await
     }
@@ -185,5 +185,5 @@ impl PageConnection {
 
 fn evaluation_timed_out(timeout: Duration) -> Error {
     let doing = format!("the expression did not end within {}", humantime::format_duration(timeout));
-    Error::new(Kind::TimedOut, doing).hint("a larger `timeoutMs` waits longer")
+    Error::new(ErrorKind::TimedOut, doing).hint("a larger `timeoutMs` waits longer")
 }

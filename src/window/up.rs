@@ -8,10 +8,11 @@ use futures_util::FutureExt;
 use tokio::sync::Mutex;
 
 use super::identity::{Doubt, Proof};
-use super::launch::{Launched, now_ms};
+use super::launch::Launched;
 use super::page::{ConsoleMessage, ExtensionHostConsole, ExtensionHostInspector, PageConnection, PageHistory};
 use super::session_file::Session;
-use crate::error::{Error, Kind, Result};
+use crate::clock::now_ms;
+use crate::error::{Error, ErrorKind, Result};
 use crate::process::{self, Exit, Process};
 
 /// How much of its output and its console a window's last words are.
@@ -142,10 +143,10 @@ impl Up {
 
     /// An error of an operation on the page; when the window has died under it, that is what is told.
     pub fn explain(&self, error: Error) -> Error {
-        if error.kind == Kind::TimedOut || self.process.is_alive() {
+        if error.kind == ErrorKind::TimedOut || self.process.is_alive() {
             return error;
         }
-        Error::new(Kind::NotFound, "the window ended during the operation")
+        Error::new(ErrorKind::NotFound, "the window ended during the operation")
             .because(error)
             .hint("`tether status` tells how it ended; `tether start` starts it again")
     }

@@ -12,12 +12,13 @@ use std::time::Duration;
 use tracing::{info, warn};
 
 use super::build::{Build, Built, Rounds};
-use super::launch::{self, Launched, Plan, now_ms, output_of};
+use super::launch::{self, Launched, Plan, output_of};
 use super::session_file::{self, Session};
 use super::shared::Shared;
 use super::up::Up;
 use super::{identity, stop};
 use crate::changes::{ChangeTracker, FileSnapshot};
+use crate::clock::now_ms;
 use crate::config::{Recipe, trust::Commands};
 use crate::error::{Context, Error, Result};
 use crate::process;
@@ -300,5 +301,5 @@ fn new_launch_id() -> Result<String> {
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
         .map_err(std::io::Error::from)
         .doing(|| "cannot draw a launch id".into())?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hex::encode(bytes))
 }

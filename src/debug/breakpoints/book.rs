@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::anchor::Anchor;
 use super::wanted::{Conditions, Exceptions, Wanted, What};
 use crate::debug::source_file;
-use crate::error::{Context, Error, Kind, Result};
+use crate::error::{Context, Error, ErrorKind, Result};
 use crate::keep::Kept;
 
 const NAME: &str = "breakpoints.json";
@@ -101,7 +101,7 @@ impl Book {
     fn line(&mut self, file: &Path, line: u32) -> Result<(What, Option<Wanted>)> {
         let file = std::path::absolute(file).doing(|| format!("cannot resolve {}", file.display()))?;
         let file = file.canonicalize().map_err(|cause| {
-            let error = Error::new(Kind::Usage, format!("cannot set a breakpoint in {}", file.display()));
+            let error = Error::new(ErrorKind::Usage, format!("cannot set a breakpoint in {}", file.display()));
             error.because(cause).hint("name a file that is there, relative to the workspace")
         })?;
         let text = source_file::read(&file)
@@ -273,7 +273,7 @@ mod tests {
         let mut book = Book::open(workspace.path());
         let check = |book: &mut Book, file: &Path, line: u32, expect: &str| {
             let error = book.set_line(file, line, Conditions::default()).unwrap_err();
-            assert!(error.kind == Kind::Usage && error.to_string().contains(expect), "{error}");
+            assert!(error.kind == ErrorKind::Usage && error.to_string().contains(expect), "{error}");
         };
         check(&mut book, &workspace.path().join("none.py"), 1, "none.py");
         check(&mut book, &file, 4, "it has 3 lines");

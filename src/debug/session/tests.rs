@@ -293,7 +293,7 @@ async fn e3_a_thousand_resumes_and_waits_never_see_the_old_stop_and_never_lose_o
 async fn of_two_clients_that_step_at_once_one_steps_and_the_other_is_told() {
     let (scene, mut adapter) = Scene::running().await;
     let error = scene.session.resume(Resume::Over, None).await.unwrap_err();
-    assert_eq!(error.kind, Kind::Usage);
+    assert_eq!(error.kind, ErrorKind::Usage);
     assert!(error.to_string().contains("its state is RUNNING") && error.hints[0].contains("pause"), "{error}");
     adapter.stops(1, "breakpoint", "").await;
     scene.session.wait_for_stop(LONG).await;

@@ -9,7 +9,7 @@ use crate::api::debug::breakpoints::{
 use crate::api::debug::values::Spot;
 use crate::debug::breakpoints as book;
 use crate::debug::{Excepting, Sessions};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 pub async fn set(sessions: &Sessions, it: Set) -> Result<Breakpoint> {
     let conditions =
@@ -56,7 +56,9 @@ pub async fn remove(sessions: &Sessions, it: Remove) -> Result<Breakpoints> {
         }
     };
     if removed.is_empty() && it.all != Some(true) {
-        return Err(Error::new(Kind::NotFound, "there is no such breakpoint").hint("`tether break list` lists them"));
+        return Err(
+            Error::new(ErrorKind::NotFound, "there is no such breakpoint").hint("`tether break list` lists them")
+        );
     }
     Ok(all(sessions))
 }

@@ -12,7 +12,7 @@ use super::super::dispatch::Call;
 use super::super::server::Supervisor;
 use crate::config::CARGO;
 use crate::config::trust::Commands;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::process::{self, Captured, LAUNCH_ID, clean_environment};
 use crate::window::Asker;
 
@@ -53,7 +53,7 @@ struct Target {
 type Listed = (Artifact, Vec<String>);
 
 /// Builds the tests in `folder`, and finds the one of this name; of several programs, that whose source is `source`.
-/// Errors: [`Kind::NotTrusted`], [`Kind::BuildFailed`] with the compiler's last words; there is no such test, or several.
+/// Errors: [`ErrorKind::NotTrusted`], [`ErrorKind::BuildFailed`] with the compiler's last words; there is no such test, or several.
 pub async fn built(
     supervisor: &Supervisor,
     folder: &Path,
@@ -97,7 +97,7 @@ async fn build(folder: &Path, mark: &str, call: &Call<'_>) -> Result<Vec<Artifac
         return Ok(programs);
     }
     let said: Vec<&str> = finished.tail.lines().filter(|line| !line.starts_with('{')).collect();
-    Err(Error::new(Kind::BuildFailed, format!("cannot build the tests in {}", folder.display()))
+    Err(Error::new(ErrorKind::BuildFailed, format!("cannot build the tests in {}", folder.display()))
         .because(said.join("\n"))
         .hint(format!("`cd {} && cargo test --no-run` runs it by hand", folder.display())))
 }
@@ -168,7 +168,7 @@ fn choose(listed: &[Listed], name: &str, folder: &Path) -> Result<Built> {
 fn missing(listed: &[Listed], name: &str, folder: &Path) -> Error {
     let programs: Vec<String> = listed.iter().map(|(program, _)| program.shown()).collect();
     let programs = if programs.is_empty() { "no programs".to_owned() } else { programs.join(", ") };
-    let error = Error::new(Kind::NotFound, format!("cannot debug the test {name:?}"))
+    let error = Error::new(ErrorKind::NotFound, format!("cannot debug the test {name:?}"))
         .because(format!("none of the tests in {} has that name ({programs})", folder.display()));
     let last = name.rsplit("::").next().unwrap_or(name);
     let all = listed.iter().flat_map(|(_, names)| names);

@@ -13,7 +13,7 @@ use crate::debug::inspect::{self, Ref, Wish, is_local};
 use crate::debug::look::around;
 use crate::debug::source_file;
 use crate::debug::{Session, Sessions};
-use crate::error::{Context as _, Error, Kind, Result};
+use crate::error::{Context as _, Error, ErrorKind, Result};
 use crate::ring::{Extract, Query};
 
 pub async fn stack(sessions: &Sessions, it: Stack) -> Result<Frames> {
@@ -107,7 +107,7 @@ fn variable(target: usize, it: inspect::DapVariable) -> Variable {
 }
 
 fn missing(name: &str) -> Error {
-    let error = Error::new(Kind::NotFound, format!("there is no variable `{name}` here"));
+    let error = Error::new(ErrorKind::NotFound, format!("there is no variable `{name}` here"));
     error.hint("`tether debug variables` lists them; `tether debug evaluate` takes expressions")
 }
 
@@ -149,7 +149,7 @@ pub async fn source(sessions: &Sessions, it: Source) -> Result<Excerpt> {
         return Ok(excerpt(&format!("source {reference}"), &text, it.line, context));
     }
     let stack = hosted.session.stack(None, None, Some(1)).await?;
-    let none = || Error::new(Kind::NotFound, "the place where the program has stopped has no source");
+    let none = || Error::new(ErrorKind::NotFound, "the place where the program has stopped has no source");
     let top = stack.frames.first().ok_or_else(none)?;
     let text = hosted.session.source_of(top).await.ok_or_else(none)?;
     let name = top.path().map_or_else(|| top.name.clone(), |path| words::shown(sessions.workspace(), path));

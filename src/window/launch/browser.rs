@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use super::wait::{answering, wait_for};
 use super::{Launch, Ready, make_private};
 use crate::cdp::Endpoint;
-use crate::error::{Context, Error, Kind, Result};
+use crate::error::{Context, Error, ErrorKind, Result};
 use crate::process::{self, Process};
 use crate::window::page::{ExpressionResult, PageConnection, PageHistory};
 
@@ -126,7 +126,7 @@ fn check_args(args: &[String]) -> Result<()> {
 }
 
 fn find(launch: &Launch<'_>) -> Result<PathBuf> {
-    let missing = |doing: String| Error::new(Kind::MissingTool, doing);
+    let missing = |doing: String| Error::new(ErrorKind::MissingTool, doing);
     match &launch.settings().browser {
         Some(setting) => launch.program(setting).ok_or_else(|| {
             missing(format!("cannot start the browser {}", launch.path(setting).display()))

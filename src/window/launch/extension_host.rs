@@ -29,7 +29,7 @@ use super::web_extension_host::{workbench_shown, write_settings};
 use super::{Launch, Ready, environment_of, make_private, not_ours};
 use crate::cdp::Endpoint;
 use crate::config::WindowSettings;
-use crate::error::{Context, Error, Kind, Result};
+use crate::error::{Context, Error, ErrorKind, Result};
 use crate::process::{self, Process};
 use crate::tools;
 use crate::window::identity::{Doubt, check_port, prove_port};
@@ -111,7 +111,7 @@ fn find(launch: &Launch<'_>) -> Result<PathBuf> {
             .hint("`tether adapters install code-server` installs what that needs")
     };
     let Some(launcher) = tools::vscode::find(setting.as_deref(), path.map(OsString::as_os_str)) else {
-        let error = Error::new(Kind::MissingTool, "cannot find a desktop VS Code");
+        let error = Error::new(ErrorKind::MissingTool, "cannot find a desktop VS Code");
         return Err(match setting {
             Some(setting) => web(error
                 .because(format!("{} is no program", setting.display()))

@@ -11,7 +11,7 @@ use super::{Launch, Ready};
 use crate::cdp::events::ScriptParsed;
 use crate::cdp::types;
 use crate::cdp::{self, CdpClient, CdpEvent, Endpoint, EventSubscription};
-use crate::error::{Context, Error, Kind, Result};
+use crate::error::{Context, Error, ErrorKind, Result};
 use crate::process;
 
 /// How long Node may take over the first turn of the script; after that the window counts as ready anyway.
@@ -100,7 +100,7 @@ fn turn_over() -> types::Evaluate {
 }
 
 fn find(launch: &Launch<'_>) -> Result<PathBuf> {
-    let missing = |doing: String| Error::new(Kind::MissingTool, doing);
+    let missing = |doing: String| Error::new(ErrorKind::MissingTool, doing);
     match &launch.settings().node {
         Some(setting) => launch.program(setting).ok_or_else(|| {
             missing(format!("cannot start {}", launch.path(setting).display()))

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::Launch;
 use crate::cdp::{self, Endpoint};
-use crate::error::{Context, Error, Kind, Result};
+use crate::error::{Context, Error, ErrorKind, Result};
 use crate::process::{self, Exit, Process};
 use crate::window::identity::check_port;
 
@@ -85,7 +85,7 @@ async fn wait_until<T>(
         exit = &mut ended => exit,
         () = tokio::time::sleep(deadline) => {
             let waited = humantime::format_duration(deadline);
-            let error = Error::new(Kind::TimedOut, format!("{who} has not {what} within {waited}"));
+            let error = Error::new(ErrorKind::TimedOut, format!("{who} has not {what} within {waited}"));
             let cause = match process.is_alive() {
                 true => format!("process {} still runs and was stopped", process.pid()),
                 false => "what it started still runs and was stopped".to_owned(),

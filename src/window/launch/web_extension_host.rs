@@ -22,7 +22,7 @@ use super::wait::wait_for;
 use super::{Launch, Ready, make_private};
 use crate::cdp::Endpoint;
 use crate::config::WindowKind;
-use crate::error::{Context, Error, Kind, Result};
+use crate::error::{Context, Error, ErrorKind, Result};
 use crate::process::{self, Process};
 use crate::tools;
 use crate::window::page::{ExpressionResult, PageConnection, PageHistory};
@@ -86,7 +86,7 @@ impl Tools {
 
 fn missing(tool: &str, setting: &str) -> Error {
     let place = tools::folder().unwrap_or_default();
-    Error::new(Kind::MissingTool, format!("cannot launch the Extension Development Host without {tool}"))
+    Error::new(ErrorKind::MissingTool, format!("cannot launch the Extension Development Host without {tool}"))
         .because(format!("it is not in {}", place.display()))
         .hint("`tether adapters install code-server` installs it there")
         .hint(format!("or set `{setting}` in the [window] section of devtools.toml"))
@@ -170,7 +170,7 @@ fn encode(text: &str, slashes: bool) -> String {
 pub(super) async fn workbench_shown(endpoint: &Endpoint, deadline: Duration) -> Result<()> {
     let page = loop {
         match PageConnection::open_endpoint(endpoint.clone(), Arc::new(PageHistory::new(None))).await {
-            Err(error) if error.kind == Kind::TimedOut => {} // still busy; raced against the deadline of the launch
+            Err(error) if error.kind == ErrorKind::TimedOut => {} // still busy; raced against the deadline of the launch
             attached => break attached?,
         }
     };

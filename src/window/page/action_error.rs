@@ -6,7 +6,7 @@ use super::element_refs::{lock_unpoisoned, stale_ref_error};
 use super::input_action::InputAction;
 use super::page_client::{PageClient, PageError};
 use super::run_actions::ActionOutcome;
-use crate::error::{Error, Kind};
+use crate::error::{Error, ErrorKind};
 
 /// Why an action cannot be done.
 pub enum ActionError {
@@ -94,7 +94,7 @@ impl PageClient {
             "focus" => format!("{element} cannot take the focus"),
             other => format!("{element} cannot be acted on: {other}"),
         };
-        Error::new(Kind::Other, text)
+        Error::new(ErrorKind::Other, text)
             .hint("a new snapshot shows what is on the page now; a larger `timeoutMs` waits longer")
     }
 }
@@ -102,7 +102,7 @@ impl PageClient {
 /// The error of a wait that was in vain.
 pub fn wait_timed_out(what: String, left: Duration) -> Error {
     let after = humantime::format_duration(Duration::from_millis(left.as_millis() as u64));
-    Error::new(Kind::TimedOut, format!("{what} after {after}")).hint("a larger `timeoutMs` waits longer")
+    Error::new(ErrorKind::TimedOut, format!("{what} after {after}")).hint("a larger `timeoutMs` waits longer")
 }
 
 /// The error of a key that no keyboard has.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::error::{Error, Kind};
+use crate::error::{Error, ErrorKind};
 
 /// How many elements are known at the same time; the oldest refs go stale first.
 const MOST: usize = 50_000;
@@ -109,7 +109,7 @@ impl ElementRefs {
         Err(if numbers.is_issued(number) {
             stale_ref_error(name, "its document, or its window, is gone (or it is very old)")
         } else {
-            Error::new(Kind::NotFound, format!("there is no element {name}"))
+            Error::new(ErrorKind::NotFound, format!("there is no element {name}"))
                 .hint("`window_snapshot` shows which there are")
         })
     }
@@ -126,7 +126,7 @@ impl ElementRefs {
 
 /// What every use of a ref comes to whose element is no longer there.
 pub fn stale_ref_error(name: &str, why: &str) -> Error {
-    Error::new(Kind::NotFound, "stale ref: take a new snapshot").because(format!("{name}: {why}"))
+    Error::new(ErrorKind::NotFound, "stale ref: take a new snapshot").because(format!("{name}: {why}"))
 }
 
 pub fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

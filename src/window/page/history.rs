@@ -11,8 +11,8 @@ use super::console::{self, ConsoleMessage, ConsoleSource};
 use super::element_refs::{RefCounter, lock_unpoisoned};
 use super::network::{NetworkLog, RecordedRequest};
 use crate::cdp::CdpEvent;
+use crate::clock::now_ms;
 use crate::ring::{Extract, Limits, Query, Ring};
-use crate::window::launch::now_ms;
 
 const CONSOLE: Limits = Limits { entries: 5000, bytes: 2 << 20 };
 

@@ -8,6 +8,7 @@ use crate::cdp::CdpEvent;
 use crate::cdp::events::{
     LoadingFailed, LoadingFinished, RequestWillBeSent, ResponseInfo, ResponseReceived, WebSocketCreated,
 };
+use crate::clock::now_ms;
 use crate::ring::{Extract, Kept, Limits, Query, Ring};
 
 const ENDED: Limits = Limits { entries: 2000, bytes: 1 << 20 };
@@ -101,7 +102,7 @@ impl NetworkLog {
             let why = failed.blocked_reason.map_or(failed.error_text, |reason| format!("blocked: {reason}"));
             self.end_request(&key(failed.request_id), failed.timestamp, |request| request.failure = Some(why));
         } else if let Some(created) = event.parse_as::<WebSocketCreated>("Network.webSocketCreated") {
-            let at = super::super::launch::now_ms();
+            let at = now_ms();
             let (method, kind) = ("GET".into(), "WebSocket".into());
             self.ended.push(RecordedRequest {
                 at,

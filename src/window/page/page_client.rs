@@ -14,7 +14,7 @@ use super::targets::SessionLoss;
 use super::{PageState, SHORT};
 use crate::cdp::types::{self, CdpCommand, TargetInfo};
 use crate::cdp::{self, CdpClient, CdpConnection, Endpoint};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// What the browser keeps of the bodies of a page's requests: as good as nothing.
 const BODY_BUFFER_BYTES: u64 = 64 << 10;
@@ -199,10 +199,10 @@ impl PageClient {
     /// What a reader is told of trouble with the page.
     pub fn user_error(&self, trouble: PageError) -> Error {
         match trouble {
-            PageError::Crashed => Error::new(Kind::Other, "the page crashed")
+            PageError::Crashed => Error::new(ErrorKind::Other, "the page crashed")
                 .because("its renderer process has ended; the window itself lives")
                 .hint("`tether restart` (MCP: `window_restart`) launches the window anew"),
-            PageError::Closed => Error::new(Kind::NotFound, "the page was closed")
+            PageError::Closed => Error::new(ErrorKind::NotFound, "the page was closed")
                 .hint("`tether snapshot` shows the pages that there are; `tether restart` launches the window anew"),
             PageError::Cdp(cause) => connection_error(self.endpoint.port, cause),
         }
@@ -213,10 +213,10 @@ impl PageClient {
         match wanted {
             Some(wanted) if !view.pages().is_empty() => {
                 let pages: Vec<String> = view.pages().into_iter().take(10).map(super::targets::page_line).collect();
-                Error::new(Kind::NotFound, format!("there is no page with {wanted:?} in its address or title"))
+                Error::new(ErrorKind::NotFound, format!("there is no page with {wanted:?} in its address or title"))
                     .hint(format!("there are: {}", pages.join(", ")))
             }
-            _ => Error::new(Kind::NotFound, "the window shows no page").hint("`tether restart` launches it anew"),
+            _ => Error::new(ErrorKind::NotFound, "the window shows no page").hint("`tether restart` launches it anew"),
         }
     }
 }
@@ -283,10 +283,10 @@ impl PageClient {
 
 pub fn connection_error(port: u16, cause: cdp::CdpError) -> Error {
     if matches!(cause, cdp::CdpError::TimedOut { .. }) {
-        return Error::new(Kind::TimedOut, format!("the page of the window on port {port} does not answer"))
+        return Error::new(ErrorKind::TimedOut, format!("the page of the window on port {port} does not answer"))
             .because(format!("{cause}: it is busy with a script that runs and runs, or it is frozen"))
             .hint("ask again when it is done; `tether restart` (MCP: `window_restart`) launches the window anew");
     }
-    let error = Error::new(Kind::Other, format!("cannot reach the debug window on port {port}")).because(cause);
+    let error = Error::new(ErrorKind::Other, format!("cannot reach the debug window on port {port}")).because(cause);
     error.hint("`tether status` tells whether it lives, `tether restart` launches it anew")
 }

@@ -8,7 +8,7 @@ use super::injected_script::LocatedElement;
 use super::mouse::{ActionRequirements, PagePoint};
 use super::{ActionTarget, PageConnection};
 use crate::cdp::types::{CaptureScreenshot, GetLayoutMetrics, ScreenshotClip};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 const DEADLINE: Duration = Duration::from_secs(15);
 /// How long an element may take to be visible.
@@ -110,7 +110,7 @@ impl PageConnection {
         let found = found.map_err(|obstacle| core.action_user_error(obstacle))?;
         let (width, height) = (found.width.min(LONGEST), found.height.min(LONGEST));
         if width < 1.0 || height < 1.0 {
-            return Err(Error::new(Kind::Other, format!("{name} is hidden: its size is zero")));
+            return Err(Error::new(ErrorKind::Other, format!("{name} is hidden: its size is zero")));
         }
         // The script knows the element's place in its frame.
         let corner = core.point_in_page(session, &handle, PagePoint { x: found.x, y: found.y }, false, name).await;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use devtether::changes::{ChangeCriterion, ChangeTracker, CheckMethod, FileSnapshot};
-use devtether::error::Kind;
+use devtether::error::ErrorKind;
 
 use crate::change_detection::workspace_fixture::{Vouched, Workspace, baseline, shown, warm, warm_again};
 
@@ -290,7 +290,7 @@ async fn a_workspace_that_is_gone_is_an_error_that_says_so_and_its_return_is_not
     let tracker = workspace.watched(ChangeCriterion::Metadata).await;
     fs::rename(&workspace.root, workspace.cookies.path().join("away")).unwrap();
     let error = tracker.compare_with_baseline().await.unwrap_err();
-    assert_eq!(error.kind, Kind::NotFound);
+    assert_eq!(error.kind, ErrorKind::NotFound);
     assert!(error.to_string().contains(&format!("the workspace folder {} is gone", workspace.root.display())));
     fs::rename(workspace.cookies.path().join("away"), &workspace.root).unwrap();
     assert!(!tracker.compare_with_baseline().await.unwrap().stale);
@@ -300,7 +300,7 @@ async fn a_workspace_that_is_gone_is_an_error_that_says_so_and_its_return_is_not
 async fn without_a_baseline_there_is_nothing_to_compare_with() {
     let workspace = Workspace::with_folders(1);
     let error = workspace.start(ChangeCriterion::Metadata).compare_with_baseline().await.unwrap_err();
-    assert_eq!(error.kind, Kind::NotFound);
+    assert_eq!(error.kind, ErrorKind::NotFound);
     assert!(error.to_string().contains("hint: `tether start`"), "{error}");
 }
 
@@ -327,7 +327,7 @@ async fn a_path_is_explained_by_the_rule_and_the_line_that_decided() {
     check("node_modules/lib/index.js", "not tracked by node_modules at built in 0").await;
     check("nothing.ts", "tracked, there is no such file now").await;
     check("link/m0/f0/s0.ts", "not tracked, it lies behind a symlink, which is not followed").await;
-    assert_eq!(tracker.explain_path(Path::new("../x")).await.unwrap_err().kind, Kind::Usage);
+    assert_eq!(tracker.explain_path(Path::new("../x")).await.unwrap_err().kind, ErrorKind::Usage);
 }
 
 /// Runs the other half of a test in a process of its own; called without it, that half does nothing.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use devtether::adapters::{AdapterHost, ConnectMethod, LaunchPlan, ProcessPlan, start_adapter};
 use devtether::dap::types::{Fields, StartRequest};
-use devtether::error::{Error, Kind};
+use devtether::error::{Error, ErrorKind};
 use devtether::process::{LAUNCH_ID, Piped, clean_environment, piped};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader, Lines};
 
@@ -93,7 +93,7 @@ const PORT: ConnectMethod = ConnectMethod::TcpPort { parse_address: |line| line.
 async fn an_adapter_that_is_not_there_is_a_missing_tool() {
     for reach in [ConnectMethod::Pipes, ConnectMethod::ConnectBack, READY, PORT] {
         let error = fails(reach, &["no-such-adapter-here", "{address}"], LONG).await;
-        assert_eq!(error.kind, Kind::MissingTool);
+        assert_eq!(error.kind, ErrorKind::MissingTool);
         says(&error, &["adapter xdbg", "no-such-adapter-here", "there is no such program"]);
     }
 }
@@ -137,7 +137,7 @@ async fn an_adapter_that_never_listens_is_told_in_time_with_what_it_said() {
         let began = Instant::now();
         // Long enough for the shell to set its trap and to speak on a busy machine.
         let error = fails(reach, &["sh", "-c", script], Duration::from_secs(3)).await;
-        assert!(error.kind == Kind::TimedOut && began.elapsed() < Duration::from_secs(60), "{error}");
+        assert!(error.kind == ErrorKind::TimedOut && began.elapsed() < Duration::from_secs(60), "{error}");
         says(&error, &["xdbg has not", "within 3s", "thinking", "by hand"]);
     }
 }

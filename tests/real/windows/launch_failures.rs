@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use devtether::config::{WindowKind, WindowSettings};
-use devtether::error::Kind;
+use devtether::error::ErrorKind;
 use devtether::process;
 use devtether::window::launch::launch;
 use devtether::window::stop;
@@ -16,7 +16,7 @@ fn command(words: &[&str]) -> WindowSettings {
     WindowSettings { command: words.iter().map(ToString::to_string).collect(), ..settings() }
 }
 
-async fn check(kind: WindowKind, what: WindowSettings, expect: Kind, parts: &[&str]) {
+async fn check(kind: WindowKind, what: WindowSettings, expect: ErrorKind, parts: &[&str]) {
     let error = Place::fresh().refused(kind, what).await;
     assert_eq!(error.kind, expect, "{error}");
     for part in parts {
@@ -28,40 +28,53 @@ async fn check(kind: WindowKind, what: WindowSettings, expect: Kind, parts: &[&s
 async fn what_is_missing_is_named_with_the_setting_that_cures_it() {
     let missing = |name: &str| Some(PathBuf::from(name));
     let browser = WindowSettings { browser: missing("no-browser"), ..settings() };
-    check(WindowKind::Browser, browser, Kind::MissingTool, &["no-browser", "no such program", "`browser`"]).await;
+    check(WindowKind::Browser, browser, ErrorKind::MissingTool, &["no-browser", "no such program", "`browser`"]).await;
     let node = WindowSettings { node: missing("no-node"), program: missing("x.js"), ..settings() };
-    check(WindowKind::Node, node, Kind::MissingTool, &["no-node", "`node`"]).await;
+    check(WindowKind::Node, node, ErrorKind::MissingTool, &["no-node", "`node`"]).await;
     let command = command(&["no-such-program", "${cdpPort}"]);
-    check(WindowKind::Command, command, Kind::MissingTool, &["`no-such-program ", "no such program"]).await;
+    check(WindowKind::Command, command, ErrorKind::MissingTool, &["`no-such-program ", "no such program"]).await;
     let desktop = WindowSettings { vscode: missing("no/code"), ..settings() };
-    check(WindowKind::ExtensionHost, desktop, Kind::MissingTool, &["desktop VS Code", "`vscode`"]).await;
+    check(WindowKind::ExtensionHost, desktop, ErrorKind::MissingTool, &["desktop VS Code", "`vscode`"]).await;
     let server = WindowSettings { node: missing("/bin/true"), code_server: missing("nowhere"), ..settings() };
-    check(WindowKind::WebExtensionHost, server, Kind::MissingTool, &["code-server", "`codeServer`"]).await;
+    check(WindowKind::WebExtensionHost, server, ErrorKind::MissingTool, &["code-server", "`codeServer`"]).await;
 }
 
 #[tokio::test]
 async fn settings_that_name_no_window_are_refused_before_anything_starts() {
-    check(WindowKind::Node, settings(), Kind::Usage, &["which script", "program = "]).await;
+    check(WindowKind::Node, settings(), ErrorKind::Usage, &["which script", "program = "]).await;
     let program = Some(PathBuf::from("missing.js"));
-    check(WindowKind::Node, WindowSettings { program, ..settings() }, Kind::Usage, &["missing.js", "no such file"])
-        .await;
+    check(
+        WindowKind::Node,
+        WindowSettings { program, ..settings() },
+        ErrorKind::Usage,
+        &["missing.js", "no such file"],
+    )
+    .await;
     let url = Some("--load-extension=/tmp".to_owned());
-    check(WindowKind::Browser, WindowSettings { url, ..settings() }, Kind::Usage, &["has no scheme", "url = "]).await;
-    let args = vec!["--user-data-dir=/tmp/x".to_owned()];
-    check(WindowKind::Browser, WindowSettings { args, ..settings() }, Kind::Usage, &["--user-data-dir", "`profile = "])
+    check(WindowKind::Browser, WindowSettings { url, ..settings() }, ErrorKind::Usage, &["has no scheme", "url = "])
         .await;
-    check(WindowKind::Command, settings(), Kind::Usage, &["which command"]).await;
-    check(WindowKind::Command, command(&["sleep", "60"]), Kind::Usage, &["has no ${cdpPort}"]).await;
+    let args = vec!["--user-data-dir=/tmp/x".to_owned()];
+    check(
+        WindowKind::Browser,
+        WindowSettings { args, ..settings() },
+        ErrorKind::Usage,
+        &["--user-data-dir", "`profile = "],
+    )
+    .await;
+    check(WindowKind::Command, settings(), ErrorKind::Usage, &["which command"]).await;
+    check(WindowKind::Command, command(&["sleep", "60"]), ErrorKind::Usage, &["has no ${cdpPort}"]).await;
     if have("code-server") {
-        check(WindowKind::WebExtensionHost, settings(), Kind::Usage, &["no package.json", "extension = "]).await;
+        check(WindowKind::WebExtensionHost, settings(), ErrorKind::Usage, &["no package.json", "extension = "]).await;
     }
 }
 
 #[tokio::test]
 async fn a_program_that_ends_early_is_told_with_its_last_words() {
     let words = ["sh", "-c", "echo first ${cdpPort}; echo last words >&2; exit 3"];
-    check(WindowKind::Command, command(&words), Kind::Other, &["ended before", "code 3", "last words", "hint:"]).await;
-    check(WindowKind::Command, command(&["true", "${cdpPort}"]), Kind::Other, &["code 0", "without any output"]).await;
+    check(WindowKind::Command, command(&words), ErrorKind::Other, &["ended before", "code 3", "last words", "hint:"])
+        .await;
+    check(WindowKind::Command, command(&["true", "${cdpPort}"]), ErrorKind::Other, &["code 0", "without any output"])
+        .await;
     if have("node") {
         let place = Place::fresh();
         place.file("broken.js", "throw new Error('broken at once')");
@@ -169,7 +182,7 @@ async fn a_program_that_never_opens_its_port_is_stopped_at_the_deadline() {
     let timeout = Some(Duration::from_millis(300));
     let words = ["sh", "-c", "trap '' TERM; echo waiting for ${cdpPort}; while :; do sleep 60; done"];
     let deaf = WindowSettings { timeout, ..command(&words) };
-    check(WindowKind::Command, deaf, Kind::TimedOut, &["within 300ms", "waiting for", "was stopped"]).await;
+    check(WindowKind::Command, deaf, ErrorKind::TimedOut, &["within 300ms", "waiting for", "was stopped"]).await;
     let place = Place::fresh();
     let fake = place.file("browser", "#!/bin/sh\necho thinking\nexec sleep 60\n");
     std::fs::set_permissions(&fake, std::fs::Permissions::from_mode(0o755)).unwrap();

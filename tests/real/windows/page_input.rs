@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use devtether::error::Kind;
+use devtether::error::ErrorKind;
 use devtether::window::page::{ActionKind, ActionTarget, InputAction, MouseButton, WaitCondition};
 use serde_json::json;
 
@@ -262,6 +262,6 @@ async fn a_wait_ends_when_its_time_is_over_and_not_before() {
     visit.page.act(&[wait], None, None).await.unwrap();
     assert!(begun.elapsed() >= Duration::from_millis(300), "{:?}", begun.elapsed());
     let error = visit.refused(shows("later"), 100).await;
-    assert_eq!(error.kind, Kind::TimedOut);
+    assert_eq!(error.kind, ErrorKind::TimedOut);
     visit.end().await;
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use devtether::error::{Error, Kind};
+use devtether::error::{Error, ErrorKind};
 use devtether::process;
 use devtether::window::page::{ActionKind, ConsoleSource, ExpressionResult, InputAction, Query, ScreenshotRequest};
 use serde_json::{Value, json};
@@ -81,13 +81,13 @@ async fn a_frozen_page_is_told_by_every_tool_in_time() {
     let button = visit.find("\"B\"").await;
     visit.value("console.log('last words'); setTimeout(() => { while (true) {} }, 0); 0").await;
     for (index, error) in told_by_all(&visit, &button).await.into_iter().enumerate() {
-        assert_eq!(error.kind, Kind::TimedOut, "{index}: {error}");
+        assert_eq!(error.kind, ErrorKind::TimedOut, "{index}: {error}");
         assert!(!error.hints.is_empty(), "{index}: {error}");
     }
     assert_eq!(visit.console("last words").len(), 1);
     // Evaluating ends what runs when its own time is over; then the page is free again.
     let error = visit.page.evaluate("1", Duration::from_millis(500)).await.unwrap_err();
-    assert_eq!(error.kind, Kind::TimedOut, "{error}");
+    assert_eq!(error.kind, ErrorKind::TimedOut, "{error}");
     assert_eq!(visit.value("1 + 1").await, json!(2));
     visit.end().await;
 }
@@ -352,7 +352,7 @@ async fn a_picture_is_of_what_was_asked_for() {
         .screenshot(&ScreenshotRequest { element: Some(red), full_page: true, ..ScreenshotRequest::default() })
         .await
         .unwrap_err();
-    assert_eq!(both.kind, Kind::Usage);
+    assert_eq!(both.kind, ErrorKind::Usage);
     assert_eq!(without_ref("  e12 button \"x\""), "  button \"x\"");
     visit.end().await;
 }

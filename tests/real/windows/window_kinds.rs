@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use devtether::config::{WindowKind, WindowSettings};
-use devtether::error::Kind;
+use devtether::error::ErrorKind;
 use devtether::process::{self, Ended, Exit};
 use devtether::window::identity::{Doubt, prove, prove_port};
 use devtether::window::page::{ExpressionResult, PageConnection, ScreenshotRequest};
@@ -137,7 +137,7 @@ async fn scripts_that_never_end_are_stopped_and_the_page_lives_on() {
         let page = PageConnection::open(port).await.unwrap();
         for forever in ["while (true) {}", "await new Promise(() => {})"] {
             let error = page.evaluate(forever, Duration::from_millis(300)).await.unwrap_err();
-            assert_eq!(error.kind, Kind::TimedOut, "{forever}: {error}");
+            assert_eq!(error.kind, ErrorKind::TimedOut, "{forever}: {error}");
             assert_eq!(value(&page, "6 * 7").await, json!(42), "after {forever}");
         }
     }
