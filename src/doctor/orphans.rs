@@ -20,8 +20,8 @@ use crate::error::{Context, Result};
 use crate::process;
 use crate::supervisor::claim::{Holder, Seat, Vacancy, seat};
 use crate::supervisor::connect::Place;
-use crate::window::identity::{Doubt, prove_process};
-use crate::window::{launch, session_file, stop};
+use crate::window::identity::{IdentityError, verify_process};
+use crate::window::{cleanup, launch, session_file};
 
 /// How long an orphan may take to end when it is asked to.
 const GRACE: Duration = Duration::from_secs(2);
@@ -79,7 +79,7 @@ pub async fn reap(launch: &Launch) -> Result<bool> {
     if is_build(home, &launch.id) || is_debugged(home, &launch.id) {
         process::sweep(&launch.id, GRACE).await.doing(doing)?;
     } else {
-        stop::clean_up(&launch.id, home).await?;
+        cleanup::clean_up_launch(&launch.id, home).await?;
     }
     Ok(true)
 }
@@ -91,7 +91,7 @@ fn home_of(state: &Path, id: &str) -> Option<PathBuf> {
         is_build(home, id)
             || is_debugged(home, id)
             || (launch::is_launch_id(id)
-                && (launch::scratch_of(home, id).exists() || launch::output_of(home, id).exists()))
+                && (launch::scratch_dir_of(home, id).exists() || launch::output_file_of(home, id).exists()))
     };
     homes.into_iter().find(knows)
 }
@@ -130,9 +130,12 @@ fn judge(home: &Path, id: &str) -> (Fate, Option<Vacancy>) {
 /// Whether `session.json`, in the workspace or in the state folder, is about this launch, and its window lives. What
 /// cannot be examined counts as living.
 fn is_proven(roots: [&Path; 2], id: &str) -> bool {
-    roots.into_iter().any(|root| match session_file::load(root) {
+    roots.into_iter().any(|root| match session_file::load_session(root) {
         Ok(Some(session)) if session.launch_id == id => {
-            matches!(prove_process(&session), Ok(_) | Err(Doubt::Unreadable(_) | Doubt::Silent { .. }))
+            matches!(
+                verify_process(&session),
+                Ok(_) | Err(IdentityError::Unreadable(_) | IdentityError::Unresponsive { .. })
+            )
         }
         _ => false,
     })

@@ -17,8 +17,8 @@ use crate::keep;
 use crate::process;
 use crate::supervisor::claim::{Holder, Seat, seat};
 use crate::supervisor::connect::{Missing, Place, connect};
-use crate::window::identity::{Doubt, prove};
-use crate::window::session_file::{self, Unusable};
+use crate::window::identity::{IdentityError, verify_window};
+use crate::window::session_file::{self, SessionFileError};
 
 /// How long a supervisor may take to say how its window is.
 const ANSWER: Duration = Duration::from_secs(15);
@@ -105,28 +105,28 @@ fn window(status: &WindowStatus) -> Finding {
 /// What an earlier supervisor has left in the workspace, or only in the state folder (`git clean -fdx`).
 async fn left_behind(place: &Place) -> Option<Finding> {
     let roots = [&place.workspace, &place.state];
-    let workspace = roots.into_iter().find(|root| !matches!(session_file::load(root), Ok(None)))?;
-    let path = session_file::path(workspace);
+    let workspace = roots.into_iter().find(|root| !matches!(session_file::load_session(root), Ok(None)))?;
+    let path = session_file::session_path(workspace);
     let aside = |level: Level, reason: String| {
         say(level, format!("{} is stale: {reason}", path.display()))
             .hint("the next command sets it aside: `tether status`")
     };
-    let session = match session_file::load(workspace) {
+    let session = match session_file::load_session(workspace) {
         Ok(session) => session?,
-        Err(reason @ Unusable::File(keep::Unusable::Folder(_) | keep::Unusable::Foreign(_))) => {
+        Err(reason @ SessionFileError::File(keep::Unusable::Folder(_) | keep::Unusable::Foreign(_))) => {
             let look = format!("`ls -la {}` shows it; remove what is not yours", path.parent()?.display());
             return Some(say(Problem, format!("{} cannot be used: {reason}", path.display())).hint(look));
         }
         Err(reason) => return Some(aside(Warning, reason.to_string())),
     };
     let found = format!("process {}, CDP port {}", session.electron_pid, session.cdp_port);
-    Some(match prove(&session).await {
+    Some(match verify_window(&session).await {
         Ok(_) => say(Good, format!("a window lives ({found}); the next command is connected to it again")),
-        Err(Doubt::Silent { cause, .. }) => {
+        Err(IdentityError::Unresponsive { cause, .. }) => {
             say(Warning, format!("a window lives ({found}), but does not answer: {cause}"))
                 .hint("`tether restart` replaces it")
         }
-        Err(doubt @ (Doubt::Gone(_) | Doubt::OtherBoot)) => aside(Good, doubt.to_string()),
+        Err(doubt @ (IdentityError::Exited(_) | IdentityError::OtherBoot)) => aside(Good, doubt.to_string()),
         Err(doubt) => aside(Warning, doubt.to_string()),
     })
 }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::api::window as api;
 use crate::window::{
-    Changes, Ended, ExpressionResult, FileChange, FileChangeKind, LastBuild, Look, OnPage, PathExplanation, Phase,
-    Published, Relaunched, value_of,
+    BuildSummary, ExpressionResult, FileChange, FileChangeKind, FileChanges, PageResult, PathExplanation,
+    PublishedState, RelaunchReport, WindowExit, WindowInspection, WindowPhase, split_evaluated,
 };
 
 /// How many changes a status lists, and how many `window/changes` does.
@@ -13,8 +13,8 @@ const IN_STATUS: usize = 10;
 const IN_CHANGES: usize = 100;
 
 /// The status as far as it is known without looking: for notifications.
-pub(super) fn published(published: &Published) -> api::WindowStatus {
-    let up = published.up.as_deref();
+pub(super) fn published(published: &PublishedState) -> api::WindowStatus {
+    let up = published.window.as_deref();
     api::WindowStatus {
         state: state(published.phase),
         pid: up.map(|up| up.facts.electron_pid),
@@ -31,7 +31,7 @@ pub(super) fn published(published: &Published) -> api::WindowStatus {
     }
 }
 
-pub(super) fn look(look: Look) -> api::WindowStatus {
+pub(super) fn look(look: WindowInspection) -> api::WindowStatus {
     let mut status = published(&look.published);
     if let Some(check) = look.check {
         status.stale = check.stale;
@@ -46,18 +46,18 @@ pub(super) fn look(look: Look) -> api::WindowStatus {
     status
 }
 
-fn state(phase: Phase) -> api::WindowState {
+fn state(phase: WindowPhase) -> api::WindowState {
     match phase {
-        Phase::Absent => api::WindowState::Absent,
-        Phase::Building { .. } => api::WindowState::Building,
-        Phase::Starting => api::WindowState::Starting,
-        Phase::Up => api::WindowState::Ready,
-        Phase::Stopping => api::WindowState::Stopping,
-        Phase::Exited => api::WindowState::Exited,
+        WindowPhase::Absent => api::WindowState::Absent,
+        WindowPhase::Building { .. } => api::WindowState::Building,
+        WindowPhase::Starting => api::WindowState::Starting,
+        WindowPhase::Running => api::WindowState::Ready,
+        WindowPhase::Stopping => api::WindowState::Stopping,
+        WindowPhase::Exited => api::WindowState::Exited,
     }
 }
 
-fn last_build(build: &LastBuild) -> api::LastBuild {
+fn last_build(build: &BuildSummary) -> api::LastBuild {
     api::LastBuild {
         ok: build.ok,
         ended_at: build.ended_at_ms,
@@ -66,7 +66,7 @@ fn last_build(build: &LastBuild) -> api::LastBuild {
     }
 }
 
-fn exit(ended: &Ended) -> api::Exit {
+fn exit(ended: &WindowExit) -> api::Exit {
     api::Exit {
         code: ended.code(),
         signal: ended.signal(),
@@ -90,7 +90,7 @@ pub(super) fn change(change: &FileChange) -> api::Change {
 }
 
 pub(super) fn changes(
-    Changes { check, problems, generation }: Changes,
+    FileChanges { check, problems, generation }: FileChanges,
     explanation: Option<PathExplanation>,
 ) -> api::WindowChanges {
     let check = check.as_ref();
@@ -119,7 +119,7 @@ fn decision(explanation: PathExplanation) -> api::Decision {
     }
 }
 
-pub(super) fn relaunched(it: Relaunched) -> api::Relaunched {
+pub(super) fn relaunched(it: RelaunchReport) -> api::Relaunched {
     api::Relaunched {
         because: it.because,
         build_ms: ms(it.outcome.build),
@@ -128,9 +128,9 @@ pub(super) fn relaunched(it: Relaunched) -> api::Relaunched {
     }
 }
 
-pub(super) fn evaluated(on_page: OnPage<ExpressionResult>) -> api::Evaluated {
-    let (value, exception) = value_of(on_page.value);
-    let OnPage { generation, notes, .. } = on_page;
+pub(super) fn evaluated(on_page: PageResult<ExpressionResult>) -> api::Evaluated {
+    let (value, exception) = split_evaluated(on_page.value);
+    let PageResult { generation, notes, .. } = on_page;
     api::Evaluated { value, exception, generation, relaunched: on_page.relaunched.map(relaunched), notes }
 }
 

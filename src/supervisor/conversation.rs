@@ -225,7 +225,7 @@ fn refusal(error: &Error) -> RpcError {
 async fn tell_console(window: Window, peer: RpcPeer, client: Initialize) {
     /// A page that floods its console must not flood its readers.
     const PAUSE: Duration = Duration::from_millis(500);
-    let mut said = window.said();
+    let mut said = window.console_count();
     while client.capabilities.did_change_state && said.changed().await.is_ok() {
         if peer.notify(DID_CHANGE_CONSOLE, &Value::Null).await.is_err() {
             return;
@@ -268,7 +268,7 @@ async fn tell_changes(supervisor: Arc<Supervisor>, peer: RpcPeer, client: Initia
     if !wants_states(&client) {
         return;
     }
-    let mut news = supervisor.window.news();
+    let mut news = supervisor.window.change_feed();
     let mut told = None;
     loop {
         let status = dispatch::look(&supervisor).await;
@@ -280,7 +280,7 @@ async fn tell_changes(supervisor: Arc<Supervisor>, peer: RpcPeer, client: Initia
             }
         }
         told = Some(status);
-        if !news.next().await {
+        if !news.wait_for_change().await {
             return;
         }
     }

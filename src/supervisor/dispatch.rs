@@ -15,7 +15,7 @@ use crate::api::page::{Console, Input, Network, Snapshot};
 use crate::api::window::{Changes, Evaluate, Restart, Screenshot, Start, Status, Stop, WindowStatus};
 use crate::api::{OPERATIONS, Operation, Params};
 use crate::error::{Context, Error, Result};
-use crate::window::{Asker, Rebuild};
+use crate::window::{Caller, RebuildPolicy};
 use crate::wire::rpc::{RpcId, RpcPeer};
 
 /// How long an expression may take when the caller does not say.
@@ -32,15 +32,15 @@ pub(super) struct Call<'a> {
     pub withdrawn: &'a AtomicBool,
 }
 
-impl Asker for Call<'_> {
-    fn tell(&self, message: &str) {
+impl Caller for Call<'_> {
+    fn report_progress(&self, message: &str) {
         let elapsed_ms = self.started.elapsed().as_millis() as u64;
         if let Ok(value) = serde_json::to_value(Progress { message: message.to_owned(), elapsed_ms }) {
             self.peer.send_progress(self.id, &value);
         }
     }
 
-    fn has_withdrawn(&self) -> bool {
+    fn is_cancelled(&self) -> bool {
         self.withdrawn.load(Ordering::SeqCst)
     }
 }
@@ -53,8 +53,8 @@ pub(super) async fn dispatch(supervisor: &Supervisor, call: Call<'_>) -> Result<
     let window = &supervisor.window;
     // What only reads what is known cannot have been the window's end.
     let apart = [Status::METHOD, Changes::METHOD, Console::METHOD, Network::METHOD].contains(&call.method);
-    let _doing = (!apart).then(|| window.doing(brief(&call)));
-    let progress: &dyn Asker = &call;
+    let _doing = (!apart).then(|| window.track_call(brief(&call)));
+    let progress: &dyn Caller = &call;
     match call.method {
         Status::METHOD => {
             read::<Status>(&call)?;
@@ -78,10 +78,10 @@ pub(super) async fn dispatch(supervisor: &Supervisor, call: Call<'_>) -> Result<
         Changes::METHOD => {
             let Changes { path } = read(&call)?;
             let explanation = match &path {
-                Some(path) => Some(window.explain(Path::new(path)).await?),
+                Some(path) => Some(window.explain_path(Path::new(path)).await?),
                 None => None,
             };
-            write::<Changes>(answers::changes(window.changes().await?, explanation))
+            write::<Changes>(answers::changes(window.inspect_changes().await?, explanation))
         }
         Evaluate::METHOD => {
             let Evaluate { expression, timeout_ms, page } = read(&call)?;
@@ -121,7 +121,7 @@ pub(super) async fn dispatch(supervisor: &Supervisor, call: Call<'_>) -> Result<
 /// The window's status, with what is debugged beside it.
 pub(super) async fn look(supervisor: &Supervisor) -> WindowStatus {
     let sessions = supervisor.sessions.living().into_iter().map(|it| it.id).collect();
-    WindowStatus { sessions, ..answers::look(supervisor.window.look().await) }
+    WindowStatus { sessions, ..answers::look(supervisor.window.inspect().await) }
 }
 
 /// What the call wants, in one line: told when the window dies under it.
@@ -149,10 +149,10 @@ pub(super) fn write<P: Params>(answer: P::Answer) -> Result<Value> {
     serde_json::to_value(answer).doing(|| format!("cannot write the answer of {}", P::METHOD))
 }
 
-fn wanted(rebuild: Option<crate::api::window::Rebuild>) -> Rebuild {
+fn wanted(rebuild: Option<crate::api::window::Rebuild>) -> RebuildPolicy {
     match rebuild.unwrap_or_default() {
-        crate::api::window::Rebuild::Auto => Rebuild::Auto,
-        crate::api::window::Rebuild::Always => Rebuild::Always,
-        crate::api::window::Rebuild::Never => Rebuild::Never,
+        crate::api::window::Rebuild::Auto => RebuildPolicy::Auto,
+        crate::api::window::Rebuild::Always => RebuildPolicy::Always,
+        crate::api::window::Rebuild::Never => RebuildPolicy::Never,
     }
 }

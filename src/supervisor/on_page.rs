@@ -6,7 +6,7 @@ use super::answers::relaunched;
 use crate::api::page as api;
 use crate::api::window::{Format, Picture, Screenshot};
 use crate::error::{Error, Result};
-use crate::window::{OnPage, page};
+use crate::window::{PageResult, page};
 
 /// How much a snapshot takes when the caller does not say.
 pub(super) const MOST_BYTES: usize = 40_000;
@@ -27,8 +27,8 @@ pub(super) fn shot(it: Screenshot) -> page::ScreenshotRequest {
     page::ScreenshotRequest { element: it.element, full_page: it.full_page.unwrap_or_default(), format, page: it.page }
 }
 
-pub(super) fn picture(on_page: OnPage<page::CapturedImage>) -> Picture {
-    let OnPage { value, generation, relaunched: again, mut notes } = on_page;
+pub(super) fn picture(on_page: PageResult<page::CapturedImage>) -> Picture {
+    let PageResult { value, generation, relaunched: again, mut notes } = on_page;
     notes.extend(value.note);
     let mime_type = format!("image/{}", value.format.name());
     Picture { mime_type, data: value.data, generation, relaunched: again.map(relaunched), notes }
@@ -38,13 +38,13 @@ pub(super) fn look(it: api::Snapshot) -> page::SnapshotRequest {
     page::SnapshotRequest { max: it.max.unwrap_or(MOST_BYTES).max(LEAST_BYTES), root: it.from, page: it.page }
 }
 
-pub(super) fn seen(on_page: OnPage<page::PageSnapshot>) -> api::Seen {
-    let OnPage { value, generation, relaunched: again, notes } = on_page;
+pub(super) fn seen(on_page: PageResult<page::PageSnapshot>) -> api::Seen {
+    let PageResult { value, generation, relaunched: again, notes } = on_page;
     api::Seen { text: value.text, cut: value.cut, generation, relaunched: again.map(relaunched), notes }
 }
 
-pub(super) fn acted(on_page: OnPage<page::BatchOutcome>) -> api::Acted {
-    let OnPage { value, generation, relaunched: again, notes } = on_page;
+pub(super) fn acted(on_page: PageResult<page::BatchOutcome>) -> api::Acted {
+    let PageResult { value, generation, relaunched: again, notes } = on_page;
     let actions = value.steps.into_iter().map(|step| api::Step { did: step.did, notes: step.notes }).collect();
     let snapshot = value.snapshot.map(|it| it.text);
     api::Acted { actions, snapshot, generation, relaunched: again.map(relaunched), notes }

@@ -25,7 +25,7 @@ use super::tie::{self, Ties};
 use crate::config::init;
 use crate::debug::Sessions;
 use crate::error::{Context, ErrorData, Result};
-use crate::window::{Home, Window};
+use crate::window::{Window, WindowPaths};
 
 /// What every connection shares.
 pub(super) struct Supervisor {
@@ -42,7 +42,7 @@ impl Supervisor {
     /// What builds and tasks carry. Not before those that an earlier supervisor has left behind, which carry it too, are
     /// ended.
     pub async fn build_mark(&self) -> String {
-        self.window.searched().await;
+        self.window.wait_for_search().await;
         self.place.build_mark()
     }
 }
@@ -113,11 +113,11 @@ async fn serve(place: Place, mut claim: Claim, idle: Duration) -> Result<()> {
     {
         warn!("{error}");
     }
-    let home = Home {
+    let home = WindowPaths {
         workspace: place.workspace.clone(),
         state: place.state.clone(),
         bridge: place.socket.clone(),
-        build_mark: place.build_mark(),
+        build_launch_id: place.build_mark(),
     };
     let (window, driver) = Window::open(home);
     let driver = tokio::spawn(driver);
@@ -135,7 +135,7 @@ async fn serve(place: Place, mut claim: Claim, idle: Duration) -> Result<()> {
     let _ = std::fs::remove_file(&supervisor.place.socket);
     following.abort();
     supervisor.sessions.end().await;
-    supervisor.window.detach().await;
+    supervisor.window.disconnect().await;
     debugging.abort();
     driver.abort();
     Ok(())
@@ -196,7 +196,7 @@ async fn idle_for(supervisor: &Supervisor, after: Duration) {
     loop {
         sessions.borrow_and_update();
         let debugs = !supervisor.sessions.living().is_empty();
-        let busy = *connections.borrow_and_update() > 0 || window.borrow_and_update().holds() || debugs;
+        let busy = *connections.borrow_and_update() > 0 || window.borrow_and_update().needs_supervisor() || debugs;
         tokio::select! {
             () = tokio::time::sleep(after), if !busy => return,
             _ = connections.changed() => {}

@@ -16,7 +16,7 @@ use crate::api::debug::WindowPart;
 use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
 use crate::debug::{Hosted, Request, Sessions, State};
 use crate::error::{Error, ErrorKind, Result};
-use crate::window::{Up, Window};
+use crate::window::{LiveWindow, Window};
 
 /// Which launch of the window each of the sessions that follow it is attached to, or was tried to be.
 #[derive(Default)]
@@ -52,7 +52,7 @@ impl Ties {
         let (mut changed, published) = (self.changed.subscribe(), window.watch());
         let is_behind = || {
             let published = published.borrow();
-            published.up.is_some() && !self.behind(published.generation).is_empty()
+            published.window.is_some() && !self.behind(published.generation).is_empty()
         };
         // The sender lives as long as this does.
         let _ = changed.wait_for(|_| !is_behind()).await;
@@ -61,9 +61,9 @@ impl Ties {
 
 /// A part of the window as something to attach to, and the launch of it that this is of.
 pub async fn request(window: &Window, part: WindowPart, cwd: &Path) -> Result<(Request, u64)> {
-    let published = window.look().await.published;
+    let published = window.inspect().await.published;
     let none = || Error::new(ErrorKind::NotFound, "there is no window to attach to").hint("`tether start` starts it");
-    let up = published.up.as_deref().ok_or_else(none)?;
+    let up = published.window.as_deref().ok_or_else(none)?;
     let (name, what, kind) = match part {
         WindowPart::Page => ("the window's page", page(up)?, "pwa-chrome"),
         WindowPart::ExtensionHost => ("the window's extension host", extension_host(up)?, "pwa-node"),
@@ -83,11 +83,11 @@ pub async fn request(window: &Window, part: WindowPart, cwd: &Path) -> Result<(R
     Ok((request, published.generation))
 }
 
-fn is_node(up: &Up) -> bool {
+fn is_node(up: &LiveWindow) -> bool {
     up.facts.inspector_port == Some(up.facts.cdp_port)
 }
 
-fn page(up: &Up) -> Result<DebugTargetKind> {
+fn page(up: &LiveWindow) -> Result<DebugTargetKind> {
     if is_node(up) {
         let error = Error::usage("cannot attach to the window's page").because("this window is Node: it has none");
         return Err(error.hint("`tether debug attach --window extension-host` attaches to the program itself"));
@@ -96,7 +96,7 @@ fn page(up: &Up) -> Result<DebugTargetKind> {
 }
 
 /// A window that is Node is all extension host.
-fn extension_host(up: &Up) -> Result<DebugTargetKind> {
+fn extension_host(up: &LiveWindow) -> Result<DebugTargetKind> {
     let port = up.facts.inspector_port.ok_or_else(|| {
         let error = Error::usage("cannot attach to the extension host").because("this window has none");
         error.hint("`tether debug attach --window page` attaches to its page")
@@ -125,7 +125,7 @@ pub async fn renewed(window: &Window, before: Request) -> Result<Request> {
 /// Why the window must not be replaced without being asked for: somebody looks at a program that is stopped in it.
 pub fn hold(window: &Window, sessions: &Sessions) {
     let sessions = sessions.clone();
-    window.hold_while(move || {
+    window.block_replacement_while(move || {
         let stopped = |it: &Hosted| it.request.tie.is_some() && it.state() == State::Stopped;
         let holder = sessions.living().into_iter().find(stopped)?;
         Some(format!(
@@ -152,7 +152,7 @@ pub async fn follow(supervisor: Arc<Supervisor>) {
     loop {
         let (is_up, generation) = {
             let published = seen.borrow_and_update();
-            (published.up.is_some(), published.generation)
+            (published.window.is_some(), published.generation)
         };
         if is_up {
             join_all(ties.behind(generation).iter().map(|id| catch_up(&supervisor, id, generation))).await;

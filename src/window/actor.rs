@@ -16,73 +16,73 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
-use super::build::{Built, LastBuild, Rounds};
-use super::shared::{Outcome, Published, Shared};
-use super::state::{Effect, Input, Phase, step};
-use super::up::Up;
-use super::work::{self, NotSwapped};
+use super::build::{BuildRounds, BuildSummary, CompletedBuild};
+use super::context::{OperationOutcome, PublishedState, WindowContext};
+use super::live_window::LiveWindow;
+use super::operations::{self, ReplaceError};
+use super::state::{WindowEffect, WindowInput, WindowPhase, decide_transition};
 use crate::clock::now_ms;
 use crate::error::{Error, ErrorKind, Result};
 use crate::process::Exit;
 
 /// How those who waited for a work are answered: they share its outcome.
-pub type Settled = Result<Outcome, Arc<Error>>;
+pub type CommandResult = Result<OperationOutcome, Arc<Error>>;
 
 /// A wish, and who waits for what comes of it.
-pub struct Wish {
-    pub input: Input,
-    pub reply: oneshot::Sender<Settled>,
+pub struct WindowCommand {
+    pub input: WindowInput,
+    pub reply: oneshot::Sender<CommandResult>,
 }
 
 /// What comes to the actor from the handles.
-pub enum Message {
-    Wish(Wish),
+pub enum ActorMessage {
+    Wish(WindowCommand),
     /// Somebody who waited called it off; the other end of the wish's reply is gone.
     CalledOff,
 }
 
 /// What a work under way came to.
-pub enum Done {
-    Reconnected(Option<Up>),
-    Built { outcome: Result<Built>, rounds: Rounds, took: Duration },
-    Launched { outcome: Result<Up, NotSwapped>, took: Duration },
+pub enum OperationResult {
+    Reconnected(Option<LiveWindow>),
+    Built { outcome: Result<CompletedBuild>, rounds: BuildRounds, took: Duration },
+    Launched { outcome: Result<LiveWindow, ReplaceError>, took: Duration },
     Closed(Result<()>),
 }
 
-pub struct Actor {
-    shared: Arc<Shared>,
-    wishes: mpsc::Receiver<Message>,
-    work: JoinSet<Done>,
+pub struct WindowActor {
+    shared: Arc<WindowContext>,
+    wishes: mpsc::Receiver<ActorMessage>,
+    work: JoinSet<OperationResult>,
     /// Who waits for the work under way.
-    waiters: Vec<oneshot::Sender<Settled>>,
+    waiters: Vec<oneshot::Sender<CommandResult>>,
     /// Wishes that can be looked at only when the work under way has ended.
-    later: Vec<Wish>,
-    outcome: Outcome,
+    later: Vec<WindowCommand>,
+    outcome: OperationOutcome,
     /// Between a build and the launch of what it made.
-    built: Option<Built>,
-    rounds: Rounds,
+    built: Option<CompletedBuild>,
+    rounds: BuildRounds,
 }
 
-impl Actor {
-    pub fn new(shared: Arc<Shared>, wishes: mpsc::Receiver<Message>) -> Actor {
-        Actor {
+impl WindowActor {
+    pub fn new(shared: Arc<WindowContext>, wishes: mpsc::Receiver<ActorMessage>) -> WindowActor {
+        WindowActor {
             shared,
             wishes,
             work: JoinSet::new(),
             waiters: Vec::new(),
             later: Vec::new(),
-            outcome: Outcome::default(),
+            outcome: OperationOutcome::default(),
             built: None,
-            rounds: Rounds::default(),
+            rounds: BuildRounds::default(),
         }
     }
 
     /// Lives until the last handle is gone. First looks for the window of an earlier supervisor.
     pub async fn drive(mut self) {
         let shared = Arc::clone(&self.shared);
-        self.work.spawn(async move { Done::Reconnected(work::reconnect(&shared).await) });
+        self.work.spawn(async move { OperationResult::Reconnected(operations::reconnect_window(&shared).await) });
         loop {
-            let up = self.now(|published| published.up.clone());
+            let up = self.now(|published| published.window.clone());
             tokio::select! {
                 biased; // facts before wishes: a window that has ended is not kept
                 exit = ended(up.as_deref()) => self.gone(exit),
@@ -92,25 +92,25 @@ impl Actor {
                     Err(error) => warn!("a work failed: {error}"),
                 },
                 wish = self.wishes.recv() => match wish {
-                    Some(Message::Wish(wish)) => self.wish(wish),
-                    Some(Message::CalledOff) => self.called_off(),
+                    Some(ActorMessage::Wish(wish)) => self.wish(wish),
+                    Some(ActorMessage::CalledOff) => self.called_off(),
                     None => return,
                 },
             }
         }
     }
 
-    fn now<T>(&self, look: impl FnOnce(&Published) -> T) -> T {
+    fn now<T>(&self, look: impl FnOnce(&PublishedState) -> T) -> T {
         look(&self.shared.published.borrow())
     }
 
-    fn publish(&self, change: impl FnOnce(&mut Published)) {
+    fn publish(&self, change: impl FnOnce(&mut PublishedState)) {
         self.shared.published.send_modify(change);
     }
 
-    fn step(&mut self, input: Input) -> Effect {
+    fn step(&mut self, input: WindowInput) -> WindowEffect {
         let phase = self.now(|published| published.phase);
-        let (next, effect) = step(phase, input);
+        let (next, effect) = decide_transition(phase, input);
         if let Some(next) = next {
             info!("{phase:?} + {input:?} → {next:?}");
             self.publish(|published| published.phase = next);
@@ -118,17 +118,17 @@ impl Actor {
         effect
     }
 
-    fn wish(&mut self, wish: Wish) {
+    fn wish(&mut self, wish: WindowCommand) {
         match self.step(wish.input) {
-            Effect::Join => self.waiters.push(wish.reply),
-            Effect::Wait => self.later.push(wish),
-            Effect::Answer => {
-                let _ = wish.reply.send(Ok(Outcome::default()));
+            WindowEffect::JoinOperation => self.waiters.push(wish.reply),
+            WindowEffect::Defer => self.later.push(wish),
+            WindowEffect::Respond => {
+                let _ = wish.reply.send(Ok(OperationOutcome::default()));
             }
             begins => {
                 // Whoever waited for the work that ends now is told so; only `Close` ends one.
                 self.settle(&Err(Arc::new(stopped())));
-                self.outcome = Outcome::default();
+                self.outcome = OperationOutcome::default();
                 self.publish(|published| published.notes.clear());
                 self.waiters.push(wish.reply);
                 self.begin(begins);
@@ -139,7 +139,7 @@ impl Actor {
     /// When nobody is left who waits for the build under way, it is ended.
     fn called_off(&mut self) {
         self.waiters.retain(|waiter| !waiter.is_closed());
-        if self.waiters.is_empty() && self.step(Input::CalledOff) == Effect::Abandon {
+        if self.waiters.is_empty() && self.step(WindowInput::Cancelled) == WindowEffect::AbortBuild {
             self.work.abort_all();
             self.built = None;
             self.publish(|published| published.doing = None);
@@ -149,81 +149,83 @@ impl Actor {
         }
     }
 
-    fn begin(&mut self, effect: Effect) {
+    fn begin(&mut self, effect: WindowEffect) {
         let shared = Arc::clone(&self.shared);
         match effect {
-            Effect::Build => {
+            WindowEffect::Build => {
                 let mut rounds = std::mem::take(&mut self.rounds);
                 self.work.spawn(async move {
                     let started = Instant::now();
-                    let outcome = work::build(&shared, &mut rounds).await;
-                    Done::Built { outcome, rounds, took: started.elapsed() }
+                    let outcome = operations::build_window(&shared, &mut rounds).await;
+                    OperationResult::Built { outcome, rounds, took: started.elapsed() }
                 });
             }
-            Effect::Launch | Effect::Swap => {
+            WindowEffect::Launch | WindowEffect::Replace => {
                 let old = self.take_up();
                 let built = self.built.take();
                 self.work.spawn(async move {
                     let started = Instant::now();
-                    let outcome = work::swap(&shared, old, built).await;
-                    Done::Launched { outcome, took: started.elapsed() }
+                    let outcome = operations::replace_window(&shared, old, built).await;
+                    OperationResult::Launched { outcome, took: started.elapsed() }
                 });
             }
-            Effect::Close => {
+            WindowEffect::Close => {
                 // Ends a build's group, or what a launch has started so far.
                 self.work.abort_all();
                 let old = self.take_up();
-                self.work.spawn(async move { Done::Closed(work::close(&shared, old).await) });
+                self.work.spawn(async move { OperationResult::Closed(operations::close_window(&shared, old).await) });
             }
-            Effect::Nothing
-            | Effect::Abandon
-            | Effect::Answer
-            | Effect::Join
-            | Effect::Wait
-            | Effect::Settle
-            | Effect::Mourn => {}
+            WindowEffect::Nothing
+            | WindowEffect::AbortBuild
+            | WindowEffect::Respond
+            | WindowEffect::JoinOperation
+            | WindowEffect::Defer
+            | WindowEffect::RespondToWaiters
+            | WindowEffect::ReapAfterExit => {}
         }
     }
 
-    fn take_up(&self) -> Option<Arc<Up>> {
+    fn take_up(&self) -> Option<Arc<LiveWindow>> {
         let mut up = None;
-        self.publish(|published| up = published.up.take());
+        self.publish(|published| up = published.window.take());
         up
     }
 
-    fn finish(&mut self, done: Done) {
+    fn finish(&mut self, done: OperationResult) {
         match done {
-            Done::Reconnected(found) => {
+            OperationResult::Reconnected(found) => {
                 match found {
                     Some(up) => self.came_up(Ok(up)),
-                    None => self.step_and_settle(Input::Launched { ok: false }, Ok(())),
+                    None => self.step_and_settle(WindowInput::LaunchFinished { ok: false }, Ok(())),
                 }
-                self.publish(|published| published.searched = true);
+                self.publish(|published| published.search_done = true);
             }
-            Done::Built { outcome, rounds, took } => {
+            OperationResult::Built { outcome, rounds, took } => {
                 self.rounds = rounds;
                 // One that was ended in the moment in which it was done has built nothing for anybody.
-                if matches!(self.now(|published| published.phase), Phase::Building { .. }) {
+                if matches!(self.now(|published| published.phase), WindowPhase::Building { .. }) {
                     self.built_is(outcome, took);
                 }
             }
-            Done::Launched { outcome, took } => {
+            OperationResult::Launched { outcome, took } => {
                 self.outcome.launch = took;
                 self.came_up(outcome);
             }
-            Done::Closed(outcome) => {
+            OperationResult::Closed(outcome) => {
                 self.publish(|published| published.exit = None);
-                self.step_and_settle(Input::Closed, outcome);
+                self.step_and_settle(WindowInput::CloseFinished, outcome);
             }
         }
     }
 
-    fn built_is(&mut self, built: Result<Built>, took: Duration) {
+    fn built_is(&mut self, built: Result<CompletedBuild>, took: Duration) {
         let ended_at_ms = now_ms();
         let last = match &built {
-            Ok(built) => Some(LastBuild { ok: true, ended_at_ms, duration: built.duration, tail: built.tail.clone() }),
+            Ok(built) => {
+                Some(BuildSummary { ok: true, ended_at_ms, duration: built.duration, tail: built.tail.clone() })
+            }
             Err(error) if error.kind == ErrorKind::BuildFailed => {
-                Some(LastBuild { ok: false, ended_at_ms, duration: took, tail: error.to_string() })
+                Some(BuildSummary { ok: false, ended_at_ms, duration: took, tail: error.to_string() })
             }
             // It was not even begun.
             Err(_) => None,
@@ -232,43 +234,45 @@ impl Actor {
             self.publish(|published| published.last_build = Some(last));
         }
         match built {
-            Err(error) => self.step_and_settle(Input::Built { ok: false }, Err(error)),
+            Err(error) => self.step_and_settle(WindowInput::BuildFinished { ok: false }, Err(error)),
             Ok(built) => {
                 self.outcome.build = built.duration;
                 self.outcome.notes.extend(built.notes.iter().cloned());
                 self.publish(|published| published.notes.extend(built.notes.iter().cloned()));
                 self.built = Some(built);
-                let effect = self.step(Input::Built { ok: true });
+                let effect = self.step(WindowInput::BuildFinished { ok: true });
                 self.begin(effect);
             }
         }
     }
 
-    fn came_up(&mut self, outcome: Result<Up, NotSwapped>) {
+    fn came_up(&mut self, outcome: Result<LiveWindow, ReplaceError>) {
         match outcome {
             // It came up in the moment in which it was stopped: the closing that is under way ends it by its launch id.
-            Ok(_) if self.now(|published| published.phase) != Phase::Starting => {}
+            Ok(_) if self.now(|published| published.phase) != WindowPhase::Starting => {}
             Ok(up) => {
-                let generation = self.shared.generation_of(&up.facts.launch_id);
+                let generation = self.shared.assign_generation(&up.facts.launch_id);
                 let up = Arc::new(up);
                 self.publish(|published| {
                     published.generation = generation;
                     published.exit = None;
                     published.notes.extend(up.notes.iter().cloned());
-                    published.up = Some(up);
+                    published.window = Some(up);
                 });
-                self.step_and_settle(Input::Launched { ok: true }, Ok(()));
+                self.step_and_settle(WindowInput::LaunchFinished { ok: true }, Ok(()));
             }
-            Err(NotSwapped { error, kept: Some(old) }) => {
-                self.publish(|published| published.up = Some(old));
-                self.step_and_settle(Input::Kept, Err(error));
+            Err(ReplaceError { error, kept: Some(old) }) => {
+                self.publish(|published| published.window = Some(old));
+                self.step_and_settle(WindowInput::OldWindowKept, Err(error));
             }
-            Err(NotSwapped { error, kept: None }) => self.step_and_settle(Input::Launched { ok: false }, Err(error)),
+            Err(ReplaceError { error, kept: None }) => {
+                self.step_and_settle(WindowInput::LaunchFinished { ok: false }, Err(error))
+            }
         }
     }
 
-    fn step_and_settle(&mut self, input: Input, outcome: Result<()>) {
-        if self.step(input) != Effect::Settle {
+    fn step_and_settle(&mut self, input: WindowInput, outcome: Result<()>) {
+        if self.step(input) != WindowEffect::RespondToWaiters {
             return;
         }
         self.publish(|published| published.doing = None);
@@ -282,7 +286,7 @@ impl Actor {
         }
     }
 
-    fn settle(&mut self, settled: &Settled) {
+    fn settle(&mut self, settled: &CommandResult) {
         for waiter in self.waiters.drain(..) {
             // Whoever no longer waits need not hear.
             let _ = waiter.send(settled.clone());
@@ -293,21 +297,21 @@ impl Actor {
     fn gone(&mut self, exit: Exit) {
         let Some(up) = self.take_up() else { return };
         warn!(pid = up.facts.electron_pid, "the window ended by itself: {exit}");
-        let ended = up.last_words(exit, self.shared.deeds.now());
+        let ended = up.exit_report(exit, self.shared.deeds.describe_calls());
         if ended.is_crash() {
-            self.shared.crashes().note(Instant::now());
+            self.shared.crash_loop().record_crash(Instant::now());
         }
         self.publish(|published| published.exit = Some(ended));
-        if self.step(Input::Gone) == Effect::Mourn {
-            work::forget(&self.shared);
+        if self.step(WindowInput::WindowExited) == WindowEffect::ReapAfterExit {
+            operations::remove_session_files(&self.shared);
             let shared = Arc::clone(&self.shared);
             // Its remains go whatever else is under way; only the supervisor's end waits for it.
-            self.shared.mourners.spawn(async move { work::mourn(&shared, &up).await });
+            self.shared.mourners.spawn(async move { operations::clean_up_after_exit(&shared, &up).await });
         }
     }
 }
 
-async fn ended(up: Option<&Up>) -> Exit {
+async fn ended(up: Option<&LiveWindow>) -> Exit {
     match up {
         Some(up) => up.process.exited().await,
         None => std::future::pending().await,

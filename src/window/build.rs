@@ -27,7 +27,7 @@ const QUIET: Duration = Duration::from_millis(1500);
 
 /// How a build went.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LastBuild {
+pub struct BuildSummary {
     pub ok: bool,
     pub ended_at_ms: u64,
     pub duration: Duration,
@@ -35,7 +35,7 @@ pub struct LastBuild {
 }
 
 /// What was built, and from what.
-pub struct Built {
+pub struct CompletedBuild {
     /// What was built, and is to be launched: the files may say something else by now.
     pub recipe: Box<Recipe>,
     /// The files when the build began.
@@ -51,7 +51,7 @@ pub struct Build<'a> {
     pub recipe: &'a Recipe,
     pub tracker: &'a ChangeTracker,
     /// The mark of this workspace's builds, by which a later supervisor finds one that was left behind.
-    pub mark: &'a str,
+    pub launch_id: &'a str,
 }
 
 impl Build<'_> {
@@ -60,12 +60,12 @@ impl Build<'_> {
     /// others by now. Dropping the future ends the groups of all steps.
     pub async fn run(
         &self,
-        rounds: &mut Rounds,
+        rounds: &mut BuildRounds,
         still: impl Fn() -> Result<bool>,
         progress: &(dyn Fn(&str) + Send + Sync),
-    ) -> Result<Option<Built>> {
+    ) -> Result<Option<CompletedBuild>> {
         let mut baseline = self.tracker.take_snapshot().await?;
-        let mut built = Built {
+        let mut built = CompletedBuild {
             recipe: Box::new(self.recipe.clone()),
             baseline: Arc::clone(&baseline),
             duration: Duration::ZERO,
@@ -77,14 +77,14 @@ impl Build<'_> {
         }
         rounds.begin(&baseline);
         loop {
-            let ran = steps::run(&self.recipe.build, self.mark, progress).await?;
+            let ran = steps::run(&self.recipe.build, self.launch_id, progress).await?;
             built.duration += ran.duration;
             built.tail = ran.tail;
             let mut after = self.tracker.take_snapshot().await?;
             let changed = after.changed_paths(&baseline);
-            let contents = Contents::of(self.tracker.root(), &changed);
+            let contents = ContentHashes::of(self.tracker.root(), &changed);
             let mut verdict = rounds.observe(contents);
-            if verdict == Verdict::Doubt {
+            if verdict == RoundOutcome::Undecided {
                 progress("looking who changes the files that the build changes");
                 let later = self.rested(&after).await?;
                 verdict = rounds.decide(&later.changed_paths(&after));
@@ -93,15 +93,15 @@ impl Build<'_> {
             built.notes = ran.left.iter().map(|who| format!("the build left a process behind: {who}")).collect();
             match verdict {
                 // What the build itself changed is part of what the window runs.
-                Verdict::Settled { accept: true } => {
+                RoundOutcome::Done { accept: true } => {
                     rounds.ended = Some(Arc::clone(&after));
                     built.baseline = after;
                 }
-                Verdict::Settled { accept: false } => {
+                RoundOutcome::Done { accept: false } => {
                     rounds.ended = Some(after);
                     built.baseline = baseline;
                 }
-                Verdict::Again | Verdict::Doubt => {
+                RoundOutcome::Repeat | RoundOutcome::Undecided => {
                     if !still()? {
                         return Ok(None);
                     }
@@ -129,14 +129,14 @@ impl Build<'_> {
 
 /// Changed files with what stands in them, as far as that is worth a look.
 #[derive(Debug, Default)]
-struct Contents(BTreeMap<PathBuf, Option<u64>>);
+struct ContentHashes(BTreeMap<PathBuf, Option<u64>>);
 
-impl Contents {
+impl ContentHashes {
     /// More files, and larger ones, are not looked into.
     const MOST: usize = 1000;
     const LARGEST: u64 = 16 << 20;
 
-    fn of(root: &Path, changed: &[PathBuf]) -> Contents {
+    fn of(root: &Path, changed: &[PathBuf]) -> ContentHashes {
         let content = |index: usize, path: &Path| {
             let file = root.join(path);
             let small = std::fs::metadata(&file).ok().filter(|it| it.is_file() && it.len() <= Self::LARGEST);
@@ -146,28 +146,28 @@ impl Contents {
             Some(hasher.finish())
         };
         let all = changed.iter().enumerate().map(|(index, path)| (path.clone(), content(index, path)));
-        Contents(all.collect())
+        ContentHashes(all.collect())
     }
 }
 
 /// What to do after a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum RoundOutcome {
     /// Files changed while it ran: build once more.
-    Again,
+    Repeat,
     /// The same files changed in every round, each time otherwise: by the build, or by a user who saves all the time.
-    Doubt,
+    Undecided,
     /// Enough; `accept`: all that changed meanwhile was changed by the build itself.
-    Settled { accept: bool },
+    Done { accept: bool },
 }
 
 /// Which tracked files the build changes by itself: those to which it writes the same in two rounds, one after the other,
 /// or something else in each of [`MAX_ROUNDS`], while they rest when no build runs.
 /// Lives as long as the supervisor, so that a loop costs its extra rounds only once.
 #[derive(Debug, Default)]
-pub struct Rounds {
+pub struct BuildRounds {
     round: usize,
-    last: Contents,
+    last: ContentHashes,
     /// Files that changed in every round so far, each time otherwise.
     unclear: BTreeSet<PathBuf>,
     /// Files that the build changes each time.
@@ -178,7 +178,7 @@ pub struct Rounds {
     ended: Option<Arc<FileSnapshot>>,
 }
 
-impl Rounds {
+impl BuildRounds {
     fn begin(&mut self, now: &FileSnapshot) {
         let outside = self.ended.take().map(|ended| now.changed_paths(&ended)).unwrap_or_default();
         self.forget(&outside);
@@ -187,13 +187,13 @@ impl Rounds {
     /// What changed while no build ran is somebody else's.
     fn forget(&mut self, outside: &[PathBuf]) {
         self.round = 0;
-        self.last = Contents::default();
+        self.last = ContentHashes::default();
         self.unclear.clear();
         self.seen.clear();
         self.own.retain(|path| !outside.contains(path));
     }
 
-    fn observe(&mut self, changed: Contents) -> Verdict {
+    fn observe(&mut self, changed: ContentHashes) -> RoundOutcome {
         self.round += 1;
         let alike = |(path, content): &(&PathBuf, &Option<u64>)| {
             content.is_some() && self.last.0.get(*path).is_some_and(|last| last == *content)
@@ -206,23 +206,25 @@ impl Rounds {
         self.unclear.retain(|path| changed.0.contains_key(path) && !self.own.contains(path));
         self.seen = changed.0.keys().filter(|path| self.own.contains(*path)).cloned().collect();
         let others = changed.0.into_iter().filter(|(path, _)| !self.own.contains(path));
-        self.last = Contents(others.collect());
+        self.last = ContentHashes(others.collect());
         match (self.last.0.is_empty(), self.round) {
-            (true, _) => Verdict::Settled { accept: true },
-            (false, MAX_ROUNDS..) if self.last.0.keys().all(|path| self.unclear.contains(path)) => Verdict::Doubt,
-            (false, MAX_ROUNDS..) => Verdict::Settled { accept: false },
-            (false, _) => Verdict::Again,
+            (true, _) => RoundOutcome::Done { accept: true },
+            (false, MAX_ROUNDS..) if self.last.0.keys().all(|path| self.unclear.contains(path)) => {
+                RoundOutcome::Undecided
+            }
+            (false, MAX_ROUNDS..) => RoundOutcome::Done { accept: false },
+            (false, _) => RoundOutcome::Repeat,
         }
     }
 
     /// After a while without a build: when all has rested, what was unclear is the build's own.
-    fn decide(&mut self, moved: &[PathBuf]) -> Verdict {
+    fn decide(&mut self, moved: &[PathBuf]) -> RoundOutcome {
         let accept = moved.is_empty();
         if accept {
             self.seen.extend(self.unclear.iter().cloned());
             self.own.append(&mut self.unclear);
         }
-        Verdict::Settled { accept }
+        RoundOutcome::Done { accept }
     }
 
     /// The files that stopped counting, and the lines that would cure it.
@@ -257,46 +259,46 @@ mod tests {
     use super::*;
 
     /// `name=content`; without content nobody has looked into it.
-    fn contents(files: &[&str]) -> Contents {
+    fn contents(files: &[&str]) -> ContentHashes {
         let split = |file: &&str| match file.split_once('=') {
             Some((name, content)) => (PathBuf::from(name), content.parse().ok()),
             None => (PathBuf::from(file), None),
         };
-        Contents(files.iter().map(split).collect())
+        ContentHashes(files.iter().map(split).collect())
     }
 
-    const ENOUGH: Verdict = Verdict::Settled { accept: true };
-    const STALE: Verdict = Verdict::Settled { accept: false };
+    const ENOUGH: RoundOutcome = RoundOutcome::Done { accept: true };
+    const STALE: RoundOutcome = RoundOutcome::Done { accept: false };
 
     /// Each list is what changed in a round of one build.
-    fn built(rounds: &mut Rounds, outside: &[&str], changed: &[&[&str]], expect: &[Verdict]) -> String {
+    fn built(rounds: &mut BuildRounds, outside: &[&str], changed: &[&[&str]], expect: &[RoundOutcome]) -> String {
         rounds.forget(&outside.iter().map(PathBuf::from).collect::<Vec<_>>());
-        let verdicts: Vec<Verdict> = changed.iter().map(|files| rounds.observe(contents(files))).collect();
+        let verdicts: Vec<RoundOutcome> = changed.iter().map(|files| rounds.observe(contents(files))).collect();
         assert_eq!(verdicts, expect, "{changed:?}");
         rounds.explanation().unwrap_or_default()
     }
 
     #[test]
     fn what_a_build_writes_alike_twice_is_its_own_and_known_from_then_on() {
-        let mut rounds = Rounds::default();
+        let mut rounds = BuildRounds::default();
         assert_eq!(built(&mut rounds, &[], &[&[]], &[ENOUGH]), "");
         // A user's edit during the build: built again, then still.
-        assert_eq!(built(&mut rounds, &[], &[&["src/a.ts=1"], &[]], &[Verdict::Again, ENOUGH]), "");
+        assert_eq!(built(&mut rounds, &[], &[&["src/a.ts=1"], &[]], &[RoundOutcome::Repeat, ENOUGH]), "");
         let generated: &[&str] = &["gen/x.ts=1", "gen/y.ts=2", "v.txt=3"];
-        let told = built(&mut rounds, &[], &[generated, generated], &[Verdict::Again, ENOUGH]);
+        let told = built(&mut rounds, &[], &[generated, generated], &[RoundOutcome::Repeat, ENOUGH]);
         assert!(told.contains("`/gen/`, `/v.txt`"), "{told}");
         // From then on one round is enough, and it is said again.
         assert!(built(&mut rounds, &[], &[&["v.txt=4"]], &[ENOUGH]).contains("`/v.txt`"));
         // A user's edit beside it is still seen.
-        built(&mut rounds, &[], &[&["v.txt=5", "src/a.ts=2"], &["v.txt=6"]], &[Verdict::Again, ENOUGH]);
+        built(&mut rounds, &[], &[&["v.txt=5", "src/a.ts=2"], &["v.txt=6"]], &[RoundOutcome::Repeat, ENOUGH]);
         // Changed while no build ran, it is somebody else's again.
-        built(&mut rounds, &["v.txt"], &[&["v.txt=7"], &[]], &[Verdict::Again, ENOUGH]);
+        built(&mut rounds, &["v.txt"], &[&["v.txt=7"], &[]], &[RoundOutcome::Repeat, ENOUGH]);
     }
 
     #[test]
     fn an_edit_is_not_taken_for_the_builds_own() {
-        let (again, doubt) = (Verdict::Again, Verdict::Doubt);
-        let mut rounds = Rounds::default();
+        let (again, doubt) = (RoundOutcome::Repeat, RoundOutcome::Undecided);
+        let mut rounds = BuildRounds::default();
         // Somebody who never stops typing gets a window that is stale.
         built(&mut rounds, &[], &[&["a=1"], &["b=1"], &["c=1"]], &[again, again, STALE]);
         // In one file, saved in each round: looked at again when no build runs.
@@ -309,7 +311,7 @@ mod tests {
         assert!(rounds.explanation().unwrap().contains("`/s`"));
         built(&mut rounds, &[], &[&["s=4"]], &[ENOUGH]);
         // Beside a stamp that is not known yet somebody types.
-        built(&mut Rounds::default(), &[], &[&["s=1"], &["s=2", "a=1"], &["s=3"]], &[again, again, doubt]);
-        built(&mut Rounds::default(), &[], &[&["s=1"], &["s=2"], &["s=3", "a=1"]], &[again, again, STALE]);
+        built(&mut BuildRounds::default(), &[], &[&["s=1"], &["s=2", "a=1"], &["s=3"]], &[again, again, doubt]);
+        built(&mut BuildRounds::default(), &[], &[&["s=1"], &["s=2"], &["s=3", "a=1"]], &[again, again, STALE]);
     }
 }

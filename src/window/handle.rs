@@ -10,16 +10,16 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::actor::{Actor, Message, Settled, Wish};
-use super::asker::{CallOff, Progress};
+use super::actor::{ActorMessage, CommandResult, WindowActor, WindowCommand};
+use super::caller::{CancelGuard, Progress};
+use super::context::{OperationOutcome, PublishedState, WindowContext, WindowPaths};
+use super::live_window::LiveWindow;
+use super::operations;
 use super::page::{
     self, BatchOutcome, CapturedImage, ConsoleMessage, ExpressionResult, Extract, InputAction, PageConnection,
     PageSnapshot, Query, RecordedRequest, ScreenshotRequest,
 };
-use super::shared::{Home, Outcome, Published, Shared};
-use super::state::Input;
-use super::up::Up;
-use super::work;
+use super::state::WindowInput;
 use crate::changes::{ChangeReport, ChangeTracker, FileChange, FileChangeKind, PathExplanation};
 use crate::config::{Choice, Recipe, trust::Commands};
 use crate::error::{Error, ErrorData, ErrorKind, Result};
@@ -31,7 +31,7 @@ const PING: Duration = Duration::from_secs(3);
 
 /// When to build before a launch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Rebuild {
+pub enum RebuildPolicy {
     #[default]
     Auto,
     Always,
@@ -39,8 +39,8 @@ pub enum Rebuild {
 }
 
 /// What is known of the window after a look at its files and its page.
-pub struct Look {
-    pub published: Published,
+pub struct WindowInspection {
+    pub published: PublishedState,
     /// `None` without a window, or when the files cannot be looked at (`notes` says why).
     pub check: Option<ChangeReport>,
     pub responsive: bool,
@@ -48,7 +48,7 @@ pub struct Look {
 }
 
 /// What has changed.
-pub struct Changes {
+pub struct FileChanges {
     /// `None` without a window.
     pub check: Option<ChangeReport>,
     /// What is wrong with the files.
@@ -58,138 +58,146 @@ pub struct Changes {
 
 /// Said of an operation that found the window stale.
 #[derive(Clone, Debug)]
-pub struct Relaunched {
+pub struct RelaunchReport {
     pub because: String,
-    pub outcome: Outcome,
+    pub outcome: OperationOutcome,
 }
 
 /// The result of an operation on the page.
-pub struct OnPage<T> {
+pub struct PageResult<T> {
     pub value: T,
     pub generation: u64,
-    pub relaunched: Option<Relaunched>,
+    pub relaunched: Option<RelaunchReport>,
     /// Dialogs, downloads, crashes: what has happened besides, since anybody was told.
     pub notes: Vec<String>,
 }
 
 /// The page of a window, ready to be asked.
 struct FreshPage {
-    up: Arc<Up>,
+    up: Arc<LiveWindow>,
     page: Arc<PageConnection>,
     generation: u64,
-    relaunched: Option<Relaunched>,
+    relaunched: Option<RelaunchReport>,
     /// Why it is not fresh.
     held: Option<String>,
 }
 
 /// A window that is fresh, or that must not be made so.
 struct Fresh {
-    up: Arc<Up>,
+    up: Arc<LiveWindow>,
     generation: u64,
-    relaunched: Option<Relaunched>,
+    relaunched: Option<RelaunchReport>,
     held: Option<String>,
 }
 
 impl FreshPage {
-    fn answer<T>(self, value: Result<T>) -> Result<OnPage<T>> {
+    fn answer<T>(self, value: Result<T>) -> Result<PageResult<T>> {
         let generation = self.generation;
         let value = value.map_err(|error| {
-            let error = self.up.explain(error);
+            let error = self.up.explain_error(error);
             Error { doing: format!("{} (window generation {generation})", error.doing), ..error }
         })?;
         let notes = self.held.into_iter().chain(self.page.take_notices()).collect();
-        Ok(OnPage { value, generation: self.generation, relaunched: self.relaunched, notes })
+        Ok(PageResult { value, generation: self.generation, relaunched: self.relaunched, notes })
     }
 }
 
 /// A handle to the window.
 #[derive(Clone)]
 pub struct Window {
-    pub(super) shared: Arc<Shared>,
-    wishes: mpsc::Sender<Message>,
+    pub(super) shared: Arc<WindowContext>,
+    wishes: mpsc::Sender<ActorMessage>,
 }
 
 impl Window {
     /// The window of a workspace, and the task that drives it, to be spawned. It first looks for the window that an
     /// earlier supervisor left.
-    pub fn open(home: Home) -> (Window, impl Future<Output = ()> + Send + 'static) {
-        let shared = Arc::new(Shared::new(home));
+    pub fn open(home: WindowPaths) -> (Window, impl Future<Output = ()> + Send + 'static) {
+        let shared = Arc::new(WindowContext::new(home));
         let (wishes, inbox) = mpsc::channel(64);
-        let actor = Actor::new(Arc::clone(&shared), inbox);
+        let actor = WindowActor::new(Arc::clone(&shared), inbox);
         (Window { shared, wishes }, actor.drive())
     }
 
     /// From now on the window is not replaced unasked while `held` says why.
-    pub fn hold_while(&self, held: impl Fn() -> Option<String> + Send + Sync + 'static) {
-        self.shared.hold_while(Box::new(held));
+    pub fn block_replacement_while(&self, held: impl Fn() -> Option<String> + Send + Sync + 'static) {
+        self.shared.block_replacement_while(Box::new(held));
     }
 
     /// What is known, and each change of it.
-    pub fn watch(&self) -> watch::Receiver<Published> {
+    pub fn watch(&self) -> watch::Receiver<PublishedState> {
         self.shared.published.subscribe()
     }
 
     /// Looks at the window, its files and its page. Never relaunches, and waits for no build.
-    pub async fn look(&self) -> Look {
-        let published = self.searched().await;
-        let Some(up) = published.up.clone() else {
-            let pause = self.shared.crashes().pause(Instant::now());
+    pub async fn inspect(&self) -> WindowInspection {
+        let published = self.wait_for_search().await;
+        let Some(up) = published.window.clone() else {
+            let pause = self.shared.crash_loop().remaining_pause(Instant::now());
             let notes = pause.map(|left| self.crash_loop(left)).into_iter().collect();
-            return Look { published, check: None, responsive: true, notes };
+            return WindowInspection { published, check: None, responsive: true, notes };
         };
         up.trim_output();
-        let (check, responsive) = tokio::join!(self.check(), up.responds(PING));
+        let (check, responsive) = tokio::join!(self.check(), up.is_responsive(PING));
         match check {
-            Ok(check) => Look { published, check: Some(check), responsive, notes: vec![] },
-            Err(error) => Look { published, check: None, responsive, notes: vec![error.to_string()] },
+            Ok(check) => WindowInspection { published, check: Some(check), responsive, notes: vec![] },
+            Err(error) => WindowInspection { published, check: None, responsive, notes: vec![error.to_string()] },
         }
     }
 
     /// Waits until it is known whether an earlier supervisor's window lives, and what else it has left behind is ended.
-    pub async fn searched(&self) -> Published {
+    pub async fn wait_for_search(&self) -> PublishedState {
         let mut watch = self.watch();
         // The sender lives in `shared`: it cannot be gone.
-        watch.wait_for(|published| published.searched).await.map_or_else(|_| Published::default(), |it| it.clone())
+        watch
+            .wait_for(|published| published.search_done)
+            .await
+            .map_or_else(|_| PublishedState::default(), |it| it.clone())
     }
 
     pub(super) fn tracker(&self) -> Result<Arc<ChangeTracker>> {
-        self.shared.comparing_tracker()
+        self.shared.baseline_tracker()
     }
 
     async fn check(&self) -> Result<ChangeReport> {
-        let up = self.shared.published.borrow().up.clone();
-        if let Some(up) = up.filter(|_| !self.shared.can_compare()) {
+        let up = self.shared.published.borrow().window.clone();
+        if let Some(up) = up.filter(|_| !self.shared.has_baseline()) {
             // A window that was found again while the files could not be read.
-            work::compare_again(&self.shared, &up).await?;
+            operations::restore_baseline(&self.shared, &up).await?;
         }
         self.tracker()?.compare_with_baseline().await
     }
 
     /// Starts the window, unless it lives. With the name of a launch configuration: of that one, now and until the window
     /// is stopped.
-    pub async fn start(&self, config: Option<&str>, rebuild: Rebuild, progress: Progress<'_>) -> Result<Outcome> {
+    pub async fn start(
+        &self,
+        config: Option<&str>,
+        rebuild: RebuildPolicy,
+        progress: Progress<'_>,
+    ) -> Result<OperationOutcome> {
         if let Some(name) = config {
             self.choose(name)?;
         }
-        let build = rebuild != Rebuild::Never && self.has_build()?;
+        let build = rebuild != RebuildPolicy::Never && self.has_build()?;
         self.leave_alone_while_crashing(rebuild).await?;
         // `always` on a living window is a wish for a new one, and so is another configuration.
-        let living = self.searched().await.up.is_some();
-        let again = rebuild == Rebuild::Always || (config.is_some() && self.runs_another());
-        let input = if living && again { Input::Restart { build } } else { Input::Start { build } };
+        let living = self.wait_for_search().await.window.is_some();
+        let again = rebuild == RebuildPolicy::Always || (config.is_some() && self.runs_another());
+        let input = if living && again { WindowInput::Restart { build } } else { WindowInput::Start { build } };
         let outcome = self.wish(input, progress).await?;
         // It may have joined a work that began before the choice.
         match config.is_some() && self.runs_another() {
-            true => self.wish(Input::Restart { build }, progress).await,
+            true => self.wish(WindowInput::Restart { build }, progress).await,
             false => Ok(outcome),
         }
     }
 
     /// Keeps the choice of a configuration that there is, and that the user trusts.
     fn choose(&self, name: &str) -> Result<()> {
-        let recipe = Recipe::of(&self.shared.home.workspace, Some(name))?;
+        let recipe = Recipe::of(&self.shared.paths.workspace, Some(name))?;
         Commands::of(&recipe).check()?;
-        self.shared.choose(|choice| choice.wanted = Some(name.to_owned()))
+        self.shared.update_choice(|choice| choice.wanted = Some(name.to_owned()))
     }
 
     fn runs_another(&self) -> bool {
@@ -198,40 +206,42 @@ impl Window {
     }
 
     /// Replaces the window by a new one.
-    pub async fn restart(&self, rebuild: Rebuild, progress: Progress<'_>) -> Result<Outcome> {
-        let published = self.searched().await;
+    pub async fn restart(&self, rebuild: RebuildPolicy, progress: Progress<'_>) -> Result<OperationOutcome> {
+        let published = self.wait_for_search().await;
         self.leave_alone_while_crashing(rebuild).await?;
         let build = self.has_build()?
             && match rebuild {
-                Rebuild::Always => true,
-                Rebuild::Never => false,
-                Rebuild::Auto if published.up.is_none() => true,
-                Rebuild::Auto => self.check().await?.stale || published.last_build.is_some_and(|build| !build.ok),
+                RebuildPolicy::Always => true,
+                RebuildPolicy::Never => false,
+                RebuildPolicy::Auto if published.window.is_none() => true,
+                RebuildPolicy::Auto => self.check().await?.stale || published.last_build.is_some_and(|build| !build.ok),
             };
-        self.wish(Input::Restart { build }, progress).await
+        self.wish(WindowInput::Restart { build }, progress).await
     }
 
     /// Closes the window and everything that belongs to it; the choice of a configuration is forgotten with it.
-    pub async fn stop(&self, progress: Progress<'_>) -> Result<Outcome> {
-        self.searched().await;
-        let outcome = self.wish(Input::Stop, progress).await?;
-        self.shared.choose(|choice| *choice = Choice::default())?;
+    pub async fn stop(&self, progress: Progress<'_>) -> Result<OperationOutcome> {
+        self.wait_for_search().await;
+        let outcome = self.wish(WindowInput::Stop, progress).await?;
+        self.shared.update_choice(|choice| *choice = Choice::default())?;
         Ok(outcome)
     }
 
     /// A window that ends by itself again and again is not started for a while, unless something has changed.
-    async fn leave_alone_while_crashing(&self, rebuild: Rebuild) -> Result<()> {
-        let published = self.searched().await;
-        let Some(left) = self.shared.crashes().pause(Instant::now()).filter(|_| published.up.is_none()) else {
+    async fn leave_alone_while_crashing(&self, rebuild: RebuildPolicy) -> Result<()> {
+        let published = self.wait_for_search().await;
+        let Some(left) =
+            self.shared.crash_loop().remaining_pause(Instant::now()).filter(|_| published.window.is_none())
+        else {
             return Ok(());
         };
-        if rebuild == Rebuild::Always || self.check().await.is_ok_and(|check| check.stale) {
-            self.shared.crashes().forgive();
+        if rebuild == RebuildPolicy::Always || self.check().await.is_ok_and(|check| check.stale) {
+            self.shared.crash_loop().reset();
             return Ok(());
         }
         let error = Error::other(format!("the window is {}", self.crash_loop(left)));
         let error = match &published.exit {
-            Some(ended) => error.because(ended.tell()),
+            Some(ended) => error.because(ended.describe()),
             None => error,
         };
         Err(error
@@ -240,20 +250,20 @@ impl Window {
     }
 
     fn crash_loop(&self, left: Duration) -> String {
-        let (count, left) = (self.shared.crashes().count(), left.as_secs() + 1);
+        let (count, left) = (self.shared.crash_loop().count(), left.as_secs() + 1);
         format!("left alone for another {left} s: it has ended by itself {count} times within a minute")
     }
 
     fn has_build(&self) -> Result<bool> {
-        Ok(!self.shared.recipe()?.build.is_empty())
+        Ok(!self.shared.read_recipe()?.build.is_empty())
     }
 
-    async fn wish(&self, input: Input, progress: Progress<'_>) -> Result<Outcome> {
+    async fn wish(&self, input: WindowInput, progress: Progress<'_>) -> Result<OperationOutcome> {
         // Dropped after the receiving end of the reply: the actor then sees who still waits.
-        let _call_off = CallOff::new(&self.wishes, progress);
+        let _call_off = CancelGuard::new(&self.wishes, progress);
         let (reply, answer) = oneshot::channel();
         let gone = || Error::new(ErrorKind::Cancelled, "the supervisor is ending");
-        self.wishes.send(Message::Wish(Wish { input, reply })).await.map_err(|_| gone())?;
+        self.wishes.send(ActorMessage::Wish(WindowCommand { input, reply })).await.map_err(|_| gone())?;
         let settled = self.attend(answer, progress).await.map_err(|_| gone())?;
         settled.map_err(|error| ErrorData::from(&*error).into())
     }
@@ -261,15 +271,15 @@ impl Window {
     /// Waits for an answer and passes on what the actor is doing meanwhile.
     async fn attend(
         &self,
-        mut answer: oneshot::Receiver<Settled>,
+        mut answer: oneshot::Receiver<CommandResult>,
         progress: Progress<'_>,
-    ) -> Result<Settled, oneshot::error::RecvError> {
+    ) -> Result<CommandResult, oneshot::error::RecvError> {
         let mut watch = self.watch();
         let mut told = None;
         loop {
             let doing = watch.borrow_and_update().doing.clone();
             if let Some(doing) = doing.filter(|doing| told.as_ref() != Some(doing)) {
-                progress.tell(&doing);
+                progress.report_progress(&doing);
                 told = Some(doing);
             }
             tokio::select! {
@@ -284,27 +294,27 @@ impl Window {
         let mut relaunched = None;
         for _ in 0..=MAX_RELAUNCHES {
             let published = self.at_rest(progress).await;
-            let Some(up) = published.up else { return Err(no_window(&published)) };
+            let Some(up) = published.window else { return Err(no_window(&published)) };
             let check = self.check().await?;
             let Some(newest) = check.newest.filter(|_| check.stale) else {
                 return Ok(Fresh { up, generation: published.generation, relaunched, held: None });
             };
             let because = describe(&newest);
-            if let Some(why) = self.shared.held() {
+            if let Some(why) = self.shared.replacement_blocked_by() {
                 let held = Some(format!("stale: {because}, and the window was not relaunched, since {why}"));
                 return Ok(Fresh { up, generation: published.generation, relaunched, held });
             }
-            let outcome = self.wish(Input::Restart { build: self.has_build()? }, progress).await?;
-            relaunched = Some(Relaunched { because, outcome });
+            let outcome = self.wish(WindowInput::Restart { build: self.has_build()? }, progress).await?;
+            relaunched = Some(RelaunchReport { because, outcome });
         }
         // It changes faster than it can be built: the newest window has to do, and status says that it is stale.
         let published = self.at_rest(progress).await;
-        let up = published.up.clone().ok_or_else(|| no_window(&published))?;
+        let up = published.window.clone().ok_or_else(|| no_window(&published))?;
         Ok(Fresh { up, generation: published.generation, relaunched, held: None })
     }
 
     /// Waits until no work is under way.
-    async fn at_rest(&self, progress: Progress<'_>) -> Published {
+    async fn at_rest(&self, progress: Progress<'_>) -> PublishedState {
         let mut watch = self.watch();
         loop {
             let published = watch.borrow_and_update().clone();
@@ -312,7 +322,7 @@ impl Window {
                 return published;
             }
             if let Some(doing) = &published.doing {
-                progress.tell(doing);
+                progress.report_progress(doing);
             }
             if watch.changed().await.is_err() {
                 return published;
@@ -334,21 +344,29 @@ impl Window {
         timeout: Duration,
         page: Option<&str>,
         progress: Progress<'_>,
-    ) -> Result<OnPage<ExpressionResult>> {
+    ) -> Result<PageResult<ExpressionResult>> {
         let fresh = self.page(progress).await?;
         let value = fresh.page.evaluate_in(expression, timeout, page).await;
         fresh.answer(value)
     }
 
     /// A picture of the window's page.
-    pub async fn screenshot(&self, shot: &ScreenshotRequest, progress: Progress<'_>) -> Result<OnPage<CapturedImage>> {
+    pub async fn screenshot(
+        &self,
+        shot: &ScreenshotRequest,
+        progress: Progress<'_>,
+    ) -> Result<PageResult<CapturedImage>> {
         let fresh = self.page(progress).await?;
         let value = fresh.page.screenshot(shot).await;
         fresh.answer(value)
     }
 
     /// The window's page as text, with refs.
-    pub async fn snapshot(&self, at: &page::SnapshotRequest, progress: Progress<'_>) -> Result<OnPage<PageSnapshot>> {
+    pub async fn snapshot(
+        &self,
+        at: &page::SnapshotRequest,
+        progress: Progress<'_>,
+    ) -> Result<PageResult<PageSnapshot>> {
         let fresh = self.page(progress).await?;
         let value = fresh.page.snapshot(at).await;
         fresh.answer(value)
@@ -361,7 +379,7 @@ impl Window {
         page: Option<&str>,
         look: Option<usize>,
         progress: Progress<'_>,
-    ) -> Result<OnPage<BatchOutcome>> {
+    ) -> Result<PageResult<BatchOutcome>> {
         let fresh = self.page(progress).await?;
         let value = fresh.page.act(actions, page, look).await;
         fresh.answer(value)
@@ -382,8 +400,8 @@ impl Window {
 
     /// Sees to it that a living window is listened to; its generation.
     async fn listening(&self) -> u64 {
-        let published = self.searched().await;
-        if let Some(up) = &published.up {
+        let published = self.wait_for_search().await;
+        if let Some(up) = &published.window {
             // A window that cannot be reached says nothing new, which is no reason to keep what it has said.
             let _ = up.page().await;
         }
@@ -391,36 +409,36 @@ impl Window {
     }
 
     /// What has changed since the build that the window runs began.
-    pub async fn changes(&self) -> Result<Changes> {
-        let published = self.searched().await;
-        let check = match published.up {
+    pub async fn inspect_changes(&self) -> Result<FileChanges> {
+        let published = self.wait_for_search().await;
+        let check = match published.window {
             Some(_) => Some(self.check().await?),
             None => self.tracker()?.take_snapshot().await.map(|_| None)?,
         };
         let problems = self.tracker()?.problems().iter().map(ToString::to_string).collect();
-        Ok(Changes { check, problems, generation: published.generation })
+        Ok(FileChanges { check, problems, generation: published.generation })
     }
 
     /// Why a path (relative to the workspace, or absolute) counts or does not.
-    pub async fn explain(&self, path: &Path) -> Result<PathExplanation> {
-        self.tracker()?.explain_path(&self.shared.home.workspace.join(path)).await
+    pub async fn explain_path(&self, path: &Path) -> Result<PathExplanation> {
+        self.tracker()?.explain_path(&self.shared.paths.workspace.join(path)).await
     }
 
     /// Lets go of the window: its CDP connection is closed, it lives on. Waits until nothing is left of windows that
     /// have ended by themselves.
-    pub async fn detach(&self) {
+    pub async fn disconnect(&self) {
         self.shared.mourners.close();
         self.shared.mourners.wait().await;
-        let up = self.shared.published.borrow().up.clone();
+        let up = self.shared.published.borrow().window.clone();
         if let Some(up) = up {
-            up.detach().await;
+            up.disconnect().await;
         }
     }
 }
 
-fn no_window(published: &Published) -> Error {
+fn no_window(published: &PublishedState) -> Error {
     let error = match &published.exit {
-        Some(ended) => Error::new(ErrorKind::NotFound, "the window has exited").because(ended.tell()),
+        Some(ended) => Error::new(ErrorKind::NotFound, "the window has exited").because(ended.describe()),
         None => Error::new(ErrorKind::NotFound, "there is no window"),
     };
     error.hint("`tether start` (MCP: `window_start`) starts it")
@@ -437,7 +455,7 @@ fn describe(change: &FileChange) -> String {
 }
 
 /// The expression's value as a front end shows it.
-pub fn value_of(evaluated: ExpressionResult) -> (Option<Value>, Option<String>) {
+pub fn split_evaluated(evaluated: ExpressionResult) -> (Option<Value>, Option<String>) {
     match evaluated {
         ExpressionResult::Value(value) => (Some(value), None),
         ExpressionResult::Exception(text) => (None, Some(text)),

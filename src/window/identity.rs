@@ -5,98 +5,98 @@
 
 use std::io;
 
-use super::session_file::Session;
+use super::session_file::WindowSession;
 use crate::cdp;
 use crate::process::{self, LAUNCH_ID, Process};
 
 /// Our window: the process is ours, and its port is its own.
 #[derive(Debug)]
-pub struct Proof {
+pub struct VerifiedWindow {
     pub process: Process,
     pub endpoint: cdp::Endpoint,
 }
 
 /// The check that failed. Each text completes "session.json was set aside: …".
 #[derive(Debug, thiserror::Error)]
-pub enum Doubt {
+pub enum IdentityError {
     /// The normal case after a window was closed or the machine restarted.
     #[error("its window has ended (no process {0})")]
-    Gone(u32),
+    Exited(u32),
     #[error("it was written before this machine was started")]
     OtherBoot,
     #[error("PID {0} can never be a window")]
-    ImpossiblePid(u32),
+    InvalidPid(u32),
     #[error("process {pid} belongs to user {uid}")]
     OtherUser { pid: u32, uid: u32 },
     #[error("PID {pid} was reused: that process started at tick {found}, the window at tick {wanted}")]
     ReusedPid { pid: u32, found: u64, wanted: u64 },
     #[error("process {0} does not carry the launch id in its environment")]
-    NotLaunchedByUs(u32),
+    MissingLaunchId(u32),
     #[error("port {port} is not listened on by process {pid} or a descendant of it, but by {by}")]
-    OthersPort { port: u16, pid: u32, by: String },
+    PortOutsideTree { port: u16, pid: u32, by: String },
     #[error("port {port} is not listened on by a process of this launch, but by {by}")]
-    OutsidePort { port: u16, by: String },
+    PortOutsideLaunch { port: u16, by: String },
     #[error("port {port} is answered by browser {found:?}, the window is {wanted:?}")]
     OtherBrowser { port: u16, found: String, wanted: String },
     /// The process is proven, but does not answer: a frozen window, not a foreign one.
     #[error("the window (process {}) does not answer: {cause}", process.pid())]
-    Silent { process: Process, cause: cdp::CdpError },
+    Unresponsive { process: Process, cause: cdp::CdpError },
     #[error("the processes of this machine cannot be examined: {0}")]
     Unreadable(#[from] io::Error),
 }
 
 /// Proves that the session's process and port are our window's. Connects only after all other checks have held.
-pub async fn prove(session: &Session) -> Result<Proof, Doubt> {
-    let process = prove_process(session)?;
+pub async fn verify_window(session: &WindowSession) -> Result<VerifiedWindow, IdentityError> {
+    let process = verify_process(session)?;
     let endpoint = match cdp::discover_endpoint(session.cdp_port).await {
         Ok(endpoint) => endpoint,
-        Err(_) if !process.is_alive() => return Err(Doubt::Gone(process.pid())),
-        Err(cause) => return Err(Doubt::Silent { process, cause }),
+        Err(_) if !process.is_alive() => return Err(IdentityError::Exited(process.pid())),
+        Err(cause) => return Err(IdentityError::Unresponsive { process, cause }),
     };
     if endpoint.browser_id != session.browser_id {
         let (port, found, wanted) = (session.cdp_port, endpoint.browser_id, session.browser_id.clone());
-        return Err(Doubt::OtherBrowser { port, found, wanted });
+        return Err(IdentityError::OtherBrowser { port, found, wanted });
     }
-    Ok(Proof { process, endpoint })
+    Ok(VerifiedWindow { process, endpoint })
 }
 
 /// As [`prove`], without connecting to the port: enough to signal the process.
-pub fn prove_process(session: &Session) -> Result<Process, Doubt> {
+pub fn verify_process(session: &WindowSession) -> Result<Process, IdentityError> {
     let pid = session.electron_pid;
     if pid <= 1 || pid == std::process::id() {
-        return Err(Doubt::ImpossiblePid(pid));
+        return Err(IdentityError::InvalidPid(pid));
     }
     if process::boot_id()? != session.boot_id {
-        return Err(Doubt::OtherBoot);
+        return Err(IdentityError::OtherBoot);
     }
     let process = Process::open(pid).map_err(|cause| match cause.kind() {
-        io::ErrorKind::NotFound => Doubt::Gone(pid),
-        _ => Doubt::Unreadable(cause),
+        io::ErrorKind::NotFound => IdentityError::Exited(pid),
+        _ => IdentityError::Unreadable(cause),
     })?;
     check_owner(&process, session)?;
-    check_port(&process, session.cdp_port)?;
+    verify_tree_port(&process, session.cdp_port)?;
     // Everything above was asked by PID: it holds if the PID had the same owner all the time.
-    if process.is_alive() { Ok(process) } else { Err(Doubt::Gone(pid)) }
+    if process.is_alive() { Ok(process) } else { Err(IdentityError::Exited(pid)) }
 }
 
-fn check_owner(process: &Process, session: &Session) -> Result<(), Doubt> {
+fn check_owner(process: &Process, session: &WindowSession) -> Result<(), IdentityError> {
     let pid = process.pid();
-    let facts = process::facts(pid).map_err(|_| Doubt::Gone(pid))?;
+    let facts = process::facts(pid).map_err(|_| IdentityError::Exited(pid))?;
     if facts.uid != rustix::process::getuid().as_raw() {
-        return Err(Doubt::OtherUser { pid, uid: facts.uid });
+        return Err(IdentityError::OtherUser { pid, uid: facts.uid });
     }
     if facts.start_ticks != session.pid_start_ticks {
-        return Err(Doubt::ReusedPid { pid, found: facts.start_ticks, wanted: session.pid_start_ticks });
+        return Err(IdentityError::ReusedPid { pid, found: facts.start_ticks, wanted: session.pid_start_ticks });
     }
     let carried = process::value_in_environment(pid, LAUNCH_ID).ok().flatten();
     if carried.is_none_or(|carried| carried != session.launch_id.as_str()) {
-        return Err(Doubt::NotLaunchedByUs(pid));
+        return Err(IdentityError::MissingLaunchId(pid));
     }
     Ok(())
 }
 
 /// That `port` is listened on by the process or by a descendant of it.
-pub(super) fn check_port(process: &Process, port: u16) -> Result<(), Doubt> {
+pub(super) fn verify_tree_port(process: &Process, port: u16) -> Result<(), IdentityError> {
     let pid = process.pid();
     // Nearly always it is the process itself; the walk over all processes is for wrappers.
     if process::listener_among(port, &[pid])?.is_some() {
@@ -106,16 +106,16 @@ pub(super) fn check_port(process: &Process, port: u16) -> Result<(), Doubt> {
     if process::listener_among(port, &tree)?.is_some() {
         return Ok(());
     }
-    Err(Doubt::OthersPort { port, pid, by: describe_listener(port) })
+    Err(IdentityError::PortOutsideTree { port, pid, by: describe_listener(port) })
 }
 
 /// Proves that one of the processes of a launch listens on `port`: for an extension host's inspector, which is no
 /// descendant of the window's main process.
-pub fn prove_port(launch_id: &str, port: u16) -> Result<(), Doubt> {
+pub fn verify_launch_port(launch_id: &str, port: u16) -> Result<(), IdentityError> {
     let carriers: Vec<u32> = process::carrying(launch_id)?.iter().map(Process::pid).collect();
     match process::listener_among(port, &carriers)? {
         Some(_) => Ok(()),
-        None => Err(Doubt::OutsidePort { port, by: describe_listener(port) }),
+        None => Err(IdentityError::PortOutsideLaunch { port, by: describe_listener(port) }),
     }
 }
 

@@ -10,15 +10,15 @@
 //! ```
 
 mod browser;
-mod command;
-mod development;
-mod extension_host;
+mod custom_command;
+mod desktop_extension_host;
+mod extension_host_args;
 mod node;
-mod wait;
+mod readiness;
 mod web_extension_host;
 
-pub use browser::NAMES as BROWSERS;
-pub use extension_host::desktop;
+pub use browser::BROWSER_NAMES as BROWSERS;
+pub use desktop_extension_host::find_desktop_vscode;
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-pub use self::wait::inspector_port;
+pub use self::readiness::parse_inspector_port;
 use crate::cdp::Endpoint;
 use crate::clock::now_ms;
 use crate::config::{WindowKind, WindowSettings};
@@ -42,7 +42,7 @@ const DEADLINE: Duration = Duration::from_secs(120);
 
 /// What to launch.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct WindowLaunchPlan {
     /// With `kind` set.
     pub settings: WindowSettings,
     pub workspace: PathBuf,
@@ -54,7 +54,7 @@ pub struct Plan {
 
 /// A window that is ready.
 #[derive(Debug)]
-pub struct Launched {
+pub struct LaunchedWindow {
     /// The window's main process.
     pub process: Process,
     /// What else was started for it; ended by [`super::stop`] through the launch id.
@@ -71,7 +71,7 @@ pub struct Launched {
 }
 
 /// What a kind of window has learned when it is ready.
-struct Ready {
+struct ReadyProgram {
     process: Process,
     others: Vec<Process>,
     endpoint: Endpoint,
@@ -83,31 +83,33 @@ struct Ready {
 ///
 /// Dropping the future, or an error, ends everything that was started so far. Errors: a program or setting is
 /// missing, a program ends early or never opens its port (with the tail of its output), the port is another's.
-pub async fn launch(plan: &Plan, progress: impl Fn(&str) + Send + Sync) -> Result<Launched> {
-    let kind = plan.settings.kind.ok_or_else(no_kind)?;
+pub async fn launch_window(plan: &WindowLaunchPlan, progress: impl Fn(&str) + Send + Sync) -> Result<LaunchedWindow> {
+    let kind = plan.settings.kind.ok_or_else(missing_kind)?;
     if !is_launch_id(&plan.launch_id) {
         return Err(Error::usage(format!("{:?} cannot be a launch id", plan.launch_id)));
     }
     let boot_id = process::boot_id().doing(|| "cannot read the id of this boot".to_owned())?;
-    let launch = Launch::begin(plan, &progress)?;
+    let launch = LaunchAttempt::begin(plan, &progress)?;
     let started_at_ms = now_ms();
     let started = match kind {
-        WindowKind::Browser => browser::launch(&launch).await,
-        WindowKind::Node => node::launch(&launch).await,
-        WindowKind::Command => command::launch(&launch).await,
-        WindowKind::WebExtensionHost => web_extension_host::launch(&launch).await,
+        WindowKind::Browser => browser::launch_browser(&launch).await,
+        WindowKind::Node => node::launch_node(&launch).await,
+        WindowKind::Command => custom_command::launch_custom_command(&launch).await,
+        WindowKind::WebExtensionHost => web_extension_host::launch_web_extension_host(&launch).await,
         // Derived, it only means an extension host: the desktop's where there is one.
-        WindowKind::ExtensionHost if plan.settings.derived && desktop(&plan.settings, &plan.workspace).is_none() => {
-            web_extension_host::launch(&launch).await
+        WindowKind::ExtensionHost
+            if plan.settings.derived && find_desktop_vscode(&plan.settings, &plan.workspace).is_none() =>
+        {
+            web_extension_host::launch_web_extension_host(&launch).await
         }
-        WindowKind::ExtensionHost => extension_host::launch(&launch).await,
+        WindowKind::ExtensionHost => desktop_extension_host::launch_desktop_extension_host(&launch).await,
     };
     let output = launch.output.clone();
     match started {
-        Ok(Ready { process, others, endpoint, inspector_port, user_data_dir }) => {
+        Ok(ReadyProgram { process, others, endpoint, inspector_port, user_data_dir }) => {
             launch.keep();
             let cdp_port = endpoint.port;
-            Ok(Launched {
+            Ok(LaunchedWindow {
                 process,
                 others,
                 boot_id,
@@ -121,13 +123,13 @@ pub async fn launch(plan: &Plan, progress: impl Fn(&str) + Send + Sync) -> Resul
         }
         Err(error) => {
             // Waited for, so that a second try meets nothing of the first; the drop alone would only signal.
-            let _ = super::stop::clean_up(&plan.launch_id, &plan.state_dir).await;
+            let _ = super::cleanup::clean_up_launch(&plan.launch_id, &plan.state_dir).await;
             Err(error)
         }
     }
 }
 
-fn no_kind() -> Error {
+fn missing_kind() -> Error {
     Error::usage("cannot tell what kind of window to launch").hint(
         "set `kind = \"browser\"` (or extension-host, web-extension-host, node, command) in the [window] section of devtools.toml",
     )
@@ -139,18 +141,18 @@ pub fn is_launch_id(text: &str) -> bool {
 }
 
 /// The folder of a launch that is removed with it.
-pub fn scratch_of(state_dir: &Path, launch_id: &str) -> PathBuf {
+pub fn scratch_dir_of(state_dir: &Path, launch_id: &str) -> PathBuf {
     state_dir.join(format!("window-{launch_id}"))
 }
 
 /// The launch whose scratch folder has this name.
-pub fn launch_of(folder: &OsStr) -> Option<String> {
+pub fn launch_id_of_scratch_dir(folder: &OsStr) -> Option<String> {
     let launch_id = folder.to_str()?.strip_prefix("window-")?;
     is_launch_id(launch_id).then(|| launch_id.to_owned())
 }
 
 /// The file with the output of a launch.
-pub fn output_of(state_dir: &Path, launch_id: &str) -> PathBuf {
+pub fn output_file_of(state_dir: &Path, launch_id: &str) -> PathBuf {
     state_dir.join(format!("output-{launch_id}.log"))
 }
 
@@ -160,8 +162,8 @@ fn environment_of(settings: &WindowSettings) -> BTreeMap<OsString, OsString> {
 }
 
 /// A launch under way. Dropped before [`Launch::keep`], it kills what carries its id.
-struct Launch<'a> {
-    plan: &'a Plan,
+struct LaunchAttempt<'a> {
+    plan: &'a WindowLaunchPlan,
     scratch: PathBuf,
     output: PathBuf,
     progress: &'a (dyn Fn(&str) + Send + Sync),
@@ -170,14 +172,14 @@ struct Launch<'a> {
     kept: bool,
 }
 
-impl<'a> Launch<'a> {
-    fn begin(plan: &'a Plan, progress: &'a (dyn Fn(&str) + Send + Sync)) -> Result<Self> {
+impl<'a> LaunchAttempt<'a> {
+    fn begin(plan: &'a WindowLaunchPlan, progress: &'a (dyn Fn(&str) + Send + Sync)) -> Result<Self> {
         make_private(&plan.state_dir)?;
-        let scratch = scratch_of(&plan.state_dir, &plan.launch_id);
+        let scratch = scratch_dir_of(&plan.state_dir, &plan.launch_id);
         make_private(&scratch)?;
-        let output = output_of(&plan.state_dir, &plan.launch_id);
-        forget_old_outputs(&plan.state_dir);
-        Ok(Launch { plan, scratch, output, progress, started: Mutex::default(), kept: false })
+        let output = output_file_of(&plan.state_dir, &plan.launch_id);
+        remove_old_outputs(&plan.state_dir);
+        Ok(LaunchAttempt { plan, scratch, output, progress, started: Mutex::default(), kept: false })
     }
 
     fn settings(&self) -> &WindowSettings {
@@ -236,7 +238,7 @@ impl<'a> Launch<'a> {
     }
 }
 
-impl Drop for Launch<'_> {
+impl Drop for LaunchAttempt<'_> {
     fn drop(&mut self) {
         if !self.kept {
             // By group too: for a moment after its start a process does not show its environment yet.
@@ -251,7 +253,7 @@ impl Drop for Launch<'_> {
 }
 
 /// Keeps the newest outputs of earlier launches: the last window's, and the one's before it.
-fn forget_old_outputs(state_dir: &Path) {
+fn remove_old_outputs(state_dir: &Path) {
     const KEPT: usize = 4;
     let is_output =
         |name: &OsStr| name.to_str().is_some_and(|name| name.starts_with("output-") && name.ends_with(".log"));
@@ -272,6 +274,6 @@ fn make_private(folder: &Path) -> Result<()> {
 }
 
 /// The port is another program's: nothing is to be connected to.
-fn not_ours(doubt: super::identity::Doubt) -> Error {
+fn untrusted_port(doubt: super::identity::IdentityError) -> Error {
     Error::new(ErrorKind::Other, "cannot trust the debugging port of the launched window").because(doubt)
 }

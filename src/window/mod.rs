@@ -18,31 +18,31 @@
 //!
 //! Must not know sessions, front ends or the wire API.
 
+pub mod cleanup;
 pub mod identity;
 pub mod launch;
 pub mod page;
 pub mod session_file;
-pub mod stop;
 
 mod actor;
-mod asker;
 mod build;
-mod crashes;
+mod caller;
+mod change_feed;
+mod context;
+mod crash_loop;
+mod generation;
 mod handle;
-mod launches;
-mod news;
-mod shared;
+mod live_window;
+mod operations;
 mod state;
-mod up;
-mod work;
 
 // The words of its changes, which are part of what it says.
 pub use crate::changes::{ChangeReport, FileChange, FileChangeKind, PathExplanation};
-pub use asker::{Asker, Doing, Progress};
-pub use build::LastBuild;
-pub use handle::{Changes, Look, OnPage, Rebuild, Relaunched, Window, value_of};
-pub use news::News;
+pub use build::BuildSummary;
+pub use caller::{Caller, InFlightGuard, Progress};
+pub use change_feed::ChangeFeed;
+pub use context::{OperationOutcome, PublishedState, WindowPaths};
+pub use handle::{FileChanges, PageResult, RebuildPolicy, RelaunchReport, Window, WindowInspection, split_evaluated};
+pub use live_window::{LiveWindow, WindowExit};
 pub use page::ExpressionResult;
-pub use shared::{Home, Outcome, Published};
-pub use state::Phase;
-pub use up::{Ended, Up};
+pub use state::WindowPhase;

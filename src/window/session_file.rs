@@ -21,7 +21,7 @@ pub const VERSION: u64 = 1;
 /// The content of the file. Times are epoch milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Session {
+pub struct WindowSession {
     pub version: u64,
     pub cdp_port: u16,
     /// The window's main process, whatever the program is.
@@ -46,7 +46,7 @@ pub struct Session {
 
 /// Why a file is not used. Each text completes "session.json was set aside: …".
 #[derive(Debug, thiserror::Error)]
-pub enum Unusable {
+pub enum SessionFileError {
     #[error(transparent)]
     File(#[from] keep::Unusable),
     #[error("it has the newer schema {0} (this program knows {VERSION}); a newer tether wrote it")]
@@ -55,31 +55,31 @@ pub enum Unusable {
     Malformed(String),
 }
 
-fn kept(workspace: &Path) -> Kept<'_> {
+fn state_file(workspace: &Path) -> Kept<'_> {
     Kept { workspace, name: NAME, most: 64 * 1024, what: "the window runs on" }
 }
 
 /// The path, for messages.
-pub fn path(workspace: &Path) -> PathBuf {
-    kept(workspace).path()
+pub fn session_path(workspace: &Path) -> PathBuf {
+    state_file(workspace).path()
 }
 
 /// Reads the file; `None` when there is none.
-pub fn load(workspace: &Path) -> Result<Option<Session>, Unusable> {
-    kept(workspace).read()?.map(|text| parse(&text)).transpose()
+pub fn load_session(workspace: &Path) -> Result<Option<WindowSession>, SessionFileError> {
+    state_file(workspace).read()?.map(|text| parse_session(&text)).transpose()
 }
 
-fn parse(text: &[u8]) -> Result<Session, Unusable> {
-    let malformed = |cause: serde_json::Error| Unusable::Malformed(cause.to_string());
+fn parse_session(text: &[u8]) -> Result<WindowSession, SessionFileError> {
+    let malformed = |cause: serde_json::Error| SessionFileError::Malformed(cause.to_string());
     let value: Value = serde_json::from_slice(text).map_err(malformed)?;
     // The version first: a newer schema may differ in everything else.
     match value.get("version").and_then(Value::as_u64) {
         Some(VERSION) => {}
-        Some(version) if version > VERSION => return Err(Unusable::Newer(version)),
-        _ => return Err(Unusable::Malformed("`version` is missing or wrong".into())),
+        Some(version) if version > VERSION => return Err(SessionFileError::Newer(version)),
+        _ => return Err(SessionFileError::Malformed("`version` is missing or wrong".into())),
     }
-    let session: Session = serde_json::from_value(value).map_err(malformed)?;
-    let wrong = |what: &str| Err(Unusable::Malformed(format!("`{what}` has an impossible value")));
+    let session: WindowSession = serde_json::from_value(value).map_err(malformed)?;
+    let wrong = |what: &str| Err(SessionFileError::Malformed(format!("`{what}` has an impossible value")));
     match &session {
         s if s.electron_pid <= 1 || i32::try_from(s.electron_pid).is_err() => wrong("electronPid"),
         s if s.cdp_port == 0 => wrong("cdpPort"),
@@ -92,19 +92,19 @@ fn parse(text: &[u8]) -> Result<Session, Unusable> {
 }
 
 /// Replaces the file. Errors name the path; the window is not affected by them.
-pub fn save(workspace: &Path, session: &Session) -> Result<()> {
+pub fn save_session(workspace: &Path, session: &WindowSession) -> Result<()> {
     let mut text =
-        serde_json::to_vec_pretty(session).doing(|| format!("cannot write {}", path(workspace).display()))?;
+        serde_json::to_vec_pretty(session).doing(|| format!("cannot write {}", session_path(workspace).display()))?;
     text.push(b'\n');
-    kept(workspace).replace(&text)
+    state_file(workspace).replace(&text)
 }
 
 /// Removes the file after the window was stopped. A missing one is fine.
-pub fn remove(workspace: &Path) -> Result<()> {
-    kept(workspace).remove()
+pub fn remove_session(workspace: &Path) -> Result<()> {
+    state_file(workspace).remove()
 }
 
 /// Renames a file that is not to be used to `session.json.stale`. Returns the line to be logged, which says why.
 pub fn set_aside(workspace: &Path, reason: impl std::fmt::Display) -> Result<String> {
-    kept(workspace).set_aside(&reason.to_string())
+    state_file(workspace).set_aside(&reason.to_string())
 }

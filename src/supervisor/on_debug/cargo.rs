@@ -14,7 +14,7 @@ use crate::config::CARGO;
 use crate::config::trust::Commands;
 use crate::error::{Error, ErrorKind, Result};
 use crate::process::{self, Captured, LAUNCH_ID, clean_environment};
-use crate::window::Asker;
+use crate::window::Caller;
 
 /// A cold build of everything that a workspace depends on.
 const BUILT: Duration = Duration::from_secs(30 * 60);
@@ -72,14 +72,14 @@ pub async fn built(
     }
     let mut listed = Vec::new();
     for program in programs {
-        call.tell(&format!("looking for {name} in {}", program.target.name));
+        call.report_progress(&format!("looking for {name} in {}", program.target.name));
         listed.push((program.clone(), list(&program, &mark).await));
     }
     choose(&listed, name, folder)
 }
 
 async fn build(folder: &Path, mark: &str, call: &Call<'_>) -> Result<Vec<Artifact>> {
-    call.tell("building the tests");
+    call.report_progress("building the tests");
     let argv = CARGO.iter().map(OsString::from).collect();
     let env = clean_environment([(LAUNCH_ID, mark)]);
     let what = Captured { argv, cwd: folder.to_owned(), env, timeout: BUILT };
@@ -87,7 +87,7 @@ async fn build(folder: &Path, mark: &str, call: &Call<'_>) -> Result<Vec<Artifac
     let finished = process::run_until(&what, |line| {
         match serde_json::from_str::<Artifact>(line) {
             Ok(artifact) if artifact.executable.is_some() && artifact.target.test => programs.push(artifact),
-            Err(_) if !line.starts_with('{') => call.tell(line.trim()),
+            Err(_) if !line.starts_with('{') => call.report_progress(line.trim()),
             _ => {}
         }
         false

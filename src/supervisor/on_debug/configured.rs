@@ -15,7 +15,7 @@ use crate::debug::program::DebugTarget;
 use crate::debug::{Hosted, Request, Sessions};
 use crate::error::{Error, Result};
 use crate::steps;
-use crate::window::Asker;
+use crate::window::Caller;
 
 /// What its caller says beside its name, and over what is written in it.
 #[derive(Default)]
@@ -100,7 +100,7 @@ impl Configured {
         for (debuggee, request) in debuggees.iter().zip(self.requests) {
             let begun = async {
                 let notes = run(supervisor, &debuggee.before, call).await?;
-                call.tell(&format!("launching {}", debuggee.name));
+                call.report_progress(&format!("launching {}", debuggee.name));
                 Ok((sessions.start(request).await?, notes))
             };
             match begun.await {
@@ -151,7 +151,7 @@ async fn run(supervisor: &Supervisor, plan: &BuildPlan, call: &Call<'_>) -> Resu
     }
     let _turn = supervisor.desk.turn.lock().await;
     let mark = supervisor.build_mark().await;
-    let ran = steps::run(plan, &mark, &|doing| call.tell(doing)).await?;
+    let ran = steps::run(plan, &mark, &|doing| call.report_progress(doing)).await?;
     let left = ran.left.into_iter().map(|who| format!("a task left a process behind: {who}"));
     let watchers = plan.steps.iter().filter(|step| matches!(step.ends, Ends::AfterCycle(_)));
     let ended = watchers.map(|step| format!("the background task {:?} was ended after its first cycle", step.label));

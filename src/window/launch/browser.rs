@@ -12,15 +12,15 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::wait::{answering, wait_for};
-use super::{Launch, Ready, make_private};
+use super::readiness::{wait_for, wait_for_endpoint};
+use super::{LaunchAttempt, ReadyProgram, make_private};
 use crate::cdp::Endpoint;
 use crate::error::{Context, Error, ErrorKind, Result};
 use crate::process::{self, Process};
 use crate::window::page::{ExpressionResult, PageConnection, PageHistory};
 
 /// The programs that can be the browser, by their names on PATH, in the order in which they are preferred.
-pub const NAMES: &[&str] = &[
+pub const BROWSER_NAMES: &[&str] = &[
     "chromium",
     "chromium-browser",
     "google-chrome",
@@ -50,13 +50,14 @@ const FLAGS: &[&str] = &[
     "--password-store=basic",
 ];
 
-pub async fn launch(launch: &Launch<'_>) -> Result<Ready> {
+pub async fn launch_browser(launch: &LaunchAttempt<'_>) -> Result<ReadyProgram> {
     let url = launch.settings().url.as_deref().unwrap_or("about:blank");
-    let Started { process, endpoint, user_data_dir } = start(launch, url, &launch.settings().args).await?;
+    let StartedBrowser { process, endpoint, user_data_dir } =
+        start_browser(launch, url, &launch.settings().args).await?;
     launch.progress("loading the first page");
     // A page that loads slowly, or never, is no reason to fail: the window is there.
     let _ = timeout(FIRST_PAGE, page_loaded(&endpoint, url)).await;
-    Ok(Ready { process, others: Vec::new(), endpoint, inspector_port: None, user_data_dir: Some(user_data_dir) })
+    Ok(ReadyProgram { process, others: Vec::new(), endpoint, inspector_port: None, user_data_dir: Some(user_data_dir) })
 }
 
 /// Resolves when the first page has been parsed. A navigation destroys the waiting script, which is then asked again
@@ -75,17 +76,17 @@ async fn page_loaded(endpoint: &Endpoint, url: &str) -> Result<()> {
 }
 
 /// A browser whose debugging port answers.
-pub struct Started {
+pub struct StartedBrowser {
     pub process: Process,
     pub endpoint: Endpoint,
     pub user_data_dir: PathBuf,
 }
 
 /// Starts the browser on `url` and waits for its debugging port.
-pub async fn start(launch: &Launch<'_>, url: &str, args: &[String]) -> Result<Started> {
+pub async fn start_browser(launch: &LaunchAttempt<'_>, url: &str, args: &[String]) -> Result<StartedBrowser> {
     check_url(url)?;
     check_args(args)?;
-    let program = find(launch)?;
+    let program = find_browser(launch)?;
     let profile = prepare_profile(launch)?;
     launch.progress("starting the browser");
     let process = launch.spawn(command_line(launch, &program, &profile, args, url))?;
@@ -95,10 +96,10 @@ pub async fn start(launch: &Launch<'_>, url: &str, args: &[String]) -> Result<St
         found.doing(|| format!("cannot watch {}", profile.display()))
     };
     let waiting = wait_for(launch, &process, "the browser", "opened its debugging port", ready).await;
-    let port = waiting.map_err(|error| handed_over(error, &profile))?;
-    let answering = answering(&process, port);
+    let port = waiting.map_err(|error| explain_used_profile(error, &profile))?;
+    let answering = wait_for_endpoint(&process, port);
     let endpoint = wait_for(launch, &process, "the browser", "answered on its debugging port", answering).await?;
-    Ok(Started { process, endpoint, user_data_dir: profile })
+    Ok(StartedBrowser { process, endpoint, user_data_dir: profile })
 }
 
 fn check_url(url: &str) -> Result<()> {
@@ -125,7 +126,7 @@ fn check_args(args: &[String]) -> Result<()> {
     }
 }
 
-fn find(launch: &Launch<'_>) -> Result<PathBuf> {
+fn find_browser(launch: &LaunchAttempt<'_>) -> Result<PathBuf> {
     let missing = |doing: String| Error::new(ErrorKind::MissingTool, doing);
     match &launch.settings().browser {
         Some(setting) => launch.program(setting).ok_or_else(|| {
@@ -135,22 +136,22 @@ fn find(launch: &Launch<'_>) -> Result<PathBuf> {
                     "correct `browser` in the [window] section of devtools.toml, or `runtimeExecutable` in launch.json",
                 )
         }),
-        None => launch.on_path(NAMES).ok_or_else(|| {
+        None => launch.on_path(BROWSER_NAMES).ok_or_else(|| {
             missing("cannot find a Chromium to open the window in".into())
-                .because(format!("none of {} is on PATH", NAMES.join(", ")))
+                .because(format!("none of {} is on PATH", BROWSER_NAMES.join(", ")))
                 .hint("`apt-get install chromium`, or set `browser = \"/path/to/chrome\"` in devtools.toml")
         }),
     }
 }
 
 /// The profile folder, free of another run's port file and lock.
-fn prepare_profile(launch: &Launch<'_>) -> Result<PathBuf> {
+fn prepare_profile(launch: &LaunchAttempt<'_>) -> Result<PathBuf> {
     let profile = match &launch.settings().profile {
         Some(kept) => launch.path(kept),
         None => launch.scratch.join("browser"),
     };
     make_private(&profile)?;
-    if let Some(owner) = lock_owner(&profile) {
+    if let Some(owner) = profile_owner(&profile) {
         return Err(Error::usage(format!("cannot use the profile {}", profile.display()))
             .because(format!("a running browser uses it (process {owner})"))
             .hint("close that browser, or remove `profile` from devtools.toml: each launch then gets a fresh one"));
@@ -168,7 +169,7 @@ fn prepare_profile(launch: &Launch<'_>) -> Result<PathBuf> {
 
 /// Who holds the profile: `SingletonLock` is a link to `<host>-<pid>`. A dead owner, or one on another machine that
 /// this profile was copied from, holds nothing.
-fn lock_owner(profile: &Path) -> Option<u32> {
+fn profile_owner(profile: &Path) -> Option<u32> {
     let target = std::fs::read_link(profile.join("SingletonLock")).ok()?;
     let (host, pid) = target.to_str()?.rsplit_once('-')?;
     let here = rustix::system::uname().nodename().to_str().is_ok_and(|name| name == host);
@@ -176,7 +177,13 @@ fn lock_owner(profile: &Path) -> Option<u32> {
     process::facts(pid).is_ok_and(|facts| !facts.zombie).then_some(pid)
 }
 
-fn command_line(launch: &Launch<'_>, program: &Path, profile: &Path, args: &[String], url: &str) -> Vec<OsString> {
+fn command_line(
+    launch: &LaunchAttempt<'_>,
+    program: &Path,
+    profile: &Path,
+    args: &[String],
+    url: &str,
+) -> Vec<OsString> {
     let mut argv = vec![program.as_os_str().to_owned()];
     argv.extend(FLAGS.iter().map(OsString::from));
     let mut data = OsString::from("--user-data-dir=");
@@ -217,8 +224,8 @@ fn parse_port(text: &str) -> Option<u16> {
 }
 
 /// A browser that finds its profile in use hands its page over and ends without an error.
-fn handed_over(error: Error, profile: &Path) -> Error {
-    match lock_owner(profile) {
+fn explain_used_profile(error: Error, profile: &Path) -> Error {
+    match profile_owner(profile) {
         Some(owner) => error.hint(format!("process {owner} uses the profile {}: close it first", profile.display())),
         None => error,
     }
@@ -249,7 +256,7 @@ mod tests {
     #[test]
     fn only_addresses_reach_the_browsers_command_line() {
         let check = |url: &str, expect: bool| assert_eq!(check_url(url).is_ok(), expect, "{url:?}");
-        for url in ["http://127.0.0.1:3000/a?b=c", "file:///a b/ü.html", "about:blank", "data:text/html,x"] {
+        for url in ["http://127.0.0.1:3000/a?b=c", "file:///a b/.html", "about:blank", "data:text/html,x"] {
             check(url, true);
         }
         for url in ["--remote-debugging-address=0.0.0.0", "-x:y", "index.html", "", ":", "a b:c"] {
@@ -265,9 +272,9 @@ mod tests {
             let lock = folder.path().join("SingletonLock");
             let _ = std::fs::remove_file(&lock);
             std::os::unix::fs::symlink(target, &lock).unwrap();
-            assert_eq!(lock_owner(folder.path()), expect, "{target}");
+            assert_eq!(profile_owner(folder.path()), expect, "{target}");
         };
-        assert_eq!(lock_owner(folder.path()), None);
+        assert_eq!(profile_owner(folder.path()), None);
         check(&format!("{host}-{}", std::process::id()), Some(std::process::id()));
         check(&format!("{host}-{}", i32::MAX), None);
         check(&format!("another-{host}-{}", std::process::id()), None);

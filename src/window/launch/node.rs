@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::wait::{answering, inspector_port, wait_for};
-use super::{Launch, Ready};
+use super::readiness::{parse_inspector_port, wait_for, wait_for_endpoint};
+use super::{LaunchAttempt, ReadyProgram};
 use crate::cdp::events::ScriptParsed;
 use crate::cdp::types;
 use crate::cdp::{self, CdpClient, CdpEvent, Endpoint, EventSubscription};
@@ -19,9 +19,9 @@ const FIRST_TURN: Duration = Duration::from_secs(5);
 /// What is called, and removed, when that turn is over.
 const TURN_OVER: &str = "__tetherTurnOver";
 
-pub async fn launch(launch: &Launch<'_>) -> Result<Ready> {
-    let node = find(launch)?;
-    let program = program(launch)?;
+pub async fn launch_node(launch: &LaunchAttempt<'_>) -> Result<ReadyProgram> {
+    let node = find_node(launch)?;
+    let program = find_script(launch)?;
     launch.progress("starting node");
     // Port 0: Node asks the OS and says what it got.
     let mut argv = vec![node.into_os_string(), "--inspect=127.0.0.1:0".into()];
@@ -30,13 +30,14 @@ pub async fn launch(launch: &Launch<'_>) -> Result<Ready> {
     argv.extend(launch.settings().args.iter().map(OsString::from));
     let process = launch.spawn(argv)?;
     let ready = async {
-        let found = process::follow(&launch.output, 0, inspector_port).await;
+        let found = process::follow(&launch.output, 0, parse_inspector_port).await;
         found.doing(|| format!("cannot read {}", launch.output.display()))
     };
     let port = wait_for(launch, &process, "node", "opened its inspector", ready).await?;
-    let endpoint = wait_for(launch, &process, "node", "answered on its inspector", answering(&process, port)).await?;
-    wait_for(launch, &process, "node", "run its script", first_turn(&endpoint)).await?;
-    Ok(Ready { process, others: Vec::new(), endpoint, inspector_port: Some(port), user_data_dir: None })
+    let endpoint =
+        wait_for(launch, &process, "node", "answered on its inspector", wait_for_endpoint(&process, port)).await?;
+    wait_for(launch, &process, "node", "run its script", wait_for_first_turn(&endpoint)).await?;
+    Ok(ReadyProgram { process, others: Vec::new(), endpoint, inspector_port: Some(port), user_data_dir: None })
 }
 
 /// Resolves when Node has run the script up to its first wait: then its globals are there, and its servers listen.
@@ -45,7 +46,7 @@ pub async fn launch(launch: &Launch<'_>) -> Result<Ready> {
 /// running, so the script has to be parsed first. Nor may a promise of an evaluation be pending: Node 20 and 24 crash
 /// when they end meanwhile, and a script that is broken ends at once. (60 starts each: 3 and 1 crashes; none in 240
 /// starts that only listened to the debugger.) A call of a binding is no promise.
-async fn first_turn(endpoint: &Endpoint) -> Result<()> {
+async fn wait_for_first_turn(endpoint: &Endpoint) -> Result<()> {
     let doing = || "cannot see whether node runs its script".to_owned();
     let (client, connection) = cdp::open_connection(endpoint.port, &endpoint.path, FIRST_TURN).await.doing(doing)?;
     let turn = async {
@@ -55,10 +56,10 @@ async fn first_turn(endpoint: &Endpoint) -> Result<()> {
             let script = event.parse_as::<ScriptParsed>("Debugger.scriptParsed");
             script.is_some_and(|script| script.url.starts_with("file:"))
         };
-        until(&client, &mut events, parsed).await?;
+        wait_for_event(&client, &mut events, parsed).await?;
         client.send(None, &types::AddBinding { name: TURN_OVER }).await?;
-        client.send(None, &turn_over()).await?;
-        until(&client, &mut events, |event| event.method == "Runtime.bindingCalled").await
+        client.send(None, &turn_over_script()).await?;
+        wait_for_event(&client, &mut events, |event| event.method == "Runtime.bindingCalled").await
     };
     tokio::pin!(connection);
     let over = tokio::select! {
@@ -72,7 +73,7 @@ async fn first_turn(endpoint: &Endpoint) -> Result<()> {
     over.doing(doing)
 }
 
-async fn until(
+async fn wait_for_event(
     client: &CdpClient,
     events: &mut EventSubscription,
     wanted: impl Fn(&CdpEvent) -> bool,
@@ -86,7 +87,7 @@ async fn until(
 }
 
 /// V8 runs this in the middle of the script; what it sets down is called when the script first waits.
-fn turn_over() -> types::Evaluate {
+fn turn_over_script() -> types::Evaluate {
     types::Evaluate {
         expression: format!(
             "{{ const over = globalThis.{TURN_OVER}; delete globalThis.{TURN_OVER}; setImmediate(over, ''); }}"
@@ -99,7 +100,7 @@ fn turn_over() -> types::Evaluate {
     }
 }
 
-fn find(launch: &Launch<'_>) -> Result<PathBuf> {
+fn find_node(launch: &LaunchAttempt<'_>) -> Result<PathBuf> {
     let missing = |doing: String| Error::new(ErrorKind::MissingTool, doing);
     match &launch.settings().node {
         Some(setting) => launch.program(setting).ok_or_else(|| {
@@ -115,7 +116,7 @@ fn find(launch: &Launch<'_>) -> Result<PathBuf> {
     }
 }
 
-fn program(launch: &Launch<'_>) -> Result<PathBuf> {
+fn find_script(launch: &LaunchAttempt<'_>) -> Result<PathBuf> {
     let hint = "set `program = \"server.js\"` in the [window] section of devtools.toml";
     let setting = launch.settings().program.as_ref();
     let setting = setting.ok_or_else(|| Error::usage("cannot tell which script node shall run").hint(hint))?;

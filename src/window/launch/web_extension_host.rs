@@ -15,11 +15,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::browser::{self, Started};
-use super::command::free_port;
-use super::development::Development;
-use super::wait::wait_for;
-use super::{Launch, Ready, make_private};
+use super::browser::{self, StartedBrowser};
+use super::custom_command::find_free_port;
+use super::extension_host_args::ExtensionHostArgs;
+use super::readiness::wait_for;
+use super::{LaunchAttempt, ReadyProgram, make_private};
 use crate::cdp::Endpoint;
 use crate::config::WindowKind;
 use crate::error::{Context, Error, ErrorKind, Result};
@@ -40,36 +40,37 @@ const SETTINGS: &str = r#"{
 "#;
 const TITLE: &str = "[Extension Development Host]";
 
-pub async fn launch(launch: &Launch<'_>) -> Result<Ready> {
-    let tools = Tools::find(launch)?;
-    let shown = Development::of(launch)?;
+pub async fn launch_web_extension_host(launch: &LaunchAttempt<'_>) -> Result<ReadyProgram> {
+    let tools = VsCodeServer::find(launch)?;
+    let shown = ExtensionHostArgs::read(launch)?;
     launch.progress("starting the VS Code server");
     let server = launch.spawn(server_command_line(launch, &tools)?)?;
-    let listening = follow(launch, server_port);
+    let listening = follow_output(launch, parse_server_port);
     let port = wait_for(launch, &server, "the VS Code server", "opened its port", listening).await?;
     // What a derived extension host takes is VS Code's, not the browser's.
     let derived = launch.settings().kind == Some(WindowKind::ExtensionHost);
     let args = if derived { &[][..] } else { &shown.args };
-    let url = workbench_url(port, &shown.folder, &shown.extensions, free_port()?);
-    let Started { process, endpoint, user_data_dir } = browser::start(launch, &url, args).await?;
+    let url = workbench_url(port, &shown.folder, &shown.extensions, find_free_port()?);
+    let StartedBrowser { process, endpoint, user_data_dir } = browser::start_browser(launch, &url, args).await?;
     launch.progress("waiting for the extension host");
-    let both =
-        async { tokio::try_join!(workbench_shown(&endpoint, launch.deadline()), inspector_answers(launch, &server)) };
+    let both = async {
+        tokio::try_join!(wait_for_workbench_title(&endpoint, launch.deadline()), wait_for_inspector(launch, &server))
+    };
     let while_served = wait_for(launch, &server, "the VS Code server", "started the extension host", both);
     let shown = wait_for(launch, &process, "the browser", "shown the extension host's window", while_served).await;
     let ((), inspector_port) = shown?;
     let user_data_dir = Some(user_data_dir);
-    Ok(Ready { process, others: vec![server], endpoint, inspector_port: Some(inspector_port), user_data_dir })
+    Ok(ReadyProgram { process, others: vec![server], endpoint, inspector_port: Some(inspector_port), user_data_dir })
 }
 
 /// The programs that this window is made of.
-struct Tools {
+struct VsCodeServer {
     node: PathBuf,
     server_main: PathBuf,
 }
 
-impl Tools {
-    fn find(launch: &Launch<'_>) -> Result<Tools> {
+impl VsCodeServer {
+    fn find(launch: &LaunchAttempt<'_>) -> Result<VsCodeServer> {
         let place = |setting: &Option<PathBuf>, tool: &str| match setting {
             Some(path) => Some(launch.path(path)),
             None => tools::entry(tool).ok(),
@@ -77,14 +78,14 @@ impl Tools {
         let node = place(&launch.settings().node, "node24");
         let code_server = place(&launch.settings().code_server, "code-server");
         let server_main = code_server.map(|folder| folder.join("lib/vscode/out/server-main.js"));
-        let node = node.filter(|node| tools::is_program(node)).ok_or_else(|| missing("Node 24", "node"))?;
+        let node = node.filter(|node| tools::is_program(node)).ok_or_else(|| missing_tool("Node 24", "node"))?;
         let server_main =
-            server_main.filter(|file| file.is_file()).ok_or_else(|| missing("code-server", "codeServer"))?;
-        Ok(Tools { node, server_main })
+            server_main.filter(|file| file.is_file()).ok_or_else(|| missing_tool("code-server", "codeServer"))?;
+        Ok(VsCodeServer { node, server_main })
     }
 }
 
-fn missing(tool: &str, setting: &str) -> Error {
+fn missing_tool(tool: &str, setting: &str) -> Error {
     let place = tools::folder().unwrap_or_default();
     Error::new(ErrorKind::MissingTool, format!("cannot launch the Extension Development Host without {tool}"))
         .because(format!("it is not in {}", place.display()))
@@ -92,7 +93,7 @@ fn missing(tool: &str, setting: &str) -> Error {
         .hint(format!("or set `{setting}` in the [window] section of devtools.toml"))
 }
 
-fn server_command_line(launch: &Launch<'_>, tools: &Tools) -> Result<Vec<OsString>> {
+fn server_command_line(launch: &LaunchAttempt<'_>, tools: &VsCodeServer) -> Result<Vec<OsString>> {
     let data = match &launch.settings().profile {
         Some(kept) => launch.path(kept).join("vscode-server"),
         None => launch.scratch.join("vscode-server"),
@@ -130,30 +131,30 @@ pub(super) fn write_settings(folder: &Path) -> Result<()> {
 }
 
 /// Waits for a line in the output that all programs of this launch share.
-async fn follow(launch: &Launch<'_>, wanted: fn(&str) -> Option<u16>) -> Result<u16> {
+async fn follow_output(launch: &LaunchAttempt<'_>, wanted: fn(&str) -> Option<u16>) -> Result<u16> {
     let found = process::follow(&launch.output, 0, wanted).await;
     found.doing(|| format!("cannot read {}", launch.output.display()))
 }
 
 /// The port in "Extension host agent listening on 38753".
-fn server_port(line: &str) -> Option<u16> {
+fn parse_server_port(line: &str) -> Option<u16> {
     line.strip_prefix("Extension host agent listening on ")?.trim().parse().ok()
 }
 
 /// The workbench on `folder`, with the extensions under development and the wish for an inspector.
 fn workbench_url(port: u16, folder: &Path, extensions: &[PathBuf], inspector: u16) -> String {
     let remote = |extension: &PathBuf| {
-        let address = format!("vscode-remote://127.0.0.1:{port}{}", encode(&extension.to_string_lossy(), true));
+        let address = format!("vscode-remote://127.0.0.1:{port}{}", percent_encode(&extension.to_string_lossy(), true));
         ("extensionDevelopmentPath", address)
     };
     let others = [("inspect-extensions", inspector.to_string()), ("debugId", "devtether".to_owned())];
     let payload = serde_json::json!(extensions.iter().map(remote).chain(others).collect::<Vec<_>>());
-    let folder = encode(&folder.to_string_lossy(), true);
-    format!("http://127.0.0.1:{port}/?folder={folder}&payload={}", encode(&payload.to_string(), false))
+    let folder = percent_encode(&folder.to_string_lossy(), true);
+    format!("http://127.0.0.1:{port}/?folder={folder}&payload={}", percent_encode(&payload.to_string(), false))
 }
 
 /// Percent-encodes everything but RFC 3986's unreserved characters, and slashes where they separate folders.
-fn encode(text: &str, slashes: bool) -> String {
+fn percent_encode(text: &str, slashes: bool) -> String {
     let mut encoded = String::new();
     for byte in text.bytes() {
         match byte {
@@ -167,7 +168,7 @@ fn encode(text: &str, slashes: bool) -> String {
 
 /// Resolves when the page has the title that only an Extension Development Host has. Browsers send no event for a
 /// change of title, so the page itself watches.
-pub(super) async fn workbench_shown(endpoint: &Endpoint, deadline: Duration) -> Result<()> {
+pub(super) async fn wait_for_workbench_title(endpoint: &Endpoint, deadline: Duration) -> Result<()> {
     let page = loop {
         match PageConnection::open_endpoint(endpoint.clone(), Arc::new(PageHistory::new(None))).await {
             Err(error) if error.kind == ErrorKind::TimedOut => {} // still busy; raced against the deadline of the launch
@@ -188,9 +189,9 @@ pub(super) async fn workbench_shown(endpoint: &Endpoint, deadline: Duration) -> 
 }
 
 /// The extension host's inspector port, once it answers there and is proven to be below the server.
-async fn inspector_answers(launch: &Launch<'_>, server: &Process) -> Result<u16> {
-    let port = follow(launch, super::wait::inspector_port).await?;
-    super::wait::answering(server, port).await?;
+async fn wait_for_inspector(launch: &LaunchAttempt<'_>, server: &Process) -> Result<u16> {
+    let port = follow_output(launch, super::readiness::parse_inspector_port).await?;
+    super::readiness::wait_for_endpoint(server, port).await?;
     Ok(port)
 }
 
@@ -200,7 +201,7 @@ mod tests {
 
     #[test]
     fn the_servers_port_is_read_from_its_own_line() {
-        let check = |line: &str, expect: Option<u16>| assert_eq!(server_port(line), expect, "{line}");
+        let check = |line: &str, expect: Option<u16>| assert_eq!(parse_server_port(line), expect, "{line}");
         check("Extension host agent listening on 38753", Some(38753));
         check("Web UI available at http://localhost:38753", None);
         check("> Extension host agent listening on 38753", None);

@@ -15,7 +15,7 @@ use super::history::PageHistory;
 use crate::cdp::{self, CdpClient, CdpEvent, types};
 use crate::process;
 use crate::window::identity;
-use crate::window::launch::inspector_port;
+use crate::window::launch::parse_inspector_port;
 
 const CONNECTING: Duration = Duration::from_secs(5);
 
@@ -49,7 +49,7 @@ async fn follow_restarts(inspected: ExtensionHostInspector, records: Arc<PageHis
         if let Err(why) = record_until_closed(&inspected, &records, &mut left).await {
             debug!("cannot listen to the extension host on port {}: {why}", inspected.port);
         }
-        let again = |line: &str| inspector_port(line).filter(|port| *port == inspected.port);
+        let again = |line: &str| parse_inspector_port(line).filter(|port| *port == inspected.port);
         tokio::select! {
             _ = left.changed() => return,
             listens = process::follow(&inspected.output, from, again) => if listens.is_err() { return },
@@ -65,7 +65,7 @@ async fn record_until_closed(
     left: &mut watch::Receiver<()>,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let ExtensionHostInspector { port, launch_id, .. } = inspected.clone();
-    tokio::task::spawn_blocking(move || identity::prove_port(&launch_id, port)).await??;
+    tokio::task::spawn_blocking(move || identity::verify_launch_port(&launch_id, port)).await??;
     let endpoint = cdp::discover_endpoint(port).await?;
     let (kept, known) = (Arc::clone(records), records.replay_cutoffs());
     let observer = Box::new(move |event: &CdpEvent| {

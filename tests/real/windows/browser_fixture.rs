@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use devtether::config::{WindowKind, WindowSettings};
 use devtether::error::Error;
-use devtether::window::launch::Launched;
+use devtether::window::launch::LaunchedWindow;
 use devtether::window::page::{
     ActionKind, ActionTarget, BatchOutcome, ConsoleMessage, ExpressionResult, InputAction, MouseButton, PageConnection,
     PageHistory, Query, SnapshotRequest, WaitCondition,
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub struct Visit {
     pub place: Place,
     pub site: Site,
-    pub launched: Launched,
+    pub launched: LaunchedWindow,
     pub page: PageConnection,
     pub records: Arc<PageHistory>,
 }

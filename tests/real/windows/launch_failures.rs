@@ -7,8 +7,8 @@ use std::time::Duration;
 use devtether::config::{WindowKind, WindowSettings};
 use devtether::error::ErrorKind;
 use devtether::process;
-use devtether::window::launch::launch;
-use devtether::window::stop;
+use devtether::window::cleanup;
+use devtether::window::launch::launch_window;
 
 use super::{Place, have, settings};
 
@@ -113,7 +113,7 @@ async fn a_port_that_another_program_took_is_never_connected_to() {
         tokio::net::TcpListener::bind(format!("127.0.0.1:{}", port.trim())).await.unwrap()
     };
     let launching = async {
-        let error = launch(&plan, |_| {}).await.unwrap_err();
+        let error = launch_window(&plan, |_| {}).await.unwrap_err();
         place.nothing_left();
         error
     };
@@ -167,7 +167,7 @@ async fn a_dropped_launch_kills_what_it_had_started() {
     let started = process::until(&place.workspace, || Ok(up.exists().then_some(())));
     let started = async { tokio::time::timeout(Duration::from_secs(10), started).await };
     tokio::select! {
-        launched = launch(&plan, |_| {}) => panic!("{launched:?}"),
+        launched = launch_window(&plan, |_| {}) => panic!("{launched:?}"),
         started = started => started.unwrap().unwrap(),
     }
     // Signalled by the drop; what is waited for here is only their end.
@@ -197,7 +197,7 @@ async fn what_a_killed_supervisor_left_in_the_middle_of_a_launch_is_cleaned_up()
     let plan = place.plan(WindowKind::Command, command(&words));
     let up = place.workspace.join("up");
     let started = process::until(&place.workspace, || Ok(up.exists().then_some(())));
-    let mut launching = Box::pin(launch(&plan, |_| {}));
+    let mut launching = Box::pin(launch_window(&plan, |_| {}));
     tokio::select! {
         launched = &mut launching => panic!("{launched:?}"),
         started = started => started.unwrap(),
@@ -205,8 +205,8 @@ async fn what_a_killed_supervisor_left_in_the_middle_of_a_launch_is_cleaned_up()
     // As after SIGKILL: nothing of ours runs any more, not even a destructor.
     std::mem::forget(launching);
     assert!(process::carrying(&place.launch_id).unwrap().len() >= 2);
-    stop::clean_up_abandoned(&place.state, Some(&place.launch_id)).await.unwrap();
+    cleanup::clean_up_abandoned(&place.state, Some(&place.launch_id)).await.unwrap();
     assert!(process::carrying(&place.launch_id).unwrap().len() >= 2, "the living window was harmed");
-    stop::clean_up_abandoned(&place.state, None).await.unwrap();
+    cleanup::clean_up_abandoned(&place.state, None).await.unwrap();
     place.nothing_left();
 }

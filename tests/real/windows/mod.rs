@@ -19,10 +19,10 @@ use std::time::Duration;
 use devtether::config::{WindowKind, WindowSettings};
 use devtether::error::Result;
 use devtether::process::{self, Ended, Process};
-use devtether::window::launch::{Launched, Plan, launch, output_of, scratch_of};
+use devtether::window::cleanup;
+use devtether::window::launch::{LaunchedWindow, WindowLaunchPlan, launch_window, output_file_of, scratch_dir_of};
 use devtether::window::page::PageConnection;
-use devtether::window::session_file::{Session, VERSION};
-use devtether::window::stop;
+use devtether::window::session_file::{VERSION, WindowSession};
 
 /// A workspace and a state folder of a test's own; what a failed test leaves running is killed.
 pub struct Place {
@@ -37,14 +37,14 @@ impl Place {
     pub fn fresh() -> Place {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let folder = tempfile::tempdir().unwrap();
-        let (workspace, state) = (folder.path().join("work späce"), folder.path().join("stäte dir"));
+        let (workspace, state) = (folder.path().join("work spce"), folder.path().join("stte dir"));
         std::fs::create_dir(&workspace).unwrap();
         let launch_id = format!("test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         Place { workspace, state, launch_id, _folder: folder }
     }
 
-    pub fn plan(&self, kind: WindowKind, settings: WindowSettings) -> Plan {
-        Plan {
+    pub fn plan(&self, kind: WindowKind, settings: WindowSettings) -> WindowLaunchPlan {
+        WindowLaunchPlan {
             settings: WindowSettings { kind: Some(kind), ..settings },
             workspace: self.workspace.clone(),
             state_dir: self.state.clone(),
@@ -52,8 +52,8 @@ impl Place {
         }
     }
 
-    pub async fn launch(&self, kind: WindowKind, settings: WindowSettings) -> Result<Launched> {
-        launch(&self.plan(kind, settings), |_| {}).await
+    pub async fn launch(&self, kind: WindowKind, settings: WindowSettings) -> Result<LaunchedWindow> {
+        launch_window(&self.plan(kind, settings), |_| {}).await
     }
 
     pub fn file(&self, name: &str, content: &str) -> PathBuf {
@@ -75,11 +75,11 @@ impl Place {
     pub fn nothing_left(&self) {
         let left = process::carrying(&self.launch_id).unwrap();
         assert!(left.is_empty(), "left behind: {left:?}");
-        assert!(!scratch_of(&self.state, &self.launch_id).exists(), "the scratch folder is left");
+        assert!(!scratch_dir_of(&self.state, &self.launch_id).exists(), "the scratch folder is left");
     }
 
     /// Stops the window and proves that neither its tree nor anything with its launch id is left.
-    pub async fn stop(&self, launched: &Launched, page: Option<&PageConnection>) -> Ended {
+    pub async fn stop(&self, launched: &LaunchedWindow, page: Option<&PageConnection>) -> Ended {
         let mut tree = process::tree_of(&launched.process).unwrap();
         for other in &launched.others {
             tree.extend(process::tree_of(other).unwrap());
@@ -90,7 +90,8 @@ impl Place {
                 None => false,
             }
         };
-        let ended = stop::stop(&launched.process, ask, &self.launch_id, &self.state, stop::GRACE).await.unwrap();
+        let ended =
+            cleanup::stop_window(&launched.process, ask, &self.launch_id, &self.state, cleanup::GRACE).await.unwrap();
         for process in &tree {
             // A renderer goes when it sees that its browser has gone.
             tokio::time::timeout(Duration::from_secs(5), process.exited())
@@ -106,7 +107,7 @@ impl Drop for Place {
     fn drop(&mut self) {
         process::kill_now(&self.launch_id);
         if std::thread::panicking() {
-            let output = output_of(&self.state, &self.launch_id);
+            let output = output_file_of(&self.state, &self.launch_id);
             eprintln!("the window's output:\n{}", process::tail(&output, 40).unwrap_or_default());
         }
     }
@@ -116,8 +117,8 @@ pub fn settings() -> WindowSettings {
     WindowSettings { headless: true, ..WindowSettings::default() }
 }
 
-pub fn session_of(launched: &Launched, place: &Place) -> Session {
-    Session {
+pub fn session_of(launched: &LaunchedWindow, place: &Place) -> WindowSession {
+    WindowSession {
         version: VERSION,
         cdp_port: launched.cdp_port,
         electron_pid: launched.process.pid(),

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use devtether::process::{boot_id, facts, value_in_environment};
-use devtether::window::identity::{Doubt, prove, prove_process};
-use devtether::window::session_file::{self, FOLDER, Session, VERSION};
+use devtether::window::identity::{IdentityError, verify_process, verify_window};
+use devtether::window::session_file::{self, FOLDER, VERSION, WindowSession};
 
 use super::is_gone;
 
@@ -17,9 +17,9 @@ fn folder() -> tempfile::TempDir {
 }
 
 /// A session that is right in all but what a test makes wrong; its process is the test itself.
-fn session() -> Session {
+fn session() -> WindowSession {
     let me = facts(std::process::id()).unwrap();
-    Session {
+    WindowSession {
         version: VERSION,
         cdp_port: 9222,
         electron_pid: 4711,
@@ -45,14 +45,14 @@ fn files_of_a_wrong_shape_are_refused_and_set_aside() {
     let whole = serde_json::to_string(&session()).unwrap();
     let check = |content: &[u8], expect: &str| {
         let workspace = folder();
-        let path = session_file::path(workspace.path());
+        let path = session_file::session_path(workspace.path());
         std::fs::write(&path, content).unwrap();
-        let refusal = session_file::load(workspace.path()).unwrap_err().to_string();
+        let refusal = session_file::load_session(workspace.path()).unwrap_err().to_string();
         assert!(refusal.contains(expect), "{expect:?} is not in {refusal:?}");
         let line = session_file::set_aside(workspace.path(), &refusal).unwrap();
         assert!(line.contains("session.json.stale") && line.contains(expect), "{line}");
         assert!(!path.exists() && path.with_extension("json.stale").exists());
-        assert_eq!(session_file::load(workspace.path()).unwrap(), None);
+        assert_eq!(session_file::load_session(workspace.path()).unwrap(), None);
     };
     check(b"", "not a session file");
     check(&whole.as_bytes()[..whole.len() / 2], "not a session file");
@@ -87,13 +87,13 @@ fn only_a_regular_file_of_our_own_in_a_folder_of_our_own_is_read() {
     let check = |make: &dyn Fn(&Path), expect: &str| {
         let workspace = tempfile::tempdir().unwrap();
         make(workspace.path());
-        let refusal = session_file::load(workspace.path()).unwrap_err().to_string();
+        let refusal = session_file::load_session(workspace.path()).unwrap_err().to_string();
         assert!(refusal.contains(expect), "{expect:?} is not in {refusal:?}");
         session_file::set_aside(workspace.path(), &refusal).unwrap();
     };
     let file = |workspace: &Path| {
         std::fs::create_dir_all(workspace.join(FOLDER)).unwrap();
-        session_file::path(workspace)
+        session_file::session_path(workspace)
     };
     check(&|at| symlink("/etc/passwd", file(at)).unwrap(), "not a regular file");
     check(&|at| symlink("session.json", file(at)).unwrap(), "not a regular file");
@@ -125,8 +125,8 @@ fn only_a_regular_file_of_our_own_in_a_folder_of_our_own_is_read() {
 fn saving_is_private_atomic_and_ignored_by_git() {
     let workspace = tempfile::tempdir().unwrap();
     let session = session();
-    session_file::save(workspace.path(), &session).unwrap();
-    let path = session_file::path(workspace.path());
+    session_file::save_session(workspace.path(), &session).unwrap();
+    let path = session_file::session_path(workspace.path());
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
     assert_eq!(std::fs::read_to_string(path.with_file_name(".gitignore")).unwrap(), "*\n");
@@ -134,15 +134,15 @@ fn saving_is_private_atomic_and_ignored_by_git() {
     let bait = workspace.path().join("bait");
     std::fs::write(&bait, "untouched").unwrap();
     symlink(&bait, path.with_file_name("session.json.new")).unwrap();
-    let other = Session { cdp_port: 1234, ..session.clone() };
-    session_file::save(workspace.path(), &other).unwrap();
-    assert_eq!(session_file::load(workspace.path()).unwrap().unwrap(), other);
+    let other = WindowSession { cdp_port: 1234, ..session.clone() };
+    session_file::save_session(workspace.path(), &other).unwrap();
+    assert_eq!(session_file::load_session(workspace.path()).unwrap().unwrap(), other);
     assert_eq!(std::fs::read_to_string(&bait).unwrap(), "untouched");
     let names = std::fs::read_dir(path.parent().unwrap()).unwrap().count();
     assert_eq!(names, 2, "something was left beside session.json and .gitignore");
-    session_file::remove(workspace.path()).unwrap();
-    session_file::remove(workspace.path()).unwrap();
-    assert_eq!(session_file::load(workspace.path()).unwrap(), None);
+    session_file::remove_session(workspace.path()).unwrap();
+    session_file::remove_session(workspace.path()).unwrap();
+    assert_eq!(session_file::load_session(workspace.path()).unwrap(), None);
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_folder_that_is_not_ours_is_not_written_to() {
     let workspace = tempfile::tempdir().unwrap();
     let elsewhere = tempfile::tempdir().unwrap();
     symlink(elsewhere.path(), workspace.path().join(FOLDER)).unwrap();
-    let error = session_file::save(workspace.path(), &session()).unwrap_err().to_string();
+    let error = session_file::save_session(workspace.path(), &session()).unwrap_err().to_string();
     assert!(error.contains(".devtools") && error.contains("hint:"), "{error}");
     assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 0);
 }
@@ -167,7 +167,7 @@ fn a_full_disk_keeps_the_old_file_and_is_told() {
         return;
     }
     let old = session();
-    session_file::save(workspace.path(), &old).unwrap();
+    session_file::save_session(workspace.path(), &old).unwrap();
     while std::fs::OpenOptions::new()
         .append(true)
         .create(true)
@@ -175,10 +175,10 @@ fn a_full_disk_keeps_the_old_file_and_is_told() {
         .and_then(|mut file| std::io::Write::write_all(&mut file, &[0; 512]))
         .is_ok()
     {}
-    let new = Session { cdp_port: 1234, ..old.clone() };
-    let error = session_file::save(workspace.path(), &new).unwrap_err().to_string();
+    let new = WindowSession { cdp_port: 1234, ..old.clone() };
+    let error = session_file::save_session(workspace.path(), &new).unwrap_err().to_string();
     assert!(error.contains("session.json") && error.contains("No space left"), "{error}");
-    assert_eq!(session_file::load(workspace.path()).unwrap().unwrap(), old);
+    assert_eq!(session_file::load_session(workspace.path()).unwrap().unwrap(), old);
     assert!(Command::new("umount").arg(workspace.path()).status().unwrap().success());
 }
 
@@ -202,9 +202,9 @@ impl Victim {
         victim
     }
 
-    fn session(&self) -> Session {
+    fn session(&self) -> WindowSession {
         let pid = self.0.id();
-        Session { electron_pid: pid, pid_start_ticks: facts(pid).unwrap().start_ticks, ..session() }
+        WindowSession { electron_pid: pid, pid_start_ticks: facts(pid).unwrap().start_ticks, ..session() }
     }
 }
 
@@ -226,21 +226,23 @@ async fn nobody_else_is_taken_for_the_window() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     port.set_nonblocking(true).unwrap();
     let cdp_port = port.local_addr().unwrap().port();
-    let check = async |session: Session, expect: &str| {
-        let session = Session { cdp_port, ..session };
-        let doubt = prove(&session).await.unwrap_err();
+    let check = async |session: WindowSession, expect: &str| {
+        let session = WindowSession { cdp_port, ..session };
+        let doubt = verify_window(&session).await.unwrap_err();
         assert!(doubt.to_string().contains(expect), "{expect:?} is not in {doubt}");
-        assert!(prove_process(&session).is_err());
+        assert!(verify_process(&session).is_err());
     };
-    check(Session { electron_pid: std::process::id(), ..session() }, "can never be a window").await;
-    check(Session { electron_pid: 0, ..session() }, "can never be a window").await;
-    check(Session { electron_pid: 1, ..session() }, "can never be a window").await;
-    check(Session { electron_pid: i32::MAX as u32, ..session() }, "has ended").await;
-    check(Session { boot_id: "another boot".into(), ..victim.session() }, "before this machine was started").await;
+    check(WindowSession { electron_pid: std::process::id(), ..session() }, "can never be a window").await;
+    check(WindowSession { electron_pid: 0, ..session() }, "can never be a window").await;
+    check(WindowSession { electron_pid: 1, ..session() }, "can never be a window").await;
+    check(WindowSession { electron_pid: i32::MAX as u32, ..session() }, "has ended").await;
+    check(WindowSession { boot_id: "another boot".into(), ..victim.session() }, "before this machine was started")
+        .await;
     check(victim.session(), "does not carry the launch id").await;
-    check(Session { launch_id: "another-launch".into(), ..marked.session() }, "does not carry the launch id").await;
+    check(WindowSession { launch_id: "another-launch".into(), ..marked.session() }, "does not carry the launch id")
+        .await;
     let reused = marked.session().pid_start_ticks + 1;
-    check(Session { pid_start_ticks: reused, ..marked.session() }, "was reused").await;
+    check(WindowSession { pid_start_ticks: reused, ..marked.session() }, "was reused").await;
     // Everything is right but the port, which is a victim's.
     let doubt = format!("but by process {}", std::process::id());
     check(marked.session(), &doubt).await;
@@ -258,8 +260,8 @@ async fn a_process_of_another_user_is_never_ours() {
     let mut command = Command::new("sleep");
     command.arg("60").env(devtether::process::LAUNCH_ID, id).uid(65534);
     let victim = Victim::of(command);
-    let doubt = prove(&victim.session()).await.unwrap_err();
-    assert!(matches!(doubt, Doubt::OtherUser { uid: 65534, .. }), "{doubt}");
+    let doubt = verify_window(&victim.session()).await.unwrap_err();
+    assert!(matches!(doubt, IdentityError::OtherUser { uid: 65534, .. }), "{doubt}");
     assert!(devtether::process::carrying(&session().launch_id).unwrap().is_empty());
 }
 
@@ -281,7 +283,7 @@ async fn a_window_that_does_not_answer_is_silent_and_not_foreign() {
     let mut line = String::new();
     std::io::BufRead::read_line(&mut std::io::BufReader::new(child.stdout.take().unwrap()), &mut line).unwrap();
     let victim = Victim(child);
-    let session = Session { cdp_port: line.trim().parse().unwrap(), launch_id: id.into(), ..victim.session() };
-    let doubt = prove(&session).await.unwrap_err();
-    assert!(matches!(doubt, Doubt::Silent { .. }), "{doubt}");
+    let session = WindowSession { cdp_port: line.trim().parse().unwrap(), launch_id: id.into(), ..victim.session() };
+    let doubt = verify_window(&session).await.unwrap_err();
+    assert!(matches!(doubt, IdentityError::Unresponsive { .. }), "{doubt}");
 }

@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::Launch;
+use super::LaunchAttempt;
 use crate::cdp::{self, Endpoint};
 use crate::error::{Context, Error, ErrorKind, Result};
 use crate::process::{self, Exit, Process};
-use crate::window::identity::check_port;
+use crate::window::identity::verify_tree_port;
 
 /// How long an ending program may take from its first refusal to its exit.
 const ENDING: Duration = Duration::from_secs(2);
@@ -24,7 +24,7 @@ const SELDOMEST: Duration = Duration::from_millis(200);
 /// Resolves with what `ready` finds. Errors when the process ends before, or the deadline passes; `who` and `what`
 /// make sentences: "`who` ended before it `what`".
 pub async fn wait_for<T>(
-    launch: &Launch<'_>,
+    launch: &LaunchAttempt<'_>,
     process: &Process,
     who: &str,
     what: &str,
@@ -35,8 +35,8 @@ pub async fn wait_for<T>(
 
 /// As [`wait_for`], for a launcher that ends with 0 when it has started the real program: what counts is the end of
 /// everything that is `living`.
-pub async fn wait_behind<T>(
-    launch: &Launch<'_>,
+pub async fn wait_for_launcher<T>(
+    launch: &LaunchAttempt<'_>,
     launcher: &Process,
     living: impl Fn() -> Vec<Process>,
     who: &str,
@@ -46,14 +46,14 @@ pub async fn wait_behind<T>(
     let ended = async {
         let exit = launcher.exited().await;
         if exit.success() {
-            everyone_ended(living).await;
+            wait_for_exit_of(living).await;
         }
         exit
     };
     wait_until(launch, launcher, ended, who, what, ready).await
 }
 
-async fn everyone_ended(living: impl Fn() -> Vec<Process>) {
+async fn wait_for_exit_of(living: impl Fn() -> Vec<Process>) {
     loop {
         let left = living();
         if left.is_empty() {
@@ -66,7 +66,7 @@ async fn everyone_ended(living: impl Fn() -> Vec<Process>) {
 }
 
 async fn wait_until<T>(
-    launch: &Launch<'_>,
+    launch: &LaunchAttempt<'_>,
     process: &Process,
     ended: impl Future<Output = Exit>,
     who: &str,
@@ -90,14 +90,14 @@ async fn wait_until<T>(
                 true => format!("process {} still runs and was stopped", process.pid()),
                 false => "what it started still runs and was stopped".to_owned(),
             };
-            return Err(with_tail(error, cause, &launch.output));
+            return Err(append_output_tail(error, cause, &launch.output));
         }
     };
     let error = Error::other(format!("{who} ended before it {what}"));
-    Err(with_tail(error, exited.to_string(), &launch.output))
+    Err(append_output_tail(error, exited.to_string(), &launch.output))
 }
 
-fn with_tail(error: Error, cause: String, output: &Path) -> Error {
+fn append_output_tail(error: Error, cause: String, output: &Path) -> Error {
     let tail = process::tail(output, TAIL_LINES).unwrap_or_default();
     let cause = if tail.is_empty() {
         format!("{cause}, without any output")
@@ -108,8 +108,8 @@ fn with_tail(error: Error, cause: String, output: &Path) -> Error {
 }
 
 /// Proves that `port` is the process's own, then asks who answers there, again and again while it is still too busy.
-pub async fn answering(process: &Process, port: u16) -> Result<Endpoint> {
-    check_port(process, port).map_err(super::not_ours)?;
+pub async fn wait_for_endpoint(process: &Process, port: u16) -> Result<Endpoint> {
+    verify_tree_port(process, port).map_err(super::untrusted_port)?;
     loop {
         match cdp::discover_endpoint(port).await {
             Err(cdp::CdpError::TimedOut { .. }) => {} // raced against the deadline of the launch
@@ -122,7 +122,7 @@ pub async fn answering(process: &Process, port: u16) -> Result<Endpoint> {
 }
 
 /// Resolves when somebody answers on the port; errors when it is nobody that is `ours`.
-pub async fn listening(port: u16, ours: impl Fn(u16) -> Result<()>) -> Result<Endpoint> {
+pub async fn wait_for_listener(port: u16, ours: impl Fn(u16) -> Result<()>) -> Result<Endpoint> {
     let mut pause = FIRST_LOOK;
     loop {
         if process::is_listened_on(port).unwrap_or(false) {
@@ -138,7 +138,7 @@ pub async fn listening(port: u16, ours: impl Fn(u16) -> Result<()>) -> Result<En
 }
 
 /// The port in Node's line "Debugger listening on ws://127.0.0.1:38351/0f2c936f-…".
-pub fn inspector_port(line: &str) -> Option<u16> {
+pub fn parse_inspector_port(line: &str) -> Option<u16> {
     let (_, url) = line.split_once("Debugger listening on ws://")?;
     let (host, _) = url.split_once('/')?;
     host.rsplit_once(':')?.1.parse().ok()
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_inspectors_port_is_read_from_nodes_own_line() {
-        let check = |line: &str, expect: Option<u16>| assert_eq!(inspector_port(line), expect, "{line}");
+        let check = |line: &str, expect: Option<u16>| assert_eq!(parse_inspector_port(line), expect, "{line}");
         check("Debugger listening on ws://127.0.0.1:38351/0f2c936f-b1cd-4ac9-aab3-f63b0f33d55e", Some(38351));
         check("Debugger listening on ws://[::1]:9229/0f2c", Some(9229));
         check(

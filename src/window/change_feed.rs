@@ -6,35 +6,35 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 
+use super::context::PublishedState;
 use super::handle::Window;
-use super::shared::Published;
 use crate::changes::ChangeTracker;
 
 impl Window {
     /// What is worth another look, from now on.
-    pub fn news(&self) -> News {
-        News { window: self.clone(), published: self.watch(), hints: None }
+    pub fn change_feed(&self) -> ChangeFeed {
+        ChangeFeed { window: self.clone(), published: self.watch(), hints: None }
     }
 }
 
 impl Window {
     /// A count that rises with each entry of the console.
-    pub fn said(&self) -> watch::Receiver<u64> {
+    pub fn console_count(&self) -> watch::Receiver<u64> {
         self.shared.records.said()
     }
 }
 
 /// What is worth another look at the window.
-pub struct News {
+pub struct ChangeFeed {
     window: Window,
-    published: watch::Receiver<Published>,
+    published: watch::Receiver<PublishedState>,
     /// Of the tracker that compares.
     hints: Option<(Arc<ChangeTracker>, watch::Receiver<u64>)>,
 }
 
-impl News {
+impl ChangeFeed {
     /// Waits until the window's state, or a tracked file, may have changed; `false`: nothing will any more.
-    pub async fn next(&mut self) -> bool {
+    pub async fn wait_for_change(&mut self) -> bool {
         let tracker = self.window.tracker().ok();
         // Another one compares after a change of `[watch]`, which comes with a change of what is published.
         if tracker.as_ref().map(Arc::as_ptr) != self.hints.as_ref().map(|(tracker, _)| Arc::as_ptr(tracker)) {

@@ -11,12 +11,12 @@ use std::time::Duration;
 
 use tracing::{info, warn};
 
-use super::build::{Build, Built, Rounds};
-use super::launch::{self, Launched, Plan, output_of};
-use super::session_file::{self, Session};
-use super::shared::Shared;
-use super::up::Up;
-use super::{identity, stop};
+use super::build::{Build, BuildRounds, CompletedBuild};
+use super::context::WindowContext;
+use super::launch::{self, LaunchedWindow, WindowLaunchPlan, output_file_of};
+use super::live_window::LiveWindow;
+use super::session_file::{self, WindowSession};
+use super::{cleanup, identity};
 use crate::changes::{ChangeTracker, FileSnapshot};
 use crate::clock::now_ms;
 use crate::config::{Recipe, trust::Commands};
@@ -27,18 +27,18 @@ use crate::process;
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Looks for the window of an earlier supervisor. Whatever speaks against it is logged, and the file set aside.
-pub async fn reconnect(shared: &Shared) -> Option<Up> {
-    let found = find(shared).await;
+pub async fn reconnect_window(shared: &WindowContext) -> Option<LiveWindow> {
+    let found = find_window(shared).await;
     let kept = found.as_ref().map(|up| up.facts.launch_id.clone());
     sweep_leftovers(shared, kept.as_deref()).await;
     found
 }
 
-async fn find(shared: &Shared) -> Option<Up> {
+async fn find_window(shared: &WindowContext) -> Option<LiveWindow> {
     for root in session_roots(shared) {
-        if let Some(up) = find_in(shared, root).await {
+        if let Some(up) = find_window_in(shared, root).await {
             // What was lost or set aside elsewhere is there again.
-            remember_session(shared, &up.facts);
+            save_session_files(shared, &up.facts);
             return Some(up);
         }
     }
@@ -46,13 +46,13 @@ async fn find(shared: &Shared) -> Option<Up> {
 }
 
 /// Where `session.json` is: in the workspace, as everybody expects, and in the state folder.
-fn session_roots(shared: &Shared) -> [&Path; 2] {
-    [&shared.home.workspace, &shared.home.state]
+fn session_roots(shared: &WindowContext) -> [&Path; 2] {
+    [&shared.paths.workspace, &shared.paths.state]
 }
 
-async fn find_in(shared: &Shared, root: &Path) -> Option<Up> {
-    let home = &shared.home;
-    let session = match session_file::load(root) {
+async fn find_window_in(shared: &WindowContext, root: &Path) -> Option<LiveWindow> {
+    let home = &shared.paths;
+    let session = match session_file::load_session(root) {
         Ok(session) => session?,
         Err(unusable) => return set_aside(root, unusable),
     };
@@ -60,20 +60,20 @@ async fn find_in(shared: &Shared, root: &Path) -> Option<Up> {
     if session.host_bridge_path.file_name() != home.bridge.file_name() {
         return set_aside(root, "it is the session of another workspace");
     }
-    let proof = identity::prove(&session).await;
-    let output = output_of(&home.state, &session.launch_id);
-    let mut up = match Up::found(session, proof, output, Arc::clone(&shared.records)).await {
+    let proof = identity::verify_window(&session).await;
+    let output = output_file_of(&home.state, &session.launch_id);
+    let mut up = match LiveWindow::from_session(session, proof, output, Arc::clone(&shared.records)).await {
         Ok(up) => up,
         Err(doubt) => return set_aside(root, doubt),
     };
-    match compare_again(shared, &up).await {
+    match restore_baseline(shared, &up).await {
         Ok(()) => info!(pid = up.facts.electron_pid, "reconnected"),
         Err(error) => up.notes.push(format!("its files cannot be compared: {error}")),
     }
     Some(up)
 }
 
-fn set_aside(root: &Path, reason: impl std::fmt::Display) -> Option<Up> {
+fn set_aside(root: &Path, reason: impl std::fmt::Display) -> Option<LiveWindow> {
     match session_file::set_aside(root, reason) {
         Ok(line) => warn!("{line}"),
         Err(error) => warn!("{error}"),
@@ -83,8 +83,8 @@ fn set_aside(root: &Path, reason: impl std::fmt::Display) -> Option<Up> {
 
 /// Compares with the files that the found window was built from; without its snapshot, whatever is newer than its start
 /// counts as changed.
-pub async fn compare_again(shared: &Shared, up: &Up) -> Result<()> {
-    let tracker = shared.tracker(&shared.watching()?)?;
+pub async fn restore_baseline(shared: &WindowContext, up: &LiveWindow) -> Result<()> {
+    let tracker = shared.tracker(&shared.read_tracking_config()?)?;
     let file = baseline_file(shared, &up.facts.launch_id);
     let kept = FileSnapshot::load(&file, tracker.root()).unwrap_or_else(|error| {
         warn!("{error}");
@@ -94,16 +94,16 @@ pub async fn compare_again(shared: &Shared, up: &Up) -> Result<()> {
         Some(snapshot) => Arc::new(snapshot),
         None => Arc::new(tracker.take_snapshot().await?.as_of(up.facts.debug_window_started_at)),
     };
-    shared.compare_with(&tracker, baseline).await;
+    shared.set_baseline(&tracker, baseline).await;
     Ok(())
 }
 
 /// Ends what a supervisor that was killed in the middle of a launch, or of a build, has left behind.
-async fn sweep_leftovers(shared: &Shared, kept: Option<&str>) {
-    if let Err(error) = stop::clean_up_abandoned(&shared.home.state, kept).await {
+async fn sweep_leftovers(shared: &WindowContext, kept: Option<&str>) {
+    if let Err(error) = cleanup::clean_up_abandoned(&shared.paths.state, kept).await {
         warn!("{error}");
     }
-    match process::sweep(&shared.home.build_mark, GRACE).await {
+    match process::sweep(&shared.paths.build_launch_id, GRACE).await {
         Ok(ended) if ended.is_empty() => {}
         Ok(ended) => info!("ended a build that was left behind: {ended:?}"),
         Err(error) => warn!("cannot look for a build that was left behind: {error}"),
@@ -111,70 +111,74 @@ async fn sweep_leftovers(shared: &Shared, kept: Option<&str>) {
 }
 
 /// Builds, when the user trusts the workspace's commands.
-pub async fn build(shared: &Shared, rounds: &mut Rounds) -> Result<Built> {
+pub async fn build_window(shared: &WindowContext, rounds: &mut BuildRounds) -> Result<CompletedBuild> {
     loop {
-        let recipe = trusted(shared)?;
-        let tracker = tracker(shared, &recipe)?;
-        let build = Build { recipe: &recipe, tracker: &tracker, mark: &shared.home.build_mark };
-        let still = || trusted(shared).map(|now| now.lines() == recipe.lines());
-        if let Some(built) = build.run(rounds, still, &|doing| shared.tell(doing)).await? {
+        let recipe = read_trusted_recipe(shared)?;
+        let tracker = tracker_of(shared, &recipe)?;
+        let build = Build { recipe: &recipe, tracker: &tracker, launch_id: &shared.paths.build_launch_id };
+        let still = || read_trusted_recipe(shared).map(|now| now.lines() == recipe.lines());
+        if let Some(built) = build.run(rounds, still, &|doing| shared.report_progress(doing)).await? {
             return Ok(built);
         }
     }
 }
 
 /// What to run, as the workspace's files say now, when there is a window in it and the user trusts it.
-pub fn trusted(shared: &Shared) -> Result<Recipe> {
-    let recipe = shared.recipe()?;
+pub fn read_trusted_recipe(shared: &WindowContext) -> Result<Recipe> {
+    let recipe = shared.read_recipe()?;
     recipe.check_window()?;
     Commands::of(&recipe).check()?;
     // Only now: the environment is the user's own.
     Ok(recipe.with_environment())
 }
 
-fn tracker(shared: &Shared, recipe: &Recipe) -> Result<Arc<ChangeTracker>> {
+fn tracker_of(shared: &WindowContext, recipe: &Recipe) -> Result<Arc<ChangeTracker>> {
     shared.tracker(&(recipe.watch.clone(), recipe.generated.clone()))
 }
 
 /// Why there is no new window.
-pub struct NotSwapped {
+pub struct ReplaceError {
     pub error: Error,
     /// The old window, when it failed before that was touched.
-    pub kept: Option<Arc<Up>>,
+    pub kept: Option<Arc<LiveWindow>>,
 }
 
-impl From<Error> for NotSwapped {
+impl From<Error> for ReplaceError {
     fn from(error: Error) -> Self {
-        NotSwapped { error, kept: None }
+        ReplaceError { error, kept: None }
     }
 }
 
 /// Closes the old window, if there is one, and launches a new one. All that can fail beforehand does so before.
-pub async fn swap(shared: &Shared, old: Option<Arc<Up>>, built: Option<Built>) -> Result<Up, NotSwapped> {
-    let (recipe, tracker, baseline) = match prepare(shared, old.as_deref(), built).await {
+pub async fn replace_window(
+    shared: &WindowContext,
+    old: Option<Arc<LiveWindow>>,
+    built: Option<CompletedBuild>,
+) -> Result<LiveWindow, ReplaceError> {
+    let (recipe, tracker, baseline) = match prepare_launch(shared, old.as_deref(), built).await {
         Ok(ready) => ready,
-        Err(error) => return Err(NotSwapped { error, kept: old }),
+        Err(error) => return Err(ReplaceError { error, kept: old }),
     };
     if old.is_some() {
-        shared.tell("closing the old window");
-        close(shared, old).await?;
+        shared.report_progress("closing the old window");
+        close_window(shared, old).await?;
     }
-    Ok(launch(shared, recipe, &tracker, baseline).await?)
+    Ok(launch_new_window(shared, recipe, &tracker, baseline).await?)
 }
 
 /// What to launch, and from which files it was built: a window that replaces another one without a build runs what that
 /// one ran.
-async fn prepare(
-    shared: &Shared,
-    old: Option<&Up>,
-    built: Option<Built>,
+async fn prepare_launch(
+    shared: &WindowContext,
+    old: Option<&LiveWindow>,
+    built: Option<CompletedBuild>,
 ) -> Result<(Recipe, Arc<ChangeTracker>, Arc<FileSnapshot>)> {
-    if let Some(Built { recipe, baseline, .. }) = built {
-        let tracker = tracker(shared, &recipe)?;
+    if let Some(CompletedBuild { recipe, baseline, .. }) = built {
+        let tracker = tracker_of(shared, &recipe)?;
         return Ok((*recipe, tracker, baseline));
     }
-    let recipe = trusted(shared)?;
-    let tracker = tracker(shared, &recipe)?;
+    let recipe = read_trusted_recipe(shared)?;
+    let tracker = tracker_of(shared, &recipe)?;
     let kept = old.filter(|_| !recipe.build.is_empty()).and_then(|old| {
         let file = baseline_file(shared, &old.facts.launch_id);
         FileSnapshot::load(&file, tracker.root()).unwrap_or_default()
@@ -186,39 +190,39 @@ async fn prepare(
     Ok((recipe, tracker, baseline))
 }
 
-async fn launch(
-    shared: &Shared,
+async fn launch_new_window(
+    shared: &WindowContext,
     recipe: Recipe,
     tracker: &Arc<ChangeTracker>,
     baseline: Arc<FileSnapshot>,
-) -> Result<Up> {
-    remove_older(shared);
+) -> Result<LiveWindow> {
+    remove_older_launches(shared);
     let launch_id = new_launch_id()?;
-    let plan = Plan {
+    let plan = WindowLaunchPlan {
         settings: recipe.window,
-        workspace: shared.home.workspace.clone(),
-        state_dir: shared.home.state.clone(),
+        workspace: shared.paths.workspace.clone(),
+        state_dir: shared.paths.state.clone(),
         launch_id,
     };
-    shared.tell("launching");
-    let launched = launch::launch(&plan, |doing| shared.tell(doing)).await?;
-    let facts = facts(shared, &plan, &launched);
-    let mut notes = remember(shared, &facts, &baseline);
+    shared.report_progress("launching");
+    let launched = launch::launch_window(&plan, |doing| shared.report_progress(doing)).await?;
+    let facts = new_session(shared, &plan, &launched);
+    let mut notes = save_launch(shared, &facts, &baseline);
     notes.extend(recipe.notes);
-    if let Err(error) = shared.choose(|choice| choice.running = recipe.configuration) {
+    if let Err(error) = shared.update_choice(|choice| choice.running = recipe.configuration) {
         notes.push(error.to_string());
     }
-    shared.compare_with(tracker, baseline).await;
-    Ok(Up::launched(launched, facts, notes, Arc::clone(&shared.records)).await)
+    shared.set_baseline(tracker, baseline).await;
+    Ok(LiveWindow::launched(launched, facts, notes, Arc::clone(&shared.records)).await)
 }
 
-fn facts(shared: &Shared, plan: &Plan, launched: &Launched) -> Session {
-    Session {
+fn new_session(shared: &WindowContext, plan: &WindowLaunchPlan, launched: &LaunchedWindow) -> WindowSession {
+    WindowSession {
         version: session_file::VERSION,
         cdp_port: launched.cdp_port,
         electron_pid: launched.process.pid(),
         inspector_port: launched.inspector_port,
-        host_bridge_path: shared.home.bridge.clone(),
+        host_bridge_path: shared.paths.bridge.clone(),
         user_data_dir: launched.user_data_dir.clone(),
         debug_window_started_at: launched.started_at_ms,
         persisted_at: now_ms(),
@@ -230,12 +234,12 @@ fn facts(shared: &Shared, plan: &Plan, launched: &Launched) -> Session {
 }
 
 /// Writes what a new supervisor needs. A window that cannot be remembered is still a window: what failed is a note.
-fn remember(shared: &Shared, facts: &Session, baseline: &FileSnapshot) -> Vec<String> {
+fn save_launch(shared: &WindowContext, facts: &WindowSession, baseline: &FileSnapshot) -> Vec<String> {
     let mut notes = Vec::new();
     if let Err(error) = baseline.save(&baseline_file(shared, &facts.launch_id)) {
         notes.push(error.to_string());
     }
-    notes.extend(remember_session(shared, facts));
+    notes.extend(save_session_files(shared, facts));
     for note in &notes {
         warn!("{note}");
     }
@@ -243,35 +247,36 @@ fn remember(shared: &Shared, facts: &Session, baseline: &FileSnapshot) -> Vec<St
 }
 
 /// Writes `session.json` wherever it belongs; what failed.
-fn remember_session(shared: &Shared, facts: &Session) -> Vec<String> {
-    let saved = session_roots(shared).into_iter().map(|root| session_file::save(root, facts));
+fn save_session_files(shared: &WindowContext, facts: &WindowSession) -> Vec<String> {
+    let saved = session_roots(shared).into_iter().map(|root| session_file::save_session(root, facts));
     saved.filter_map(Result::err).map(|error| error.to_string()).collect()
 }
 
 /// Closes the window and everything that belongs to it, and forgets it.
-pub async fn close(shared: &Shared, up: Option<Arc<Up>>) -> Result<()> {
+pub async fn close_window(shared: &WindowContext, up: Option<Arc<LiveWindow>>) -> Result<()> {
     let Some(up) = up else {
         // A launch was ended in the middle: what it had started is killed already, but not waited for.
-        forget(shared);
-        return stop::clean_up_abandoned(&shared.home.state, None).await;
+        remove_session_files(shared);
+        return cleanup::clean_up_abandoned(&shared.paths.state, None).await;
     };
-    shared.tell("closing the window");
+    shared.report_progress("closing the window");
     let launch_id = &up.facts.launch_id;
-    let stopped = stop::stop(&up.process, up.ask_to_close(), launch_id, &shared.home.state, stop::GRACE).await;
-    forget(shared);
+    let stopped =
+        cleanup::stop_window(&up.process, up.request_close(), launch_id, &shared.paths.state, cleanup::GRACE).await;
+    remove_session_files(shared);
     stopped.map(|_| ())
 }
 
 /// Tidies up after a window that ended by itself.
-pub async fn mourn(shared: &Shared, up: &Up) {
-    if let Err(error) = stop::clean_up(&up.facts.launch_id, &shared.home.state).await {
+pub async fn clean_up_after_exit(shared: &WindowContext, up: &LiveWindow) {
+    if let Err(error) = cleanup::clean_up_launch(&up.facts.launch_id, &shared.paths.state).await {
         warn!("{error}");
     }
 }
 
 /// Removes what earlier launches left in the state folder, now that there is to be a new one.
-fn remove_older(shared: &Shared) {
-    let Ok(entries) = fs::read_dir(&shared.home.state) else { return };
+fn remove_older_launches(shared: &WindowContext) {
+    let Ok(entries) = fs::read_dir(&shared.paths.state) else { return };
     for entry in entries.filter_map(std::result::Result::ok) {
         let name = entry.file_name().to_string_lossy().into_owned();
         if name.starts_with("output-") || name.starts_with("built-") {
@@ -283,16 +288,16 @@ fn remove_older(shared: &Shared) {
 }
 
 /// Removes the files that tell of a window. Its output and its snapshot stay until there is a newer one.
-pub fn forget(shared: &Shared) {
+pub fn remove_session_files(shared: &WindowContext) {
     for root in session_roots(shared) {
-        if let Err(error) = session_file::remove(root) {
+        if let Err(error) = session_file::remove_session(root) {
             warn!("{error}");
         }
     }
 }
 
-fn baseline_file(shared: &Shared, launch_id: &str) -> PathBuf {
-    shared.home.state.join(format!("built-{launch_id}"))
+fn baseline_file(shared: &WindowContext, launch_id: &str) -> PathBuf {
+    shared.paths.state.join(format!("built-{launch_id}"))
 }
 
 /// 128 random bits in hex.

@@ -4,26 +4,26 @@
 
 use std::net::{Ipv4Addr, TcpListener};
 
-use super::wait::{listening, wait_for};
-use super::{Launch, Ready, not_ours};
+use super::readiness::{wait_for, wait_for_listener};
+use super::{LaunchAttempt, ReadyProgram, untrusted_port};
 use crate::error::{Context, Error, Result};
-use crate::window::identity::check_port;
+use crate::window::identity::verify_tree_port;
 
 const PLACEHOLDER: &str = "${cdpPort}";
 
-pub async fn launch(launch: &Launch<'_>) -> Result<Ready> {
-    let port = free_port()?;
+pub async fn launch_custom_command(launch: &LaunchAttempt<'_>) -> Result<ReadyProgram> {
+    let port = find_free_port()?;
     let argv = command_line(launch, port)?;
     launch.progress(&format!("starting {}", argv[0]));
     let process = launch.spawn(&argv)?;
     let who = format!("`{}`", argv[0]);
-    let ready = listening(port, |port| check_port(&process, port).map_err(not_ours));
+    let ready = wait_for_listener(port, |port| verify_tree_port(&process, port).map_err(untrusted_port));
     let endpoint = wait_for(launch, &process, &who, "answered on its debugging port", ready).await?;
     let inspector_port = (!endpoint.is_browser).then_some(port);
-    Ok(Ready { process, others: Vec::new(), endpoint, inspector_port, user_data_dir: None })
+    Ok(ReadyProgram { process, others: Vec::new(), endpoint, inspector_port, user_data_dir: None })
 }
 
-fn command_line(launch: &Launch<'_>, port: u16) -> Result<Vec<String>> {
+fn command_line(launch: &LaunchAttempt<'_>, port: u16) -> Result<Vec<String>> {
     let settings = launch.settings();
     let words = settings.command.iter().chain(&settings.args);
     let argv: Vec<String> = words.map(|word| word.replace(PLACEHOLDER, &port.to_string())).collect();
@@ -40,7 +40,7 @@ fn command_line(launch: &Launch<'_>, port: u16) -> Result<Vec<String>> {
 }
 
 /// A port of the loopback that is free in this moment.
-pub fn free_port() -> Result<u16> {
+pub fn find_free_port() -> Result<u16> {
     let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
     Ok(bound.doing(|| "cannot get a free port".to_owned())?.port())
 }

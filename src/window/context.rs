@@ -9,44 +9,44 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
-use super::asker::Deeds;
-use super::build::LastBuild;
-use super::crashes::Crashes;
-use super::launches::Launches;
+use super::build::BuildSummary;
+use super::caller::InFlight;
+use super::crash_loop::CrashLoop;
+use super::generation::GenerationCounter;
+use super::live_window::{LiveWindow, WindowExit};
 use super::page::PageHistory;
-use super::state::Phase;
-use super::up::{Ended, Up};
+use super::state::WindowPhase;
 use crate::changes::{self, ChangeTracker, FileSnapshot, TrackerOptions};
 use crate::config::{self, Choice, Generated, Recipe, WatchSettings};
 use crate::error::{Error, Result};
 
 /// What is known of the window, for whoever looks.
 #[derive(Clone, Default)]
-pub struct Published {
+pub struct PublishedState {
     /// The number of the newest window: one that is found again keeps its own.
     pub generation: u64,
-    pub phase: Phase,
+    pub phase: WindowPhase,
     /// Whether it is known that an earlier supervisor's window lives, or does not.
-    pub searched: bool,
+    pub search_done: bool,
     /// What the work under way is doing just now.
     pub doing: Option<String>,
-    pub up: Option<Arc<Up>>,
-    pub last_build: Option<LastBuild>,
-    pub exit: Option<Ended>,
+    pub window: Option<Arc<LiveWindow>>,
+    pub last_build: Option<BuildSummary>,
+    pub exit: Option<WindowExit>,
     /// What the reader should know.
     pub notes: Vec<String>,
 }
 
-impl Published {
+impl PublishedState {
     /// Whether there is something that a supervisor must stay for.
-    pub fn holds(&self) -> bool {
-        self.up.is_some() || self.phase.is_busy()
+    pub fn needs_supervisor(&self) -> bool {
+        self.window.is_some() || self.phase.is_busy()
     }
 }
 
 /// What came of a wish.
 #[derive(Clone, Debug, Default)]
-pub struct Outcome {
+pub struct OperationOutcome {
     pub build: Duration,
     pub launch: Duration,
     pub notes: Vec<String>,
@@ -54,7 +54,7 @@ pub struct Outcome {
 
 /// Where a supervisor and its window are at home.
 #[derive(Clone, Debug)]
-pub struct Home {
+pub struct WindowPaths {
     /// Canonical.
     pub workspace: PathBuf,
     /// Snapshot, output, profile: outside the workspace.
@@ -62,55 +62,55 @@ pub struct Home {
     /// The supervisor's socket, for `hostBridgePath`.
     pub bridge: PathBuf,
     /// What every process of this workspace's builds carries as its launch id.
-    pub build_mark: String,
+    pub build_launch_id: String,
 }
 
 /// What handle, actor and work share.
-pub struct Shared {
-    pub home: Home,
-    pub published: watch::Sender<Published>,
+pub struct WindowContext {
+    pub paths: WindowPaths,
+    pub published: watch::Sender<PublishedState>,
     /// What the window says and asks for, over all its launches.
     pub records: Arc<PageHistory>,
-    trackers: Mutex<Trackers>,
-    pub deeds: Deeds,
-    crashes: Mutex<Crashes>,
-    launches: Mutex<Launches>,
+    trackers: Mutex<WindowTrackers>,
+    pub deeds: InFlight,
+    crashes: Mutex<CrashLoop>,
+    launches: Mutex<GenerationCounter>,
     choice: Mutex<Choice>,
     /// Who knows why the window must not be replaced unasked.
-    held: OnceLock<Box<Held>>,
+    held: OnceLock<Box<ReplacementBlocker>>,
     /// Who tidies up after windows that ended by themselves.
     pub mourners: TaskTracker,
 }
 
 /// Says why the window must not be replaced unasked, while that is so.
-type Held = dyn Fn() -> Option<String> + Send + Sync;
+type ReplacementBlocker = dyn Fn() -> Option<String> + Send + Sync;
 
 /// What decides what is tracked, and how.
-pub type Watching = (WatchSettings, Vec<Generated>);
+pub type TrackingConfig = (WatchSettings, Vec<Generated>);
 
 /// When what is tracked changes under a living window, two trackers live for a while.
 #[derive(Default)]
-struct Trackers {
+struct WindowTrackers {
     /// As the workspace's files want it.
-    wanted: Option<(Watching, Arc<ChangeTracker>)>,
+    wanted: Option<(TrackingConfig, Arc<ChangeTracker>)>,
     /// The one that knows what the window was built from.
-    compared: Option<Arc<ChangeTracker>>,
+    baseline: Option<Arc<ChangeTracker>>,
 }
 
-impl Shared {
-    pub fn new(home: Home) -> Shared {
-        let launches = Launches::load(&home.state);
+impl WindowContext {
+    pub fn new(paths: WindowPaths) -> WindowContext {
+        let launches = GenerationCounter::load(&paths.state);
         // The first thing is to look for the window of an earlier supervisor.
-        let (phase, generation) = (Phase::Starting, launches.count());
-        let published = watch::Sender::new(Published { phase, generation, ..Published::default() });
-        let records = Arc::new(PageHistory::new(Some(home.state.join("refs"))));
-        let choice = Mutex::new(Choice::load(&home.state));
-        Shared {
-            home,
+        let (phase, generation) = (WindowPhase::Starting, launches.current());
+        let published = watch::Sender::new(PublishedState { phase, generation, ..PublishedState::default() });
+        let records = Arc::new(PageHistory::new(Some(paths.state.join("refs"))));
+        let choice = Mutex::new(Choice::load(&paths.state));
+        WindowContext {
+            paths,
             published,
             records,
             trackers: Mutex::default(),
-            deeds: Deeds::default(),
+            deeds: InFlight::default(),
             crashes: Mutex::default(),
             launches: Mutex::new(launches),
             choice,
@@ -120,23 +120,23 @@ impl Shared {
     }
 
     /// Asked each time; only the first is.
-    pub fn hold_while(&self, held: Box<Held>) {
+    pub fn block_replacement_while(&self, held: Box<ReplacementBlocker>) {
         let _ = self.held.set(held);
     }
 
     /// Why the window must not be replaced unasked, if there is a reason.
-    pub fn held(&self) -> Option<String> {
+    pub fn replacement_blocked_by(&self) -> Option<String> {
         self.held.get().and_then(|held| held())
     }
 
     /// How often the window has ended by itself of late.
-    pub fn crashes(&self) -> MutexGuard<'_, Crashes> {
+    pub fn crash_loop(&self) -> MutexGuard<'_, CrashLoop> {
         self.crashes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The generation of a window.
-    pub fn generation_of(&self, launch_id: &str) -> u64 {
-        self.launches.lock().unwrap_or_else(PoisonError::into_inner).number(launch_id)
+    pub fn assign_generation(&self, launch_id: &str) -> u64 {
+        self.launches.lock().unwrap_or_else(PoisonError::into_inner).assign(launch_id)
     }
 
     /// Which launch configuration is wanted, and which one runs.
@@ -145,52 +145,52 @@ impl Shared {
     }
 
     /// Changes the choice, for this supervisor and the next ones.
-    pub fn choose(&self, change: impl FnOnce(&mut Choice)) -> Result<()> {
+    pub fn update_choice(&self, change: impl FnOnce(&mut Choice)) -> Result<()> {
         let mut choice = self.choice.lock().unwrap_or_else(PoisonError::into_inner);
         let before = choice.clone();
         change(&mut choice);
-        if *choice == before { Ok(()) } else { choice.save(&self.home.state) }
+        if *choice == before { Ok(()) } else { choice.save(&self.paths.state) }
     }
 
     /// What to run, as the workspace's files say now.
-    pub fn recipe(&self) -> Result<Recipe> {
-        self.choice().recipe(&self.home.workspace)
+    pub fn read_recipe(&self) -> Result<Recipe> {
+        self.choice().recipe(&self.paths.workspace)
     }
 
     /// What to track, as the workspace's files say now, whatever else is wrong with them.
-    pub fn watching(&self) -> Result<Watching> {
-        Recipe::watching(&self.home.workspace, self.choice().wanted.as_deref())
+    pub fn read_tracking_config(&self) -> Result<TrackingConfig> {
+        Recipe::watching(&self.paths.workspace, self.choice().wanted.as_deref())
     }
 
-    fn trackers(&self) -> MutexGuard<'_, Trackers> {
+    fn trackers(&self) -> MutexGuard<'_, WindowTrackers> {
         self.trackers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The tracker that knows what the window was built from; without a window, the one that is wanted.
-    pub fn comparing_tracker(&self) -> Result<Arc<ChangeTracker>> {
-        let compared = self.trackers().compared.clone();
-        compared.map_or_else(|| self.tracker(&self.watching()?), Ok)
+    pub fn baseline_tracker(&self) -> Result<Arc<ChangeTracker>> {
+        let compared = self.trackers().baseline.clone();
+        compared.map_or_else(|| self.tracker(&self.read_tracking_config()?), Ok)
     }
 
     /// Whether it is known what the window was built from.
-    pub fn can_compare(&self) -> bool {
-        self.trackers().compared.is_some()
+    pub fn has_baseline(&self) -> bool {
+        self.trackers().baseline.is_some()
     }
 
     /// From now on the workspace is compared with what the window was built from.
-    pub async fn compare_with(&self, tracker: &Arc<ChangeTracker>, baseline: Arc<FileSnapshot>) {
+    pub async fn set_baseline(&self, tracker: &Arc<ChangeTracker>, baseline: Arc<FileSnapshot>) {
         tracker.set_baseline(baseline).await;
-        self.trackers().compared = Some(Arc::clone(tracker));
+        self.trackers().baseline = Some(Arc::clone(tracker));
     }
 
     /// The tracker of the workspace as its files want it now.
-    pub fn tracker(&self, watching: &Watching) -> Result<Arc<ChangeTracker>> {
+    pub fn tracker(&self, watching: &TrackingConfig) -> Result<Arc<ChangeTracker>> {
         let mut trackers = self.trackers();
         if let Some((_, tracker)) = trackers.wanted.as_ref().filter(|(known, _)| known == watching) {
             return Ok(Arc::clone(tracker));
         }
         let (watch, generated) = watching;
-        let root = self.home.workspace.join(&watch.root);
+        let root = self.paths.workspace.join(&watch.root);
         let root = root.canonicalize().map_err(|cause| {
             Error::usage(format!("cannot watch {}", root.display()))
                 .because(cause)
@@ -200,10 +200,10 @@ impl Shared {
             config::Confirm::Mtime => changes::ChangeCriterion::Metadata,
             config::Confirm::Content => changes::ChangeCriterion::Content,
         };
-        let derived = generated.iter().map(|it| self.rule(it)).collect();
+        let derived = generated.iter().map(|it| self.derived_rule(it)).collect();
         let tracker = ChangeTracker::start(TrackerOptions {
             root,
-            cookie_dir: self.home.state.clone(),
+            cookie_dir: self.paths.state.clone(),
             criterion: confirm,
             derived,
         });
@@ -212,13 +212,13 @@ impl Shared {
         Ok(tracker)
     }
 
-    fn rule(&self, generated: &Generated) -> changes::DerivedRule {
+    fn derived_rule(&self, generated: &Generated) -> changes::DerivedRule {
         let Generated { pattern, origin } = generated.clone();
-        changes::DerivedRule { pattern, file: self.home.workspace.join(origin.file), line: origin.line }
+        changes::DerivedRule { pattern, file: self.paths.workspace.join(origin.file), line: origin.line }
     }
 
     /// Says what the work under way is doing.
-    pub fn tell(&self, doing: &str) {
+    pub fn report_progress(&self, doing: &str) {
         self.published.send_if_modified(|published| {
             let news = published.doing.as_deref() != Some(doing);
             published.doing = Some(doing.to_owned());

@@ -14,29 +14,30 @@ const LONGEST: Duration = Duration::from_secs(300);
 
 /// The crashes of late.
 #[derive(Debug, Default)]
-pub struct Crashes {
+pub struct CrashLoop {
     /// Not longer ago than [`WITHIN`], as of the last one.
     recent: VecDeque<Instant>,
     /// How many in a row came while there was a loop.
     looping: u32,
 }
 
-impl Crashes {
+impl CrashLoop {
     /// One more.
-    pub fn note(&mut self, now: Instant) {
-        let paused = self.pause(now).is_some() || self.pause_until().is_some_and(|until| now < until + WITHIN);
+    pub fn record_crash(&mut self, now: Instant) {
+        let paused =
+            self.remaining_pause(now).is_some() || self.pause_until().is_some_and(|until| now < until + WITHIN);
         self.recent.retain(|at| now.duration_since(*at) <= WITHIN);
         self.recent.push_back(now);
         self.looping = if self.recent.len() >= MANY || paused { self.looping + 1 } else { 0 };
     }
 
     /// What made it crash has changed, or the user insists.
-    pub fn forgive(&mut self) {
-        *self = Crashes::default();
+    pub fn reset(&mut self) {
+        *self = CrashLoop::default();
     }
 
     /// How long it is still left alone; `None`: it may be started.
-    pub fn pause(&self, now: Instant) -> Option<Duration> {
+    pub fn remaining_pause(&self, now: Instant) -> Option<Duration> {
         self.pause_until()?.checked_duration_since(now).filter(|left| !left.is_zero())
     }
 
@@ -60,9 +61,9 @@ mod tests {
     fn three_within_a_minute_are_a_loop_and_each_further_one_doubles_the_pause() {
         let zero = Instant::now();
         let check = |at: &[u64], now: u64, expect: Option<u64>| {
-            let mut crashes = Crashes::default();
-            at.iter().for_each(|at| crashes.note(zero + Duration::from_secs(*at)));
-            let left = crashes.pause(zero + Duration::from_secs(now)).map(|left| left.as_secs());
+            let mut crashes = CrashLoop::default();
+            at.iter().for_each(|at| crashes.record_crash(zero + Duration::from_secs(*at)));
+            let left = crashes.remaining_pause(zero + Duration::from_secs(now)).map(|left| left.as_secs());
             assert_eq!(left, expect, "{at:?} at {now}");
         };
         check(&[], 0, None);
@@ -81,10 +82,10 @@ mod tests {
     #[test]
     fn what_is_forgiven_is_forgotten() {
         let now = Instant::now();
-        let mut crashes = Crashes::default();
-        (0..5).for_each(|_| crashes.note(now));
-        assert!(crashes.pause(now).is_some());
-        crashes.forgive();
-        assert_eq!((crashes.pause(now), crashes.count()), (None, 0));
+        let mut crashes = CrashLoop::default();
+        (0..5).for_each(|_| crashes.record_crash(now));
+        assert!(crashes.remaining_pause(now).is_some());
+        crashes.reset();
+        assert_eq!((crashes.remaining_pause(now), crashes.count()), (None, 0));
     }
 }

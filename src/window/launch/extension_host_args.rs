@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Launch;
+use super::LaunchAttempt;
 use crate::error::{Context, Error, Result};
 
 /// VS Code's own flag; may be given several times.
@@ -12,7 +12,7 @@ const FLAG: &str = "--extensionDevelopmentPath";
 
 /// What is to be shown.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Development {
+pub struct ExtensionHostArgs {
     /// At least one; each has a package.json.
     pub extensions: Vec<PathBuf>,
     /// The folder that is opened.
@@ -21,24 +21,24 @@ pub struct Development {
     pub args: Vec<String>,
 }
 
-impl Development {
-    pub fn of(launch: &Launch<'_>) -> Result<Development> {
+impl ExtensionHostArgs {
+    pub fn read(launch: &LaunchAttempt<'_>) -> Result<ExtensionHostArgs> {
         let settings = launch.settings();
-        let (mut extensions, folder, args) = sorted(&settings.args, &launch.plan.workspace);
+        let (mut extensions, folder, args) = split_args(&settings.args, &launch.plan.workspace);
         extensions.splice(0..0, settings.extension.iter().chain(&settings.more_extensions).cloned());
         if extensions.is_empty() {
             extensions.push(PathBuf::new());
         }
-        let extensions = extensions.iter().map(|path| extension(&launch.path(path))).collect::<Result<_>>()?;
+        let extensions = extensions.iter().map(|path| check_extension(&launch.path(path))).collect::<Result<_>>()?;
         let folder = settings.folder.as_deref().map(|folder| launch.path(folder)).or(folder);
         let folder = folder.unwrap_or_else(|| launch.plan.workspace.clone());
         let folder = folder.canonicalize().doing(|| format!("cannot open the folder {}", folder.display()))?;
-        Ok(Development { extensions, folder, args })
+        Ok(ExtensionHostArgs { extensions, folder, args })
     }
 }
 
 /// The extensions that `args` name, the folder or file that they open, and the others.
-fn sorted(args: &[String], workspace: &Path) -> (Vec<PathBuf>, Option<PathBuf>, Vec<String>) {
+fn split_args(args: &[String], workspace: &Path) -> (Vec<PathBuf>, Option<PathBuf>, Vec<String>) {
     let (mut extensions, mut folder, mut others) = (Vec::new(), None, Vec::new());
     let mut words = args.iter();
     while let Some(word) = words.next() {
@@ -54,7 +54,7 @@ fn sorted(args: &[String], workspace: &Path) -> (Vec<PathBuf>, Option<PathBuf>, 
     (extensions, folder, others)
 }
 
-fn extension(folder: &Path) -> Result<PathBuf> {
+fn check_extension(folder: &Path) -> Result<PathBuf> {
     if folder.join("package.json").is_file() {
         return folder.canonicalize().doing(|| format!("cannot use the extension {}", folder.display()));
     }
@@ -73,7 +73,7 @@ mod tests {
         std::fs::create_dir(workspace.path().join("fixture")).unwrap();
         let check = |args: &[&str], extensions: &[&str], folder: Option<&str>, others: &[&str]| {
             let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
-            let found = sorted(&args, workspace.path());
+            let found = split_args(&args, workspace.path());
             let extensions: Vec<PathBuf> = extensions.iter().map(PathBuf::from).collect();
             let others: Vec<String> = others.iter().map(|arg| (*arg).to_owned()).collect();
             assert_eq!(found, (extensions, folder.map(|it| workspace.path().join(it)), others), "{args:?}");

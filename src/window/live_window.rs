@@ -7,10 +7,10 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use tokio::sync::Mutex;
 
-use super::identity::{Doubt, Proof};
-use super::launch::Launched;
+use super::identity::{IdentityError, VerifiedWindow};
+use super::launch::LaunchedWindow;
 use super::page::{ConsoleMessage, ExtensionHostConsole, ExtensionHostInspector, PageConnection, PageHistory};
-use super::session_file::Session;
+use super::session_file::WindowSession;
 use crate::clock::now_ms;
 use crate::error::{Error, ErrorKind, Result};
 use crate::process::{self, Exit, Process};
@@ -29,9 +29,9 @@ const MOST_OUTPUT: u64 = 64 << 20;
 const KEPT_OUTPUT: u64 = 1 << 20;
 
 /// A living window.
-pub struct Up {
+pub struct LiveWindow {
     /// As in `session.json`.
-    pub facts: Session,
+    pub facts: WindowSession,
     pub process: Process,
     /// Found again rather than launched by this supervisor.
     pub reconnected: bool,
@@ -47,13 +47,18 @@ pub struct Up {
     pub notes: Vec<String>,
 }
 
-impl Up {
+impl LiveWindow {
     /// A window that was just launched. A page that cannot be reached yet is not fatal: the window is there.
-    pub async fn launched(launched: Launched, facts: Session, notes: Vec<String>, records: Arc<PageHistory>) -> Up {
+    pub async fn launched(
+        launched: LaunchedWindow,
+        facts: WindowSession,
+        notes: Vec<String>,
+        records: Arc<PageHistory>,
+    ) -> LiveWindow {
         records.record_launch();
         let page = PageConnection::open_endpoint(launched.endpoint, Arc::clone(&records)).await.ok().map(Arc::new);
-        Up {
-            _extension_host: extension_host(&facts, &launched.output, &records),
+        LiveWindow {
+            _extension_host: listen_to_extension_host(&facts, &launched.output, &records),
             records,
             facts,
             process: launched.process,
@@ -65,23 +70,23 @@ impl Up {
     }
 
     /// A window that was found again. One that is proven ours but frozen counts, too: it is not replaced silently.
-    pub async fn found(
-        facts: Session,
-        proof: Result<Proof, Doubt>,
+    pub async fn from_session(
+        facts: WindowSession,
+        proof: Result<VerifiedWindow, IdentityError>,
         output: PathBuf,
         records: Arc<PageHistory>,
-    ) -> Result<Up, Doubt> {
+    ) -> Result<LiveWindow, IdentityError> {
         let (process, page) = match proof {
             Ok(proof) => (
                 proof.process,
                 PageConnection::open_endpoint(proof.endpoint, Arc::clone(&records)).await.ok().map(Arc::new),
             ),
-            Err(Doubt::Silent { process, .. }) => (process, None),
+            Err(IdentityError::Unresponsive { process, .. }) => (process, None),
             Err(doubt) => return Err(doubt),
         };
-        let _extension_host = extension_host(&facts, &output, &records);
+        let _extension_host = listen_to_extension_host(&facts, &output, &records);
         let page = Mutex::new(page);
-        Ok(Up { facts, process, reconnected: true, output, page, records, _extension_host, notes: vec![] })
+        Ok(LiveWindow { facts, process, reconnected: true, output, page, records, _extension_host, notes: vec![] })
     }
 
     /// The page, connected to.
@@ -92,12 +97,12 @@ impl Up {
         }
         let page = PageConnection::open_with_history(self.facts.cdp_port, Arc::clone(&self.records))
             .await
-            .map_err(|error| self.explain(error))?;
+            .map_err(|error| self.explain_error(error))?;
         Ok(Arc::clone(slot.insert(Arc::new(page))))
     }
 
     /// Whether the page answers within `deadline`.
-    pub async fn responds(&self, deadline: Duration) -> bool {
+    pub async fn is_responsive(&self, deadline: Duration) -> bool {
         let asked = async {
             match self.page().await {
                 Ok(page) => page.ping(deadline).await,
@@ -108,7 +113,7 @@ impl Up {
     }
 
     /// Asks it to close, as a user would; whether it was heard.
-    pub async fn ask_to_close(&self) -> bool {
+    pub async fn request_close(&self) -> bool {
         match self.page.lock().await.as_ref() {
             Some(page) => page.request_close().await,
             None => false,
@@ -116,7 +121,7 @@ impl Up {
     }
 
     /// Closes the connection; the window lives on.
-    pub async fn detach(&self) {
+    pub async fn disconnect(&self) {
         self.page.lock().await.take();
     }
 
@@ -127,11 +132,11 @@ impl Up {
     }
 
     /// What the window said before it ended.
-    pub fn last_words(&self, exit: Exit, doing: Vec<String>) -> Ended {
+    pub fn exit_report(&self, exit: Exit, doing: Vec<String>) -> WindowExit {
         let started = self.facts.debug_window_started_at;
         let at_ms = now_ms();
-        let console = with_errors(self.records.last_messages(LOOKED_AT, started));
-        Ended {
+        let console = select_last_entries(self.records.last_messages(LOOKED_AT, started));
+        WindowExit {
             exit,
             at_ms,
             lived: Duration::from_millis(at_ms.saturating_sub(started)),
@@ -142,7 +147,7 @@ impl Up {
     }
 
     /// An error of an operation on the page; when the window has died under it, that is what is told.
-    pub fn explain(&self, error: Error) -> Error {
+    pub fn explain_error(&self, error: Error) -> Error {
         if error.kind == ErrorKind::TimedOut || self.process.is_alive() {
             return error;
         }
@@ -153,14 +158,18 @@ impl Up {
 }
 
 /// Listens to the extension host, when the window has one: then its inspector is not the window's own port.
-fn extension_host(facts: &Session, output: &Path, records: &Arc<PageHistory>) -> Option<ExtensionHostConsole> {
+fn listen_to_extension_host(
+    facts: &WindowSession,
+    output: &Path,
+    records: &Arc<PageHistory>,
+) -> Option<ExtensionHostConsole> {
     let port = facts.inspector_port.filter(|port| *port != facts.cdp_port)?;
     let inspected = ExtensionHostInspector { port, launch_id: facts.launch_id.clone(), output: output.to_owned() };
     Some(ExtensionHostConsole::start(inspected, Arc::clone(records)))
 }
 
 /// The newest errors, and what was said last, in their order.
-fn with_errors(said: Vec<ConsoleMessage>) -> Vec<ConsoleMessage> {
+fn select_last_entries(said: Vec<ConsoleMessage>) -> Vec<ConsoleMessage> {
     let is_error = |entry: &ConsoleMessage| matches!(entry.level.as_str(), "error" | "exception");
     let errors: Vec<usize> = (0..said.len()).rev().filter(|at| is_error(&said[*at])).take(LAST_ERRORS).collect();
     let mut left = LAST_ENTRIES - errors.len();
@@ -179,7 +188,7 @@ fn with_errors(said: Vec<ConsoleMessage>) -> Vec<ConsoleMessage> {
 
 /// How a window ended by itself.
 #[derive(Clone, Debug)]
-pub struct Ended {
+pub struct WindowExit {
     pub exit: Exit,
     pub at_ms: u64,
     /// Since its launch.
@@ -192,7 +201,7 @@ pub struct Ended {
     pub output: String,
 }
 
-impl Ended {
+impl WindowExit {
     pub fn code(&self) -> Option<i32> {
         match self.exit {
             Exit::Code(code) => Some(code),
@@ -218,7 +227,7 @@ impl Ended {
     }
 
     /// In one paragraph.
-    pub fn tell(&self) -> String {
+    pub fn describe(&self) -> String {
         let mut told = format!("it ended by itself: {}", self.exit);
         for doing in &self.doing {
             told.push_str(&format!("\nwhile {doing}"));
@@ -244,9 +253,9 @@ mod tests {
         };
         let mut said = vec![entry(0, "log"), entry(1, "error"), entry(2, "exception")];
         said.extend((3..50).map(|at| entry(at, "log")));
-        let told: Vec<u64> = with_errors(said).iter().map(|it| it.at).collect();
+        let told: Vec<u64> = select_last_entries(said).iter().map(|it| it.at).collect();
         assert_eq!(told, [1, 2, 42, 43, 44, 45, 46, 47, 48, 49]);
-        let few = with_errors(vec![entry(0, "log"), entry(1, "error")]);
+        let few = select_last_entries(vec![entry(0, "log"), entry(1, "error")]);
         assert_eq!(few.iter().map(|it| it.at).collect::<Vec<_>>(), [0, 1]);
     }
 
@@ -254,7 +263,7 @@ mod tests {
     fn a_window_that_was_nobodys_child_and_lived_for_a_while_was_closed() {
         let check = |exit: Exit, lived: u64, expect: bool| {
             let lived = Duration::from_secs(lived);
-            let ended = Ended { exit, at_ms: 0, lived, doing: vec![], console: vec![], output: String::new() };
+            let ended = WindowExit { exit, at_ms: 0, lived, doing: vec![], console: vec![], output: String::new() };
             assert_eq!(ended.is_crash(), expect, "{exit:?} {lived:?}");
         };
         check(Exit::Code(0), 1, false);

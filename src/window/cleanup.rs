@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use super::launch::{is_launch_id, launch_of, scratch_of};
+use super::launch::{is_launch_id, launch_id_of_scratch_dir, scratch_dir_of};
 use crate::error::{Context, Result};
 use crate::process::{self, Ended, Process};
 
@@ -20,7 +20,7 @@ pub const GRACE: Duration = Duration::from_secs(3);
 /// `process` must have been launched by us or proven by [`super::identity`]. `ask` closes it politely and answers
 /// whether it was heard: [`super::page::Page::ask_to_close`], or `async { false }`. Errors: someone outlives
 /// SIGKILL, or the folder cannot be removed; everything else has been done by then.
-pub async fn stop(
+pub async fn stop_window(
     process: &Process,
     ask: impl Future<Output = bool>,
     launch_id: &str,
@@ -28,19 +28,19 @@ pub async fn stop(
     grace: Duration,
 ) -> Result<Ended> {
     let ended = process::stop(process, ask, grace).await;
-    let cleaned = clean_up(launch_id, state_dir).await;
+    let cleaned = clean_up_launch(launch_id, state_dir).await;
     let ended = ended.doing(|| format!("cannot end the window's process {}", process.pid()))?;
     cleaned.map(|()| ended)
 }
 
 /// What is to be done after a window has ended, however it did: ends what carries its launch id (a server, a crash
 /// reporter), and removes its scratch folder. Does nothing where nothing is left.
-pub async fn clean_up(launch_id: &str, state_dir: &Path) -> Result<()> {
+pub async fn clean_up_launch(launch_id: &str, state_dir: &Path) -> Result<()> {
     if !is_launch_id(launch_id) {
         return Ok(()); // it would name a folder outside, and nobody can carry it
     }
     let swept = process::sweep(launch_id, Duration::from_secs(1)).await;
-    let scratch = scratch_of(state_dir, launch_id);
+    let scratch = scratch_dir_of(state_dir, launch_id);
     let removed = remove_scratch(&scratch).await;
     swept.doing(|| format!("cannot end what is left of launch {launch_id}"))?;
     removed.doing(|| format!("cannot remove {}", scratch.display()))
@@ -51,15 +51,15 @@ pub async fn clean_up(launch_id: &str, state_dir: &Path) -> Result<()> {
 async fn remove_scratch(scratch: &Path) -> io::Result<()> {
     const TRIES: usize = 5;
     for _ in 1..TRIES {
-        if remove(scratch).is_ok() {
+        if remove_folder(scratch).is_ok() {
             return Ok(());
         }
         process::gone(&process::holding_below(scratch)?).await?;
     }
-    remove(scratch)
+    remove_folder(scratch)
 }
 
-fn remove(folder: &Path) -> io::Result<()> {
+fn remove_folder(folder: &Path) -> io::Result<()> {
     match std::fs::remove_dir_all(folder) {
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other,
@@ -73,9 +73,9 @@ pub async fn clean_up_abandoned(state_dir: &Path, living: Option<&str>) -> Resul
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(()),
         entries => entries.doing(|| format!("cannot read {}", state_dir.display()))?,
     };
-    let launches = entries.flatten().filter_map(|entry| launch_of(&entry.file_name()));
+    let launches = entries.flatten().filter_map(|entry| launch_id_of_scratch_dir(&entry.file_name()));
     for launch_id in launches.filter(|launch_id| living != Some(launch_id.as_str())) {
-        clean_up(&launch_id, state_dir).await?;
+        clean_up_launch(&launch_id, state_dir).await?;
     }
     Ok(())
 }

@@ -22,17 +22,17 @@ use rustix::process::Signal;
 use tokio::time::timeout;
 
 use super::browser::{PORT_FILE, has_display, read_port};
-use super::command::free_port;
-use super::development::Development;
-use super::wait::{answering, listening, wait_behind, wait_for};
-use super::web_extension_host::{workbench_shown, write_settings};
-use super::{Launch, Ready, environment_of, make_private, not_ours};
+use super::custom_command::find_free_port;
+use super::extension_host_args::ExtensionHostArgs;
+use super::readiness::{wait_for, wait_for_endpoint, wait_for_launcher, wait_for_listener};
+use super::web_extension_host::{wait_for_workbench_title, write_settings};
+use super::{LaunchAttempt, ReadyProgram, environment_of, make_private, untrusted_port};
 use crate::cdp::Endpoint;
 use crate::config::WindowSettings;
 use crate::error::{Context, Error, ErrorKind, Result};
 use crate::process::{self, Process};
 use crate::tools;
-use crate::window::identity::{Doubt, check_port, prove_port};
+use crate::window::identity::{IdentityError, verify_launch_port, verify_tree_port};
 
 /// How long the workbench and its extension host may take before the window counts as ready anyway.
 const FIRST_WINDOW: Duration = Duration::from_secs(30);
@@ -63,12 +63,12 @@ const OURS: &[&str] = &[
     "--inspect-brk-extensions",
 ];
 
-pub async fn launch(launch: &Launch<'_>) -> Result<Ready> {
-    let launcher = find(launch)?;
-    let shown = Development::of(launch)?;
+pub async fn launch_desktop_extension_host(launch: &LaunchAttempt<'_>) -> Result<ReadyProgram> {
+    let launcher = find_launcher(launch)?;
+    let shown = ExtensionHostArgs::read(launch)?;
     check_args(&shown.args)?;
-    let profile = Profile::prepare(launch)?;
-    let inspector = free_port()?;
+    let profile = VsCodeProfile::prepare(launch)?;
+    let inspector = find_free_port()?;
     launch.progress("starting VS Code");
     let started = launch.spawn(command_line(&launcher, &profile, inspector, &shown))?;
     let ready = async {
@@ -76,23 +76,24 @@ pub async fn launch(launch: &Launch<'_>) -> Result<Ready> {
         let found = process::until(&profile.user, || read_port(&file)).await;
         found.doing(|| format!("cannot watch {}", profile.user.display()))
     };
-    let unmarked = Unmarked { profile: &profile };
+    let unmarked = KillProfileUsers { profile: &profile };
     let living = || [process::carrying(&launch.plan.launch_id).unwrap_or_default(), profile.users()].concat();
-    let waiting = wait_behind(launch, &started, living, "VS Code", "opened its debugging port", ready).await;
-    let port = waiting.map_err(|error| with_log(error, &profile.user))?;
-    let process = main_process(launch, &started, port, &profile.user)?;
+    let waiting = wait_for_launcher(launch, &started, living, "VS Code", "opened its debugging port", ready).await;
+    let port = waiting.map_err(|error| append_vscode_log(error, &profile.user))?;
+    let process = find_main_process(launch, &started, port, &profile.user)?;
     std::mem::forget(unmarked); // it carries the launch id: whoever ends the launch finds it
-    let endpoint = wait_for(launch, &process, "VS Code", "answered on its debugging port", answering(&process, port));
+    let endpoint =
+        wait_for(launch, &process, "VS Code", "answered on its debugging port", wait_for_endpoint(&process, port));
     let endpoint = endpoint.await?;
     launch.progress("waiting for the extension host");
-    let first_window = first_window(launch, &process, &endpoint, inspector);
+    let first_window = wait_for_workbench(launch, &process, &endpoint, inspector);
     let inspector_port = wait_for(launch, &process, "VS Code", "shown its window", first_window).await?;
     let others = if started.pid() == process.pid() { Vec::new() } else { vec![started] };
-    Ok(Ready { process, others, endpoint, inspector_port, user_data_dir: Some(profile.user) })
+    Ok(ReadyProgram { process, others, endpoint, inspector_port, user_data_dir: Some(profile.user) })
 }
 
 /// The launcher of a desktop VS Code that a window with these settings can be: one is found, and there is a display.
-pub fn desktop(settings: &WindowSettings, workspace: &Path) -> Option<PathBuf> {
+pub fn find_desktop_vscode(settings: &WindowSettings, workspace: &Path) -> Option<PathBuf> {
     let environment = environment_of(settings);
     let setting = settings.vscode.as_deref().map(|path| workspace.join(path));
     let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
@@ -101,7 +102,7 @@ pub fn desktop(settings: &WindowSettings, workspace: &Path) -> Option<PathBuf> {
 }
 
 /// The launcher, or why there is none. Used before anything is started.
-fn find(launch: &Launch<'_>) -> Result<PathBuf> {
+fn find_launcher(launch: &LaunchAttempt<'_>) -> Result<PathBuf> {
     let setting = launch.settings().vscode.as_deref().map(|path| launch.path(path));
     let environment = launch.environment();
     let path = environment.get(OsStr::new("PATH"));
@@ -139,18 +140,18 @@ fn check_args(args: &[String]) -> Result<()> {
 }
 
 /// Where this VS Code keeps its data: nothing of the user's own VS Code is touched.
-struct Profile {
+struct VsCodeProfile {
     user: PathBuf,
     extensions: PathBuf,
 }
 
-impl Profile {
-    fn prepare(launch: &Launch<'_>) -> Result<Profile> {
+impl VsCodeProfile {
+    fn prepare(launch: &LaunchAttempt<'_>) -> Result<VsCodeProfile> {
         let folder = match &launch.settings().profile {
             Some(kept) => launch.path(kept),
             None => launch.scratch.join("vscode"),
         };
-        let profile = Profile { user: folder.join("user"), extensions: folder.join("extensions") };
+        let profile = VsCodeProfile { user: folder.join("user"), extensions: folder.join("extensions") };
         if let Some(other) = profile.users().first() {
             return Err(Error::usage(format!("cannot use the profile {}", folder.display()))
                 .because(format!("a running VS Code uses it (process {})", other.pid()))
@@ -170,18 +171,18 @@ impl Profile {
 
     /// Who runs with this user data folder.
     fn users(&self) -> Vec<Process> {
-        let joined = with("--user-data-dir=", &self.user);
+        let joined = flag_with_path("--user-data-dir=", &self.user);
         process::started_with(&[&joined, self.user.as_os_str()]).unwrap_or_default()
     }
 }
 
 /// What a launcher that drops the environment has started carries no launch id: known by the user data folder, which
 /// nobody else used, it is ended when the launch fails.
-struct Unmarked<'a> {
-    profile: &'a Profile,
+struct KillProfileUsers<'a> {
+    profile: &'a VsCodeProfile,
 }
 
-impl Drop for Unmarked<'_> {
+impl Drop for KillProfileUsers<'_> {
     fn drop(&mut self) {
         let users = self.profile.users();
         // Its helpers overwrite their command lines: known as its descendants, while it lives.
@@ -192,35 +193,36 @@ impl Drop for Unmarked<'_> {
     }
 }
 
-fn with(flag: &str, path: &Path) -> OsString {
+fn flag_with_path(flag: &str, path: &Path) -> OsString {
     let mut word = OsString::from(flag);
     word.push(path);
     word
 }
 
-fn command_line(launcher: &Path, profile: &Profile, inspector: u16, shown: &Development) -> Vec<OsString> {
+fn command_line(launcher: &Path, profile: &VsCodeProfile, inspector: u16, shown: &ExtensionHostArgs) -> Vec<OsString> {
     let mut argv = vec![launcher.as_os_str().to_owned()];
-    argv.push(with("--user-data-dir=", &profile.user));
-    argv.push(with("--extensions-dir=", &profile.extensions));
+    argv.push(flag_with_path("--user-data-dir=", &profile.user));
+    argv.push(flag_with_path("--extensions-dir=", &profile.extensions));
     argv.extend(FLAGS.iter().map(OsString::from));
     argv.push(format!("--inspect-extensions={inspector}").into());
     if rustix::process::geteuid().is_root() {
         argv.push("--no-sandbox".into()); // Electron refuses to run as root with it
     }
-    argv.extend(shown.extensions.iter().map(|path| with("--extensionDevelopmentPath=", path)));
+    argv.extend(shown.extensions.iter().map(|path| flag_with_path("--extensionDevelopmentPath=", path)));
     argv.extend(shown.args.iter().map(OsString::from));
     argv.push(shown.folder.clone().into());
     argv
 }
 
 /// The real Electron behind the launcher: of this launch, the owner of the port, with our user data on its command line.
-fn main_process(launch: &Launch<'_>, started: &Process, port: u16, user: &Path) -> Result<Process> {
+fn find_main_process(launch: &LaunchAttempt<'_>, started: &Process, port: u16, user: &Path) -> Result<Process> {
     let doing = || "cannot find the process of the launched VS Code".to_owned();
     let carriers = process::carrying(&launch.plan.launch_id).doing(doing)?;
     let pids: Vec<u32> = carriers.iter().map(Process::pid).collect();
     let owner = process::listener_among(port, &pids).doing(doing)?;
     let Some(owner) = owner else {
-        let doubt = prove_port(&launch.plan.launch_id, port).err().map(|doubt| doubt.to_string()).unwrap_or_default();
+        let doubt =
+            verify_launch_port(&launch.plan.launch_id, port).err().map(|doubt| doubt.to_string()).unwrap_or_default();
         return Err(Error::other(doing()).because(doubt).hint(
             "a launcher that changes the environment (flatpak, a wrapper) hides it: set `vscode` to the real one",
         ));
@@ -238,24 +240,24 @@ fn main_process(launch: &Launch<'_>, started: &Process, port: u16, user: &Path) 
 
 /// Whether `--user-data-dir` is `user`, in either of its spellings.
 fn names_user_data(arguments: &[OsString], user: &Path) -> bool {
-    arguments.contains(&with("--user-data-dir=", user))
+    arguments.contains(&flag_with_path("--user-data-dir=", user))
         || arguments.windows(2).any(|two| two[0] == "--user-data-dir" && two[1] == user)
 }
 
 /// Waits for the workbench and for the extension host's inspector, whose port it answers. A window that is late with
 /// either is there all the same.
-async fn first_window(
-    launch: &Launch<'_>,
+async fn wait_for_workbench(
+    launch: &LaunchAttempt<'_>,
     process: &Process,
     endpoint: &Endpoint,
     inspector: u16,
 ) -> Result<Option<u16>> {
-    let ours = |port: u16| -> Result<(), Doubt> {
-        check_port(process, port).or_else(|_| prove_port(&launch.plan.launch_id, port))
+    let ours = |port: u16| -> Result<(), IdentityError> {
+        verify_tree_port(process, port).or_else(|_| verify_launch_port(&launch.plan.launch_id, port))
     };
     let within = FIRST_WINDOW.min(launch.deadline() / 2);
-    let inspected = timeout(within, listening(inspector, |port| ours(port).map_err(not_ours)));
-    let titled = timeout(within, workbench_shown(endpoint, within));
+    let inspected = timeout(within, wait_for_listener(inspector, |port| ours(port).map_err(untrusted_port)));
+    let titled = timeout(within, wait_for_workbench_title(endpoint, within));
     let (inspected, titled) = tokio::join!(inspected, titled);
     match titled {
         Ok(Err(error)) if !process.is_alive() => return Err(error),
@@ -272,7 +274,7 @@ async fn first_window(
 }
 
 /// Adds what VS Code wrote to its own log: its output goes nowhere when its launcher has ended.
-fn with_log(error: Error, user: &Path) -> Error {
+fn append_vscode_log(error: Error, user: &Path) -> Error {
     let runs = std::fs::read_dir(user.join("logs")).into_iter().flatten().flatten();
     let newest = runs.map(|run| run.path().join("main.log")).filter(|log| log.is_file()).max();
     match newest.and_then(|log| process::tail(&log, LOG_LINES).ok()).filter(|tail| !tail.is_empty()) {
@@ -290,8 +292,8 @@ mod tests {
 
     #[test]
     fn the_command_line_is_what_vs_code_understands() {
-        let profile = Profile { user: "/s t/user".into(), extensions: "/s t/extensions".into() };
-        let shown = Development {
+        let profile = VsCodeProfile { user: "/s t/user".into(), extensions: "/s t/extensions".into() };
+        let shown = ExtensionHostArgs {
             extensions: vec!["/ws/a".into(), "/ws/b".into()],
             folder: "/ws".into(),
             args: vec!["--disable-extensions".into()],
@@ -316,7 +318,7 @@ mod tests {
                 [("DISPLAY", display), ("WAYLAND_DISPLAY", "")].map(|(name, it)| (name.to_owned(), it.to_owned()));
             let settings =
                 WindowSettings { vscode: Some(vscode.into()), headless, env: env.into(), ..WindowSettings::default() };
-            assert_eq!(desktop(&settings, Path::new("/")), expect.map(PathBuf::from), "{settings:?}");
+            assert_eq!(find_desktop_vscode(&settings, Path::new("/")), expect.map(PathBuf::from), "{settings:?}");
         };
         check("bin/sh", ":1", false, Some("/bin/sh"));
         check("bin/sh", ":1", true, None);
