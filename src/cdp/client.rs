@@ -10,8 +10,6 @@
 //! Slots are registered before sending and forgotten on drop; a late answer is normal. Whatever ends the
 //! connection wakes everyone with the reason. Must not know what is asked.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -22,18 +20,18 @@ use serde_json::value::RawValue;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{Notify, broadcast, mpsc, oneshot, watch};
+use tokio::sync::{Notify, broadcast, mpsc};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::{Error as SocketError, Message};
 
 use super::cdp_error::CdpError;
 use super::types::CdpCommand;
+use crate::wire::pending::{CLOSED_BY_US, Closed, PendingRequests};
 
 /// Requests on their way to the peer; more make callers wait (within their deadline).
 const QUEUE_LENGTH: usize = 64;
 /// How long a peer may take to close its side.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-const CLOSED_BY_US: &str = "it was closed by us";
 /// Events that a listener may be behind before it loses the oldest.
 const EVENT_BACKLOG: usize = 1024;
 
@@ -85,18 +83,11 @@ pub struct CdpClient {
 }
 
 struct CdpConnectionState {
-    last_id: AtomicU64,
-    pending: Mutex<Pending>,
+    pending: Arc<PendingRequests<CommandOutcome>>,
+    /// `None` after the end of the connection, which ends the subscriptions.
+    events: Mutex<Option<broadcast::Sender<Arc<CdpEvent>>>>,
     closing: Notify,
     observer: EventHandler,
-    /// Why the connection has ended.
-    ended: watch::Receiver<Option<String>>,
-}
-
-/// Who waits, and who listens. Emptied at the end of the connection, which wakes them all.
-struct Pending {
-    slots: HashMap<u64, oneshot::Sender<CommandOutcome>>,
-    events: Option<broadcast::Sender<Arc<CdpEvent>>>,
 }
 
 type CommandOutcome = Result<Box<RawValue>, CdpErrorObject>;
@@ -128,16 +119,13 @@ impl CdpClient {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let (outgoing, queue) = mpsc::channel(QUEUE_LENGTH);
-        let (tell, ended) = watch::channel(None);
-        let pending = Pending { slots: HashMap::new(), events: Some(broadcast::Sender::new(EVENT_BACKLOG)) };
         let shared = Arc::new(CdpConnectionState {
-            last_id: AtomicU64::new(0),
-            pending: Mutex::new(pending),
+            pending: Arc::default(),
+            events: Mutex::new(Some(broadcast::Sender::new(EVENT_BACKLOG))),
             closing: Notify::new(),
             observer,
-            ended,
         });
-        let over = CloseGuard { shared: shared.clone(), tell };
+        let over = CloseGuard(shared.clone());
         (CdpClient { outgoing, shared }, CdpConnection(Box::pin(run_connection(socket, queue, over))))
     }
 
@@ -172,23 +160,21 @@ impl CdpClient {
         method: &str,
         params: &impl Serialize,
     ) -> Result<Box<RawValue>, CdpError> {
-        let (id, text) = self.encode_command(session, method, params)?;
-        let (tell, answer) = oneshot::channel();
-        // Registered before sending: the answer may be faster than we are.
-        let _ticket = self.shared.register(id, tell).ok_or_else(|| self.closed_error())?;
-        self.outgoing.send(text).await.map_err(|_| self.closed_error())?;
+        // Registered before sending: the response may be faster than we are.
+        let (mut request, text) = self.shared.pending.register((), |id| encode_command(id, session, method, params))?;
+        self.outgoing.send(text?).await.map_err(|_| self.closed_error())?;
         let refused = |refusal: CdpErrorObject| CdpError::ErrorResponse {
             method: method.to_owned(),
             code: refusal.code,
             message: refusal.message,
         };
-        answer.await.map_err(|_| self.closed_error())?.map_err(refused)
+        request.response().await?.map_err(refused)
     }
 
     /// Sends a command whose answer nobody waits for, in order with all others; waits at most 2 s for a full queue.
     pub async fn send<C: CdpCommand>(&self, session: Option<&str>, command: &C) -> Result<(), CdpError> {
         const DEADLINE: Duration = Duration::from_secs(2);
-        let (_, text) = self.encode_command(session, C::METHOD, command)?;
+        let text = self.shared.pending.assign_id(|id| encode_command(id, session, C::METHOD, command))??;
         let sent = tokio::time::timeout(DEADLINE, self.outgoing.send(text)).await;
         let sent = sent.map_err(|_| CdpError::TimedOut { what: C::METHOD.to_owned(), after: DEADLINE })?;
         sent.map_err(|_| self.closed_error())
@@ -197,7 +183,8 @@ impl CdpClient {
     /// As [`Client::post`], for whoever is being dropped and can neither wait nor be told. In order with all others,
     /// unless the queue is full: then as soon as it is not.
     pub fn send_nowait<C: CdpCommand>(&self, session: Option<&str>, command: &C) {
-        let Ok((_, text)) = self.encode_command(session, C::METHOD, command) else { return };
+        let encode = |id| encode_command(id, session, C::METHOD, command);
+        let Ok(Ok(text)) = self.shared.pending.assign_id(encode) else { return };
         if let Err(TrySendError::Full(text)) = self.outgoing.try_send(text)
             && let Ok(runtime) = Handle::try_current()
         {
@@ -207,22 +194,9 @@ impl CdpClient {
         }
     }
 
-    fn encode_command(
-        &self,
-        session: Option<&str>,
-        method: &str,
-        params: &impl Serialize,
-    ) -> Result<(u64, String), CdpError> {
-        let id = self.shared.last_id.fetch_add(1, Ordering::Relaxed) + 1;
-        let request = OutgoingCommand { id, method, params, session_id: session };
-        let text = serde_json::to_string(&request);
-        let text = text.map_err(|cause| CdpError::Unexpected { what: method.to_owned(), cause: cause.to_string() })?;
-        Ok((id, text))
-    }
-
     /// All events from now on.
     pub fn subscribe(&self) -> EventSubscription {
-        let sender = self.shared.lock().events.as_ref().map(broadcast::Sender::subscribe);
+        let sender = self.shared.lock_events().as_ref().map(broadcast::Sender::subscribe);
         // After the end: a receiver whose sender is gone, so that it says so.
         EventSubscription(sender.unwrap_or_else(|| broadcast::Sender::new(1).subscribe()))
     }
@@ -234,31 +208,22 @@ impl CdpClient {
 
     /// Resolves when the connection has ended, with the reason.
     pub async fn wait_closed(&self) -> String {
-        let mut ended = self.shared.ended.clone();
-        let reason = ended.wait_for(Option::is_some).await.ok().and_then(|reason| reason.clone());
-        reason.unwrap_or_else(|| CLOSED_BY_US.to_owned())
+        self.shared.pending.wait_closed().await
     }
 
     /// Whether the connection has ended.
     pub fn is_closed(&self) -> bool {
-        self.shared.ended.borrow().is_some()
+        self.shared.pending.is_closed()
     }
 
     fn closed_error(&self) -> CdpError {
-        CdpError::Closed(self.shared.ended.borrow().clone().unwrap_or_else(|| CLOSED_BY_US.to_owned()))
+        CdpError::Closed(self.shared.pending.close_reason())
     }
 }
 
 impl CdpConnectionState {
-    fn lock(&self) -> MutexGuard<'_, Pending> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn register(&self, id: u64, slot: oneshot::Sender<CommandOutcome>) -> Option<Ticket<'_>> {
-        let mut pending = self.lock();
-        pending.events.as_ref()?; // else the connection is over, and nobody would ever answer
-        pending.slots.insert(id, slot);
-        Some(Ticket { id, shared: self })
+    fn lock_events(&self) -> MutexGuard<'_, Option<broadcast::Sender<Arc<CdpEvent>>>> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Gives a message to whom it belongs. What is no message of the protocol is nobody's.
@@ -266,63 +231,32 @@ impl CdpConnectionState {
         let Ok(message) = serde_json::from_str::<IncomingMessage>(text) else { return };
         match message {
             IncomingMessage { id: Some(id), error, result, .. } => {
-                let slot = self.lock().slots.remove(&id);
                 let answer = match (error, result) {
                     (Some(refusal), _) => Err(refusal),
                     (None, Some(result)) => Ok(result.to_owned()),
                     (None, None) => Ok(RawValue::NULL.to_owned()),
                 };
-                // A late answer: its caller has given up.
-                let _ = slot.map(|slot| slot.send(answer));
+                self.pending.complete(id, answer);
             }
             IncomingMessage { method: Some(method), params, session_id, .. } => {
                 let params = params.unwrap_or(RawValue::NULL).to_owned();
                 let event = CdpEvent { session: session_id, method, params };
                 (self.observer)(&event);
                 // Fails when nobody listens.
-                let _ = self.lock().events.as_ref().map(|events| events.send(Arc::new(event)));
+                let _ = self.lock_events().as_ref().map(|events| events.send(Arc::new(event)));
             }
             IncomingMessage { .. } => {}
         }
     }
 }
 
-/// Forgets the slot when the caller times out or is cancelled.
-struct Ticket<'a> {
-    id: u64,
-    shared: &'a CdpConnectionState,
-}
-
-impl Drop for Ticket<'_> {
-    fn drop(&mut self) {
-        self.shared.lock().slots.remove(&self.id);
-    }
-}
-
 /// Ends the connection for everyone when dropped, however that comes about.
-struct CloseGuard {
-    shared: Arc<CdpConnectionState>,
-    tell: watch::Sender<Option<String>>,
-}
-
-impl CloseGuard {
-    fn close_with(self, reason: String) -> String {
-        self.tell.send_replace(Some(reason.clone()));
-        reason
-    }
-}
+struct CloseGuard(Arc<CdpConnectionState>);
 
 impl Drop for CloseGuard {
     fn drop(&mut self) {
-        // The reason first: whoever is woken reads it.
-        self.tell.send_if_modified(|reason| {
-            let fresh = reason.is_none();
-            reason.get_or_insert_with(|| CLOSED_BY_US.to_owned());
-            fresh
-        });
-        let mut pending = self.shared.lock();
-        pending.slots.clear();
-        pending.events = None;
+        self.0.pending.close(CLOSED_BY_US);
+        *self.0.lock_events() = None;
     }
 }
 
@@ -333,12 +267,13 @@ where
     let (mut sink, mut stream) = socket.split();
     let reason = tokio::select! {
         biased; // who closes and drops has closed
-        () = over.shared.closing.notified() => CLOSED_BY_US.to_owned(),
+        () = over.0.closing.notified() => CLOSED_BY_US.to_owned(),
         reason = write_messages(&mut sink, queue) => reason,
-        reason = read_messages(&mut stream, &over.shared) => reason,
+        reason = read_messages(&mut stream, &over.0) => reason,
     };
     // Everyone is woken first: what follows is for the peer's sake only.
-    let reason = over.close_with(reason);
+    over.0.pending.close(&reason);
+    drop(over);
     let _ = tokio::time::timeout(CLOSE_TIMEOUT, close_websocket(&mut sink, &mut stream)).await;
     reason
 }
@@ -380,10 +315,22 @@ async fn write_messages(
     "nobody uses it any more".to_owned()
 }
 
+impl From<Closed> for CdpError {
+    fn from(Closed(reason): Closed) -> CdpError {
+        CdpError::Closed(reason)
+    }
+}
+
+fn encode_command(id: i64, session: Option<&str>, method: &str, params: &impl Serialize) -> Result<String, CdpError> {
+    let request = OutgoingCommand { id, method, params, session_id: session };
+    serde_json::to_string(&request)
+        .map_err(|cause| CdpError::Unexpected { what: method.to_owned(), cause: cause.to_string() })
+}
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct OutgoingCommand<'a, P> {
-    id: u64,
+    id: i64,
     method: &'a str,
     params: &'a P,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -393,7 +340,7 @@ struct OutgoingCommand<'a, P> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct IncomingMessage<'a> {
-    id: Option<u64>,
+    id: Option<i64>,
     method: Option<String>,
     #[serde(borrow)]
     params: Option<&'a RawValue>,

@@ -5,6 +5,7 @@
 
 pub mod frames;
 mod low_latency;
+pub mod pending;
 pub mod rpc;
 
 pub use low_latency::LowLatencyStream;

@@ -10,18 +10,18 @@
 //!        └──── answer ◀─────────┴────── reader ◀── bytes ──▶ Incoming (requests, notifications, cancels)
 //! ```
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio_util::codec::{FramedRead, FramedWrite};
 
 use super::frames::{ContentLength, FrameError};
+use super::pending::{Closed, PendingRequest, PendingRequests};
 
 const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
@@ -86,37 +86,29 @@ struct RpcMessage {
     error: Option<RpcError>,
 }
 
-#[derive(Default)]
-struct PendingCalls {
-    last_id: i64,
-    slots: HashMap<i64, PendingCall>,
-    /// Set once, when the connection has ended: later calls fail at once.
-    closed: Option<String>,
-}
-
-struct PendingCall {
-    answer: oneshot::Sender<Result<Value, CallError>>,
-    progress: Option<mpsc::UnboundedSender<Value>>,
-}
+/// What is kept with a call: where its progress goes.
+type ProgressSender = Option<mpsc::UnboundedSender<Value>>;
+type CallResult = Result<Value, CallError>;
 
 /// A handle to the other side. Clones share the connection; it ends when its driver is dropped.
 #[derive(Clone)]
 pub struct RpcPeer {
     outbox: mpsc::Sender<Bytes>,
-    pending: Arc<Mutex<PendingCalls>>,
+    pending: Arc<PendingRequests<CallResult, ProgressSender>>,
 }
 
-/// Forgets the slot when the caller is answered, times out or is cancelled; in the last two cases the peer is told.
-struct CallTicket<'a> {
-    id: i64,
+/// A call that waits for its response. When it is dropped before (timeout, cancelled caller), the peer is sent a cancel.
+struct CancelOnDrop<'a> {
+    request: PendingRequest<CallResult, ProgressSender>,
     peer: &'a RpcPeer,
 }
 
-impl Drop for CallTicket<'_> {
+impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
-        if self.peer.pending().slots.remove(&self.id).is_some() {
-            let cancel = json!({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": self.id}});
-            // A full outbox means a stuck peer: then it does not matter that it goes on working.
+        if self.request.forget() {
+            let params = json!({"id": self.request.id()});
+            let cancel = json!({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": params});
+            // A full outbox means a peer that reads nothing: then it does not matter that it goes on working.
             let _ = self.peer.outbox.try_send(Bytes::from(cancel.to_string()));
         }
     }
@@ -144,32 +136,17 @@ impl RpcPeer {
         params: &Value,
         progress: Option<mpsc::UnboundedSender<Value>>,
     ) -> Result<Value, CallError> {
-        let (answer, answered) = oneshot::channel();
-        // Registered before it is sent: the answer may be there before `send` returns.
-        let id = {
-            let mut pending = self.pending();
-            if let Some(reason) = &pending.closed {
-                return Err(CallError::Closed(reason.clone()));
-            }
-            pending.last_id += 1;
-            let id = pending.last_id;
-            pending.slots.insert(id, PendingCall { answer, progress });
-            id
-        };
-        let ticket = CallTicket { id, peer: self };
-        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        let sent = self.send(&request).await;
-        let outcome = match sent {
-            Ok(()) => answered.await.unwrap_or_else(|_| Err(self.closed_error())),
-            Err(closed) => Err(closed),
-        };
-        drop(ticket);
-        outcome
+        // Registered before it is sent: the response may arrive before `send` returns.
+        let build = |id| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        let (request, message) = self.pending.register(progress, build)?;
+        let mut call = CancelOnDrop { request, peer: self };
+        self.send(&message).await?;
+        call.request.response().await?
     }
 
     /// Whether the connection has ended: a call would fail without being sent.
     pub fn is_closed(&self) -> bool {
-        self.pending().closed.is_some()
+        self.pending.is_closed()
     }
 
     /// Tells, without an answer.
@@ -193,29 +170,13 @@ impl RpcPeer {
     }
 
     fn closed_error(&self) -> CallError {
-        CallError::Closed(self.pending().closed.clone().unwrap_or_else(|| "it was closed on this side".into()))
+        CallError::Closed(self.pending.close_reason())
     }
+}
 
-    fn pending(&self) -> MutexGuard<'_, PendingCalls> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn complete_call(&self, id: i64, outcome: Result<Value, CallError>) {
-        // A late answer, to a call that was cancelled, is normal.
-        if let Some(slot) = self.pending().slots.remove(&id) {
-            let _ = slot.answer.send(outcome);
-        }
-    }
-
-    fn close_all_calls(&self, reason: &str) {
-        let slots = {
-            let mut pending = self.pending();
-            pending.closed.get_or_insert_with(|| reason.to_owned());
-            std::mem::take(&mut pending.slots)
-        };
-        for (_, slot) in slots {
-            let _ = slot.answer.send(Err(CallError::Closed(reason.to_owned())));
-        }
+impl From<Closed> for CallError {
+    fn from(Closed(reason): Closed) -> CallError {
+        CallError::Closed(reason)
     }
 }
 
@@ -251,7 +212,7 @@ where
                 Err(error) => error.to_string(),
             },
         };
-        driven.close_all_calls(&reason);
+        driven.pending.close(&reason);
         reason
     };
     (peer, incoming, driver)
@@ -284,7 +245,7 @@ fn dispatch_message(body: &[u8], peer: &RpcPeer, inbox: &mpsc::Sender<RpcIncomin
     let incoming = match (message.id, message.method) {
         (Some(id), Some(method)) => RpcIncoming::Request { id, method, params: message.params },
         (Some(RpcId::Number(id)), None) => {
-            peer.complete_call(id, message.error.map_or(Ok(message.result), |error| Err(CallError::Refused(error))));
+            peer.pending.complete(id, message.error.map_or(Ok(message.result), |error| Err(CallError::Refused(error))));
             return None;
         }
         (None, Some(method)) if method == "$/progress" => {
@@ -309,9 +270,7 @@ fn dispatch_message(body: &[u8], peer: &RpcPeer, inbox: &mpsc::Sender<RpcIncomin
 
 fn pass_progress(params: &Value, peer: &RpcPeer) {
     let (Some(id), Some(value)) = (params.get("id").and_then(Value::as_i64), params.get("value")) else { return };
-    if let Some(PendingCall { progress: Some(progress), .. }) = peer.pending().slots.get(&id) {
-        let _ = progress.send(value.clone());
-    }
+    peer.pending.with_context(id, |progress| progress.as_ref().map(|progress| progress.send(value.clone())));
 }
 
 async fn write_loop(write: impl AsyncWrite + Unpin, mut outgoing: mpsc::Receiver<Bytes>) -> Result<(), FrameError> {

@@ -53,7 +53,7 @@ async fn ask(client: &CdpClient, number: u64) -> Result<Value, CdpError> {
 }
 
 fn waiting(client: &CdpClient) -> usize {
-    client.shared.lock().slots.len()
+    client.shared.pending.len()
 }
 
 #[tokio::test]
