@@ -128,7 +128,7 @@ impl Raw {
                     }
                 }
                 Some(_) => {}
-                None => panic!("{}", self.client.closed().await),
+                None => panic!("{}", self.client.wait_closed().await),
             }
         }
     }

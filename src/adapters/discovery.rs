@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use super::FoundAdapter;
 use crate::error::{Error, ErrorKind, Result};
 use crate::tools::{self, Pins};
 
@@ -93,6 +92,25 @@ fn extension_versions(folder: &Path, extension: &str) -> Vec<(Vec<u32>, PathBuf)
         numbers.collect()
     };
     entries.filter_map(|entry| Some((version(entry.file_name().to_str()?)?, entry.path()))).collect()
+}
+
+/// An adapter that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoundAdapter {
+    /// What is started, or loaded by an interpreter.
+    pub path: PathBuf,
+    /// The interpreter, where it needs one.
+    pub interpreter: Option<PathBuf>,
+    /// In a few words: `PATH`, `the workspace's .venv`, `tether adapters install`, `mason`, …
+    pub place: String,
+    /// Where Rust's own formatters lie, for those that need them to show a `String` as one.
+    pub formatters: Option<PathBuf>,
+}
+
+impl FoundAdapter {
+    fn new(path: PathBuf, place: &str) -> FoundAdapter {
+        FoundAdapter { path, interpreter: None, place: place.to_owned(), formatters: None }
+    }
 }
 
 /// What was looked at until something was found.

@@ -6,7 +6,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use super::{ADAPTERS, Adapter, AdapterSearch, FoundAdapter};
+use super::adapter::Adapter;
+use super::discovery::{AdapterSearch, FoundAdapter};
+use super::rows::ADAPTERS;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Enough of a program to see what it is: Go's linker puts its note this near to the beginning.

@@ -6,8 +6,8 @@
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use super::DapError;
 use super::connection::DapConnection;
+use super::dap_error::DapError;
 use super::inbox::DapInbox;
 use super::message::{RawJson, parse_body, to_raw_json};
 use super::peer::{self, DapPeer, Driver, RequestTicket};
@@ -61,8 +61,8 @@ impl DapClient {
     }
 
     /// Resolves when the connection has ended, with the reason.
-    pub async fn closed(&self) -> String {
-        self.0.closed().await
+    pub async fn wait_closed(&self) -> String {
+        self.0.wait_closed().await
     }
 
     pub fn is_closed(&self) -> bool {

@@ -12,7 +12,7 @@ use tokio::io::{AsyncRead, AsyncWrite, split};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_util::codec::{FramedRead, FramedWrite};
 
-use super::DapError;
+use super::dap_error::DapError;
 use crate::wire::LowLatencyStream;
 use crate::wire::frames::ContentLength;
 

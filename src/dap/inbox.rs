@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+use super::incoming_request::IncomingRequest;
 use super::message::RawEvent;
-use super::peer::IncomingRequest;
 
 /// Bytes of messages that must be kept; past that, reading pauses and the peer's own pipe fills.
 const KEPT: usize = 64 << 20;

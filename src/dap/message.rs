@@ -15,11 +15,14 @@ use super::types::DapEvent;
 /// A part of a message as its sender wrote it: no field of it is lost when it is passed on.
 pub type RawJson = Box<RawValue>;
 
+/// What a response says: the body of a success, or the error.
+pub(super) type ResponseResult = Result<Option<RawJson>, ErrorResponse>;
+
 /// What can come in.
 #[derive(Debug)]
 pub(super) enum DapMessage {
     Request { seq: i64, command: String, arguments: Option<RawJson> },
-    Response { request_seq: i64, outcome: Result<Option<RawJson>, ErrorResponse> },
+    Response { request_seq: i64, outcome: ResponseResult },
     Event(RawEvent),
 }
 
@@ -124,7 +127,7 @@ pub(super) fn parse_message(bytes: &[u8]) -> Result<DapMessage, String> {
     }
 }
 
-fn response_result(envelope: Envelope) -> Result<Option<RawJson>, ErrorResponse> {
+fn response_result(envelope: Envelope) -> ResponseResult {
     #[derive(Deserialize)]
     struct Body {
         error: ErrorMessage,

@@ -1,23 +1,26 @@
-//! The Debug Adapter Protocol, both sides of it: we are the client of adapters, and the adapter of editors.
+//! The Debug Adapter Protocol, both sides of it: a client of adapters, and a server for editors and tests.
 //!
 //! | file | owns |
 //! |---|---|
-//! | `types` | names and shapes of the requests, answers and events that we use |
-//! | `message` | the envelope: read once, its body kept raw |
-//! | `connection` | the transports: pipes, TCP, Unix sockets, a pair in memory |
-//! | `inbox` | what has come in and waits to be looked at; what may be lost of it |
-//! | `peer` | who waits for which answer, and when a waiting ends |
-//! | `client` | the side that asks: typed requests with deadlines |
-//! | `server` | the side that answers: requests in, answers and events out |
-//! | `trace` | what is sent, written down for whoever looks into a conversation (`DEVTETHER_DAP_RECORD`) |
+//! | `types` | the requests, responses and events that are used, as typed structs |
+//! | `message` | the envelope: parsed once, its body kept as raw JSON |
+//! | `connection` | the transports: pipes, TCP, Unix sockets, an in-memory pair |
+//! | `inbox` | received messages in order, for one consumer; which of them may be dropped |
+//! | `incoming_request` | a request of the peer, which is always responded to |
+//! | `peer` | requests and responses in both directions, and the end of the connection |
+//! | `client` | the client side: typed requests with deadlines |
+//! | `server` | the server side: requests in, responses and events out |
+//! | `trace` | a record of all sent messages (`DEVTETHER_DAP_RECORD`) |
 //!
-//! None knows sessions, adapters or what a message is good for; of other rooms only `wire` is known.
+//! Does not depend on sessions or adapters; of the crate's modules only on `wire`.
 //!
 //! <https://microsoft.github.io/debug-adapter-protocol/specification>
 
 mod client;
 mod connection;
+mod dap_error;
 mod inbox;
+mod incoming_request;
 mod message;
 mod peer;
 mod server;
@@ -26,32 +29,10 @@ pub mod types;
 
 pub use client::{DapClient, SentRequest};
 pub use connection::DapConnection;
+pub use dap_error::DapError;
 pub use inbox::{DapInbox, DapIncoming, LostEvents};
+pub use incoming_request::IncomingRequest;
 pub use message::{ErrorResponse, RawEvent, RawJson};
-pub use peer::{Driver, IncomingRequest};
+pub use peer::Driver;
 pub use server::DapServer;
 pub use types::{DapEvent, DapRequest};
-
-use std::time::Duration;
-
-/// Why a request over DAP has no result.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum DapError {
-    /// The peer's error response.
-    #[error("{command} failed: {response}")]
-    Refused { command: String, response: ErrorResponse },
-    #[error("no response to {command} within {after:?}")]
-    TimedOut { command: String, after: Duration },
-    /// The connection is over; the text says why.
-    #[error("the connection ended: {0}")]
-    Closed(String),
-    /// The answer is not what the protocol promises.
-    #[error("unexpected response to {command}: {cause}")]
-    Unexpected { command: String, cause: String },
-    /// It cannot be said in a message.
-    #[error("{command} cannot be sent: {cause}")]
-    Unsendable { command: String, cause: String },
-    /// The connection could not be made.
-    #[error("cannot connect to {address}: {cause}")]
-    Unreachable { address: String, cause: String },
-}

@@ -1,76 +1,64 @@
-//! Who waits for which answer, and when a waiting ends: the half that both sides of the protocol share.
+//! One DAP connection, as both sides use it: sends requests, responses and events, and matches responses to requests.
 //!
 //! ```text
-//! callers ──a place of 64──▶ numbered, registered ──▶ writer ──▶ peer ──▶ reader ──seq──▶ the caller's slot
-//! answers ──a place of 1024──┘                                             └─ events, requests ──▶ inbox
+//! requests, events ──64 permits──▶ numbered, registered ──▶ writer ──▶ peer ──▶ reader ──seq──▶ pending request
+//! responses ──────1024 permits──┘                                                └─ events, requests ──▶ inbox
 //! ```
-//! Reader and writer are separate loops. Slots are registered before sending and forgotten on drop, so a late, a
-//! double or an unknown answer is nobody's and does no harm. Whatever ends the connection wakes everyone with the
-//! reason. Must not know any command.
+//! Reader and writer are separate loops. Requests are registered before sending and forgotten on drop, so a late,
+//! repeated or unknown response is ignored. Whatever ends the connection ends all pending requests with the reason.
+//! Does not depend on any command.
 
-use std::collections::HashMap;
-use std::fmt;
 use std::future::poll_fn;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
 use tracing::debug;
 
-use super::DapError;
 use super::connection::{DapConnection, FrameReader, FrameWriter};
+use super::dap_error::DapError;
 use super::inbox::{DapInbox, InboxSender, open_inbox};
+use super::incoming_request::IncomingRequest;
 use super::message::{
-    DapMessage, ErrorMessage, ErrorResponse, OutgoingMessage, RawJson, parse_body, parse_message, to_raw_json,
+    DapMessage, ErrorMessage, ErrorResponse, OutgoingMessage, RawJson, ResponseResult, parse_message, to_raw_json,
 };
 use super::trace::MessageTrace;
 use crate::wire::frames::{FrameError, MAX_BODY};
+use crate::wire::pending::{CLOSED_BY_US, Closed, PendingRequest, PendingRequests};
 
-/// Requests and events on their way to the peer; more make whoever sends wait (within its deadline).
-const SENDING: usize = 64;
-/// Answers on their way to the peer. One that asks on and on, and never reads, is left.
-const ANSWERING: usize = 1024;
-/// How long a peer may take to read what was sent before the end, and to close its side.
-const FAREWELL: Duration = Duration::from_secs(1);
-const CLOSED_BY_US: &str = "it was closed by us";
-
-type ResponseResult = Result<Option<RawJson>, ErrorResponse>;
+/// Requests and events that are queued for the peer; past that, a sender waits (within its deadline).
+const MAX_QUEUED_REQUESTS: usize = 64;
+/// Responses that are queued for the peer. A peer that sends more requests without reading a response is disconnected.
+const MAX_QUEUED_RESPONSES: usize = 1024;
+/// How long a peer may take to read what was queued before the close, and to close its side.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A handle to the other side; clones share the connection. It ends when the last one is dropped.
 #[derive(Clone)]
 pub(super) struct DapPeer {
     outgoing: mpsc::UnboundedSender<QueuedMessage>,
-    shared: Arc<PeerState>,
+    state: Arc<PeerState>,
 }
 
-/// A message on its way, and the place that it takes until it is written.
+/// An encoded message, and the permit that it holds until it is written.
 struct QueuedMessage {
     bytes: Bytes,
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 struct PeerState {
-    table: Mutex<PeerTable>,
-    sending: Arc<Semaphore>,
-    answering: Arc<Semaphore>,
+    pending: Arc<PendingRequests<ResponseResult>>,
+    request_permits: Arc<Semaphore>,
+    response_permits: Arc<Semaphore>,
+    /// Notified when this side closes the connection.
     closing: Notify,
-    /// Why the connection has ended.
-    ended: watch::Sender<Option<String>>,
 }
 
-#[derive(Default)]
-struct PeerTable {
-    last_seq: i64,
-    slots: HashMap<i64, oneshot::Sender<ResponseResult>>,
-    over: bool,
-}
-
-/// The future that moves the bytes: spawn it. It resolves with the reason when the connection is over, at most a
-/// second after that. Dropping it cuts the connection and wakes everyone: prefer closing.
+/// The future that reads and writes the connection: spawn it. It resolves with the reason when the connection has
+/// ended, at most a second later. Dropping it cuts the connection and ends all pending requests: prefer closing.
 pub struct Driver(std::pin::Pin<Box<dyn Future<Output = String> + Send>>);
 
 impl Future for Driver {
@@ -81,107 +69,93 @@ impl Future for Driver {
     }
 }
 
+/// A peer over a connection, the inbox of what it sends, and the future that drives both.
 pub(super) fn open_peer(connection: DapConnection) -> (DapPeer, DapInbox, Driver) {
     let (outgoing, queue) = mpsc::unbounded_channel();
-    let shared = Arc::new(PeerState {
-        table: Mutex::default(),
-        sending: Arc::new(Semaphore::new(SENDING)),
-        answering: Arc::new(Semaphore::new(ANSWERING)),
+    let state = Arc::new(PeerState {
+        pending: Arc::default(),
+        request_permits: Arc::new(Semaphore::new(MAX_QUEUED_REQUESTS)),
+        response_permits: Arc::new(Semaphore::new(MAX_QUEUED_RESPONSES)),
         closing: Notify::new(),
-        ended: watch::Sender::new(None),
     });
-    let (inlet, inbox) = open_inbox();
-    let weak = outgoing.downgrade();
-    let receiver = MessageReader { shared: Arc::clone(&shared), outgoing: weak, inlet };
-    // Made here and not in the future, so that one that is never polled wakes everyone too.
-    let over = CloseOnDrop(Arc::clone(&shared));
-    let driver = Driver(Box::pin(drive_connection(connection, queue, receiver, over)));
-    (DapPeer { outgoing, shared }, inbox, driver)
+    let (inbox_sender, inbox) = open_inbox();
+    let reader = MessageReader { state: Arc::clone(&state), outgoing: outgoing.downgrade(), inbox: inbox_sender };
+    // Created here and not in the future, so that a driver that is never polled closes the connection too.
+    let close_on_drop = CloseOnDrop(Arc::clone(&state));
+    let driver = Driver(Box::pin(drive_connection(connection, queue, reader, close_on_drop)));
+    (DapPeer { outgoing, state }, inbox, driver)
 }
 
 impl DapPeer {
-    /// Sends a request; it is on its way, in order with all others, when this returns.
+    /// Sends a request; when this returns, it is queued, in order with all others.
     pub async fn send_request(&self, command: &str, arguments: Option<RawJson>) -> Result<RequestTicket, DapError> {
-        let size = arguments.as_ref().map_or(0, |arguments| arguments.get().len());
-        check_size(command, size)?;
-        let place = self.acquire_send_permit().await?;
-        let (tell, answer) = oneshot::channel();
-        let request = OutgoingMessage::Request { command, arguments: arguments.as_deref() };
-        let seq = self.send(place, Some(tell), &request).ok_or_else(|| self.shared.closed_error())?;
-        Ok(RequestTicket { seq, command: command.to_owned(), answer, shared: Arc::clone(&self.shared) })
+        check_size(command, raw_size(arguments.as_ref()))?;
+        let permit = self.acquire_send_permit().await?;
+        let message = OutgoingMessage::Request { command, arguments: arguments.as_deref() };
+        // Registered before sending: the response may arrive before this returns.
+        let (request, queued) = self.state.pending.register((), |seq| self.queue_message(permit, &message, seq))?;
+        queued.then_some(()).ok_or_else(|| self.state.closed_error())?;
+        Ok(RequestTicket { request, command: command.to_owned() })
     }
 
-    /// Tells something; waits while the peer does not read.
+    /// Sends an event; waits while the peer does not read.
     pub async fn send_event(&self, name: &str, body: Option<&RawJson>) -> Result<(), DapError> {
-        check_size(name, body.map_or(0, |body| body.get().len()))?;
-        let place = self.acquire_send_permit().await?;
-        let event = OutgoingMessage::Event { event: name, body: body.map(|body| &**body) };
-        self.send(place, None, &event).map(drop).ok_or_else(|| self.shared.closed_error())
+        check_size(name, raw_size(body))?;
+        let permit = self.acquire_send_permit().await?;
+        let message = OutgoingMessage::Event { event: name, body: body.map(|body| &**body) };
+        let queued = self.state.pending.assign_id(|seq| self.queue_message(permit, &message, seq))?;
+        queued.then_some(()).ok_or_else(|| self.state.closed_error())
     }
 
+    /// Starts the close: pending requests end, queued messages are still written.
     pub fn close(&self) {
-        self.shared.closing.notify_one();
+        self.state.closing.notify_one();
     }
 
-    pub async fn closed(&self) -> String {
-        let mut ended = self.shared.ended.subscribe();
-        // The sender lives in what we hold: the wait can only end with a reason.
-        let reason = ended.wait_for(Option::is_some).await.ok().and_then(|reason| reason.clone());
-        reason.unwrap_or_else(|| CLOSED_BY_US.to_owned())
+    /// Resolves when the connection has ended, with the reason.
+    pub async fn wait_closed(&self) -> String {
+        self.state.pending.wait_closed().await
     }
 
+    /// Whether the connection has ended.
     pub fn is_closed(&self) -> bool {
-        self.shared.ended.borrow().is_some()
+        self.state.pending.is_closed()
     }
 
+    /// How many requests wait for their response.
     #[cfg(test)]
-    pub fn pending_requests(&self) -> usize {
-        self.shared.lock().slots.len()
+    pub fn pending_count(&self) -> usize {
+        self.state.pending.len()
     }
 
     async fn acquire_send_permit(&self) -> Result<OwnedSemaphorePermit, DapError> {
-        let place = Arc::clone(&self.shared.sending).acquire_owned().await;
-        place.map_err(|_| self.shared.closed_error())
+        let permit = Arc::clone(&self.state.request_permits).acquire_owned().await;
+        permit.map_err(|_| self.state.closed_error())
     }
 
-    /// Numbers, registers and queues in one step, so that numbers rise on the wire. `None` after the end.
-    fn send(
-        &self,
-        place: OwnedSemaphorePermit,
-        slot: Option<oneshot::Sender<ResponseResult>>,
-        message: &OutgoingMessage<'_>,
-    ) -> Option<i64> {
-        let mut table = self.shared.lock();
-        if table.over {
-            return None;
-        }
-        table.last_seq += 1;
-        let seq = table.last_seq;
-        // Registered before sending: the answer may be faster than we are.
-        slot.map(|slot| table.slots.insert(seq, slot));
-        let sent = self.outgoing.send(QueuedMessage { bytes: message.encode(seq), _place: place });
-        sent.ok().map(|()| seq)
+    /// Called with the table of pending requests locked, so that sequence numbers rise on the wire. `false` after the end.
+    fn queue_message(&self, permit: OwnedSemaphorePermit, message: &OutgoingMessage<'_>, seq: i64) -> bool {
+        self.outgoing.send(QueuedMessage { bytes: message.encode(seq), _permit: permit }).is_ok()
     }
 
-    fn respond(&self, request_seq: i64, command: &str, outcome: Result<Option<RawJson>, ErrorResponse>) {
-        let Ok(place) = Arc::clone(&self.shared.answering).try_acquire_owned() else {
-            return self.shared.close_with_reason(&format!("it asked {ANSWERING} times without reading an answer"));
+    fn send_response(&self, request_seq: i64, command: &str, result: ResponseResult) {
+        let Ok(permit) = Arc::clone(&self.state.response_permits).try_acquire_owned() else {
+            let reason = format!("it sent {MAX_QUEUED_RESPONSES} requests without reading a response");
+            return self.state.close(&reason);
         };
-        let outcome =
-            outcome.and_then(|body| match check_size(command, body.as_ref().map_or(0, |body| body.get().len())) {
-                Ok(()) => Ok(body),
-                Err(error) => Err(ErrorResponse::new(error.to_string())),
-            });
-        let (message, body) = match outcome {
+        let result = result.and_then(|body| match check_size(command, raw_size(body.as_ref())) {
+            Ok(()) => Ok(body),
+            Err(error) => Err(ErrorResponse::new(error.to_string())),
+        });
+        let (message, body) = match result {
             Ok(body) => (None, body),
-            Err(refusal) => {
-                (Some(refusal.message.clone()), to_raw_json(&ErrorBody { error: refusal.error }).ok().flatten())
-            }
+            Err(error) => (Some(error.message), to_raw_json(&ErrorBody { error: error.error }).ok().flatten()),
         };
         let (message, body) = (message.as_deref(), body.as_deref());
         let success = message.is_none();
-        // After the end nobody waits for it.
-        self.send(place, None, &OutgoingMessage::Response { request_seq, success, command, message, body });
+        let response = OutgoingMessage::Response { request_seq, success, command, message, body };
+        // Fails only after the end of the connection, when the response has no reader.
+        let _ = self.state.pending.assign_id(|seq| self.queue_message(permit, &response, seq));
     }
 }
 
@@ -191,7 +165,11 @@ struct ErrorBody {
     error: Option<ErrorMessage>,
 }
 
-/// Leaves the envelope room for itself.
+fn raw_size(json: Option<&RawJson>) -> usize {
+    json.map_or(0, |json| json.get().len())
+}
+
+/// The limit of a frame, less what the envelope takes.
 fn check_size(command: &str, size: usize) -> Result<(), DapError> {
     let limit = MAX_BODY - 4096 - command.len().min(MAX_BODY / 2);
     if size <= limit {
@@ -201,189 +179,113 @@ fn check_size(command: &str, size: usize) -> Result<(), DapError> {
     Err(DapError::Unsendable { command: command.to_owned(), cause })
 }
 
-/// A request under way. Dropping it forgets the answer.
+/// A sent request. Dropping it ignores the response.
 pub(super) struct RequestTicket {
-    seq: i64,
+    request: PendingRequest<ResponseResult>,
     command: String,
-    answer: oneshot::Receiver<ResponseResult>,
-    shared: Arc<PeerState>,
 }
 
 impl RequestTicket {
+    /// Waits for the response. Errors: an error response, the deadline, the end of the connection.
     pub async fn response(mut self, deadline: Duration) -> Result<Option<RawJson>, DapError> {
-        let answered = tokio::time::timeout(deadline, &mut self.answer).await;
-        let answered = answered.map_err(|_| DapError::TimedOut { command: self.command.clone(), after: deadline })?;
-        let outcome = answered.map_err(|_| self.shared.closed_error())?;
-        outcome.map_err(|refusal| DapError::Refused { command: self.command.clone(), response: refusal })
+        let received = tokio::time::timeout(deadline, self.request.response()).await;
+        let received = received.map_err(|_| DapError::TimedOut { command: self.command.clone(), after: deadline })?;
+        received?.map_err(|response| DapError::Refused { command: self.command, response })
     }
 }
 
-impl Drop for RequestTicket {
-    fn drop(&mut self) {
-        self.shared.lock().slots.remove(&self.seq);
-    }
-}
-
-/// A request of the other side. It is always answered: whoever drops it has refused it.
-pub struct IncomingRequest {
-    pub command: String,
-    pub arguments: Option<RawJson>,
-    seq: i64,
-    /// None once it is answered.
-    open: Option<(mpsc::WeakUnboundedSender<QueuedMessage>, Arc<PeerState>)>,
-}
-
-impl fmt::Debug for IncomingRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Asked({} {:?})", self.command, self.arguments)
-    }
-}
-
-impl IncomingRequest {
-    /// The arguments as `T`; the error says why they are not.
-    pub fn read_arguments<T: DeserializeOwned>(&self) -> Result<T, String> {
-        parse_body(self.arguments.as_deref())
-    }
-
-    /// Does what was asked for; a `null` body is left out.
-    pub fn respond(self, body: &impl Serialize) {
-        let body =
-            to_raw_json(body).map_err(|cause| ErrorResponse::new(format!("the answer cannot be written: {cause}")));
-        self.respond_once(body);
-    }
-
-    /// As [`Asked::answer`], with a body that comes from elsewhere.
-    pub fn respond_raw(self, body: Option<RawJson>) {
-        self.respond_once(Ok(body));
-    }
-
-    /// Says why it is not done.
-    pub fn respond_error(self, refusal: ErrorResponse) {
-        self.respond_once(Err(refusal));
-    }
-
-    pub(super) fn argument_bytes(&self) -> usize {
-        self.arguments.as_ref().map_or(0, |arguments| arguments.get().len())
-    }
-
-    fn respond_once(mut self, outcome: Result<Option<RawJson>, ErrorResponse>) {
-        self.send_response(outcome);
-    }
-
-    fn send_response(&mut self, outcome: Result<Option<RawJson>, ErrorResponse>) {
-        // Without a sender, all handles are gone: the connection is ending.
-        let Some((outgoing, shared)) = self.open.take() else { return };
-        if let Some(outgoing) = outgoing.upgrade() {
-            DapPeer { outgoing, shared }.respond(self.seq, &self.command, outcome);
-        }
-    }
-}
-
-impl Drop for IncomingRequest {
-    fn drop(&mut self) {
-        let refusal = ErrorResponse::new(format!("{} is not supported here", self.command));
-        self.send_response(Err(refusal));
+impl From<Closed> for DapError {
+    fn from(Closed(reason): Closed) -> DapError {
+        DapError::Closed(reason)
     }
 }
 
 impl PeerState {
-    fn lock(&self) -> MutexGuard<'_, PeerTable> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn closed_error(&self) -> DapError {
-        DapError::Closed(self.ended.borrow().clone().unwrap_or_else(|| CLOSED_BY_US.to_owned()))
+        DapError::Closed(self.pending.close_reason())
     }
 
-    /// Wakes everyone; the first reason counts.
-    fn close_with_reason(&self, reason: &str) {
-        // The reason first: whoever is woken reads it.
-        self.ended.send_if_modified(|ended| {
-            let fresh = ended.is_none();
-            ended.get_or_insert_with(|| reason.to_owned());
-            fresh
-        });
-        let slots = {
-            let mut table = self.lock();
-            table.over = true;
-            std::mem::take(&mut table.slots)
-        };
-        drop(slots);
-        self.sending.close();
-        self.answering.close();
+    /// Ends everything that waits on the connection; the first reason counts.
+    fn close(&self, reason: &str) {
+        self.pending.close(reason);
+        self.request_permits.close();
+        self.response_permits.close();
         self.closing.notify_one();
     }
 }
 
-/// Ends the connection for everyone when dropped, however that comes about.
+/// Closes the connection when dropped, on every path out of the driver.
 struct CloseOnDrop(Arc<PeerState>);
 
 impl Drop for CloseOnDrop {
     fn drop(&mut self) {
-        self.0.close_with_reason(CLOSED_BY_US);
+        self.0.close(CLOSED_BY_US);
     }
 }
 
 async fn drive_connection(
     connection: DapConnection,
     mut queue: mpsc::UnboundedReceiver<QueuedMessage>,
-    receiver: MessageReader,
-    over: CloseOnDrop,
+    reader: MessageReader,
+    close_on_drop: CloseOnDrop,
 ) -> String {
     let DapConnection { mut frames, sink } = connection;
-    let mut voice = MessageWriter { sink, trace: MessageTrace::from_environment() };
+    let mut writer = MessageWriter { sink, trace: MessageTrace::from_environment() };
+    let state = &close_on_drop.0;
     let reason = tokio::select! {
-        biased; // who closes and drops has closed
-        () = over.0.closing.notified() => CLOSED_BY_US.to_owned(),
-        reason = voice.write_all(&mut queue) => reason,
-        reason = receiver.read_messages(&mut frames) => reason,
+        biased; // a caller that closes and then drops its handle has closed
+        () = state.closing.notified() => CLOSED_BY_US.to_owned(),
+        reason = writer.write_queued(&mut queue) => reason,
+        reason = reader.read_messages(&mut frames) => reason,
     };
-    // Everyone is woken first: what follows is for the peer's sake only.
-    over.0.close_with_reason(&reason);
-    drop(receiver);
-    let _ = tokio::time::timeout(FAREWELL, finish_closing(&mut voice, &mut frames, &mut queue)).await;
-    over.0.ended.borrow().clone().unwrap_or(reason)
+    // Pending requests end first: what follows is only for the peer.
+    state.close(&reason);
+    drop(reader);
+    let _ = tokio::time::timeout(CLOSE_TIMEOUT, finish_closing(&mut writer, &mut frames, &mut queue)).await;
+    // `send_response` may have closed the connection with a reason of its own.
+    state.pending.close_reason()
 }
 
-/// Writes what waits, closes our direction, and reads until the peer has closed too: an adapter that writes into a
-/// connection that is gone may crash over it (js-debug does), and leave its debuggee behind.
+/// Writes what is queued, closes this direction, and reads until the peer has closed too: an adapter that writes into
+/// a closed connection may crash (js-debug does) and leave its debuggee running.
 async fn finish_closing(
-    voice: &mut MessageWriter,
+    writer: &mut MessageWriter,
     frames: &mut FrameReader,
     queue: &mut mpsc::UnboundedReceiver<QueuedMessage>,
 ) {
     queue.close();
     let write = async {
-        voice.write_all(queue).await;
-        let _ = SinkExt::<Bytes>::close(&mut voice.sink).await;
+        writer.write_queued(queue).await;
+        let _ = SinkExt::<Bytes>::close(&mut writer.sink).await;
     };
-    // Both directions at once: a peer that is still writing may not read before we do.
+    // Both directions at once: a peer that is still writing may not read before its output is read.
     tokio::join!(write, async { while let Some(Ok(_)) = frames.next().await {} });
 }
 
-/// What goes out, and where it is written down.
+/// Writes queued messages, and the trace of them.
 struct MessageWriter {
     sink: FrameWriter,
     trace: MessageTrace,
 }
 
 impl MessageWriter {
-    async fn write_all(&mut self, queue: &mut mpsc::UnboundedReceiver<QueuedMessage>) -> String {
+    /// Runs until the queue is closed and empty, or a write fails; returns why.
+    async fn write_queued(&mut self, queue: &mut mpsc::UnboundedReceiver<QueuedMessage>) -> String {
         let MessageWriter { sink, trace } = self;
         loop {
-            // Ready before anything is taken off the queue: what is taken is not lost when this is dropped.
+            // Ready before anything is taken from the queue: no message is lost when this future is dropped.
             if let Err(cause) = poll_fn(|cx| SinkExt::<Bytes>::poll_ready_unpin(sink, cx)).await {
                 return write_error_reason(&cause);
             }
             let next = match queue.try_recv() {
                 Ok(next) => Some(next),
-                // One flush for all that waited.
+                // One flush for all that were queued.
                 Err(_) => match SinkExt::<Bytes>::flush(sink).await {
                     Ok(()) => queue.recv().await,
                     Err(cause) => return write_error_reason(&cause),
                 },
             };
-            let Some(QueuedMessage { bytes, .. }) = next else { return "nobody uses it any more".to_owned() };
+            let Some(QueuedMessage { bytes, .. }) = next else { return "its last handle was dropped".to_owned() };
             trace.write_message(&bytes);
             if let Err(cause) = sink.start_send_unpin(bytes) {
                 return write_error_reason(&cause);
@@ -392,7 +294,7 @@ impl MessageWriter {
     }
 }
 
-/// What a writer's error says; of a peer that is gone, the same as the reader would say.
+/// The reason of a failed write; for a peer that has closed, the same text as the reader's.
 fn write_error_reason(cause: &FrameError) -> String {
     match cause {
         FrameError::Io(cause) if cause.kind() == std::io::ErrorKind::BrokenPipe => "the peer closed it".to_owned(),
@@ -400,14 +302,15 @@ fn write_error_reason(cause: &FrameError) -> String {
     }
 }
 
-/// Gives each message to whom it belongs.
+/// Delivers received messages: responses to their requests, events and requests to the inbox.
 struct MessageReader {
-    shared: Arc<PeerState>,
+    state: Arc<PeerState>,
     outgoing: mpsc::WeakUnboundedSender<QueuedMessage>,
-    inlet: InboxSender,
+    inbox: InboxSender,
 }
 
 impl MessageReader {
+    /// Runs until the peer closes, or sends what is no frame; returns why.
     async fn read_messages(&self, frames: &mut FrameReader) -> String {
         loop {
             match frames.next().await {
@@ -415,24 +318,30 @@ impl MessageReader {
                 Some(Err(cause)) => return cause.to_string(),
                 None => return "the peer closed it".to_owned(),
             }
-            self.inlet.wait_for_room().await;
+            self.inbox.wait_for_room().await;
         }
     }
 
     fn dispatch_message(&self, body: &[u8]) {
         match parse_message(body) {
-            Ok(DapMessage::Response { request_seq, outcome }) => match self.shared.lock().slots.remove(&request_seq) {
-                // Fails when its caller has given up in this moment.
-                Some(slot) => drop(slot.send(outcome)),
-                None => debug!("an answer to {request_seq}, for which nobody waits (any more)"),
-            },
-            Ok(DapMessage::Event(event)) => self.inlet.push_event(event),
+            Ok(DapMessage::Response { request_seq, outcome }) => {
+                if !self.state.pending.complete(request_seq, outcome) {
+                    debug!("ignored a response to {request_seq}, which is not pending");
+                }
+            }
+            Ok(DapMessage::Event(event)) => self.inbox.push_event(event),
             Ok(DapMessage::Request { seq, command, arguments }) => {
-                let open = Some((self.outgoing.clone(), Arc::clone(&self.shared)));
-                self.inlet.push_request(IncomingRequest { command, arguments, seq, open });
+                let (outgoing, state) = (self.outgoing.clone(), Arc::clone(&self.state));
+                let send_response = move |command: &str, result| {
+                    // Without a sender, all handles have been dropped: the connection is closing.
+                    if let Some(outgoing) = outgoing.upgrade() {
+                        DapPeer { outgoing, state }.send_response(seq, command, result);
+                    }
+                };
+                self.inbox.push_request(IncomingRequest::new(command, arguments, send_response));
             }
             // The frame was whole, so the next one can be read.
-            Err(cause) => debug!("something that is no message: {cause}"),
+            Err(cause) => debug!("ignored a frame that is no DAP message: {cause}"),
         }
     }
 }

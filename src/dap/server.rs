@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
-use super::DapError;
 use super::client::DapClient;
 use super::connection::DapConnection;
+use super::dap_error::DapError;
 use super::inbox::DapInbox;
 use super::message::{RawEvent, to_raw_json};
 use super::peer::{self, DapPeer, Driver};
@@ -46,8 +46,8 @@ impl DapServer {
     }
 
     /// Resolves when the connection has ended, with the reason.
-    pub async fn closed(&self) -> String {
-        self.0.closed().await
+    pub async fn wait_closed(&self) -> String {
+        self.0.wait_closed().await
     }
 
     pub fn is_closed(&self) -> bool {
@@ -105,12 +105,12 @@ mod tests {
         // The client leaves: the server hears of it, and its requests end.
         drop(client);
         assert!(asks.next().await.is_none());
-        assert_eq!(server.closed().await, "the peer closed it");
+        assert_eq!(server.wait_closed().await, "the peer closed it");
         let error = server.send_event(&OutputEvent::default()).await.unwrap_err();
         assert_eq!(error, DapError::Closed("the peer closed it".to_owned()));
         assert_eq!(
             (driver.await.unwrap(), serving.await.unwrap().as_str()),
-            ("nobody uses it any more".to_owned(), "the peer closed it")
+            ("its last handle was dropped".to_owned(), "the peer closed it")
         );
     }
 

@@ -39,7 +39,7 @@ impl Drain {
         tokio::select! {
             _ = tokio::time::timeout(PATIENCE, printed) => {}
             // Nothing comes any more.
-            _ = client.closed() => {}
+            _ = client.wait_closed() => {}
         }
     }
 

@@ -162,7 +162,7 @@ impl House {
                         say_goodbye(client, terminate).await;
                     } else {
                         // The target itself does, or another stop: the connection ends behind that.
-                        let _ = timeout(GOODBYE, client.closed()).await;
+                        let _ = timeout(GOODBYE, client.wait_closed()).await;
                     }
                 };
                 tokio::pin!(goodbye);

@@ -119,7 +119,7 @@ pub(super) async fn drive(member: Member, plan: Plan, connection: DapConnection)
     let (client, plan, member) = (target.client.clone(), target.plan.clone(), Arc::clone(&target.member));
     target.calls.spawn(async move { Done::Started(start(&member, &client, &plan).await) });
     target.listen(inbox).await;
-    let reason = target.client.closed().await;
+    let reason = target.client.wait_closed().await;
     let end = if target.plan.quirks.close_means_terminated && target.configured {
         Input::Terminated
     } else {

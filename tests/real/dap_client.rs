@@ -79,7 +79,7 @@ impl Talk {
         let next = tokio::time::timeout(DEADLINE, self.inbox.next()).await.expect("something comes in");
         match next {
             Some(incoming) => incoming,
-            None => panic!("the connection ended: {}", self.client.closed().await),
+            None => panic!("the connection ended: {}", self.client.wait_closed().await),
         }
     }
 
@@ -153,7 +153,7 @@ impl Talk {
         let terminate = DisconnectArguments { terminate_debuggee: Some(true), ..DisconnectArguments::default() };
         let _ = self.client.request(&terminate, Duration::from_secs(5)).await;
         self.client.close();
-        self.client.closed().await;
+        self.client.wait_closed().await;
     }
 }
 

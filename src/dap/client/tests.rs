@@ -83,7 +83,7 @@ async fn ask(client: &DapClient, expression: &str) -> Result<String, DapError> {
 }
 
 fn waiting(client: &DapClient) -> usize {
-    client.0.pending_requests()
+    client.0.pending_count()
 }
 
 #[tokio::test]
@@ -261,7 +261,7 @@ async fn every_kind_of_end_wakes_everyone_with_its_reason() {
             (!closes).then_some(adapter)
         };
         let (answer, incoming, reason, adapter) =
-            tokio::join!(ask(&client, "1"), inbox.next(), client.closed(), acting);
+            tokio::join!(ask(&client, "1"), inbox.next(), client.wait_closed(), acting);
         let error = answer.unwrap_err();
         assert!(matches!(error, DapError::Closed(_)) && error.to_string().contains(expect), "{expect:?}: {error}");
         assert!(incoming.is_none() && reason.contains(expect), "{expect:?}: {reason}");
@@ -423,8 +423,8 @@ async fn a_peer_that_reads_nothing_holds_nobody_beyond_the_deadline() {
             }
         }
     };
-    let (reason, ()) = tokio::join!(client.closed(), asking);
-    assert!(reason.contains("without reading an answer"), "{reason}");
+    let (reason, ()) = tokio::join!(client.wait_closed(), asking);
+    assert!(reason.contains("without reading a response"), "{reason}");
 }
 
 #[tokio::test]
@@ -456,7 +456,7 @@ async fn what_was_said_before_closing_arrives_and_what_the_peer_still_says_is_re
         drop(adapter);
         assert_eq!(running.await.unwrap(), expect);
     };
-    check(drop, "nobody uses it any more").await;
+    check(drop, "its last handle was dropped").await;
     check(|client| client.close(), "it was closed by us").await;
 
     let (client, _inbox, running, _adapter) = connected();

@@ -1,16 +1,9 @@
 //! The bodies of events. The name of each is its constant.
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::shape;
+use super::protocol::{DapEvent, shape};
 use super::shapes::*;
-
-/// The body of an event.
-pub trait DapEvent: Serialize + DeserializeOwned {
-    const EVENT: &'static str;
-}
 
 macro_rules! event {
     ($(#[$doc:meta])* $name:ident, $event:literal, $fields:tt) => {

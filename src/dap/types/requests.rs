@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::protocol::{DapRequest, EmptyResponse, Fields, request, shape};
 use super::shapes::*;
-use super::{DapRequest, EmptyResponse, Fields, request, shape};
 
 request!(InitializeArguments, "initialize" -> DapCapabilities, {
     #[serde(rename = "adapterID")]

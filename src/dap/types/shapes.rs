@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Fields, shape};
+use super::protocol::{Fields, shape};
 
 shape!(DapSource {
     ;
@@ -220,7 +220,7 @@ shape!(StackFrameFormat {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DapCapabilities {
-    #[serde(deserialize_with = "super::or_empty", skip_serializing_if = "super::is_empty")]
+    #[serde(deserialize_with = "super::protocol::or_empty", skip_serializing_if = "super::protocol::is_empty")]
     pub exception_breakpoint_filters: Vec<ExceptionBreakpointsFilter>,
     /// All the others, as they are: `supportsConditionalBreakpoints`, …
     #[serde(flatten)]

@@ -7,9 +7,10 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::debug_target::{Address, DebugTarget, DebugTargetKind};
-use super::discovery::{AdapterLookup, AdapterSearch};
-use super::{Adapter, ConnectMethod, FoundAdapter, LaunchPlan, ProcessPlan, Quirks};
+use crate::adapters::adapter::{Adapter, Quirks};
+use crate::adapters::debug_target::{Address, DebugTarget, DebugTargetKind};
+use crate::adapters::discovery::{AdapterLookup, AdapterSearch, FoundAdapter};
+use crate::adapters::launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan};
 use crate::dap::types::StartRequest;
 use crate::error::{Error, Result};
 use crate::tools::is_program;
@@ -46,9 +47,9 @@ fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
     trail.finish(ADAPTER.name, ADAPTER.install)
 }
 
-fn plan_launch(found: &FoundAdapter, wanted: &DebugTarget) -> Result<LaunchPlan> {
-    if let Some(address) = listener_address(wanted)? {
-        let start = StartRequest::Attach(wanted.with_configuration(json!({"localfs": true})));
+fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
+    if let Some(address) = listener_address(target)? {
+        let start = StartRequest::Attach(target.with_configuration(json!({"localfs": true})));
         return Ok(LaunchPlan {
             process: None,
             connect: ConnectMethod::Existing(address),
@@ -57,8 +58,8 @@ fn plan_launch(found: &FoundAdapter, wanted: &DebugTarget) -> Result<LaunchPlan>
             output_by_pipe: false,
         });
     }
-    if wanted.is_attach() {
-        return Err(wanted
+    if target.is_attach() {
+        return Err(target
             .unsupported_error(ADAPTER.name, "it gets into no process that does not listen")
             .hint("start it with `rdbg --open --port 12345 -- app.rb`, and attach to that port"));
     }
@@ -66,11 +67,11 @@ fn plan_launch(found: &FoundAdapter, wanted: &DebugTarget) -> Result<LaunchPlan>
     argv.push("{socket}".into());
     // Into a pipe it would print only when its buffer is full.
     argv.extend(["-e", "eval $stdout.sync = true"].map(OsString::from));
-    argv.extend(program_argv(wanted)?);
-    argv.extend(wanted.args()?.into_iter().map(OsString::from));
-    let start = wanted.with_configuration(json!({"localfs": true, "nonstop": !wanted.stop_on_entry()}));
+    argv.extend(program_argv(target)?);
+    argv.extend(target.args()?.into_iter().map(OsString::from));
+    let start = target.with_configuration(json!({"localfs": true, "nonstop": !target.stop_on_entry()}));
     Ok(LaunchPlan {
-        process: Some(ProcessPlan { argv, cwd: wanted.cwd(), env: wanted.env() }),
+        process: Some(ProcessPlan { argv, cwd: target.cwd(), env: target.env() }),
         // It says before that it can be attached to. But until its main thread waits, that thread takes any connection for
         // one of its own console's, and writes plain text into it.
         connect: ConnectMethod::UnixSocket { is_ready: |line| line.contains("wait for debugger connection") },
@@ -81,11 +82,11 @@ fn plan_launch(found: &FoundAdapter, wanted: &DebugTarget) -> Result<LaunchPlan>
 }
 
 /// A script, or the command that a configuration names, such as `bundle exec rails`.
-fn program_argv(wanted: &DebugTarget) -> Result<Vec<OsString>> {
-    let script = wanted.text_field("script").map(|script| wanted.cwd().join(script)).or_else(|| wanted.program());
+fn program_argv(target: &DebugTarget) -> Result<Vec<OsString>> {
+    let script = target.text_field("script").map(|script| target.cwd().join(script)).or_else(|| target.program());
     let command: Vec<OsString> =
-        wanted.text_field("command").into_iter().flat_map(str::split_whitespace).map(OsString::from).collect();
-    let bundler = wanted.bool_field("useBundler") == Some(true);
+        target.text_field("command").into_iter().flat_map(str::split_whitespace).map(OsString::from).collect();
+    let bundler = target.bool_field("useBundler") == Some(true);
     if command.is_empty() && script.is_none() {
         return Err(Error::usage("cannot tell what Ruby shall run")
             .because("there is no `script` or `program`, and no `command`")
@@ -104,20 +105,20 @@ fn program_argv(wanted: &DebugTarget) -> Result<Vec<OsString>> {
     }
     words.extend(command);
     // A command's script need not be a file: `rails server`.
-    let script = script.map(|path| match path.exists() || wanted.text_field("command").is_none() {
-        true => wanted.require_file(&path),
-        false => Ok(Path::new(wanted.text_field("script").unwrap_or_default()).to_owned()),
+    let script = script.map(|path| match path.exists() || target.text_field("command").is_none() {
+        true => target.require_file(&path),
+        false => Ok(Path::new(target.text_field("script").unwrap_or_default()).to_owned()),
     });
     words.extend(script.transpose()?.map(OsString::from));
     Ok(words)
 }
 
 /// `debugPort`: `12345` or `localhost:12345`.
-fn listener_address(wanted: &DebugTarget) -> Result<Option<Address>> {
-    if let DebugTargetKind::Listener(address) = &wanted.kind {
+fn listener_address(target: &DebugTarget) -> Result<Option<Address>> {
+    if let DebugTargetKind::Listener(address) = &target.kind {
         return Ok(Some(address.clone()));
     }
-    let Some(port) = wanted.fields.get("debugPort").filter(|_| wanted.is_attach()) else { return Ok(None) };
+    let Some(port) = target.fields.get("debugPort").filter(|_| target.is_attach()) else { return Ok(None) };
     let text = port.as_str().map_or_else(|| port.to_string(), str::to_owned);
     let (host, port) = text.rsplit_once(':').unwrap_or(("127.0.0.1", &text));
     match port.parse() {

@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::debug_target::DebugTarget;
-use super::discovery::{AdapterLookup, AdapterSearch};
 use super::native::{self, NativeRequests};
-use super::{Adapter, ConnectMethod, FoundAdapter, LaunchPlan, ProcessPlan, Quirks};
+use crate::adapters::adapter::{Adapter, Quirks};
+use crate::adapters::debug_target::DebugTarget;
+use crate::adapters::discovery::{AdapterLookup, AdapterSearch, FoundAdapter};
+use crate::adapters::launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan};
 use crate::dap::types::{Fields, StartRequest};
 use crate::error::Result;
 use crate::tools::is_program;
@@ -70,7 +71,7 @@ fn rust_formatter_command(formatters: &Path) -> String {
     format!("python import sys; sys.path.insert(0, {path}); import gdb_lookup; gdb_lookup.register_printers(gdb)")
 }
 
-fn plan_launch(found: &FoundAdapter, wanted: &DebugTarget) -> Result<LaunchPlan> {
+fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
     let mut argv: Vec<OsString> = vec![found.path.clone().into()];
     if found.interpreter.is_some() {
         argv.extend(MODULE.iter().map(OsString::from));
@@ -82,13 +83,13 @@ fn plan_launch(found: &FoundAdapter, wanted: &DebugTarget) -> Result<LaunchPlan>
             argv.extend(["-iex".into(), format!("unset environment {name}").into()]);
         }
     }
-    if let Some(formatters) = found.formatters.as_deref().filter(|_| native::is_rust(wanted)) {
+    if let Some(formatters) = found.formatters.as_deref().filter(|_| native::is_rust(target)) {
         argv.extend(["-iex".into(), rust_formatter_command(formatters).into()]);
     }
     Ok(LaunchPlan {
-        process: Some(ProcessPlan { argv, cwd: wanted.cwd.clone(), env: Default::default() }),
+        process: Some(ProcessPlan { argv, cwd: target.cwd.clone(), env: Default::default() }),
         connect: ConnectMethod::Pipes,
-        start: native::start_request(wanted, &WORDS)?,
+        start: native::start_request(target, &WORDS)?,
         is_program: false,
         output_by_pipe: false,
     })

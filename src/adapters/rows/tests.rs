@@ -5,7 +5,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::*;
+use super::native;
+use crate::adapters::*;
 use crate::dap::types::StartRequest;
 use crate::error::ErrorKind;
 use crate::tools::Pins;

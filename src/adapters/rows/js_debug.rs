@@ -6,9 +6,10 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::debug_target::{DebugTarget, DebugTargetKind};
-use super::discovery::{AdapterLookup, AdapterSearch};
-use super::{Adapter, ConnectMethod, FoundAdapter, LaunchPlan, ProcessPlan, Quirks};
+use crate::adapters::adapter::{Adapter, Quirks};
+use crate::adapters::debug_target::{DebugTarget, DebugTargetKind};
+use crate::adapters::discovery::{AdapterLookup, AdapterSearch, FoundAdapter};
+use crate::adapters::launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan};
 use crate::dap::types::{Fields, StartRequest};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -51,12 +52,12 @@ fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
     Ok(FoundAdapter { interpreter: Some(node), ..found })
 }
 
-fn plan_launch(found: &FoundAdapter, wanted: &DebugTarget) -> Result<LaunchPlan> {
+fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
     let node = found.interpreter.clone().unwrap_or_else(|| "node".into());
     let argv = vec![node.into(), found.path.clone().into(), "{socket}".into()];
-    let start = start_request(wanted)?;
+    let start = start_request(target)?;
     Ok(LaunchPlan {
-        process: Some(ProcessPlan { argv, cwd: wanted.cwd.clone(), env: Default::default() }),
+        process: Some(ProcessPlan { argv, cwd: target.cwd.clone(), env: Default::default() }),
         connect: ConnectMethod::UnixSocket { is_ready: |line| line.starts_with("Debug server listening") },
         start,
         is_program: false,
@@ -64,13 +65,13 @@ fn plan_launch(found: &FoundAdapter, wanted: &DebugTarget) -> Result<LaunchPlan>
     })
 }
 
-fn start_request(wanted: &DebugTarget) -> Result<StartRequest> {
+fn start_request(target: &DebugTarget) -> Result<StartRequest> {
     let node = json!({"type": "pwa-node", "skipFiles": ["<node_internals>/**"]});
-    Ok(match &wanted.kind {
-        DebugTargetKind::Program(_) => StartRequest::Launch(launch_fields(wanted)?),
+    Ok(match &target.kind {
+        DebugTargetKind::Program(_) => StartRequest::Launch(launch_fields(target)?),
         DebugTargetKind::Listener(address) => {
             let at = json!({"request": "attach", "name": "attach", "address": address.host, "port": address.port});
-            let mut fields = merge_fields(wanted, [node, at, cwd_field(wanted), extension_host_fields(wanted)]);
+            let mut fields = merge_fields(target, [node, at, cwd_field(target), extension_host_fields(target)]);
             // Whatever runs in it.
             fields.insert("type".to_owned(), "pwa-node".into());
             StartRequest::Attach(fields)
@@ -78,79 +79,79 @@ fn start_request(wanted: &DebugTarget) -> Result<StartRequest> {
         DebugTargetKind::Page { url, port } => {
             let filter = format!("{}*", url.trim_end_matches('*'));
             let page = json!({"type": "pwa-chrome", "name": url, "port": port, "urlFilter": filter});
-            let around = json!({"request": "attach", "address": "127.0.0.1", "webRoot": wanted.cwd()});
-            StartRequest::Attach(merge_fields(wanted, [page, around]))
+            let around = json!({"request": "attach", "address": "127.0.0.1", "webRoot": target.cwd()});
+            StartRequest::Attach(merge_fields(target, [page, around]))
         }
         // VS Code's extension would find its inspector; the server takes whoever listens on the default port.
         DebugTargetKind::Configuration
-            if wanted.is_attach() && wanted.fields.contains_key("processId") && !has_port(wanted) =>
+            if target.is_attach() && target.fields.contains_key("processId") && !has_port(target) =>
         {
-            return Err(inspector_required_error(wanted, &wanted.fields["processId"].to_string()));
+            return Err(inspector_required_error(target, &target.fields["processId"].to_string()));
         }
-        DebugTargetKind::Configuration if wanted.is_attach() => {
-            StartRequest::Attach(merge_fields(wanted, [json!({"name": "attach"}), cwd_field(wanted)]))
+        DebugTargetKind::Configuration if target.is_attach() => {
+            StartRequest::Attach(merge_fields(target, [json!({"name": "attach"}), cwd_field(target)]))
         }
-        DebugTargetKind::Configuration if is_node(wanted) => StartRequest::Launch(launch_fields(wanted)?),
-        DebugTargetKind::Configuration => StartRequest::Launch(merge_fields(wanted, [json!({"name": "launch"})])),
-        DebugTargetKind::Pid(pid) => return Err(inspector_required_error(wanted, &pid.to_string())),
-        DebugTargetKind::Module(_) => return Err(wanted.unsupported_error(ADAPTER.name, "it runs files")),
+        DebugTargetKind::Configuration if is_node(target) => StartRequest::Launch(launch_fields(target)?),
+        DebugTargetKind::Configuration => StartRequest::Launch(merge_fields(target, [json!({"name": "launch"})])),
+        DebugTargetKind::Pid(pid) => return Err(inspector_required_error(target, &pid.to_string())),
+        DebugTargetKind::Module(_) => return Err(target.unsupported_error(ADAPTER.name, "it runs files")),
     })
 }
 
-fn has_port(wanted: &DebugTarget) -> bool {
-    wanted.fields.contains_key("port") || wanted.fields.contains_key("websocketAddress")
+fn has_port(target: &DebugTarget) -> bool {
+    target.fields.contains_key("port") || target.fields.contains_key("websocketAddress")
 }
 
-fn inspector_required_error(wanted: &DebugTarget, pid: &str) -> Error {
-    let error = wanted.unsupported_error(ADAPTER.name, "it gets into a process only by its inspector");
+fn inspector_required_error(target: &DebugTarget, pid: &str) -> Error {
+    let error = target.unsupported_error(ADAPTER.name, "it gets into a process only by its inspector");
     error.hint(format!("`kill -USR1 {}` opens the inspector, on port 9229: attach to that", pid.trim_matches('"')))
 }
 
 /// Without it, sources that a map names relatively are not found.
-fn cwd_field(wanted: &DebugTarget) -> serde_json::Value {
-    json!({"cwd": wanted.cwd()})
+fn cwd_field(target: &DebugTarget) -> serde_json::Value {
+    json!({"cwd": target.cwd()})
 }
 
 /// As VS Code debugs an extension host: without the language servers that other extensions fork, and without looking for the
 /// source maps of what is not the user's.
-fn extension_host_fields(wanted: &DebugTarget) -> serde_json::Value {
-    if !matches!(wanted.text_field("type"), Some("extensionHost" | "pwa-extensionHost")) {
+fn extension_host_fields(target: &DebugTarget) -> serde_json::Value {
+    if !matches!(target.text_field("type"), Some("extensionHost" | "pwa-extensionHost")) {
         return json!({});
     }
-    let own = format!("{}/**", wanted.cwd().display());
+    let own = format!("{}/**", target.cwd().display());
     json!({"autoAttachChildProcesses": false, "resolveSourceMapLocations": [own, "!**/node_modules/**"]})
 }
 
-fn is_node(wanted: &DebugTarget) -> bool {
-    matches!(wanted.text_field("type"), None | Some("node" | "pwa-node"))
+fn is_node(target: &DebugTarget) -> bool {
+    matches!(target.text_field("type"), None | Some("node" | "pwa-node"))
 }
 
-fn launch_fields(wanted: &DebugTarget) -> Result<Fields> {
-    let env: serde_json::Map<_, _> = wanted.env().into_iter().map(|(name, value)| (name, value.into())).collect();
+fn launch_fields(target: &DebugTarget) -> Result<Fields> {
+    let env: serde_json::Map<_, _> = target.env().into_iter().map(|(name, value)| (name, value.into())).collect();
     let mut ours = json!({
-        "type": "pwa-node", "request": "launch", "args": wanted.args()?, "cwd": wanted.cwd(), "env": env,
-        "console": "internalConsole", "outputCapture": "std", "stopOnEntry": wanted.stop_on_entry(),
+        "type": "pwa-node", "request": "launch", "args": target.args()?, "cwd": target.cwd(), "env": env,
+        "console": "internalConsole", "outputCapture": "std", "stopOnEntry": target.stop_on_entry(),
         "skipFiles": ["<node_internals>/**"], "name": "node",
     });
-    if let Some(program) = wanted.program() {
-        ours["program"] = json!(wanted.require_file(&program)?);
-        ours["name"] = json!(wanted.program().as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy()));
-    } else if !wanted.fields.contains_key("runtimeExecutable") {
+    if let Some(program) = target.program() {
+        ours["program"] = json!(target.require_file(&program)?);
+        ours["name"] = json!(target.program().as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy()));
+    } else if !target.fields.contains_key("runtimeExecutable") {
         return Err(Error::usage("cannot tell what Node shall run")
             .because("there is no `program` and no `runtimeExecutable`")
             .hint("`tether debug launch app.js` debugs a file"));
     }
-    let mut fields = merge_fields(wanted, [ours]);
+    let mut fields = merge_fields(target, [ours]);
     // These two are ours to read: relative to the workspace, and in more than one way of writing.
-    fields.insert("cwd".to_owned(), json!(wanted.cwd()));
-    if let Some(program) = wanted.program() {
+    fields.insert("cwd".to_owned(), json!(target.cwd()));
+    if let Some(program) = target.program() {
         fields.insert("program".to_owned(), json!(program));
     }
     Ok(fields)
 }
 
 /// Ours and the configuration's, with the type's name as the server knows it: VS Code itself puts the `pwa-` there.
-fn merge_fields<const N: usize>(wanted: &DebugTarget, ours: [serde_json::Value; N]) -> Fields {
+fn merge_fields<const N: usize>(target: &DebugTarget, ours: [serde_json::Value; N]) -> Fields {
     let mut all = Fields::new();
     for part in ours {
         if let serde_json::Value::Object(part) = part {
@@ -158,8 +159,8 @@ fn merge_fields<const N: usize>(wanted: &DebugTarget, ours: [serde_json::Value; 
         }
     }
     // As VS Code adds it: what `${workspaceFolder}` is in the defaults, of `outFiles` and others.
-    all.insert("__workspaceFolder".to_owned(), json!(wanted.cwd));
-    let mut fields = wanted.with_configuration(all.into());
+    all.insert("__workspaceFolder".to_owned(), json!(target.cwd));
+    let mut fields = target.with_configuration(all.into());
     if let Some(kind) = fields.get("type").and_then(serde_json::Value::as_str).filter(|kind| !kind.starts_with("pwa-"))
     {
         let kind = format!("pwa-{kind}");

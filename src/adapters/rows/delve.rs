@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::debug_target::{Address, DebugTarget, DebugTargetKind};
-use super::discovery::{AdapterLookup, AdapterSearch};
-use super::{Adapter, ConnectMethod, FoundAdapter, LaunchPlan, ProcessPlan, Quirks};
+use crate::adapters::adapter::{Adapter, Quirks};
+use crate::adapters::debug_target::{Address, DebugTarget, DebugTargetKind};
+use crate::adapters::discovery::{AdapterLookup, AdapterSearch, FoundAdapter};
+use crate::adapters::launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan};
 use crate::dap::types::StartRequest;
 use crate::error::Result;
 use crate::tools::is_program;
@@ -37,9 +38,9 @@ fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
         .finish(ADAPTER.name, ADAPTER.install)
 }
 
-fn plan_launch(found: &FoundAdapter, wanted: &DebugTarget) -> Result<LaunchPlan> {
-    if let Some(address) = listener_address(wanted) {
-        let start = StartRequest::Attach(wanted.with_configuration(json!({"mode": "remote"})));
+fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
+    if let Some(address) = listener_address(target) {
+        let start = StartRequest::Attach(target.with_configuration(json!({"mode": "remote"})));
         return Ok(LaunchPlan {
             process: None,
             connect: ConnectMethod::Existing(address),
@@ -48,23 +49,23 @@ fn plan_launch(found: &FoundAdapter, wanted: &DebugTarget) -> Result<LaunchPlan>
             output_by_pipe: false,
         });
     }
-    let (start, cwd) = match &wanted.kind {
+    let (start, cwd) = match &target.kind {
         DebugTargetKind::Pid(pid) => {
-            (StartRequest::Attach(wanted.with_configuration(json!({"mode": "local", "processId": pid}))), wanted.cwd())
+            (StartRequest::Attach(target.with_configuration(json!({"mode": "local", "processId": pid}))), target.cwd())
         }
-        DebugTargetKind::Configuration if wanted.is_attach() => {
-            (StartRequest::Attach(wanted.with_configuration(json!({"mode": "local"}))), wanted.cwd())
+        DebugTargetKind::Configuration if target.is_attach() => {
+            (StartRequest::Attach(target.with_configuration(json!({"mode": "local"}))), target.cwd())
         }
         DebugTargetKind::Module(_) | DebugTargetKind::Page { .. } => {
-            return Err(wanted.unsupported_error(ADAPTER.name, "it debugs Go packages, programs and processes"));
+            return Err(target.unsupported_error(ADAPTER.name, "it debugs Go packages, programs and processes"));
         }
-        _ => launch_request(wanted)?,
+        _ => launch_request(target)?,
     };
     let argv = [found.path.as_os_str(), "dap".as_ref(), "--client-addr".as_ref(), "{address}".as_ref()];
     let argv = argv.into_iter().map(OsString::from).collect();
     Ok(LaunchPlan {
         // The environment is the compiler's, too (GOFLAGS, CGO_ENABLED).
-        process: Some(ProcessPlan { argv, cwd, env: wanted.env() }),
+        process: Some(ProcessPlan { argv, cwd, env: target.env() }),
         connect: ConnectMethod::ConnectBack,
         start,
         is_program: false,
@@ -73,18 +74,18 @@ fn plan_launch(found: &FoundAdapter, wanted: &DebugTarget) -> Result<LaunchPlan>
 }
 
 /// Where a headless Delve listens that is to be attached to.
-fn listener_address(wanted: &DebugTarget) -> Option<Address> {
-    match &wanted.kind {
+fn listener_address(target: &DebugTarget) -> Option<Address> {
+    match &target.kind {
         DebugTargetKind::Listener(address) => Some(address.clone()),
-        DebugTargetKind::Configuration if wanted.is_attach() => Address::from_fields(&wanted.fields),
+        DebugTargetKind::Configuration if target.is_attach() => Address::from_fields(&target.fields),
         _ => None,
     }
 }
 
 /// The request, and the folder in which is compiled.
-fn launch_request(wanted: &DebugTarget) -> Result<(StartRequest, PathBuf)> {
-    let program = wanted.require_file(&wanted.program().unwrap_or_else(|| wanted.cwd()))?;
-    let given = wanted.text_field("mode").filter(|mode| *mode != "auto");
+fn launch_request(target: &DebugTarget) -> Result<(StartRequest, PathBuf)> {
+    let program = target.require_file(&target.program().unwrap_or_else(|| target.cwd()))?;
+    let given = target.text_field("mode").filter(|mode| *mode != "auto");
     let test = program.to_string_lossy().ends_with("_test.go");
     let is_source = program.is_dir() || program.extension().is_some_and(|extension| extension == "go");
     let mode = given.unwrap_or(match () {
@@ -92,24 +93,24 @@ fn launch_request(wanted: &DebugTarget) -> Result<(StartRequest, PathBuf)> {
         () if is_source => "debug",
         () => "exec",
     });
-    let target = if is_source { package_of(&program, mode == "test") } else { program };
-    let folder = if target.is_dir() { target.clone() } else { target.parent().unwrap_or(Path::new("/")).to_owned() };
+    let entry = if is_source { package_of(&program, mode == "test") } else { program };
+    let folder = if entry.is_dir() { entry.clone() } else { entry.parent().unwrap_or(Path::new("/")).to_owned() };
     // In a configuration that says none, the program runs in its own folder, as in VS Code.
-    let cwd = match (wanted.text_field("cwd"), &wanted.kind) {
+    let cwd = match (target.text_field("cwd"), &target.kind) {
         (None, DebugTargetKind::Configuration) => folder.clone(),
-        _ => wanted.cwd(),
+        _ => target.cwd(),
     };
-    let mut ours = wanted.launch_fields(&target)?;
+    let mut ours = target.launch_fields(&entry)?;
     ours["mode"] = mode.into();
     ours["hideSystemGoroutines"] = true.into();
     // `null` takes a variable away: from the program, too.
-    ours["env"] = wanted.env().into_iter().map(|(name, value)| (name, Value::from(value))).collect();
+    ours["env"] = target.env().into_iter().map(|(name, value)| (name, Value::from(value))).collect();
     if is_source {
         // Beside the sources it would make the window stale.
         ours["output"] = "{scratch}/debug".into();
     }
-    let mut fields = wanted.with_configuration(ours);
-    for (name, value) in [("program", json!(target)), ("mode", json!(mode)), ("cwd", json!(cwd))] {
+    let mut fields = target.with_configuration(ours);
+    for (name, value) in [("program", json!(entry)), ("mode", json!(mode)), ("cwd", json!(cwd))] {
         fields.insert(name.to_owned(), value);
     }
     Ok((StartRequest::Launch(fields), if is_source { folder } else { cwd }))

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::debug_target::{DebugTarget, DebugTargetKind};
-use super::discovery::{AdapterLookup, AdapterSearch};
 use super::native;
-use super::{Adapter, ConnectMethod, FoundAdapter, LaunchPlan, ProcessPlan, Quirks};
+use crate::adapters::adapter::{Adapter, Quirks};
+use crate::adapters::debug_target::{DebugTarget, DebugTargetKind};
+use crate::adapters::discovery::{AdapterLookup, AdapterSearch, FoundAdapter};
+use crate::adapters::launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan};
 use crate::dap::types::StartRequest;
 use crate::error::{Error, Result};
 use crate::tools::is_program;
@@ -36,18 +37,18 @@ fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
         .finish(ADAPTER.name, ADAPTER.install)
 }
 
-fn plan_launch(found: &FoundAdapter, wanted: &DebugTarget) -> Result<LaunchPlan> {
-    let start = match &wanted.kind {
-        DebugTargetKind::Pid(pid) => StartRequest::Attach(wanted.with_configuration(json!({"processId": pid}))),
-        DebugTargetKind::Configuration if wanted.is_attach() => {
-            StartRequest::Attach(wanted.with_configuration(json!({})))
+fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
+    let start = match &target.kind {
+        DebugTargetKind::Pid(pid) => StartRequest::Attach(target.with_configuration(json!({"processId": pid}))),
+        DebugTargetKind::Configuration if target.is_attach() => {
+            StartRequest::Attach(target.with_configuration(json!({})))
         }
-        DebugTargetKind::Program(_) | DebugTargetKind::Configuration => launch_request(wanted)?,
-        _ => return Err(wanted.unsupported_error(ADAPTER.name, "it debugs assemblies and processes")),
+        DebugTargetKind::Program(_) | DebugTargetKind::Configuration => launch_request(target)?,
+        _ => return Err(target.unsupported_error(ADAPTER.name, "it debugs assemblies and processes")),
     };
     let argv = vec![found.path.clone().into(), "--interpreter=vscode".into()];
     Ok(LaunchPlan {
-        process: Some(ProcessPlan { argv, cwd: wanted.cwd.clone(), env: Default::default() }),
+        process: Some(ProcessPlan { argv, cwd: target.cwd.clone(), env: Default::default() }),
         connect: ConnectMethod::Pipes,
         start,
         is_program: false,
@@ -55,23 +56,23 @@ fn plan_launch(found: &FoundAdapter, wanted: &DebugTarget) -> Result<LaunchPlan>
     })
 }
 
-fn launch_request(wanted: &DebugTarget) -> Result<StartRequest> {
+fn launch_request(target: &DebugTarget) -> Result<StartRequest> {
     let hint = "`dotnet build`, then `tether debug launch bin/Debug/net8.0/NAME.dll`";
-    let program = wanted
+    let program = target
         .program()
         .ok_or_else(|| Error::usage("cannot tell what .NET shall run").because("there is no `program`").hint(hint))?;
-    let program = wanted.require_file(&program)?;
+    let program = target.require_file(&program)?;
     let is_source = |path: &Path| path.extension().is_some_and(|extension| extension != "dll");
     if is_source(&program) {
         let error = Error::usage(format!("cannot debug {} as it is", program.display()));
         return Err(error.because("it is no assembly: it has to be built first").hint(hint));
     }
-    let usual = wanted.launch_fields(&program)?;
+    let usual = target.launch_fields(&program)?;
     let mut fields =
-        wanted.with_configuration(json!({"name": ".NET", "type": "coreclr", "request": "launch", "justMyCode": true}));
+        target.with_configuration(json!({"name": ".NET", "type": "coreclr", "request": "launch", "justMyCode": true}));
     for name in ["program", "args", "cwd", "env"] {
         fields.insert(name.to_owned(), usual[name].clone());
     }
-    fields.insert("stopAtEntry".to_owned(), Value::from(wanted.stop_on_entry()));
+    fields.insert("stopAtEntry".to_owned(), Value::from(target.stop_on_entry()));
     Ok(StartRequest::Launch(fields))
 }

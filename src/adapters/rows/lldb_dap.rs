@@ -4,10 +4,11 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::debug_target::DebugTarget;
-use super::discovery::{AdapterLookup, AdapterSearch};
 use super::native::{self, NativeRequests};
-use super::{Adapter, ConnectMethod, FoundAdapter, LaunchPlan, ProcessPlan, Quirks};
+use crate::adapters::adapter::{Adapter, Quirks};
+use crate::adapters::debug_target::DebugTarget;
+use crate::adapters::discovery::{AdapterLookup, AdapterSearch, FoundAdapter};
+use crate::adapters::launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan};
 use crate::dap::types::{Fields, StartRequest};
 use crate::error::Result;
 use crate::tools::is_program;
@@ -59,17 +60,17 @@ fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
         .map(|found| native::with_formatters(found, search))
 }
 
-fn plan_launch(found: &FoundAdapter, wanted: &DebugTarget) -> Result<LaunchPlan> {
-    let mut start = native::start_request(wanted, &WORDS)?;
-    if let Some(formatters) = found.formatters.as_deref().filter(|_| native::is_rust(wanted)) {
+fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
+    let mut start = native::start_request(target, &WORDS)?;
+    if let Some(formatters) = found.formatters.as_deref().filter(|_| native::is_rust(target)) {
         let (StartRequest::Launch(fields) | StartRequest::Attach(fields)) = &mut start;
         let mut commands = rust_formatter_commands(formatters);
-        commands.extend(wanted.text_list("initCommands")?);
+        commands.extend(target.text_list("initCommands")?);
         fields.insert("initCommands".to_owned(), json!(commands));
     }
     let argv = vec![found.path.clone().into()];
     Ok(LaunchPlan {
-        process: Some(ProcessPlan { argv, cwd: wanted.cwd.clone(), env: Default::default() }),
+        process: Some(ProcessPlan { argv, cwd: target.cwd.clone(), env: Default::default() }),
         connect: ConnectMethod::Pipes,
         start,
         is_program: false,

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::debug_target::DebugTarget;
-use super::discovery::{AdapterLookup, AdapterSearch};
 use super::native::{self, NativeRequests};
-use super::{Adapter, ConnectMethod, FoundAdapter, LaunchPlan, ProcessPlan, Quirks};
+use crate::adapters::adapter::{Adapter, Quirks};
+use crate::adapters::debug_target::DebugTarget;
+use crate::adapters::discovery::{AdapterLookup, AdapterSearch, FoundAdapter};
+use crate::adapters::launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan};
 use crate::dap::types::{Fields, StartRequest};
 use crate::error::Result;
 use crate::tools::is_program;
@@ -26,8 +27,8 @@ pub const ADAPTER: Adapter = Adapter {
 
 const WORDS: NativeRequests = NativeRequests {
     adapter: ADAPTER.name,
-    launch: |wanted| {
-        let languages: &[&str] = if native::is_rust(wanted) { &["rust"] } else { &["cpp"] };
+    launch: |target| {
+        let languages: &[&str] = if native::is_rust(target) { &["rust"] } else { &["cpp"] };
         json!({"type": "lldb", "request": "launch", "terminal": "console", "sourceLanguages": languages})
     },
     remote: |address, program| {
@@ -62,12 +63,12 @@ fn in_package(entry: &Path) -> PathBuf {
     entry.join(format!("dist/vendor/codelldb/{system}-{machine}/adapter/codelldb"))
 }
 
-fn plan_launch(found: &FoundAdapter, wanted: &DebugTarget) -> Result<LaunchPlan> {
+fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
     let argv = vec![found.path.clone().into()];
     Ok(LaunchPlan {
-        process: Some(ProcessPlan { argv, cwd: wanted.cwd.clone(), env: Default::default() }),
+        process: Some(ProcessPlan { argv, cwd: target.cwd.clone(), env: Default::default() }),
         connect: ConnectMethod::Pipes,
-        start: native::start_request(wanted, &WORDS)?,
+        start: native::start_request(target, &WORDS)?,
         is_program: false,
         output_by_pipe: false,
     })

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::debug_target::{Address, DebugTarget, DebugTargetKind};
-use super::{AdapterSearch, FoundAdapter};
+use crate::adapters::debug_target::{Address, DebugTarget, DebugTargetKind};
+use crate::adapters::discovery::{AdapterSearch, FoundAdapter};
 use crate::dap::types::StartRequest;
 use crate::error::{Error, Result};
 use crate::tools::is_program;
@@ -20,12 +20,12 @@ pub const EXTENSIONS: &[&str] = &["c", "cc", "cpp", "cxx", "c++", "rs", "zig", "
 pub const PACKET_TIMEOUT_COMMAND: &str = "settings set plugin.process.gdb-remote.packet-timeout 60";
 
 /// The program that is to be launched, built.
-pub fn built_program(wanted: &DebugTarget, adapter: &str) -> Result<PathBuf> {
+pub fn built_program(target: &DebugTarget, adapter: &str) -> Result<PathBuf> {
     let hint = "`cargo build`, then `tether debug launch target/debug/NAME`; `cc -g -O0 app.c -o app` for C";
-    let program = wanted.program().ok_or_else(|| {
-        wanted.unsupported_error(adapter, "it debugs programs and processes, and there is no `program`").hint(hint)
+    let program = target.program().ok_or_else(|| {
+        target.unsupported_error(adapter, "it debugs programs and processes, and there is no `program`").hint(hint)
     })?;
-    let program = wanted.require_file(&program)?;
+    let program = target.require_file(&program)?;
     let extension = program.extension().map(|extension| extension.to_string_lossy().to_lowercase());
     if extension.is_some_and(|extension| EXTENSIONS.contains(&extension.as_str())) {
         let error = Error::usage(format!("cannot debug {} as it is", program.display()));
@@ -38,7 +38,7 @@ pub fn built_program(wanted: &DebugTarget, adapter: &str) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// What is wanted, in the words of each adapter.
+/// What is target, in the words of each adapter.
 pub struct NativeRequests {
     pub adapter: &'static str,
     /// What a launch has beside the usual.
@@ -48,41 +48,41 @@ pub struct NativeRequests {
 }
 
 /// The first request.
-pub fn start_request(wanted: &DebugTarget, words: &NativeRequests) -> Result<StartRequest> {
+pub fn start_request(target: &DebugTarget, words: &NativeRequests) -> Result<StartRequest> {
     // In the words of the extension for C and C++: neither is a program that is to be run here.
-    if let Some(at) = wanted.text_field("miDebuggerServerAddress") {
+    if let Some(at) = target.text_field("miDebuggerServerAddress") {
         let told = at.rsplit_once(':').and_then(|(host, port)| Some((host.to_owned(), port.parse().ok()?)));
         let (host, port) = told.ok_or_else(|| {
-            let error = wanted
+            let error = target
                 .unsupported_error(words.adapter, &format!("`miDebuggerServerAddress` is {at:?}, and no HOST:PORT"));
             error.hint("write it as in \"127.0.0.1:2345\"")
         })?;
-        return Ok(with_configuration((words.remote)(&Address { host, port }, wanted.program().as_deref()), wanted));
+        return Ok(with_configuration((words.remote)(&Address { host, port }, target.program().as_deref()), target));
     }
-    if wanted.text_field("coreDumpPath").is_some() {
-        let error = wanted.unsupported_error(words.adapter, "core dumps (`coreDumpPath`) are not opened");
+    if target.text_field("coreDumpPath").is_some() {
+        let error = target.unsupported_error(words.adapter, "core dumps (`coreDumpPath`) are not opened");
         return Err(error.hint("`gdb PROGRAM CORE` opens it"));
     }
-    let pid = match &wanted.kind {
+    let pid = match &target.kind {
         DebugTargetKind::Pid(pid) => Some(json!(pid)),
-        _ => wanted.fields.get("processId").or_else(|| wanted.fields.get("pid")).and_then(pid_value),
+        _ => target.fields.get("processId").or_else(|| target.fields.get("pid")).and_then(pid_value),
     };
-    match (&wanted.kind, pid) {
+    match (&target.kind, pid) {
         (DebugTargetKind::Listener(address), _) => {
-            let program = wanted.program();
-            Ok(with_configuration((words.remote)(address, program.as_deref()), wanted))
+            let program = target.program();
+            Ok(with_configuration((words.remote)(address, program.as_deref()), target))
         }
-        (DebugTargetKind::Pid(_), Some(pid)) => Ok(StartRequest::Attach(attach_fields(wanted, pid))),
-        (DebugTargetKind::Configuration, Some(pid)) if wanted.is_attach() => {
-            Ok(StartRequest::Attach(attach_fields(wanted, pid)))
+        (DebugTargetKind::Pid(_), Some(pid)) => Ok(StartRequest::Attach(attach_fields(target, pid))),
+        (DebugTargetKind::Configuration, Some(pid)) if target.is_attach() => {
+            Ok(StartRequest::Attach(attach_fields(target, pid)))
         }
-        (DebugTargetKind::Configuration, None) if wanted.is_attach() => {
-            Ok(with_configuration(StartRequest::Attach(Default::default()), wanted))
+        (DebugTargetKind::Configuration, None) if target.is_attach() => {
+            Ok(with_configuration(StartRequest::Attach(Default::default()), target))
         }
         (DebugTargetKind::Module(_) | DebugTargetKind::Page { .. }, _) => {
-            Err(wanted.unsupported_error(words.adapter, "it debugs programs, processes and what gdbserver serves"))
+            Err(target.unsupported_error(words.adapter, "it debugs programs, processes and what gdbserver serves"))
         }
-        _ => launch_request(wanted, words),
+        _ => launch_request(target, words),
     }
 }
 
@@ -95,23 +95,23 @@ fn pid_value(value: &Value) -> Option<Value> {
     }
 }
 
-fn attach_fields(wanted: &DebugTarget, pid: Value) -> crate::dap::types::Fields {
-    let mut fields = wanted.with_configuration(json!({"name": "attach"}));
+fn attach_fields(target: &DebugTarget, pid: Value) -> crate::dap::types::Fields {
+    let mut fields = target.with_configuration(json!({"name": "attach"}));
     fields.insert("pid".to_owned(), pid);
     // Not what they are in some of these adapters: a text, or another program.
     fields.remove("processId");
     fields
 }
 
-fn launch_request(wanted: &DebugTarget, words: &NativeRequests) -> Result<StartRequest> {
-    let program = built_program(wanted, words.adapter)?;
-    let mut ours = wanted.launch_fields(&program)?;
+fn launch_request(target: &DebugTarget, words: &NativeRequests) -> Result<StartRequest> {
+    let program = built_program(target, words.adapter)?;
+    let mut ours = target.launch_fields(&program)?;
     ours["name"] = json!(program.file_name().map(|name| name.to_string_lossy()));
-    if let (Value::Object(ours), Value::Object(more)) = (&mut ours, (words.launch)(wanted)) {
+    if let (Value::Object(ours), Value::Object(more)) = (&mut ours, (words.launch)(target)) {
         ours.extend(more);
     }
-    let again = wanted.launch_fields(&program)?;
-    let mut fields = wanted.with_configuration(ours);
+    let again = target.launch_fields(&program)?;
+    let mut fields = target.with_configuration(ours);
     // These have been read from the configuration already, in whichever way they were written.
     for name in ["program", "args", "cwd", "env", "stopOnEntry"] {
         fields.insert(name.to_owned(), again[name].clone());
@@ -120,16 +120,16 @@ fn launch_request(wanted: &DebugTarget, words: &NativeRequests) -> Result<StartR
     Ok(StartRequest::Launch(fields))
 }
 
-fn with_configuration(start: StartRequest, wanted: &DebugTarget) -> StartRequest {
+fn with_configuration(start: StartRequest, target: &DebugTarget) -> StartRequest {
     match start {
-        StartRequest::Launch(fields) => StartRequest::Launch(wanted.with_configuration(fields.into())),
-        StartRequest::Attach(fields) => StartRequest::Attach(wanted.with_configuration(fields.into())),
+        StartRequest::Launch(fields) => StartRequest::Launch(target.with_configuration(fields.into())),
+        StartRequest::Attach(fields) => StartRequest::Attach(target.with_configuration(fields.into())),
     }
 }
 
 /// Whether it lies, or runs, in a package of cargo's: then its values are Rust's.
-pub fn is_rust(wanted: &DebugTarget) -> bool {
-    let places = [wanted.program(), Some(wanted.cwd())];
+pub fn is_rust(target: &DebugTarget) -> bool {
+    let places = [target.program(), Some(target.cwd())];
     places.iter().flatten().flat_map(|path| path.ancestors()).any(|folder| folder.join("Cargo.toml").is_file())
 }
 

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::discovery::AdapterSearch;
+use crate::adapters::discovery::AdapterSearch;
 use crate::error::{Error, ErrorKind, Result};
 use crate::tools::is_program;
 

@@ -14,9 +14,11 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::debug_target::{Address, DebugTarget, DebugTargetKind};
-use super::discovery::{AdapterLookup, AdapterSearch};
-use super::{Adapter, ConnectMethod, FoundAdapter, LaunchPlan, ProcessPlan, Quirks, python};
+use super::python;
+use crate::adapters::adapter::{Adapter, Quirks};
+use crate::adapters::debug_target::{Address, DebugTarget, DebugTargetKind};
+use crate::adapters::discovery::{AdapterLookup, AdapterSearch, FoundAdapter};
+use crate::adapters::launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan};
 use crate::dap::types::StartRequest;
 use crate::error::{Error, Result};
 use crate::tools::is_program;
@@ -69,50 +71,50 @@ fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
     Ok(FoundAdapter { interpreter: Some(python), ..found })
 }
 
-fn plan_launch(found: &FoundAdapter, wanted: &DebugTarget) -> Result<LaunchPlan> {
-    if !wanted.is_attach() {
+fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
+    if !target.is_attach() {
         // In a configuration they are debugged, too, as in VS Code: reloaders and pools run the user's code in them.
-        let configured = matches!(wanted.kind, DebugTargetKind::Configuration);
-        let alone = !wanted.bool_field("subProcess").unwrap_or(configured) && wanted.bool_field("sudo") != Some(true);
+        let configured = matches!(target.kind, DebugTargetKind::Configuration);
+        let alone = !target.bool_field("subProcess").unwrap_or(configured) && target.bool_field("sudo") != Some(true);
         return if alone {
-            plan_direct(found, wanted)
+            plan_direct(found, target)
         } else {
-            plan_through_adapter(found, wanted, launch_request(wanted)?)
+            plan_through_adapter(found, target, launch_request(target)?)
         };
     }
-    match (&wanted.kind, listener_address(wanted)) {
-        (DebugTargetKind::Listener(address), _) => Ok(plan_attach_to_listener(address.clone(), wanted)),
-        (_, Some(address)) => Ok(plan_attach_to_listener(address, wanted)),
+    match (&target.kind, listener_address(target)) {
+        (DebugTargetKind::Listener(address), _) => Ok(plan_attach_to_listener(address.clone(), target)),
+        (_, Some(address)) => Ok(plan_attach_to_listener(address, target)),
         (DebugTargetKind::Pid(pid), _) => {
-            plan_through_adapter(found, wanted, attach_request(wanted, json!({"processId": pid})))
+            plan_through_adapter(found, target, attach_request(target, json!({"processId": pid})))
         }
-        (DebugTargetKind::Configuration, _) => plan_through_adapter(found, wanted, attach_request(wanted, json!({}))),
-        _ => Err(wanted.unsupported_error(ADAPTER.name, "it debugs Python programs, modules and processes")),
+        (DebugTargetKind::Configuration, _) => plan_through_adapter(found, target, attach_request(target, json!({}))),
+        _ => Err(target.unsupported_error(ADAPTER.name, "it debugs Python programs, modules and processes")),
     }
 }
 
 /// We listen, and the program connects.
-fn plan_direct(found: &FoundAdapter, wanted: &DebugTarget) -> Result<LaunchPlan> {
-    let mut argv = interpreter_argv(found, wanted)?;
+fn plan_direct(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
+    let mut argv = interpreter_argv(found, target)?;
     argv.push(found.path.clone().into());
     argv.extend(["--connect", "{address}", "--wait-for-client", "--configure-subProcess", "false"].map(OsString::from));
-    argv.extend(program_argv(wanted)?);
-    argv.extend(wanted.args()?.into_iter().map(OsString::from));
-    let mut env = wanted.env();
+    argv.extend(program_argv(target)?);
+    argv.extend(target.args()?.into_iter().map(OsString::from));
+    let mut env = target.env();
     for name in QUIET_AND_PROMPT {
         env.entry((*name).to_owned()).or_insert_with(|| Some("1".to_owned()));
     }
-    if wanted.bool_field("gevent") == Some(true) {
+    if target.bool_field("gevent") == Some(true) {
         // As debugpy's own launcher does.
         env.entry("GEVENT_SUPPORT".to_owned()).or_insert_with(|| Some("True".to_owned()));
     }
-    let mut fields = default_fields(wanted);
-    fields["stopOnEntry"] = wanted.stop_on_entry().into();
-    let mut fields = wanted.with_configuration(fields);
+    let mut fields = default_fields(target);
+    fields["stopOnEntry"] = target.stop_on_entry().into();
+    let mut fields = target.with_configuration(fields);
     // The output comes by the pipe: once is enough.
     fields.insert("redirectOutput".to_owned(), false.into());
     Ok(LaunchPlan {
-        process: Some(ProcessPlan { argv, cwd: wanted.cwd(), env }),
+        process: Some(ProcessPlan { argv, cwd: target.cwd(), env }),
         connect: ConnectMethod::ConnectBack,
         start: StartRequest::Launch(fields),
         is_program: true,
@@ -120,13 +122,13 @@ fn plan_direct(found: &FoundAdapter, wanted: &DebugTarget) -> Result<LaunchPlan>
     })
 }
 
-fn plan_through_adapter(found: &FoundAdapter, wanted: &DebugTarget, start: StartRequest) -> Result<LaunchPlan> {
+fn plan_through_adapter(found: &FoundAdapter, target: &DebugTarget, start: StartRequest) -> Result<LaunchPlan> {
     let python = found.interpreter.clone().unwrap_or_else(|| "python3".into());
     let argv = [python.into_os_string(), found.path.join("adapter").into_os_string()].into_iter();
     let argv = argv.chain(["--host", "127.0.0.1", "--port", "0"].map(OsString::from)).collect();
     let env = BTreeMap::from([(ENDPOINTS.0.to_owned(), Some(ENDPOINTS.1.to_owned()))]);
     Ok(LaunchPlan {
-        process: Some(ProcessPlan { argv, cwd: wanted.cwd(), env }),
+        process: Some(ProcessPlan { argv, cwd: target.cwd(), env }),
         connect: ConnectMethod::TcpPort { parse_address: parse_endpoint },
         start,
         is_program: false,
@@ -134,8 +136,8 @@ fn plan_through_adapter(found: &FoundAdapter, wanted: &DebugTarget, start: Start
     })
 }
 
-fn plan_attach_to_listener(address: Address, wanted: &DebugTarget) -> LaunchPlan {
-    let mut fields = wanted.with_configuration(default_fields(wanted));
+fn plan_attach_to_listener(address: Address, target: &DebugTarget) -> LaunchPlan {
+    let mut fields = target.with_configuration(default_fields(target));
     // Whom we speak to would take these for somebody else whom it shall connect to.
     for name in ["connect", "host", "port"] {
         fields.remove(name);
@@ -145,34 +147,34 @@ fn plan_attach_to_listener(address: Address, wanted: &DebugTarget) -> LaunchPlan
 }
 
 /// What the adapter is sent for a launch.
-fn launch_request(wanted: &DebugTarget) -> Result<StartRequest> {
-    let mut fields = default_fields(wanted);
-    let env: BTreeMap<_, _> = wanted.env().into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+fn launch_request(target: &DebugTarget) -> Result<StartRequest> {
+    let mut fields = default_fields(target);
+    let env: BTreeMap<_, _> = target.env().into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
     let given = json!({
-        "args": wanted.args()?, "cwd": wanted.cwd(), "env": env, "console": "internalConsole",
-        "stopOnEntry": wanted.stop_on_entry(), "redirectOutput": true,
+        "args": target.args()?, "cwd": target.cwd(), "env": env, "console": "internalConsole",
+        "stopOnEntry": target.stop_on_entry(), "redirectOutput": true,
     });
     merge_fields(&mut fields, given);
-    match (wanted.program(), wanted.module()) {
-        (Some(program), _) => merge_fields(&mut fields, json!({"program": wanted.require_file(&program)?})),
+    match (target.program(), target.module()) {
+        (Some(program), _) => merge_fields(&mut fields, json!({"program": target.require_file(&program)?})),
         (None, Some(module)) => merge_fields(&mut fields, json!({"module": module})),
-        (None, None) if wanted.fields.contains_key("code") => {}
+        (None, None) if target.fields.contains_key("code") => {}
         (None, None) => return Err(no_program_error()),
     }
-    let mut fields = wanted.with_configuration(fields);
+    let mut fields = target.with_configuration(fields);
     // We have no terminal that it could open.
     fields.insert("console".to_owned(), "internalConsole".into());
     Ok(StartRequest::Launch(fields))
 }
 
-fn attach_request(wanted: &DebugTarget, how: Value) -> StartRequest {
-    let mut fields = default_fields(wanted);
+fn attach_request(target: &DebugTarget, how: Value) -> StartRequest {
+    let mut fields = default_fields(target);
     merge_fields(&mut fields, how);
-    StartRequest::Attach(wanted.with_configuration(fields))
+    StartRequest::Attach(target.with_configuration(fields))
 }
 
-fn default_fields(wanted: &DebugTarget) -> Value {
-    let request = if wanted.is_attach() { "attach" } else { "launch" };
+fn default_fields(target: &DebugTarget) -> Value {
+    let request = if target.is_attach() { "attach" } else { "launch" };
     json!({"type": "debugpy", "request": request, "justMyCode": true, "showReturnValue": true})
 }
 
@@ -183,24 +185,24 @@ fn merge_fields(into: &mut Value, more: Value) {
 }
 
 /// Python and its own arguments, by the configuration or as found.
-fn interpreter_argv(found: &FoundAdapter, wanted: &DebugTarget) -> Result<Vec<OsString>> {
-    let mut chosen = wanted.text_list("python")?;
+fn interpreter_argv(found: &FoundAdapter, target: &DebugTarget) -> Result<Vec<OsString>> {
+    let mut chosen = target.text_list("python")?;
     if chosen.is_empty() {
-        chosen = wanted.text_list("pythonPath")?;
+        chosen = target.text_list("pythonPath")?;
     }
     let mut argv: Vec<OsString> = chosen.into_iter().map(OsString::from).collect();
     if argv.is_empty() {
         argv.push(found.interpreter.clone().unwrap_or_else(|| "python3".into()).into());
     }
-    argv.extend(wanted.text_list("pythonArgs")?.into_iter().map(OsString::from));
+    argv.extend(target.text_list("pythonArgs")?.into_iter().map(OsString::from));
     Ok(argv)
 }
 
-fn program_argv(wanted: &DebugTarget) -> Result<Vec<OsString>> {
-    let code = wanted.text_list("code")?;
-    match (wanted.program(), wanted.module()) {
+fn program_argv(target: &DebugTarget) -> Result<Vec<OsString>> {
+    let code = target.text_list("code")?;
+    match (target.program(), target.module()) {
         // A folder with a `__main__.py` runs, too.
-        (Some(program), _) => Ok(vec![wanted.require_file(&program)?.into()]),
+        (Some(program), _) => Ok(vec![target.require_file(&program)?.into()]),
         (None, Some(module)) => Ok(vec!["-m".into(), module.into()]),
         (None, None) if !code.is_empty() => Ok(vec!["-c".into(), code.join("\n").into()]),
         (None, None) => Err(no_program_error()),
@@ -214,9 +216,9 @@ fn no_program_error() -> Error {
 }
 
 /// Where a configuration says that somebody listens; its older and its newer way.
-fn listener_address(wanted: &DebugTarget) -> Option<Address> {
-    let inner = wanted.fields.get("connect").and_then(Value::as_object);
-    inner.and_then(Address::from_fields).or_else(|| Address::from_fields(&wanted.fields))
+fn listener_address(target: &DebugTarget) -> Option<Address> {
+    let inner = target.fields.get("connect").and_then(Value::as_object);
+    inner.and_then(Address::from_fields).or_else(|| Address::from_fields(&target.fields))
 }
 
 /// `{"client": {"host": "127.0.0.1", "port": 41231}}`

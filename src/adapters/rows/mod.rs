@@ -1,0 +1,31 @@
+//! The table of debug adapters: one row and one file for each.
+//!
+//! `native` and `python` are shared by rows: what the adapters for C, C++ and Rust have in common, and which Python runs a
+//! program. To add an adapter, add a file with its row and a line here. Does not depend on sessions.
+
+mod codelldb;
+mod debugpy;
+mod delve;
+mod gdb;
+mod js_debug;
+mod lldb_dap;
+mod native;
+mod netcoredbg;
+mod python;
+mod rdbg;
+#[cfg(test)]
+mod tests;
+
+use super::adapter::Adapter;
+
+/// Every adapter. Of several for the same language, the first that is found is used.
+pub const ADAPTERS: &[Adapter] = &[
+    debugpy::ADAPTER,
+    js_debug::ADAPTER,
+    rdbg::ADAPTER,
+    delve::ADAPTER,
+    lldb_dap::ADAPTER,
+    codelldb::ADAPTER,
+    gdb::ADAPTER,
+    netcoredbg::ADAPTER,
+];
