@@ -63,7 +63,7 @@ pub fn hold(adapter: &str, told: &Told) {
         return fs::write(&path, written(&columns)).unwrap();
     }
     for (index, ability) in ABILITIES.iter().enumerate() {
-        let hint = "`UPDATE_ABILITIES=1 cargo test --test abilities` writes the table anew";
+        let hint = "`UPDATE_ABILITIES=1 cargo test --test real adapter_features` writes the table anew";
         assert_eq!(columns[column][index], now[index], "{adapter}: {ability} is not as {FILE} says; {hint}");
     }
 }
@@ -83,7 +83,7 @@ fn read(text: &str) -> Vec<Vec<String>> {
 
 fn written(columns: &[Vec<String>]) -> String {
     let mut text = String::from(
-        "# What the debug adapters can do\n\nWritten by `tests/abilities`, which tells the same story with each of them \
+        "# What the debug adapters can do\n\nWritten by `tests/real/adapter_features`, which tells the same story with each of them \
          (real programs, the pinned versions), and held to it. Where something is not there, the reason is the adapter's \
          own, or what it does not offer.\n\n",
     );
