@@ -8,9 +8,7 @@ use crate::support::{Ran, Sandbox, ran};
 
 /// Runs a program that a laptop may lack; where CI is, these must be there.
 fn run(program: &str, arguments: &[&str], input: &Path) -> Option<Ran> {
-    let path = std::env::var_os("PATH").unwrap();
-    if !std::env::split_paths(&path).any(|folder| folder.join(program).is_file()) {
-        eprintln!("SKIPPED: {program} is not installed");
+    if !crate::support::requirements::has_program(program) {
         return None;
     }
     let mut command = Command::new(program);

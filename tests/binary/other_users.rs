@@ -9,19 +9,12 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use crate::support::requirements::is_root;
 use crate::support::{Sandbox, node, ran};
 use serde_json::Value;
 
 /// `nobody`, on every Linux.
 const NOBODY: u32 = 65534;
-
-fn root() -> bool {
-    let root = rustix::process::geteuid().is_root();
-    if !root {
-        eprintln!("SKIPPED: only root can start a process of another user");
-    }
-    root
-}
 
 /// A Node of another user that runs this script.
 fn as_nobody(script: &str, argument: &Path) -> Child {
@@ -69,7 +62,7 @@ impl Impostor {
 
 #[test]
 fn a_socket_that_another_user_put_at_our_place_is_neither_used_nor_removed() {
-    if !root() {
+    if !is_root() {
         return;
     }
     let sandbox = node();
@@ -91,7 +84,7 @@ fn a_socket_that_another_user_put_at_our_place_is_neither_used_nor_removed() {
 
 #[test]
 fn another_user_at_our_socket_is_turned_away_with_the_reason() {
-    if !root() {
+    if !is_root() {
         return;
     }
     let sandbox = node();
@@ -120,7 +113,7 @@ fn another_user_at_our_socket_is_turned_away_with_the_reason() {
 
 #[test]
 fn another_users_runtime_folder_is_refused() {
-    if !root() {
+    if !is_root() {
         return;
     }
     let sandbox = node();

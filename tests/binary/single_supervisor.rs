@@ -140,8 +140,7 @@ async fn a_newer_front_end_drains_an_older_supervisor_and_the_window_stays() {
 fn in_namespace(sandbox: &Sandbox, script: &str) -> Option<Ran> {
     let possible = Command::new("unshare").args(["-Urm", "true"]).status().is_ok_and(|status| status.success());
     if !possible {
-        assert!(std::env::var_os("CI").is_none(), "`unshare -Urm` does not work here");
-        eprintln!("SKIPPED: no mount namespaces here");
+        crate::support::requirements::report_missing("`unshare -Urm` fails: no mount namespaces");
         return None;
     }
     let mut command = Command::new("unshare");

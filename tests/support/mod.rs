@@ -4,6 +4,7 @@
 
 pub mod mcp_client;
 pub mod palette;
+pub mod requirements;
 pub mod scenario_sandbox;
 
 use std::ffi::OsStr;
@@ -14,7 +15,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use devtether::adapters::{ADAPTERS, Adapter, AdapterSearch, FoundAdapter};
+use devtether::adapters::FoundAdapter;
 use serde_json::Value;
 
 /// Marks everything that a sandbox starts, however it was detached.
@@ -220,30 +221,6 @@ pub fn carrying_prefix(name: &str, prefix: &str) -> Vec<(u32, String)> {
         .filter(|it| it.stat().is_ok_and(|stat| stat.state != 'Z'))
         .map(|it| (it.pid as u32, it.cmdline().unwrap_or_default().join(" ")))
         .collect()
-}
-
-/// Whether there is a VS Code workbench to run in a window. Missing, it is told; under CI it must be there.
-pub fn has_code_server() -> bool {
-    let Ok(data) = devtether::config::folders::data() else { return false };
-    let server = data.join("tools/code-server/node_modules/code-server/lib/vscode/out/server-main.js");
-    if !server.exists() {
-        assert!(std::env::var_os("CI").is_none(), "{} is missing: run `cargo xtask tools`", server.display());
-        eprintln!("SKIPPED: no code-server; `cargo xtask tools` installs it");
-    }
-    server.exists()
-}
-
-/// An adapter's row, and where it lies; `None` after having said so. Under CI it must be there.
-pub fn adapter(name: &str) -> Option<(&'static Adapter, FoundAdapter)> {
-    let row = ADAPTERS.iter().find(|row| row.name == name).unwrap();
-    match (row.find)(&AdapterSearch::for_workspace(Path::new("/nowhere")).unwrap()) {
-        Ok(found) => Some((row, found)),
-        Err(error) => {
-            assert!(std::env::var_os("CI").is_none(), "{error}\n  hint: `cargo xtask tools` installs what tests need");
-            eprintln!("SKIPPED: {error}");
-            None
-        }
-    }
 }
 
 /// A Python program with debugpy in it, which says `port N` when it listens; it waits for a debugger when that is wished.

@@ -9,7 +9,7 @@ use crate::support::{Ran, Sandbox, ran};
 
 /// Where an adapter lies; `None` after having said so.
 pub fn found(name: &str) -> Option<FoundAdapter> {
-    crate::support::adapter(name).map(|(_, found)| found)
+    crate::support::requirements::installed_adapter(name).map(|(_, found)| found)
 }
 
 pub struct Stage {

@@ -167,7 +167,7 @@ impl Subject {
 
 /// The program of an adapter's language; `None`, loudly, when the adapter is not on this machine.
 pub fn of(adapter: &'static str) -> Option<Subject> {
-    let (_, found) = crate::support::adapter(adapter)?;
+    let (_, found) = crate::support::requirements::installed_adapter(adapter)?;
     let (name, text, class) = match adapter {
         "debugpy" => ("äpp one.py", PYTHON, Some("ValueError")),
         "js-debug" => ("äpp one.js", JAVASCRIPT, Some("TypeError")),

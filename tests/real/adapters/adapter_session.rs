@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 
 pub const LONG: Duration = Duration::from_secs(90);
 
-pub use crate::support::adapter as found;
+pub use crate::support::requirements::installed_adapter as found;
 
 /// A folder of a test's own, with programs in it.
 pub struct Place {

@@ -1,34 +1,13 @@
 //! A sandbox with programs in it, and `tether … --json` as the way to look at them.
 
-use std::path::{Path, PathBuf};
-
-use devtether::adapters::{ADAPTERS, AdapterSearch};
 use serde_json::Value;
 
+use crate::support::requirements::installed_adapter;
 use crate::support::{Ran, Sandbox, eventually, is_alive, ran};
 
-/// Whether an adapter is here; where it must be and is not, the test fails.
-pub fn have(adapter: &str) -> bool {
-    let row = ADAPTERS.iter().find(|row| row.name == adapter).unwrap();
-    match (row.find)(&AdapterSearch::for_workspace(Path::new("/nowhere")).unwrap()) {
-        Ok(_) => true,
-        Err(error) => {
-            assert!(std::env::var_os("CI").is_none(), "{error}\n  hint: `cargo xtask tools` installs what tests need");
-            eprintln!("SKIPPED: {error}");
-            false
-        }
-    }
-}
-
-/// Something that `cargo xtask tools` installs; where it must be and is not, the test fails.
-pub fn tool(path: &str) -> Option<PathBuf> {
-    let file = devtether::config::folders::data().unwrap().join("tools").join(path);
-    if file.exists() {
-        return Some(file);
-    }
-    assert!(std::env::var_os("CI").is_none(), "{} is missing: run `cargo xtask tools`", file.display());
-    eprintln!("SKIPPED: no {path}; `cargo xtask tools` installs it");
-    None
+/// Whether a debug adapter is installed. Reports it when it is not.
+pub fn has_adapter(name: &str) -> bool {
+    installed_adapter(name).is_some()
 }
 
 pub struct Stage {

@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::json;
 
-use crate::debug_commands::command_sandbox::{Stage, have};
+use crate::debug_commands::command_sandbox::{Stage, has_adapter};
 use crate::support::eventually;
 
 const APP: &str = "\
@@ -68,7 +68,7 @@ fn trust(stage: &Stage, name: &str) {
 
 #[test]
 fn a_configuration_is_debugged_between_its_tasks_with_its_environment() {
-    if !have("debugpy") {
+    if !has_adapter("debugpy") {
         return;
     }
     let stage = stage();
@@ -100,7 +100,7 @@ fn a_configuration_is_debugged_between_its_tasks_with_its_environment() {
 
 #[test]
 fn a_task_is_ended_when_nobody_waits_for_it_any_more() {
-    if !have("debugpy") {
+    if !has_adapter("debugpy") {
         return;
     }
     let stage = stage();
@@ -116,7 +116,7 @@ fn a_task_is_ended_when_nobody_waits_for_it_any_more() {
 
 #[test]
 fn the_file_that_is_named_is_compiled_and_debugged_as_the_extension_for_c_writes_it() {
-    if !have("gdb") {
+    if !has_adapter("gdb") {
         return;
     }
     let launch = r#"{ "configurations": [ { "name": "C/C++: gcc build and debug active file", "type": "cppdbg",
@@ -142,7 +142,7 @@ fn the_file_that_is_named_is_compiled_and_debugged_as_the_extension_for_c_writes
 
 #[test]
 fn a_compound_begins_all_its_parts_and_ends_them_together_when_it_says_so() {
-    if !have("debugpy") || !have("js-debug") {
+    if !has_adapter("debugpy") || !has_adapter("js-debug") {
         return;
     }
     let stage = stage();
@@ -160,7 +160,7 @@ fn a_compound_begins_all_its_parts_and_ends_them_together_when_it_says_so() {
 
 #[test]
 fn of_a_compound_with_a_part_that_fails_nothing_is_left() {
-    if !have("js-debug") {
+    if !has_adapter("js-debug") {
         return;
     }
     let stage = stage();
@@ -174,7 +174,7 @@ fn of_a_compound_with_a_part_that_fails_nothing_is_left() {
 
 #[test]
 fn nothing_of_a_configuration_runs_before_the_user_has_agreed_to_exactly_that() {
-    if !have("debugpy") {
+    if !has_adapter("debugpy") {
         return;
     }
     let stage = stage();
@@ -243,7 +243,7 @@ fn a_configuration_that_cannot_be_debugged_is_told_with_its_line_and_what_there_
 
 #[test]
 fn a_task_that_fails_is_told_with_its_last_words_and_no_session_begins() {
-    if !have("debugpy") {
+    if !has_adapter("debugpy") {
         return;
     }
     let stage = stage();
@@ -257,7 +257,7 @@ fn a_task_that_fails_is_told_with_its_last_words_and_no_session_begins() {
 
 #[test]
 fn the_current_file_is_the_one_that_the_caller_names_and_what_he_says_wins() {
-    if !have("debugpy") {
+    if !has_adapter("debugpy") {
         return;
     }
     let stage = stage();
@@ -271,7 +271,7 @@ fn the_current_file_is_the_one_that_the_caller_names_and_what_he_says_wins() {
 
 #[test]
 fn a_configuration_that_attaches_leaves_the_program_alone_when_it_is_stopped() {
-    if !have("js-debug") {
+    if !has_adapter("js-debug") {
         return;
     }
     let stage = stage();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::debug_commands::command_sandbox::{Stage, have, tool};
+use crate::debug_commands::command_sandbox::{Stage, has_adapter};
 
 const PYTHON: &str = "\
 import pytest
@@ -80,8 +80,8 @@ fn stops_in(stage: &Stage, name: &str, file: &str) -> Value {
 
 #[test]
 fn a_test_of_pytest() {
-    let Some(environment) = tool("pytest") else { return };
-    if !have("debugpy") {
+    let Some(environment) = crate::support::requirements::installed_tool("pytest") else { return };
+    if !has_adapter("debugpy") {
         return;
     }
     let stage = Stage::with(&[("tests/test_orders.py", PYTHON)]);
@@ -95,7 +95,7 @@ fn a_test_of_pytest() {
 
 #[test]
 fn a_test_of_cargo_is_built_first_when_the_user_has_agreed_to_that() {
-    if !have("lldb-dap") {
+    if !has_adapter("lldb-dap") {
         return;
     }
     let manifest = "[package]\nname = \"orders\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n";
@@ -113,7 +113,7 @@ fn a_test_of_cargo_is_built_first_when_the_user_has_agreed_to_that() {
 
 #[test]
 fn a_test_of_go() {
-    if !have("dlv") {
+    if !has_adapter("dlv") {
         return;
     }
     let module = "module example.org/orders\n\ngo 1.19\n";
@@ -123,7 +123,7 @@ fn a_test_of_go() {
 
 #[test]
 fn a_test_of_node() {
-    if !have("js-debug") {
+    if !has_adapter("js-debug") {
         return;
     }
     let stage = Stage::with(&[("js/orders.test.js", NODE)]);

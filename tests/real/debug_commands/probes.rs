@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::debug_commands::command_sandbox::{Stage, have};
+use crate::debug_commands::command_sandbox::{Stage, has_adapter};
 
 const PYTHON: &str = "\
 import sys, time
@@ -78,21 +78,21 @@ fn probes(stage: &Stage, source: &str, program: &[&str]) {
 
 #[test]
 fn a_python_program_is_probed() {
-    if have("debugpy") {
+    if has_adapter("debugpy") {
         probes(&Stage::with(&[("my app.py", PYTHON)]), "my app.py", &[]);
     }
 }
 
 #[test]
 fn a_javascript_program_is_probed() {
-    if have("js-debug") {
+    if has_adapter("js-debug") {
         probes(&Stage::with(&[("my app.js", NODE)]), "my app.js", &[]);
     }
 }
 
 #[test]
 fn a_compiled_program_is_probed() {
-    if have("lldb-dap") {
+    if has_adapter("lldb-dap") {
         let stage = Stage::with(&[("app.c", C)]);
         let mut cc = Command::new("cc");
         cc.args(["-g", "-O0", "-o", "my app", "app.c"]).current_dir(&stage.sandbox.workspace);
@@ -103,7 +103,7 @@ fn a_compiled_program_is_probed() {
 
 #[test]
 fn a_module_of_a_program_is_probed() {
-    if have("debugpy") {
+    if has_adapter("debugpy") {
         let lib = "def total(order):\n    amount = order * 2\n    return amount  # STOP\n";
         let stage = Stage::with(&[("lib.py", lib), ("main.py", "import lib\nlib.total(21)\n")]);
         let probed = stage.json(&["probe", &stage.at("lib.py", "STOP"), "main.py", "--expr", "amount"]);

@@ -36,7 +36,7 @@ pub fn stop(file: &str, text: &str) -> String {
 
 /// Where an adapter lies; `None` after having said so.
 pub fn found(name: &str) -> Option<FoundAdapter> {
-    crate::support::adapter(name).map(|(_, found)| found)
+    crate::support::requirements::installed_adapter(name).map(|(_, found)| found)
 }
 
 /// A program that listens for debuggers, and whose life is the test's.

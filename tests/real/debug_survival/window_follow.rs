@@ -82,7 +82,7 @@ fn a_session_in_a_page_follows_it_and_holds_it_while_it_is_stopped() {
 /// The extension's own code, in a real Extension Development Host. Relaunched because of an edit, it is debugged again.
 #[test]
 fn a_session_in_an_extension_follows_the_extension_development_host() {
-    if found("js-debug").is_none() || !crate::support::has_code_server() {
+    if found("js-debug").is_none() || !crate::support::requirements::has_code_server() {
         return;
     }
     let manifest = json!({

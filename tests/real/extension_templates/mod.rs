@@ -10,6 +10,7 @@ use std::process::Command;
 
 use crate::support::mcp_client::{Agent, text};
 use crate::support::palette::{run_in_palette, until};
+use crate::support::requirements::installed_tool;
 use crate::support::{Sandbox, is_alive};
 use serde_json::json;
 
@@ -67,7 +68,7 @@ fn the_javascript_template_runs_as_it_is() {
 /// What an agent sees that has nothing but MCP: palette, notification, log.
 #[tokio::test]
 async fn an_agent_runs_the_command_of_a_template_by_mcp_alone() {
-    let Some(tools) = tools(&JAVASCRIPT) else { return };
+    let Some(tools) = installed_tools(&JAVASCRIPT) else { return };
     let sandbox = Sandbox::new();
     generate(&tools, &JAVASCRIPT, &sandbox.workspace);
     sandbox.tether(&["trust", "--yes"]).ok();
@@ -84,7 +85,7 @@ async fn an_agent_runs_the_command_of_a_template_by_mcp_alone() {
 }
 
 fn runs_as_it_is(template: &Template) {
-    let Some(tools) = tools(template) else { return };
+    let Some(tools) = installed_tools(template) else { return };
     let sandbox = Sandbox::new();
     generate(&tools, template, &sandbox.workspace);
     let generated = names(&sandbox.workspace);
@@ -135,15 +136,9 @@ fn install(from: &Path, folder: &Path) {
     std::os::unix::fs::symlink(from.join("node_modules"), folder.join("node_modules")).unwrap();
 }
 
-/// The tools' folder, when what the template needs is there; where it must be and is not, the test fails.
-fn tools(template: &Template) -> Option<PathBuf> {
-    let tools = devtether::config::folders::data().unwrap().join("tools");
+/// The folder of installed tools. `None`, reported, when something that the template needs is not installed.
+fn installed_tools(template: &Template) -> Option<PathBuf> {
     let needed = ["generator-code", "yeoman-environment", "code-server", "node24", template.name];
-    let missing: Vec<_> = needed.into_iter().filter(|name| !tools.join(name).is_dir()).collect();
-    assert!(missing.is_empty() || std::env::var_os("CI").is_none(), "{missing:?} is missing, and CI must have it");
-    if missing.is_empty() {
-        return Some(tools);
-    }
-    eprintln!("SKIPPED: {missing:?} is not installed; `cargo xtask tools` installs what the tests need");
-    None
+    let installed = needed.into_iter().all(|name| installed_tool(name).is_some());
+    installed.then(|| devtether::config::folders::data().unwrap().join("tools"))
 }

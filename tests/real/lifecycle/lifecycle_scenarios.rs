@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::support::mcp_client::Agent;
-use crate::support::{NODE_SERVICE, Sandbox, has_code_server, is_alive};
+use crate::support::requirements::has_code_server;
+use crate::support::{NODE_SERVICE, Sandbox, is_alive};
 
 /// A window, and what it shows of its own build: `probe` evaluates to the content of `version.txt`'s first line.
 struct Kind {

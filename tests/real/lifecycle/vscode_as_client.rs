@@ -61,7 +61,7 @@ fn said(sandbox: &Sandbox, name: &str) -> Value {
 
 #[test]
 fn vs_code_starts_our_server_lists_its_tools_and_calls_them() {
-    if !crate::support::has_code_server() {
+    if !crate::support::requirements::has_code_server() {
         return;
     }
     let sandbox = Sandbox::new();

@@ -11,7 +11,9 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use super::{find, have_chromium, tool};
+use super::find;
+use crate::support::requirements::{has_program, installed_tool};
+
 use crate::support::mcp_client::{Agent, text};
 use crate::support::{PATIENCE, Sandbox};
 
@@ -43,7 +45,7 @@ struct Findings {
 #[tokio::test]
 async fn the_same_script_finds_the_same_through_us_and_through_the_peer() {
     let peer = "chrome-devtools-mcp/node_modules/chrome-devtools-mcp/build/src/bin/chrome-devtools-mcp.js";
-    let Some(peer) = tool(peer).filter(|_| have_chromium()) else { return };
+    let Some(peer) = installed_tool(peer).filter(|_| has_program("chromium")) else { return };
     let (port, serving) = shop().await;
     let sandbox =
         Sandbox::with(&[("devtools.toml", &format!("[window]\nkind = 'browser'\nurl = 'http://127.0.0.1:{port}/'\n"))]);

@@ -3,7 +3,9 @@
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{find, have_chromium};
+use super::find;
+use crate::support::requirements::has_program;
+
 use crate::support::{Sandbox, kill, wait_for_end};
 
 fn browser(page: &str) -> Sandbox {
@@ -21,7 +23,7 @@ fn snapshot(sandbox: &Sandbox) -> String {
 
 #[test]
 fn a_ref_of_an_earlier_window_or_supervisor_is_stale() {
-    if !have_chromium() {
+    if !has_program("chromium") {
         return;
     }
     let sandbox = browser("<title>t</title><button onclick=\"this.textContent = 'Done'\">Go</button>");
@@ -57,7 +59,7 @@ fn a_ref_of_an_earlier_window_or_supervisor_is_stale() {
 
 #[test]
 fn a_reader_of_the_console_follows_it_over_relaunches_and_after_the_end() {
-    if !have_chromium() {
+    if !has_program("chromium") {
         return;
     }
     let sandbox = browser("<title>t</title><script>console.log('hello')</script>");

@@ -2,7 +2,9 @@
 
 use serde_json::json;
 
-use super::{find, have_chromium, tool};
+use super::find;
+use crate::support::requirements::{has_code_server, has_program};
+
 use crate::support::Sandbox;
 use crate::support::mcp_client::{Agent, text};
 use crate::support::palette::{choose_in_palette, run_in_palette, until};
@@ -23,7 +25,7 @@ exports.activate = (context) => {
 
 #[tokio::test]
 async fn an_agent_runs_a_command_and_reads_notification_webview_and_log() {
-    if !have_chromium() || tool("code-server/node_modules/code-server/package.json").is_none() {
+    if !has_program("chromium") || !has_code_server() {
         return;
     }
     let manifest = json!({

@@ -10,7 +10,8 @@ use devtether::process;
 use devtether::window::cleanup;
 use devtether::window::launch::launch_window;
 
-use super::{Place, have, settings};
+use super::{Place, settings};
+use crate::support::requirements::{has_code_server, has_program};
 
 fn command(words: &[&str]) -> WindowSettings {
     WindowSettings { command: words.iter().map(ToString::to_string).collect(), ..settings() }
@@ -63,7 +64,7 @@ async fn settings_that_name_no_window_are_refused_before_anything_starts() {
     .await;
     check(WindowKind::Command, settings(), ErrorKind::Usage, &["which command"]).await;
     check(WindowKind::Command, command(&["sleep", "60"]), ErrorKind::Usage, &["has no ${cdpPort}"]).await;
-    if have("code-server") {
+    if has_code_server() {
         check(WindowKind::WebExtensionHost, settings(), ErrorKind::Usage, &["no package.json", "extension = "]).await;
     }
 }
@@ -75,7 +76,7 @@ async fn a_program_that_ends_early_is_told_with_its_last_words() {
         .await;
     check(WindowKind::Command, command(&["true", "${cdpPort}"]), ErrorKind::Other, &["code 0", "without any output"])
         .await;
-    if have("node") {
+    if has_program("node") {
         let place = Place::fresh();
         place.file("broken.js", "throw new Error('broken at once')");
         let program = Some(PathBuf::from("broken.js"));
@@ -134,7 +135,7 @@ async fn a_port_that_another_program_took_is_never_connected_to() {
 
 #[tokio::test]
 async fn a_stale_port_file_and_a_stale_lock_do_no_harm() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let place = Place::fresh();

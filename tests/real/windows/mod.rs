@@ -12,7 +12,7 @@ mod unresponsive_pages;
 mod web_site;
 mod window_kinds;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -132,28 +132,6 @@ pub fn session_of(launched: &LaunchedWindow, place: &Place) -> WindowSession {
         pid_start_ticks: launched.process.start_ticks(),
         browser_id: launched.endpoint.browser_id.clone(),
     }
-}
-
-/// Whether the tool is there; where it must be and is not, the test fails.
-pub fn have(tool: &str) -> bool {
-    let found = match tool {
-        "code-server" => data_dir().join("tools/code-server/node_modules/code-server").is_dir(),
-        program => {
-            std::env::split_paths(&std::env::var_os("PATH").unwrap()).any(|folder| folder.join(program).is_file())
-        }
-    };
-    assert!(found || std::env::var_os("CI").is_none(), "{tool} is missing, and CI must have it");
-    if !found {
-        eprintln!("SKIPPED: {tool} is not installed; `cargo xtask tools` installs what the tests need");
-    }
-    found
-}
-
-fn data_dir() -> PathBuf {
-    let home = || Path::new(&std::env::var_os("HOME").unwrap()).join(".local/share");
-    std::env::var_os("DEVTETHER_DATA_DIR")
-        .map(PathBuf::from)
-        .unwrap_or_else(|| std::env::var_os("XDG_DATA_HOME").map_or_else(home, PathBuf::from).join("devtether"))
 }
 
 pub fn is_gone(pid: u32) -> bool {

@@ -7,7 +7,7 @@ use devtether::window::page::{ActionKind, ActionTarget, InputAction, MouseButton
 use serde_json::json;
 
 use super::browser_fixture::{Visit, action, at, click, press, shows, typed, typed_into};
-use super::have;
+use crate::support::requirements::has_program;
 
 const BENCH: &str = r#"<!doctype html><title>Bench</title><style>#pad{height:1500px}#drop,#card{width:90px;height:40px}</style>
 <button id=one onclick="log.push('click')" ondblclick="log.push('double')" oncontextmenu="log.push('right');return false">One</button>
@@ -23,7 +23,7 @@ addEventListener('keydown', e => log.push('key ' + [e.ctrlKey && 'C', e.shiftKey
 
 #[tokio::test]
 async fn every_action_is_what_a_user_would_do() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let visit = Visit::to(&[("/", BENCH)]).await;
@@ -82,7 +82,7 @@ drop.ondrop = () => { over = false; dropped++; };
 
 #[tokio::test]
 async fn a_drag_that_is_given_up_in_the_middle_lets_go() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let visit = Visit::to(&[("/", DRAGS)]).await;
@@ -108,7 +108,7 @@ const SLOW: &str = r#"<!doctype html><title>Slow</title>
 
 #[tokio::test]
 async fn an_element_is_waited_for_until_it_can_be_acted_on() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let visit = Visit::to(&[("/", SLOW)]).await;
@@ -136,7 +136,7 @@ async fn an_element_is_waited_for_until_it_can_be_acted_on() {
 
 #[tokio::test]
 async fn what_stands_in_the_way_is_told_in_time() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let visit = Visit::to(&[("/", SLOW)]).await;
@@ -172,7 +172,7 @@ async fn what_stands_in_the_way_is_told_in_time() {
 
 #[tokio::test]
 async fn something_over_a_frame_is_in_the_way_of_what_is_in_it() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let pages = [
@@ -195,7 +195,7 @@ async fn something_over_a_frame_is_in_the_way_of_what_is_in_it() {
 
 #[tokio::test]
 async fn dialogs_navigations_and_downloads_are_told_and_block_nothing() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let pages = [
@@ -228,7 +228,7 @@ async fn dialogs_navigations_and_downloads_are_told_and_block_nothing() {
 
 #[tokio::test]
 async fn the_batches_of_two_agents_never_mix() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let visit = Visit::to(&[("/", "<textarea aria-label=Area></textarea>")]).await;
@@ -253,7 +253,7 @@ async fn the_batches_of_two_agents_never_mix() {
 
 #[tokio::test]
 async fn a_wait_ends_when_its_time_is_over_and_not_before() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let visit = Visit::to(&[("/", "x")]).await;

@@ -6,7 +6,7 @@ use devtether::window::page::{ActionKind, InputAction, SnapshotRequest};
 use serde_json::json;
 
 use super::browser_fixture::{Visit, action, click, look, shows, typed_into};
-use super::have;
+use crate::support::requirements::has_program;
 
 const RICH: &str = r##"<!doctype html><title>Rich</title>
 <header><nav aria-label="Main"><a href="/a?b">Home</a><ul><li><a href="#">Skip</a></li></ul></nav></header>
@@ -35,7 +35,7 @@ const RICH: &str = r##"<!doctype html><title>Rich</title>
 
 #[tokio::test]
 async fn a_page_is_told_as_a_short_tree() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let visit = Visit::to(&[("/", RICH)]).await;
@@ -78,7 +78,7 @@ main
 
 #[tokio::test]
 async fn frames_of_this_and_of_other_processes_are_in_the_one_tree() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let pages = [
@@ -121,7 +121,7 @@ async fn frames_of_this_and_of_other_processes_are_in_the_one_tree() {
 
 #[tokio::test]
 async fn a_ref_means_its_element_as_long_as_there_is_one_and_nothing_afterwards() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let visit =
@@ -162,7 +162,7 @@ async fn a_ref_means_its_element_as_long_as_there_is_one_and_nothing_afterwards(
 
 #[tokio::test]
 async fn a_page_of_fifty_megabytes_is_cut_and_said_to_be() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let visit = Visit::to(&[("/", "<title>big</title><main id=m></main>")]).await;
@@ -179,7 +179,7 @@ async fn a_page_of_fifty_megabytes_is_cut_and_said_to_be() {
 
 #[tokio::test]
 async fn other_pages_are_listed_and_can_be_addressed() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let visit = Visit::to(&[
@@ -216,7 +216,7 @@ async fn other_pages_are_listed_and_can_be_addressed() {
 
 #[tokio::test]
 async fn what_is_looked_at_afterwards_is_the_page_that_was_acted_on() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let visit = Visit::to(&[
@@ -259,7 +259,7 @@ ask.open('GET', '/gate', false); ask.send(); }</script><button>Slow</button>";
 
 #[tokio::test]
 async fn a_frame_that_was_slow_once_is_there_again_when_it_answers() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let pages = [("/", "<iframe title=far src=$other/far></iframe>"), ("/far", FREEZES)];

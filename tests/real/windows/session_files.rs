@@ -163,8 +163,7 @@ fn a_full_disk_keeps_the_old_file_and_is_told() {
     mount.args(["-t", "tmpfs", "-o", "size=16k", "tmpfs"]).arg(workspace.path()).stderr(Stdio::null());
     let mounted = mount.status();
     if !mounted.is_ok_and(|status| status.success()) {
-        eprintln!("SKIPPED: this needs the right to mount a tmpfs");
-        return;
+        return crate::support::requirements::report_missing("`mount -t tmpfs` fails");
     }
     let old = session();
     session_file::save_session(workspace.path(), &old).unwrap();
@@ -251,8 +250,7 @@ async fn nobody_else_is_taken_for_the_window() {
 
 #[tokio::test]
 async fn a_process_of_another_user_is_never_ours() {
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("SKIPPED: only root can start another user's process");
+    if !crate::support::requirements::is_root() {
         return;
     }
     use std::os::unix::process::CommandExt;
@@ -270,7 +268,7 @@ async fn a_window_that_does_not_answer_is_silent_and_not_foreign() {
     // It listens, and never says a word: what a frozen window looks like from outside.
     let script =
         "const s = require('net').createServer(() => {}).listen(0, '127.0.0.1', () => console.log(s.address().port))";
-    if !super::have("node") {
+    if !crate::support::requirements::has_program("node") {
         return;
     }
     let id = "silent-window-1";

@@ -8,7 +8,7 @@ use devtether::window::page::{ActionKind, ConsoleSource, ExpressionResult, Input
 use serde_json::{Value, json};
 
 use super::browser_fixture::{Visit, all, click, look, press, without_ref};
-use super::have;
+use crate::support::requirements::has_program;
 
 /// What each tool of the page says, and that it says it in time.
 async fn told_by_all(visit: &Visit, name: &str) -> Vec<Error> {
@@ -30,7 +30,7 @@ async fn told_by_all(visit: &Visit, name: &str) -> Vec<Error> {
 
 #[tokio::test]
 async fn a_crashed_page_is_told_by_every_tool_at_once() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let visit = Visit::to(&[("/", "<button>B</button>")]).await;
@@ -74,7 +74,7 @@ async fn lead_to_crash(visit: &Visit) {
 
 #[tokio::test]
 async fn a_frozen_page_is_told_by_every_tool_in_time() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let visit = Visit::to(&[("/", "<button>B</button>")]).await;
@@ -94,7 +94,7 @@ async fn a_frozen_page_is_told_by_every_tool_in_time() {
 
 #[tokio::test]
 async fn a_script_that_nobody_waits_for_any_more_is_stopped() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let visit = Visit::to(&[("/", "x")]).await;
@@ -112,7 +112,7 @@ async fn a_script_that_nobody_waits_for_any_more_is_stopped() {
 
 #[tokio::test]
 async fn requests_end_with_the_connection_over_which_they_were_heard() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let visit = Visit::to(&[("/", "x")]).await;
@@ -140,7 +140,7 @@ async fn requests_end_with_the_connection_over_which_they_were_heard() {
 /// a line of its own, are sent with `TETHER_FLOOD_MESSAGES=1000000`.
 #[tokio::test]
 async fn a_million_lines_cost_bounded_memory_and_hold_nobody_up() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let messages: u64 = std::env::var("TETHER_FLOOD_MESSAGES").map_or(100_000, |count| count.parse().unwrap());
@@ -195,7 +195,7 @@ new Worker('/worker.js');
 
 #[tokio::test]
 async fn the_console_hears_page_frames_and_workers() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let pages = [
@@ -230,7 +230,7 @@ async fn the_console_hears_page_frames_and_workers() {
 
 #[tokio::test]
 async fn the_network_tells_what_came_of_each_request() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let visit = Visit::to(&[("/", "<title>net</title>"), ("/data.json", "{\"a\":1}")]).await;
@@ -285,7 +285,7 @@ async fn measured(visit: &Visit, data: &str) -> Value {
 
 #[tokio::test]
 async fn a_picture_of_what_is_larger_than_the_window_begins_at_its_corner() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let pages = [
@@ -318,7 +318,7 @@ async fn a_picture_of_what_is_larger_than_the_window_begins_at_its_corner() {
 
 #[tokio::test]
 async fn a_picture_is_of_what_was_asked_for() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let visit = Visit::to(&[("/", "<style>body{margin:0}</style><div style='height:3000px'></div><div id=d role=img aria-label=Red style='width:120px;height:50px;background:red'></div><div style='height:3000px'>")]).await;

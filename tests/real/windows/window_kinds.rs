@@ -11,7 +11,8 @@ use devtether::window::page::{ExpressionResult, PageConnection, ScreenshotReques
 use devtether::window::{cleanup, session_file};
 use serde_json::json;
 
-use super::{Place, have, hold, session_of, settings};
+use super::{Place, hold, session_of, settings};
+use crate::support::requirements::{has_code_server, has_program};
 
 const SECONDS: fn(u64) -> Duration = Duration::from_secs;
 
@@ -36,7 +37,7 @@ async fn console_says(page: &PageConnection, text: &str) {
 
 #[tokio::test]
 async fn a_browser_lives_its_whole_life() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let place = Place::fresh();
@@ -79,7 +80,7 @@ async fn a_browser_lives_its_whole_life() {
 
 #[tokio::test]
 async fn what_an_expression_comes_to_is_told_whatever_it_is() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let place = Place::fresh();
@@ -125,7 +126,7 @@ async fn what_an_expression_comes_to_is_told_whatever_it_is() {
 
 #[tokio::test]
 async fn scripts_that_never_end_are_stopped_and_the_page_lives_on() {
-    if !have("chromium") || !have("node") {
+    if !has_program("chromium") || !has_program("node") {
         return;
     }
     let browser = Place::fresh();
@@ -146,7 +147,7 @@ async fn scripts_that_never_end_are_stopped_and_the_page_lives_on() {
 
 #[tokio::test]
 async fn a_frozen_page_is_told_from_a_dead_one() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let place = Place::fresh();
@@ -165,7 +166,7 @@ async fn a_frozen_page_is_told_from_a_dead_one() {
 
 #[tokio::test]
 async fn a_closed_tab_is_left_for_another_one() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let place = Place::fresh();
@@ -192,7 +193,7 @@ async fn a_closed_tab_is_left_for_another_one() {
 
 #[tokio::test]
 async fn the_death_of_a_window_is_noticed_at_once_and_cleaned_up() {
-    if !have("chromium") {
+    if !has_program("chromium") {
         return;
     }
     let place = Place::fresh();
@@ -224,7 +225,7 @@ async fn the_death_of_a_window_is_noticed_at_once_and_cleaned_up() {
 
 #[tokio::test]
 async fn a_window_that_hangs_as_a_whole_is_silent_and_can_be_stopped() {
-    if !have("node") {
+    if !has_program("node") {
         return;
     }
     let place = Place::fresh();
@@ -243,7 +244,7 @@ async fn a_window_that_hangs_as_a_whole_is_silent_and_can_be_stopped() {
 
 #[tokio::test]
 async fn a_command_whose_window_is_a_child_of_it_is_proven_and_stopped_as_a_whole() {
-    if !have("node") {
+    if !has_program("node") {
         return;
     }
     let place = Place::fresh();
@@ -268,7 +269,7 @@ async fn launch_node(place: &Place, script: &str) -> devtether::window::launch::
 
 #[tokio::test]
 async fn a_node_service_lives_its_whole_life() {
-    if !have("node") {
+    if !has_program("node") {
         return;
     }
     let place = Place::fresh();
@@ -293,7 +294,7 @@ async fn a_node_service_lives_its_whole_life() {
 
 #[tokio::test]
 async fn a_node_service_that_ends_is_not_kept_by_our_looking_at_it() {
-    if !have("node") {
+    if !has_program("node") {
         return;
     }
     let place = Place::fresh();
@@ -313,7 +314,7 @@ async fn a_node_service_that_ends_is_not_kept_by_our_looking_at_it() {
 
 #[tokio::test]
 async fn an_extension_development_host_lives_its_whole_life() {
-    if !have("chromium") || !have("code-server") {
+    if !has_program("chromium") || !has_code_server() {
         return;
     }
     let place = Place::fresh();

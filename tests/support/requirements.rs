@@ -1,0 +1,59 @@
+//! What a test needs of the machine: programs, installed tools, debug adapters, rights.
+//!
+//! Where `CI` is set, a missing requirement fails the test. Elsewhere the test skips and prints why.
+
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+
+use devtether::adapters::{ADAPTERS, Adapter, AdapterSearch, FoundAdapter};
+
+/// Reports a requirement that is not met: panics where `CI` is set, else prints `SKIPPED` and returns.
+pub fn report_missing(missing: impl Display) {
+    assert!(std::env::var_os("CI").is_none(), "{missing}\n  hint: `cargo xtask tools` installs what tests need");
+    eprintln!("SKIPPED: {missing}; `cargo xtask tools` installs what tests need");
+}
+
+/// Whether a program is on PATH. Reports it when it is not.
+pub fn has_program(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).any(|folder| folder.join(program).is_file());
+    if !found {
+        report_missing(format_args!("{program} is not on PATH"));
+    }
+    found
+}
+
+/// A file or folder below `<data folder>/tools`, where `cargo xtask tools` installs. Reports it when it is not there.
+pub fn installed_tool(path: &str) -> Option<PathBuf> {
+    let file = devtether::config::folders::data().expect("a data folder").join("tools").join(path);
+    if !file.exists() {
+        report_missing(format_args!("{} does not exist", file.display()));
+    }
+    file.exists().then_some(file)
+}
+
+/// Whether code-server's VS Code is installed. Reports it when it is not.
+pub fn has_code_server() -> bool {
+    installed_tool("code-server/node_modules/code-server/lib/vscode/out/server-main.js").is_some()
+}
+
+/// The row of a debug adapter and its installed program. Reports it when it is not installed.
+pub fn installed_adapter(name: &str) -> Option<(&'static Adapter, FoundAdapter)> {
+    let row = ADAPTERS.iter().find(|row| row.name == name).expect("a row of the table");
+    match (row.find)(&AdapterSearch::for_workspace(Path::new("/nowhere")).expect("the machine's folders")) {
+        Ok(found) => Some((row, found)),
+        Err(error) => {
+            report_missing(error);
+            None
+        }
+    }
+}
+
+/// Whether the test runs as root, which starting processes of another user needs. Reports it when it does not.
+pub fn is_root() -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        report_missing("only root can start a process of another user");
+    }
+    root
+}
