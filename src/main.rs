@@ -3,5 +3,8 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    ExitCode::from(devtether::frontends::cli::run(std::env::args_os(), devtether::supervisor::server::supervise))
+    ExitCode::from(devtether::frontends::cli::run_command_line(
+        std::env::args_os(),
+        devtether::supervisor::server::supervise,
+    ))
 }

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use devtether::api::Params;
-use devtether::api::debug::control::{Continue, Step};
-use devtether::api::debug::inspect::Evaluate;
-use devtether::api::debug::{Attach, Status, Stop, WaitForStop};
+use devtether::api::OperationParams;
+use devtether::api::debug::control::{DebugContinueParams, DebugStepParams};
+use devtether::api::debug::inspect::DebugEvaluateParams;
+use devtether::api::debug::{DebugAttachParams, DebugStatusParams, DebugStopParams, WaitForStopParams};
 use devtether::dap::types::{EmptyResponse, InitializedEvent, StoppedEvent};
 use devtether::dap::{DapConnection, DapInbox, DapIncoming, DapServer, IncomingRequest};
 use devtether::wire::rpc::{self, RpcPeer};
@@ -39,7 +39,7 @@ pub async fn measure(sandbox: &Sandbox) {
     let first = door.attach(port).await;
     let program: Arc<DapServer> = programs.recv().await.unwrap();
     program.send_event(&stop()).await.unwrap();
-    door.ask::<WaitForStop>(json!({"sessionId": first, "timeout": 30})).await;
+    door.ask::<WaitForStopParams>(json!({"sessionId": first, "timeout": 30})).await;
     answers(&door, &first, &program).await;
 
     let (alone, before) = (door.costs(&first).await, door.memory());
@@ -49,7 +49,7 @@ pub async fn measure(sandbox: &Sandbox) {
         // All but the first are stopped at a breakpoint, as sessions mostly are.
         let program = programs.recv().await.unwrap();
         program.send_event(&stop()).await.unwrap();
-        door.ask::<WaitForStop>(json!({"sessionId": others.last(), "timeout": 30, "budget": 0})).await;
+        door.ask::<WaitForStopParams>(json!({"sessionId": others.last(), "timeout": 30, "budget": 0})).await;
     }
     let (after, among) = (door.memory(), door.costs(&first).await);
     let each = (after - before) / (MANY - 1) as u64;
@@ -59,7 +59,7 @@ pub async fn measure(sandbox: &Sandbox) {
         println!("  {name} alone {alone:.2?}, beside the others {among:.2?}, ratio {ratio:.2} (goal ≤ 2)");
     }
     for session in others.iter().chain([&first]) {
-        door.ask::<Stop>(json!({"sessionId": session, "detach": true})).await;
+        door.ask::<DebugStopParams>(json!({"sessionId": session, "detach": true})).await;
     }
     adapters.abort();
 }
@@ -69,12 +69,12 @@ async fn answers(door: &Door, session: &str, program: &DapServer) {
     for (budget, what) in [(0, "its reason"), (1500, "its reason and snapshot")] {
         let mut took = Vec::new();
         for _ in 0..TIMES {
-            door.ask::<Continue>(json!({"sessionId": session, "budget": 0})).await;
+            door.ask::<DebugContinueParams>(json!({"sessionId": session, "budget": 0})).await;
             let wait = json!({"sessionId": session, "timeout": 30, "budget": budget});
-            let waiting = door.peer.call(<WaitForStop as Params>::METHOD, &wait);
+            let waiting = door.peer.call(<WaitForStopParams as OperationParams>::METHOD, &wait);
             let raised = async {
                 // Answered when the wait, which was asked for before, is under way.
-                door.ask::<Status>(json!({"sessionId": session})).await;
+                door.ask::<DebugStatusParams>(json!({"sessionId": session})).await;
                 let begun = Instant::now();
                 program.send_event(&stop()).await.unwrap();
                 begun
@@ -149,12 +149,12 @@ impl Door {
         Door { peer, supervisor: holder["pid"].as_u64().unwrap() as u32 }
     }
 
-    async fn ask<P: Params>(&self, params: Value) -> Value {
+    async fn ask<P: OperationParams>(&self, params: Value) -> Value {
         self.peer.call(P::METHOD, &params).await.unwrap_or_else(|error| panic!("{}: {error}", P::METHOD))
     }
 
     async fn attach(&self, port: u16) -> String {
-        let told = self.ask::<Attach>(json!({"port": port, "adapter": "debugpy"})).await;
+        let told = self.ask::<DebugAttachParams>(json!({"port": port, "adapter": "debugpy"})).await;
         told["sessionId"].as_str().unwrap().to_owned()
     }
 
@@ -163,14 +163,14 @@ impl Door {
         let mut took = [vec![], vec![], vec![]];
         for _ in 0..TIMES {
             let begun = Instant::now();
-            self.ask::<Evaluate>(json!({"sessionId": session, "expression": "x"})).await;
+            self.ask::<DebugEvaluateParams>(json!({"sessionId": session, "expression": "x"})).await;
             took[0].push(begun.elapsed());
             let begun = Instant::now();
-            let told = self.ask::<Step>(json!({"sessionId": session, "kind": "over"})).await;
+            let told = self.ask::<DebugStepParams>(json!({"sessionId": session, "kind": "over"})).await;
             took[1].push(begun.elapsed());
             assert_eq!(told["stopped"], true);
             let begun = Instant::now();
-            self.ask::<Status>(json!({"sessionId": session})).await;
+            self.ask::<DebugStatusParams>(json!({"sessionId": session})).await;
             took[2].push(begun.elapsed());
         }
         took.map(median)

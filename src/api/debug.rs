@@ -25,21 +25,21 @@ use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use self::results::{DebugStatus, Ended, Launched, Probed, Stopped};
-use self::values::{Seconds, Variable, located, variables};
-use super::{Params, params};
+use self::results::{DebugStatus, LaunchReport, ProbeReport, SessionEndReport, StopReport};
+use self::values::{EnvVariable, Seconds, make_absolute, variables};
+use super::{OperationParams, params};
 
 /// How long `wait_for_stop`, `debug/run_to` and `debug/probe` wait when the caller does not say.
-pub const WAIT: Seconds = Seconds::of(30);
+pub const DEFAULT_STOP_TIMEOUT: Seconds = Seconds::of(30);
 /// How long `debug/step` and `debug/pause` wait when the caller does not say. The others do not wait by themselves.
-pub const STEP_WAIT: Seconds = Seconds::of(5);
+pub const DEFAULT_STEP_TIMEOUT: Seconds = Seconds::of(5);
 /// How much a snapshot takes when the caller does not say, in tokens of about four bytes. 0: no snapshot at all.
-pub const BUDGET: u32 = 1500;
+pub const DEFAULT_SNAPSHOT_TOKENS: u32 = 1500;
 
 /// Launch a program, launch.json config or test under the debugger; it may run on after this call.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Launch {
+pub struct DebugLaunchParams {
     // No docs for the schema where names say it; the command line has its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(help = "A source file or an executable; with a configuration, the current file; with a test, its file")]
@@ -70,7 +70,7 @@ pub struct Launch {
     #[serde(default, with = "variables", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "variables::schema")]
     #[arg(long, value_name = "NAME=VALUE", help = "Added to its environment")]
-    pub env: Vec<Variable>,
+    pub env: Vec<EnvVariable>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, num_args = 0, default_missing_value = "true", help = "Stop before its first line")]
     pub stop_on_entry: Option<bool>,
@@ -86,11 +86,14 @@ pub struct Launch {
     #[arg(long, value_name = "TOKENS", help = "How much a stop may tell of itself [default: 1500]")]
     pub budget: Option<u32>,
 }
-params!(Launch, "debug/launch", Launched, Launch::resolve);
+params!(DebugLaunchParams, "debug/launch", LaunchReport, DebugLaunchParams::make_paths_absolute);
 
-impl Launch {
-    fn resolve(&mut self, folder: &Path) {
-        located(self.program.iter_mut().chain(&mut self.cwd).chain(self.breakpoints.iter_mut().flatten()), folder);
+impl DebugLaunchParams {
+    fn make_paths_absolute(&mut self, folder: &Path) {
+        make_absolute(
+            self.program.iter_mut().chain(&mut self.cwd).chain(self.breakpoints.iter_mut().flatten()),
+            folder,
+        );
         // A configuration has a folder of its own, and so has the session that is launched again.
         if self.cwd.is_none() && self.config.is_none() && self.restart.is_none() {
             self.cwd = Some(folder.to_string_lossy().into_owned());
@@ -101,7 +104,7 @@ impl Launch {
 /// Attach to a debugger's port, a process, a page's url, the tethered window, or as a launch.json config says.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Attach {
+pub struct DebugAttachParams {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(help = "Where the program listens for debuggers")]
     pub port: Option<u16>,
@@ -133,7 +136,7 @@ pub struct Attach {
     #[arg(long, value_name = "TOKENS", help = "As for launch")]
     pub budget: Option<u32>,
 }
-params!(Attach, "debug/attach", Launched);
+params!(DebugAttachParams, "debug/attach", LaunchReport);
 
 // What of the window can be attached to. (No docs, here and on the variants: they would make the schema longer.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
@@ -147,17 +150,17 @@ pub enum WindowPart {
 /// Tell what a session is doing: state, stop reason, threads, exception; without an id, of all sessions.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Status {
+pub struct DebugStatusParams {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(value_name = "SESSION", help = "Only this session")]
     pub session_id: Option<String>,
 }
-params!(Status, "debug/status", DebugStatus);
+params!(DebugStatusParams, "debug/status", DebugStatus);
 
 /// Wait until the program stops or ends; answers at once if it has. A timeout is an answer, not an error.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct WaitForStop {
+pub struct WaitForStopParams {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
     pub session_id: Option<String>,
@@ -169,12 +172,12 @@ pub struct WaitForStop {
     #[arg(long, value_name = "TOKENS", help = "As for launch")]
     pub budget: Option<u32>,
 }
-params!(WaitForStop, "debug/wait_for_stop", Stopped);
+params!(WaitForStopParams, "debug/wait_for_stop", StopReport);
 
 /// End a session and the program that it launched; one that was attached to runs on.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Stop {
+pub struct DebugStopParams {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(value_name = "SESSION", help = "Which session, when there are several")]
     pub session_id: Option<String>,
@@ -183,12 +186,12 @@ pub struct Stop {
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub detach: Option<bool>,
 }
-params!(Stop, "debug/stop", Ended);
+params!(DebugStopParams, "debug/stop", SessionEndReport);
 
 /// One shot: run a program to a line, tell frames, locals, source and output there, and end it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Probe {
+pub struct DebugProbeParams {
     /// "app.py:22"
     #[arg(value_name = "FILE:LINE")]
     pub at: String,
@@ -213,11 +216,11 @@ pub struct Probe {
     #[arg(long, value_name = "TOKENS", help = "As for launch")]
     pub budget: Option<u32>,
 }
-params!(Probe, "debug/probe", Probed, Probe::resolve);
+params!(DebugProbeParams, "debug/probe", ProbeReport, DebugProbeParams::make_paths_absolute);
 
-impl Probe {
-    fn resolve(&mut self, folder: &Path) {
-        located([&mut self.at].into_iter().chain(&mut self.program).chain(&mut self.cwd), folder);
+impl DebugProbeParams {
+    fn make_paths_absolute(&mut self, folder: &Path) {
+        make_absolute([&mut self.at].into_iter().chain(&mut self.program).chain(&mut self.cwd), folder);
         self.cwd.get_or_insert_with(|| folder.to_string_lossy().into_owned());
     }
 }

@@ -10,13 +10,13 @@ use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::window::Relaunched;
-use super::{Params, params};
+use super::window::RelaunchReport;
+use super::{OperationParams, params};
 
 /// Show what is on the page as text (its accessibility tree), with refs like `e12` for the other tools.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Snapshot {
+pub struct PageSnapshotParams {
     /// Most bytes (default 40000).
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long)]
@@ -30,20 +30,20 @@ pub struct Snapshot {
     #[arg(long)]
     pub page: Option<String>,
 }
-params!(Snapshot, "window/snapshot", Seen);
+params!(PageSnapshotParams, "window/snapshot", PageSnapshotResult);
 
 /// Act on the page: a list of actions, done in order with real mouse and keys, each once its element is ready. Stops at
 /// the first that fails.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Input {
+pub struct PageInputParams {
     // No docs for the schema where names say it; the command line has its own.
     #[arg(
         required = true,
         value_name = "ACTION",
         help = "`click e12`, `click 10,20`, `hover e3`, `drag e4 e5`, `scroll e6 0,300`, `type \"text\" [into e7]`, `press Control+Shift+P`, `wait \"text\"`, `wait e8` (until gone), or JSON"
     )]
-    pub actions: Vec<Action>,
+    pub actions: Vec<InputActionParams>,
     /// Answer with a new snapshot.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, num_args = 0, default_missing_value = "true")]
@@ -53,11 +53,11 @@ pub struct Input {
     #[arg(long)]
     pub page: Option<String>,
 }
-params!(Input, "window/input", Acted);
+params!(PageInputParams, "window/input", PageInputResult);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "camelCase")]
-pub enum Do {
+pub enum InputActionKind {
     #[default]
     Click,
     Hover,
@@ -70,7 +70,7 @@ pub enum Do {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Button {
+pub enum InputButton {
     #[default]
     Left,
     Middle,
@@ -79,9 +79,9 @@ pub enum Button {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Action {
+pub struct InputActionParams {
     #[serde(rename = "do")]
-    pub does: Do,
+    pub does: InputActionKind,
     /// Or x and y, in CSS pixels. wait: until it is gone.
     #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
@@ -99,7 +99,7 @@ pub struct Action {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keys: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub button: Option<Button>,
+    pub button: Option<InputButton>,
     /// 2: double click.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
@@ -113,55 +113,57 @@ pub struct Action {
 }
 
 /// The command line's words for an action: its verb, then what it is about; or the action as JSON.
-impl FromStr for Action {
+impl FromStr for InputActionParams {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Action, String> {
+    fn from_str(text: &str) -> Result<InputActionParams, String> {
         let text = text.trim();
         if text.starts_with('{') {
             return serde_json::from_str(text).map_err(|error| error.to_string());
         }
         let (verb, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
         let rest = rest.trim();
-        let does = Do::from_str(verb, true).map_err(|_| format!("there is no action {verb:?}"))?;
-        let mut action = Action { does, ..Action::default() };
+        let does = InputActionKind::from_str(verb, true).map_err(|_| format!("there is no action {verb:?}"))?;
+        let mut action = InputActionParams { does, ..InputActionParams::default() };
         match does {
-            Do::Type => match rest.rsplit_once(" into ").filter(|(_, name)| is_ref(name)) {
-                Some((text, name)) => (action.text, action.at) = (Some(unquoted(text)), Some(name.to_owned())),
-                None => action.text = Some(unquoted(rest)),
+            InputActionKind::Type => match rest.rsplit_once(" into ").filter(|(_, name)| is_ref(name)) {
+                Some((text, name)) => (action.text, action.at) = (Some(strip_quotes(text)), Some(name.to_owned())),
+                None => action.text = Some(strip_quotes(rest)),
             },
-            Do::Press => action.keys = Some(rest.to_owned()),
-            Do::Wait if is_ref(rest) => action.at = Some(rest.to_owned()),
-            Do::Wait => match rest.parse() {
+            InputActionKind::Press => action.keys = Some(rest.to_owned()),
+            InputActionKind::Wait if is_ref(rest) => action.at = Some(rest.to_owned()),
+            InputActionKind::Wait => match rest.parse() {
                 Ok(span) => action.timeout_ms = Some(span),
-                Err(_) => action.text = Some(unquoted(rest)),
+                Err(_) => action.text = Some(strip_quotes(rest)),
             },
-            Do::Click | Do::Hover | Do::Drag | Do::Scroll => action.place(rest)?,
+            InputActionKind::Click | InputActionKind::Hover | InputActionKind::Drag | InputActionKind::Scroll => {
+                action.read_target(rest)?
+            }
         }
         Ok(action)
     }
 }
 
-impl Action {
-    fn place(&mut self, rest: &str) -> Result<(), String> {
+impl InputActionParams {
+    fn read_target(&mut self, rest: &str) -> Result<(), String> {
         let mut words = rest.split_whitespace();
         let mut first = words.next().ok_or("it needs a place: a ref or x,y")?;
         // `scroll 0,300` is a distance.
-        if self.does == Do::Scroll && !is_ref(first) && words.clone().next().is_none() {
-            (self.dx, self.dy) = pair(first)?;
+        if self.does == InputActionKind::Scroll && !is_ref(first) && words.clone().next().is_none() {
+            (self.dx, self.dy) = parse_pair(first)?;
             return Ok(());
         }
         if is_ref(first) {
             self.at = Some(first.to_owned());
         } else {
-            (self.x, self.y) = pair(first)?;
+            (self.x, self.y) = parse_pair(first)?;
         }
         for word in words {
             first = word;
             match self.does {
-                Do::Drag if first != "to" => self.to = Some(first.to_owned()),
-                Do::Scroll => (self.dx, self.dy) = pair(first)?,
-                Do::Drag => {}
+                InputActionKind::Drag if first != "to" => self.to = Some(first.to_owned()),
+                InputActionKind::Scroll => (self.dx, self.dy) = parse_pair(first)?,
+                InputActionKind::Drag => {}
                 _ => return Err(format!("nothing is known of {word:?} here; JSON says more")),
             }
         }
@@ -173,13 +175,13 @@ fn is_ref(word: &str) -> bool {
     word.strip_prefix('e').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit()))
 }
 
-fn pair(text: &str) -> Result<(Option<f64>, Option<f64>), String> {
+fn parse_pair(text: &str) -> Result<(Option<f64>, Option<f64>), String> {
     let wrong = || format!("{text:?} is neither a ref nor x,y");
     let (x, y) = text.split_once(',').ok_or_else(wrong)?;
     Ok((Some(x.trim().parse().map_err(|_| wrong())?), Some(y.trim().parse().map_err(|_| wrong())?)))
 }
 
-fn unquoted(text: &str) -> String {
+fn strip_quotes(text: &str) -> String {
     let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
     inner.unwrap_or(text).to_owned()
 }
@@ -187,7 +189,7 @@ fn unquoted(text: &str) -> String {
 /// Read the console of page, iframes, workers and extension host; `cursor` continues.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Console {
+pub struct PageConsoleParams {
     /// A cursor; without it, the newest.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long)]
@@ -201,12 +203,12 @@ pub struct Console {
     #[arg(long)]
     pub filter: Option<String>,
 }
-params!(Console, "window/console", ConsoleEntries);
+params!(PageConsoleParams, "window/console", ConsoleEntries);
 
 /// Read the network requests that have ended; `cursor` continues.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Network {
+pub struct PageNetworkParams {
     /// A cursor; without it, the newest.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long)]
@@ -220,19 +222,19 @@ pub struct Network {
     #[arg(long)]
     pub filter: Option<String>,
 }
-params!(Network, "window/network", NetworkEntries);
+params!(PageNetworkParams, "window/network", NetworkEntries);
 
 /// The page as text.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Seen {
+pub struct PageSnapshotResult {
     pub text: String,
     /// Not all of it fitted in.
     #[serde(default)]
     pub cut: bool,
     pub generation: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub relaunched: Option<Relaunched>,
+    pub relaunched: Option<RelaunchReport>,
     /// Dialogs, downloads, crashes, new pages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -241,13 +243,13 @@ pub struct Seen {
 /// What the actions did.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Acted {
-    pub actions: Vec<Step>,
+pub struct PageInputResult {
+    pub actions: Vec<InputActionReport>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<String>,
     pub generation: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub relaunched: Option<Relaunched>,
+    pub relaunched: Option<RelaunchReport>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -255,7 +257,7 @@ pub struct Acted {
 /// What one action did.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Step {
+pub struct InputActionReport {
     pub did: String,
     /// Dialogs, downloads, another document, a new page.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -268,13 +270,13 @@ pub struct ConsoleEntries {
     /// Oldest first.
     pub entries: Vec<ConsoleEntry>,
     #[serde(flatten)]
-    pub place: Place,
+    pub place: PageLogCursor,
 }
 
 /// Where a reader of a ring is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Place {
+pub struct PageLogCursor {
     /// For the next `since`.
     pub cursor: u64,
     /// Entries after `since` that are no longer there.
@@ -306,17 +308,17 @@ pub struct ConsoleEntry {
 #[serde(rename_all = "camelCase")]
 pub struct NetworkEntries {
     /// Requests that have ended, oldest first.
-    pub entries: Vec<Request>,
+    pub entries: Vec<NetworkEntry>,
     /// Requests on their way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pending: Vec<Request>,
+    pub pending: Vec<NetworkEntry>,
     #[serde(flatten)]
-    pub place: Place,
+    pub place: PageLogCursor,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Request {
+pub struct NetworkEntry {
     pub at: u64,
     pub method: String,
     pub url: String,
@@ -346,7 +348,7 @@ mod tests {
     #[test]
     fn actions_are_said_in_words_or_as_json() {
         let check = |text: &str, expect: Value| {
-            let action: Action = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+            let action: InputActionParams = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
             assert_eq!(serde_json::to_value(&action).unwrap(), expect, "{text}");
         };
         check("click e12", json!({"do": "click", "ref": "e12"}));
@@ -364,7 +366,7 @@ mod tests {
         check("wait \"250\"", json!({"do": "wait", "text": "250"}));
         check(r#"{"do": "click", "ref": "e1", "count": 2}"#, json!({"do": "click", "ref": "e1", "count": 2}));
         for wrong in ["jump e1", "click", "click here", "click e1 e2", r#"{"do": "click", "typo": 1}"#, ""] {
-            assert!(wrong.parse::<Action>().is_err(), "{wrong}");
+            assert!(wrong.parse::<InputActionParams>().is_err(), "{wrong}");
         }
     }
 }

@@ -8,18 +8,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Params, params};
+use super::{OperationParams, params};
 
 /// Tell whether the window runs, since when, and whether a source file has changed since it was built.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Status {}
-params!(Status, "window/status", WindowStatus);
+pub struct WindowStatusParams {}
+params!(WindowStatusParams, "window/status", WindowStatus);
 
 /// Start the window, or reconnect to the one that lives; calling it twice is calling it once.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Start {
+pub struct WindowStartParams {
     /// A configuration of launch.json, by name.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long)]
@@ -27,41 +27,41 @@ pub struct Start {
     /// Whether to run the build first.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_enum)]
-    pub rebuild: Option<Rebuild>,
+    pub rebuild: Option<RebuildChoice>,
 }
-params!(Start, "window/start", WindowStatus);
+params!(WindowStartParams, "window/start", WindowStatus);
 
 /// Close the window and everything that belongs to it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Stop {}
-params!(Stop, "window/stop", WindowStatus);
+pub struct WindowStopParams {}
+params!(WindowStopParams, "window/stop", WindowStatus);
 
 /// Build, then replace the window by a new one; when the build fails, the old window stays.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Restart {
+pub struct WindowRestartParams {
     /// Whether to run the build first.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_enum)]
-    pub rebuild: Option<Rebuild>,
+    pub rebuild: Option<RebuildChoice>,
 }
-params!(Restart, "window/restart", WindowStatus);
+params!(WindowRestartParams, "window/restart", WindowStatus);
 
 /// Explain what has changed since the window was built, or why one path counts or does not.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Changes {
+pub struct WindowChangesParams {
     /// A path to explain, relative to the workspace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
 }
-params!(Changes, "window/changes", WindowChanges);
+params!(WindowChangesParams, "window/changes", WindowChanges);
 
 /// Evaluate a JavaScript expression in the window's page (in a Node window: in its main script's global scope).
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Evaluate {
+pub struct PageEvaluateParams {
     /// The expression; a promise is awaited.
     pub expression: String,
     /// Deadline in ms (default 30000).
@@ -73,12 +73,12 @@ pub struct Evaluate {
     #[arg(long)]
     pub page: Option<String>,
 }
-params!(Evaluate, "window/evaluate", Evaluated);
+params!(PageEvaluateParams, "window/evaluate", PageEvaluateResult);
 
 /// Take a picture of the window's page.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Screenshot {
+pub struct PageScreenshotParams {
     /// Only this element.
     #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
     #[arg(long = "ref", value_name = "REF")]
@@ -89,17 +89,17 @@ pub struct Screenshot {
     pub full_page: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_enum, help = "Default: png")]
-    pub format: Option<Format>,
+    pub format: Option<PageImageFormat>,
     /// As for evaluate.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long)]
     pub page: Option<String>,
 }
-params!(Screenshot, "window/screenshot", Picture);
+params!(PageScreenshotParams, "window/screenshot", PageImage);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "camelCase")]
-pub enum Format {
+pub enum PageImageFormat {
     #[default]
     Png,
     Jpeg,
@@ -109,7 +109,7 @@ pub enum Format {
 /// `auto`: at a start, and when something has changed since the last build that succeeded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "camelCase")]
-pub enum Rebuild {
+pub enum RebuildChoice {
     // No docs on the variants: they would turn the schema's short `enum` into a long `oneOf`.
     #[default]
     Auto,
@@ -120,7 +120,7 @@ pub enum Rebuild {
 /// Where the window is in its life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum WindowState {
+pub enum ReportedWindowState {
     /// There is none.
     #[default]
     Absent,
@@ -142,7 +142,7 @@ pub enum WindowState {
 /// How a tracked file differs from what the window was built from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum ChangeKind {
+pub enum ChangedFileKind {
     Modified,
     Added,
     Removed,
@@ -151,10 +151,10 @@ pub enum ChangeKind {
 /// One changed file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Change {
+pub struct ChangedFile {
     /// Relative to the workspace.
     pub path: String,
-    pub kind: ChangeKind,
+    pub kind: ChangedFileKind,
     /// The file's mtime; for a removed file the one that it had.
     pub modified_at: u64,
 }
@@ -162,7 +162,7 @@ pub struct Change {
 /// How the last build went.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct LastBuild {
+pub struct BuildReport {
     pub ok: bool,
     #[serde(default)]
     pub ended_at: u64,
@@ -174,7 +174,7 @@ pub struct LastBuild {
 /// How a window that ended by itself came to its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Exit {
+pub struct WindowExitReport {
     /// Unknown when the window was not a child of this supervisor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<i32>,
@@ -195,7 +195,7 @@ pub struct Exit {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WindowStatus {
-    pub state: WindowState,
+    pub state: ReportedWindowState,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -214,15 +214,15 @@ pub struct WindowStatus {
     pub stale: bool,
     /// At most 10.
     #[serde(default)]
-    pub changes: Vec<Change>,
+    pub changes: Vec<ChangedFile>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_build: Option<LastBuild>,
+    pub last_build: Option<BuildReport>,
     /// The debug sessions that live, by id.
     #[serde(default)]
     pub sessions: Vec<String>,
     /// When state is `exited`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub exit: Option<Exit>,
+    pub exit: Option<WindowExitReport>,
     /// What is being done, or what the reader should know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -231,7 +231,7 @@ pub struct WindowStatus {
 /// Which rule decided about a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Decision {
+pub struct TrackingDecision {
     pub path: String,
     pub tracked: bool,
     /// The deciding rule; none when no rule speaks of the path.
@@ -244,7 +244,7 @@ pub struct Decision {
     pub line: Option<u64>,
     /// How the path differs from what the window was built from.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub change: Option<Change>,
+    pub change: Option<ChangedFile>,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -252,9 +252,9 @@ pub struct Decision {
 pub struct WindowChanges {
     pub stale: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub newest: Option<Change>,
+    pub newest: Option<ChangedFile>,
     /// At most 100; `total` counts all.
-    pub changed: Vec<Change>,
+    pub changed: Vec<ChangedFile>,
     pub total: u64,
     /// As in the status.
     #[serde(default)]
@@ -264,7 +264,7 @@ pub struct WindowChanges {
     pub compared_to: Option<u64>,
     /// Set when `path` was given.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub decision: Option<Decision>,
+    pub decision: Option<TrackingDecision>,
     /// Rules that could not be read, folders that could not be entered, watches that could not be set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<String>,
@@ -273,7 +273,7 @@ pub struct WindowChanges {
 /// Said by an operation on the page that found the window stale.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Relaunched {
+pub struct RelaunchReport {
     /// The newest file that had changed, and how.
     pub because: String,
     pub build_ms: u64,
@@ -286,34 +286,34 @@ pub struct Relaunched {
 /// `value` or `exception`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Evaluated {
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+pub struct PageEvaluateResult {
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "deserialize_present")]
     pub value: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exception: Option<String>,
     /// Which launch of the window answered.
     pub generation: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub relaunched: Option<Relaunched>,
+    pub relaunched: Option<RelaunchReport>,
     /// Dialogs, downloads, crashes, new pages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
 /// A value that is there, even if it is `null`.
-fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+fn deserialize_present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Picture {
+pub struct PageImage {
     pub mime_type: String,
     /// Base64.
     pub data: String,
     pub generation: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub relaunched: Option<Relaunched>,
+    pub relaunched: Option<RelaunchReport>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }

@@ -18,8 +18,8 @@ use crate::config::folders;
 use crate::debug::ledger;
 use crate::error::{Context, Result};
 use crate::process;
-use crate::supervisor::claim::{Holder, Seat, Vacancy, seat};
-use crate::supervisor::connect::Place;
+use crate::supervisor::connect::SupervisorPaths;
+use crate::supervisor::lock::{LockHolder, LockReservation, LockStatus, inspect_lock};
 use crate::window::identity::{IdentityError, verify_process};
 use crate::window::{cleanup, launch, session_file};
 
@@ -98,19 +98,21 @@ fn home_of(state: &Path, id: &str) -> Option<PathBuf> {
 
 /// Whether the id is that of the builds of this state folder's workspace.
 fn is_build(home: &Path, id: &str) -> bool {
-    Place::build_mark_of(home) == id
+    SupervisorPaths::build_launch_id_in(home) == id
 }
 
 /// Whether the id is that of a debug session of this state folder's workspace.
 fn is_debugged(home: &Path, id: &str) -> bool {
-    id.strip_prefix(&Place::debug_mark_of(home)).is_some_and(|rest| rest.starts_with('-'))
+    id.strip_prefix(&SupervisorPaths::debug_launch_id_prefix_in(home)).is_some_and(|rest| rest.starts_with('-'))
 }
 
 /// The lock is given along for as long as the judgement is to hold.
-fn judge(home: &Path, id: &str) -> (Fate, Option<Vacancy>) {
-    match seat(&home.join(Place::LOCK)) {
-        Ok(Seat::Taken(holder)) => (Fate::Supervised(holder.map(|holder| holder.workspace).unwrap_or_default()), None),
-        Ok(Seat::Empty(vacancy)) => match vacancy.last().map(|last: Holder| last.workspace) {
+fn judge(home: &Path, id: &str) -> (Fate, Option<LockReservation>) {
+    match inspect_lock(&home.join(SupervisorPaths::LOCK_FILE)) {
+        Ok(LockStatus::Locked(holder)) => {
+            (Fate::Supervised(holder.map(|holder| holder.workspace).unwrap_or_default()), None)
+        }
+        Ok(LockStatus::Free(vacancy)) => match vacancy.last_holder().map(|last: LockHolder| last.workspace) {
             Some(workspace) if workspace.is_absolute() => {
                 let fate = if is_proven([&workspace, home], id) {
                     Fate::Reconnectable(workspace)

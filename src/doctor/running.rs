@@ -9,14 +9,14 @@ use tokio::time::timeout;
 
 use super::Level::{Ok as Good, Problem, Warning};
 use super::{Finding, Level, Topic, orphans};
-use crate::api::Params;
-use crate::api::editor::Initialize;
-use crate::api::window::{Status, WindowState, WindowStatus};
+use crate::api::OperationParams;
+use crate::api::protocol::InitializeParams;
+use crate::api::window::{ReportedWindowState, WindowStatus, WindowStatusParams};
 use crate::error::{Error, ErrorKind, Result};
 use crate::keep;
 use crate::process;
-use crate::supervisor::claim::{Holder, Seat, seat};
-use crate::supervisor::connect::{Missing, Place, connect};
+use crate::supervisor::connect::{IfNotRunning, SupervisorPaths, connect};
+use crate::supervisor::lock::{LockHolder, LockStatus, inspect_lock};
 use crate::window::identity::{IdentityError, verify_window};
 use crate::window::session_file::{self, SessionFileError};
 
@@ -30,15 +30,15 @@ fn say(level: Level, what: impl Into<String>) -> Finding {
 
 pub async fn look(workspace: &Path) -> Vec<Finding> {
     // Without a workspace, that has been told; with bad folders, this tells it.
-    let place = match Place::of(workspace) {
+    let place = match SupervisorPaths::of_workspace(workspace) {
         Ok(place) => place,
         Err(error) if error.kind == ErrorKind::Usage => return Vec::new(),
         Err(error) => return vec![Finding::of(Topic::Running, Problem, &error)],
     };
     let mut findings = vec![say(Good, format!("its socket is {}", place.socket.display()))];
-    match seat(&place.lock) {
-        Ok(Seat::Taken(holder)) => findings.extend(supervised(&place, holder).await),
-        Ok(Seat::Empty(_)) => {
+    match inspect_lock(&place.lock) {
+        Ok(LockStatus::Locked(holder)) => findings.extend(supervised(&place, holder).await),
+        Ok(LockStatus::Free(_)) => {
             findings.push(say(Good, "no supervisor runs; the next command starts one"));
             findings.extend(left_behind(&place).await);
         }
@@ -48,11 +48,11 @@ pub async fn look(workspace: &Path) -> Vec<Finding> {
     findings
 }
 
-async fn supervised(place: &Place, holder: Option<Holder>) -> Vec<Finding> {
+async fn supervised(place: &SupervisorPaths, holder: Option<LockHolder>) -> Vec<Finding> {
     let Some(holder) = holder else {
         return vec![say(Warning, "a supervisor is starting or ending").hint("ask again: `tether doctor`")];
     };
-    let Holder { pid, version, .. } = &holder;
+    let LockHolder { pid, version, .. } = &holder;
     // Never connected to by a newer front end: it would end for our sake.
     if version != OURS {
         return vec![
@@ -75,16 +75,18 @@ async fn supervised(place: &Place, holder: Option<Holder>) -> Vec<Finding> {
 }
 
 /// Asks the one that runs; starts none.
-async fn status(place: &Place) -> Result<WindowStatus> {
-    let ourselves = Initialize { name: "tether doctor".into(), version: OURS.into(), ..Initialize::default() };
-    let connection = connect(place, &ourselves, Missing::Leave).await?;
+async fn status(place: &SupervisorPaths) -> Result<WindowStatus> {
+    let ourselves =
+        InitializeParams { name: "tether doctor".into(), version: OURS.into(), ..InitializeParams::default() };
+    let connection = connect(place, &ourselves, IfNotRunning::Skip).await?;
     let connection = connection.ok_or_else(|| Error::other("the supervisor has ended in this moment"))?;
     let (told, _) = mpsc::unbounded_channel();
     let nothing = json!({});
-    let answer: Value = timeout(ANSWER, connection.call(Status::METHOD, &nothing, told)).await.map_err(|_| {
-        Error::new(ErrorKind::TimedOut, "the supervisor does not say how its window is")
-            .hint("`tether logs` shows its log")
-    })??;
+    let answer: Value =
+        timeout(ANSWER, connection.call(WindowStatusParams::METHOD, &nothing, told)).await.map_err(|_| {
+            Error::new(ErrorKind::TimedOut, "the supervisor does not say how its window is")
+                .hint("`tether logs` shows its log")
+        })??;
     serde_json::from_value(answer).map_err(|cause| Error::other("cannot understand the supervisor").because(cause))
 }
 
@@ -95,15 +97,17 @@ fn window(status: &WindowStatus) -> Finding {
     let state = serde_json::to_value(status.state).ok().and_then(|state| state.as_str().map(str::to_owned));
     let said = format!("the window is {}{pid}", state.unwrap_or_default());
     match status.state {
-        WindowState::Exited => say(Warning, said).hint("`tether status` tells how it ended; `tether start` starts it"),
-        WindowState::Unresponsive => say(Warning, said).hint("`tether restart` replaces it"),
-        WindowState::Stale => say(Good, said + "; the next operation on it rebuilds and relaunches"),
+        ReportedWindowState::Exited => {
+            say(Warning, said).hint("`tether status` tells how it ended; `tether start` starts it")
+        }
+        ReportedWindowState::Unresponsive => say(Warning, said).hint("`tether restart` replaces it"),
+        ReportedWindowState::Stale => say(Good, said + "; the next operation on it rebuilds and relaunches"),
         _ => say(Good, said),
     }
 }
 
 /// What an earlier supervisor has left in the workspace, or only in the state folder (`git clean -fdx`).
-async fn left_behind(place: &Place) -> Option<Finding> {
+async fn left_behind(place: &SupervisorPaths) -> Option<Finding> {
     let roots = [&place.workspace, &place.state];
     let workspace = roots.into_iter().find(|root| !matches!(session_file::load_session(root), Ok(None)))?;
     let path = session_file::session_path(workspace);

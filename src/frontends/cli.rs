@@ -12,18 +12,18 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::machine::Machine;
+use super::machine::LocalCommand;
 use super::{configuration, consent, machine, mcp, render, words, workspace};
-use crate::api::editor::{Initialize, Progress, SHUTDOWN};
-use crate::api::window::{Screenshot, Start};
-use crate::api::{Group, Operation, Params};
+use crate::api::protocol::{InitializeParams, ProgressParams, SHUTDOWN};
+use crate::api::window::{PageScreenshotParams, WindowStartParams};
+use crate::api::{Operation, OperationGroup, OperationParams};
 use crate::error::{Context, Error, ErrorData, ErrorKind, Result};
-use crate::supervisor::connect::{Connection, Missing, Place, connect};
+use crate::supervisor::connect::{IfNotRunning, SupervisorConnection, SupervisorPaths, connect};
 
 /// Keeps the window under development alive and fresh while everything around it restarts.
 #[derive(Parser)]
 #[command(name = "tether", version, propagate_version = true)]
-struct Tether {
+struct GlobalArgs {
     /// The workspace [default: the nearest one upwards from the current folder]
     #[arg(long, global = true, value_name = "DIR")]
     workspace: Option<PathBuf>,
@@ -34,12 +34,12 @@ struct Tether {
 
 // What is not an operation of the API. (No doc comment: clap would take it for the program's.)
 #[derive(Subcommand)]
-enum Around {
+enum CliCommand {
     /// Serve MCP on stdin and stdout, for an agent
     Mcp {
         /// Offer only one group of tools
         #[arg(long, value_enum)]
-        tools: Option<Group>,
+        tools: Option<OperationGroup>,
     },
     /// Show the commands that the workspace's files want to run, and record your consent
     Trust {
@@ -76,25 +76,26 @@ enum Around {
         idle: Duration,
     },
     #[command(flatten)]
-    Machine(Machine),
+    Machine(LocalCommand),
 }
 
 /// The whole command line as clap sees it.
-pub fn command() -> clap::Command {
-    let command = Tether::command().subcommand_required(true).arg_required_else_help(true);
-    Around::augment_subcommands(words::add(command, subcommand))
+pub fn tether_command() -> clap::Command {
+    let command = GlobalArgs::command().subcommand_required(true).arg_required_else_help(true);
+    CliCommand::augment_subcommands(words::add_operations(command, operation_command))
 }
 
 /// `tether start --print-config`
-const PRINT: &str = "print-config";
+const PRINT_CONFIG: &str = "print-config";
 
-fn subcommand(operation: &'static Operation) -> clap::Command {
-    let command = (operation.augment)(clap::Command::new(operation.verb()));
-    if operation.method == Start::METHOD {
+fn operation_command(operation: &'static Operation) -> clap::Command {
+    let command = (operation.augment)(clap::Command::new(operation.last_word()));
+    if operation.method == WindowStartParams::METHOD {
         let help = "Print what would run and where each line of it comes from; run nothing";
-        return command.arg(clap::Arg::new(PRINT).long(PRINT).action(clap::ArgAction::SetTrue).help(help));
+        return command
+            .arg(clap::Arg::new(PRINT_CONFIG).long(PRINT_CONFIG).action(clap::ArgAction::SetTrue).help(help));
     }
-    if operation.method != Screenshot::METHOD {
+    if operation.method != PageScreenshotParams::METHOD {
         return command;
     }
     // The picture travels in the result; only the command line has a place to put it.
@@ -110,28 +111,28 @@ fn subcommand(operation: &'static Operation) -> clap::Command {
 }
 
 /// Becomes the supervisor of a workspace, with its idle time: what `tether supervise` does, and no front end can.
-pub type Supervise = fn(&Path, Duration) -> Result<()>;
+pub type RunSupervisor = fn(&Path, Duration) -> Result<()>;
 
 /// Runs one command line; the answer is the exit code.
-pub fn run(arguments: impl IntoIterator<Item = std::ffi::OsString>, supervise: Supervise) -> u8 {
-    let matches = match command().try_get_matches_from(arguments) {
+pub fn run_command_line(arguments: impl IntoIterator<Item = std::ffi::OsString>, supervise: RunSupervisor) -> u8 {
+    let matches = match tether_command().try_get_matches_from(arguments) {
         Ok(matches) => matches,
         Err(error) => {
             let _ = error.print();
             return if error.use_stderr() { ErrorKind::Usage.exit_code() } else { 0 };
         }
     };
-    let Ok(common) = Tether::from_arg_matches(&matches) else { return ErrorKind::Usage.exit_code() };
-    match carry_out(&common, &matches, supervise) {
+    let Ok(common) = GlobalArgs::from_arg_matches(&matches) else { return ErrorKind::Usage.exit_code() };
+    match run_command(&common, &matches, supervise) {
         Ok(code) => code,
         Err(error) => {
-            report(&error, common.json);
+            print_error(&error, common.json);
             error.kind.exit_code()
         }
     }
 }
 
-fn report(error: &Error, json: bool) {
+fn print_error(error: &Error, json: bool) {
     if json {
         let object = serde_json::json!({ "error": ErrorData::from(error) });
         let _ = writeln!(std::io::stdout(), "{object}");
@@ -141,22 +142,24 @@ fn report(error: &Error, json: bool) {
     eprintln!("{red}error{red:#}: {error}");
 }
 
-fn carry_out(common: &Tether, matches: &ArgMatches, supervise: Supervise) -> Result<u8> {
-    let workspace = workspace::find_here(common.workspace.as_deref())?;
-    if let Some((operation, below)) = words::find(matches)? {
-        return block_on(operate(common, &workspace, operation, below)).map(|()| 0);
+fn run_command(common: &GlobalArgs, matches: &ArgMatches, supervise: RunSupervisor) -> Result<u8> {
+    let workspace = workspace::find_workspace_here(common.workspace.as_deref())?;
+    if let Some((operation, below)) = words::find_selected(matches)? {
+        return block_on(run_operation(common, &workspace, operation, below)).map(|()| 0);
     }
-    let done = match Around::from_arg_matches(matches) {
-        Ok(Around::Machine(what)) => return block_on(machine::run(what, &workspace, common.json)),
-        Ok(Around::Mcp { tools }) => block_on(mcp::serve(workspace, tools)),
-        Ok(Around::Trust { config, tests, yes }) => {
-            consent::consent(&canonical(&workspace)?, config.as_deref(), tests, yes, common.json)
+    let done = match CliCommand::from_arg_matches(matches) {
+        Ok(CliCommand::Machine(what)) => return block_on(machine::run_local(what, &workspace, common.json)),
+        Ok(CliCommand::Mcp { tools }) => block_on(mcp::serve_mcp(workspace, tools)),
+        Ok(CliCommand::Trust { config, tests, yes }) => {
+            consent::trust_commands(&canonical_workspace(&workspace)?, config.as_deref(), tests, yes, common.json)
         }
-        Ok(Around::Init) => print(configuration::write_settings(&canonical(&workspace)?, common.json)),
-        Ok(Around::Schema) => print(configuration::schema()),
-        Ok(Around::Shutdown) => block_on(shut_down(common, &workspace)),
-        Ok(Around::Logs { lines }) => print_log(common, &workspace, lines),
-        Ok(Around::Supervise { idle }) => supervise(&workspace, idle),
+        Ok(CliCommand::Init) => {
+            print_text(configuration::write_settings(&canonical_workspace(&workspace)?, common.json))
+        }
+        Ok(CliCommand::Schema) => print_text(configuration::settings_schema()),
+        Ok(CliCommand::Shutdown) => block_on(shut_down_supervisor(common, &workspace)),
+        Ok(CliCommand::Logs { lines }) => print_log(common, &workspace, lines),
+        Ok(CliCommand::Supervise { idle }) => supervise(&workspace, idle),
         Err(error) => Err(Error::usage("the command line cannot be read").because(error.to_string())),
     };
     done.map(|()| 0)
@@ -174,46 +177,56 @@ fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     outcome
 }
 
-fn ourselves() -> Initialize {
-    Initialize { name: "tether".into(), version: env!("CARGO_PKG_VERSION").into(), ..Initialize::default() }
+fn initialize_params() -> InitializeParams {
+    InitializeParams { name: "tether".into(), version: env!("CARGO_PKG_VERSION").into(), ..InitializeParams::default() }
 }
 
-async fn operate(common: &Tether, workspace: &Path, operation: &'static Operation, matches: &ArgMatches) -> Result<()> {
+async fn run_operation(
+    common: &GlobalArgs,
+    workspace: &Path,
+    operation: &'static Operation,
+    matches: &ArgMatches,
+) -> Result<()> {
     let folder = std::env::current_dir().doing(|| "cannot tell the current folder".into())?;
     let params = (operation.from_matches)(matches, &folder).map_err(|error| {
         Error::usage(format!("cannot read the arguments of `{}`", operation.words.join(" "))).because(error)
     })?;
-    if matches.try_get_one::<bool>(PRINT).ok().flatten() == Some(&true) {
+    if matches.try_get_one::<bool>(PRINT_CONFIG).ok().flatten() == Some(&true) {
         let config = matches.try_get_one::<String>("config").ok().flatten().map(String::as_str);
-        return print(configuration::print_config(&consent::recipe(&canonical(workspace)?, config)?, common.json));
+        return print_text(configuration::effective_config(
+            &consent::window_recipe(&canonical_workspace(workspace)?, config)?,
+            common.json,
+        ));
     }
-    let connection = reach(workspace).await?;
-    let answer = with_spinner(common, &connection, operation.method, &params).await?;
+    let connection = connect_to_supervisor(workspace).await?;
+    let answer = call_with_spinner(common, &connection, operation.method, &params).await?;
     if let Some(file) = matches.try_get_one::<PathBuf>("output").ok().flatten() {
         let chosen = matches.value_source("output") == Some(clap::parser::ValueSource::CommandLine);
-        return save_picture(common, operation.method, &answer, file, chosen);
+        return save_image(common, operation.method, &answer, file, chosen);
     }
-    print_answer(common, &answer, || render::text(operation.method, &answer))
+    print_result(common, &answer, || render::text(operation.method, &answer))
 }
 
 /// The supervisor of the workspace; of one that has been deleted, only when it still runs.
-async fn reach(workspace: &Path) -> Result<Connection> {
-    match Place::of(workspace) {
-        Ok(place) => connect(&place, &ourselves(), Missing::Start).await?.ok_or_else(|| Error::other("no supervisor")),
-        Err(error) => match Place::of_deleted(workspace) {
-            Ok(place) => connect(&place, &ourselves(), Missing::Leave).await?.ok_or(error),
+async fn connect_to_supervisor(workspace: &Path) -> Result<SupervisorConnection> {
+    match SupervisorPaths::of_workspace(workspace) {
+        Ok(paths) => connect(&paths, &initialize_params(), IfNotRunning::Start)
+            .await?
+            .ok_or_else(|| Error::other("no supervisor")),
+        Err(error) => match SupervisorPaths::of_deleted_workspace(workspace) {
+            Ok(paths) => connect(&paths, &initialize_params(), IfNotRunning::Skip).await?.ok_or(error),
             Err(_) => Err(error),
         },
     }
 }
 
-fn print(text: Result<String>) -> Result<()> {
+fn print_text(text: Result<String>) -> Result<()> {
     // A closed pipe is no failure.
     let _ = writeln!(anstream::stdout(), "{}", text?);
     Ok(())
 }
 
-fn print_answer(common: &Tether, answer: &Value, text: impl FnOnce() -> String) -> Result<()> {
+fn print_result(common: &GlobalArgs, answer: &Value, text: impl FnOnce() -> String) -> Result<()> {
     let printed = if common.json { answer.to_string() } else { text() };
     // A closed pipe (`tether status | head -0`) is no failure.
     let _ = writeln!(anstream::stdout(), "{printed}");
@@ -221,26 +234,24 @@ fn print_answer(common: &Tether, answer: &Value, text: impl FnOnce() -> String) 
 }
 
 /// Waits for the answer; on a terminal a spinner tells what is being done.
-async fn with_spinner(common: &Tether, connection: &Connection, method: &str, params: &Value) -> Result<Value> {
-    let spinner = if std::io::stderr().is_terminal() && !common.json { spinner() } else { ProgressBar::hidden() };
+async fn call_with_spinner(
+    common: &GlobalArgs,
+    connection: &SupervisorConnection,
+    method: &str,
+    params: &Value,
+) -> Result<Value> {
+    let spinner = if std::io::stderr().is_terminal() && !common.json { new_spinner() } else { ProgressBar::hidden() };
     let (told, mut heard) = mpsc::unbounded_channel();
     let answered = connection.call(method, params, told);
     tokio::pin!(answered);
     let outcome = loop {
-        tokio::select! {
-            outcome = &mut answered => break outcome,
-            Some(value) = heard.recv() => {
-                if let Ok(progress) = serde_json::from_value::<Progress>(value) {
-                    spinner.set_message(progress.message);
-                }
-            }
-        }
+        tokio::select! { outcome = &mut answered => break outcome, Some(value) = heard.recv() => { if let Ok(progress) = serde_json::from_value::<ProgressParams>(value) { spinner.set_message(progress.message); } } }
     };
     spinner.finish_and_clear();
     outcome
 }
 
-fn spinner() -> ProgressBar {
+fn new_spinner() -> ProgressBar {
     let spinner = ProgressBar::new_spinner();
     if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
         spinner.set_style(style);
@@ -249,7 +260,7 @@ fn spinner() -> ProgressBar {
     spinner
 }
 
-fn save_picture(common: &Tether, method: &str, answer: &Value, file: &Path, chosen: bool) -> Result<()> {
+fn save_image(common: &GlobalArgs, method: &str, answer: &Value, file: &Path, chosen: bool) -> Result<()> {
     use base64::Engine;
     let picture = render::picture(method, answer);
     let picture = picture.ok_or_else(|| Error::other("cannot save the picture").because("there is none"))?;
@@ -261,34 +272,34 @@ fn save_picture(common: &Tether, method: &str, answer: &Value, file: &Path, chos
     std::fs::write(&file, &bytes).doing(doing)?;
     let (relaunched, notes) = (&picture.relaunched, &picture.notes);
     let generation = picture.generation;
-    let said = serde_json::json!({
-        "file": file, "bytes": bytes.len(), "generation": generation, "relaunched": relaunched, "notes": notes,
-    });
-    print_answer(common, &said, || {
+    let said = serde_json::json!({ "file": file, "bytes": bytes.len(), "generation": generation, "relaunched": relaunched, "notes": notes, });
+    print_result(common, &said, || {
         let again = render::relaunched(relaunched.as_ref());
         let notes: String = notes.iter().map(|note| format!("\nnote: {note}")).collect();
         format!("{again}{} ({} KB){notes}", file.display(), bytes.len() / 1024)
     })
 }
 
-async fn shut_down(common: &Tether, workspace: &Path) -> Result<()> {
-    let place = Place::of(workspace).or_else(|error| Place::of_deleted(workspace).map_err(|_| error))?;
-    let Some(connection) = connect(&place, &ourselves(), Missing::Leave).await? else {
+async fn shut_down_supervisor(common: &GlobalArgs, workspace: &Path) -> Result<()> {
+    let paths = SupervisorPaths::of_workspace(workspace)
+        .or_else(|error| SupervisorPaths::of_deleted_workspace(workspace).map_err(|_| error))?;
+    let Some(connection) = connect(&paths, &initialize_params(), IfNotRunning::Skip).await? else {
         let said = serde_json::json!({"ended": false});
-        return print_answer(common, &said, || format!("no supervisor runs for {}", place.workspace.display()));
+        return print_result(common, &said, || format!("no supervisor runs for {}", paths.workspace.display()));
     };
     let pid = connection.supervisor.pid;
     let (told, _) = mpsc::unbounded_channel();
     // It may be gone before its answer is.
     let _ = connection.call(SHUTDOWN, &Value::Null, told).await;
-    connection.ended().await;
+    connection.wait_for_exit().await;
     let said = serde_json::json!({"ended": true, "pid": pid});
-    print_answer(common, &said, || format!("supervisor {pid} has ended; its window, if it had one, stays"))
+    print_result(common, &said, || format!("supervisor {pid} has ended; its window, if it had one, stays"))
 }
 
-fn print_log(common: &Tether, workspace: &Path, lines: usize) -> Result<()> {
-    let place = Place::of(workspace).or_else(|error| Place::of_deleted(workspace).map_err(|_| error))?;
-    let log = place.log();
+fn print_log(common: &GlobalArgs, workspace: &Path, lines: usize) -> Result<()> {
+    let paths = SupervisorPaths::of_workspace(workspace)
+        .or_else(|error| SupervisorPaths::of_deleted_workspace(workspace).map_err(|_| error))?;
+    let log = paths.log_file();
     let file = std::fs::File::open(&log).map_err(|cause| {
         Error::new(ErrorKind::NotFound, format!("cannot read the log {}", log.display()))
             .because(cause)
@@ -297,10 +308,10 @@ fn print_log(common: &Tether, workspace: &Path, lines: usize) -> Result<()> {
     // Rotated at 1 MiB: it may be held whole.
     let all: Vec<String> = BufReader::new(file).lines().map_while(Result::ok).collect();
     let last = &all[all.len().saturating_sub(lines)..];
-    print_answer(common, &serde_json::json!({"log": log, "lines": last}), || last.join("\n"))
+    print_result(common, &serde_json::json!({"log": log, "lines": last}), || last.join("\n"))
 }
 
-fn canonical(workspace: &Path) -> Result<PathBuf> {
+fn canonical_workspace(workspace: &Path) -> Result<PathBuf> {
     workspace
         .canonicalize()
         .map_err(|cause| Error::usage(format!("{} cannot be a workspace", workspace.display())).because(cause))
@@ -312,6 +323,6 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        command().debug_assert();
+        tether_command().debug_assert();
     }
 }

@@ -10,26 +10,26 @@ use crate::config::{Ends, Line, Order, Recipe, Step, init, trust::Commands};
 use crate::error::{Context, Result};
 
 /// What would run, as one object or as lines with their origin.
-pub fn print_config(recipe: &Recipe, json: bool) -> Result<String> {
+pub fn effective_config(recipe: &Recipe, json: bool) -> Result<String> {
     recipe.check_window()?;
     let commands = Commands::of(recipe);
-    Ok(if json { object(recipe, &commands).to_string() } else { text(recipe, &commands) })
+    Ok(if json { config_json(recipe, &commands).to_string() } else { config_text(recipe, &commands) })
 }
 
 /// A line, and where it comes from.
-pub fn told(line: &Line) -> String {
+pub fn line_with_origin(line: &Line) -> String {
     let origin = line.origin.as_ref().map(|origin| format!("   [{origin}]"));
     format!("{}{}", line.text, origin.unwrap_or_default())
 }
 
-fn text(recipe: &Recipe, commands: &Commands) -> String {
+fn config_text(recipe: &Recipe, commands: &Commands) -> String {
     let mut lines = vec![format!("In {} would run:", recipe.workspace.display()), String::new()];
     if let Some(name) = &recipe.configuration {
         lines.push(format!("  configuration: {name:?}"));
     }
-    lines.extend(commands.lines().iter().map(|line| format!("  {}", told(line))));
+    lines.extend(commands.lines().iter().map(|line| format!("  {}", line_with_origin(line))));
     if recipe.build.steps.len() > 1 {
-        lines.push(format!("  build order: {}", order(&recipe.build.order, &recipe.build.steps)));
+        lines.push(format!("  build order: {}", format_order(&recipe.build.order, &recipe.build.steps)));
     }
     lines.extend(recipe.generated.iter().map(|it| format!("  no change: {}   [{}]", it.pattern, it.origin)));
     lines.extend(recipe.notes.iter().map(|note| format!("  note: {note}")));
@@ -38,7 +38,7 @@ fn text(recipe: &Recipe, commands: &Commands) -> String {
     lines.join("\n")
 }
 
-fn object(recipe: &Recipe, commands: &Commands) -> Value {
+fn config_json(recipe: &Recipe, commands: &Commands) -> Value {
     let at = |origin: &crate::config::Origin| json!({"file": origin.file, "line": origin.line});
     let line = |line: &Line| {
         let mut value = line.origin.as_ref().map_or_else(|| json!({}), at);
@@ -71,7 +71,7 @@ fn object(recipe: &Recipe, commands: &Commands) -> Value {
         "window": window,
         "build": {
             "steps": recipe.build.steps.iter().map(step).collect::<Vec<_>>(),
-            "order": order(&recipe.build.order, &recipe.build.steps),
+            "order": format_order(&recipe.build.order, &recipe.build.steps),
             "timeoutMs": recipe.build.timeout.as_millis() as u64,
         },
         "lines": commands.lines().iter().map(line).collect::<Vec<_>>(),
@@ -82,9 +82,10 @@ fn object(recipe: &Recipe, commands: &Commands) -> Value {
 }
 
 /// "(a with b), then c"
-fn order(order: &Order, steps: &[Step]) -> String {
+fn format_order(order: &Order, steps: &[Step]) -> String {
     let several = |orders: &[Order], between: &str| {
-        let parts: Vec<String> = orders.iter().map(|it| self::order(it, steps)).filter(|it| !it.is_empty()).collect();
+        let parts: Vec<String> =
+            orders.iter().map(|it| self::format_order(it, steps)).filter(|it| !it.is_empty()).collect();
         match &parts[..] {
             [] => String::new(),
             [one] => one.clone(),
@@ -114,6 +115,6 @@ pub fn write_settings(workspace: &Path, json: bool) -> Result<String> {
 }
 
 /// The JSON schema of devtools.toml.
-pub fn schema() -> Result<String> {
+pub fn settings_schema() -> Result<String> {
     serde_json::to_string_pretty(&init::schema()).doing(|| "cannot write the schema".to_owned())
 }

@@ -12,20 +12,20 @@ use super::configuration;
 use crate::config::trust::{Commands, Purpose};
 use crate::config::{Choice, Debugging, Recipe};
 use crate::error::{Context, Error, ErrorKind, Result};
-use crate::supervisor::connect::Place;
+use crate::supervisor::connect::SupervisorPaths;
 
 /// Of a (canonical) workspace: of the named configuration, of what builds its tests, or of its window.
-pub fn consent(workspace: &Path, config: Option<&str>, tests: bool, yes: bool, json: bool) -> Result<()> {
-    let mut all = commands(workspace, config, tests)?;
+pub fn trust_commands(workspace: &Path, config: Option<&str>, tests: bool, yes: bool, json: bool) -> Result<()> {
+    let mut all = commands_to_trust(workspace, config, tests)?;
     all.retain(|commands| !commands.is_empty());
     if !json {
-        all.iter().for_each(|commands| show(workspace, commands));
+        all.iter().for_each(|commands| print_commands(workspace, commands));
     }
     if all.is_empty() {
         println!("the files of {} want to run nothing: there is nothing to trust", workspace.display());
         return Ok(());
     }
-    if !yes && !asked()? {
+    if !yes && !confirm()? {
         return Err(Error::new(ErrorKind::NotTrusted, "nothing was trusted")
             .hint("`tether trust --yes` consents without asking"));
     }
@@ -41,9 +41,13 @@ pub fn consent(workspace: &Path, config: Option<&str>, tests: bool, yes: bool, j
 }
 
 /// A configuration can be a window, a debug session, or either: who consents to it by name means it all.
-fn commands(workspace: &Path, config: Option<&str>, tests: bool) -> Result<Vec<Commands>> {
+fn commands_to_trust(workspace: &Path, config: Option<&str>, tests: bool) -> Result<Vec<Commands>> {
     let Some(name) = config else {
-        return Ok(vec![if tests { Commands::of_tests(workspace) } else { Commands::of(&recipe(workspace, None)?) }]);
+        return Ok(vec![if tests {
+            Commands::of_tests(workspace)
+        } else {
+            Commands::of(&window_recipe(workspace, None)?)
+        }]);
     };
     let window = Recipe::of(workspace, Some(name)).map(|it| Commands::of(&it));
     let debugging = Debugging::of(workspace, name).map(|it| Commands::of_debugging(&it));
@@ -53,7 +57,7 @@ fn commands(workspace: &Path, config: Option<&str>, tests: bool) -> Result<Vec<C
     }
 }
 
-fn show(workspace: &Path, commands: &Commands) {
+fn print_commands(workspace: &Path, commands: &Commands) {
     let what = match commands.purpose() {
         Purpose::Window => "want to run",
         Purpose::Debugging => "want to debug, and to run around it",
@@ -61,21 +65,21 @@ fn show(workspace: &Path, commands: &Commands) {
     };
     println!("The files of {} {what}:\n", workspace.display());
     for line in commands.lines() {
-        println!("  {}", configuration::told(line));
+        println!("  {}", configuration::line_with_origin(line));
     }
     println!();
 }
 
 /// What would run: of the named configuration, else of the one that was chosen, else of the first.
-pub fn recipe(workspace: &Path, config: Option<&str>) -> Result<Recipe> {
+pub fn window_recipe(workspace: &Path, config: Option<&str>) -> Result<Recipe> {
     match config {
         Some(name) => Recipe::of(workspace, Some(name)),
-        None => Choice::load(&Place::of(workspace)?.state).recipe(workspace),
+        None => Choice::load(&SupervisorPaths::of_workspace(workspace)?.state).recipe(workspace),
     }
 }
 
 /// Asks on the terminal; without one there is nobody to consent.
-fn asked() -> Result<bool> {
+fn confirm() -> Result<bool> {
     if !std::io::stdin().is_terminal() {
         return Ok(false);
     }

@@ -16,12 +16,12 @@ use crate::tools::{self, Filled, Row, State};
 
 // (No doc comment: clap would take it for the program's.)
 #[derive(Subcommand)]
-pub enum Machine {
+pub enum LocalCommand {
     /// List the debug adapters and the tools that windows need, or install one
     #[command(args_conflicts_with_subcommands = true)]
     Adapters {
         #[command(subcommand)]
-        action: Option<Adapters>,
+        action: Option<AdaptersAction>,
     },
     /// Tell what is wrong with this machine, this workspace and this tether, and what cures it
     Doctor {
@@ -43,7 +43,7 @@ pub enum Machine {
 
 /// What is to be done about tools.
 #[derive(Subcommand)]
-pub enum Adapters {
+pub enum AdaptersAction {
     /// Install an adapter or a tool, and what it needs, in its pinned version; its install scripts are never run
     Install {
         /// As `tether adapters` lists it
@@ -52,23 +52,23 @@ pub enum Adapters {
 }
 
 /// Carries one of them out; the answer is the exit code.
-pub async fn run(what: Machine, workspace: &Path, json: bool) -> Result<u8> {
+pub async fn run_local(what: LocalCommand, workspace: &Path, json: bool) -> Result<u8> {
     match what {
-        Machine::Doctor { reap: true, yes } => return doctor::reap(yes, json).await,
-        Machine::Doctor { reap: false, .. } => return doctor::diagnose(workspace, json).await,
-        Machine::Completions { shell } => manual::completions(cli::command(), shell),
-        Machine::Man { dir } => {
-            let pages = manual::pages(cli::command(), dir.as_deref())?;
-            told(json, &json!({ "pages": &pages }), pages.iter().map(|page| page.display().to_string()));
+        LocalCommand::Doctor { reap: true, yes } => return doctor::reap(yes, json).await,
+        LocalCommand::Doctor { reap: false, .. } => return doctor::diagnose(workspace, json).await,
+        LocalCommand::Completions { shell } => manual::print_completions(cli::tether_command(), shell),
+        LocalCommand::Man { dir } => {
+            let pages = manual::print_or_write_pages(cli::tether_command(), dir.as_deref())?;
+            print_lines(json, &json!({ "pages": &pages }), pages.iter().map(|page| page.display().to_string()));
         }
-        Machine::Adapters { action: None } => list(workspace, json)?,
-        Machine::Adapters { action: Some(Adapters::Install { name }) } => install(&name, json).await?,
+        LocalCommand::Adapters { action: None } => print_adapters(workspace, json)?,
+        LocalCommand::Adapters { action: Some(AdaptersAction::Install { name }) } => install_tool(&name, json).await?,
     }
     Ok(0)
 }
 
 /// Prints nothing when there is nothing to tell.
-fn told(json: bool, object: &Value, lines: impl ExactSizeIterator<Item = String>) {
+fn print_lines(json: bool, object: &Value, lines: impl ExactSizeIterator<Item = String>) {
     match (json, lines.len()) {
         (_, 0) => {}
         (true, _) => println!("{object}"),
@@ -76,10 +76,10 @@ fn told(json: bool, object: &Value, lines: impl ExactSizeIterator<Item = String>
     }
 }
 
-fn list(workspace: &Path, json: bool) -> Result<()> {
+fn print_adapters(workspace: &Path, json: bool) -> Result<()> {
     let (rows, adapters) = (tools::rows()?, present(workspace)?);
     if json {
-        println!("{}", json!({ "tools": rows.iter().map(as_json).collect::<Vec<_>>(), "adapters": adapters }));
+        println!("{}", json!({ "tools": rows.iter().map(tool_json).collect::<Vec<_>>(), "adapters": adapters }));
         return Ok(());
     }
     for row in rows.iter().filter(|row| !row.is_adapter) {
@@ -91,12 +91,12 @@ fn list(workspace: &Path, json: bool) -> Result<()> {
             State::Missing => println!("{:14} `{}`", "", row.install()),
         }
     }
-    adapters.iter().for_each(tell);
+    adapters.iter().for_each(print_adapter);
     Ok(())
 }
 
 /// What an adapter debugs stands where a tool has what it is good for.
-fn tell(adapter: &Present) {
+fn print_adapter(adapter: &Present) {
     let state = if adapter.found { "found" } else { "missing" };
     println!("{:<14} {state:<10} {:<12} debugs {}", adapter.name, "", adapter.languages.join(", "));
     if let (Some(path), Some(place)) = (&adapter.path, &adapter.place) {
@@ -108,7 +108,7 @@ fn tell(adapter: &Present) {
     adapter.hints.iter().for_each(|hint| println!("{:14} {hint}", ""));
 }
 
-fn as_json(row: &Row) -> Value {
+fn tool_json(row: &Row) -> Value {
     let found = match &row.state {
         State::Outdated { found } => Some(found),
         _ => None,
@@ -119,7 +119,7 @@ fn as_json(row: &Row) -> Value {
     })
 }
 
-async fn install(name: &str, json: bool) -> Result<()> {
+async fn install_tool(name: &str, json: bool) -> Result<()> {
     if let Some(how) = installed_by_others(name) {
         return Err(Error::usage(format!("cannot install {name}")).because("npm and pip do not have it").hint(how));
     }

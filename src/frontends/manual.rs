@@ -10,21 +10,21 @@ use clap_mangen::Man;
 use crate::error::{Context, Result};
 
 /// Prints a shell's completions.
-pub fn completions(mut command: Command, shell: Shell) {
+pub fn print_completions(mut command: Command, shell: Shell) {
     let name = command.get_name().to_owned();
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut command, name, &mut script);
-    print(&script);
+    print_bytes(&script);
 }
 
 /// Prints the page of the program itself; with a folder, writes that and one per subcommand there, and answers which.
-pub fn pages(command: Command, folder: Option<&Path>) -> Result<Vec<PathBuf>> {
+pub fn print_or_write_pages(command: Command, folder: Option<&Path>) -> Result<Vec<PathBuf>> {
     match folder {
         Some(folder) => write_pages(command, folder),
         None => {
             let mut page = Vec::new();
             Man::new(command).render(&mut page).doing(|| "cannot make the manual page".into())?;
-            print(&page);
+            print_bytes(&page);
             Ok(Vec::new())
         }
     }
@@ -35,19 +35,19 @@ fn write_pages(command: Command, folder: &Path) -> Result<Vec<PathBuf>> {
     std::fs::create_dir_all(folder).doing(doing)?;
     clap_mangen::generate_to(command.clone(), folder).doing(doing)?;
     let mut pages = Vec::new();
-    named(&command, command.get_name(), &mut |name| pages.push(folder.join(format!("{name}.1"))));
+    visit_page_names(&command, command.get_name(), &mut |name| pages.push(folder.join(format!("{name}.1"))));
     Ok(pages)
 }
 
 /// The name of each page, the program's first.
-fn named(command: &Command, name: &str, tell: &mut dyn FnMut(&str)) {
+fn visit_page_names(command: &Command, name: &str, tell: &mut dyn FnMut(&str)) {
     tell(name);
     for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
-        named(below, &format!("{name}-{}", below.get_name()), tell);
+        visit_page_names(below, &format!("{name}-{}", below.get_name()), tell);
     }
 }
 
 /// A closed pipe (`tether man | head -1`) is no failure.
-fn print(bytes: &[u8]) {
+fn print_bytes(bytes: &[u8]) {
     let _ = std::io::stdout().write_all(bytes);
 }

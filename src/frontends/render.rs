@@ -11,8 +11,8 @@ pub use window::relaunched;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::api::Params;
-use crate::api::window::{Picture, Screenshot};
+use crate::api::OperationParams;
+use crate::api::window::{PageImage, PageScreenshotParams};
 use crate::clock::now_ms;
 
 /// The text of an operation's result.
@@ -23,8 +23,8 @@ pub fn text(method: &str, answer: &Value) -> String {
 }
 
 /// The picture, when the result of this operation is one.
-pub fn picture(method: &str, answer: &Value) -> Option<Picture> {
-    (method == Screenshot::METHOD).then(|| read(answer)).flatten()
+pub fn picture(method: &str, answer: &Value) -> Option<PageImage> {
+    (method == PageScreenshotParams::METHOD).then(|| read(answer)).flatten()
 }
 
 fn read<T: DeserializeOwned>(answer: &Value) -> Option<T> {

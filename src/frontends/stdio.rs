@@ -24,7 +24,7 @@ pub const MAX_LINE: usize = 16 * 1024 * 1024;
 
 /// Told by the transport when the client goes.
 #[derive(Debug, Default)]
-pub struct Ends {
+pub struct StdioClosed {
     /// stdin has ended: the client will ask nothing more.
     pub input: Notify,
     /// stdout is closed: the client hears nothing more.
@@ -33,23 +33,23 @@ pub struct Ends {
 
 /// One line of input.
 #[derive(Debug, PartialEq)]
-enum Line {
+enum InputLine {
     Whole(Bytes),
     TooLong,
 }
 
 /// Splits bytes into lines; of one that is too long only the fact is kept.
 #[derive(Debug, Default)]
-struct Lines {
+struct LineDecoder {
     seen: usize,
     dropping: bool,
 }
 
-impl Decoder for Lines {
-    type Item = Line;
+impl Decoder for LineDecoder {
+    type Item = InputLine;
     type Error = std::io::Error;
 
-    fn decode(&mut self, bytes: &mut BytesMut) -> std::io::Result<Option<Line>> {
+    fn decode(&mut self, bytes: &mut BytesMut) -> std::io::Result<Option<InputLine>> {
         let Some(end) = bytes[self.seen..].iter().position(|byte| *byte == b'\n').map(|at| at + self.seen) else {
             self.seen = bytes.len();
             if bytes.len() > MAX_LINE {
@@ -65,16 +65,16 @@ impl Decoder for Lines {
         bytes.advance(1);
         self.seen = 0;
         let too_long = std::mem::take(&mut self.dropping) || line.len() > MAX_LINE;
-        Ok(Some(if too_long { Line::TooLong } else { Line::Whole(line) }))
+        Ok(Some(if too_long { InputLine::TooLong } else { InputLine::Whole(line) }))
     }
 
-    fn decode_eof(&mut self, bytes: &mut BytesMut) -> std::io::Result<Option<Line>> {
+    fn decode_eof(&mut self, bytes: &mut BytesMut) -> std::io::Result<Option<InputLine>> {
         match self.decode(bytes)? {
             Some(line) => Ok(Some(line)),
             // A last line without an end is a message too: `printf … | tether mcp`.
             None if !bytes.is_empty() => {
                 self.seen = 0;
-                Ok(Some(Line::Whole(bytes.split().freeze())))
+                Ok(Some(InputLine::Whole(bytes.split().freeze())))
             }
             None => Ok(None),
         }
@@ -82,31 +82,31 @@ impl Decoder for Lines {
 }
 
 /// What a line is.
-enum Heard {
+enum ParsedLine {
     Message(Box<RxJsonRpcMessage<RoleServer>>),
-    Nothing,
+    Blank,
     /// No message: the error to be answered.
-    Broken(Value),
+    Invalid(Value),
 }
 
-fn hear(line: Line) -> Heard {
+fn parse_line(line: InputLine) -> ParsedLine {
     // `id` is null where it cannot be told, says JSON-RPC 2.0; rmcp's own error would leave it out.
     let broken = |code: i64, text: String, id: Value| {
-        Heard::Broken(json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": text}}))
+        ParsedLine::Invalid(json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": text}}))
     };
     let line = match line {
-        Line::Whole(line) => line,
-        Line::TooLong => {
+        InputLine::Whole(line) => line,
+        InputLine::TooLong => {
             return broken(INVALID_REQUEST, format!("a line is longer than {MAX_LINE} bytes"), Value::Null);
         }
     };
     let text = line.strip_suffix(b"\r").unwrap_or(&line);
     let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
     if text.trim_ascii().is_empty() {
-        return Heard::Nothing;
+        return ParsedLine::Blank;
     }
     match serde_json::from_slice(text) {
-        Ok(message) => Heard::Message(Box::new(message)),
+        Ok(message) => ParsedLine::Message(Box::new(message)),
         Err(error) => match serde_json::from_slice::<Value>(text) {
             Err(error) => broken(PARSE_ERROR, format!("a line is not JSON: {error}"), Value::Null),
             Ok(value) => {
@@ -118,21 +118,25 @@ fn hear(line: Line) -> Heard {
 }
 
 /// The transport: lines in, lines out.
-pub struct Stdio<R, W> {
-    lines: FramedRead<R, Lines>,
+pub struct StdioTransport<R, W> {
+    lines: FramedRead<R, LineDecoder>,
     out: Arc<Mutex<Option<W>>>,
-    ends: Arc<Ends>,
+    ends: Arc<StdioClosed>,
 }
 
-impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Stdio<R, W> {
-    pub fn new(read: R, write: W, ends: Arc<Ends>) -> Self {
-        Stdio { lines: FramedRead::new(read, Lines::default()), out: Arc::new(Mutex::new(Some(write))), ends }
+impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
+    pub fn new(read: R, write: W, ends: Arc<StdioClosed>) -> Self {
+        StdioTransport {
+            lines: FramedRead::new(read, LineDecoder::default()),
+            out: Arc::new(Mutex::new(Some(write))),
+            ends,
+        }
     }
 }
 
 async fn write_line<W: AsyncWrite + Unpin>(
     out: &Mutex<Option<W>>,
-    ends: &Ends,
+    ends: &StdioClosed,
     message: &(impl Serialize + Sync),
 ) -> std::io::Result<()> {
     let mut line = serde_json::to_vec(message)?;
@@ -150,7 +154,7 @@ async fn write_line<W: AsyncWrite + Unpin>(
     written
 }
 
-impl<R, W> Transport<RoleServer> for Stdio<R, W>
+impl<R, W> Transport<RoleServer> for StdioTransport<R, W>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -169,10 +173,10 @@ where
     /// one thing that can be lost, so it is written by a task of its own.
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         while let Some(Ok(line)) = self.lines.next().await {
-            match hear(line) {
-                Heard::Message(message) => return Some(*message),
-                Heard::Nothing => {}
-                Heard::Broken(reply) => {
+            match parse_line(line) {
+                ParsedLine::Message(message) => return Some(*message),
+                ParsedLine::Blank => {}
+                ParsedLine::Invalid(reply) => {
                     let (out, ends) = (Arc::clone(&self.out), Arc::clone(&self.ends));
                     tokio::spawn(async move { write_line(&out, &ends, &reply).await });
                 }
@@ -192,8 +196,8 @@ where
 mod tests {
     use super::*;
 
-    fn split(input: &[u8], step: usize) -> Vec<Line> {
-        let (mut codec, mut bytes, mut lines) = (Lines::default(), BytesMut::new(), vec![]);
+    fn split(input: &[u8], step: usize) -> Vec<InputLine> {
+        let (mut codec, mut bytes, mut lines) = (LineDecoder::default(), BytesMut::new(), vec![]);
         for piece in input.chunks(step) {
             bytes.extend_from_slice(piece);
             while let Some(line) = codec.decode(&mut bytes).unwrap() {
@@ -209,20 +213,22 @@ mod tests {
 
     #[test]
     fn lines_survive_any_split_and_long_ones_are_told() {
-        let whole = |text: &'static str| Line::Whole(Bytes::from_static(text.as_bytes()));
+        let whole = |text: &'static str| InputLine::Whole(Bytes::from_static(text.as_bytes()));
         for step in 1..8 {
             assert_eq!(split(b"one\n\ntwo\r\nthree", step), [whole("one"), whole(""), whole("two\r"), whole("three")]);
         }
         let mut long = vec![b'x'; MAX_LINE + 1];
         long.extend_from_slice(b"\nnext\n");
-        assert_eq!(split(&long, 1 << 20), [Line::TooLong, whole("next")]);
-        assert_eq!(split(&long, long.len()), [Line::TooLong, whole("next")]);
+        assert_eq!(split(&long, 1 << 20), [InputLine::TooLong, whole("next")]);
+        assert_eq!(split(&long, long.len()), [InputLine::TooLong, whole("next")]);
     }
 
     #[test]
     fn what_is_no_message_is_answered_with_its_id_where_it_has_one() {
         let check = |line: &'static [u8], expect: &str| {
-            let Heard::Broken(reply) = hear(Line::Whole(Bytes::from_static(line))) else { panic!("{line:?}") };
+            let ParsedLine::Invalid(reply) = parse_line(InputLine::Whole(Bytes::from_static(line))) else {
+                panic!("{line:?}")
+            };
             let reply = reply.to_string();
             assert!(reply.contains(expect), "{line:?}: {reply}");
         };

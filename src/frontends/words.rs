@@ -9,70 +9,70 @@ use crate::api::{OPERATIONS, Operation};
 use crate::error::{Error, Result};
 
 /// A word that leads to several operations.
-struct Family {
+struct SubcommandGroup {
     word: &'static str,
     about: &'static str,
-    /// The one that it means by itself: `tether break app.py:22` is `tether break set app.py:22`.
-    itself: Option<&'static str>,
+    /// The one that it means by default_verb: `tether break app.py:22` is `tether break set app.py:22`.
+    default_verb: Option<&'static str>,
 }
 
-const FAMILIES: &[Family] = &[
-    Family { word: "debug", about: "Debug programs: launch or attach, wait, step, look", itself: None },
-    Family {
+const SUBCOMMAND_GROUPS: &[SubcommandGroup] = &[
+    SubcommandGroup { word: "debug", about: "Debug programs: launch or attach, wait, step, look", default_verb: None },
+    SubcommandGroup {
         word: "break",
         about: "Set a breakpoint, or list, remove and add to what stops a program",
-        itself: Some("set"),
+        default_verb: Some("set"),
     },
 ];
 
 /// Adds a subcommand for each operation; `leaf` makes the one of a row.
-pub fn add(mut command: Command, leaf: fn(&'static Operation) -> Command) -> Command {
+pub fn add_operations(mut command: Command, leaf: fn(&'static Operation) -> Command) -> Command {
     for operation in OPERATIONS {
-        let Some(family) = FAMILIES.iter().find(|family| operation.words[0] == family.word) else {
+        let Some(family) = SUBCOMMAND_GROUPS.iter().find(|family| operation.words[0] == family.word) else {
             command = command.subcommand(leaf(operation));
             continue;
         };
         if command.find_subcommand(family.word).is_none() {
-            command = command.subcommand(family.command(leaf));
+            command = command.subcommand(family.group_command(leaf));
         }
     }
     command
 }
 
 /// An operation and its arguments.
-type Said<'a> = (&'static Operation, &'a ArgMatches);
+type ParsedOperation<'a> = (&'static Operation, &'a ArgMatches);
 
 /// The operation that was said; `None`: it is none.
-pub fn find(matches: &ArgMatches) -> Result<Option<Said<'_>>> {
+pub fn find_selected(matches: &ArgMatches) -> Result<Option<ParsedOperation<'_>>> {
     let Some((word, below)) = matches.subcommand() else { return Ok(None) };
-    let Some(family) = FAMILIES.iter().find(|family| family.word == word) else {
-        return Ok(operation(&[word]).map(|operation| (operation, below)));
+    let Some(family) = SUBCOMMAND_GROUPS.iter().find(|family| family.word == word) else {
+        return Ok(operation_by_words(&[word]).map(|operation| (operation, below)));
     };
-    let itself = family.itself.and_then(|verb| operation(&[word, verb]));
-    let Some((verb, leaf)) = below.subcommand() else { return Ok(itself.map(|operation| (operation, below))) };
-    if itself.is_some_and(|operation| has_arguments(operation, below)) {
+    let default_verb = family.default_verb.and_then(|verb| operation_by_words(&[word, verb]));
+    let Some((verb, leaf)) = below.subcommand() else { return Ok(default_verb.map(|operation| (operation, below))) };
+    if default_verb.is_some_and(|operation| has_arguments(operation, below)) {
         let doing = format!("`tether {word} {verb}` takes nothing between `{word}` and `{verb}`");
         return Err(Error::usage(doing).hint(format!("`tether {word} --help`")));
     }
-    Ok(operation(&[word, verb]).map(|operation| (operation, leaf)))
+    Ok(operation_by_words(&[word, verb]).map(|operation| (operation, leaf)))
 }
 
 /// Whether some of the operation's own arguments were said. (clap's `args_conflicts_with_subcommands` would count those
 /// that are global, too: `tether break --json list` would set a breakpoint in a file `list`.)
 fn has_arguments(operation: &Operation, matches: &ArgMatches) -> bool {
-    let own = (operation.augment)(Command::new(operation.verb()));
+    let own = (operation.augment)(Command::new(operation.last_word()));
     own.get_arguments().any(|it| matches.value_source(it.get_id().as_str()) == Some(ValueSource::CommandLine))
 }
 
-fn operation(words: &[&str]) -> Option<&'static Operation> {
+fn operation_by_words(words: &[&str]) -> Option<&'static Operation> {
     OPERATIONS.iter().find(|operation| operation.words == words)
 }
 
-impl Family {
-    fn command(&self, leaf: fn(&'static Operation) -> Command) -> Command {
+impl SubcommandGroup {
+    fn group_command(&self, leaf: fn(&'static Operation) -> Command) -> Command {
         let members = OPERATIONS.iter().filter(|operation| operation.words[0] == self.word).map(leaf);
         let command = Command::new(self.word).subcommands(members).arg_required_else_help(true);
-        let command = match self.itself.and_then(|verb| operation(&[self.word, verb])) {
+        let command = match self.default_verb.and_then(|verb| operation_by_words(&[self.word, verb])) {
             Some(operation) => {
                 (operation.augment)(command).subcommand_precedence_over_arg(true).subcommand_negates_reqs(true)
             }
@@ -92,11 +92,12 @@ mod tests {
 
     /// The method and the parameters that a line means, said in `/here`.
     fn read(line: &[&str]) -> Result<(&'static str, Value), String> {
-        let command = add(Command::new("tether"), |row| (row.augment)(Command::new(row.verb())))
+        let command = add_operations(Command::new("tether"), |row| (row.augment)(Command::new(row.last_word())))
             .arg(clap::Arg::new("json").long("json").global(true).action(clap::ArgAction::SetTrue));
         let words = ["tether"].iter().chain(line);
         let matches = command.try_get_matches_from(words).map_err(|error| error.to_string())?;
-        let (operation, arguments) = find(&matches).map_err(|error| error.to_string())?.ok_or("no operation")?;
+        let (operation, arguments) =
+            find_selected(&matches).map_err(|error| error.to_string())?.ok_or("no operation")?;
         let params = (operation.from_matches)(arguments, Path::new("/here")).map_err(|error| error.to_string())?;
         Ok((operation.method, params))
     }
@@ -107,12 +108,12 @@ mod tests {
 
     #[test]
     fn every_operation_is_found_by_its_words() {
-        let command = add(Command::new("tether"), |row| (row.augment)(Command::new(row.verb())));
+        let command = add_operations(Command::new("tether"), |row| (row.augment)(Command::new(row.last_word())));
         for row in OPERATIONS {
             let found = row.words.iter().try_fold(&command, |command, word| command.find_subcommand(word));
             assert!(found.is_some(), "{:?}", row.words);
             assert!(
-                FAMILIES.iter().any(|family| family.word == row.words[0]) == (row.words.len() == 2),
+                SUBCOMMAND_GROUPS.iter().any(|family| family.word == row.words[0]) == (row.words.len() == 2),
                 "{:?}",
                 row.words
             );

@@ -5,23 +5,23 @@ use std::path::{Path, PathBuf};
 use crate::error::{Context, Result};
 
 /// A folder that holds one of these says of itself that it is a workspace of ours.
-const OURS: &[&str] = &["devtools.toml", ".devtoolsignore", ".devtools"];
+const TETHER_MARKERS: &[&str] = &["devtools.toml", ".devtoolsignore", ".devtools"];
 /// Failing that, the nearest folder that looks like a project's root.
-const PROJECTS: &[&str] = &[".vscode/launch.json", "package.json", ".git"];
+const PROJECT_MARKERS: &[&str] = &[".vscode/launch.json", "package.json", ".git"];
 
 /// The named folder; else the nearest ancestor of `from` that is marked; else `from` itself.
-pub fn find(named: Option<&Path>, from: &Path) -> PathBuf {
+pub fn find_workspace(named: Option<&Path>, from: &Path) -> PathBuf {
     if let Some(named) = named {
         return from.join(named);
     }
     let nearest = |marks: &[&str]| from.ancestors().find(|folder| marks.iter().any(|mark| folder.join(mark).exists()));
-    nearest(OURS).or_else(|| nearest(PROJECTS)).unwrap_or(from).to_owned()
+    nearest(TETHER_MARKERS).or_else(|| nearest(PROJECT_MARKERS)).unwrap_or(from).to_owned()
 }
 
 /// As [`find`], from the current folder.
-pub fn find_here(named: Option<&Path>) -> Result<PathBuf> {
+pub fn find_workspace_here(named: Option<&Path>) -> Result<PathBuf> {
     let here = std::env::current_dir().doing(|| "cannot tell the current folder".into())?;
-    Ok(find(named, &here))
+    Ok(find_workspace(named, &here))
 }
 
 #[cfg(test)]
@@ -35,7 +35,7 @@ mod tests {
         let deep = home.path().join("repo/packages/app/src");
         fs::create_dir_all(&deep).unwrap();
         let check = |named: Option<&str>, expect: &str| {
-            assert_eq!(find(named.map(Path::new), &deep), home.path().join(expect));
+            assert_eq!(find_workspace(named.map(Path::new), &deep), home.path().join(expect));
         };
         check(None, "repo/packages/app/src");
         fs::create_dir(home.path().join("repo/.git")).unwrap();

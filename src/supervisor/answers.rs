@@ -9,14 +9,14 @@ use crate::window::{
 };
 
 /// How many changes a status lists, and how many `window/changes` does.
-const IN_STATUS: usize = 10;
-const IN_CHANGES: usize = 100;
+const MAX_STATUS_CHANGES: usize = 10;
+const MAX_LISTED_CHANGES: usize = 100;
 
 /// The status as far as it is known without looking: for notifications.
-pub(super) fn published(published: &PublishedState) -> api::WindowStatus {
+pub(super) fn known_window_status(published: &PublishedState) -> api::WindowStatus {
     let up = published.window.as_deref();
     api::WindowStatus {
-        state: state(published.phase),
+        state: window_state(published.phase),
         pid: up.map(|up| up.facts.electron_pid),
         cdp_port: up.map(|up| up.facts.cdp_port),
         inspector_port: up.and_then(|up| up.facts.inspector_port),
@@ -24,50 +24,50 @@ pub(super) fn published(published: &PublishedState) -> api::WindowStatus {
         started_at: up.map(|up| up.facts.debug_window_started_at),
         generation: published.generation,
         reconnected: up.is_some_and(|up| up.reconnected),
-        last_build: published.last_build.as_ref().map(last_build),
-        exit: published.exit.as_ref().map(exit),
+        last_build: published.last_build.as_ref().map(build_report),
+        exit: published.exit.as_ref().map(exit_report),
         notes: published.doing.iter().chain(&published.notes).cloned().collect(),
         ..api::WindowStatus::default()
     }
 }
 
-pub(super) fn look(look: WindowInspection) -> api::WindowStatus {
-    let mut status = published(&look.published);
+pub(super) fn inspected_window_status(look: WindowInspection) -> api::WindowStatus {
+    let mut status = known_window_status(&look.published);
     if let Some(check) = look.check {
         status.stale = check.stale;
-        status.changes = check.changed.iter().take(IN_STATUS).map(change).collect();
+        status.changes = check.changed.iter().take(MAX_STATUS_CHANGES).map(changed_file).collect();
     }
     status.state = match status.state {
-        api::WindowState::Ready if !look.responsive => api::WindowState::Unresponsive,
-        api::WindowState::Ready if status.stale => api::WindowState::Stale,
+        api::ReportedWindowState::Ready if !look.responsive => api::ReportedWindowState::Unresponsive,
+        api::ReportedWindowState::Ready if status.stale => api::ReportedWindowState::Stale,
         state => state,
     };
     status.notes.extend(look.notes);
     status
 }
 
-fn state(phase: WindowPhase) -> api::WindowState {
+fn window_state(phase: WindowPhase) -> api::ReportedWindowState {
     match phase {
-        WindowPhase::Absent => api::WindowState::Absent,
-        WindowPhase::Building { .. } => api::WindowState::Building,
-        WindowPhase::Starting => api::WindowState::Starting,
-        WindowPhase::Running => api::WindowState::Ready,
-        WindowPhase::Stopping => api::WindowState::Stopping,
-        WindowPhase::Exited => api::WindowState::Exited,
+        WindowPhase::Absent => api::ReportedWindowState::Absent,
+        WindowPhase::Building { .. } => api::ReportedWindowState::Building,
+        WindowPhase::Starting => api::ReportedWindowState::Starting,
+        WindowPhase::Running => api::ReportedWindowState::Ready,
+        WindowPhase::Stopping => api::ReportedWindowState::Stopping,
+        WindowPhase::Exited => api::ReportedWindowState::Exited,
     }
 }
 
-fn last_build(build: &BuildSummary) -> api::LastBuild {
-    api::LastBuild {
+fn build_report(build: &BuildSummary) -> api::BuildReport {
+    api::BuildReport {
         ok: build.ok,
         ended_at: build.ended_at_ms,
-        duration_ms: ms(build.duration),
+        duration_ms: to_millis(build.duration),
         tail: build.tail.clone(),
     }
 }
 
-fn exit(ended: &WindowExit) -> api::Exit {
-    api::Exit {
+fn exit_report(ended: &WindowExit) -> api::WindowExitReport {
+    api::WindowExitReport {
         code: ended.code(),
         signal: ended.signal(),
         at: ended.at_ms,
@@ -77,19 +77,19 @@ fn exit(ended: &WindowExit) -> api::Exit {
     }
 }
 
-pub(super) fn change(change: &FileChange) -> api::Change {
-    api::Change {
+pub(super) fn changed_file(change: &FileChange) -> api::ChangedFile {
+    api::ChangedFile {
         path: change.path.to_string_lossy().into_owned(),
         kind: match change.kind {
-            FileChangeKind::Modified => api::ChangeKind::Modified,
-            FileChangeKind::Added => api::ChangeKind::Added,
-            FileChangeKind::Removed => api::ChangeKind::Removed,
+            FileChangeKind::Modified => api::ChangedFileKind::Modified,
+            FileChangeKind::Added => api::ChangedFileKind::Added,
+            FileChangeKind::Removed => api::ChangedFileKind::Removed,
         },
         modified_at: change.modified_at_ms,
     }
 }
 
-pub(super) fn changes(
+pub(super) fn window_changes(
     FileChanges { check, problems, generation }: FileChanges,
     explanation: Option<PathExplanation>,
 ) -> api::WindowChanges {
@@ -97,43 +97,48 @@ pub(super) fn changes(
     let note = explanation.as_ref().and_then(|it| Some(format!("{}: {}", it.path.display(), it.note.as_ref()?)));
     api::WindowChanges {
         stale: check.is_some_and(|check| check.stale),
-        newest: check.and_then(|check| check.newest.as_ref()).map(change),
-        changed: check.map_or(&[][..], |check| &check.changed).iter().take(IN_CHANGES).map(change).collect(),
+        newest: check.and_then(|check| check.newest.as_ref()).map(changed_file),
+        changed: check
+            .map_or(&[][..], |check| &check.changed)
+            .iter()
+            .take(MAX_LISTED_CHANGES)
+            .map(changed_file)
+            .collect(),
         total: check.map_or(0, |check| check.total as u64),
         generation,
         compared_to: check.map(|check| check.compared_to_ms),
-        decision: explanation.map(decision),
+        decision: explanation.map(tracking_decision),
         problems: note.into_iter().chain(problems).collect(),
     }
 }
 
-fn decision(explanation: PathExplanation) -> api::Decision {
+fn tracking_decision(explanation: PathExplanation) -> api::TrackingDecision {
     let rule = explanation.decision.rule;
-    api::Decision {
+    api::TrackingDecision {
         path: explanation.path.to_string_lossy().into_owned(),
         tracked: explanation.decision.tracked,
         rule: rule.as_ref().map(|rule| rule.pattern.clone()),
         file: rule.as_ref().and_then(|rule| rule.file.as_ref()).map(|file| file.to_string_lossy().into_owned()),
         line: rule.as_ref().and_then(|rule| rule.line).map(|line| line as u64),
-        change: explanation.change.as_ref().map(change),
+        change: explanation.change.as_ref().map(changed_file),
     }
 }
 
-pub(super) fn relaunched(it: RelaunchReport) -> api::Relaunched {
-    api::Relaunched {
+pub(super) fn relaunch_report(it: RelaunchReport) -> api::RelaunchReport {
+    api::RelaunchReport {
         because: it.because,
-        build_ms: ms(it.outcome.build),
-        launch_ms: ms(it.outcome.launch),
+        build_ms: to_millis(it.outcome.build),
+        launch_ms: to_millis(it.outcome.launch),
         notes: it.outcome.notes,
     }
 }
 
-pub(super) fn evaluated(on_page: PageResult<ExpressionResult>) -> api::Evaluated {
+pub(super) fn evaluate_result(on_page: PageResult<ExpressionResult>) -> api::PageEvaluateResult {
     let (value, exception) = split_evaluated(on_page.value);
     let PageResult { generation, notes, .. } = on_page;
-    api::Evaluated { value, exception, generation, relaunched: on_page.relaunched.map(relaunched), notes }
+    api::PageEvaluateResult { value, exception, generation, relaunched: on_page.relaunched.map(relaunch_report), notes }
 }
 
-fn ms(duration: Duration) -> u64 {
+fn to_millis(duration: Duration) -> u64 {
     duration.as_millis() as u64
 }

@@ -21,21 +21,21 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::claim;
-pub use super::place::Place;
-use super::place::refuse_foreign;
-use crate::api::editor::{INITIALIZE, Initialize, Initialized};
+use super::lock;
+pub use super::paths::SupervisorPaths;
+use super::paths::check_socket_owner;
+use crate::api::protocol::{INITIALIZE, InitializeParams, InitializeResult};
 use crate::error::{Context, Error, ErrorData, ErrorKind, Result};
 use crate::process::Process;
 use crate::wire::rpc::{CallError, RpcIncoming, RpcPeer, open_connection};
 
 /// How long a supervisor may take from its exec to its first word, or from there to its version.
-const READY: Duration = Duration::from_secs(10);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a starting supervisor says on its stdout: one line of JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum FirstWord {
+pub enum StartupMessage {
     /// It listens here.
     Ready(PathBuf),
     /// Another one is the supervisor, and listens here.
@@ -45,34 +45,34 @@ pub enum FirstWord {
 
 /// Whether a missing supervisor is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Missing {
+pub enum IfNotRunning {
     Start,
-    Leave,
+    Skip,
 }
 
 /// A conversation with the supervisor. It ends when this is dropped.
-pub struct Connection {
+pub struct SupervisorConnection {
     pub peer: RpcPeer,
     /// Notifications; only an `editor` gets any.
     pub incoming: mpsc::Receiver<RpcIncoming>,
-    pub supervisor: Initialized,
+    pub supervisor: InitializeResult,
     driver: JoinHandle<String>,
 }
 
-impl Drop for Connection {
+impl Drop for SupervisorConnection {
     fn drop(&mut self) {
         self.driver.abort();
     }
 }
 
-impl Connection {
+impl SupervisorConnection {
     /// Asks one operation; the supervisor's error comes back as it was made there.
     pub async fn call(&self, method: &str, params: &Value, progress: mpsc::UnboundedSender<Value>) -> Result<Value> {
-        self.peer.call_with_progress(method, params, progress).await.map_err(|error| told(method, error))
+        self.peer.call_with_progress(method, params, progress).await.map_err(|error| call_error(method, error))
     }
 
     /// Waits until the supervisor's process has ended.
-    pub async fn ended(mut self) {
+    pub async fn wait_for_exit(mut self) {
         // Held before its connection ends: its PID cannot be another's yet.
         let process = Process::open(self.supervisor.pid);
         let _ = (&mut self.driver).await;
@@ -83,7 +83,7 @@ impl Connection {
 }
 
 /// Turns what came back instead of an answer into the error that a user reads.
-fn told(method: &str, error: CallError) -> Error {
+fn call_error(method: &str, error: CallError) -> Error {
     match error {
         CallError::Refused(refused) => {
             match refused.data.and_then(|data| serde_json::from_value::<ErrorData>(data).ok()) {
@@ -99,33 +99,37 @@ fn told(method: &str, error: CallError) -> Error {
 }
 
 /// Connects to the workspace's supervisor; answers `None` only when it is missing and is to be left so.
-pub async fn connect(place: &Place, client: &Initialize, missing: Missing) -> Result<Option<Connection>> {
-    let mut socket = place.socket.clone();
+pub async fn connect(
+    paths: &SupervisorPaths,
+    client: &InitializeParams,
+    missing: IfNotRunning,
+) -> Result<Option<SupervisorConnection>> {
+    let mut socket = paths.socket.clone();
     let mut drained = false;
     // Twice in vain at most: once for a stale socket, once for a supervisor that ends as we come.
     for _ in 0..4 {
-        refuse_foreign(&socket)?;
+        check_socket_owner(&socket)?;
         let stream = match UnixStream::connect(&socket).await {
             Ok(stream) => stream,
             Err(cause) if !matches!(cause.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
-                return Err(unreachable(place, &socket).because(cause));
+                return Err(unreachable_error(paths, &socket).because(cause));
             }
-            Err(_) => match (missing, claim::holder(place)) {
+            Err(_) => match (missing, lock::find_listening_holder(paths)) {
                 (_, Some(holder)) if holder.socket != socket => {
                     socket = holder.socket;
                     continue;
                 }
-                (Missing::Leave, _) => return Ok(None),
-                (Missing::Start, _) => {
-                    socket = start(place).await?;
+                (IfNotRunning::Skip, _) => return Ok(None),
+                (IfNotRunning::Start, _) => {
+                    socket = start_supervisor(paths).await?;
                     continue;
                 }
             },
         };
-        match introduce(place, stream, client).await {
+        match initialize_connection(paths, stream, client).await {
             Ok(connection) if connection.supervisor.draining && !drained => {
                 drained = true;
-                connection.ended().await;
+                connection.wait_for_exit().await;
             }
             Ok(connection) => return Ok(Some(connection)),
             // It ended between our connect and its answer.
@@ -133,49 +137,53 @@ pub async fn connect(place: &Place, client: &Initialize, missing: Missing) -> Re
             Err(error) => return Err(error),
         }
     }
-    Err(unreachable(place, &socket).because("it ended each time that it was reached"))
+    Err(unreachable_error(paths, &socket).because("it ended each time that it was reached"))
 }
 
-async fn introduce(place: &Place, stream: UnixStream, client: &Initialize) -> Result<Connection> {
-    check_owner(&stream, place)?;
+async fn initialize_connection(
+    paths: &SupervisorPaths,
+    stream: UnixStream,
+    client: &InitializeParams,
+) -> Result<SupervisorConnection> {
+    check_peer_user(&stream, paths)?;
     let (read, write) = stream.into_split();
     let (peer, incoming, driver) = open_connection(read, write);
     let driver = tokio::spawn(driver);
     let params = serde_json::to_value(client).doing(|| "cannot write the first message".into())?;
-    let answer = match timeout(READY, peer.call(INITIALIZE, &params)).await {
+    let answer = match timeout(STARTUP_TIMEOUT, peer.call(INITIALIZE, &params)).await {
         Ok(Ok(answer)) => answer,
         Ok(Err(CallError::Closed(reason))) => {
             return Err(Error::new(ErrorKind::Cancelled, "the supervisor ended").because(reason));
         }
-        Ok(Err(refused)) => return Err(unreachable(place, &place.socket).because(refused)),
-        Err(_) => return Err(silent(place)),
+        Ok(Err(refused)) => return Err(unreachable_error(paths, &paths.socket).because(refused)),
+        Err(_) => return Err(unresponsive_error(paths)),
     };
     let supervisor =
         serde_json::from_value(answer).doing(|| "cannot understand the supervisor's first answer".into())?;
-    Ok(Connection { peer, incoming, supervisor, driver })
+    Ok(SupervisorConnection { peer, incoming, supervisor, driver })
 }
 
 /// A socket in a folder of ours is answered by a process of ours, or we say nothing to it.
-fn check_owner(stream: &UnixStream, place: &Place) -> Result<()> {
+fn check_peer_user(stream: &UnixStream, paths: &SupervisorPaths) -> Result<()> {
     let peer = stream.peer_cred().doing(|| "cannot tell who answers the supervisor's socket".into())?;
     let us = rustix::process::getuid().as_raw();
     if peer.uid() == us {
         return Ok(());
     }
-    Err(unreachable(place, &place.socket)
+    Err(unreachable_error(paths, &paths.socket)
         .because(format!("user {} answers on its socket, and we are user {us}", peer.uid())))
 }
 
-fn unreachable(place: &Place, socket: &Path) -> Error {
-    Error::other(format!("cannot reach the supervisor of {}", place.workspace.display()))
+fn unreachable_error(paths: &SupervisorPaths, socket: &Path) -> Error {
+    Error::other(format!("cannot reach the supervisor of {}", paths.workspace.display()))
         .hint(format!("its socket is {}; `tether logs` shows its log", socket.display()))
 }
 
-fn silent(place: &Place) -> Error {
+fn unresponsive_error(paths: &SupervisorPaths) -> Error {
     let error =
-        Error::new(ErrorKind::TimedOut, format!("the supervisor of {} does not answer", place.workspace.display()))
-            .because(format!("no word within {} s", READY.as_secs()));
-    match claim::holder(place) {
+        Error::new(ErrorKind::TimedOut, format!("the supervisor of {} does not answer", paths.workspace.display()))
+            .because(format!("no word within {} s", STARTUP_TIMEOUT.as_secs()));
+    match lock::find_listening_holder(paths) {
         Some(holder) => error
             .hint(format!("it is process {0}: `kill -CONT {0}` if it was stopped", holder.pid))
             .hint(format!("`kill -9 {}` ends it; the window stays and is found again", holder.pid)),
@@ -184,35 +192,35 @@ fn silent(place: &Place) -> Error {
 }
 
 /// Starts the supervisor and answers where the one that won listens.
-async fn start(place: &Place) -> Result<PathBuf> {
-    let starting = || format!("cannot start the supervisor of {}", place.workspace.display());
+async fn start_supervisor(paths: &SupervisorPaths) -> Result<PathBuf> {
+    let starting = || format!("cannot start the supervisor of {}", paths.workspace.display());
     let program = std::env::current_exe().doing(starting)?;
-    let mut child = detached(&program, place).spawn().doing(starting)?;
+    let mut child = daemon_command(&program, paths).spawn().doing(starting)?;
     let stdout = child.stdout.take().ok_or_else(|| Error::other(starting()).because("its stdout is not a pipe"))?;
     // The intermediate process of the double fork has ended already: this only reaps it.
     child.wait().await.doing(starting)?;
     let mut line = String::new();
-    let said = timeout(READY, BufReader::new(stdout).read_line(&mut line)).await;
+    let said = timeout(STARTUP_TIMEOUT, BufReader::new(stdout).read_line(&mut line)).await;
     let logs = |error: Error| error.hint("`tether logs` shows what it was doing");
     match said {
         Err(_) => Err(logs(Error::new(ErrorKind::TimedOut, starting()).because("it did not become ready in time"))),
         Ok(Err(cause)) => Err(logs(Error::other(starting()).because(cause))),
         Ok(Ok(_)) => match serde_json::from_str(&line) {
-            Ok(FirstWord::Ready(socket) | FirstWord::Held(socket)) => Ok(socket),
-            Ok(FirstWord::Failed(data)) => Err(data.into()),
+            Ok(StartupMessage::Ready(socket) | StartupMessage::Held(socket)) => Ok(socket),
+            Ok(StartupMessage::Failed(data)) => Err(data.into()),
             Err(_) => Err(logs(Error::other(starting()).because("it ended before it was ready"))),
         },
     }
 }
 
 /// `tether supervise`, in its own session and re-parented to init: no editor's tree kill reaches it.
-fn detached(program: &Path, place: &Place) -> tokio::process::Command {
+fn daemon_command(program: &Path, paths: &SupervisorPaths) -> tokio::process::Command {
     use std::process::Stdio;
     let mut command = tokio::process::Command::new(program);
     command
         .arg("supervise")
         .arg("--workspace")
-        .arg(&place.workspace)
+        .arg(&paths.workspace)
         // A deleted workspace, or an unmounted disk, must not be held by us.
         .current_dir("/")
         .stdin(Stdio::null())

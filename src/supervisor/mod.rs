@@ -12,15 +12,15 @@
 //! - `tie`: what ties debug sessions to the window
 //! - `journal`: its log file
 
-pub mod claim;
 pub mod connect;
-pub mod journal;
-pub mod place;
+pub mod lock;
+pub mod log_file;
+pub mod paths;
 pub mod server;
 
 mod answers;
-mod conversation;
+mod connection;
 mod dispatch;
 mod on_debug;
 mod on_page;
-mod tie;
+mod window_follow;

@@ -23,63 +23,70 @@ mod inspect;
 mod named_test;
 mod words;
 
-pub(super) use control::known;
-pub(super) use desk::Desk;
+pub(super) use control::known_status;
+pub(super) use desk::LaunchMemory;
 
 use serde_json::Value;
 
-use super::dispatch::{Call, read, write};
-use super::server::Supervisor;
-use crate::api::Params;
-use crate::api::debug::breakpoints::{Exceptions, List, Remove, Set, Watch};
-use crate::api::debug::control::{Continue, Pause, RunTo, Step};
-use crate::api::debug::inspect::{Evaluate, Events, Output, SetVariable, Source, Stack, Variables};
-use crate::api::debug::{Attach, Launch, Probe, Status, Stop, WaitForStop};
+use super::dispatch::{OperationCall, read_params, write_result};
+use super::server::SupervisorContext;
+use crate::api::OperationParams;
+use crate::api::debug::breakpoints::{
+    BreakpointExceptionsParams, BreakpointListParams, BreakpointRemoveParams, BreakpointSetParams, WatchpointSetParams,
+};
+use crate::api::debug::control::{DebugContinueParams, DebugPauseParams, DebugRunToParams, DebugStepParams};
+use crate::api::debug::inspect::{
+    DebugEvaluateParams, DebugEventsParams, DebugOutputParams, DebugSetVariableParams, DebugSourceParams,
+    DebugStackParams, DebugVariablesParams,
+};
+use crate::api::debug::{
+    DebugAttachParams, DebugLaunchParams, DebugProbeParams, DebugStatusParams, DebugStopParams, WaitForStopParams,
+};
 use crate::error::Result;
 
 /// Waits until the sessions are what they will be: those of an earlier supervisor are taken over, and those that follow the
 /// window are attached to the one that lives now.
-async fn settled(supervisor: &Supervisor) {
+async fn wait_until_settled(supervisor: &SupervisorContext) {
     supervisor.sessions.recovered().await;
-    supervisor.ties.caught_up(&supervisor.window).await;
+    supervisor.followers.wait_until_current(&supervisor.window).await;
 }
 
 /// Carries out a call if it is one of these; `None`: it is none.
-pub(super) async fn dispatch(supervisor: &Supervisor, call: &Call<'_>) -> Option<Result<Value>> {
+pub(super) async fn dispatch(supervisor: &SupervisorContext, call: &OperationCall<'_>) -> Option<Result<Value>> {
     let sessions = &supervisor.sessions;
     macro_rules! arms {
         ($($params:ty => $carry_out:expr,)*) => {
             match call.method {
                 $(<$params>::METHOD => Some(async {
-                    settled(supervisor).await;
-                    write::<$params>($carry_out(read::<$params>(call)?).await?)
+                    wait_until_settled(supervisor).await;
+                    write_result::<$params>($carry_out(read_params::<$params>(call)?).await?)
                 }.await),)*
                 _ => None,
             }
         };
     }
     arms! {
-        Launch => |it| begin::launch(supervisor, it, call),
-        Attach => |it| begin::attach(supervisor, it, call),
-        Probe => |it| begin::probe(supervisor, it),
-        Status => |it| control::status(sessions, it),
-        WaitForStop => |it| control::wait_for_stop(sessions, it),
-        Stop => |it| control::stop(supervisor, it),
-        Continue => |it| control::go_on(sessions, it),
-        Pause => |it| control::pause(sessions, it),
-        Step => |it| control::step(sessions, it),
-        RunTo => |it| control::run_to(sessions, it),
-        Stack => |it| inspect::stack(sessions, it),
-        Variables => |it| inspect::variables(sessions, it),
-        Evaluate => |it| inspect::evaluate(sessions, it),
-        SetVariable => |it| inspect::set_variable(sessions, it),
-        Source => |it| inspect::source(sessions, it),
-        Output => |it| inspect::output(sessions, it),
-        Events => |it| inspect::events(sessions, it),
-        Set => |it| breakpoints::set(sessions, it),
-        List => |it| breakpoints::list(sessions, it),
-        Remove => |it| breakpoints::remove(sessions, it),
-        Exceptions => |it| breakpoints::exceptions(sessions, it),
-        Watch => |it| breakpoints::watch(sessions, it),
+        DebugLaunchParams => |it| begin::launch(supervisor, it, call),
+        DebugAttachParams => |it| begin::attach(supervisor, it, call),
+        DebugProbeParams => |it| begin::probe(supervisor, it),
+        DebugStatusParams => |it| control::status(sessions, it),
+        WaitForStopParams => |it| control::wait_for_stop(sessions, it),
+        DebugStopParams => |it| control::stop(supervisor, it),
+        DebugContinueParams => |it| control::go_on(sessions, it),
+        DebugPauseParams => |it| control::pause(sessions, it),
+        DebugStepParams => |it| control::step(sessions, it),
+        DebugRunToParams => |it| control::run_to(sessions, it),
+        DebugStackParams => |it| inspect::stack(sessions, it),
+        DebugVariablesParams => |it| inspect::variables(sessions, it),
+        DebugEvaluateParams => |it| inspect::evaluate(sessions, it),
+        DebugSetVariableParams => |it| inspect::set_variable(sessions, it),
+        DebugSourceParams => |it| inspect::source(sessions, it),
+        DebugOutputParams => |it| inspect::output(sessions, it),
+        DebugEventsParams => |it| inspect::events(sessions, it),
+        BreakpointSetParams => |it| breakpoints::set(sessions, it),
+        BreakpointListParams => |it| breakpoints::list(sessions, it),
+        BreakpointRemoveParams => |it| breakpoints::remove(sessions, it),
+        BreakpointExceptionsParams => |it| breakpoints::exceptions(sessions, it),
+        WatchpointSetParams => |it| breakpoints::watch(sessions, it),
     }
 }

@@ -2,60 +2,73 @@
 
 use std::time::Duration;
 
-use super::answers::relaunched;
+use super::answers::relaunch_report;
 use crate::api::page as api;
-use crate::api::window::{Format, Picture, Screenshot};
+use crate::api::window::{PageImage, PageImageFormat, PageScreenshotParams};
 use crate::error::{Error, Result};
 use crate::window::{PageResult, page};
 
 /// How much a snapshot takes when the caller does not say.
-pub(super) const MOST_BYTES: usize = 40_000;
-const LEAST_BYTES: usize = 200;
-const LIMIT: usize = 50;
-const MOST_ENTRIES: usize = 1000;
+pub(super) const DEFAULT_SNAPSHOT_BYTES: usize = 40_000;
+const MIN_SNAPSHOT_BYTES: usize = 200;
+const DEFAULT_ENTRIES: usize = 50;
+const MAX_ENTRIES: usize = 1000;
 /// How long an action waits until it can be done, when the caller does not say.
-const TIMEOUT: Duration = Duration::from_secs(5);
-const MOST_ACTIONS: usize = 200;
-const MOST_PENDING: usize = 20;
+const DEFAULT_ACTION_TIMEOUT: Duration = Duration::from_secs(5);
+const MAX_ACTIONS: usize = 200;
+const MAX_PENDING: usize = 20;
 
-pub(super) fn shot(it: Screenshot) -> page::ScreenshotRequest {
+pub(super) fn screenshot_options(it: PageScreenshotParams) -> page::ScreenshotRequest {
     let format = match it.format.unwrap_or_default() {
-        Format::Png => page::ImageFormat::Png,
-        Format::Jpeg => page::ImageFormat::Jpeg,
-        Format::Webp => page::ImageFormat::Webp,
+        PageImageFormat::Png => page::ImageFormat::Png,
+        PageImageFormat::Jpeg => page::ImageFormat::Jpeg,
+        PageImageFormat::Webp => page::ImageFormat::Webp,
     };
     page::ScreenshotRequest { element: it.element, full_page: it.full_page.unwrap_or_default(), format, page: it.page }
 }
 
-pub(super) fn picture(on_page: PageResult<page::CapturedImage>) -> Picture {
+pub(super) fn page_image(on_page: PageResult<page::CapturedImage>) -> PageImage {
     let PageResult { value, generation, relaunched: again, mut notes } = on_page;
     notes.extend(value.note);
     let mime_type = format!("image/{}", value.format.name());
-    Picture { mime_type, data: value.data, generation, relaunched: again.map(relaunched), notes }
+    PageImage { mime_type, data: value.data, generation, relaunched: again.map(relaunch_report), notes }
 }
 
-pub(super) fn look(it: api::Snapshot) -> page::SnapshotRequest {
-    page::SnapshotRequest { max: it.max.unwrap_or(MOST_BYTES).max(LEAST_BYTES), root: it.from, page: it.page }
+pub(super) fn snapshot_options(it: api::PageSnapshotParams) -> page::SnapshotRequest {
+    page::SnapshotRequest {
+        max: it.max.unwrap_or(DEFAULT_SNAPSHOT_BYTES).max(MIN_SNAPSHOT_BYTES),
+        root: it.from,
+        page: it.page,
+    }
 }
 
-pub(super) fn seen(on_page: PageResult<page::PageSnapshot>) -> api::Seen {
+pub(super) fn snapshot_result(on_page: PageResult<page::PageSnapshot>) -> api::PageSnapshotResult {
     let PageResult { value, generation, relaunched: again, notes } = on_page;
-    api::Seen { text: value.text, cut: value.cut, generation, relaunched: again.map(relaunched), notes }
+    api::PageSnapshotResult {
+        text: value.text,
+        cut: value.cut,
+        generation,
+        relaunched: again.map(relaunch_report),
+        notes,
+    }
 }
 
-pub(super) fn acted(on_page: PageResult<page::BatchOutcome>) -> api::Acted {
+pub(super) fn input_result(on_page: PageResult<page::BatchOutcome>) -> api::PageInputResult {
     let PageResult { value, generation, relaunched: again, notes } = on_page;
-    let actions = value.steps.into_iter().map(|step| api::Step { did: step.did, notes: step.notes }).collect();
+    let actions =
+        value.steps.into_iter().map(|step| api::InputActionReport { did: step.did, notes: step.notes }).collect();
     let snapshot = value.snapshot.map(|it| it.text);
-    api::Acted { actions, snapshot, generation, relaunched: again.map(relaunched), notes }
+    api::PageInputResult { actions, snapshot, generation, relaunched: again.map(relaunch_report), notes }
 }
 
-pub(super) fn query(since: Option<u64>, limit: Option<usize>, filter: Option<String>) -> page::Query {
-    page::Query { since, limit: limit.unwrap_or(LIMIT).clamp(1, MOST_ENTRIES), filter }
+pub(super) fn log_query(since: Option<u64>, limit: Option<usize>, filter: Option<String>) -> page::Query {
+    page::Query { since, limit: limit.unwrap_or(DEFAULT_ENTRIES).clamp(1, MAX_ENTRIES), filter }
 }
 
-pub(super) fn console((extract, generation): (page::Extract<page::ConsoleMessage>, u64)) -> api::ConsoleEntries {
-    let place = place(&extract, generation);
+pub(super) fn console_entries(
+    (extract, generation): (page::Extract<page::ConsoleMessage>, u64),
+) -> api::ConsoleEntries {
+    let place = log_cursor(&extract, generation);
     let entry = |it: page::ConsoleMessage| api::ConsoleEntry {
         at: it.at,
         source: it.source.name().into(),
@@ -66,20 +79,20 @@ pub(super) fn console((extract, generation): (page::Extract<page::ConsoleMessage
     api::ConsoleEntries { entries: extract.entries.into_iter().map(entry).collect(), place }
 }
 
-pub(super) fn network(
+pub(super) fn network_entries(
     (extract, pending, generation): (page::Extract<page::RecordedRequest>, Vec<page::RecordedRequest>, u64),
 ) -> api::NetworkEntries {
-    let mut place = place(&extract, generation);
-    if pending.len() > MOST_PENDING {
+    let mut place = log_cursor(&extract, generation);
+    if pending.len() > MAX_PENDING {
         place.note.get_or_insert_with(|| format!("{} requests are on their way", pending.len()));
     }
-    let newest = pending.len().saturating_sub(MOST_PENDING);
-    let pending = pending.into_iter().skip(newest).map(request).collect();
-    api::NetworkEntries { entries: extract.entries.into_iter().map(request).collect(), pending, place }
+    let newest = pending.len().saturating_sub(MAX_PENDING);
+    let pending = pending.into_iter().skip(newest).map(network_entry).collect();
+    api::NetworkEntries { entries: extract.entries.into_iter().map(network_entry).collect(), pending, place }
 }
 
-fn request(it: page::RecordedRequest) -> api::Request {
-    api::Request {
+fn network_entry(it: page::RecordedRequest) -> api::NetworkEntry {
+    api::NetworkEntry {
         at: it.at,
         method: it.method,
         url: it.url,
@@ -93,21 +106,21 @@ fn request(it: page::RecordedRequest) -> api::Request {
     }
 }
 
-fn place<T>(extract: &page::Extract<T>, generation: u64) -> api::Place {
+fn log_cursor<T>(extract: &page::Extract<T>, generation: u64) -> api::PageLogCursor {
     let note = extract.foreign.then(|| "the cursor is not of this supervisor: entries may be told again".to_owned());
-    api::Place { cursor: extract.cursor, dropped: extract.dropped, more: extract.more, generation, note }
+    api::PageLogCursor { cursor: extract.cursor, dropped: extract.dropped, more: extract.more, generation, note }
 }
 
 /// Reads the actions; what is missing or makes no sense is told before any of them is done.
-pub(super) fn actions(actions: Vec<api::Action>) -> Result<Vec<page::InputAction>> {
-    if actions.is_empty() || actions.len() > MOST_ACTIONS {
+pub(super) fn input_actions(actions: Vec<api::InputActionParams>) -> Result<Vec<page::InputAction>> {
+    if actions.is_empty() || actions.len() > MAX_ACTIONS {
         return Err(Error::usage(format!("{} actions cannot be done at once", actions.len()))
-            .hint(format!("pass 1 to {MOST_ACTIONS} in `actions`")));
+            .hint(format!("pass 1 to {MAX_ACTIONS} in `actions`")));
     }
     let count = actions.len();
-    let read = |(index, it): (usize, api::Action)| {
-        let timeout = it.timeout_ms.map_or(TIMEOUT, Duration::from_millis);
-        let does = does(it).map_err(|error| match count {
+    let read = |(index, it): (usize, api::InputActionParams)| {
+        let timeout = it.timeout_ms.map_or(DEFAULT_ACTION_TIMEOUT, Duration::from_millis);
+        let does = input_action(it).map_err(|error| match count {
             1 => error,
             _ => Error { doing: format!("action {} of {count}: {}", index + 1, error.doing), ..error },
         })?;
@@ -116,9 +129,9 @@ pub(super) fn actions(actions: Vec<api::Action>) -> Result<Vec<page::InputAction
     actions.into_iter().enumerate().map(read).collect()
 }
 
-fn does(it: api::Action) -> Result<page::ActionKind> {
-    let at = at(&it)?;
-    let needs = |what: &str| Error::usage(format!("{} needs {what}", verb(it.does)));
+fn input_action(it: api::InputActionParams) -> Result<page::ActionKind> {
+    let at = action_point(&it)?;
+    let needs = |what: &str| Error::usage(format!("{} needs {what}", kind_name(it.does)));
     let named = || match &at {
         Some(page::ActionTarget::Point(..)) => Err(needs("a `ref`, not `x` and `y`")),
         Some(page::ActionTarget::Ref(name)) => Ok(Some(name.clone())),
@@ -126,34 +139,34 @@ fn does(it: api::Action) -> Result<page::ActionKind> {
     };
     let count = it.count.unwrap_or(1).clamp(1, 100);
     let button = match it.button.unwrap_or_default() {
-        api::Button::Left => page::MouseButton::Left,
-        api::Button::Middle => page::MouseButton::Middle,
-        api::Button::Right => page::MouseButton::Right,
+        api::InputButton::Left => page::MouseButton::Left,
+        api::InputButton::Middle => page::MouseButton::Middle,
+        api::InputButton::Right => page::MouseButton::Right,
     };
     let place = || at.clone().ok_or_else(|| needs("a `ref`, or `x` and `y`"));
     Ok(match it.does {
-        api::Do::Click => page::ActionKind::Click { at: place()?, button, count: count.min(3) },
-        api::Do::Hover => page::ActionKind::Hover { at: place()? },
-        api::Do::Drag => {
+        api::InputActionKind::Click => page::ActionKind::Click { at: place()?, button, count: count.min(3) },
+        api::InputActionKind::Hover => page::ActionKind::Hover { at: place()? },
+        api::InputActionKind::Drag => {
             let to = it.to.as_deref().ok_or_else(|| needs("`to`: a ref or \"x,y\""))?;
-            page::ActionKind::Drag { from: place()?, to: target(to)? }
+            page::ActionKind::Drag { from: place()?, to: drag_target(to)? }
         }
-        api::Do::Scroll => {
+        api::InputActionKind::Scroll => {
             let by = (it.dx.is_some() || it.dy.is_some()).then(|| (it.dx.unwrap_or(0.0), it.dy.unwrap_or(0.0)));
             if at.is_none() && by.is_none() {
                 return Err(needs("`dx` or `dy`, or a `ref` to bring into view"));
             }
             page::ActionKind::Scroll { at: at.clone(), by }
         }
-        api::Do::Type => {
+        api::InputActionKind::Type => {
             let text = it.text.clone().ok_or_else(|| needs("`text`"))?;
             page::ActionKind::Type { into: named()?, text }
         }
-        api::Do::Press => {
+        api::InputActionKind::Press => {
             let keys = it.keys.clone().filter(|keys| !keys.trim().is_empty()).ok_or_else(|| needs("`keys`"))?;
             page::ActionKind::Press { at: named()?, keys, count }
         }
-        api::Do::Wait => page::ActionKind::Wait(match (&it.text, named()?) {
+        api::InputActionKind::Wait => page::ActionKind::Wait(match (&it.text, named()?) {
             (Some(_), Some(_)) => return Err(needs("`text` or `ref`, not both")),
             (Some(text), None) => page::WaitCondition::TextShown(text.clone()),
             (None, Some(name)) => page::WaitCondition::ElementGone(name),
@@ -163,16 +176,16 @@ fn does(it: api::Action) -> Result<page::ActionKind> {
     })
 }
 
-fn at(it: &api::Action) -> Result<Option<page::ActionTarget>> {
+fn action_point(it: &api::InputActionParams) -> Result<Option<page::ActionTarget>> {
     match (&it.at, it.x, it.y) {
         (Some(name), None, None) => Ok(Some(page::ActionTarget::Ref(name.clone()))),
         (None, Some(x), Some(y)) => Ok(Some(page::ActionTarget::Point(x, y))),
         (None, None, None) => Ok(None),
-        _ => Err(Error::usage(format!("{} needs either `ref` or both `x` and `y`", verb(it.does)))),
+        _ => Err(Error::usage(format!("{} needs either `ref` or both `x` and `y`", kind_name(it.does)))),
     }
 }
 
-fn target(text: &str) -> Result<page::ActionTarget> {
+fn drag_target(text: &str) -> Result<page::ActionTarget> {
     let point = text.split_once(',').and_then(|(x, y)| Some((x.trim().parse().ok()?, y.trim().parse().ok()?)));
     match point {
         Some((x, y)) => Ok(page::ActionTarget::Point(x, y)),
@@ -181,7 +194,7 @@ fn target(text: &str) -> Result<page::ActionTarget> {
     }
 }
 
-fn verb(does: api::Do) -> String {
+fn kind_name(does: api::InputActionKind) -> String {
     format!("{does:?}").to_lowercase()
 }
 
@@ -191,7 +204,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn read(actions: Value) -> Result<Vec<String>> {
-        let actions = super::actions(serde_json::from_value(actions).unwrap())?;
+        let actions = super::input_actions(serde_json::from_value(actions).unwrap())?;
         Ok(actions.into_iter().map(|action| format!("{} ({:?})", action.kind, action.timeout)).collect())
     }
 

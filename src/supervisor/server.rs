@@ -15,124 +15,132 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
-use super::claim::{self, Claim, Outcome};
-use super::connect::FirstWord;
-use super::conversation::converse;
-use super::journal;
-use super::on_debug::Desk;
-use super::place::{Place, refuse_foreign};
-use super::tie::{self, Ties};
+use super::connect::StartupMessage;
+use super::connection::serve_connection;
+use super::lock::{self, LockOutcome, SupervisorLock};
+use super::log_file;
+use super::on_debug::LaunchMemory;
+use super::paths::{SupervisorPaths, check_socket_owner};
+use super::window_follow::{self, WindowFollowers};
 use crate::config::init;
 use crate::debug::Sessions;
 use crate::error::{Context, ErrorData, Result};
 use crate::window::{Window, WindowPaths};
 
 /// What every connection shares.
-pub(super) struct Supervisor {
-    pub place: Place,
+pub(super) struct SupervisorContext {
+    pub paths: SupervisorPaths,
     pub window: Window,
     pub sessions: Sessions,
-    pub desk: Desk,
-    pub ties: Ties,
+    pub launch_memory: LaunchMemory,
+    pub followers: WindowFollowers,
     pub(super) connections: watch::Sender<usize>,
-    pub(super) end: Notify,
+    pub(super) shutdown: Notify,
 }
 
-impl Supervisor {
+impl SupervisorContext {
     /// What builds and tasks carry. Not before those that an earlier supervisor has left behind, which carry it too, are
     /// ended.
-    pub async fn build_mark(&self) -> String {
+    pub async fn build_launch_id(&self) -> String {
         self.window.wait_for_search().await;
-        self.place.build_mark()
+        self.paths.build_launch_id()
     }
 }
 
 /// Becomes the supervisor of the workspace and lives as one; answers at once when there is one already. It ends after
 /// `idle` with no connection and nothing to hold.
 pub fn supervise(workspace: &Path, idle: Duration) -> Result<()> {
-    let claimed = Place::of(workspace).and_then(|place| {
-        journal::open(&place.log());
-        panic_to_journal();
-        claim::claim(&place).map(|outcome| (place, outcome))
+    let claimed = SupervisorPaths::of_workspace(workspace).and_then(|paths| {
+        log_file::start_logging(&paths.log_file());
+        exit_on_panic();
+        lock::acquire_lock(&paths).map(|outcome| (paths, outcome))
     });
     match claimed {
         Err(error) => {
-            say(&FirstWord::Failed(ErrorData::from(&error)));
+            print_startup_message(&StartupMessage::Failed(ErrorData::from(&error)));
             Err(error)
         }
-        Ok((_, Outcome::Held(holder))) => {
-            say(&FirstWord::Held(holder.socket));
+        Ok((_, LockOutcome::Held(holder))) => {
+            print_startup_message(&StartupMessage::Held(holder.socket));
             Ok(())
         }
-        Ok((place, Outcome::Won(claim))) => live(place, claim, idle),
+        Ok((paths, LockOutcome::Acquired(claim))) => run_supervisor(paths, claim, idle),
     }
 }
 
-fn live(place: Place, claim: Claim, idle: Duration) -> Result<()> {
+fn run_supervisor(paths: SupervisorPaths, claim: SupervisorLock, idle: Duration) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .doing(|| "cannot start the async runtime".into())?;
-    let outcome = runtime.block_on(serve(place, claim, idle));
+    let outcome = runtime.block_on(serve_until_end(paths, claim, idle));
     // A build or a scan that still runs on a blocking thread must not keep us.
     runtime.shutdown_background();
     outcome
 }
 
 /// The first word goes to whoever started us; a reader that is gone does not matter.
-fn say(word: &FirstWord) {
+fn print_startup_message(word: &StartupMessage) {
     let mut stdout = std::io::stdout().lock();
     let _ = serde_json::to_writer(&mut stdout, word).map(|()| stdout.write_all(b"\n"));
     let _ = stdout.flush();
 }
 
 /// A panic is logged and ends the process: half a supervisor would be worse than none, and the next one reconnects.
-fn panic_to_journal() {
+fn exit_on_panic() {
     std::panic::set_hook(Box::new(|panic| {
         tracing::error!("panic: {panic}\n{}", std::backtrace::Backtrace::force_capture());
         std::process::exit(101);
     }));
 }
 
-async fn serve(place: Place, mut claim: Claim, idle: Duration) -> Result<()> {
-    let listener = match listen(&place) {
+async fn serve_until_end(paths: SupervisorPaths, mut claim: SupervisorLock, idle: Duration) -> Result<()> {
+    let listener = match bind_socket(&paths) {
         Ok(listener) => listener,
         Err(error) => {
-            say(&FirstWord::Failed(ErrorData::from(&error)));
+            print_startup_message(&StartupMessage::Failed(ErrorData::from(&error)));
             return Err(error);
         }
     };
-    claim.listening();
-    say(&FirstWord::Ready(place.socket.clone()));
-    info!(workspace = %place.workspace.display(), pid = std::process::id(), "supervisor {} listens", env!("CARGO_PKG_VERSION"));
+    claim.release_starting_lock();
+    print_startup_message(&StartupMessage::Ready(paths.socket.clone()));
+    info!(workspace = %paths.workspace.display(), pid = std::process::id(), "supervisor {} listens", env!("CARGO_PKG_VERSION"));
 
     // The schema that devtools.toml names lies in a folder that git ignores: a clone has none.
-    if init::refers_to_schema(&place.workspace)
-        && let Err(error) = init::write_schema(&place.workspace)
+    if init::refers_to_schema(&paths.workspace)
+        && let Err(error) = init::write_schema(&paths.workspace)
     {
         warn!("{error}");
     }
     let home = WindowPaths {
-        workspace: place.workspace.clone(),
-        state: place.state.clone(),
-        bridge: place.socket.clone(),
-        build_launch_id: place.build_mark(),
+        workspace: paths.workspace.clone(),
+        state: paths.state.clone(),
+        bridge: paths.socket.clone(),
+        build_launch_id: paths.build_launch_id(),
     };
     let (window, driver) = Window::open(home);
     let driver = tokio::spawn(driver);
-    let (sessions, debugging) = Sessions::kept_in(Some(&place.state), &place.workspace, place.debug_mark());
+    let (sessions, debugging) = Sessions::kept_in(Some(&paths.state), &paths.workspace, paths.debug_launch_id_prefix());
     let debugging = tokio::spawn(debugging);
     let (connections, end) = (watch::Sender::new(0), Notify::new());
-    tie::hold(&window, &sessions);
-    let (desk, ties) = (Desk::default(), Ties::default());
-    let supervisor = Arc::new(Supervisor { place, window, sessions, desk, ties, connections, end });
-    let following = tokio::spawn(tie::follow(Arc::clone(&supervisor)));
+    window_follow::hold_relaunch_while_stopped(&window, &sessions);
+    let (desk, ties) = (LaunchMemory::default(), WindowFollowers::default());
+    let supervisor = Arc::new(SupervisorContext {
+        paths,
+        window,
+        sessions,
+        launch_memory: desk,
+        followers: ties,
+        connections,
+        shutdown: end,
+    });
+    let following = tokio::spawn(window_follow::follow_window(Arc::clone(&supervisor)));
     let reason = accept_until_end(&supervisor, &listener, idle).await?;
     info!("ending: {reason}; the window stays");
     drop(listener);
     // We hold the claim: the socket is ours to remove.
-    let _ = std::fs::remove_file(&supervisor.place.socket);
+    let _ = std::fs::remove_file(&supervisor.paths.socket);
     following.abort();
     supervisor.sessions.end().await;
     supervisor.window.disconnect().await;
@@ -141,23 +149,23 @@ async fn serve(place: Place, mut claim: Claim, idle: Duration) -> Result<()> {
     Ok(())
 }
 
-fn listen(place: &Place) -> Result<UnixListener> {
-    let doing = || format!("cannot listen on {}", place.socket.display());
-    refuse_foreign(&place.socket)?;
-    match std::fs::remove_file(&place.socket) {
+fn bind_socket(paths: &SupervisorPaths) -> Result<UnixListener> {
+    let doing = || format!("cannot listen on {}", paths.socket.display());
+    check_socket_owner(&paths.socket)?;
+    match std::fs::remove_file(&paths.socket) {
         // A dead supervisor's: we hold the claim, so nobody listens on it.
         Ok(()) => info!("removed a stale socket"),
         Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {}
         Err(cause) => return Err(cause).doing(doing),
     }
-    let listener = UnixListener::bind(&place.socket).doing(doing)?;
-    std::fs::set_permissions(&place.socket, PermissionsExt::from_mode(0o600)).doing(doing)?;
+    let listener = UnixListener::bind(&paths.socket).doing(doing)?;
+    std::fs::set_permissions(&paths.socket, PermissionsExt::from_mode(0o600)).doing(doing)?;
     Ok(listener)
 }
 
 /// Accepts connections until there is a reason to end, which it answers.
 async fn accept_until_end(
-    supervisor: &Arc<Supervisor>,
+    supervisor: &Arc<SupervisorContext>,
     listener: &UnixListener,
     idle: Duration,
 ) -> Result<&'static str> {
@@ -167,41 +175,23 @@ async fn accept_until_end(
     let mut hangup = listen_to(SignalKind::hangup())?;
     // Owned here: when we end, every conversation ends.
     let mut conversations = JoinSet::new();
-    let idle = idle_for(supervisor, idle);
+    let idle = wait_until_idle(supervisor, idle);
     tokio::pin!(idle);
     loop {
-        tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok((stream, _)) => { conversations.spawn(converse(Arc::clone(supervisor), stream)); }
-                Err(error) => {
-                    warn!("cannot accept a connection: {error}");
-                    // Out of file descriptors, most likely: nothing tells when there are some again.
-                    tokio::time::sleep(Duration::from_millis(50)).await;
-                }
-            },
-            Some(_) = conversations.join_next() => {}
-            _ = term.recv() => return Ok("SIGTERM"),
-            _ = int.recv() => return Ok("SIGINT"),
-            _ = hangup.recv() => info!("SIGHUP ignored"),
-            () = supervisor.end.notified() => return Ok("asked to"),
-            () = &mut idle => return Ok("nothing to hold"),
-        }
+        tokio::select! { accepted = listener.accept() => match accepted { Ok((stream, _)) => { conversations.spawn(serve_connection(Arc::clone(supervisor), stream)); } Err(error) => { warn!("cannot accept a connection: {error}");
+        // Out of file descriptors, most likely: nothing tells when there are some again.
+        tokio::time::sleep(Duration::from_millis(50)).await; } }, Some(_) = conversations.join_next() => {} _ = term.recv() => return Ok("SIGTERM"), _ = int.recv() => return Ok("SIGINT"), _ = hangup.recv() => info!("SIGHUP ignored"), () = supervisor.shutdown.notified() => return Ok("asked to"), () = &mut idle => return Ok("nothing to hold"), }
     }
 }
 
 /// Ends after `after` with no connection, no window and no living session.
-async fn idle_for(supervisor: &Supervisor, after: Duration) {
+async fn wait_until_idle(supervisor: &SupervisorContext, after: Duration) {
     let (mut connections, mut window) = (supervisor.connections.subscribe(), supervisor.window.watch());
     let mut sessions = supervisor.sessions.watch();
     loop {
         sessions.borrow_and_update();
         let debugs = !supervisor.sessions.living().is_empty();
         let busy = *connections.borrow_and_update() > 0 || window.borrow_and_update().needs_supervisor() || debugs;
-        tokio::select! {
-            () = tokio::time::sleep(after), if !busy => return,
-            _ = connections.changed() => {}
-            _ = window.changed() => {}
-            _ = sessions.changed() => {}
-        }
+        tokio::select! { () = tokio::time::sleep(after), if !busy => return, _ = connections.changed() => {} _ = window.changed() => {} _ = sessions.changed() => {} }
     }
 }

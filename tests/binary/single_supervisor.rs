@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::process::{Child, Command, Stdio};
 
 use crate::support::{NODE_SERVICE, Ran, Sandbox, is_alive, kill, ran, wait_for_end};
-use devtether::api::editor::Initialize;
+use devtether::api::protocol::InitializeParams;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -118,19 +118,19 @@ fn a_deleted_workspace_can_still_be_asked_and_stopped() {
 
 #[tokio::test]
 async fn a_newer_front_end_drains_an_older_supervisor_and_the_window_stays() {
-    use devtether::supervisor::connect::{Missing, connect};
-    use devtether::supervisor::place::Place;
+    use devtether::supervisor::connect::{IfNotRunning, connect};
+    use devtether::supervisor::paths::SupervisorPaths;
     let sandbox = crate::support::node();
     let window = pid(&sandbox.json(&["start"]));
     let old = sandbox.supervisor().unwrap();
     // The library finds its folders by this process's environment: a thread of its own would see them too, so the
     // socket is named instead.
-    let mut place = Place::of(&sandbox.workspace).unwrap();
+    let mut place = SupervisorPaths::of_workspace(&sandbox.workspace).unwrap();
     let state = fs::read_dir(sandbox.home().join("state/devtether")).unwrap().next().unwrap().unwrap().path();
     place.lock = state.join("supervisor.lock");
     place.socket = fs::read_dir(sandbox.home().join("run/devtether")).unwrap().next().unwrap().unwrap().path();
-    let newer = Initialize { name: "test".into(), version: "99.0.0".into(), ..Initialize::default() };
-    assert!(connect(&place, &newer, Missing::Leave).await.unwrap().is_none(), "it has ended itself");
+    let newer = InitializeParams { name: "test".into(), version: "99.0.0".into(), ..InitializeParams::default() };
+    assert!(connect(&place, &newer, IfNotRunning::Skip).await.unwrap().is_none(), "it has ended itself");
     assert!(!is_alive(old) && is_alive(window));
     let status = sandbox.status();
     assert_eq!((pid(&status), &status["reconnected"]), (window, &json!(true)));

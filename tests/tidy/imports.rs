@@ -24,7 +24,7 @@ const TABLE: &[Row] = &[
         &[
             "api",
             "supervisor::connect",
-            "supervisor::claim",
+            "supervisor::lock",
             "window",
             "changes",
             // Which programs were let go on purpose.

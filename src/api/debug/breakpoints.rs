@@ -7,13 +7,13 @@ use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::values::located;
-use crate::api::{Params, params};
+use super::values::make_absolute;
+use crate::api::{OperationParams, params};
 
 /// Set a breakpoint, also before any launch: on a line or function, with condition, hit count (">=3") or log message.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Set {
+pub struct BreakpointSetParams {
     /// Also "app.py:22".
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(value_name = "FILE:LINE", required_unless_present = "function", help = "A file and its line")]
@@ -35,18 +35,20 @@ pub struct Set {
     #[arg(long = "log", value_name = "TEXT")]
     pub log_message: Option<String>,
 }
-params!(Set, "breakpoint/set", Breakpoint, |it: &mut Set, folder: &Path| located(&mut it.file, folder));
+params!(BreakpointSetParams, "breakpoint/set", BreakpointReport, |it: &mut BreakpointSetParams, folder: &Path| {
+    make_absolute(&mut it.file, folder)
+});
 
 /// List breakpoints, watchpoints and exceptions.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct List {}
-params!(List, "breakpoint/list", Breakpoints);
+pub struct BreakpointListParams {}
+params!(BreakpointListParams, "breakpoint/list", BreakpointList);
 
 /// Remove one breakpoint or watchpoint, those of a file (or "app.py:22"), or all.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Remove {
+pub struct BreakpointRemoveParams {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(value_name = "ID", help = "As `tether break list` tells it")]
     pub breakpoint_id: Option<u32>,
@@ -57,12 +59,17 @@ pub struct Remove {
     #[arg(long, num_args = 0, default_missing_value = "true", help = "All there are")]
     pub all: Option<bool>,
 }
-params!(Remove, "breakpoint/remove", Breakpoints, |it: &mut Remove, folder: &Path| located(&mut it.file, folder));
+params!(
+    BreakpointRemoveParams,
+    "breakpoint/remove",
+    BreakpointList,
+    |it: &mut BreakpointRemoveParams, folder: &Path| make_absolute(&mut it.file, folder)
+);
 
 /// Choose which exceptions stop the program, replacing the last choice; without arguments, only tell.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Exceptions {
+pub struct BreakpointExceptionsParams {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", help = "Those that are caught")]
     pub caught: Option<bool>,
@@ -76,12 +83,12 @@ pub struct Exceptions {
     #[arg(long = "filter", value_name = "NAME", help = "The adapter's own words for more")]
     pub filters: Option<Vec<String>>,
 }
-params!(Exceptions, "breakpoint/exceptions", ExceptionsInForce);
+params!(BreakpointExceptionsParams, "breakpoint/exceptions", ExceptionBreakpointsReport);
 
 /// Stop when a variable, or a field of a class, is written (or read), where the adapter can.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Watch {
+pub struct WatchpointSetParams {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(value_name = "EXPR", help = "What is watched, in the frame that is stopped")]
     pub expression: Option<String>,
@@ -93,13 +100,13 @@ pub struct Watch {
     pub field_name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_enum, help = "Default: write")]
-    pub access: Option<Access>,
+    pub access: Option<WatchpointAccess>,
 }
-params!(Watch, "watchpoint/set", Breakpoint);
+params!(WatchpointSetParams, "watchpoint/set", BreakpointReport);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "camelCase")]
-pub enum Access {
+pub enum WatchpointAccess {
     Read,
     #[default]
     Write,
@@ -122,7 +129,7 @@ pub enum BreakpointState {
 /// What a change of its file has done to a breakpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Drift {
+pub enum BreakpointDrift {
     /// It has followed its line.
     Moved,
     /// Several lines look like it.
@@ -134,7 +141,7 @@ pub enum Drift {
 /// A breakpoint or a watchpoint, as it stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Breakpoint {
+pub struct BreakpointReport {
     pub breakpoint_id: u32,
     pub state: BreakpointState,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -148,7 +155,7 @@ pub struct Breakpoint {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expression: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub access: Option<Access>,
+    pub access: Option<WatchpointAccess>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -158,7 +165,7 @@ pub struct Breakpoint {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hit_count: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub drift: Option<Drift>,
+    pub drift: Option<BreakpointDrift>,
     /// Why it is not verified, or not where it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -167,15 +174,15 @@ pub struct Breakpoint {
 /// All that there are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Breakpoints {
-    pub breakpoints: Vec<Breakpoint>,
-    pub exceptions: ExceptionsInForce,
+pub struct BreakpointList {
+    pub breakpoints: Vec<BreakpointReport>,
+    pub exceptions: ExceptionBreakpointsReport,
 }
 
 /// Which exceptions stop a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ExceptionsInForce {
+pub struct ExceptionBreakpointsReport {
     pub caught: bool,
     pub uncaught: bool,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -6,14 +6,14 @@ use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::results::Stopped;
-use super::values::{Seconds, located};
-use crate::api::{Params, params};
+use super::results::StopReport;
+use super::values::{Seconds, make_absolute};
+use crate::api::{OperationParams, params};
 
 /// Let a stopped program go on; with `wait` (seconds), wait for its next stop.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Continue {
+pub struct DebugContinueParams {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
     pub session_id: Option<String>,
@@ -27,12 +27,12 @@ pub struct Continue {
     #[arg(long, value_name = "TOKENS", help = "How much the stop may tell of itself [default: 1500]")]
     pub budget: Option<u32>,
 }
-params!(Continue, "debug/continue", Stopped);
+params!(DebugContinueParams, "debug/continue", StopReport);
 
 /// Stop a running program where it is.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Pause {
+pub struct DebugPauseParams {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
     pub session_id: Option<String>,
@@ -46,12 +46,12 @@ pub struct Pause {
     #[arg(long, value_name = "TOKENS", help = "How much the stop may tell of itself [default: 1500]")]
     pub budget: Option<u32>,
 }
-params!(Pause, "debug/pause", Stopped);
+params!(DebugPauseParams, "debug/pause", StopReport);
 
 /// Step, and tell where the program has stopped then.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Step {
+pub struct DebugStepParams {
     #[arg(value_enum, default_value = "over", help = "Over the line, into its calls, or out of the function")]
     pub kind: StepKind,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,7 +68,7 @@ pub struct Step {
     #[arg(long, value_name = "TOKENS", help = "How much the stop may tell of itself [default: 1500]")]
     pub budget: Option<u32>,
 }
-params!(Step, "debug/step", Stopped);
+params!(DebugStepParams, "debug/step", StopReport);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "camelCase")]
@@ -82,7 +82,7 @@ pub enum StepKind {
 /// Let the program go on to a line, or an earlier stop.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct RunTo {
+pub struct DebugRunToParams {
     /// Also "app.py:22".
     #[arg(value_name = "FILE:LINE", help = "A file and its line")]
     pub file: String,
@@ -100,4 +100,7 @@ pub struct RunTo {
     #[arg(long, value_name = "TOKENS", help = "How much the stop may tell of itself [default: 1500]")]
     pub budget: Option<u32>,
 }
-params!(RunTo, "debug/run_to", Stopped, |it: &mut RunTo, folder: &Path| located([&mut it.file], folder));
+params!(DebugRunToParams, "debug/run_to", StopReport, |it: &mut DebugRunToParams, folder: &Path| make_absolute(
+    [&mut it.file],
+    folder
+));

@@ -6,21 +6,21 @@ use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::results::{Excerpt, Frame, Value};
-use super::values::located;
-use crate::api::{Params, params};
+use super::results::{EvaluatedValue, FrameEntry, SourceExcerpt};
+use super::values::make_absolute;
+use crate::api::{OperationParams, params};
 
 /// How many frames `debug/stack` tells when the caller does not say.
-pub const LEVELS: u32 = 20;
+pub const DEFAULT_STACK_LEVELS: u32 = 20;
 /// How many variables, entries of output or events are told when the caller does not say.
-pub const COUNT: u32 = 50;
+pub const DEFAULT_ENTRY_COUNT: u32 = 50;
 /// How many lines are told on each side of one when the caller does not say.
-pub const CONTEXT: u32 = 5;
+pub const DEFAULT_CONTEXT_LINES: u32 = 5;
 
 /// Tell the frames of a stopped thread (default: the one that stopped first).
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Stack {
+pub struct DebugStackParams {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
     pub session_id: Option<String>,
@@ -34,12 +34,12 @@ pub struct Stack {
     #[arg(long, value_name = "N", help = "At most so many [default: 20]")]
     pub levels: Option<u32>,
 }
-params!(Stack, "debug/stack", Frames);
+params!(DebugStackParams, "debug/stack", FrameList);
 
 /// Tell the variables of a frame (default: the top one), or what is inside one that has a variablesReference.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Variables {
+pub struct DebugVariablesParams {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
     pub session_id: Option<String>,
@@ -59,12 +59,12 @@ pub struct Variables {
     #[arg(long, value_name = "N", help = "At most so many [default: 50]")]
     pub count: Option<u32>,
 }
-params!(Variables, "debug/variables", VariableList);
+params!(DebugVariablesParams, "debug/variables", VariableList);
 
 /// Evaluate an expression in a frame (default: the top one), with its side effects.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Evaluate {
+pub struct DebugEvaluateParams {
     #[arg(value_name = "EXPR", help = "In the program's language")]
     pub expression: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,13 +75,13 @@ pub struct Evaluate {
     pub frame_id: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_enum, help = "What it is for; some adapters take statements in `repl` only [default: watch]")]
-    pub context: Option<Context>,
+    pub context: Option<EvaluateContext>,
 }
-params!(Evaluate, "debug/evaluate", Value);
+params!(DebugEvaluateParams, "debug/evaluate", EvaluatedValue);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "camelCase")]
-pub enum Context {
+pub enum EvaluateContext {
     Repl,
     #[default]
     Watch,
@@ -91,7 +91,7 @@ pub enum Context {
 /// Set a variable of a frame, or a field of what has a variablesReference.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct SetVariable {
+pub struct DebugSetVariableParams {
     #[arg(help = "The variable, or the field")]
     pub name: String,
     /// An expression.
@@ -107,12 +107,12 @@ pub struct SetVariable {
     #[arg(long = "in", value_name = "REFERENCE", help = "A field of the value with this reference")]
     pub variables_reference: Option<i64>,
 }
-params!(SetVariable, "debug/set_variable", Value);
+params!(DebugSetVariableParams, "debug/set_variable", EvaluatedValue);
 
 /// Tell numbered source lines (default: around the stop), also of code that is no file.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Source {
+pub struct DebugSourceParams {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
     pub session_id: Option<String>,
@@ -130,12 +130,15 @@ pub struct Source {
     #[arg(long, short = 'C', value_name = "N")]
     pub context: Option<u32>,
 }
-params!(Source, "debug/source", Excerpt, |it: &mut Source, folder: &Path| located(&mut it.file, folder));
+params!(DebugSourceParams, "debug/source", SourceExcerpt, |it: &mut DebugSourceParams, folder: &Path| make_absolute(
+    &mut it.file,
+    folder
+));
 
 /// Read what the program has printed; `cursor` continues.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Output {
+pub struct DebugOutputParams {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
     pub session_id: Option<String>,
@@ -146,12 +149,12 @@ pub struct Output {
     #[arg(long, help = "At most so many [default: 50]")]
     pub limit: Option<usize>,
 }
-params!(Output, "debug/output", OutputEntries);
+params!(DebugOutputParams, "debug/output", OutputEntries);
 
 /// Read what happened without stopping it: threads, modules, classes, targets; `cursor` continues.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Events {
+pub struct DebugEventsParams {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
     pub session_id: Option<String>,
@@ -162,15 +165,15 @@ pub struct Events {
     #[arg(long, help = "At most so many [default: 50]")]
     pub limit: Option<usize>,
 }
-params!(Events, "debug/events", EventEntries);
+params!(DebugEventsParams, "debug/events", EventEntries);
 
 /// Frames of one thread, the innermost first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Frames {
+pub struct FrameList {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<i64>,
-    pub frames: Vec<Frame>,
+    pub frames: Vec<FrameEntry>,
     /// What was left out, and how to get it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truncated: Option<String>,
@@ -180,10 +183,10 @@ pub struct Frames {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VariableList {
-    pub variables: Vec<super::results::Variable>,
+    pub variables: Vec<super::results::VariableEntry>,
     /// Of a frame: what it has besides (globals, registers), each to be had by its reference.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub scopes: Vec<Scope>,
+    pub scopes: Vec<VariableScope>,
     /// What was left out, and how to get it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub truncated: Option<String>,
@@ -191,7 +194,7 @@ pub struct VariableList {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Scope {
+pub struct VariableScope {
     pub name: String,
     pub variables_reference: i64,
 }
@@ -199,7 +202,7 @@ pub struct Scope {
 /// Where a reader of a ring is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Place {
+pub struct DebugLogCursor {
     /// For the next `since`.
     pub cursor: u64,
     /// Entries after `since` that are no longer there.
@@ -215,7 +218,7 @@ pub struct Place {
 pub struct OutputEntries {
     pub entries: Vec<OutputEntry>,
     #[serde(flatten)]
-    pub place: Place,
+    pub place: DebugLogCursor,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -233,7 +236,7 @@ pub struct OutputEntry {
 pub struct EventEntries {
     pub entries: Vec<EventEntry>,
     #[serde(flatten)]
-    pub place: Place,
+    pub place: DebugLogCursor,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -5,12 +5,12 @@ use std::fmt::Write;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::breakpoints::Breakpoint;
+use super::breakpoints::BreakpointReport;
 
 /// Where a session is in its life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum SessionState {
+pub enum DebugSessionState {
     #[default]
     Starting,
     Running,
@@ -51,15 +51,15 @@ pub struct StopReason {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thread_name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub location: Option<Location>,
-    #[serde(default, skip_serializing_if = "Details::is_empty")]
-    pub details: Details,
+    pub location: Option<StopLocation>,
+    #[serde(default, skip_serializing_if = "StopDetails::is_empty")]
+    pub details: StopDetails,
 }
 
 /// Where a thread stopped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Location {
+pub struct StopLocation {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class_name: Option<String>,
     pub method_name: String,
@@ -72,7 +72,7 @@ pub struct Location {
 /// What is known of a stop besides, by its type.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Details {
+pub struct StopDetails {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub breakpoint_id: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -93,19 +93,19 @@ pub struct Details {
     pub text: Option<String>,
 }
 
-impl Details {
+impl StopDetails {
     fn is_empty(&self) -> bool {
-        *self == Details::default()
+        *self == StopDetails::default()
     }
 }
 
 /// Where a session is after something was done, or waited for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Stopped {
+pub struct StopReport {
     pub session_id: String,
     pub stopped: bool,
-    pub state: SessionState,
+    pub state: DebugSessionState,
     /// Of the first thread that stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<StopReason>,
@@ -120,7 +120,7 @@ pub struct Stopped {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub snapshot: Option<Snapshot>,
+    pub snapshot: Option<StopSnapshot>,
     /// What the reader should know: breakpoints that are not where they were asked for, output that was dropped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -129,29 +129,29 @@ pub struct Stopped {
 /// A session that has begun.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Launched {
+pub struct LaunchReport {
     #[serde(flatten)]
-    pub stopped: Stopped,
+    pub stopped: StopReport,
     /// As `tether adapters` lists it.
     pub adapter: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
     /// Those that were asked for with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub breakpoints: Vec<Breakpoint>,
+    pub breakpoints: Vec<BreakpointReport>,
 }
 
 /// What a stop looks like, within a budget.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Snapshot {
+pub struct StopSnapshot {
     /// The innermost first.
-    pub frames: Vec<Frame>,
+    pub frames: Vec<FrameEntry>,
     /// Of the top frame.
-    pub locals: Vec<Variable>,
+    pub locals: Vec<VariableEntry>,
     /// Around the line of the top frame.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub source: Option<Excerpt>,
+    pub source: Option<SourceExcerpt>,
     /// What was printed since the last stop.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub output: String,
@@ -162,7 +162,7 @@ pub struct Snapshot {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Frame {
+pub struct FrameEntry {
     pub frame_id: i64,
     pub name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -178,7 +178,7 @@ pub struct Frame {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Variable {
+pub struct VariableEntry {
     pub name: String,
     pub value: String,
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
@@ -191,7 +191,7 @@ pub struct Variable {
 /// What an expression has come to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Value {
+pub struct EvaluatedValue {
     pub result: String,
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
@@ -203,7 +203,7 @@ pub struct Value {
 /// Lines of a source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Excerpt {
+pub struct SourceExcerpt {
     /// The path, or the name of what is no file.
     pub file: String,
     /// The one that is marked.
@@ -213,16 +213,16 @@ pub struct Excerpt {
     pub text: String,
 }
 
-impl Excerpt {
+impl SourceExcerpt {
     /// Writes lines with their numbers, and marks one of them.
-    pub fn numbered(file: &str, lines: &[(i64, String)], line: Option<i64>) -> Excerpt {
+    pub fn with_line_numbers(file: &str, lines: &[(i64, String)], line: Option<i64>) -> SourceExcerpt {
         let width = lines.last().map_or(1, |(number, _)| number.to_string().len());
         let mut text = String::new();
         for (number, code) in lines {
             let mark = if Some(*number) == line { '→' } else { ' ' };
             let _ = writeln!(text, "{}", format!("{mark} {number:>width$}  {code}").trim_end());
         }
-        Excerpt { file: file.to_owned(), line: line.and_then(|line| line.try_into().ok()), text }
+        SourceExcerpt { file: file.to_owned(), line: line.and_then(|line| line.try_into().ok()), text }
     }
 }
 
@@ -232,15 +232,15 @@ impl Excerpt {
 pub struct DebugStatus {
     /// The one that was asked for, or the only one.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub session: Option<SessionStatus>,
+    pub session: Option<DebugSessionStatus>,
     /// When none was asked for and there is not exactly one alive: all of them, those that have ended last.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sessions: Option<Vec<SessionStatus>>,
+    pub sessions: Option<Vec<DebugSessionStatus>>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct SessionStatus {
+pub struct DebugSessionStatus {
     pub session_id: String,
     /// What is debugged: a program, a configuration, a test.
     pub name: String,
@@ -250,19 +250,19 @@ pub struct SessionStatus {
     pub connected: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vm_name: Option<String>,
-    pub state: SessionState,
+    pub state: DebugSessionState,
     /// Of the first thread that stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<StopReason>,
     #[serde(default)]
-    pub suspended_threads: Vec<Thread>,
+    pub suspended_threads: Vec<ThreadStatus>,
     #[serde(default)]
-    pub running_threads: Vec<Thread>,
+    pub running_threads: Vec<ThreadStatus>,
     #[serde(default)]
-    pub targets: Vec<Target>,
+    pub targets: Vec<TargetStatus>,
     /// The one that stopped it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub exception: Option<Exception>,
+    pub exception: Option<ExceptionReport>,
     /// A source file has changed since the session began.
     #[serde(default)]
     pub stale: bool,
@@ -280,7 +280,7 @@ pub struct SessionStatus {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Thread {
+pub struct ThreadStatus {
     pub thread_id: i64,
     pub name: String,
     /// When it has stopped by itself.
@@ -291,14 +291,14 @@ pub struct Thread {
 /// One program of a session: its first, a worker, a forked child.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Target {
+pub struct TargetStatus {
     pub name: String,
-    pub state: SessionState,
+    pub state: DebugSessionState,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Exception {
+pub struct ExceptionReport {
     pub class: String,
     pub message: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -308,9 +308,9 @@ pub struct Exception {
 /// How a session ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Ended {
+pub struct SessionEndReport {
     pub session_id: String,
-    pub state: SessionState,
+    pub state: DebugSessionState,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -320,10 +320,10 @@ pub struct Ended {
 /// What a probe has found. Nothing of it runs any more.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Probed {
+pub struct ProbeReport {
     /// Whether the line was reached.
     pub stopped: bool,
-    pub state: SessionState,
+    pub state: DebugSessionState,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<StopReason>,
     pub waited_ms: u64,
@@ -333,10 +333,10 @@ pub struct Probed {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     #[serde(flatten)]
-    pub snapshot: Snapshot,
+    pub snapshot: StopSnapshot,
     /// Of the expressions, in their order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub values: Vec<Probe>,
+    pub values: Vec<ProbeValue>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -344,10 +344,10 @@ pub struct Probed {
 /// One expression of a probe: `value` or `error`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Probe {
+pub struct ProbeValue {
     pub expression: String,
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub value: Option<Value>,
+    pub value: Option<EvaluatedValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
@@ -361,13 +361,13 @@ mod tests {
     fn source_lines_are_numbered_and_the_current_one_is_marked() {
         let lines: Vec<_> = (9..=11).map(|n| (n, format!("line {n}  "))).chain([(12, String::new())]).collect();
         let check = |line: Option<i64>, expect: &str| {
-            let excerpt = Excerpt::numbered("a", &lines, line);
+            let excerpt = SourceExcerpt::with_line_numbers("a", &lines, line);
             assert_eq!((excerpt.text.as_str(), excerpt.line.map(i64::from)), (expect, line));
         };
         check(Some(10), "   9  line 9\n→ 10  line 10\n  11  line 11\n  12\n");
         check(Some(12), "   9  line 9\n  10  line 10\n  11  line 11\n→ 12\n");
         check(None, "   9  line 9\n  10  line 10\n  11  line 11\n  12\n");
-        assert_eq!(Excerpt::numbered("a", &[], Some(1)).text, "");
+        assert_eq!(SourceExcerpt::with_line_numbers("a", &[], Some(1)).text, "");
     }
 
     #[test]
@@ -376,13 +376,13 @@ mod tests {
             kind: StopType::BreakpointHit,
             thread_id: Some(1),
             thread_name: Some("MainThread".into()),
-            location: Some(Location {
+            location: Some(StopLocation {
                 method_name: "total".into(),
                 line_number: 22,
                 source_path: Some("app.py".into()),
-                ..Location::default()
+                ..StopLocation::default()
             }),
-            details: Details { breakpoint_id: Some(1), hit_count: Some(2), ..Details::default() },
+            details: StopDetails { breakpoint_id: Some(1), hit_count: Some(2), ..StopDetails::default() },
         };
         let said = json!({
             "type": "BREAKPOINT_HIT", "threadId": 1, "threadName": "MainThread",
@@ -403,7 +403,7 @@ mod tests {
             assert_eq!(&serde_json::from_value::<DebugStatus>(value).unwrap(), status);
         };
         check(&DebugStatus { session: None, sessions: Some(Vec::new()) }, &["sessions"]);
-        check(&DebugStatus { session: Some(SessionStatus::default()), sessions: None }, &["sessionId"]);
-        check(&DebugStatus { session: None, sessions: Some(vec![SessionStatus::default(); 2]) }, &["sessions"]);
+        check(&DebugStatus { session: Some(DebugSessionStatus::default()), sessions: None }, &["sessionId"]);
+        check(&DebugStatus { session: None, sessions: Some(vec![DebugSessionStatus::default(); 2]) }, &["sessions"]);
     }
 }

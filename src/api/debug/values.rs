@@ -51,33 +51,35 @@ impl FromStr for Seconds {
 
 /// A line of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spot {
+pub struct FileLine {
     pub file: String,
     pub line: u32,
     pub column: Option<u32>,
 }
 
-impl Spot {
+impl FileLine {
     /// Reads `app.py:22` or `app.js:10:5`; a file beside its line is taken as it is.
-    pub fn of(file: &str, line: Option<u32>) -> Result<Spot> {
-        match split(file, line) {
-            (file, Some(line @ 1..), column) if column != Some(0) => Ok(Spot { file: file.to_owned(), line, column }),
+    pub fn parse(file: &str, line: Option<u32>) -> Result<FileLine> {
+        match split_file_line(file, line) {
+            (file, Some(line @ 1..), column) if column != Some(0) => {
+                Ok(FileLine { file: file.to_owned(), line, column })
+            }
             (_, Some(_), _) => Err(Error::usage(format!("{file:?} has no such line")).because("lines begin at 1")),
             (_, None, _) => Err(Error::usage(format!("{file:?} says no line")).hint(format!("say `{file}:LINE`"))),
         }
     }
 
     /// As [`Spot::of`], where the line may be missing.
-    pub fn or_file(file: &str, line: Option<u32>) -> Result<(String, Option<u32>)> {
-        match split(file, line) {
+    pub fn parse_file_or_line(file: &str, line: Option<u32>) -> Result<(String, Option<u32>)> {
+        match split_file_line(file, line) {
             (file, None, _) => Ok((file.to_owned(), None)),
-            _ => Spot::of(file, line).map(|spot| (spot.file, Some(spot.line))),
+            _ => FileLine::parse(file, line).map(|spot| (spot.file, Some(spot.line))),
         }
     }
 }
 
 /// The file, the line, the column.
-fn split(file: &str, line: Option<u32>) -> (&str, Option<u32>, Option<u32>) {
+fn split_file_line(file: &str, line: Option<u32>) -> (&str, Option<u32>, Option<u32>) {
     let number = |text: &'_ str| -> Option<(usize, u32)> {
         let (before, digits) = text.rsplit_once(':')?;
         let number = digits.bytes().all(|it| it.is_ascii_digit()).then(|| digits.parse().ok())??;
@@ -94,7 +96,7 @@ fn split(file: &str, line: Option<u32>) -> (&str, Option<u32>, Option<u32>) {
 }
 
 /// Makes paths absolute that were said in `folder`.
-pub(super) fn located<'a>(paths: impl IntoIterator<Item = &'a mut String>, folder: &Path) {
+pub(super) fn make_absolute<'a>(paths: impl IntoIterator<Item = &'a mut String>, folder: &Path) {
     for path in paths {
         // `.` and `..` are the supervisor's to resolve: it looks at the links.
         *path = folder.join(&*path).to_string_lossy().into_owned();
@@ -103,18 +105,18 @@ pub(super) fn located<'a>(paths: impl IntoIterator<Item = &'a mut String>, folde
 
 /// A variable of a program's environment; without a value, it is taken away.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Variable {
+pub struct EnvVariable {
     pub name: String,
     pub value: Option<String>,
 }
 
-impl FromStr for Variable {
+impl FromStr for EnvVariable {
     type Err = String;
 
-    fn from_str(text: &str) -> Result<Variable, String> {
+    fn from_str(text: &str) -> Result<EnvVariable, String> {
         match text.split_once('=') {
             Some((name, value)) if !name.is_empty() => {
-                Ok(Variable { name: name.to_owned(), value: Some(value.to_owned()) })
+                Ok(EnvVariable { name: name.to_owned(), value: Some(value.to_owned()) })
             }
             _ => Err(format!("{text:?} is not NAME=VALUE")),
         }
@@ -128,15 +130,15 @@ pub(super) mod variables {
     use schemars::{Schema, SchemaGenerator, json_schema};
     use serde::{Deserialize, Deserializer, Serializer};
 
-    use super::Variable;
+    use super::EnvVariable;
 
-    pub fn serialize<S: Serializer>(variables: &[Variable], serializer: S) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer>(variables: &[EnvVariable], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(variables.iter().map(|it| (&it.name, &it.value)))
     }
 
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Variable>, D::Error> {
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<EnvVariable>, D::Error> {
         let object = BTreeMap::<String, Option<String>>::deserialize(deserializer)?;
-        Ok(object.into_iter().map(|(name, value)| Variable { name, value }).collect())
+        Ok(object.into_iter().map(|(name, value)| EnvVariable { name, value }).collect())
     }
 
     pub fn schema(_: &mut SchemaGenerator) -> Schema {
@@ -151,8 +153,8 @@ mod tests {
     #[test]
     fn a_line_of_a_file_is_said_in_one_word_or_in_two() {
         let check = |file: &str, line: Option<u32>, expect: Option<(&str, u32, Option<u32>)>| {
-            let spot = Spot::of(file, line).ok();
-            let expect = expect.map(|(file, line, column)| Spot { file: file.to_owned(), line, column });
+            let spot = FileLine::parse(file, line).ok();
+            let expect = expect.map(|(file, line, column)| FileLine { file: file.to_owned(), line, column });
             assert_eq!(spot, expect, "{file} {line:?}");
         };
         check("app.py:22", None, Some(("app.py", 22, None)));
@@ -169,9 +171,9 @@ mod tests {
 
     #[test]
     fn a_file_may_come_without_its_line() {
-        assert_eq!(Spot::or_file("app.py", None).unwrap(), ("app.py".to_owned(), None));
-        assert_eq!(Spot::or_file("app.py:7", None).unwrap(), ("app.py".to_owned(), Some(7)));
-        assert!(Spot::or_file("app.py:0", None).is_err());
+        assert_eq!(FileLine::parse_file_or_line("app.py", None).unwrap(), ("app.py".to_owned(), None));
+        assert_eq!(FileLine::parse_file_or_line("app.py:7", None).unwrap(), ("app.py".to_owned(), Some(7)));
+        assert!(FileLine::parse_file_or_line("app.py:0", None).is_err());
     }
 
     #[test]

@@ -12,139 +12,140 @@ use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio::task::AbortHandle;
 
-use crate::api::editor::{DEBUG_DID_CHANGE_STATE, DID_CHANGE_CONSOLE, DID_CHANGE_STATE};
-use crate::api::page::Console;
-use crate::api::window::Status;
-use crate::api::{Group, Params, debug};
+use crate::api::page::PageConsoleParams;
+use crate::api::protocol::{DEBUG_DID_CHANGE_STATE, WINDOW_DID_CHANGE_CONSOLE, WINDOW_DID_CHANGE_STATE};
+use crate::api::window::WindowStatusParams;
+use crate::api::{OperationGroup, OperationParams, debug};
 use crate::frontends::render;
 use crate::wire::rpc::RpcIncoming;
 
 /// One resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Topic {
+pub enum ResourceKind {
     State,
     Build,
     Console,
     Sessions,
 }
 
-impl Topic {
-    pub const ALL: [Topic; 4] = [Topic::State, Topic::Build, Topic::Console, Topic::Sessions];
+impl ResourceKind {
+    pub const ALL: [ResourceKind; 4] =
+        [ResourceKind::State, ResourceKind::Build, ResourceKind::Console, ResourceKind::Sessions];
 
     pub fn uri(self) -> &'static str {
         match self {
-            Topic::State => "tether://window/state",
-            Topic::Build => "tether://window/build",
-            Topic::Console => "tether://window/console",
-            Topic::Sessions => "tether://debug/sessions",
+            ResourceKind::State => "tether://window/state",
+            ResourceKind::Build => "tether://window/build",
+            ResourceKind::Console => "tether://window/console",
+            ResourceKind::Sessions => "tether://debug/sessions",
         }
     }
 
     /// The topic of a URI.
-    pub fn of(uri: &str) -> Option<Topic> {
-        Topic::ALL.into_iter().find(|topic| topic.uri() == uri)
+    pub fn from_uri(uri: &str) -> Option<ResourceKind> {
+        ResourceKind::ALL.into_iter().find(|topic| topic.uri() == uri)
     }
 
-    fn words(self) -> (&'static str, &'static str, &'static str) {
+    fn description(self) -> (&'static str, &'static str, &'static str) {
         match self {
-            Topic::State => ("window state", "As the result of window_status", "application/json"),
-            Topic::Build => ("last build", "The last lines of the last build", "text/plain"),
-            Topic::Console => ("console", "The newest entries, as window_console tells them", "text/plain"),
-            Topic::Sessions => ("debug sessions", "As the result of debug_status", "application/json"),
+            ResourceKind::State => ("window state", "As the result of window_status", "application/json"),
+            ResourceKind::Build => ("last build", "The last lines of the last build", "text/plain"),
+            ResourceKind::Console => ("console", "The newest entries, as window_console tells them", "text/plain"),
+            ResourceKind::Sessions => ("debug sessions", "As the result of debug_status", "application/json"),
         }
     }
 
     /// The JSON-RPC method that tells of it.
     pub fn method(self) -> &'static str {
         match self {
-            Topic::State | Topic::Build => Status::METHOD,
-            Topic::Console => Console::METHOD,
-            Topic::Sessions => debug::Status::METHOD,
+            ResourceKind::State | ResourceKind::Build => WindowStatusParams::METHOD,
+            ResourceKind::Console => PageConsoleParams::METHOD,
+            ResourceKind::Sessions => debug::DebugStatusParams::METHOD,
         }
     }
 
-    fn group(self) -> Group {
+    fn group(self) -> OperationGroup {
         match self {
-            Topic::State | Topic::Build | Topic::Console => Group::Window,
-            Topic::Sessions => Group::Debug,
+            ResourceKind::State | ResourceKind::Build | ResourceKind::Console => OperationGroup::Window,
+            ResourceKind::Sessions => OperationGroup::Debug,
         }
     }
 
     /// What is read, out of the answer of [`Topic::method`].
     pub fn contents(self, answer: &Value) -> ResourceContents {
         let text = match self {
-            Topic::State | Topic::Sessions => answer.to_string(),
-            Topic::Build => match answer.get("lastBuild") {
+            ResourceKind::State | ResourceKind::Sessions => answer.to_string(),
+            ResourceKind::Build => match answer.get("lastBuild") {
                 None => "nothing has been built yet".to_owned(),
                 Some(build) => build["tail"].as_str().unwrap_or_default().to_owned(),
             },
-            Topic::Console => render::text(Console::METHOD, answer),
+            ResourceKind::Console => render::text(PageConsoleParams::METHOD, answer),
         };
-        ResourceContents::text(text, self.uri()).with_mime_type(self.words().2)
+        ResourceContents::text(text, self.uri()).with_mime_type(self.description().2)
     }
 }
 
 /// The list of the resources of a part of the API.
-pub fn list(group: Option<Group>) -> ListResourcesResult {
-    let offered = |topic: &Topic| group.is_none_or(|group| group == topic.group());
-    let resource = |topic: Topic| {
-        let (name, description, mime_type) = topic.words();
+pub fn list_resources(group: Option<OperationGroup>) -> ListResourcesResult {
+    let offered = |topic: &ResourceKind| group.is_none_or(|group| group == topic.group());
+    let resource = |topic: ResourceKind| {
+        let (name, description, mime_type) = topic.description();
         Resource::new(topic.uri(), name).with_description(description).with_mime_type(mime_type)
     };
-    ListResourcesResult::with_all_items(Topic::ALL.into_iter().filter(offered).map(resource).collect())
+    ListResourcesResult::with_all_items(ResourceKind::ALL.into_iter().filter(offered).map(resource).collect())
 }
 
 /// How often each topic has changed, as far as we were told.
 #[derive(Clone, Copy, Debug, Default)]
-struct Changed([u64; Topic::ALL.len()]);
+struct ChangeCounts([u64; ResourceKind::ALL.len()]);
 
-impl Changed {
-    fn count(&mut self, topic: Topic) -> &mut u64 {
+impl ChangeCounts {
+    fn count(&mut self, topic: ResourceKind) -> &mut u64 {
         &mut self.0[topic as usize]
     }
 }
 
 /// Who is told of changes.
 #[derive(Default)]
-pub struct Resources {
-    changed: watch::Sender<Changed>,
+pub struct ResourceWatcher {
+    changed: watch::Sender<ChangeCounts>,
     /// Of clients that subscribe to one resource at a time (before 2026-07-28).
-    single: Mutex<HashMap<Topic, AbortHandle>>,
+    single: Mutex<HashMap<ResourceKind, AbortHandle>>,
 }
 
-impl Resources {
+impl ResourceWatcher {
     /// Listens to the supervisor until its connection ends, which is news as well.
-    pub async fn listen(&self, mut incoming: mpsc::Receiver<RpcIncoming>) {
+    pub async fn watch_notifications(&self, mut incoming: mpsc::Receiver<RpcIncoming>) {
         let mut last_build = None;
         while let Some(message) = incoming.recv().await {
             let RpcIncoming::Notification { method, params } = message else { continue };
             match method.as_str() {
-                DID_CHANGE_STATE => {}
-                DID_CHANGE_CONSOLE => {
-                    self.changed.send_modify(|changed| *changed.count(Topic::Console) += 1);
+                WINDOW_DID_CHANGE_STATE => {}
+                WINDOW_DID_CHANGE_CONSOLE => {
+                    self.changed.send_modify(|changed| *changed.count(ResourceKind::Console) += 1);
                     continue;
                 }
                 DEBUG_DID_CHANGE_STATE => {
-                    self.changed.send_modify(|changed| *changed.count(Topic::Sessions) += 1);
+                    self.changed.send_modify(|changed| *changed.count(ResourceKind::Sessions) += 1);
                     continue;
                 }
                 _ => continue,
             }
             let build = params.get("lastBuild").cloned();
             self.changed.send_modify(|changed| {
-                *changed.count(Topic::State) += 1;
-                *changed.count(Topic::Build) += u64::from(build != last_build);
+                *changed.count(ResourceKind::State) += 1;
+                *changed.count(ResourceKind::Build) += u64::from(build != last_build);
             });
             last_build = build;
         }
         self.changed.send_modify(|changed| {
-            *changed.count(Topic::State) += 1;
-            *changed.count(Topic::Sessions) += 1;
+            *changed.count(ResourceKind::State) += 1;
+            *changed.count(ResourceKind::Sessions) += 1;
         });
     }
 
     /// Calls `tell` for each change of one of `topics` from now on, until it fails; changes that come meanwhile are one.
-    pub async fn follow<T, E>(&self, topics: Vec<Topic>, tell: impl Fn(Topic) -> T)
+    pub async fn follow<T, E>(&self, topics: Vec<ResourceKind>, tell: impl Fn(ResourceKind) -> T)
     where
         T: Future<Output = Result<(), E>>,
     {
@@ -161,13 +162,16 @@ impl Resources {
         }
     }
 
-    fn single(&self) -> MutexGuard<'_, HashMap<Topic, AbortHandle>> {
+    fn single(&self) -> MutexGuard<'_, HashMap<ResourceKind, AbortHandle>> {
         self.single.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Follows one topic beside everything else, until [`Resources::forget`].
-    pub fn follow_single<T>(self: &Arc<Self>, topic: Topic, tell: impl Fn(Topic) -> T + Send + Sync + 'static)
-    where
+    pub fn follow_single<T>(
+        self: &Arc<Self>,
+        topic: ResourceKind,
+        tell: impl Fn(ResourceKind) -> T + Send + Sync + 'static,
+    ) where
         T: Future<Output = Result<(), ServiceError>> + Send,
     {
         let resources = Arc::clone(self);
@@ -177,7 +181,7 @@ impl Resources {
         }
     }
 
-    pub fn forget(&self, topic: Topic) {
+    pub fn stop_following(&self, topic: ResourceKind) {
         if let Some(following) = self.single().remove(&topic) {
             following.abort();
         }
@@ -185,7 +189,9 @@ impl Resources {
 }
 
 /// The part of a subscription that can be fulfilled.
-pub fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
+pub fn accepted_filter(requested: &SubscriptionFilter) -> SubscriptionFilter {
     let uris = requested.resource_subscriptions.iter().flatten();
-    SubscriptionFilter::builder().resource_subscriptions(uris.filter(|uri| Topic::of(uri).is_some()).cloned()).build()
+    SubscriptionFilter::builder()
+        .resource_subscriptions(uris.filter(|uri| ResourceKind::from_uri(uri).is_some()).cloned())
+        .build()
 }

@@ -10,13 +10,13 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::transform_subschemas;
 use serde_json::{Value, json};
 
-use crate::api::{Effect, Operation};
+use crate::api::{Operation, OperationEffect};
 use crate::error::Result;
 use crate::frontends::render;
 
 /// The result of a call: the answer, and a text beside it. A picture is content, and not in the answer. What is text by
 /// nature stands in both: some clients (VS Code) show their model only the answer, others only the text.
-pub fn result(operation: &Operation, outcome: Result<Value>) -> CallToolResult {
+pub fn call_result(operation: &Operation, outcome: Result<Value>) -> CallToolResult {
     let mut answer = match outcome {
         Ok(answer) => answer,
         Err(error) => return CallToolResult::error(vec![ContentBlock::text(error.to_string())]),
@@ -24,7 +24,7 @@ pub fn result(operation: &Operation, outcome: Result<Value>) -> CallToolResult {
     let mut content = vec![ContentBlock::text(render::text(operation.method, &answer))];
     if let Some(picture) = render::picture(operation.method, &answer) {
         content.insert(0, ContentBlock::image(picture.data, picture.mime_type));
-        answer.as_object_mut().map(|answer| answer.remove(PICTURE));
+        answer.as_object_mut().map(|answer| answer.remove(IMAGE_FIELD));
     }
     let mut result = CallToolResult::success(content);
     result.structured_content = Some(answer);
@@ -32,26 +32,26 @@ pub fn result(operation: &Operation, outcome: Result<Value>) -> CallToolResult {
 }
 
 /// The tool of an operation.
-pub fn tool(operation: &'static Operation) -> Tool {
-    let mut tool = Tool::new(operation.tool(), operation.summary(), Arc::new(input_schema(operation)));
+pub fn operation_tool(operation: &'static Operation) -> Tool {
+    let mut tool = Tool::new(operation.tool_name(), operation.summary(), Arc::new(input_schema(operation)));
     tool.output_schema = Some(Arc::new(output_schema(operation)));
-    tool.annotations = Some(annotations(operation.effect));
+    tool.annotations = Some(effect_annotations(operation.effect));
     tool
 }
 
 /// What a tool may change, where it differs from what the protocol assumes of one that says nothing.
-fn annotations(effect: Effect) -> ToolAnnotations {
+fn effect_annotations(effect: OperationEffect) -> ToolAnnotations {
     let closed = ToolAnnotations::new().open_world(false);
     match effect {
-        Effect::Reads => closed.read_only(true),
-        Effect::Settles => closed.destructive(false).idempotent(true),
-        Effect::Acts => closed.destructive(false),
-        Effect::Destroys => closed,
+        OperationEffect::ReadOnly => closed.read_only(true),
+        OperationEffect::Idempotent => closed.destructive(false).idempotent(true),
+        OperationEffect::Additive => closed.destructive(false),
+        OperationEffect::Destructive => closed,
     }
 }
 
 /// The field of an answer that holds a picture.
-const PICTURE: &str = "data";
+const IMAGE_FIELD: &str = "data";
 
 /// The parameters as a JSON schema, without what a reader does not need: an agent pays for every byte.
 fn input_schema(operation: &Operation) -> JsonObject {
@@ -65,7 +65,7 @@ fn input_schema(operation: &Operation) -> JsonObject {
     schema.remove("description");
     // The operation itself refuses what it does not know, and says what it takes.
     schema.remove("additionalProperties");
-    leave_null_out(&mut schema);
+    simplify_schema(&mut schema);
     match schema.to_value() {
         Value::Object(schema) => schema,
         _ => JsonObject::new(),
@@ -79,12 +79,12 @@ fn output_schema(operation: &Operation) -> JsonObject {
         settings.inline_subschemas = true;
         settings.meta_schema = None;
     });
-    let schema = (operation.answer_schema)(&mut settings.into_generator());
+    let schema = (operation.result_schema)(&mut settings.into_generator());
     let properties = schema.get("properties").and_then(Value::as_object);
-    let fields = properties.into_iter().flatten().filter(|(name, _)| *name != PICTURE);
+    let fields = properties.into_iter().flatten().filter(|(name, _)| *name != IMAGE_FIELD);
     let fields: JsonObject = fields.map(|(name, _)| (name.clone(), json!({}))).collect();
     let required = schema.get("required").and_then(Value::as_array);
-    let required: Vec<_> = required.into_iter().flatten().filter(|name| *name != PICTURE).cloned().collect();
+    let required: Vec<_> = required.into_iter().flatten().filter(|name| *name != IMAGE_FIELD).cloned().collect();
     let mut outlined = JsonObject::new();
     outlined.insert("type".into(), "object".into());
     outlined.insert("properties".into(), fields.into());
@@ -96,7 +96,7 @@ fn output_schema(operation: &Operation) -> JsonObject {
 
 /// An optional parameter may be left out; that it may be `null` as well is of no use to anybody. Nor is it of use how
 /// wide our numbers are.
-fn leave_null_out(schema: &mut Schema) {
+fn simplify_schema(schema: &mut Schema) {
     schema.remove("format");
     if schema.get("minimum").is_some_and(|least| *least == 0) {
         schema.remove("minimum");
@@ -122,7 +122,7 @@ fn leave_null_out(schema: &mut Schema) {
             only => drop(schema.insert(key.into(), only)),
         }
     }
-    transform_subschemas(&mut leave_null_out, schema);
+    transform_subschemas(&mut simplify_schema, schema);
 }
 
 #[cfg(test)]
@@ -133,7 +133,7 @@ mod tests {
     /// What an agent pays for `tools/list`, in bytes: all of it, and without the output schemas.
     #[test]
     fn the_list_of_tools_stays_within_its_budget() {
-        let whole: Vec<Tool> = OPERATIONS.iter().map(tool).collect();
+        let whole: Vec<Tool> = OPERATIONS.iter().map(operation_tool).collect();
         let bytes = |tools: &[Tool]| serde_json::to_vec(&json!({ "tools": tools })).unwrap().len();
         let mut input_side = whole.clone();
         for tool in &mut input_side {

@@ -12,40 +12,53 @@ use self::stop::{SHOWN, frame_lines, probed, reason, state, stopped, variable_li
 use super::page::followed;
 use super::{ago, indented, read};
 use crate::api::debug::breakpoints::{
-    Access, Breakpoint, BreakpointState, Breakpoints, Drift, Exceptions, ExceptionsInForce, List, Remove, Set, Watch,
+    BreakpointDrift, BreakpointExceptionsParams, BreakpointList, BreakpointListParams, BreakpointRemoveParams,
+    BreakpointReport, BreakpointSetParams, BreakpointState, ExceptionBreakpointsReport, WatchpointAccess,
+    WatchpointSetParams,
 };
-use crate::api::debug::control::{Continue, Pause, RunTo, Step};
+use crate::api::debug::control::{DebugContinueParams, DebugPauseParams, DebugRunToParams, DebugStepParams};
 use crate::api::debug::inspect::{
-    Evaluate, EventEntries, Events, Frames, Output, OutputEntries, Place, SetVariable, Source, Stack, VariableList,
-    Variables,
+    DebugEvaluateParams, DebugEventsParams, DebugLogCursor, DebugOutputParams, DebugSetVariableParams,
+    DebugSourceParams, DebugStackParams, DebugVariablesParams, EventEntries, FrameList, OutputEntries, VariableList,
 };
-use crate::api::debug::results::{DebugStatus, Ended, Excerpt, Launched, SessionStatus, Stopped, Thread, Value};
-use crate::api::debug::{Attach, Launch, Probe, Status, Stop, WaitForStop};
-use crate::api::{Params, page};
+use crate::api::debug::results::{
+    DebugSessionStatus, DebugStatus, EvaluatedValue, LaunchReport, SessionEndReport, SourceExcerpt, StopReport,
+    ThreadStatus,
+};
+use crate::api::debug::{
+    DebugAttachParams, DebugLaunchParams, DebugProbeParams, DebugStatusParams, DebugStopParams, WaitForStopParams,
+};
+use crate::api::{OperationParams, page};
 
 pub fn text(method: &str, answer: &Json) -> Option<String> {
     match method {
-        Launch::METHOD | Attach::METHOD => read(answer).map(|it| launched(&it)),
-        WaitForStop::METHOD | Continue::METHOD | Pause::METHOD | Step::METHOD | RunTo::METHOD => {
-            read(answer).map(|it: Stopped| stopped(&it))
+        DebugLaunchParams::METHOD | DebugAttachParams::METHOD => read(answer).map(|it| launched(&it)),
+        WaitForStopParams::METHOD
+        | DebugContinueParams::METHOD
+        | DebugPauseParams::METHOD
+        | DebugStepParams::METHOD
+        | DebugRunToParams::METHOD => read(answer).map(|it: StopReport| stopped(&it)),
+        DebugStatusParams::METHOD => read(answer).and_then(|it| status(&it)),
+        DebugStopParams::METHOD => read(answer).map(|it| ended(&it)),
+        DebugProbeParams::METHOD => read(answer).map(|it| probed(&it)),
+        BreakpointSetParams::METHOD | WatchpointSetParams::METHOD => read(answer).map(|it| breakpoint(&it)),
+        BreakpointListParams::METHOD | BreakpointRemoveParams::METHOD => read(answer).map(|it| breakpoints(&it)),
+        BreakpointExceptionsParams::METHOD => read(answer).map(|it| exceptions(&it)),
+        DebugStackParams::METHOD => read(answer).map(|it: FrameList| cut(frame_lines(&it.frames), it.truncated)),
+        DebugVariablesParams::METHOD => read(answer).map(|it| variables(&it)),
+        DebugEvaluateParams::METHOD | DebugSetVariableParams::METHOD => {
+            read(answer).map(|it: EvaluatedValue| value(&it))
         }
-        Status::METHOD => read(answer).and_then(|it| status(&it)),
-        Stop::METHOD => read(answer).map(|it| ended(&it)),
-        Probe::METHOD => read(answer).map(|it| probed(&it)),
-        Set::METHOD | Watch::METHOD => read(answer).map(|it| breakpoint(&it)),
-        List::METHOD | Remove::METHOD => read(answer).map(|it| breakpoints(&it)),
-        Exceptions::METHOD => read(answer).map(|it| exceptions(&it)),
-        Stack::METHOD => read(answer).map(|it: Frames| cut(frame_lines(&it.frames), it.truncated)),
-        Variables::METHOD => read(answer).map(|it| variables(&it)),
-        Evaluate::METHOD | SetVariable::METHOD => read(answer).map(|it: Value| value(&it)),
-        Source::METHOD => read(answer).map(|it: Excerpt| format!("{}\n{}", it.file, it.text.trim_end())),
-        Output::METHOD => read(answer).map(|it| output(&it)),
-        Events::METHOD => read(answer).map(|it| events(&it)),
+        DebugSourceParams::METHOD => {
+            read(answer).map(|it: SourceExcerpt| format!("{}\n{}", it.file, it.text.trim_end()))
+        }
+        DebugOutputParams::METHOD => read(answer).map(|it| output(&it)),
+        DebugEventsParams::METHOD => read(answer).map(|it| events(&it)),
         _ => None,
     }
 }
 
-fn launched(it: &Launched) -> String {
+fn launched(it: &LaunchReport) -> String {
     let pid = it.pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
     let mut out = format!("session {} ({}{pid})\n{}", it.stopped.session_id, it.adapter, stopped(&it.stopped));
     for it in it.breakpoints.iter().filter(|it| it.state != BreakpointState::Verified) {
@@ -66,7 +79,7 @@ fn status(it: &DebugStatus) -> Option<String> {
     }
 }
 
-fn session(it: &SessionStatus) -> String {
+fn session(it: &DebugSessionStatus) -> String {
     let mut facts = vec![it.adapter.clone()];
     facts.extend(it.vm_name.clone());
     facts.extend(it.pid.map(|pid| format!("pid {pid}")));
@@ -100,7 +113,7 @@ fn session(it: &SessionStatus) -> String {
 }
 
 /// At most [`SHOWN`] of them.
-fn threads(out: &mut String, word: &str, threads: &[Thread]) {
+fn threads(out: &mut String, word: &str, threads: &[ThreadStatus]) {
     for it in threads.iter().take(SHOWN) {
         let stop = it.stop_reason.as_ref().map(|stop| format!(": {}", reason(stop))).unwrap_or_default();
         let _ = write!(out, "\n  {word} thread {} {}{stop}", it.thread_id, it.name);
@@ -110,22 +123,22 @@ fn threads(out: &mut String, word: &str, threads: &[Thread]) {
     }
 }
 
-fn ended(it: &Ended) -> String {
+fn ended(it: &SessionEndReport) -> String {
     format!("{} {}", it.session_id, state(it.state, it.exit_code, it.message.as_deref()))
 }
 
-fn breakpoints(it: &Breakpoints) -> String {
+fn breakpoints(it: &BreakpointList) -> String {
     let mut lines: Vec<String> = it.breakpoints.iter().map(breakpoint).collect();
     if lines.is_empty() {
         lines.push("no breakpoints".to_owned());
     }
-    if it.exceptions != ExceptionsInForce::default() {
+    if it.exceptions != ExceptionBreakpointsReport::default() {
         lines.push(exceptions(&it.exceptions));
     }
     lines.join("\n")
 }
 
-fn breakpoint(it: &Breakpoint) -> String {
+fn breakpoint(it: &BreakpointReport) -> String {
     let place = match (&it.file, it.line, &it.function, &it.expression) {
         (Some(file), Some(line), ..) => format!("breakpoint {} at {file}:{line}", it.breakpoint_id),
         (.., Some(function), _) => format!("breakpoint {} in {function}", it.breakpoint_id),
@@ -141,24 +154,24 @@ fn breakpoint(it: &Breakpoint) -> String {
         .to_owned(),
     ];
     facts.extend(it.access.map(|access| match access {
-        Access::Read => "when it is read".to_owned(),
-        Access::Write => "when it is written".to_owned(),
-        Access::ReadWrite => "when it is read or written".to_owned(),
+        WatchpointAccess::Read => "when it is read".to_owned(),
+        WatchpointAccess::Write => "when it is written".to_owned(),
+        WatchpointAccess::ReadWrite => "when it is read or written".to_owned(),
     }));
     facts.extend(it.condition.as_ref().map(|it| format!("if {it}")));
     facts.extend(it.hit_condition.as_ref().map(|it| format!("at hits {it}")));
     facts.extend(it.log_message.as_ref().map(|it| format!("logs {it:?}")));
     facts.extend(it.hit_count.map(|hits| format!("hit {hits} ×")));
     facts.extend(it.drift.map(|drift| match drift {
-        Drift::Moved => "moved with its line".to_owned(),
-        Drift::Ambiguous => "ambiguous: several lines look like its line".to_owned(),
-        Drift::Lost => "lost: its line is gone".to_owned(),
+        BreakpointDrift::Moved => "moved with its line".to_owned(),
+        BreakpointDrift::Ambiguous => "ambiguous: several lines look like its line".to_owned(),
+        BreakpointDrift::Lost => "lost: its line is gone".to_owned(),
     }));
     let message = it.message.as_ref().map(|it| format!(" ({it})")).unwrap_or_default();
     format!("{place}: {}{message}", facts.join(", "))
 }
 
-fn exceptions(it: &ExceptionsInForce) -> String {
+fn exceptions(it: &ExceptionBreakpointsReport) -> String {
     let mut which = match (it.caught, it.uncaught) {
         (true, true) => vec!["caught and uncaught ones".to_owned()],
         (true, false) => vec!["caught ones".to_owned()],
@@ -192,7 +205,7 @@ fn cut(text: String, truncated: Option<String>) -> String {
     text + &truncated.map(|it| format!("\n… {it}")).unwrap_or_default()
 }
 
-fn value(it: &Value) -> String {
+fn value(it: &EvaluatedValue) -> String {
     variable_line("", &it.result, it.variables_reference)
 }
 
@@ -227,9 +240,9 @@ fn events(it: &EventEntries) -> String {
     out + &place(&it.place, it.entries.is_empty())
 }
 
-fn place(it: &Place, empty: bool) -> String {
-    let Place { cursor, dropped, more } = *it;
-    followed(&page::Place { cursor, dropped, more, ..page::Place::default() }, empty)
+fn place(it: &DebugLogCursor, empty: bool) -> String {
+    let DebugLogCursor { cursor, dropped, more } = *it;
+    followed(&page::PageLogCursor { cursor, dropped, more, ..page::PageLogCursor::default() }, empty)
 }
 
 #[cfg(test)]

@@ -6,24 +6,25 @@ use serde_json::Value;
 
 use super::window::relaunched;
 use super::{duration, noted, read};
-use crate::api::Params;
+use crate::api::OperationParams;
 use crate::api::page::{
-    Acted, Console, ConsoleEntries, Input, Network, NetworkEntries, Place, Request, Seen, Snapshot,
+    ConsoleEntries, NetworkEntries, NetworkEntry, PageConsoleParams, PageInputParams, PageInputResult, PageLogCursor,
+    PageNetworkParams, PageSnapshotParams, PageSnapshotResult,
 };
 
 pub fn text(method: &str, answer: &Value) -> Option<String> {
     match method {
-        Snapshot::METHOD => {
-            read(answer).map(|it: Seen| relaunched(it.relaunched.as_ref()) + &it.text + &noted(&it.notes))
+        PageSnapshotParams::METHOD => {
+            read(answer).map(|it: PageSnapshotResult| relaunched(it.relaunched.as_ref()) + &it.text + &noted(&it.notes))
         }
-        Input::METHOD => read(answer).map(|it| acted(&it)),
-        Console::METHOD => read(answer).map(|it| console(&it)),
-        Network::METHOD => read(answer).map(|it| network(&it)),
+        PageInputParams::METHOD => read(answer).map(|it| acted(&it)),
+        PageConsoleParams::METHOD => read(answer).map(|it| console(&it)),
+        PageNetworkParams::METHOD => read(answer).map(|it| network(&it)),
         _ => None,
     }
 }
 
-fn acted(it: &Acted) -> String {
+fn acted(it: &PageInputResult) -> String {
     let mut out = relaunched(it.relaunched.as_ref());
     for step in &it.actions {
         let _ = writeln!(out, "{}", step.did);
@@ -56,7 +57,7 @@ fn network(it: &NetworkEntries) -> String {
     out + &followed(&it.place, it.entries.is_empty() && it.pending.is_empty())
 }
 
-fn request_line(it: &Request) -> String {
+fn request_line(it: &NetworkEntry) -> String {
     let mut out = format!("{} {}", it.method, it.url);
     match (it.status, &it.failure) {
         (_, Some(failure)) => {
@@ -78,7 +79,7 @@ fn request_line(it: &Request) -> String {
 }
 
 /// The last line of what is read with a cursor.
-pub(super) fn followed(it: &Place, empty: bool) -> String {
+pub(super) fn followed(it: &PageLogCursor, empty: bool) -> String {
     let mut words = Vec::new();
     words.extend(empty.then(|| "nothing".to_owned()));
     words.extend((it.more > 0).then(|| format!("{} more", it.more)));

@@ -5,19 +5,23 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use super::{ago, duration, indented, noted, read};
-use crate::api::Params;
+use crate::api::OperationParams;
 use crate::api::window::{
-    Change, ChangeKind, Changes, Evaluate, Evaluated, Picture, Relaunched, Restart, Screenshot, Start, Status, Stop,
-    WindowChanges, WindowState, WindowStatus,
+    ChangedFile, ChangedFileKind, PageEvaluateParams, PageEvaluateResult, PageImage, PageScreenshotParams,
+    RelaunchReport, ReportedWindowState, WindowChanges, WindowChangesParams, WindowRestartParams, WindowStartParams,
+    WindowStatus, WindowStatusParams, WindowStopParams,
 };
 
 pub fn text(method: &str, answer: &Value) -> Option<String> {
     match method {
-        Status::METHOD | Start::METHOD | Stop::METHOD | Restart::METHOD => read(answer).map(|it| status(&it)),
-        Changes::METHOD => read(answer).map(|it| changes(&it)),
-        Evaluate::METHOD => read(answer).map(|it| evaluated(&it)),
-        Screenshot::METHOD => {
-            read(answer).map(|it: Picture| relaunched(it.relaunched.as_ref()) + "a picture" + &noted(&it.notes))
+        WindowStatusParams::METHOD
+        | WindowStartParams::METHOD
+        | WindowStopParams::METHOD
+        | WindowRestartParams::METHOD => read(answer).map(|it| status(&it)),
+        WindowChangesParams::METHOD => read(answer).map(|it| changes(&it)),
+        PageEvaluateParams::METHOD => read(answer).map(|it| evaluated(&it)),
+        PageScreenshotParams::METHOD => {
+            read(answer).map(|it: PageImage| relaunched(it.relaunched.as_ref()) + "a picture" + &noted(&it.notes))
         }
         _ => None,
     }
@@ -67,16 +71,16 @@ fn status(it: &WindowStatus) -> String {
     out
 }
 
-fn state_word(state: WindowState) -> &'static str {
+fn state_word(state: ReportedWindowState) -> &'static str {
     match state {
-        WindowState::Absent => "no window",
-        WindowState::Starting => "the window is starting",
-        WindowState::Ready => "the window is ready",
-        WindowState::Stale => "the window is stale",
-        WindowState::Building => "a build runs",
-        WindowState::Stopping => "the window is stopping",
-        WindowState::Exited => "the window has exited",
-        WindowState::Unresponsive => "the window is unresponsive: its port answers, its page does not",
+        ReportedWindowState::Absent => "no window",
+        ReportedWindowState::Starting => "the window is starting",
+        ReportedWindowState::Ready => "the window is ready",
+        ReportedWindowState::Stale => "the window is stale",
+        ReportedWindowState::Building => "a build runs",
+        ReportedWindowState::Stopping => "the window is stopping",
+        ReportedWindowState::Exited => "the window has exited",
+        ReportedWindowState::Unresponsive => "the window is unresponsive: its port answers, its page does not",
     }
 }
 
@@ -120,7 +124,7 @@ fn changes(it: &WindowChanges) -> String {
     out
 }
 
-fn evaluated(it: &Evaluated) -> String {
+fn evaluated(it: &PageEvaluateResult) -> String {
     let result = match (&it.exception, &it.value) {
         (Some(exception), _) => format!("exception: {exception}"),
         (None, Some(Value::String(text))) => text.clone(),
@@ -130,7 +134,7 @@ fn evaluated(it: &Evaluated) -> String {
 }
 
 /// The line that an operation's result begins with when the window was relaunched for it.
-pub fn relaunched(it: Option<&Relaunched>) -> String {
+pub fn relaunched(it: Option<&RelaunchReport>) -> String {
     let Some(it) = it else { return String::new() };
     let mut out = format!(
         "relaunched because {} (build {}, launch {})\n",
@@ -144,11 +148,11 @@ pub fn relaunched(it: Option<&Relaunched>) -> String {
     out
 }
 
-fn change_line(change: &Change) -> String {
+fn change_line(change: &ChangedFile) -> String {
     let word = match change.kind {
-        ChangeKind::Modified => "modified",
-        ChangeKind::Added => "added",
-        ChangeKind::Removed => "removed",
+        ChangedFileKind::Modified => "modified",
+        ChangedFileKind::Added => "added",
+        ChangedFileKind::Removed => "removed",
     };
     format!("{word} {}", change.path)
 }

@@ -4,20 +4,21 @@ use std::path::{Path, PathBuf};
 
 use super::words;
 use crate::api::debug::breakpoints::{
-    Access, Breakpoint, Breakpoints, Exceptions, ExceptionsInForce, List, Remove, Set, Watch,
+    BreakpointExceptionsParams, BreakpointList, BreakpointListParams, BreakpointRemoveParams, BreakpointReport,
+    BreakpointSetParams, ExceptionBreakpointsReport, WatchpointAccess, WatchpointSetParams,
 };
-use crate::api::debug::values::Spot;
+use crate::api::debug::values::FileLine;
 use crate::debug::breakpoints as book;
 use crate::debug::{Excepting, Sessions};
 use crate::error::{Error, ErrorKind, Result};
 
-pub async fn set(sessions: &Sessions, it: Set) -> Result<Breakpoint> {
+pub async fn set(sessions: &Sessions, it: BreakpointSetParams) -> Result<BreakpointReport> {
     let conditions =
         book::Conditions { condition: it.condition, hit_condition: it.hit_condition, log_message: it.log_message };
     let reported = match (it.function, it.file) {
         (Some(name), None) => sessions.set_function(name, conditions).await?,
         (None, Some(file)) => {
-            let spot = Spot::of(&file, it.line)?;
+            let spot = FileLine::parse(&file, it.line)?;
             sessions.set_line(Path::new(&spot.file), spot.line, conditions).await?
         }
         _ => {
@@ -25,27 +26,27 @@ pub async fn set(sessions: &Sessions, it: Set) -> Result<Breakpoint> {
             return Err(error.hint("name `file` (\"app.py:22\"), or `function`"));
         }
     };
-    Ok(words::breakpoint(&reported, sessions.workspace()))
+    Ok(words::breakpoint_report(&reported, sessions.workspace()))
 }
 
-pub async fn list(sessions: &Sessions, _: List) -> Result<Breakpoints> {
-    Ok(all(sessions))
+pub async fn list(sessions: &Sessions, _: BreakpointListParams) -> Result<BreakpointList> {
+    Ok(list_breakpoints(sessions))
 }
 
-fn all(sessions: &Sessions) -> Breakpoints {
+fn list_breakpoints(sessions: &Sessions) -> BreakpointList {
     let reported = sessions.breakpoints();
-    Breakpoints {
-        breakpoints: reported.iter().map(|it| words::breakpoint(it, sessions.workspace())).collect(),
-        exceptions: in_force(sessions),
+    BreakpointList {
+        breakpoints: reported.iter().map(|it| words::breakpoint_report(it, sessions.workspace())).collect(),
+        exceptions: exceptions_report(sessions),
     }
 }
 
-pub async fn remove(sessions: &Sessions, it: Remove) -> Result<Breakpoints> {
+pub async fn remove(sessions: &Sessions, it: BreakpointRemoveParams) -> Result<BreakpointList> {
     let removed = match (it.breakpoint_id, &it.file, it.all.unwrap_or_default()) {
         (Some(id), None, false) => sessions.remove(|wanted| wanted.id == id).await?,
         (None, None, true) => sessions.remove(|_| true).await?,
         (None, Some(file), false) => {
-            let (file, line) = Spot::or_file(file, None)?;
+            let (file, line) = FileLine::parse_file_or_line(file, None)?;
             let path = sessions.workspace().join(file);
             let path: PathBuf = path.canonicalize().unwrap_or(path);
             sessions.remove(|wanted| is_at(wanted, &path, line)).await?
@@ -60,7 +61,7 @@ pub async fn remove(sessions: &Sessions, it: Remove) -> Result<Breakpoints> {
             Error::new(ErrorKind::NotFound, "there is no such breakpoint").hint("`tether break list` lists them")
         );
     }
-    Ok(all(sessions))
+    Ok(list_breakpoints(sessions))
 }
 
 fn is_at(wanted: &book::Wanted, path: &Path, at: Option<u32>) -> bool {
@@ -70,7 +71,7 @@ fn is_at(wanted: &book::Wanted, path: &Path, at: Option<u32>) -> bool {
     }
 }
 
-pub async fn exceptions(sessions: &Sessions, it: Exceptions) -> Result<ExceptionsInForce> {
+pub async fn exceptions(sessions: &Sessions, it: BreakpointExceptionsParams) -> Result<ExceptionBreakpointsReport> {
     let asks = it.caught.is_some() || it.uncaught.is_some() || it.class.is_some() || it.filters.is_some();
     if asks {
         let wanted = book::Exceptions {
@@ -81,19 +82,19 @@ pub async fn exceptions(sessions: &Sessions, it: Exceptions) -> Result<Exception
         };
         sessions.set_exceptions(wanted).await?;
     }
-    Ok(in_force(sessions))
+    Ok(exceptions_report(sessions))
 }
 
-fn in_force(sessions: &Sessions) -> ExceptionsInForce {
+fn exceptions_report(sessions: &Sessions) -> ExceptionBreakpointsReport {
     let Excepting { wanted, known, mut unable } = sessions.exceptions();
     let book::Exceptions { caught, uncaught, class, filters } = wanted;
     let unknown = filters.iter().find(|filter| !known.is_empty() && !known.contains(filter));
     unable.extend(unknown.map(|filter| format!("no adapter of a living session knows the filter {filter:?}")));
     let message = (!unable.is_empty()).then(|| unable.join("; "));
-    ExceptionsInForce { caught, uncaught, class, filters, known, message }
+    ExceptionBreakpointsReport { caught, uncaught, class, filters, known, message }
 }
 
-pub async fn watch(sessions: &Sessions, it: Watch) -> Result<Breakpoint> {
+pub async fn watch(sessions: &Sessions, it: WatchpointSetParams) -> Result<BreakpointReport> {
     let expression = match (it.expression, it.class_name, it.field_name) {
         (Some(expression), None, None) => expression,
         (None, Some(class), Some(field)) => format!("{class}.{field}"),
@@ -103,9 +104,9 @@ pub async fn watch(sessions: &Sessions, it: Watch) -> Result<Breakpoint> {
         }
     };
     let access = match it.access.unwrap_or_default() {
-        Access::Read => book::Access::Read,
-        Access::Write => book::Access::Write,
-        Access::ReadWrite => book::Access::ReadWrite,
+        WatchpointAccess::Read => book::Access::Read,
+        WatchpointAccess::Write => book::Access::Write,
+        WatchpointAccess::ReadWrite => book::Access::ReadWrite,
     };
-    Ok(words::breakpoint(&sessions.watch_data(expression, access).await?, sessions.workspace()))
+    Ok(words::breakpoint_report(&sessions.watch_data(expression, access).await?, sessions.workspace()))
 }

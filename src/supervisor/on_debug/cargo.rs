@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::super::dispatch::Call;
-use super::super::server::Supervisor;
+use super::super::dispatch::OperationCall;
+use super::super::server::SupervisorContext;
 use crate::config::CARGO;
 use crate::config::trust::Commands;
 use crate::error::{Error, ErrorKind, Result};
@@ -17,15 +17,15 @@ use crate::process::{self, Captured, LAUNCH_ID, clean_environment};
 use crate::window::Caller;
 
 /// A cold build of everything that a workspace depends on.
-const BUILT: Duration = Duration::from_secs(30 * 60);
+const BUILD_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 /// A program that is asked for its tests, and is none that knows the question.
-const LISTED: Duration = Duration::from_secs(30);
+const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 /// How many similar names an error tells.
-const SIMILAR: usize = 5;
+const MAX_SIMILAR_NAMES: usize = 5;
 
 /// A test, and the program that has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Built {
+pub struct BuiltTest {
     pub program: PathBuf,
     /// Of its package.
     pub folder: PathBuf,
@@ -35,14 +35,14 @@ pub struct Built {
 
 /// One line of cargo's: a program has been built.
 #[derive(Clone, Debug, Deserialize)]
-struct Artifact {
+struct TestArtifact {
     manifest_path: PathBuf,
-    target: Target,
+    target: CargoTarget,
     executable: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
-struct Target {
+struct CargoTarget {
     name: String,
     kind: Vec<String>,
     src_path: PathBuf,
@@ -50,22 +50,22 @@ struct Target {
 }
 
 /// A program, and the names of its tests.
-type Listed = (Artifact, Vec<String>);
+type ListedTests = (TestArtifact, Vec<String>);
 
 /// Builds the tests in `folder`, and finds the one of this name; of several programs, that whose source is `source`.
 /// Errors: [`ErrorKind::NotTrusted`], [`ErrorKind::BuildFailed`] with the compiler's last words; there is no such test, or several.
-pub async fn built(
-    supervisor: &Supervisor,
+pub async fn build_and_find_test(
+    supervisor: &SupervisorContext,
     folder: &Path,
     source: Option<&Path>,
     name: &str,
-    call: &Call<'_>,
-) -> Result<Built> {
+    call: &OperationCall<'_>,
+) -> Result<BuiltTest> {
     Commands::of_tests(supervisor.sessions.workspace()).check()?;
-    let mark = supervisor.build_mark().await;
+    let mark = supervisor.build_launch_id().await;
     let mut programs = {
-        let _turn = supervisor.desk.turn.lock().await;
-        build(folder, &mark, call).await?
+        let _turn = supervisor.launch_memory.task_lock.lock().await;
+        build_tests(folder, &mark, call).await?
     };
     if programs.iter().any(|it| Some(it.target.src_path.as_path()) == source) {
         programs.retain(|it| Some(it.target.src_path.as_path()) == source);
@@ -73,19 +73,19 @@ pub async fn built(
     let mut listed = Vec::new();
     for program in programs {
         call.report_progress(&format!("looking for {name} in {}", program.target.name));
-        listed.push((program.clone(), list(&program, &mark).await));
+        listed.push((program.clone(), list_tests(&program, &mark).await));
     }
-    choose(&listed, name, folder)
+    choose_test(&listed, name, folder)
 }
 
-async fn build(folder: &Path, mark: &str, call: &Call<'_>) -> Result<Vec<Artifact>> {
+async fn build_tests(folder: &Path, mark: &str, call: &OperationCall<'_>) -> Result<Vec<TestArtifact>> {
     call.report_progress("building the tests");
     let argv = CARGO.iter().map(OsString::from).collect();
     let env = clean_environment([(LAUNCH_ID, mark)]);
-    let what = Captured { argv, cwd: folder.to_owned(), env, timeout: BUILT };
+    let what = Captured { argv, cwd: folder.to_owned(), env, timeout: BUILD_TIMEOUT };
     let mut programs = Vec::new();
     let finished = process::run_until(&what, |line| {
-        match serde_json::from_str::<Artifact>(line) {
+        match serde_json::from_str::<TestArtifact>(line) {
             Ok(artifact) if artifact.executable.is_some() && artifact.target.test => programs.push(artifact),
             Err(_) if !line.starts_with('{') => call.report_progress(line.trim()),
             _ => {}
@@ -103,11 +103,11 @@ async fn build(folder: &Path, mark: &str, call: &Call<'_>) -> Result<Vec<Artifac
 }
 
 /// The names of its tests; none where it has a harness of its own that does not know the question.
-async fn list(program: &Artifact, mark: &str) -> Vec<String> {
+async fn list_tests(program: &TestArtifact, mark: &str) -> Vec<String> {
     let executable = program.executable.clone().unwrap_or_default();
     let argv = [executable.into_os_string(), "--list".into(), "--format".into(), "terse".into()].to_vec();
-    let cwd = program.folder();
-    let what = Captured { argv, cwd, env: clean_environment([(LAUNCH_ID, mark)]), timeout: LISTED };
+    let cwd = program.package_folder();
+    let what = Captured { argv, cwd, env: clean_environment([(LAUNCH_ID, mark)]), timeout: LIST_TIMEOUT };
     let mut names = Vec::new();
     let finished = process::run_until(&what, |line| {
         names.extend(line.strip_suffix(": test").map(str::to_owned));
@@ -119,31 +119,31 @@ async fn list(program: &Artifact, mark: &str) -> Vec<String> {
     }
 }
 
-impl Artifact {
-    fn folder(&self) -> PathBuf {
+impl TestArtifact {
+    fn package_folder(&self) -> PathBuf {
         self.manifest_path.parent().unwrap_or(Path::new("/")).to_owned()
     }
 
-    fn has(&self, name: &str) -> Built {
+    fn built_test(&self, name: &str) -> BuiltTest {
         let program = self.executable.clone().unwrap_or_default();
-        Built { program, folder: self.folder(), name: name.to_owned() }
+        BuiltTest { program, folder: self.package_folder(), name: name.to_owned() }
     }
 
     /// "lib orders"
-    fn shown(&self) -> String {
+    fn label(&self) -> String {
         format!("{} {}", self.target.kind.first().map_or("", String::as_str), self.target.name)
     }
 }
 
 /// By its whole name; else by the end of it; else with the name of its program before it.
-fn choose(listed: &[Listed], name: &str, folder: &Path) -> Result<Built> {
+fn choose_test(listed: &[ListedTests], name: &str, folder: &Path) -> Result<BuiltTest> {
     let all = || listed.iter().flat_map(|(program, names)| names.iter().map(move |known| (program, known.as_str())));
     let end = format!("::{name}");
-    let of_target = |program: &Artifact, known: &str| {
+    let of_target = |program: &TestArtifact, known: &str| {
         let (target, own) = (&program.target.name, name.split_once("::"));
         own.is_some_and(|(first, rest)| rest == known && (first == target || first == target.replace('-', "_")))
     };
-    let mut found: Vec<(&Artifact, &str)> = all().filter(|(_, known)| *known == name).collect();
+    let mut found: Vec<(&TestArtifact, &str)> = all().filter(|(_, known)| *known == name).collect();
     if found.is_empty() {
         found = all().filter(|(_, known)| known.ends_with(&end)).collect();
     }
@@ -151,12 +151,12 @@ fn choose(listed: &[Listed], name: &str, folder: &Path) -> Result<Built> {
         found = all().filter(|(program, known)| of_target(program, known)).collect();
     }
     match &found[..] {
-        [(program, known)] => Ok(program.has(known)),
-        [] => Err(missing(listed, name, folder)),
+        [(program, known)] => Ok(program.built_test(known)),
+        [] => Err(no_such_test(listed, name, folder)),
         several => {
             let several: Vec<String> = several
                 .iter()
-                .map(|(program, known)| format!("{known} ({}, {})", program.shown(), program.target.src_path.display()))
+                .map(|(program, known)| format!("{known} ({}, {})", program.label(), program.target.src_path.display()))
                 .collect();
             Err(Error::usage(format!("cannot tell which test {name:?} is meant"))
                 .because(format!("there are several:\n{}", several.join("\n")))
@@ -165,14 +165,14 @@ fn choose(listed: &[Listed], name: &str, folder: &Path) -> Result<Built> {
     }
 }
 
-fn missing(listed: &[Listed], name: &str, folder: &Path) -> Error {
-    let programs: Vec<String> = listed.iter().map(|(program, _)| program.shown()).collect();
+fn no_such_test(listed: &[ListedTests], name: &str, folder: &Path) -> Error {
+    let programs: Vec<String> = listed.iter().map(|(program, _)| program.label()).collect();
     let programs = if programs.is_empty() { "no programs".to_owned() } else { programs.join(", ") };
     let error = Error::new(ErrorKind::NotFound, format!("cannot debug the test {name:?}"))
         .because(format!("none of the tests in {} has that name ({programs})", folder.display()));
     let last = name.rsplit("::").next().unwrap_or(name);
     let all = listed.iter().flat_map(|(_, names)| names);
-    let similar: Vec<&str> = all.map(String::as_str).filter(|it| it.contains(last)).take(SIMILAR).collect();
+    let similar: Vec<&str> = all.map(String::as_str).filter(|it| it.contains(last)).take(MAX_SIMILAR_NAMES).collect();
     match similar.is_empty() {
         true => error.hint(format!("`cd {} && cargo test -- --list` lists them", folder.display())),
         false => error.hint(format!("there are: {}", similar.join(", "))),
@@ -183,11 +183,8 @@ fn missing(listed: &[Listed], name: &str, folder: &Path) -> Error {
 mod tests {
     use super::*;
 
-    fn listed(kind: &str, target: &str, names: &[&str]) -> Listed {
-        let line = serde_json::json!({
-            "reason": "compiler-artifact", "manifest_path": "/w s/a/Cargo.toml", "executable": format!("/t/{kind}-{target}"),
-            "target": {"name": target, "kind": [kind], "src_path": format!("/w s/a/{kind}.rs"), "test": true},
-        });
+    fn listed(kind: &str, target: &str, names: &[&str]) -> ListedTests {
+        let line = serde_json::json!({ "reason": "compiler-artifact", "manifest_path": "/w s/a/Cargo.toml", "executable": format!("/t/{kind}-{target}"), "target": {"name": target, "kind": [kind], "src_path": format!("/w s/a/{kind}.rs"), "test": true}, });
         let artifact = serde_json::from_str(&line.to_string()).unwrap();
         (artifact, names.iter().map(|name| (*name).to_owned()).collect())
     }
@@ -200,7 +197,7 @@ mod tests {
             listed("test", "whole", &["over_all"]),
         ];
         let check = |name: &str, expect: &str| {
-            let found = match choose(&all, name, Path::new("/w s/a")) {
+            let found = match choose_test(&all, name, Path::new("/w s/a")) {
                 Ok(it) => format!("{} {} in {}", it.program.display(), it.name, it.folder.display()),
                 Err(error) => error.to_string(),
             };

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use tracing::warn;
 
-use super::super::dispatch::Call;
-use super::super::server::Supervisor;
+use super::super::dispatch::OperationCall;
+use super::super::server::SupervisorContext;
 use crate::config::trust::Commands;
 use crate::config::{BuildPlan, Debuggee, Debugging, Ends, Given};
 use crate::debug::program::DebugTarget;
@@ -19,7 +19,7 @@ use crate::window::Caller;
 
 /// What its caller says beside its name, and over what is written in it.
 #[derive(Default)]
-pub struct Besides {
+pub struct ConfigOverrides {
     pub given: Given,
     pub args: Option<Vec<String>>,
     pub cwd: Option<String>,
@@ -29,40 +29,40 @@ pub struct Besides {
 }
 
 /// A configuration that can be begun: all that is known beforehand is right.
-pub struct Configured {
+pub struct ConfiguredLaunch {
     debugging: Debugging,
     /// Of the debuggees, in their order.
     requests: Vec<Request>,
 }
 
 /// Sessions that have begun.
-pub struct Begun {
+pub struct StartedSessions {
     /// The first.
     pub hosted: Hosted,
     pub notes: Vec<String>,
 }
 
 /// Errors: there is no such configuration, something is wrong in it, nobody debugs its type, it is not trusted.
-pub fn prepare(sessions: &Sessions, name: &str, besides: &Besides) -> Result<Configured> {
+pub fn prepare_config(sessions: &Sessions, name: &str, besides: &ConfigOverrides) -> Result<ConfiguredLaunch> {
     let written = Debugging::of(sessions.workspace(), name)?;
     let debugging = written.given(&besides.given)?;
-    if debugging.debuggees.len() > 1 && besides.says_how() {
+    if debugging.debuggees.len() > 1 && besides.has_launch_fields() {
         let error = Error::usage(format!("cannot say how {name:?} is to be run"));
         return Err(error.because("it is a compound of several").hint("change its parts in .vscode/launch.json"));
     }
-    let requests: Vec<Request> = debugging.debuggees.iter().map(|it| request(sessions, it, besides)).collect();
+    let requests: Vec<Request> = debugging.debuggees.iter().map(|it| debuggee_request(sessions, it, besides)).collect();
     for (debuggee, request) in debugging.debuggees.iter().zip(&requests) {
-        sessions.locate(request).map_err(|error| of(debuggee, error))?;
+        sessions.locate(request).map_err(|error| debuggee_error(debuggee, error))?;
     }
     Commands::of_debugging(&written).check()?;
-    Ok(Configured { debugging, requests })
+    Ok(ConfiguredLaunch { debugging, requests })
 }
 
-fn of(debuggee: &Debuggee, error: Error) -> Error {
+fn debuggee_error(debuggee: &Debuggee, error: Error) -> Error {
     Error::new(error.kind, format!("cannot debug {}", debuggee.subject)).because(error)
 }
 
-fn request(sessions: &Sessions, debuggee: &Debuggee, besides: &Besides) -> Request {
+fn debuggee_request(sessions: &Sessions, debuggee: &Debuggee, besides: &ConfigOverrides) -> Request {
     let mut fields = debuggee.fields.clone();
     let mut set = |key: &str, value: Option<serde_json::Value>| value.map(|value| fields.insert(key.to_owned(), value));
     set("args", besides.args.clone().map(Into::into));
@@ -83,74 +83,78 @@ fn request(sessions: &Sessions, debuggee: &Debuggee, besides: &Besides) -> Reque
     }
 }
 
-impl Besides {
-    fn says_how(&self) -> bool {
-        let Besides { args, cwd, env, stop_on_entry, adapter, .. } = self;
+impl ConfigOverrides {
+    fn has_launch_fields(&self) -> bool {
+        let ConfigOverrides { args, cwd, env, stop_on_entry, adapter, .. } = self;
         args.is_some() || cwd.is_some() || !env.is_empty() || stop_on_entry.is_some() || adapter.is_some()
     }
 }
 
-impl Configured {
+impl ConfiguredLaunch {
     /// Runs the tasks, and begins the sessions one after the other: a client finds its server there.
-    pub async fn begin(self, supervisor: &Supervisor, call: &Call<'_>) -> Result<Begun> {
+    pub async fn start_sessions(
+        self,
+        supervisor: &SupervisorContext,
+        call: &OperationCall<'_>,
+    ) -> Result<StartedSessions> {
         let sessions = &supervisor.sessions;
         let Debugging { before, debuggees, stop_all, .. } = self.debugging;
-        let (mut together, mut notes) = (Together { sessions, begun: Vec::new() }, Vec::new());
-        notes.extend(run(supervisor, &before, call).await?);
+        let (mut together, mut notes) = (StartedSoFar { sessions, begun: Vec::new() }, Vec::new());
+        notes.extend(run_tasks(supervisor, &before, call).await?);
         for (debuggee, request) in debuggees.iter().zip(self.requests) {
             let begun = async {
-                let notes = run(supervisor, &debuggee.before, call).await?;
+                let notes = run_tasks(supervisor, &debuggee.before, call).await?;
                 call.report_progress(&format!("launching {}", debuggee.name));
                 Ok((sessions.start(request).await?, notes))
             };
             match begun.await {
                 Ok((hosted, more)) => {
                     notes.extend(more.into_iter().chain(debuggee.notes.clone()));
-                    afterwards(supervisor, &hosted, debuggee.after.clone());
+                    run_post_debug_task(supervisor, &hosted, debuggee.after.clone());
                     together.begun.push(hosted);
                 }
                 Err(error) => {
-                    together.end().await;
-                    return Err(of(debuggee, error));
+                    together.stop_all().await;
+                    return Err(debuggee_error(debuggee, error));
                 }
             }
         }
         let mut begun = std::mem::take(&mut together.begun);
         if stop_all {
-            begun.iter().for_each(|one| end_with(sessions, one, &begun));
+            begun.iter().for_each(|one| stop_with(sessions, one, &begun));
         }
         notes.extend(begun.iter().skip(1).map(|it| format!("{} began with it: {}", it.id, it.request.name)));
-        Ok(Begun { hosted: begun.swap_remove(0), notes })
+        Ok(StartedSessions { hosted: begun.swap_remove(0), notes })
     }
 }
 
 /// What has begun so far: dropped, it ends.
-struct Together<'a> {
+struct StartedSoFar<'a> {
     sessions: &'a Sessions,
     begun: Vec<Hosted>,
 }
 
-impl Together<'_> {
-    async fn end(&mut self) {
+impl StartedSoFar<'_> {
+    async fn stop_all(&mut self) {
         for hosted in std::mem::take(&mut self.begun) {
             hosted.stop(hosted.is_attached()).await;
         }
     }
 }
 
-impl Drop for Together<'_> {
+impl Drop for StartedSoFar<'_> {
     fn drop(&mut self) {
         self.begun.iter().for_each(|hosted| self.sessions.undo(hosted));
     }
 }
 
 /// Runs tasks, one caller at a time; answers what the reader should know.
-async fn run(supervisor: &Supervisor, plan: &BuildPlan, call: &Call<'_>) -> Result<Vec<String>> {
+async fn run_tasks(supervisor: &SupervisorContext, plan: &BuildPlan, call: &OperationCall<'_>) -> Result<Vec<String>> {
     if plan.is_empty() {
         return Ok(Vec::new());
     }
-    let _turn = supervisor.desk.turn.lock().await;
-    let mark = supervisor.build_mark().await;
+    let _turn = supervisor.launch_memory.task_lock.lock().await;
+    let mark = supervisor.build_launch_id().await;
     let ran = steps::run(plan, &mark, &|doing| call.report_progress(doing)).await?;
     let left = ran.left.into_iter().map(|who| format!("a task left a process behind: {who}"));
     let watchers = plan.steps.iter().filter(|step| matches!(step.ends, Ends::AfterCycle(_)));
@@ -159,11 +163,11 @@ async fn run(supervisor: &Supervisor, plan: &BuildPlan, call: &Call<'_>) -> Resu
 }
 
 /// Runs `postDebugTask` when the session is gone; nobody waits for it any more, so what goes wrong is an event of it.
-fn afterwards(supervisor: &Supervisor, hosted: &Hosted, plan: BuildPlan) {
+fn run_post_debug_task(supervisor: &SupervisorContext, hosted: &Hosted, plan: BuildPlan) {
     if plan.is_empty() {
         return;
     }
-    let (mark, record) = (supervisor.place.build_mark(), Arc::clone(hosted.session.record()));
+    let (mark, record) = (supervisor.paths.build_launch_id(), Arc::clone(hosted.session.record()));
     supervisor.sessions.when_gone(hosted, async move {
         if let Err(error) = steps::run(&plan, &mark, &|_| {}).await {
             warn!("postDebugTask: {error}");
@@ -173,7 +177,7 @@ fn afterwards(supervisor: &Supervisor, hosted: &Hosted, plan: BuildPlan) {
 }
 
 /// `stopAll`: the end of one is the end of all.
-fn end_with(sessions: &Sessions, one: &Hosted, all: &[Hosted]) {
+fn stop_with(sessions: &Sessions, one: &Hosted, all: &[Hosted]) {
     let others: Vec<Hosted> = all.iter().filter(|it| it.id != one.id).cloned().collect();
     sessions.when_gone(one, async move {
         for other in others {

@@ -5,20 +5,20 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use crate::api::debug::Launch;
+use crate::api::debug::DebugLaunchParams;
 use crate::debug::Sessions;
 
 #[derive(Default)]
-pub struct Desk {
+pub struct LaunchMemory {
     /// Of those who run tasks of the workspace: two at a time would write the same files.
-    pub turn: tokio::sync::Mutex<()>,
+    pub task_lock: tokio::sync::Mutex<()>,
     /// How sessions were launched that were found out in more than one step; by their ids.
-    launches: Mutex<BTreeMap<String, Launch>>,
+    launches: Mutex<BTreeMap<String, DebugLaunchParams>>,
 }
 
-impl Desk {
+impl LaunchMemory {
     /// Remembers how a session was launched, as long as anybody can see it.
-    pub fn keep(&self, sessions: &Sessions, id: &str, launch: Launch) {
+    pub fn remember(&self, sessions: &Sessions, id: &str, launch: DebugLaunchParams) {
         let all = sessions.all();
         let mut launches = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
         launches.retain(|id, _| all.iter().any(|it| it.id == *id));
@@ -27,7 +27,7 @@ impl Desk {
 
     /// How a session was launched, when that has to be found out again: a configuration may say, and a build may give,
     /// something else by now.
-    pub fn launch(&self, id: &str) -> Option<Launch> {
+    pub fn launch_params(&self, id: &str) -> Option<DebugLaunchParams> {
         self.launches.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
     }
 }

@@ -4,11 +4,13 @@ use std::path::Path;
 
 use super::words;
 use crate::api::debug::inspect::{
-    CONTEXT, COUNT, Context, Evaluate, EventEntries, EventEntry, Events, Frames, LEVELS, Output, OutputEntries,
-    OutputEntry, Place, Scope, SetVariable, Source, Stack, VariableList, Variables,
+    DEFAULT_CONTEXT_LINES, DEFAULT_ENTRY_COUNT, DEFAULT_STACK_LEVELS, DebugEvaluateParams, DebugEventsParams,
+    DebugLogCursor, DebugOutputParams, DebugSetVariableParams, DebugSourceParams, DebugStackParams,
+    DebugVariablesParams, EvaluateContext, EventEntries, EventEntry, FrameList, OutputEntries, OutputEntry,
+    VariableList, VariableScope,
 };
-use crate::api::debug::results::{Excerpt, Value, Variable};
-use crate::api::debug::values::Spot;
+use crate::api::debug::results::{EvaluatedValue, SourceExcerpt, VariableEntry};
+use crate::api::debug::values::FileLine;
 use crate::debug::inspect::{self, Ref, Wish, is_local};
 use crate::debug::look::around;
 use crate::debug::source_file;
@@ -16,31 +18,31 @@ use crate::debug::{Session, Sessions};
 use crate::error::{Context as _, Error, ErrorKind, Result};
 use crate::ring::{Extract, Query};
 
-pub async fn stack(sessions: &Sessions, it: Stack) -> Result<Frames> {
+pub async fn stack(sessions: &Sessions, it: DebugStackParams) -> Result<FrameList> {
     let hosted = sessions.choose(it.session_id.as_deref())?;
-    let (start, levels) = (it.start_frame.unwrap_or(0), it.levels.unwrap_or(LEVELS).max(1));
+    let (start, levels) = (it.start_frame.unwrap_or(0), it.levels.unwrap_or(DEFAULT_STACK_LEVELS).max(1));
     // One more than is told: not every adapter says how many there are.
     let asked = Some(i64::from(levels) + 1);
     let stack = hosted.session.stack(it.thread_id.map(Ref::of), Some(i64::from(start)), asked).await?;
     let known = stack.frames.len() as i64 + i64::from(start);
     let left = stack.total.unwrap_or(known).max(known) - i64::from(start) - i64::from(levels);
     let told = stack.frames.iter().take(levels as usize);
-    Ok(Frames {
+    Ok(FrameList {
         thread_id: Some(stack.thread.outer()),
-        frames: told.map(|frame| words::frame(frame, sessions.workspace())).collect(),
+        frames: told.map(|frame| words::frame_entry(frame, sessions.workspace())).collect(),
         truncated: (left > 0).then(|| format!("{left} more: startFrame {}", start + levels)),
     })
 }
 
-pub async fn variables(sessions: &Sessions, it: Variables) -> Result<VariableList> {
+pub async fn variables(sessions: &Sessions, it: DebugVariablesParams) -> Result<VariableList> {
     let hosted = sessions.choose(it.session_id.as_deref())?;
-    let (start, count) = (it.start.unwrap_or(0) as usize, it.count.unwrap_or(COUNT).max(1) as usize);
+    let (start, count) = (it.start.unwrap_or(0) as usize, it.count.unwrap_or(DEFAULT_ENTRY_COUNT).max(1) as usize);
     let wish = Wish { frame: it.frame_id.map(Ref::of), reference: it.variables_reference.map(Ref::of) };
     let names = it.names.unwrap_or_default();
-    let (found, left) = match big(&hosted.session, &wish, &names, start, count).await? {
+    let (found, left) = match page_of_variables(&hosted.session, &wish, &names, start, count).await? {
         Some(part) => part,
         None => {
-            let all = whole(&hosted.session, &wish, &names).await?;
+            let all = all_variables(&hosted.session, &wish, &names).await?;
             let left = all.len().saturating_sub(start + count);
             (all.into_iter().skip(start).take(count).collect(), left)
         }
@@ -50,8 +52,8 @@ pub async fn variables(sessions: &Sessions, it: Variables) -> Result<VariableLis
         let frame = hosted.session.frame(wish.frame).await?;
         let besides = hosted.session.scopes(frame).await?.into_iter().filter(|scope| !is_local(scope));
         scopes.extend(besides.filter_map(|scope| {
-            let variables_reference = words::reference(frame.target, scope.variables_reference)?;
-            Some(Scope { name: scope.name, variables_reference })
+            let variables_reference = words::value_reference(frame.target, scope.variables_reference)?;
+            Some(VariableScope { name: scope.name, variables_reference })
         }));
     }
     Ok(VariableList {
@@ -62,108 +64,109 @@ pub async fn variables(sessions: &Sessions, it: Variables) -> Result<VariableLis
 }
 
 /// A part of a big value, and how many are left behind it.
-async fn big(
+async fn page_of_variables(
     session: &Session,
     wish: &Wish,
     names: &[String],
     start: usize,
     count: usize,
-) -> Result<Option<(Vec<Variable>, usize)>> {
+) -> Result<Option<(Vec<VariableEntry>, usize)>> {
     let Some(reference) = wish.reference else { return Ok(None) };
-    let told = |found: Vec<inspect::DapVariable>| found.into_iter().map(|it| variable(reference.target, it)).collect();
+    let told =
+        |found: Vec<inspect::DapVariable>| found.into_iter().map(|it| variable_entry(reference.target, it)).collect();
     if names.is_empty() {
         let page = session.page(reference, start as i64, count as i64).await?;
         return Ok(page.map(|(found, total)| (told(found), (total as usize).saturating_sub(start + count))));
     }
     let Some(found) = session.pick(reference, names).await? else { return Ok(None) };
     match names.get(found.len()) {
-        Some(name) => Err(missing(name)),
+        Some(name) => Err(no_such_variable(name)),
         None => Ok(Some((told(found), 0))),
     }
 }
 
 /// All that is wished, and all of the names.
-async fn whole(session: &Session, wish: &Wish, names: &[String]) -> Result<Vec<Variable>> {
+async fn all_variables(session: &Session, wish: &Wish, names: &[String]) -> Result<Vec<VariableEntry>> {
     let groups = session.variables(wish).await?;
     let is_wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
     let found = groups.into_iter().flat_map(|group| {
         let target = group.target;
-        group.variables.into_iter().map(move |it| variable(target, it))
+        group.variables.into_iter().map(move |it| variable_entry(target, it))
     });
-    let found: Vec<Variable> = found.filter(|it| is_wanted(&it.name)).collect();
+    let found: Vec<VariableEntry> = found.filter(|it| is_wanted(&it.name)).collect();
     match names.iter().find(|name| found.iter().all(|it| it.name != **name)) {
-        Some(name) => Err(missing(name)),
+        Some(name) => Err(no_such_variable(name)),
         None => Ok(found),
     }
 }
 
-fn variable(target: usize, it: inspect::DapVariable) -> Variable {
-    Variable {
+fn variable_entry(target: usize, it: inspect::DapVariable) -> VariableEntry {
+    VariableEntry {
         name: it.name,
-        value: words::clipped(it.value),
+        value: words::clip_value(it.value),
         of: it.kind,
-        variables_reference: words::reference(target, it.variables_reference),
+        variables_reference: words::value_reference(target, it.variables_reference),
     }
 }
 
-fn missing(name: &str) -> Error {
+fn no_such_variable(name: &str) -> Error {
     let error = Error::new(ErrorKind::NotFound, format!("there is no variable `{name}` here"));
     error.hint("`tether debug variables` lists them; `tether debug evaluate` takes expressions")
 }
 
-pub async fn evaluate(sessions: &Sessions, it: Evaluate) -> Result<Value> {
+pub async fn evaluate(sessions: &Sessions, it: DebugEvaluateParams) -> Result<EvaluatedValue> {
     let hosted = sessions.choose(it.session_id.as_deref())?;
     let context = match it.context.unwrap_or_default() {
-        Context::Repl => "repl",
-        Context::Watch => "watch",
-        Context::Hover => "hover",
+        EvaluateContext::Repl => "repl",
+        EvaluateContext::Watch => "watch",
+        EvaluateContext::Hover => "hover",
     };
     let (at, answer) = hosted.session.evaluate(&it.expression, it.frame_id.map(Ref::of), context).await?;
-    Ok(Value {
-        result: words::clipped(answer.result),
+    Ok(EvaluatedValue {
+        result: words::clip_value(answer.result),
         of: answer.kind,
-        variables_reference: words::reference(at.target, at.id),
+        variables_reference: words::value_reference(at.target, at.id),
     })
 }
 
-pub async fn set_variable(sessions: &Sessions, it: SetVariable) -> Result<Value> {
+pub async fn set_variable(sessions: &Sessions, it: DebugSetVariableParams) -> Result<EvaluatedValue> {
     let hosted = sessions.choose(it.session_id.as_deref())?;
     let wish = Wish { frame: it.frame_id.map(Ref::of), reference: it.variables_reference.map(Ref::of) };
     let (at, answer) = hosted.session.set_variable(&it.name, &it.value, &wish).await?;
-    Ok(Value {
-        result: words::clipped(answer.value),
+    Ok(EvaluatedValue {
+        result: words::clip_value(answer.value),
         of: answer.kind,
-        variables_reference: words::reference(at.target, at.id),
+        variables_reference: words::value_reference(at.target, at.id),
     })
 }
 
-pub async fn source(sessions: &Sessions, it: Source) -> Result<Excerpt> {
-    let context = it.context.unwrap_or(CONTEXT);
+pub async fn source(sessions: &Sessions, it: DebugSourceParams) -> Result<SourceExcerpt> {
+    let context = it.context.unwrap_or(DEFAULT_CONTEXT_LINES);
     if let Some(file) = &it.file {
-        let (file, line) = Spot::or_file(file, it.line)?;
-        return of_file(sessions.workspace(), &file, line, context);
+        let (file, line) = FileLine::parse_file_or_line(file, it.line)?;
+        return file_excerpt(sessions.workspace(), &file, line, context);
     }
     let hosted = sessions.choose(it.session_id.as_deref())?;
     if let Some(reference) = it.source_reference {
         let text = hosted.session.source_text(Ref::of(reference), None).await?;
-        return Ok(excerpt(&format!("source {reference}"), &text, it.line, context));
+        return Ok(source_excerpt(&format!("source {reference}"), &text, it.line, context));
     }
     let stack = hosted.session.stack(None, None, Some(1)).await?;
     let none = || Error::new(ErrorKind::NotFound, "the place where the program has stopped has no source");
     let top = stack.frames.first().ok_or_else(none)?;
     let text = hosted.session.source_of(top).await.ok_or_else(none)?;
-    let name = top.path().map_or_else(|| top.name.clone(), |path| words::shown(sessions.workspace(), path));
+    let name = top.path().map_or_else(|| top.name.clone(), |path| words::display_path(sessions.workspace(), path));
     let line = it.line.or_else(|| u32::try_from(top.line).ok());
-    Ok(excerpt(&name, &text, line, context))
+    Ok(source_excerpt(&name, &text, line, context))
 }
 
 /// The lines around one; without one, those that the text begins with.
-fn excerpt(name: &str, text: &str, line: Option<u32>, context: u32) -> Excerpt {
+fn source_excerpt(name: &str, text: &str, line: Option<u32>, context: u32) -> SourceExcerpt {
     let middle = line.map_or(i64::from(context) + 1, i64::from);
-    Excerpt::numbered(name, &around(text, middle, i64::from(context)), line.map(i64::from))
+    SourceExcerpt::with_line_numbers(name, &around(text, middle, i64::from(context)), line.map(i64::from))
 }
 
-fn of_file(workspace: &Path, file: &str, line: Option<u32>, context: u32) -> Result<Excerpt> {
+fn file_excerpt(workspace: &Path, file: &str, line: Option<u32>, context: u32) -> Result<SourceExcerpt> {
     let path = workspace.join(file);
     let text = source_file::read(&path).doing(|| format!("cannot read {}", path.display()))?;
     let total = text.lines().count();
@@ -171,21 +174,21 @@ fn of_file(workspace: &Path, file: &str, line: Option<u32>, context: u32) -> Res
         let error = Error::usage(format!("there is no line {} in {}", line.unwrap_or_default(), path.display()));
         return Err(error.because(format!("it has {total} lines")));
     }
-    Ok(excerpt(&words::shown(workspace, &path.to_string_lossy()), &text, line, context))
+    Ok(source_excerpt(&words::display_path(workspace, &path.to_string_lossy()), &text, line, context))
 }
 
-pub async fn output(sessions: &Sessions, it: Output) -> Result<OutputEntries> {
+pub async fn output(sessions: &Sessions, it: DebugOutputParams) -> Result<OutputEntries> {
     let hosted = sessions.choose(it.session_id.as_deref())?;
-    let told = hosted.session.record().output(&query(it.since, it.limit));
-    let place = place(&told);
+    let told = hosted.session.record().output(&log_query(it.since, it.limit));
+    let place = log_cursor(&told);
     let entry = |it: crate::debug::record::Said| OutputEntry { at: it.at, category: it.category, text: it.text };
     Ok(OutputEntries { entries: told.entries.into_iter().map(entry).collect(), place })
 }
 
-pub async fn events(sessions: &Sessions, it: Events) -> Result<EventEntries> {
+pub async fn events(sessions: &Sessions, it: DebugEventsParams) -> Result<EventEntries> {
     let hosted = sessions.choose(it.session_id.as_deref())?;
-    let told = hosted.session.record().events(&query(it.since, it.limit));
-    let place = place(&told);
+    let told = hosted.session.record().events(&log_query(it.since, it.limit));
+    let place = log_cursor(&told);
     let entry = |it: crate::debug::record::Happened| EventEntry {
         at: it.at,
         event: it.kind,
@@ -195,10 +198,10 @@ pub async fn events(sessions: &Sessions, it: Events) -> Result<EventEntries> {
     Ok(EventEntries { entries: told.entries.into_iter().map(entry).collect(), place })
 }
 
-fn query(since: Option<u64>, limit: Option<usize>) -> Query {
-    Query { since, limit: limit.unwrap_or(COUNT as usize).max(1), filter: None }
+fn log_query(since: Option<u64>, limit: Option<usize>) -> Query {
+    Query { since, limit: limit.unwrap_or(DEFAULT_ENTRY_COUNT as usize).max(1), filter: None }
 }
 
-fn place<T>(told: &Extract<T>) -> Place {
-    Place { cursor: told.cursor, dropped: told.dropped, more: told.more }
+fn log_cursor<T>(told: &Extract<T>) -> DebugLogCursor {
+    DebugLogCursor { cursor: told.cursor, dropped: told.dropped, more: told.more }
 }

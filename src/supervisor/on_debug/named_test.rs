@@ -4,18 +4,23 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::super::dispatch::Call;
-use super::super::server::Supervisor;
+use super::super::dispatch::OperationCall;
+use super::super::server::SupervisorContext;
 use super::cargo;
-use crate::api::debug::Launch;
+use crate::api::debug::DebugLaunchParams;
 use crate::config::{NamedTest, TestRun};
 use crate::debug::Request;
 use crate::debug::program::{DebugTarget, DebugTargetKind};
 use crate::error::{Context, Result};
 
 /// Errors: as [`NamedTest::find`]; the tests cannot be built, or are not trusted.
-pub async fn prepare(supervisor: &Supervisor, it: &Launch, name: &str, call: &Call<'_>) -> Result<Request> {
-    let run = find(supervisor.sessions.workspace(), it, name).await?;
+pub async fn prepare_named_test(
+    supervisor: &SupervisorContext,
+    it: &DebugLaunchParams,
+    name: &str,
+    call: &OperationCall<'_>,
+) -> Result<Request> {
+    let run = find_test(supervisor.sessions.workspace(), it, name).await?;
     let args = it.args.clone().unwrap_or_default();
     let given = DebugTarget {
         env: it.env.iter().map(|it| (it.name.clone(), it.value.clone())).collect(),
@@ -25,7 +30,7 @@ pub async fn prepare(supervisor: &Supervisor, it: &Launch, name: &str, call: &Ca
     let (language, wanted) = match run {
         TestRun::Pytest { node, folder } => {
             let what = DebugTargetKind::Module("pytest".to_owned());
-            ("python", DebugTarget { kind: what, args: before(&[&node], args), cwd: folder, ..given })
+            ("python", DebugTarget { kind: what, args: prepend_args(&[&node], args), cwd: folder, ..given })
         }
         TestRun::Node { file, pattern } => {
             let cwd = file.parent().unwrap_or(Path::new("/")).to_owned();
@@ -35,17 +40,17 @@ pub async fn prepare(supervisor: &Supervisor, it: &Launch, name: &str, call: &Ca
         }
         TestRun::Go { package, pattern } => {
             let fields = [("mode".to_owned(), json!("test"))].into_iter().collect();
-            let (args, cwd) = (before(&["-test.run", &pattern], args), package.clone());
+            let (args, cwd) = (prepend_args(&["-test.run", &pattern], args), package.clone());
             ("go", DebugTarget { kind: DebugTargetKind::Program(package), args, cwd, fields, ..given })
         }
         TestRun::Cargo { folder } => {
             let program = it.program.as_ref().map(PathBuf::from);
-            let test = cargo::built(supervisor, &folder, program.as_deref(), name, call).await?;
+            let test = cargo::build_and_find_test(supervisor, &folder, program.as_deref(), name, call).await?;
             let mut env = given.env.clone();
             // As `cargo test` sets it.
             let manifest = test.folder.to_string_lossy().into_owned();
             env.entry("CARGO_MANIFEST_DIR".to_owned()).or_insert(Some(manifest));
-            let args = before(&[&test.name, "--exact", "--nocapture"], args);
+            let args = prepend_args(&[&test.name, "--exact", "--nocapture"], args);
             ("rust", DebugTarget { kind: DebugTargetKind::Program(test.program), args, cwd: test.folder, env, ..given })
         }
     };
@@ -59,7 +64,7 @@ pub async fn prepare(supervisor: &Supervisor, it: &Launch, name: &str, call: &Ca
     })
 }
 
-async fn find(workspace: &Path, it: &Launch, name: &str) -> Result<TestRun> {
+async fn find_test(workspace: &Path, it: &DebugLaunchParams, name: &str) -> Result<TestRun> {
     let (workspace, name, language) = (workspace.to_owned(), name.to_owned(), it.language.clone());
     let real = |path: &String| {
         let path = workspace.join(path);
@@ -74,6 +79,6 @@ async fn find(workspace: &Path, it: &Launch, name: &str) -> Result<TestRun> {
     searching.await.doing(|| "cannot look for the test".to_owned())?
 }
 
-fn before(ours: &[&str], theirs: Vec<String>) -> Vec<String> {
+fn prepend_args(ours: &[&str], theirs: Vec<String>) -> Vec<String> {
     ours.iter().map(|word| (*word).to_owned()).chain(theirs).collect()
 }

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use crate::api::debug::BUDGET;
-use crate::api::debug::breakpoints::{Access, Breakpoint, BreakpointState, Drift};
+use crate::api::debug::DEFAULT_SNAPSHOT_TOKENS;
+use crate::api::debug::breakpoints::{BreakpointDrift, BreakpointReport, BreakpointState, WatchpointAccess};
 use crate::api::debug::results::{
-    Details, Exception, Excerpt, Frame, Location, SessionState, Snapshot, StopReason, StopType, Stopped, Variable,
+    DebugSessionState, ExceptionReport, FrameEntry, SourceExcerpt, StopDetails, StopLocation, StopReason, StopReport,
+    StopSnapshot, StopType, VariableEntry,
 };
 use crate::debug::breakpoints as book;
 use crate::debug::inspect::{self, Ref};
@@ -13,21 +14,21 @@ use crate::debug::look::{Look, Reason, Thrown};
 use crate::debug::{Hosted, Reported, State, Stop, StopKind, Waited};
 
 /// Bytes of a token, about.
-const TOKEN: usize = 4;
+const BYTES_PER_TOKEN: usize = 4;
 /// The longest value of a variable or expression that is told whole, in characters.
-const WIDTH: usize = 2000;
+const MAX_VALUE_CHARS: usize = 2000;
 
-pub fn state(state: State) -> SessionState {
+pub fn session_state(state: State) -> DebugSessionState {
     match state {
-        State::Starting => SessionState::Starting,
-        State::Running => SessionState::Running,
-        State::Stopped => SessionState::Stopped,
-        State::Terminated => SessionState::Terminated,
-        State::Disconnected => SessionState::Disconnected,
+        State::Starting => DebugSessionState::Starting,
+        State::Running => DebugSessionState::Running,
+        State::Stopped => DebugSessionState::Stopped,
+        State::Terminated => DebugSessionState::Terminated,
+        State::Disconnected => DebugSessionState::Disconnected,
     }
 }
 
-fn kind(kind: StopKind) -> StopType {
+fn stop_type(kind: StopKind) -> StopType {
     match kind {
         StopKind::BreakpointHit => StopType::BreakpointHit,
         StopKind::StepComplete => StopType::StepComplete,
@@ -45,31 +46,31 @@ fn kind(kind: StopKind) -> StopType {
 }
 
 /// A path as a reader in the workspace would say it.
-pub fn shown(workspace: &Path, path: &str) -> String {
+pub fn display_path(workspace: &Path, path: &str) -> String {
     let inside = Path::new(path).strip_prefix(workspace).ok().filter(|rest| !rest.as_os_str().is_empty());
     inside.map_or_else(|| path.to_owned(), |rest| rest.to_string_lossy().into_owned())
 }
 
-pub fn reason(reason: &Reason, workspace: &Path) -> StopReason {
+pub fn stop_reason(reason: &Reason, workspace: &Path) -> StopReason {
     let top = reason.top.as_ref();
-    let location = top.map(|top| Location {
+    let location = top.map(|top| StopLocation {
         class_name: None,
         method_name: top.name.clone(),
-        line_number: line(top.line),
-        source_path: top.path().map(|path| shown(workspace, path)),
+        line_number: line_number(top.line),
+        source_path: top.path().map(|path| display_path(workspace, path)),
     });
-    let exception = Some(reason).filter(|it| it.kind == StopKind::Exception).map(exception).unwrap_or_default();
+    let exception = Some(reason).filter(|it| it.kind == StopKind::Exception).map(exception_report).unwrap_or_default();
     let (field_name, old_value, new_value) = match reason.watched.clone() {
         Some((field, old, new)) => (Some(field), old, new),
         None => (None, None, None),
     };
     let full = |text: String| Some(text).filter(|text| !text.is_empty());
     StopReason {
-        kind: kind(reason.kind),
+        kind: stop_type(reason.kind),
         thread_id: reason.thread.map(Ref::outer),
         thread_name: full(reason.thread_name.clone()),
         location,
-        details: Details {
+        details: StopDetails {
             breakpoint_id: reason.breakpoint,
             hit_count: reason.hit_count,
             exception_type: full(exception.class),
@@ -83,67 +84,67 @@ pub fn reason(reason: &Reason, workspace: &Path) -> StopReason {
 }
 
 /// A stop as far as its event told of it.
-pub fn stop(target: usize, stop: &Stop) -> StopReason {
+pub fn stop_reason_from_event(target: usize, stop: &Stop) -> StopReason {
     StopReason {
-        kind: kind(stop.kind),
+        kind: stop_type(stop.kind),
         thread_id: stop.thread_id.map(|id| Ref { target, id }.outer()),
         thread_name: None,
         location: None,
-        details: Details::default(),
+        details: StopDetails::default(),
     }
 }
 
-pub fn exception(reason: &Reason) -> Exception {
+pub fn exception_report(reason: &Reason) -> ExceptionReport {
     let Thrown { class, message, stack } = reason.thrown();
-    Exception { class, message, stack }
+    ExceptionReport { class, message, stack }
 }
 
-pub fn frame(frame: &inspect::Frame, workspace: &Path) -> Frame {
+pub fn frame_entry(frame: &inspect::Frame, workspace: &Path) -> FrameEntry {
     let reference = frame.source.as_ref().and_then(|source| source.source_reference).filter(|id| *id > 0);
-    Frame {
+    FrameEntry {
         frame_id: frame.id.outer(),
         name: frame.name.clone(),
-        file: frame.path().map(|path| shown(workspace, path)),
+        file: frame.path().map(|path| display_path(workspace, path)),
         source_reference: reference.map(|id| Ref { target: frame.id.target, id }.outer()),
-        line: line(frame.line),
+        line: line_number(frame.line),
         column: u32::try_from(frame.column).ok().filter(|column| *column > 0),
     }
 }
 
-fn line(line: i64) -> u32 {
+fn line_number(line: i64) -> u32 {
     u32::try_from(line).unwrap_or_default()
 }
 
 /// An adapter's value, as long as a reader can bear.
-pub fn clipped(value: String) -> String {
-    match value.char_indices().nth(WIDTH) {
+pub fn clip_value(value: String) -> String {
+    match value.char_indices().nth(MAX_VALUE_CHARS) {
         Some((end, _)) => format!("{}… ({} characters)", &value[..end], value.chars().count()),
         None => value,
     }
 }
 
-pub fn reference(target: usize, id: i64) -> Option<i64> {
+pub fn value_reference(target: usize, id: i64) -> Option<i64> {
     (id > 0).then(|| Ref { target, id }.outer())
 }
 
-pub fn snapshot(look: Look, workspace: &Path) -> Snapshot {
+pub fn stop_snapshot(look: Look, workspace: &Path) -> StopSnapshot {
     let top = look.frames.first();
     let target = top.map_or(0, |top| top.id.target);
     let source = top.filter(|_| !look.source.is_empty()).map(|top| {
         let name = top.source.as_ref().and_then(|source| source.name.clone());
-        let file = top.path().map(|path| shown(workspace, path)).or(name).unwrap_or_default();
-        Excerpt::numbered(&file, &look.source, Some(top.line))
+        let file = top.path().map(|path| display_path(workspace, path)).or(name).unwrap_or_default();
+        SourceExcerpt::with_line_numbers(&file, &look.source, Some(top.line))
     });
-    Snapshot {
-        frames: look.frames.iter().map(|it| frame(it, workspace)).collect(),
+    StopSnapshot {
+        frames: look.frames.iter().map(|it| frame_entry(it, workspace)).collect(),
         locals: look
             .locals
             .into_iter()
-            .map(|it| Variable {
+            .map(|it| VariableEntry {
                 name: it.name,
                 value: it.value,
                 of: it.kind,
-                variables_reference: reference(target, it.variables_reference),
+                variables_reference: value_reference(target, it.variables_reference),
             })
             .collect(),
         source,
@@ -153,21 +154,21 @@ pub fn snapshot(look: Look, workspace: &Path) -> Snapshot {
 }
 
 /// What a waiting came to, with a look around when it came to a stop.
-pub async fn stopped(hosted: &Hosted, waited: Waited, budget: Option<u32>, workspace: &Path) -> Stopped {
+pub async fn stop_report(hosted: &Hosted, waited: Waited, budget: Option<u32>, workspace: &Path) -> StopReport {
     let exit_code = hosted.exited().await;
-    let mut answer = Stopped {
+    let mut answer = StopReport {
         session_id: hosted.id.clone(),
         stopped: waited.stop.is_some(),
-        state: state(waited.state),
+        state: session_state(waited.state),
         waited_ms: waited.waited.as_millis() as u64,
         exit_code,
         message: hosted.problem().filter(|_| waited.state == State::Disconnected).or(waited.message),
-        ..Stopped::default()
+        ..StopReport::default()
     };
     answer.notes.extend(hosted.session.record().take_notices());
     let Some((target, stop)) = waited.stop else { return answer };
     let session = &hosted.session;
-    let budget = budget.unwrap_or(BUDGET) as usize * TOKEN;
+    let budget = budget.unwrap_or(DEFAULT_SNAPSHOT_TOKENS) as usize * BYTES_PER_TOKEN;
     let thread = stop.thread_id.map(|id| Ref { target, id });
     let look = async {
         match thread.filter(|_| budget > 0) {
@@ -177,22 +178,22 @@ pub async fn stopped(hosted: &Hosted, waited: Waited, budget: Option<u32>, works
     };
     // In this order: the reason needs a part of the stack that the look asks for.
     let (look, first) = tokio::join!(look, session.reason(target, &stop));
-    answer.stop_reason = Some(reason(&first, workspace));
-    answer.snapshot = look.map(|look| snapshot(look, workspace));
+    answer.stop_reason = Some(stop_reason(&first, workspace));
+    answer.snapshot = look.map(|look| stop_snapshot(look, workspace));
     for (target, other) in session.snapshot().stops().into_iter().skip(1) {
-        answer.also_stopped.push(reason(&session.reason(target, other).await, workspace));
+        answer.also_stopped.push(stop_reason(&session.reason(target, other).await, workspace));
     }
     answer
 }
 
-pub fn breakpoint(reported: &Reported, workspace: &Path) -> Breakpoint {
+pub fn breakpoint_report(reported: &Reported, workspace: &Path) -> BreakpointReport {
     let book::Wanted { id, what, conditions } = &reported.wanted;
     let (state, bound, message) = match &reported.standing {
         book::Standing::Verified { line } => (BreakpointState::Verified, *line, None),
         book::Standing::Pending => (BreakpointState::Pending, None, None),
         book::Standing::Unbound(reason) => (BreakpointState::Unbound, None, Some(reason.clone())),
     };
-    let mut answer = Breakpoint {
+    let mut answer = BreakpointReport {
         breakpoint_id: *id,
         state,
         condition: conditions.condition.clone(),
@@ -200,40 +201,45 @@ pub fn breakpoint(reported: &Reported, workspace: &Path) -> Breakpoint {
         log_message: conditions.log_message.clone(),
         hit_count: Some(reported.hits).filter(|hits| *hits > 0),
         message,
-        ..Breakpoint::default()
+        ..BreakpointReport::default()
     };
     match what {
         book::What::Line { file, line, whereabouts, .. } => {
-            answer.file = Some(shown(workspace, &file.to_string_lossy()));
+            answer.file = Some(display_path(workspace, &file.to_string_lossy()));
             answer.line = Some(bound.unwrap_or(*line));
-            (answer.drift, answer.message) = drift(whereabouts, *line, answer.message);
+            (answer.drift, answer.message) = breakpoint_drift(whereabouts, *line, answer.message);
         }
         book::What::Function { name } => answer.function = Some(name.clone()),
         book::What::Data { expression, access } => {
             answer.expression = Some(expression.clone());
             answer.access = Some(match access {
-                book::Access::Read => Access::Read,
-                book::Access::Write => Access::Write,
-                book::Access::ReadWrite => Access::ReadWrite,
+                book::Access::Read => WatchpointAccess::Read,
+                book::Access::Write => WatchpointAccess::Write,
+                book::Access::ReadWrite => WatchpointAccess::ReadWrite,
             });
         }
     }
     answer
 }
 
-fn drift(whereabouts: &book::Whereabouts, line: u32, message: Option<String>) -> (Option<Drift>, Option<String>) {
+fn breakpoint_drift(
+    whereabouts: &book::Whereabouts,
+    line: u32,
+    message: Option<String>,
+) -> (Option<BreakpointDrift>, Option<String>) {
     match whereabouts {
         book::Whereabouts::Kept => (None, message),
-        book::Whereabouts::Moved { from } => {
-            (Some(Drift::Moved), message.or_else(|| Some(format!("its code moved from line {from} to {line}"))))
-        }
+        book::Whereabouts::Moved { from } => (
+            Some(BreakpointDrift::Moved),
+            message.or_else(|| Some(format!("its code moved from line {from} to {line}"))),
+        ),
         book::Whereabouts::Ambiguous { from, lines } => {
             let lines: Vec<String> = lines.iter().map(u32::to_string).collect();
             let said = format!("the code of line {from} now stands on lines {}: set it again", lines.join(", "));
-            (Some(Drift::Ambiguous), Some(said))
+            (Some(BreakpointDrift::Ambiguous), Some(said))
         }
         book::Whereabouts::Lost { from } => {
-            (Some(Drift::Lost), Some(format!("the code of line {from} is gone: set it again")))
+            (Some(BreakpointDrift::Lost), Some(format!("the code of line {from} is gone: set it again")))
         }
     }
 }
@@ -244,7 +250,7 @@ mod tests {
 
     #[test]
     fn paths_are_relative_where_they_lie_in_the_workspace() {
-        let check = |path: &str, expect: &str| assert_eq!(shown(Path::new("/w s"), path), expect);
+        let check = |path: &str, expect: &str| assert_eq!(display_path(Path::new("/w s"), path), expect);
         check("/w s/a/b.py", "a/b.py");
         check("/w s", "/w s");
         check("/w special/b.py", "/w special/b.py");

@@ -21,7 +21,7 @@ fn end(sandbox: &Sandbox, how: End) {
         End::Panicked => {
             let supervisor = sandbox.supervisor().unwrap();
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(crate::support::in_place(sandbox, devtether::api::editor::PANIC)).unwrap_err();
+            runtime.block_on(crate::support::in_place(sandbox, devtether::api::protocol::PANIC)).unwrap_err();
             crate::support::wait_for_end(supervisor);
         }
         End::ShutDown => drop(sandbox.tether(&["shutdown"]).ok()),

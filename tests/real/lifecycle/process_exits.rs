@@ -91,7 +91,7 @@ async fn a_panic_of_the_supervisor_is_logged_and_the_window_lives() {
     let sandbox = crate::support::node();
     let window = pid(&sandbox.json(&["start"]));
     let old = supervisor(&sandbox);
-    let place = crate::support::in_place(&sandbox, devtether::api::editor::PANIC).await;
+    let place = crate::support::in_place(&sandbox, devtether::api::protocol::PANIC).await;
     assert!(place.is_err(), "the connection ends with it");
     wait_for_end(old);
     let status = sandbox.status();

@@ -4,14 +4,15 @@ use std::fmt::Write;
 
 use super::super::{duration, noted};
 use crate::api::debug::results::{
-    Frame, Location, Probed, SessionState, Snapshot, StopReason, StopType, Stopped, Variable,
+    DebugSessionState, FrameEntry, ProbeReport, StopLocation, StopReason, StopReport, StopSnapshot, StopType,
+    VariableEntry,
 };
 
 /// How many threads are told of in a text; the structured result has all.
 pub const SHOWN: usize = 10;
 
 /// Where a session is after something was done.
-pub fn stopped(it: &Stopped) -> String {
+pub fn stopped(it: &StopReport) -> String {
     let mut out = match &it.stop_reason {
         Some(stop) => format!("stopped: {}", reason(stop)),
         None => state(it.state, it.exit_code, it.message.as_deref()),
@@ -33,7 +34,7 @@ pub fn stopped(it: &Stopped) -> String {
 }
 
 /// What a probe has found.
-pub fn probed(it: &Probed) -> String {
+pub fn probed(it: &ProbeReport) -> String {
     let mut out = match (&it.stop_reason, &it.message) {
         (Some(stop), None) => format!("stopped: {}", reason(stop)),
         (Some(stop), Some(message)) => format!("stopped: {}\nnote: {message}", reason(stop)),
@@ -51,14 +52,14 @@ pub fn probed(it: &Probed) -> String {
 }
 
 /// What a session does that is not stopped, or that nobody knows the stop of.
-pub fn state(state: SessionState, exit_code: Option<i64>, message: Option<&str>) -> String {
+pub fn state(state: DebugSessionState, exit_code: Option<i64>, message: Option<&str>) -> String {
     let word = match (state, exit_code) {
-        (SessionState::Starting, _) => "is starting".to_owned(),
-        (SessionState::Running, _) => "is running".to_owned(),
-        (SessionState::Stopped, _) => "is stopped".to_owned(),
-        (SessionState::Terminated, Some(code)) => format!("has ended with code {code}"),
-        (SessionState::Terminated, None) => "has ended".to_owned(),
-        (SessionState::Disconnected, _) => "is disconnected".to_owned(),
+        (DebugSessionState::Starting, _) => "is starting".to_owned(),
+        (DebugSessionState::Running, _) => "is running".to_owned(),
+        (DebugSessionState::Stopped, _) => "is stopped".to_owned(),
+        (DebugSessionState::Terminated, Some(code)) => format!("has ended with code {code}"),
+        (DebugSessionState::Terminated, None) => "has ended".to_owned(),
+        (DebugSessionState::Disconnected, _) => "is disconnected".to_owned(),
     };
     word + &message.map(|it| format!(": {it}")).unwrap_or_default()
 }
@@ -109,7 +110,7 @@ fn why(it: &StopReason) -> String {
     }
 }
 
-fn place(it: &Location) -> String {
+fn place(it: &StopLocation) -> String {
     let class = it.class_name.as_ref().map(|class| format!("{class}.")).unwrap_or_default();
     let within = format!("in {class}{}", called(&it.method_name));
     match &it.source_path {
@@ -124,7 +125,7 @@ fn called(name: &str) -> String {
     if plain { format!("{name}()") } else { name.to_owned() }
 }
 
-fn look(it: &Snapshot) -> String {
+fn look(it: &StopSnapshot) -> String {
     let mut out = String::new();
     if let Some(source) = &it.source {
         let _ = write!(out, "\n{}", source.text.trim_end());
@@ -144,8 +145,8 @@ fn look(it: &Snapshot) -> String {
     out
 }
 
-pub fn frame_lines(frames: &[Frame]) -> String {
-    let line = |it: &Frame| {
+pub fn frame_lines(frames: &[FrameEntry]) -> String {
+    let line = |it: &FrameEntry| {
         let column = it.column.filter(|column| *column > 1).map(|column| format!(":{column}")).unwrap_or_default();
         let place = match (&it.file, it.source_reference) {
             (Some(file), _) => format!(" at {file}:{}{column}", it.line),
@@ -157,8 +158,8 @@ pub fn frame_lines(frames: &[Frame]) -> String {
     if frames.is_empty() { "no frames".to_owned() } else { frames.iter().map(line).collect::<Vec<_>>().join("\n") }
 }
 
-pub fn variable_lines(variables: &[Variable]) -> String {
-    let line = |it: &Variable| format!("  {}", variable_line(&it.name, &it.value, it.variables_reference));
+pub fn variable_lines(variables: &[VariableEntry]) -> String {
+    let line = |it: &VariableEntry| format!("  {}", variable_line(&it.name, &it.value, it.variables_reference));
     variables.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde_json::{Value, json};
 
 use super::text;
-use crate::api::{Group, OPERATIONS};
+use crate::api::{OPERATIONS, OperationGroup};
 
 fn stop() -> Value {
     json!({
@@ -145,7 +145,7 @@ fn every_debug_result_reads_as_sentences() {
         assert_eq!(text(method, answer).as_deref(), Some(*expect), "{method}");
     }
     let told: HashSet<_> = samples.iter().map(|(method, ..)| *method).collect();
-    let all = OPERATIONS.iter().filter(|row| row.group == Group::Debug).map(|row| row.method);
+    let all = OPERATIONS.iter().filter(|row| row.group == OperationGroup::Debug).map(|row| row.method);
     assert_eq!(told, all.collect::<HashSet<_>>());
 }
 

@@ -13,11 +13,11 @@ use tracing_subscriber::fmt::MakeWriter;
 const MAX_BYTES: usize = 1024 * 1024;
 const OLD_FILES: usize = 2;
 
-struct Journal(Mutex<FileRotate<AppendCount>>);
+struct LogFile(Mutex<FileRotate<AppendCount>>);
 
 /// Sends the log to `file`. `DEVTETHER_LOG` (`error`, `warn`, `info`, `debug`, `trace`) chooses how much is said;
 /// default `info`.
-pub fn open(file: &Path) {
+pub fn start_logging(file: &Path) {
     let mut options = OpenOptions::new();
     options.read(true).create(true).append(true).mode(0o600);
     let rotate = FileRotate::new(
@@ -32,16 +32,16 @@ pub fn open(file: &Path) {
         .with_max_level(level)
         .with_ansi(false)
         .with_target(false)
-        .with_writer(Journal(Mutex::new(rotate)))
+        .with_writer(LogFile(Mutex::new(rotate)))
         .finish();
     // Fails only when a log is open already: then that one is used.
     let _ = tracing::subscriber::set_global_default(journal);
 }
 
 /// One line, written whole. A full disk loses the line, not the supervisor.
-struct Line<'a>(&'a Journal);
+struct LogLine<'a>(&'a LogFile);
 
-impl Write for Line<'_> {
+impl Write for LogLine<'_> {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         let _ = self.0.0.lock().unwrap_or_else(PoisonError::into_inner).write_all(bytes);
         Ok(bytes.len())
@@ -52,10 +52,10 @@ impl Write for Line<'_> {
     }
 }
 
-impl<'a> MakeWriter<'a> for Journal {
-    type Writer = Line<'a>;
+impl<'a> MakeWriter<'a> for LogFile {
+    type Writer = LogLine<'a>;
 
-    fn make_writer(&'a self) -> Line<'a> {
-        Line(self)
+    fn make_writer(&'a self) -> LogLine<'a> {
+        LogLine(self)
     }
 }

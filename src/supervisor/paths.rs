@@ -27,83 +27,83 @@ const MAX_SOCKET_PATH: usize = 103;
 
 /// Where the supervisor of one workspace lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SupervisorPaths {
     /// Canonical: the same workspace through a symlink has the same supervisor.
     pub workspace: PathBuf,
     pub socket: PathBuf,
     pub lock: PathBuf,
     /// Held by the one that is about to become the supervisor, until it listens.
-    pub starting: PathBuf,
+    pub starting_lock: PathBuf,
     pub state: PathBuf,
 }
 
-impl Place {
+impl SupervisorPaths {
     /// The place of the workspace at `folder`; the folders are made, and checked.
-    pub fn of(folder: &Path) -> Result<Place> {
+    pub fn of_workspace(folder: &Path) -> Result<SupervisorPaths> {
         let workspace = folder.canonicalize().map_err(|cause| not_a_workspace(folder).because(cause))?;
         if !workspace.is_dir() {
             return Err(not_a_workspace(folder).because("it is not a folder"));
         }
-        Place::named(workspace)
+        SupervisorPaths::of_canonical(workspace)
     }
 
     /// The place of a workspace that may have been deleted meanwhile: only good for reaching a living supervisor.
-    pub fn of_deleted(folder: &Path) -> Result<Place> {
+    pub fn of_deleted_workspace(folder: &Path) -> Result<SupervisorPaths> {
         let absolute = std::path::absolute(folder).doing(|| format!("cannot resolve {}", folder.display()))?;
         let parent = absolute.parent().and_then(|parent| parent.canonicalize().ok());
         let workspace = match (parent, absolute.file_name()) {
             (Some(parent), Some(name)) => parent.join(name),
             _ => absolute,
         };
-        Place::named(workspace)
+        SupervisorPaths::of_canonical(workspace)
     }
 
-    fn named(workspace: PathBuf) -> Result<Place> {
+    fn of_canonical(workspace: PathBuf) -> Result<SupervisorPaths> {
         let digest = Sha256::digest(workspace.as_os_str().as_bytes());
         let name = hex::encode(&digest[..8]);
         let state = folders::state()?.join(&name);
         make_private(&state)?;
-        Ok(Place {
+        Ok(SupervisorPaths {
             socket: runtime_folder(&name)?.join(format!("{name}.sock")),
-            lock: state.join(Place::LOCK),
-            starting: state.join("starting.lock"),
+            lock: state.join(SupervisorPaths::LOCK_FILE),
+            starting_lock: state.join("starting.lock"),
             workspace,
             state,
         })
     }
 
     /// The name of the lock in a state folder.
-    pub const LOCK: &str = "supervisor.lock";
+    pub const LOCK_FILE: &str = "supervisor.lock";
 
     /// What the processes of this workspace's builds carry as their launch id.
-    pub fn build_mark(&self) -> String {
-        Place::build_mark_of(&self.state)
+    pub fn build_launch_id(&self) -> String {
+        SupervisorPaths::build_launch_id_in(&self.state)
     }
 
     /// As [`Place::build_mark`], by the state folder.
-    pub fn build_mark_of(state: &Path) -> String {
+    pub fn build_launch_id_in(state: &Path) -> String {
         let name = state.file_name().unwrap_or_default();
         format!("build-{}", name.to_string_lossy())
     }
 
     /// Begins what the processes of this workspace's debug sessions carry as their launch id.
-    pub fn debug_mark(&self) -> String {
-        Place::debug_mark_of(&self.state)
+    pub fn debug_launch_id_prefix(&self) -> String {
+        SupervisorPaths::debug_launch_id_prefix_in(&self.state)
     }
 
     /// As [`Place::debug_mark`], by the state folder.
-    pub fn debug_mark_of(state: &Path) -> String {
+    pub fn debug_launch_id_prefix_in(state: &Path) -> String {
         let name = state.file_name().unwrap_or_default();
         format!("debug-{}", name.to_string_lossy())
     }
 
-    pub fn log(&self) -> PathBuf {
+    pub fn log_file(&self) -> PathBuf {
         self.state.join("supervisor.log")
     }
 }
 
 /// Refuses a file at a socket's place that another user has put there: neither talked to, nor removed.
-pub(super) fn refuse_foreign(socket: &Path) -> Result<()> {
+pub(super) fn check_socket_owner(socket: &Path) -> Result<()> {
     let us = rustix::process::getuid().as_raw();
     match socket.symlink_metadata() {
         Ok(seen) if seen.uid() != us => Err(Error::other(format!("cannot use the socket {}", socket.display()))
@@ -133,21 +133,21 @@ fn runtime_folder(name: &str) -> Result<PathBuf> {
 /// Makes the folder with mode 0700, or checks that the one that is there is ours and closed to others.
 fn make_private(folder: &Path) -> Result<()> {
     let make = || DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    make().map_err(|cause| unusable(folder).because(cause))?;
-    let seen = folder.symlink_metadata().map_err(|cause| unusable(folder).because(cause))?;
-    match distrust(&seen) {
+    make().map_err(|cause| unusable_folder(folder).because(cause))?;
+    let seen = folder.symlink_metadata().map_err(|cause| unusable_folder(folder).because(cause))?;
+    match insecure_because(&seen) {
         None => Ok(()),
-        Some(reason) => Err(unusable(folder).because(std::io::Error::new(ErrorKind::PermissionDenied, reason))),
+        Some(reason) => Err(unusable_folder(folder).because(std::io::Error::new(ErrorKind::PermissionDenied, reason))),
     }
 }
 
-fn unusable(folder: &Path) -> Error {
+fn unusable_folder(folder: &Path) -> Error {
     Error::other(format!("cannot use the folder {}", folder.display()))
         .hint(format!("look at it with `ls -ld {}`; move it away if it is not yours", folder.display()))
 }
 
 /// What speaks against keeping a socket in such a folder.
-fn distrust(seen: &Metadata) -> Option<String> {
+fn insecure_because(seen: &Metadata) -> Option<String> {
     let us = rustix::process::getuid().as_raw();
     if seen.is_symlink() {
         Some("it is a symbolic link".into())

@@ -17,12 +17,12 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::place::Place;
+use super::paths::SupervisorPaths;
 use crate::error::{Context, Result};
 
 /// The right to be the supervisor; the kernel takes it back when the process ends, however it ends.
 #[derive(Debug)]
-pub struct Claim {
+pub struct SupervisorLock {
     _supervisor: File,
     starting: Option<File>,
 }
@@ -30,7 +30,7 @@ pub struct Claim {
 /// Who holds the claim, as it says of itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Holder {
+pub struct LockHolder {
     pub pid: u32,
     pub version: String,
     /// May differ from ours: it depends on the environment that the holder was started in.
@@ -42,76 +42,78 @@ pub struct Holder {
 
 /// What came of trying to be the supervisor.
 #[derive(Debug)]
-pub enum Outcome {
-    Won(Claim),
-    Held(Holder),
+pub enum LockOutcome {
+    Acquired(SupervisorLock),
+    Held(LockHolder),
 }
 
 /// Tries to become the supervisor. Blocks while another one is starting or ending.
-pub fn claim(place: &Place) -> Result<Outcome> {
-    let starting = open(&place.starting)?;
-    starting.lock().doing(|| format!("cannot lock {}", place.starting.display()))?;
-    let mut supervisor = open(&place.lock)?;
+pub fn acquire_lock(paths: &SupervisorPaths) -> Result<LockOutcome> {
+    let starting = open_lock_file(&paths.starting_lock)?;
+    starting.lock().doing(|| format!("cannot lock {}", paths.starting_lock.display()))?;
+    let mut supervisor = open_lock_file(&paths.lock)?;
     match supervisor.try_lock() {
         Ok(()) => {}
-        Err(TryLockError::WouldBlock) => match read_holder(&mut supervisor).filter(answers) {
-            Some(holder) => return Ok(Outcome::Held(holder)),
-            None => supervisor.lock().doing(|| format!("cannot lock {}", place.lock.display()))?,
+        Err(TryLockError::WouldBlock) => match read_holder(&mut supervisor).filter(is_listening) {
+            Some(holder) => return Ok(LockOutcome::Held(holder)),
+            None => supervisor.lock().doing(|| format!("cannot lock {}", paths.lock.display()))?,
         },
         Err(TryLockError::Error(cause)) => {
-            return Err(cause).doing(|| format!("cannot lock {}", place.lock.display()));
+            return Err(cause).doing(|| format!("cannot lock {}", paths.lock.display()));
         }
     }
-    describe(&mut supervisor, place).doing(|| format!("cannot write {}", place.lock.display()))?;
-    Ok(Outcome::Won(Claim { _supervisor: supervisor, starting: Some(starting) }))
+    write_holder(&mut supervisor, paths).doing(|| format!("cannot write {}", paths.lock.display()))?;
+    Ok(LockOutcome::Acquired(SupervisorLock { _supervisor: supervisor, starting: Some(starting) }))
 }
 
-impl Claim {
+impl SupervisorLock {
     /// Says that we listen now: whoever waits to start may look.
-    pub fn listening(&mut self) {
+    pub fn release_starting_lock(&mut self) {
         self.starting = None;
     }
 }
 
 /// Who holds the claim, if the file says so and the holder listens.
-pub fn holder(place: &Place) -> Option<Holder> {
-    let mut file = File::open(&place.lock).ok()?;
-    read_holder(&mut file).filter(answers)
+pub fn find_listening_holder(paths: &SupervisorPaths) -> Option<LockHolder> {
+    let mut file = File::open(&paths.lock).ok()?;
+    read_holder(&mut file).filter(is_listening)
 }
 
 /// Whether anybody holds a claim, by its lock file.
 #[derive(Debug)]
-pub enum Seat {
+pub enum LockStatus {
     /// With what the holder says of itself, when it has said it.
-    Taken(Option<Holder>),
-    Empty(Vacancy),
+    Locked(Option<LockHolder>),
+    Free(LockReservation),
 }
 
 /// Nobody becomes the supervisor while this lives: whoever tries waits.
 #[derive(Debug)]
-pub struct Vacancy(Option<File>);
+pub struct LockReservation(Option<File>);
 
-impl Vacancy {
+impl LockReservation {
     /// What the last holder said of itself.
-    pub fn last(&self) -> Option<Holder> {
+    pub fn last_holder(&self) -> Option<LockHolder> {
         read_holder(&mut self.0.as_ref()?.try_clone().ok()?)
     }
 }
 
 /// Looks whether the lock is held; a lock file that is not there is made by the first supervisor, and not by us.
-pub fn seat(lock: &Path) -> std::io::Result<Seat> {
+pub fn inspect_lock(lock: &Path) -> std::io::Result<LockStatus> {
     let mut file = match OpenOptions::new().read(true).write(true).open(lock) {
-        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => return Ok(Seat::Empty(Vacancy(None))),
+        Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {
+            return Ok(LockStatus::Free(LockReservation(None)));
+        }
         opened => opened?,
     };
     match file.try_lock() {
-        Ok(()) => Ok(Seat::Empty(Vacancy(Some(file)))),
-        Err(TryLockError::WouldBlock) => Ok(Seat::Taken(read_holder(&mut file))),
+        Ok(()) => Ok(LockStatus::Free(LockReservation(Some(file)))),
+        Err(TryLockError::WouldBlock) => Ok(LockStatus::Locked(read_holder(&mut file))),
         Err(TryLockError::Error(cause)) => Err(cause),
     }
 }
 
-fn open(path: &Path) -> Result<File> {
+fn open_lock_file(path: &Path) -> Result<File> {
     OpenOptions::new()
         .read(true)
         .write(true)
@@ -122,23 +124,23 @@ fn open(path: &Path) -> Result<File> {
         .doing(|| format!("cannot open {}", path.display()))
 }
 
-fn read_holder(file: &mut File) -> Option<Holder> {
+fn read_holder(file: &mut File) -> Option<LockHolder> {
     let mut text = String::new();
     file.rewind().ok()?;
     file.take(64 * 1024).read_to_string(&mut text).ok()?;
     serde_json::from_str(&text).ok()
 }
 
-fn answers(holder: &Holder) -> bool {
+fn is_listening(holder: &LockHolder) -> bool {
     UnixStream::connect(&holder.socket).is_ok()
 }
 
-fn describe(file: &mut File, place: &Place) -> std::io::Result<()> {
-    let holder = Holder {
+fn write_holder(file: &mut File, paths: &SupervisorPaths) -> std::io::Result<()> {
+    let holder = LockHolder {
         pid: std::process::id(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        socket: place.socket.clone(),
-        workspace: place.workspace.clone(),
+        socket: paths.socket.clone(),
+        workspace: paths.workspace.clone(),
     };
     file.rewind()?;
     file.set_len(0)?;

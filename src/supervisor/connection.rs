@@ -17,12 +17,12 @@ use tokio::time::timeout;
 use tokio_util::codec::Encoder;
 use tracing::{info, warn};
 
-use super::dispatch::{self, Call};
+use super::dispatch::{self, OperationCall};
 use super::on_debug;
-use super::server::Supervisor;
-use crate::api::editor::{
-    DEBUG_DID_CHANGE_STATE, DID_CHANGE_CONSOLE, DID_CHANGE_STATE, INITIALIZE, Initialize, Initialized, PANIC, Role,
-    SHUTDOWN,
+use super::server::SupervisorContext;
+use crate::api::protocol::{
+    ClientRole, DEBUG_DID_CHANGE_STATE, INITIALIZE, InitializeParams, InitializeResult, PANIC, SHUTDOWN,
+    WINDOW_DID_CHANGE_CONSOLE, WINDOW_DID_CHANGE_STATE,
 };
 use crate::error::{Error, ErrorData, ErrorKind};
 use crate::window::Window;
@@ -30,32 +30,32 @@ use crate::wire::frames::ContentLength;
 use crate::wire::rpc::{RpcError, RpcId, RpcIncoming, RpcPeer, open_connection};
 
 /// How long another user may take to hear that we do not talk.
-const TURNED_AWAY: Duration = Duration::from_secs(1);
+const REJECTION_TIMEOUT: Duration = Duration::from_secs(1);
 /// How much of what it says meanwhile is thrown away.
-const MOST_IGNORED: u64 = 64 * 1024;
+const MAX_DISCARDED_BYTES: u64 = 64 * 1024;
 
 /// One connection, from its first message to its end. Its calls end with it.
-pub(super) async fn converse(supervisor: Arc<Supervisor>, stream: UnixStream) {
+pub(super) async fn serve_connection(supervisor: Arc<SupervisorContext>, stream: UnixStream) {
     let us = rustix::process::getuid().as_raw();
     match stream.peer_cred() {
         Ok(peer) if peer.uid() == us => {}
         other => {
             warn!("refused a connection of another user: {other:?}");
-            return turn_away(stream, us).await;
+            return reject_connection(stream, us).await;
         }
     }
     let (read, write) = stream.into_split();
     let (peer, mut incoming, driver) = open_connection(read, write);
     let driver = tokio::spawn(driver);
     supervisor.connections.send_modify(|n| *n += 1);
-    let _count = Count(&supervisor.connections);
-    if let Some(client) = greet(&supervisor, &peer, &mut incoming).await {
+    let _count = ConnectionCount(&supervisor.connections);
+    if let Some(client) = handshake(&supervisor, &peer, &mut incoming).await {
         // They end with this.
         let mut telling = JoinSet::new();
-        telling.spawn(tell_console(supervisor.window.clone(), peer.clone(), client.clone()));
-        telling.spawn(tell_sessions(Arc::clone(&supervisor), peer.clone(), client.clone()));
-        telling.spawn(tell_changes(Arc::clone(&supervisor), peer.clone(), client));
-        answer_all(&supervisor, &peer, &mut incoming).await;
+        telling.spawn(notify_console(supervisor.window.clone(), peer.clone(), client.clone()));
+        telling.spawn(notify_sessions(Arc::clone(&supervisor), peer.clone(), client.clone()));
+        telling.spawn(notify_window(Arc::clone(&supervisor), peer.clone(), client));
+        serve_requests(&supervisor, &peer, &mut incoming).await;
     }
     drop(peer);
     driver.abort();
@@ -63,11 +63,11 @@ pub(super) async fn converse(supervisor: Arc<Supervisor>, stream: UnixStream) {
 
 /// Says why before the connection ends; what the other side says is thrown away. (Closed with its first message unread,
 /// it would hear of a broken pipe and not of the reason.)
-async fn turn_away(mut stream: UnixStream, us: u32) {
+async fn reject_connection(mut stream: UnixStream, us: u32) {
     let error = Error::other("this supervisor does not talk to other users")
         .because(format!("it belongs to user {us}"))
         .hint("work in a workspace of your own, or as that user");
-    let message = serde_json::json!({ "jsonrpc": "2.0", "id": null, "error": refusal(&error) });
+    let message = serde_json::json!({ "jsonrpc": "2.0", "id": null, "error": rpc_error(&error) });
     let mut frame = BytesMut::new();
     if ContentLength::default().encode(Bytes::from(message.to_string()), &mut frame).is_err() {
         return;
@@ -76,41 +76,41 @@ async fn turn_away(mut stream: UnixStream, us: u32) {
     let part = async {
         write.write_all(&frame).await?;
         write.shutdown().await?;
-        tokio::io::copy(&mut (&mut read).take(MOST_IGNORED), &mut tokio::io::sink()).await
+        tokio::io::copy(&mut (&mut read).take(MAX_DISCARDED_BYTES), &mut tokio::io::sink()).await
     };
     // Whoever does not take it goes without.
-    let _ = timeout(TURNED_AWAY, part).await;
+    let _ = timeout(REJECTION_TIMEOUT, part).await;
 }
 
-struct Count<'a>(&'a watch::Sender<usize>);
+struct ConnectionCount<'a>(&'a watch::Sender<usize>);
 
-impl Drop for Count<'_> {
+impl Drop for ConnectionCount<'_> {
     fn drop(&mut self) {
         self.0.send_modify(|n| *n -= 1);
     }
 }
 
 /// The first message is the version. Answers `None` when the conversation is over with it.
-async fn greet(
-    supervisor: &Supervisor,
+async fn handshake(
+    supervisor: &SupervisorContext,
     peer: &RpcPeer,
     incoming: &mut mpsc::Receiver<RpcIncoming>,
-) -> Option<Initialize> {
+) -> Option<InitializeParams> {
     let RpcIncoming::Request { id, method, params } = incoming.recv().await? else { return None };
-    let client: Option<Initialize> =
+    let client: Option<InitializeParams> =
         Some(params).filter(|_| method == INITIALIZE).and_then(|params| serde_json::from_value(params).ok());
     let Some(client) = client else {
         let error = Error::usage(format!("the first message must be `{INITIALIZE}` with name and version"))
             .because(format!("it was `{method}`"));
-        let _ = peer.respond(&id, Err(refusal(&error))).await;
+        let _ = peer.respond(&id, Err(rpc_error(&error))).await;
         return None;
     };
     let draining = is_newer(&client.version, env!("CARGO_PKG_VERSION"));
-    let answer = Initialized {
+    let answer = InitializeResult {
         name: "devtether".into(),
         version: env!("CARGO_PKG_VERSION").into(),
         pid: std::process::id(),
-        workspace: supervisor.place.workspace.to_string_lossy().into_owned(),
+        workspace: supervisor.paths.workspace.to_string_lossy().into_owned(),
         draining,
     };
     let answer = serde_json::to_value(answer).ok()?;
@@ -118,7 +118,7 @@ async fn greet(
     info!(name = client.name, version = client.version, "front end connected");
     if draining {
         info!("front end {} is newer: draining", client.version);
-        supervisor.end.notify_one();
+        supervisor.shutdown.notify_one();
         // The connection ends with the process: until then it tells the front end to wait.
         std::future::pending::<()>().await;
     }
@@ -135,17 +135,17 @@ fn is_newer(a: &str, b: &str) -> bool {
 
 /// The requests of one connection that are under way. They end with it.
 #[derive(Default)]
-struct Running {
+struct RunningRequests {
     tasks: JoinSet<()>,
     requests: HashMap<task::Id, RpcId>,
     ends: HashMap<RpcId, (AbortHandle, Arc<AtomicBool>)>,
 }
 
-impl Running {
-    fn begin(&mut self, supervisor: &Arc<Supervisor>, peer: &RpcPeer, id: RpcId, method: String, params: Value) {
+impl RunningRequests {
+    fn start(&mut self, supervisor: &Arc<SupervisorContext>, peer: &RpcPeer, id: RpcId, method: String, params: Value) {
         let withdrawn = Arc::new(AtomicBool::new(false));
         let call = (id.clone(), method, params, Arc::clone(&withdrawn));
-        let handle = self.tasks.spawn(answer(Arc::clone(supervisor), peer.clone(), call));
+        let handle = self.tasks.spawn(handle_request(Arc::clone(supervisor), peer.clone(), call));
         self.requests.insert(handle.id(), id.clone());
         self.ends.insert(id, (handle, withdrawn));
     }
@@ -160,7 +160,7 @@ impl Running {
     }
 
     /// The next request that has ended without an answer of its own.
-    async fn ended(&mut self) -> Option<RpcId> {
+    async fn next_unanswered(&mut self) -> Option<RpcId> {
         let (task, cancelled) = match self.tasks.join_next_with_id().await? {
             Ok((task, ())) => (task, false),
             Err(error) => (error.id(), error.is_cancelled()),
@@ -172,48 +172,41 @@ impl Running {
 }
 
 /// Runs each request beside the others, and answers each, a cancelled one, too.
-async fn answer_all(supervisor: &Arc<Supervisor>, peer: &RpcPeer, incoming: &mut mpsc::Receiver<RpcIncoming>) {
-    let mut running = Running::default();
+async fn serve_requests(
+    supervisor: &Arc<SupervisorContext>,
+    peer: &RpcPeer,
+    incoming: &mut mpsc::Receiver<RpcIncoming>,
+) {
+    let mut running = RunningRequests::default();
     loop {
-        tokio::select! {
-            message = incoming.recv() => match message {
-                None => return,
-                Some(RpcIncoming::Request { id, method, params }) => running.begin(supervisor, peer, id, method, params),
-                Some(RpcIncoming::Cancel { id }) => running.cancel(&id),
-                Some(RpcIncoming::Notification { method, .. }) => info!("ignored notification {method}"),
-            },
-            Some(id) = running.ended() => {
-                let error = Error::new(ErrorKind::Cancelled, "the request was cancelled");
-                let _ = peer.respond(&id, Err(refusal(&error))).await;
-            }
-        }
+        tokio::select! { message = incoming.recv() => match message { None => return, Some(RpcIncoming::Request { id, method, params }) => running.start(supervisor, peer, id, method, params), Some(RpcIncoming::Cancel { id }) => running.cancel(&id), Some(RpcIncoming::Notification { method, .. }) => info!("ignored notification {method}"), }, Some(id) = running.next_unanswered() => { let error = Error::new(ErrorKind::Cancelled, "the request was cancelled"); let _ = peer.respond(&id, Err(rpc_error(&error))).await; } }
     }
 }
 
-async fn answer(
-    supervisor: Arc<Supervisor>,
+async fn handle_request(
+    supervisor: Arc<SupervisorContext>,
     peer: RpcPeer,
     (id, method, params, withdrawn): (RpcId, String, Value, Arc<AtomicBool>),
 ) {
     let started = Instant::now();
     let outcome = match method.as_str() {
         SHUTDOWN => {
-            supervisor.end.notify_one();
+            supervisor.shutdown.notify_one();
             Ok(Value::Null)
         }
         PANIC => panic!("asked to panic by {PANIC}"),
         method => {
-            let call = Call { method, params, peer: &peer, id: &id, started, withdrawn: &withdrawn };
+            let call = OperationCall { method, params, peer: &peer, id: &id, started, withdrawn: &withdrawn };
             dispatch::dispatch(&supervisor, call).await
         }
     };
     if let Err(error) = &outcome {
         info!("{method} failed: {error}");
     }
-    let _ = peer.respond(&id, outcome.map_err(|error| refusal(&error))).await;
+    let _ = peer.respond(&id, outcome.map_err(|error| rpc_error(&error))).await;
 }
 
-fn refusal(error: &Error) -> RpcError {
+fn rpc_error(error: &Error) -> RpcError {
     RpcError {
         code: error.kind.rpc_code(),
         message: error.to_string(),
@@ -222,31 +215,32 @@ fn refusal(error: &Error) -> RpcError {
 }
 
 /// Tells a front end that wants it that the console has news.
-async fn tell_console(window: Window, peer: RpcPeer, client: Initialize) {
+async fn notify_console(window: Window, peer: RpcPeer, client: InitializeParams) {
     /// A page that floods its console must not flood its readers.
     const PAUSE: Duration = Duration::from_millis(500);
     let mut said = window.console_count();
     while client.capabilities.did_change_state && said.changed().await.is_ok() {
-        if peer.notify(DID_CHANGE_CONSOLE, &Value::Null).await.is_err() {
+        if peer.notify(WINDOW_DID_CHANGE_CONSOLE, &Value::Null).await.is_err() {
             return;
         }
         tokio::time::sleep(PAUSE).await;
     }
 }
 
-fn wants_states(client: &Initialize) -> bool {
-    client.role == Role::Editor || client.capabilities.did_change_state
+fn subscribes_to_states(client: &InitializeParams) -> bool {
+    client.role == ClientRole::Editor || client.capabilities.did_change_state
 }
 
 /// Tells a front end that wants it of each debug session that has begun, stopped, gone on or ended.
-async fn tell_sessions(supervisor: Arc<Supervisor>, peer: RpcPeer, client: Initialize) {
-    if !wants_states(&client) {
+async fn notify_sessions(supervisor: Arc<SupervisorContext>, peer: RpcPeer, client: InitializeParams) {
+    if !subscribes_to_states(&client) {
         return;
     }
     let sessions = &supervisor.sessions;
     let mut seen = sessions.watch();
     sessions.recovered().await;
-    let now = || -> BTreeMap<_, _> { sessions.all().iter().map(|it| (it.id.clone(), on_debug::known(it))).collect() };
+    let now =
+        || -> BTreeMap<_, _> { sessions.all().iter().map(|it| (it.id.clone(), on_debug::known_status(it))).collect() };
     // What there is already is what the front end can have asked for itself.
     seen.borrow_and_update();
     let mut told = now();
@@ -264,18 +258,18 @@ async fn tell_sessions(supervisor: Arc<Supervisor>, peer: RpcPeer, client: Initi
 }
 
 /// Tells a front end that wants it of each change of the window's state, and that its files have changed.
-async fn tell_changes(supervisor: Arc<Supervisor>, peer: RpcPeer, client: Initialize) {
-    if !wants_states(&client) {
+async fn notify_window(supervisor: Arc<SupervisorContext>, peer: RpcPeer, client: InitializeParams) {
+    if !subscribes_to_states(&client) {
         return;
     }
     let mut news = supervisor.window.change_feed();
     let mut told = None;
     loop {
-        let status = dispatch::look(&supervisor).await;
+        let status = dispatch::window_status(&supervisor).await;
         // The first look is what the front end can have asked for itself.
         if told.as_ref().is_some_and(|told| *told != status) {
             let Ok(params) = serde_json::to_value(&status) else { return };
-            if peer.notify(DID_CHANGE_STATE, &params).await.is_err() {
+            if peer.notify(WINDOW_DID_CHANGE_STATE, &params).await.is_err() {
                 return;
             }
         }

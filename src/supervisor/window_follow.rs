@@ -11,7 +11,7 @@ use futures_util::future::{BoxFuture, FutureExt, join_all};
 use serde_json::Map;
 use tokio::sync::watch;
 
-use super::server::Supervisor;
+use super::server::SupervisorContext;
 use crate::api::debug::WindowPart;
 use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
 use crate::debug::{Hosted, Request, Sessions, State};
@@ -20,39 +20,39 @@ use crate::window::{LiveWindow, Window};
 
 /// Which launch of the window each of the sessions that follow it is attached to, or was tried to be.
 #[derive(Default)]
-pub struct Ties {
+pub struct WindowFollowers {
     generations: Mutex<BTreeMap<String, u64>>,
     /// Rises with each change of them.
     changed: watch::Sender<u64>,
 }
 
-impl Ties {
+impl WindowFollowers {
     fn generations(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
         self.generations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A session follows the window from this launch on.
-    pub fn keep(&self, id: &str, generation: u64) {
+    pub fn record_attached(&self, id: &str, generation: u64) {
         self.generations().insert(id.to_owned(), generation);
         self.changed.send_modify(|count| *count += 1);
     }
 
     /// It does so no more.
-    pub fn cut(&self, id: &str) {
+    pub fn remove(&self, id: &str) {
         self.generations().remove(id);
         self.changed.send_modify(|count| *count += 1);
     }
 
-    fn behind(&self, generation: u64) -> Vec<String> {
+    fn ids_behind(&self, generation: u64) -> Vec<String> {
         self.generations().iter().filter(|(_, at)| **at < generation).map(|(id, _)| id.clone()).collect()
     }
 
     /// Resolves when every session that follows the window is attached to the one that lives now, or cannot be.
-    pub async fn caught_up(&self, window: &Window) {
+    pub async fn wait_until_current(&self, window: &Window) {
         let (mut changed, published) = (self.changed.subscribe(), window.watch());
         let is_behind = || {
             let published = published.borrow();
-            published.window.is_some() && !self.behind(published.generation).is_empty()
+            published.window.is_some() && !self.ids_behind(published.generation).is_empty()
         };
         // The sender lives as long as this does.
         let _ = changed.wait_for(|_| !is_behind()).await;
@@ -60,13 +60,13 @@ impl Ties {
 }
 
 /// A part of the window as something to attach to, and the launch of it that this is of.
-pub async fn request(window: &Window, part: WindowPart, cwd: &Path) -> Result<(Request, u64)> {
+pub async fn window_part_request(window: &Window, part: WindowPart, cwd: &Path) -> Result<(Request, u64)> {
     let published = window.inspect().await.published;
     let none = || Error::new(ErrorKind::NotFound, "there is no window to attach to").hint("`tether start` starts it");
     let up = published.window.as_deref().ok_or_else(none)?;
     let (name, what, kind) = match part {
-        WindowPart::Page => ("the window's page", page(up)?, "pwa-chrome"),
-        WindowPart::ExtensionHost => ("the window's extension host", extension_host(up)?, "pwa-node"),
+        WindowPart::Page => ("the window's page", page_target(up)?, "pwa-chrome"),
+        WindowPart::ExtensionHost => ("the window's extension host", extension_host_target(up)?, "pwa-node"),
     };
     let mut fields = Map::new();
     if part == WindowPart::ExtensionHost && !is_node(up) {
@@ -77,7 +77,7 @@ pub async fn request(window: &Window, part: WindowPart, cwd: &Path) -> Result<(R
         name: name.to_owned(),
         wanted: DebugTarget { kind: what, cwd: cwd.to_owned(), fields, ..DebugTarget::default() },
         kind: Some(kind.to_owned()),
-        tie: Some(word(part).to_owned()),
+        tie: Some(part_name(part).to_owned()),
         ..Request::default()
     };
     Ok((request, published.generation))
@@ -87,7 +87,7 @@ fn is_node(up: &LiveWindow) -> bool {
     up.facts.inspector_port == Some(up.facts.cdp_port)
 }
 
-fn page(up: &LiveWindow) -> Result<DebugTargetKind> {
+fn page_target(up: &LiveWindow) -> Result<DebugTargetKind> {
     if is_node(up) {
         let error = Error::usage("cannot attach to the window's page").because("this window is Node: it has none");
         return Err(error.hint("`tether debug attach --window extension-host` attaches to the program itself"));
@@ -96,7 +96,7 @@ fn page(up: &LiveWindow) -> Result<DebugTargetKind> {
 }
 
 /// A window that is Node is all extension host.
-fn extension_host(up: &LiveWindow) -> Result<DebugTargetKind> {
+fn extension_host_target(up: &LiveWindow) -> Result<DebugTargetKind> {
     let port = up.facts.inspector_port.ok_or_else(|| {
         let error = Error::usage("cannot attach to the extension host").because("this window has none");
         error.hint("`tether debug attach --window page` attaches to its page")
@@ -104,26 +104,26 @@ fn extension_host(up: &LiveWindow) -> Result<DebugTargetKind> {
     Ok(DebugTargetKind::Listener(Address::loopback(port)))
 }
 
-fn word(part: WindowPart) -> &'static str {
+fn part_name(part: WindowPart) -> &'static str {
     match part {
         WindowPart::Page => "page",
         WindowPart::ExtensionHost => "extensionHost",
     }
 }
 
-fn part(word: &str) -> Option<WindowPart> {
-    [WindowPart::Page, WindowPart::ExtensionHost].into_iter().find(|part| self::word(*part) == word)
+fn part_by_name(word: &str) -> Option<WindowPart> {
+    [WindowPart::Page, WindowPart::ExtensionHost].into_iter().find(|part| self::part_name(*part) == word)
 }
 
 /// What a session of before is to be attached to now: the window's ports may be others.
-pub async fn renewed(window: &Window, before: Request) -> Result<Request> {
-    let Some(part) = before.tie.as_deref().and_then(part) else { return Ok(before) };
-    let (now, _) = request(window, part, &before.wanted.cwd).await?;
+pub async fn renew_request(window: &Window, before: Request) -> Result<Request> {
+    let Some(part) = before.tie.as_deref().and_then(part_by_name) else { return Ok(before) };
+    let (now, _) = window_part_request(window, part, &before.wanted.cwd).await?;
     Ok(Request { wanted: now.wanted, ..before })
 }
 
 /// Why the window must not be replaced without being asked for: somebody looks at a program that is stopped in it.
-pub fn hold(window: &Window, sessions: &Sessions) {
+pub fn hold_relaunch_while_stopped(window: &Window, sessions: &Sessions) {
     let sessions = sessions.clone();
     window.block_replacement_while(move || {
         let stopped = |it: &Hosted| it.request.tie.is_some() && it.state() == State::Stopped;
@@ -137,16 +137,16 @@ pub fn hold(window: &Window, sessions: &Sessions) {
 }
 
 /// Takes over the sessions of an earlier supervisor, and then lets those that are tied to it follow the window, for ever.
-pub async fn follow(supervisor: Arc<Supervisor>) {
-    let Supervisor { window, sessions, ties, .. } = &*supervisor;
+pub async fn follow_window(supervisor: Arc<SupervisorContext>) {
+    let SupervisorContext { window, sessions, followers: ties, .. } = &*supervisor;
     let now = |request: Request| -> BoxFuture<'static, Result<Request>> {
         let window = window.clone();
-        async move { renewed(&window, request).await }.boxed()
+        async move { renew_request(&window, request).await }.boxed()
     };
     sessions.recover(&now).await;
     for hosted in sessions.all().iter().filter(|it| it.request.tie.is_some()) {
         // One that could not be attached to waits for the next launch.
-        ties.keep(&hosted.id, window.watch().borrow().generation);
+        ties.record_attached(&hosted.id, window.watch().borrow().generation);
     }
     let mut seen = window.watch();
     loop {
@@ -155,7 +155,10 @@ pub async fn follow(supervisor: Arc<Supervisor>) {
             (published.window.is_some(), published.generation)
         };
         if is_up {
-            join_all(ties.behind(generation).iter().map(|id| catch_up(&supervisor, id, generation))).await;
+            join_all(
+                ties.ids_behind(generation).iter().map(|id| attach_to_current_launch(&supervisor, id, generation)),
+            )
+            .await;
         }
         if seen.changed().await.is_err() {
             return;
@@ -163,10 +166,10 @@ pub async fn follow(supervisor: Arc<Supervisor>) {
     }
 }
 
-async fn catch_up(supervisor: &Supervisor, id: &str, generation: u64) {
-    let Supervisor { window, sessions, ties, .. } = supervisor;
-    let Ok(old) = sessions.choose(Some(id)) else { return ties.cut(id) };
-    let request = renewed(window, Request::clone(&old.request)).await;
+async fn attach_to_current_launch(supervisor: &SupervisorContext, id: &str, generation: u64) {
+    let SupervisorContext { window, sessions, followers: ties, .. } = supervisor;
+    let Ok(old) = sessions.choose(Some(id)) else { return ties.remove(id) };
+    let request = renew_request(window, Request::clone(&old.request)).await;
     // What it was is attached to in vain when the window has no such part any more, and so says why.
     let request = request.unwrap_or_else(|_| Request::clone(&old.request));
     sessions.renew(&old, request, "the window was relaunched").await;

@@ -9,30 +9,30 @@ pub const SHUTDOWN: &str = "supervisor/shutdown";
 /// Makes the supervisor panic: how its recovery is tried out.
 pub const PANIC: &str = "supervisor/panic";
 /// Tells a front end that the window's state has changed; parameters as `window/status`'s result.
-pub const DID_CHANGE_STATE: &str = "window/didChangeState";
+pub const WINDOW_DID_CHANGE_STATE: &str = "window/didChangeState";
 /// Tells a front end that a debug session has begun, stopped, gone on or ended; parameters as an entry of
 /// `debug/status`'s `sessions`, without what only the adapter could tell: threads, and the place of a stop.
 pub const DEBUG_DID_CHANGE_STATE: &str = "debug/didChangeState";
 /// Tells a front end that the console has new entries, at most twice a second; parameters: none.
-pub const DID_CHANGE_CONSOLE: &str = "window/didChangeConsole";
+pub const WINDOW_DID_CHANGE_CONSOLE: &str = "window/didChangeConsole";
 
 /// Who opens the connection.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Initialize {
+pub struct InitializeParams {
     pub name: String,
     /// The version of the front end's program: a newer one drains an older supervisor.
     pub version: String,
     #[serde(default)]
-    pub role: Role,
+    pub role: ClientRole,
     #[serde(default)]
-    pub capabilities: Capabilities,
+    pub capabilities: ClientCapabilities,
 }
 
 /// What a front end can be told and asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub struct Capabilities {
+pub struct ClientCapabilities {
     /// It wants [`DID_CHANGE_STATE`], [`DEBUG_DID_CHANGE_STATE`] and [`DID_CHANGE_CONSOLE`]; an `editor` gets the first two
     /// anyway.
     pub did_change_state: bool,
@@ -41,7 +41,7 @@ pub struct Capabilities {
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Role {
+pub enum ClientRole {
     /// Asks; is told of changes of state when its capabilities say so.
     #[default]
     Client,
@@ -51,7 +51,7 @@ pub enum Role {
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Initialized {
+pub struct InitializeResult {
     pub name: String,
     pub version: String,
     pub pid: u32,
@@ -64,7 +64,7 @@ pub struct Initialized {
 /// How a long call is getting on, in `$/progress`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Progress {
+pub struct ProgressParams {
     pub message: String,
     pub elapsed_ms: u64,
 }
