@@ -4,13 +4,31 @@
 //! `initialize` never waits for the supervisor: it is reached at the first call. When it has died, the next call
 //! reaches, or starts, the next one.
 
-mod resources; mod tools;
+mod resources;
+mod tools;
 
-use std::convert::Infallible; use std::path::PathBuf; use std::sync::Arc; use std::time::Duration;
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
-use rmcp::model::{ CallToolRequestParams, CallToolResponse, Implementation, ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams, }; use rmcp::service::{RequestContext, SubscriptionContext}; use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt}; use serde_json::Value; use tokio::sync::{Mutex, mpsc};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, Implementation, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProgressNotificationParam, ReadResourceRequestParams, ReadResourceResponse,
+    ReadResourceResult, ResourceUpdatedNotificationParam, ServerCapabilities, ServerConfig, SubscribeRequestParams,
+    SubscriptionFilter, UnsubscribeRequestParams,
+};
+use rmcp::service::{RequestContext, SubscriptionContext};
+use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt};
+use serde_json::Value;
+use tokio::sync::{Mutex, mpsc};
 
-use self::resources::{ResourceKind, ResourceWatcher}; use super::stdio::{StdioClosed, StdioTransport}; use crate::api::protocol::{ClientCapabilities, InitializeParams, ProgressParams}; use crate::api::{OPERATIONS, Operation, OperationEffect, OperationGroup}; use crate::error::{Error, Result}; use crate::supervisor::connect::{IfNotRunning, SupervisorConnection, SupervisorPaths, connect};
+use self::resources::{ResourceKind, ResourceWatcher};
+use super::stdio::{StdioClosed, StdioTransport};
+use crate::api::protocol::{ClientCapabilities, InitializeParams, ProgressParams};
+use crate::api::{OPERATIONS, Operation, OperationEffect, OperationGroup};
+use crate::error::{Error, Result};
+use crate::supervisor::connect::{IfNotRunning, SupervisorConnection, SupervisorPaths, connect};
 
 /// How long calls in flight may still be answered once stdin has ended.
 const CLOSE_GRACE_PERIOD: Duration = Duration::from_millis(700);
@@ -32,60 +50,230 @@ and `wait` answers with the stop and its snapshot (frames, locals, source, outpu
 1500); so do step and continue. Sessions and breakpoints survive this server.";
 
 /// What an agent is told first, of the part of the API that it is offered.
-fn server_instructions(group: Option<OperationGroup>) -> String { match group { Some(OperationGroup::Window) => WINDOW_INSTRUCTIONS.to_owned(), Some(OperationGroup::Debug) => DEBUG_INSTRUCTIONS.to_owned(), None => format!("{WINDOW_INSTRUCTIONS} {DEBUG_INSTRUCTIONS}"), } }
+fn server_instructions(group: Option<OperationGroup>) -> String {
+    match group {
+        Some(OperationGroup::Window) => WINDOW_INSTRUCTIONS.to_owned(),
+        Some(OperationGroup::Debug) => DEBUG_INSTRUCTIONS.to_owned(),
+        None => format!("{WINDOW_INSTRUCTIONS} {DEBUG_INSTRUCTIONS}"),
+    }
+}
 
 /// Serves MCP on stdin and stdout until the client goes.
-pub async fn serve_mcp(workspace: PathBuf, group: Option<OperationGroup>) -> Result<()> { let ends = Arc::new(StdioClosed::default()); let (read, write) = rmcp::transport::stdio_pipes(); let transport = StdioTransport::new(read, write, Arc::clone(&ends)); let door = Arc::new(McpServer { workspace, group, connection: Mutex::new(None), resources: Arc::default() });
-// A supervisor that runs is reached while the client still introduces itself; what fails here is told by the first
-// call, which tries again.
-let early = Arc::clone(&door); let reaching = tokio::spawn(async move { drop(early.connect(IfNotRunning::Skip).await) }); let conversation = async {
-// An end before or in the middle of the handshake is an end, too.
-if let Ok(service) = door.serve(transport).await { let _ = service.waiting().await; } }; tokio::select! { () = conversation => {} () = ends.output.notified() => {} () = async { ends.input.notified().await; tokio::time::sleep(CLOSE_GRACE_PERIOD).await } => {} } reaching.abort(); Ok(()) }
+pub async fn serve_mcp(workspace: PathBuf, group: Option<OperationGroup>) -> Result<()> {
+    let ends = Arc::new(StdioClosed::default());
+    let (read, write) = rmcp::transport::stdio_pipes();
+    let transport = StdioTransport::new(read, write, Arc::clone(&ends));
+    let door = Arc::new(McpServer { workspace, group, connection: Mutex::new(None), resources: Arc::default() });
+    // A supervisor that runs is reached while the client still introduces itself; what fails here is told by the first
+    // call, which tries again.
+    let early = Arc::clone(&door);
+    let reaching = tokio::spawn(async move { drop(early.connect(IfNotRunning::Skip).await) });
+    let conversation = async {
+        // An end before or in the middle of the handshake is an end, too.
+        if let Ok(service) = door.serve(transport).await {
+            let _ = service.waiting().await;
+        }
+    };
+    tokio::select! { () = conversation => {} () = ends.output.notified() => {} () = async { ends.input.notified().await; tokio::time::sleep(CLOSE_GRACE_PERIOD).await } => {} }
+    reaching.abort();
+    Ok(())
+}
 
-struct McpServer { workspace: PathBuf,
-/// Which part of the API is offered; `None`: all.
-group: Option<OperationGroup>, connection: Mutex<Option<Arc<SupervisorConnection>>>, resources: Arc<ResourceWatcher>, }
+struct McpServer {
+    workspace: PathBuf,
+    /// Which part of the API is offered; `None`: all.
+    group: Option<OperationGroup>,
+    connection: Mutex<Option<Arc<SupervisorConnection>>>,
+    resources: Arc<ResourceWatcher>,
+}
 
-impl McpServer { fn operations(&self) -> impl Iterator<Item = &'static Operation> { OPERATIONS.iter().filter(|operation| self.group.is_none_or(|group| group == operation.group)) }
+impl McpServer {
+    fn operations(&self) -> impl Iterator<Item = &'static Operation> {
+        OPERATIONS.iter().filter(|operation| self.group.is_none_or(|group| group == operation.group))
+    }
 
-/// The connection to the supervisor, made anew when the last one has ended.
-async fn connect(&self, missing: IfNotRunning) -> Result<Arc<SupervisorConnection>> { let mut slot = self.connection.lock().await; if let Some(connection) = slot.as_ref().filter(|connection| !connection.peer.is_closed()) { return Ok(Arc::clone(connection)); } let paths = SupervisorPaths::of_workspace(&self.workspace)?; let client = InitializeParams { name: "tether mcp".into(), version: env!("CARGO_PKG_VERSION").into(), capabilities: ClientCapabilities { did_change_state: true }, ..InitializeParams::default() }; let connection = connect(&paths, &client, missing).await?; let mut connection = connection.ok_or_else(|| Error::other("there is no supervisor"))?; let (_, nothing) = mpsc::channel(1); let incoming = std::mem::replace(&mut connection.incoming, nothing); let resources = Arc::clone(&self.resources);
-// Ends with the connection.
-tokio::spawn(async move { resources.watch_notifications(incoming).await }); Ok(Arc::clone(slot.insert(Arc::new(connection)))) }
+    /// The connection to the supervisor, made anew when the last one has ended.
+    async fn connect(&self, missing: IfNotRunning) -> Result<Arc<SupervisorConnection>> {
+        let mut slot = self.connection.lock().await;
+        if let Some(connection) = slot.as_ref().filter(|connection| !connection.peer.is_closed()) {
+            return Ok(Arc::clone(connection));
+        }
+        let paths = SupervisorPaths::of_workspace(&self.workspace)?;
+        let client = InitializeParams {
+            name: "tether mcp".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            capabilities: ClientCapabilities { did_change_state: true },
+            ..InitializeParams::default()
+        };
+        let connection = connect(&paths, &client, missing).await?;
+        let mut connection = connection.ok_or_else(|| Error::other("there is no supervisor"))?;
+        let (_, nothing) = mpsc::channel(1);
+        let incoming = std::mem::replace(&mut connection.incoming, nothing);
+        let resources = Arc::clone(&self.resources);
+        // Ends with the connection.
+        tokio::spawn(async move { resources.watch_notifications(incoming).await });
+        Ok(Arc::clone(slot.insert(Arc::new(connection))))
+    }
 
-/// Asks; asks once more when the supervisor has died under a question that can be asked twice.
-async fn call_operation( &self, operation: &Operation, params: &Value, progress: &mpsc::UnboundedSender<Value>, ) -> Result<Value> { let connection = self.connect(IfNotRunning::Start).await?; let outcome = connection.call(operation.method, params, progress.clone()).await; let again = matches!(operation.effect, OperationEffect::ReadOnly | OperationEffect::Idempotent) && connection.peer.is_closed(); match outcome { Err(_) if again => { self.connect(IfNotRunning::Start).await?.call(operation.method, params, progress.clone()).await } outcome => outcome, } }
+    /// Asks; asks once more when the supervisor has died under a question that can be asked twice.
+    async fn call_operation(
+        &self,
+        operation: &Operation,
+        params: &Value,
+        progress: &mpsc::UnboundedSender<Value>,
+    ) -> Result<Value> {
+        let connection = self.connect(IfNotRunning::Start).await?;
+        let outcome = connection.call(operation.method, params, progress.clone()).await;
+        let again = matches!(operation.effect, OperationEffect::ReadOnly | OperationEffect::Idempotent)
+            && connection.peer.is_closed();
+        match outcome {
+            Err(_) if again => {
+                self.connect(IfNotRunning::Start).await?.call(operation.method, params, progress.clone()).await
+            }
+            outcome => outcome,
+        }
+    }
 
-async fn read_resource_value(&self, topic: ResourceKind) -> Result<Value> { let operation = crate::api::find_operation(topic.method()).ok_or_else(|| Error::usage("there is no such operation"))?; let (progress, _) = mpsc::unbounded_channel(); self.call_operation(operation, &Value::Null, &progress).await } }
+    async fn read_resource_value(&self, topic: ResourceKind) -> Result<Value> {
+        let operation =
+            crate::api::find_operation(topic.method()).ok_or_else(|| Error::usage("there is no such operation"))?;
+        let (progress, _) = mpsc::unbounded_channel();
+        self.call_operation(operation, &Value::Null, &progress).await
+    }
+}
 
-impl ServerHandler for McpServer { fn get_info(&self) -> ServerConfig { let capabilities = ServerCapabilities::builder().enable_tools().enable_resources().enable_resources_subscribe().build(); let mut info = ServerConfig::new(capabilities); info.server_info = Implementation::new("tether", env!("CARGO_PKG_VERSION")); info.instructions = Some(server_instructions(self.group)); info }
+impl ServerHandler for McpServer {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities =
+            ServerCapabilities::builder().enable_tools().enable_resources().enable_resources_subscribe().build();
+        let mut info = ServerConfig::new(capabilities);
+        info.server_info = Implementation::new("tether", env!("CARGO_PKG_VERSION"));
+        info.instructions = Some(server_instructions(self.group));
+        info
+    }
 
-async fn list_tools( &self, _request: Option<PaginatedRequestParams>, _context: RequestContext<RoleServer>, ) -> Result<ListToolsResult, ErrorData> { Ok(ListToolsResult::with_all_items(self.operations().map(tools::operation_tool).collect())) }
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.operations().map(tools::operation_tool).collect()))
+    }
 
-async fn call_tool( &self, request: CallToolRequestParams, context: RequestContext<RoleServer>, ) -> Result<CallToolResponse, ErrorData> { let Some(operation) = self.operations().find(|operation| operation.tool_name() == request.name) else { let known: Vec<_> = self.operations().map(Operation::tool_name).collect(); let text = format!("there is no tool {:?}; there are: {}", request.name, known.join(", ")); return Err(ErrorData::invalid_params(text, None)); }; let params = Value::Object(request.arguments.unwrap_or_default()); let (told, heard) = mpsc::unbounded_channel(); let answered = self.call_operation(operation, &params, &told); let outcome = tokio::select! { outcome = answered => outcome, never = forward_progress(heard, &context) => match never {},
-// rmcp lets a cancelled call run on: this ends it, and with it the supervisor's work for it.
-() = context.ct.cancelled() => Err(Error::new(crate::error::ErrorKind::Cancelled, "the call was cancelled")), }; Ok(tools::call_result(operation, outcome).into()) }
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Some(operation) = self.operations().find(|operation| operation.tool_name() == request.name) else {
+            let known: Vec<_> = self.operations().map(Operation::tool_name).collect();
+            let text = format!("there is no tool {:?}; there are: {}", request.name, known.join(", "));
+            return Err(ErrorData::invalid_params(text, None));
+        };
+        let params = Value::Object(request.arguments.unwrap_or_default());
+        let (told, heard) = mpsc::unbounded_channel();
+        let answered = self.call_operation(operation, &params, &told);
+        let outcome = tokio::select! { outcome = answered => outcome, never = forward_progress(heard, &context) => match never {},
+        // rmcp lets a cancelled call run on: this ends it, and with it the supervisor's work for it.
+        () = context.ct.cancelled() => Err(Error::new(crate::error::ErrorKind::Cancelled, "the call was cancelled")), };
+        Ok(tools::call_result(operation, outcome).into())
+    }
 
-async fn list_resources( &self, _request: Option<PaginatedRequestParams>, _context: RequestContext<RoleServer>, ) -> Result<ListResourcesResult, ErrorData> { Ok(resources::list_resources(self.group)) }
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Ok(resources::list_resources(self.group))
+    }
 
-async fn read_resource( &self, request: ReadResourceRequestParams, context: RequestContext<RoleServer>, ) -> Result<ReadResourceResponse, ErrorData> { let topic = resource_by_uri(&request.uri)?; let answer = tokio::select! { answer = self.read_resource_value(topic) => answer, () = context.ct.cancelled() => Err(Error::new(crate::error::ErrorKind::Cancelled, "the read was cancelled")), }; match answer { Ok(answer) => Ok(ReadResourceResult::new(vec![topic.contents(&answer)]).into()), Err(error) => Err(ErrorData::internal_error(error.to_string(), None)), } }
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let topic = resource_by_uri(&request.uri)?;
+        let answer = tokio::select! { answer = self.read_resource_value(topic) => answer, () = context.ct.cancelled() => Err(Error::new(crate::error::ErrorKind::Cancelled, "the read was cancelled")), };
+        match answer {
+            Ok(answer) => Ok(ReadResourceResult::new(vec![topic.contents(&answer)]).into()),
+            Err(error) => Err(ErrorData::internal_error(error.to_string(), None)),
+        }
+    }
 
-fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> { Some(resources::accepted_filter(requested)) }
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(resources::accepted_filter(requested))
+    }
 
-async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
-// Only a supervisor can tell of changes; when there is none to be had, the next call says why.
-let _ = self.connect(IfNotRunning::Start).await; let uris = subscription.accepted().resource_subscriptions.iter().flatten(); let topics = uris.filter_map(|uri| ResourceKind::from_uri(uri)).collect(); let sink = subscription.sink(); tokio::select! { () = self.resources.follow(topics, |topic| sink.notify_resource_updated(topic.uri())) => {} () = subscription.cancelled() => {} } Ok(()) }
+    async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
+        // Only a supervisor can tell of changes; when there is none to be had, the next call says why.
+        let _ = self.connect(IfNotRunning::Start).await;
+        let uris = subscription.accepted().resource_subscriptions.iter().flatten();
+        let topics = uris.filter_map(|uri| ResourceKind::from_uri(uri)).collect();
+        let sink = subscription.sink();
+        tokio::select! { () = self.resources.follow(topics, |topic| sink.notify_resource_updated(topic.uri())) => {} () = subscription.cancelled() => {} }
+        Ok(())
+    }
 
-// Clients of before 2026-07-28 subscribe like this.
-#[allow(deprecated)] async fn subscribe( &self, request: SubscribeRequestParams, context: RequestContext<RoleServer>, ) -> Result<(), ErrorData> { let topic = resource_by_uri(&request.uri)?; let _ = self.connect(IfNotRunning::Start).await; let peer = context.peer; self.resources.follow_single(topic, move |topic| { let peer = peer.clone(); async move { peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(topic.uri())).await } }); Ok(()) }
+    // Clients of before 2026-07-28 subscribe like this.
+    #[allow(deprecated)]
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let topic = resource_by_uri(&request.uri)?;
+        let _ = self.connect(IfNotRunning::Start).await;
+        let peer = context.peer;
+        self.resources.follow_single(topic, move |topic| {
+            let peer = peer.clone();
+            async move { peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(topic.uri())).await }
+        });
+        Ok(())
+    }
 
-#[allow(deprecated)] async fn unsubscribe( &self, request: UnsubscribeRequestParams, _context: RequestContext<RoleServer>, ) -> Result<(), ErrorData> { self.resources.stop_following(resource_by_uri(&request.uri)?); Ok(()) } }
+    #[allow(deprecated)]
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.resources.stop_following(resource_by_uri(&request.uri)?);
+        Ok(())
+    }
+}
 
-fn resource_by_uri(uri: &str) -> Result<ResourceKind, ErrorData> { ResourceKind::from_uri(uri).ok_or_else(|| { let known = ResourceKind::ALL.map(ResourceKind::uri).join(", "); ErrorData::resource_not_found(format!("there is no resource {uri:?}; there are: {known}"), None) }) }
+fn resource_by_uri(uri: &str) -> Result<ResourceKind, ErrorData> {
+    ResourceKind::from_uri(uri).ok_or_else(|| {
+        let known = ResourceKind::ALL.map(ResourceKind::uri).join(", ");
+        ErrorData::resource_not_found(format!("there is no resource {uri:?}; there are: {known}"), None)
+    })
+}
 
 /// Passes the supervisor's progress on to the client, when it asked for it; the call's answer ends it.
-async fn forward_progress( mut heard: mpsc::UnboundedReceiver<Value>, context: &RequestContext<RoleServer>, ) -> Infallible { let token = context.meta.get_progress_token(); let mut count = 0.0; while let Some(value) = heard.recv().await { let (Some(token), Ok(progress)) = (&token, serde_json::from_value::<ProgressParams>(value)) else { continue }; count += 1.0; let told = ProgressNotificationParam::new(token.clone(), count).with_message(progress.message); let _ = context.peer.notify_progress(told).await; } std::future::pending().await }
+async fn forward_progress(
+    mut heard: mpsc::UnboundedReceiver<Value>,
+    context: &RequestContext<RoleServer>,
+) -> Infallible {
+    let token = context.meta.get_progress_token();
+    let mut count = 0.0;
+    while let Some(value) = heard.recv().await {
+        let (Some(token), Ok(progress)) = (&token, serde_json::from_value::<ProgressParams>(value)) else { continue };
+        count += 1.0;
+        let told = ProgressNotificationParam::new(token.clone(), count).with_message(progress.message);
+        let _ = context.peer.notify_progress(told).await;
+    }
+    std::future::pending().await
+}
 
-#[cfg(test)] mod tests { use super::*;
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-#[test] fn the_instructions_are_short() { let words = server_instructions(None).split_whitespace().count(); assert!(words < 200, "{words} words"); assert!(!server_instructions(Some(OperationGroup::Window)).contains("debug_")); assert!(!server_instructions(Some(OperationGroup::Debug)).contains("window_")); } } 
+    #[test]
+    fn the_instructions_are_short() {
+        let words = server_instructions(None).split_whitespace().count();
+        assert!(words < 200, "{words} words");
+        assert!(!server_instructions(Some(OperationGroup::Window)).contains("debug_"));
+        assert!(!server_instructions(Some(OperationGroup::Debug)).contains("window_"));
+    }
+}
