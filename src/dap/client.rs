@@ -1,7 +1,7 @@
-//! The side that asks: typed requests with deadlines, any number at once; events and the peer's own requests come
-//! to one consumer, in order.
+//! The client side of DAP: typed requests with deadlines, any number at once; events and reverse requests of the adapter
+//! go to one consumer, in order.
 //!
-//! Must not know what is asked, nor when.
+//! Does not depend on which requests are sent, or when.
 
 use std::marker::PhantomData;
 use std::time::Duration;
@@ -17,45 +17,45 @@ use super::types::DapRequest;
 #[derive(Clone)]
 pub struct DapClient(DapPeer);
 
-/// A request that is under way. Dropping it forgets the answer.
+/// A request that has been sent. Dropping it ignores the response.
 pub struct SentRequest<R> {
     ticket: RequestTicket,
     kind: PhantomData<fn() -> R>,
 }
 
 impl DapClient {
-    /// A client over a connection, what will come in, and the future that drives it.
+    /// A client over a connection, the inbox of what it receives, and the future that drives both.
     pub fn over(connection: DapConnection) -> (DapClient, DapInbox, Driver) {
         let (peer, inbox, driver) = peer::open_peer(connection);
         (DapClient(peer), inbox, driver)
     }
 
-    /// Asks, and waits for the answer. Dropping the future forgets it.
+    /// Sends a request and waits for the response, all within `deadline`. Dropping the future ignores the response.
     pub async fn request<R: DapRequest>(&self, request: &R, deadline: Duration) -> Result<R::Response, DapError> {
         let body = self.request_raw(R::COMMAND, encode_arguments(request)?, deadline).await?;
         parse_response::<R>(body)
     }
 
-    /// As [`Client::request`], for what comes from elsewhere and is passed on as it is.
+    /// As [`DapClient::request`], for a request that is forwarded without being parsed.
     pub async fn request_raw(
         &self,
         command: &str,
         arguments: Option<RawJson>,
         deadline: Duration,
     ) -> Result<Option<RawJson>, DapError> {
-        let asking = async { self.0.send_request(command, arguments).await?.response(deadline).await };
-        let asked = tokio::time::timeout(deadline, asking).await;
-        asked.map_err(|_| DapError::TimedOut { command: command.to_owned(), after: deadline })?
+        let exchange = async { self.0.send_request(command, arguments).await?.response(deadline).await };
+        let finished = tokio::time::timeout(deadline, exchange).await;
+        finished.map_err(|_| DapError::TimedOut { command: command.to_owned(), after: deadline })?
     }
 
-    /// Asks without waiting for the answer: when this returns, the request is on its way, before any later one.
-    /// For `launch` and `attach`, which many adapters answer only after they have been configured.
+    /// Sends a request without waiting for the response: when this returns, it is queued before any later one.
+    /// For `launch` and `attach`, to which many adapters respond only after `configurationDone`.
     pub async fn send_request<R: DapRequest>(&self, request: &R) -> Result<SentRequest<R>, DapError> {
         let ticket = self.0.send_request(R::COMMAND, encode_arguments(request)?).await?;
         Ok(SentRequest { ticket, kind: PhantomData })
     }
 
-    /// Ends the connection: everyone who waits is woken, what is on its way is still written.
+    /// Closes the connection: pending requests end, queued messages are still written.
     pub fn close(&self) {
         self.0.close();
     }
@@ -65,12 +65,13 @@ impl DapClient {
         self.0.wait_closed().await
     }
 
+    /// Whether the connection has ended.
     pub fn is_closed(&self) -> bool {
         self.0.is_closed()
     }
 }
 
-/// Both sides may ask.
+/// Both sides may send requests.
 impl From<DapPeer> for DapClient {
     fn from(peer: DapPeer) -> DapClient {
         DapClient(peer)
@@ -78,6 +79,7 @@ impl From<DapPeer> for DapClient {
 }
 
 impl<R: DapRequest> SentRequest<R> {
+    /// Waits for the response. Errors: an error response, the deadline, the end of the connection.
     pub async fn response(self, deadline: Duration) -> Result<R::Response, DapError> {
         parse_response::<R>(self.ticket.response(deadline).await?)
     }

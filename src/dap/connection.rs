@@ -1,6 +1,6 @@
-//! The transports: a child's pipes, TCP, a Unix socket, a pair in memory. Each is a pair of byte streams.
+//! The transports of DAP: a child's pipes, TCP, a Unix socket, an in-memory pair. Each is a pair of byte streams.
 //!
-//! Must not know what is said over it, nor how whoever is at its other end was started.
+//! Does not depend on the messages, nor on how the process at the other end was started.
 
 use std::fmt;
 use std::io;
@@ -16,15 +16,15 @@ use super::dap_error::DapError;
 use crate::wire::LowLatencyStream;
 use crate::wire::frames::ContentLength;
 
-/// Read at once: fewer system calls in a flood, and still little for a session that is idle.
-const READ: usize = 16 * 1024;
-/// What one side of a pair in memory may be ahead of the other.
-const PAIR: usize = 16 * 1024;
+/// The read buffer, in bytes: few system calls for a flood of events, and little memory for an idle session.
+const READ_BUFFER: usize = 16 * 1024;
+/// The buffer of an in-memory pair, in bytes.
+const PAIR_BUFFER: usize = 16 * 1024;
 
 pub(super) type FrameReader = FramedRead<Box<dyn AsyncRead + Send + Unpin>, ContentLength>;
 pub(super) type FrameWriter = FramedWrite<Box<dyn AsyncWrite + Send + Unpin>, ContentLength>;
 
-/// An open connection over which nothing has been said yet. Dropping it closes it.
+/// An open connection over which no message has been sent yet. Dropping it closes it.
 pub struct DapConnection {
     pub(super) frames: FrameReader,
     pub(super) sink: FrameWriter,
@@ -32,7 +32,7 @@ pub struct DapConnection {
 
 impl fmt::Debug for DapConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Connection")
+        f.write_str("DapConnection")
     }
 }
 
@@ -42,37 +42,37 @@ impl DapConnection {
         read: impl AsyncRead + Send + Unpin + 'static,
         write: impl AsyncWrite + Send + Unpin + 'static,
     ) -> DapConnection {
-        let frames = FramedRead::with_capacity(Box::new(read) as Box<_>, ContentLength::default(), READ);
+        let frames = FramedRead::with_capacity(Box::new(read) as Box<_>, ContentLength::default(), READ_BUFFER);
         DapConnection { frames, sink: FramedWrite::new(Box::new(write) as Box<_>, ContentLength::default()) }
     }
 
-    /// Over a TCP stream that we have dialled or accepted.
+    /// Over a TCP stream, connected or accepted. Errors: its socket options cannot be set.
     pub fn tcp(stream: TcpStream) -> io::Result<DapConnection> {
         let (read, write) = split(LowLatencyStream::new(stream)?);
         Ok(DapConnection::over(read, write))
     }
 
-    /// Over a Unix socket that we have dialled or accepted.
+    /// Over a Unix socket, connected or accepted.
     pub fn unix(stream: UnixStream) -> DapConnection {
         let (read, write) = stream.into_split();
         DapConnection::over(read, write)
     }
 
-    /// Dials an adapter's port.
+    /// Connects to an adapter's TCP port.
     pub async fn connect_tcp(address: SocketAddr, deadline: Duration) -> Result<DapConnection, DapError> {
         let stream = connect_within(&address.to_string(), TcpStream::connect(address), deadline).await?;
         DapConnection::tcp(stream).map_err(|cause| unreachable_error(&address.to_string(), cause))
     }
 
-    /// Dials an adapter's Unix socket.
+    /// Connects to an adapter's Unix socket.
     pub async fn connect_unix(path: &Path, deadline: Duration) -> Result<DapConnection, DapError> {
         let address = path.display().to_string();
         Ok(DapConnection::unix(connect_within(&address, UnixStream::connect(path), deadline).await?))
     }
 
-    /// The two ends of a connection within this process: for adapters of our own, and for tests.
+    /// The two ends of a connection within this process: for in-process adapters, and for tests.
     pub fn pair() -> (DapConnection, DapConnection) {
-        let (one, other) = tokio::io::duplex(PAIR);
+        let (one, other) = tokio::io::duplex(PAIR_BUFFER);
         let end = |stream| {
             let (read, write) = split(stream);
             DapConnection::over(read, write)
@@ -83,11 +83,11 @@ impl DapConnection {
 
 async fn connect_within<T>(
     address: &str,
-    dialling: impl Future<Output = io::Result<T>>,
+    connecting: impl Future<Output = io::Result<T>>,
     deadline: Duration,
 ) -> Result<T, DapError> {
-    match tokio::time::timeout(deadline, dialling).await {
-        Ok(dialled) => dialled.map_err(|cause| unreachable_error(address, cause)),
+    match tokio::time::timeout(deadline, connecting).await {
+        Ok(connected) => connected.map_err(|cause| unreachable_error(address, cause)),
         Err(_) => Err(DapError::TimedOut { command: format!("connecting to {address}"), after: deadline }),
     }
 }
@@ -104,16 +104,16 @@ mod tests {
     use crate::dap::types::ThreadsArguments;
     use crate::dap::{DapClient, DapIncoming, DapServer};
 
-    /// A question over the connection gets the answer of the other end.
-    async fn speak(ours: DapConnection, theirs: DapConnection) {
+    /// A request over the connection gets the response of the other end.
+    async fn exchange(ours: DapConnection, theirs: DapConnection) {
         let (client, _inbox, driver) = DapClient::over(ours);
-        let (_server, mut asked, serving) = DapServer::over(theirs);
+        let (_server, mut requests, serving) = DapServer::over(theirs);
         let (driver, serving) = (tokio::spawn(driver), tokio::spawn(serving));
-        let answering = async {
-            let Some(DapIncoming::Request(asked)) = asked.next().await else { panic!("no request") };
-            asked.respond(&serde_json::json!({"threads": [{"id": 1, "name": "Grüße"}]}));
+        let responding = async {
+            let Some(DapIncoming::Request(request)) = requests.next().await else { panic!("no request") };
+            request.respond(&serde_json::json!({"threads": [{"id": 1, "name": "Grüße"}]}));
         };
-        let (threads, ()) = tokio::join!(client.request(&ThreadsArguments {}, Duration::from_secs(10)), answering);
+        let (threads, ()) = tokio::join!(client.request(&ThreadsArguments {}, Duration::from_secs(10)), responding);
         assert_eq!(threads.unwrap().threads[0].name, "Grüße");
         drop(client);
         driver.await.unwrap();
@@ -121,22 +121,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_transport_carries_a_conversation() {
+    async fn every_transport_carries_requests_and_responses() {
         const DEADLINE: Duration = Duration::from_secs(10);
         let (ours, theirs) = DapConnection::pair();
-        speak(ours, theirs).await;
+        exchange(ours, theirs).await;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let ours = DapConnection::connect_tcp(listener.local_addr().unwrap(), DEADLINE).await.unwrap();
-        speak(ours, DapConnection::tcp(listener.accept().await.unwrap().0).unwrap()).await;
+        exchange(ours, DapConnection::tcp(listener.accept().await.unwrap().0).unwrap()).await;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("adäpter.sock");
         let listener = UnixListener::bind(&path).unwrap();
         let ours = DapConnection::connect_unix(&path, DEADLINE).await.unwrap();
-        speak(ours, DapConnection::unix(listener.accept().await.unwrap().0)).await;
+        exchange(ours, DapConnection::unix(listener.accept().await.unwrap().0)).await;
     }
 
     #[tokio::test]
-    async fn what_cannot_be_reached_is_named() {
+    async fn the_error_of_a_failed_connect_names_the_address() {
         let folder = tempfile::tempdir().unwrap();
         let missing = folder.path().join("no.sock");
         let error = DapConnection::connect_unix(&missing, Duration::from_secs(5)).await.unwrap_err();

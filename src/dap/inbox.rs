@@ -1,57 +1,57 @@
-//! What has come in and waits to be looked at, in order, for one consumer; and what may be lost of it.
+//! Bounded inbox of received messages, in order, for one consumer; only `output` and `loadedSource` may be dropped.
 //!
 //! ```text
-//!                 ┌─ must be kept: stops, breakpoints, requests, …   full ─▶ the reader waits
-//! reader ─ push ──┤                                                                             ─▶ next ─▶ consumer
-//!                 └─ may be lost: `output`, `loadedSource`           full ─▶ the oldest go, and it is said where
+//!                 ┌─ kept: stops, breakpoints, requests, …   full ─▶ the reader waits
+//! reader ─ push ──┤                                                                        ─▶ next ─▶ consumer
+//!                 └─ droppable: `output`, `loadedSource`     full ─▶ the oldest are dropped, a `Lost` marks the gap
 //! ```
-//! Everything carries its place in the order, so that the two queues come out as one. Must not know what a message
-//! is good for.
+//! Each message has a position, so that the two queues are read as one. Does not depend on the meaning of a message.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::Notify;
 
 use super::incoming_request::IncomingRequest;
 use super::message::RawEvent;
+use crate::sync::lock;
 
-/// Bytes of messages that must be kept; past that, reading pauses and the peer's own pipe fills.
-const KEPT: usize = 64 << 20;
-/// Bytes of messages that may be lost.
-const LOSABLE: usize = 8 << 20;
-/// What a message costs besides its body.
-const OVERHEAD: usize = 256;
+/// Bytes of kept messages; past that, reading pauses and the peer's pipe fills.
+const MAX_KEPT_BYTES: usize = 64 << 20;
+/// Bytes of droppable messages.
+const MAX_DROPPABLE_BYTES: usize = 8 << 20;
+/// What a message is counted for besides its body, in bytes.
+const MESSAGE_OVERHEAD: usize = 256;
 
-/// Something from the other side.
+/// A received event or request, or the mark of a gap.
 #[derive(Debug)]
 pub enum DapIncoming {
     Event(RawEvent),
-    /// To be answered; dropping it refuses.
+    /// Must be responded to; dropping it sends an error response.
     Request(IncomingRequest),
-    /// Here something is missing, because the consumer was too slow.
+    /// Events were dropped here, because the consumer was too slow.
     Lost(LostEvents),
 }
 
-/// How many events were lost, of the two kinds that may be.
+/// How many events were dropped, of the two kinds that may be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, thiserror::Error)]
-#[error("{outputs} outputs and {loaded_sources} loaded sources were lost: they came faster than they were read")]
+#[error("{outputs} outputs and {loaded_sources} loaded sources were dropped: they came faster than they were read")]
 pub struct LostEvents {
     pub outputs: u64,
     pub loaded_sources: u64,
 }
 
-/// The consumer's end. Dropping it lets everything that comes pass by, and refuses the requests among it.
+/// The consumer's end. Dropping it discards everything received later; requests get an error response.
 pub struct DapInbox(Arc<InboxState>);
 
-/// The reader's end. Dropping it ends the inbox once it has been read to its end.
+/// The reader's end. Dropping it ends the inbox after the queued messages.
 pub(super) struct InboxSender(Arc<InboxState>);
 
 struct InboxState {
     queues: Mutex<InboxQueues>,
-    /// Something has come in, or nothing more will.
+    /// A message was pushed, or the sender was dropped.
     arrived: Notify,
-    /// Something was taken, or nobody will take any more.
+    /// A message was taken, or the inbox was dropped.
     taken: Notify,
 }
 
@@ -59,54 +59,55 @@ struct InboxState {
 struct InboxQueues {
     pushed: u64,
     kept: OrderedQueue<DapIncoming>,
-    losable: OrderedQueue<RawEvent>,
+    droppable: OrderedQueue<RawEvent>,
     lost: LostEvents,
-    no_more: bool,
-    nobody: bool,
+    sender_dropped: bool,
+    inbox_dropped: bool,
 }
 
-/// Messages, each with its place in the order of all.
+/// Messages with their position in the order of all, and their size in bytes.
 struct OrderedQueue<T> {
-    waiting: VecDeque<(u64, usize, T)>,
+    messages: VecDeque<(u64, usize, T)>,
     bytes: usize,
 }
 
 impl<T> Default for OrderedQueue<T> {
     fn default() -> Self {
-        OrderedQueue { waiting: VecDeque::new(), bytes: 0 }
+        OrderedQueue { messages: VecDeque::new(), bytes: 0 }
     }
 }
 
 impl<T> OrderedQueue<T> {
-    fn push(&mut self, place: u64, bytes: usize, message: T) {
+    fn push(&mut self, position: u64, bytes: usize, message: T) {
         self.bytes += bytes;
-        self.waiting.push_back((place, bytes, message));
+        self.messages.push_back((position, bytes, message));
     }
 
     fn pop(&mut self) -> Option<T> {
-        let (_, bytes, message) = self.waiting.pop_front()?;
+        let (_, bytes, message) = self.messages.pop_front()?;
         self.bytes -= bytes;
         Some(message)
     }
 
     fn front_position(&self) -> u64 {
-        self.waiting.front().map_or(u64::MAX, |(place, ..)| *place)
+        self.messages.front().map_or(u64::MAX, |(position, ..)| *position)
     }
 }
 
+/// The two ends of an inbox.
 pub(super) fn open_inbox() -> (InboxSender, DapInbox) {
-    let shared = Arc::new(InboxState { queues: Mutex::default(), arrived: Notify::new(), taken: Notify::new() });
-    (InboxSender(Arc::clone(&shared)), DapInbox(shared))
+    let state = Arc::new(InboxState { queues: Mutex::default(), arrived: Notify::new(), taken: Notify::new() });
+    (InboxSender(Arc::clone(&state)), DapInbox(state))
 }
 
 impl InboxState {
     fn lock(&self) -> MutexGuard<'_, InboxQueues> {
-        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.queues)
     }
 }
 
 impl DapInbox {
-    /// What came next; `None` when the connection has ended and everything has been read. Cancel-safe.
+    /// The next message; `None` when the connection has ended and everything has been read. Cancel-safe.
     pub async fn next(&mut self) -> Option<DapIncoming> {
         loop {
             {
@@ -116,11 +117,11 @@ impl DapInbox {
                     self.0.taken.notify_one();
                     return Some(message);
                 }
-                if queues.no_more {
+                if queues.sender_dropped {
                     return None;
                 }
             }
-            // A permit is stored when it comes between the look and the wait.
+            // `Notify` stores a permit: a push between the check and this wait is not missed.
             self.0.arrived.notified().await;
         }
     }
@@ -130,8 +131,8 @@ impl Drop for DapInbox {
     fn drop(&mut self) {
         let left = {
             let mut queues = self.0.lock();
-            queues.nobody = true;
-            (std::mem::take(&mut queues.kept), std::mem::take(&mut queues.losable))
+            queues.inbox_dropped = true;
+            (std::mem::take(&mut queues.kept), std::mem::take(&mut queues.droppable))
         };
         drop(left);
         self.0.taken.notify_one();
@@ -139,12 +140,12 @@ impl Drop for DapInbox {
 }
 
 impl InboxSender {
-    /// Never waits, and refuses nothing; see [`Inlet::room`].
+    /// Never waits, and accepts everything; the bound is [`InboxSender::wait_for_room`].
     pub fn push_event(&self, event: RawEvent) {
-        let bytes = OVERHEAD + event.body.as_ref().map_or(0, |body| body.get().len());
+        let bytes = MESSAGE_OVERHEAD + event.body.as_ref().map_or(0, |body| body.get().len());
         let mut queues = self.0.lock();
-        if is_losable(&event) {
-            queues.push_losable(bytes, event);
+        if is_droppable(&event) {
+            queues.push_droppable(bytes, event);
         } else {
             queues.push_kept(bytes, DapIncoming::Event(event));
         }
@@ -152,17 +153,18 @@ impl InboxSender {
         self.0.arrived.notify_one();
     }
 
-    pub fn push_request(&self, asked: IncomingRequest) {
-        let bytes = OVERHEAD + asked.argument_bytes();
+    /// As [`InboxSender::push_event`].
+    pub fn push_request(&self, request: IncomingRequest) {
+        let bytes = MESSAGE_OVERHEAD + request.argument_bytes();
         let mut queues = self.0.lock();
-        // Dropped outside of the lock: that answers it.
-        let refused = queues.push_kept(bytes, DapIncoming::Request(asked));
+        // Dropped outside of the lock: the drop sends an error response.
+        let rejected = queues.push_kept(bytes, DapIncoming::Request(request));
         drop(queues);
-        drop(refused);
+        drop(rejected);
         self.0.arrived.notify_one();
     }
 
-    /// Resolves when what must be kept fits again; the reader waits for it before it reads on.
+    /// Resolves when the kept messages are below their bound; the reader waits for it before each read.
     pub async fn wait_for_room(&self) {
         while self.is_full() {
             self.0.taken.notified().await;
@@ -170,13 +172,13 @@ impl InboxSender {
     }
 
     fn is_full(&self) -> bool {
-        self.0.lock().kept.bytes > KEPT
+        self.0.lock().kept.bytes > MAX_KEPT_BYTES
     }
 }
 
 impl Drop for InboxSender {
     fn drop(&mut self) {
-        self.0.lock().no_more = true;
+        self.0.lock().sender_dropped = true;
         self.0.arrived.notify_one();
     }
 }
@@ -187,25 +189,25 @@ impl InboxQueues {
         self.pushed
     }
 
-    /// Gives back what nobody is there to take.
+    /// Returns the message when the inbox has been dropped.
     fn push_kept(&mut self, bytes: usize, message: DapIncoming) -> Option<DapIncoming> {
-        if self.nobody {
+        if self.inbox_dropped {
             return Some(message);
         }
-        let place = self.next_position();
-        self.kept.push(place, bytes, message);
+        let position = self.next_position();
+        self.kept.push(position, bytes, message);
         None
     }
 
-    fn push_losable(&mut self, bytes: usize, event: RawEvent) {
-        if self.nobody {
+    fn push_droppable(&mut self, bytes: usize, event: RawEvent) {
+        if self.inbox_dropped {
             return;
         }
-        let place = self.next_position();
-        self.losable.push(place, bytes, event);
-        // The newest stays, however long it is: the end of an output is what is looked for.
-        while self.losable.bytes > LOSABLE && self.losable.waiting.len() > 1 {
-            match self.losable.pop() {
+        let position = self.next_position();
+        self.droppable.push(position, bytes, event);
+        // The newest stays, whatever its size: the end of an output matters most.
+        while self.droppable.bytes > MAX_DROPPABLE_BYTES && self.droppable.messages.len() > 1 {
+            match self.droppable.pop() {
                 Some(event) if event.name == "output" => self.lost.outputs += 1,
                 _ => self.lost.loaded_sources += 1,
             }
@@ -213,18 +215,18 @@ impl InboxQueues {
     }
 
     fn pop(&mut self) -> Option<DapIncoming> {
-        if self.kept.front_position() < self.losable.front_position() {
+        if self.kept.front_position() < self.droppable.front_position() {
             return self.kept.pop();
         }
-        // All that was lost lay before the oldest that is left.
+        // All dropped events came before the oldest one that is left.
         if self.lost != LostEvents::default() {
             return Some(DapIncoming::Lost(std::mem::take(&mut self.lost)));
         }
-        self.losable.pop().map(DapIncoming::Event)
+        self.droppable.pop().map(DapIncoming::Event)
     }
 }
 
-fn is_losable(event: &RawEvent) -> bool {
+fn is_droppable(event: &RawEvent) -> bool {
     matches!(event.name.as_str(), "output" | "loadedSource")
 }
 
@@ -237,43 +239,43 @@ mod tests {
         RawEvent { name: name.to_owned(), body: Some(to_raw_value(body).unwrap()) }
     }
 
-    fn told(incoming: DapIncoming) -> String {
+    fn describe(incoming: DapIncoming) -> String {
         match incoming {
             DapIncoming::Event(event) => format!("{} {}", event.name, event.body.unwrap()),
             DapIncoming::Lost(lost) => format!("lost {} {}", lost.outputs, lost.loaded_sources),
-            DapIncoming::Request(asked) => format!("{asked:?}"),
+            DapIncoming::Request(request) => format!("{request:?}"),
         }
     }
 
     #[tokio::test]
-    async fn everything_comes_out_in_the_order_in_which_it_came_in() {
-        let (inlet, mut inbox) = open_inbox();
+    async fn messages_are_read_in_the_order_of_their_arrival() {
+        let (sender, mut inbox) = open_inbox();
         let names = ["output", "stopped", "loadedSource", "output", "thread", "continued", "output"];
         for (number, name) in names.iter().enumerate() {
-            inlet.push_event(event(name, &number.to_string()));
+            sender.push_event(event(name, &number.to_string()));
         }
-        drop(inlet);
+        drop(sender);
         for (number, name) in names.iter().enumerate() {
-            assert_eq!(told(inbox.next().await.unwrap()), format!("{name} \"{number}\""));
+            assert_eq!(describe(inbox.next().await.unwrap()), format!("{name} \"{number}\""));
         }
         assert!(inbox.next().await.is_none() && inbox.next().await.is_none());
     }
 
     #[tokio::test]
-    async fn of_a_flood_the_oldest_outputs_go_and_the_gap_is_told_in_its_place() {
-        let (inlet, mut inbox) = open_inbox();
-        inlet.push_event(event("stopped", "first"));
-        let long = "x".repeat(LOSABLE / 4);
+    async fn a_flood_drops_the_oldest_outputs_and_marks_the_gap() {
+        let (sender, mut inbox) = open_inbox();
+        sender.push_event(event("stopped", "first"));
+        let long = "x".repeat(MAX_DROPPABLE_BYTES / 4);
         for _ in 0..5 {
-            inlet.push_event(event("output", &long));
+            sender.push_event(event("output", &long));
         }
-        inlet.push_event(event("loadedSource", "a"));
-        inlet.push_event(event("stopped", "second"));
-        inlet.push_event(event("output", "the end"));
-        drop(inlet);
+        sender.push_event(event("loadedSource", "a"));
+        sender.push_event(event("stopped", "second"));
+        sender.push_event(event("output", "the end"));
+        drop(sender);
         let mut all = Vec::new();
         while let Some(incoming) = inbox.next().await {
-            all.push(told(incoming).chars().take(20).collect::<String>());
+            all.push(describe(incoming).chars().take(20).collect::<String>());
         }
         let output = "output \"xxxxxxxxxxxx";
         assert_eq!(
@@ -292,25 +294,25 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_must_be_kept_makes_the_reader_wait_and_is_never_lost() {
-        let (inlet, mut inbox) = open_inbox();
-        let long = "x".repeat(KEPT / 4);
+    async fn kept_messages_make_the_reader_wait_and_are_never_dropped() {
+        let (sender, mut inbox) = open_inbox();
+        let long = "x".repeat(MAX_KEPT_BYTES / 4);
         for _ in 0..4 {
-            inlet.wait_for_room().await;
-            inlet.push_event(event("stopped", &long));
+            sender.wait_for_room().await;
+            sender.push_event(event("stopped", &long));
         }
-        assert!(inlet.is_full());
-        let (first, ()) = tokio::join!(inbox.next(), inlet.wait_for_room());
+        assert!(sender.is_full());
+        let (first, ()) = tokio::join!(inbox.next(), sender.wait_for_room());
         assert!(first.is_some());
         for _ in 0..3 {
             assert!(inbox.next().await.is_some());
         }
-        // Nor does it wait when nobody is left to take anything.
+        // It does not wait after the inbox was dropped.
         for _ in 0..8 {
-            inlet.push_event(event("stopped", &long));
+            sender.push_event(event("stopped", &long));
         }
-        let ((), ()) = tokio::join!(inlet.wait_for_room(), async { drop(inbox) });
-        inlet.push_event(event("stopped", &long));
-        assert!(!inlet.is_full());
+        let ((), ()) = tokio::join!(sender.wait_for_room(), async { drop(inbox) });
+        sender.push_event(event("stopped", &long));
+        assert!(!sender.is_full());
     }
 }

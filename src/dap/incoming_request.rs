@@ -35,7 +35,7 @@ impl IncomingRequest {
         IncomingRequest { command, arguments, send_response: Some(Box::new(send_response)) }
     }
 
-    /// The arguments as `T`; the error says why they are not.
+    /// The arguments as `T`; the error is the reason why not.
     pub fn read_arguments<T: DeserializeOwned>(&self) -> Result<T, String> {
         parse_body(self.arguments.as_deref())
     }

@@ -1,6 +1,7 @@
-//! The envelope of a message: read once, its body kept raw; and the errors that answers carry.
+//! The envelope of a message: parsed once, its body kept as raw JSON; and the errors of responses.
 //!
-//! Lenient in reading: a peer's own `seq` is never needed, a body may be missing. Must not know any command or event.
+//! Lenient when parsing: a peer's `seq` is not needed except in requests, a body may be missing. Does not depend on any
+//! command or event.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,13 +13,13 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::types::DapEvent;
 
-/// A part of a message as its sender wrote it: no field of it is lost when it is passed on.
+/// A part of a message as its sender wrote it: forwarding it loses no field.
 pub type RawJson = Box<RawValue>;
 
-/// What a response says: the body of a success, or the error.
+/// What a response contains: the body of a success, or the error.
 pub(super) type ResponseResult = Result<Option<RawJson>, ErrorResponse>;
 
-/// What can come in.
+/// A received message.
 #[derive(Debug)]
 pub(super) enum DapMessage {
     Request { seq: i64, command: String, arguments: Option<RawJson> },
@@ -26,30 +27,32 @@ pub(super) enum DapMessage {
     Event(RawEvent),
 }
 
-/// Something that the peer tells.
+/// An event of the peer, its body not parsed.
 #[derive(Clone, Debug)]
 pub struct RawEvent {
+    /// As in the protocol: `stopped`, `output`, …
     pub name: String,
     pub body: Option<RawJson>,
 }
 
 impl RawEvent {
-    /// The body as `T`, if this is that event and it is well-formed.
+    /// The body as `T`, if this is `T`'s event and it is well-formed.
     pub fn read_body<T: DapEvent>(&self) -> Option<T> {
         (self.name == T::EVENT).then(|| parse_body(self.body.as_deref()).ok())?
     }
 }
 
-/// Why a peer does not do what it was asked for.
+/// The error of a failed request: DAP's `message` and `body.error` of a response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ErrorResponse {
-    /// In short, for machines: `cancelled`, `notStopped`, or free text.
+    /// A short form for programs: `cancelled`, `notStopped`, or free text.
     pub message: String,
-    /// In full, for readers.
+    /// The full text for users.
     pub error: Option<ErrorMessage>,
 }
 
 impl ErrorResponse {
+    /// An error that is only a text.
     pub fn new(text: impl Into<String>) -> ErrorResponse {
         ErrorResponse { message: text.into(), error: None }
     }
@@ -59,13 +62,13 @@ impl fmt::Display for ErrorResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.error {
             Some(error) if !error.format.is_empty() => f.write_str(&error.text()),
-            _ if self.message.is_empty() => f.write_str("no reason was given"),
+            _ if self.message.is_empty() => f.write_str("no reason given"),
             _ => f.write_str(&self.message),
         }
     }
 }
 
-/// `Message` of the specification: a text with places for variables.
+/// `Message` of the specification: a text with placeholders for variables.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ErrorMessage {
@@ -78,10 +81,10 @@ pub struct ErrorMessage {
 }
 
 impl ErrorMessage {
-    /// The format with its variables put in; what has no value stays as it is.
+    /// The format with its variables filled in; a placeholder without a value stays.
     fn text(&self) -> String {
-        let put = |text: String, (name, value): (&String, &String)| text.replace(&format!("{{{name}}}"), value);
-        self.variables.iter().fold(self.format.clone(), put)
+        let fill = |text: String, (name, value): (&String, &String)| text.replace(&format!("{{{name}}}"), value);
+        self.variables.iter().fold(self.format.clone(), fill)
     }
 }
 
@@ -108,7 +111,7 @@ enum MessageKind {
     Event,
 }
 
-/// Reads an envelope; the error says why it is none.
+/// Parses an envelope. The error is the reason why it is none.
 pub(super) fn parse_message(bytes: &[u8]) -> Result<DapMessage, String> {
     let envelope: Envelope = serde_json::from_slice(bytes).map_err(|cause| cause.to_string())?;
     match envelope {
@@ -139,19 +142,19 @@ fn response_result(envelope: Envelope) -> ResponseResult {
     Err(ErrorResponse { message: envelope.message.unwrap_or_default(), error: body.map(|body| body.error) })
 }
 
-/// A body or arguments as `T`; one that is missing is read as `{}`.
+/// A body or arguments as `T`; a missing one is parsed as `{}`.
 pub(super) fn parse_body<T: DeserializeOwned>(raw: Option<&RawValue>) -> Result<T, String> {
     let text = raw.map(RawValue::get).filter(|text| *text != "null").unwrap_or("{}");
     serde_json::from_str(text).map_err(|cause| cause.to_string())
 }
 
-/// As it will be sent. `None` for what has no parts, which the specification wants left out.
+/// The JSON to be sent. `None` for `null`, which the specification wants left out.
 pub(super) fn to_raw_json(value: &impl Serialize) -> Result<Option<RawJson>, String> {
     let raw = to_raw_value(value).map_err(|cause| cause.to_string())?;
     Ok(Some(raw).filter(|raw| raw.get() != "null"))
 }
 
-/// What can go out; its sequence number is given to it last of all.
+/// A message to be sent; its sequence number is assigned when it is encoded.
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub(super) enum OutgoingMessage<'a> {
@@ -184,7 +187,7 @@ impl OutgoingMessage<'_> {
             #[serde(flatten)]
             message: &'a OutgoingMessage<'a>,
         }
-        // Names, numbers and what is JSON already: there is nothing that could not be written.
+        // Names, numbers and encoded JSON: serialization cannot fail.
         Bytes::from(serde_json::to_vec(&Numbered { seq, message: self }).unwrap_or_default())
     }
 }
@@ -194,33 +197,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_read_whatever_else_it_carries_and_its_body_is_kept_as_it_was() {
+    fn a_message_with_unknown_fields_is_parsed_and_its_body_kept_unchanged() {
         let check = |text: &str, expect: &str| {
-            let told = match parse_message(text.as_bytes()) {
+            let parsed = match parse_message(text.as_bytes()) {
                 Ok(DapMessage::Request { seq, command, arguments }) => {
                     format!("request {seq} {command} {}", arguments.map(|raw| raw.to_string()).unwrap_or_default())
                 }
                 Ok(DapMessage::Response { request_seq, outcome }) => match outcome {
-                    Ok(body) => format!("answer {request_seq} {}", body.map(|raw| raw.to_string()).unwrap_or_default()),
-                    Err(refusal) => format!("refusal {request_seq} {refusal}"),
+                    Ok(body) => {
+                        format!("response {request_seq} {}", body.map(|raw| raw.to_string()).unwrap_or_default())
+                    }
+                    Err(error) => format!("error {request_seq} {error}"),
                 },
                 Ok(DapMessage::Event(event)) => {
                     format!("event {} {}", event.name, event.body.map(|raw| raw.to_string()).unwrap_or_default())
                 }
                 Err(cause) => format!("nothing: {cause}"),
             };
-            assert!(told.contains(expect), "{text}: {told}");
+            assert!(parsed.contains(expect), "{text}: {parsed}");
         };
         check(r#"{"type":"event","event":"x","body":{"b" : 1.50,"a":[]},"new":{}}"#, r#"event x {"b" : 1.50,"a":[]}"#);
         check(r#"{"body":{"z":1},"event":"x","seq":7,"type":"event"}"#, r#"event x {"z":1}"#);
         check(r#"{"seq":3,"type":"request","command":"runInTerminal","arguments":{}}"#, "request 3 runInTerminal {}");
-        check(r#"{"seq":1,"type":"response","request_seq":9,"success":true,"command":"x","body":null}"#, "answer 9 ");
-        check(r#"{"type":"response","request_seq":9,"success":false,"message":"notStopped"}"#, "refusal 9 notStopped");
-        check(r#"{"type":"response","request_seq":9}"#, "refusal 9 no reason was given");
+        check(r#"{"seq":1,"type":"response","request_seq":9,"success":true,"command":"x","body":null}"#, "response 9 ");
+        check(r#"{"type":"response","request_seq":9,"success":false,"message":"notStopped"}"#, "error 9 notStopped");
+        check(r#"{"type":"response","request_seq":9}"#, "error 9 no reason given");
         let full = r#"{"error":{"id":1,"format":"no {file}, {other}","variables":{"file":"ä.py"},"showUser":true}}"#;
         check(
             &format!(r#"{{"type":"response","request_seq":9,"success":false,"message":"m","body":{full}}}"#),
-            "refusal 9 no ä.py, {other}",
+            "error 9 no ä.py, {other}",
         );
         check(r#"{"type":"response","success":true}"#, "nothing: a response without");
         check(r#"{"type":"event"}"#, "nothing: an event without");
@@ -231,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_written_in_the_order_of_the_specification() {
+    fn a_message_is_encoded_in_the_field_order_of_the_specification() {
         let arguments = RawValue::from_string(r#"{"a" : 1}"#.into()).unwrap();
         let check = |message: OutgoingMessage, expect: &str| assert_eq!(message.encode(5), expect);
         check(

@@ -1,8 +1,8 @@
-//! The side that answers: for our own adapters, and for editors that join. Requests in, answers and events out.
+//! The server side of DAP, for in-process adapters and for editors that join: requests in, responses and events out.
 //!
-//! Requests come in order through the [`Inbox`], each to be answered when and in which order the caller likes;
-//! dropping one refuses it. An editor may also be asked (`runInTerminal`, `startDebugging`).
-//! Must not know what a request means.
+//! Requests come in order through the [`DapInbox`]; they may be responded to in any order, and dropping one sends an error
+//! response. Reverse requests (`runInTerminal`, `startDebugging`) can be sent to the client.
+//! Does not depend on the meaning of a request.
 
 use std::time::Duration;
 
@@ -19,28 +19,29 @@ use super::types::{DapEvent, DapRequest};
 pub struct DapServer(DapPeer);
 
 impl DapServer {
-    /// The serving side of a connection, what will come in, and the future that drives it.
+    /// A server over a connection, the inbox of what it receives, and the future that drives both.
     pub fn over(connection: DapConnection) -> (DapServer, DapInbox, Driver) {
         let (peer, inbox, driver) = peer::open_peer(connection);
         (DapServer(peer), inbox, driver)
     }
 
-    /// Tells the client; waits while it does not read.
+    /// Sends an event to the client; waits while the client does not read.
     pub async fn send_event<T: DapEvent>(&self, body: &T) -> Result<(), DapError> {
         let body = to_raw_json(body).map_err(|cause| DapError::Unsendable { command: T::EVENT.to_owned(), cause })?;
         self.0.send_event(T::EVENT, body.as_ref()).await
     }
 
-    /// Passes on what another adapter has told, as it was.
+    /// Forwards an event of another adapter unchanged.
     pub async fn forward_event(&self, event: &RawEvent) -> Result<(), DapError> {
         self.0.send_event(&event.name, event.body.as_ref()).await
     }
 
-    /// Asks the client for something (`runInTerminal`, `startDebugging`).
+    /// Sends a reverse request to the client (`runInTerminal`, `startDebugging`).
     pub async fn request<R: DapRequest>(&self, request: &R, deadline: Duration) -> Result<R::Response, DapError> {
         DapClient::from(self.0.clone()).request(request, deadline).await
     }
 
+    /// Closes the connection: pending requests end, queued messages are still written.
     pub fn close(&self) {
         self.0.close();
     }
@@ -50,6 +51,7 @@ impl DapServer {
         self.0.wait_closed().await
     }
 
+    /// Whether the connection has ended.
     pub fn is_closed(&self) -> bool {
         self.0.is_closed()
     }
@@ -66,14 +68,14 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
-    async fn asked(inbox: &mut DapInbox) -> crate::dap::IncomingRequest {
+    async fn next_request(inbox: &mut DapInbox) -> crate::dap::IncomingRequest {
         match inbox.next().await {
-            Some(DapIncoming::Request(asked)) => asked,
+            Some(DapIncoming::Request(request)) => request,
             other => panic!("{other:?}"),
         }
     }
 
-    async fn told<T: DapEvent>(inbox: &mut DapInbox) -> T {
+    async fn next_event<T: DapEvent>(inbox: &mut DapInbox) -> T {
         match inbox.next().await {
             Some(DapIncoming::Event(event)) => event.read_body().unwrap(),
             other => panic!("{other:?}"),
@@ -81,30 +83,30 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn requests_are_answered_in_any_order_and_events_come_between() {
+    async fn requests_get_responses_in_any_order_with_events_between() {
         let (ours, theirs) = DapConnection::pair();
-        let (client, mut heard, driver) = DapClient::over(ours);
-        let (server, mut asks, serving) = DapServer::over(theirs);
+        let (client, mut inbox, driver) = DapClient::over(ours);
+        let (server, mut requests, serving) = DapServer::over(theirs);
         let (driver, serving) = (tokio::spawn(driver), tokio::spawn(serving));
         let serve = async {
-            let (pause, threads) = (asked(&mut asks).await, asked(&mut asks).await);
+            let (pause, threads) = (next_request(&mut requests).await, next_request(&mut requests).await);
             assert_eq!(pause.read_arguments::<PauseArguments>(), Ok(PauseArguments { thread_id: 3 }));
             threads.respond_error(ErrorResponse::new("cancelled"));
             let stopped = StoppedEvent { reason: "pause".to_owned(), ..StoppedEvent::default() };
             server.send_event(&stopped).await.unwrap();
             pause.respond(&EmptyResponse {});
         };
-        let ask = async {
+        let calls = async {
             let pause = client.send_request(&PauseArguments { thread_id: 3 }).await.unwrap();
             let refused = client.request(&ThreadsArguments {}, LONG).await.unwrap_err();
             assert_eq!(refused.to_string(), "threads failed: cancelled");
-            assert_eq!(told::<StoppedEvent>(&mut heard).await.reason, "pause");
+            assert_eq!(next_event::<StoppedEvent>(&mut inbox).await.reason, "pause");
             pause.response(LONG).await.unwrap();
         };
-        tokio::join!(serve, ask);
-        // The client leaves: the server hears of it, and its requests end.
+        tokio::join!(serve, calls);
+        // When the client closes, the server's inbox and connection end.
         drop(client);
-        assert!(asks.next().await.is_none());
+        assert!(requests.next().await.is_none());
         assert_eq!(server.wait_closed().await, "the peer closed it");
         let error = server.send_event(&OutputEvent::default()).await.unwrap_err();
         assert_eq!(error, DapError::Closed("the peer closed it".to_owned()));
@@ -115,10 +117,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_client_may_be_asked_and_what_an_adapter_tells_is_passed_on_whole() {
+    async fn reverse_requests_get_a_response_and_forwarded_events_stay_whole() {
         let (ours, theirs) = DapConnection::pair();
-        let (_client, mut heard, driver) = DapClient::over(ours);
-        let (server, _asks, serving) = DapServer::over(theirs);
+        let (_client, mut inbox, driver) = DapClient::over(ours);
+        let (server, _requests, serving) = DapServer::over(theirs);
         let (_driver, _serving) = (tokio::spawn(driver), tokio::spawn(serving));
         let run = RunInTerminalArguments {
             cwd: "/".to_owned(),
@@ -126,9 +128,9 @@ mod tests {
             ..RunInTerminalArguments::default()
         };
         let answer = async {
-            let asked = asked(&mut heard).await;
-            assert_eq!(asked.read_arguments::<RunInTerminalArguments>().unwrap().args, ["true"]);
-            asked.respond(&RunInTerminalResponse { process_id: Some(7), ..RunInTerminalResponse::default() });
+            let request = next_request(&mut inbox).await;
+            assert_eq!(request.read_arguments::<RunInTerminalArguments>().unwrap().args, ["true"]);
+            request.respond(&RunInTerminalResponse { process_id: Some(7), ..RunInTerminalResponse::default() });
         };
         let (ran, ()) = tokio::join!(server.request(&run, LONG), answer);
         assert_eq!(ran.unwrap().process_id, Some(7));
@@ -138,7 +140,7 @@ mod tests {
             body: Some(serde_json::value::RawValue::from_string(body.clone()).unwrap()),
         };
         server.forward_event(&event).await.unwrap();
-        let Some(DapIncoming::Event(passed)) = heard.next().await else { panic!("no event") };
+        let Some(DapIncoming::Event(passed)) = inbox.next().await else { panic!("no event") };
         assert_eq!((passed.name.as_str(), passed.body.unwrap().get()), ("stopped", body.as_str()));
     }
 }

@@ -1,9 +1,9 @@
-//! A trace of what we say: with `DEVTETHER_DAP_RECORD=FOLDER` in its environment, a process writes every message that
-//! it sends over DAP into that folder, a file for each connection (`PID-NUMBER.jsonl`), a message on each line.
+//! A trace of sent messages: with `DEVTETHER_DAP_RECORD=FOLDER` in its environment, a process writes every message that
+//! it sends over DAP into that folder: one file per connection (`PID-NUMBER.jsonl`), one message per line.
 //!
-//! For whoever looks into a conversation with an adapter, and for `cargo xtask test`, which holds all of it against the
-//! official schema. Without the variable it costs nothing. Arguments and environments of programs are in it: the files
-//! are for their owner only. Must not know what is said.
+//! For the debugging of adapters, and for `cargo xtask test`, which validates all messages against the official schema.
+//! Without the variable it costs nothing. The messages contain arguments and environments of programs, so the files have
+//! mode 0600. Does not depend on the meaning of a message.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
@@ -13,25 +13,26 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tracing::warn;
 
-const FOLDER: &str = "DEVTETHER_DAP_RECORD";
+/// Names the folder.
+const FOLDER_VARIABLE: &str = "DEVTETHER_DAP_RECORD";
 
-/// Where one connection's messages go; nowhere unless that is wished.
+/// The trace file of one connection; `None` without the variable.
 pub(super) struct MessageTrace(Option<File>);
 
 impl MessageTrace {
-    /// As the environment wishes. A folder that cannot be written to is told in the log, and ends nothing.
+    /// Opens the file if the variable is set. A failure is only logged.
     pub fn from_environment() -> MessageTrace {
-        let folder = std::env::var_os(FOLDER).filter(|folder| !folder.is_empty());
+        let folder = std::env::var_os(FOLDER_VARIABLE).filter(|folder| !folder.is_empty());
         MessageTrace(folder.and_then(|folder| log_failure(Path::new(&folder), open_trace_file(Path::new(&folder)))))
     }
 
-    /// Writes a message down, as it goes over the wire. After a failure nothing more is written.
+    /// Writes a message as it is sent. After a failure nothing more is written.
     pub fn write_message(&mut self, message: &[u8]) {
         let Some(mut file) = self.0.as_ref() else { return };
-        // In one piece, so that a process that is killed leaves no half of a line.
+        // In one write, so that a killed process leaves no partial line.
         let line = [message, b"\n"].concat();
         if let Err(cause) = file.write_all(&line) {
-            warn!("what is said over DAP is written down no more: {cause}");
+            warn!("the DAP trace ends here, a message cannot be written: {cause}");
             self.0 = None;
         }
     }
@@ -42,12 +43,12 @@ fn open_trace_file(folder: &Path) -> io::Result<File> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     let name = format!("{}-{number}.jsonl", std::process::id());
-    // Another process may have had our number before us.
+    // Appended to: an earlier process may have had the same id.
     OpenOptions::new().create(true).append(true).mode(0o600).open(folder.join(name))
 }
 
 fn log_failure(folder: &Path, opened: io::Result<File>) -> Option<File> {
-    opened.inspect_err(|cause| warn!("{FOLDER}: cannot write into {}: {cause}", folder.display())).ok()
+    opened.inspect_err(|cause| warn!("{FOLDER_VARIABLE}: cannot write into {}: {cause}", folder.display())).ok()
 }
 
 #[cfg(test)]
@@ -55,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_connection_has_a_file_of_its_owners_with_a_message_on_each_line() {
+    fn each_connection_has_a_private_file_with_one_message_per_line() {
         use std::os::unix::fs::MetadataExt;
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("a träce/of it");
@@ -72,12 +73,12 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_written_to_ends_nothing() {
+    fn an_unwritable_folder_only_disables_the_trace() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let mut trace = MessageTrace(log_failure(file.path(), open_trace_file(file.path())));
         trace.write_message(b"{}");
         assert!(trace.0.is_none());
-        // Nor does a disk that is full.
+        // A full disk.
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
         let mut trace = MessageTrace(Some(full));
         trace.write_message(b"{}");

@@ -85,7 +85,7 @@ impl SupervisorConnection {
 /// Turns what came back instead of an answer into the error that a user reads.
 fn call_error(method: &str, error: CallError) -> Error {
     match error {
-        CallError::Refused(refused) => {
+        CallError::Failed(refused) => {
             match refused.data.and_then(|data| serde_json::from_value::<ErrorData>(data).ok()) {
                 Some(data) => data.into(),
                 None => Error::other(format!("{method} failed")).because(refused.message),

@@ -1,7 +1,7 @@
 //! Content-Length frames, the base protocol of LSP and DAP: a header block, an empty line, a body of JSON.
 //!
-//! A pure codec over bytes: it owns the two limits (header block 8 KiB, body 64 MiB) and what counts as a broken
-//! frame. It must not look into the body.
+//! A pure codec over bytes. It owns the two limits (header block 8 KiB, body 64 MiB) and what counts as a malformed
+//! frame. It does not parse the body.
 //! Source: <https://microsoft.github.io/language-server-protocol/specifications/base/0.9/specification/>
 
 use bytes::{Buf, Bytes, BytesMut};
@@ -12,7 +12,7 @@ pub const MAX_HEADER: usize = 8 * 1024;
 /// The longest body that is read or written, in bytes.
 pub const MAX_BODY: usize = 64 * 1024 * 1024;
 
-/// Why a peer's bytes are not a frame. None can be recovered from: where the next frame begins is unknown.
+/// Why bytes are not a frame. None can be recovered from: where the next frame begins is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
     #[error("the header block is longer than {MAX_HEADER} bytes")]
@@ -53,7 +53,7 @@ impl Decoder for ContentLength {
             },
         };
         if bytes.len() < length {
-            // Not `reserve(length)`: a peer that announces 64 MiB and sends nothing must not make us hold them.
+            // Not `reserve(length)`: a header of 64 MiB without a body must not allocate them.
             return Ok(None);
         }
         self.body = None;
@@ -82,7 +82,7 @@ impl Encoder<Bytes> for ContentLength {
     }
 }
 
-/// Takes a whole header block off the front and answers its Content-Length; `None` when more bytes are needed.
+/// Removes a complete header block from the front. Returns its Content-Length; `None` when more bytes are needed.
 fn take_header(bytes: &mut BytesMut) -> Result<Option<usize>, FrameError> {
     let seen = &bytes[..bytes.len().min(MAX_HEADER)];
     let Some(end) = seen.windows(4).position(|four| four == b"\r\n\r\n") else {
@@ -114,8 +114,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Feeds `input` in pieces that end at `cuts`, then ends it; what came out, and how it ended.
-    fn read(input: &[u8], cuts: &[usize]) -> (Vec<Bytes>, Option<String>) {
+    /// Decodes `input` in pieces that end at `cuts`. Returns the frames and the error, if any.
+    fn decode_pieces(input: &[u8], cuts: &[usize]) -> (Vec<Bytes>, Option<String>) {
         let (mut codec, mut buffer, mut frames, mut from) = (ContentLength::default(), BytesMut::new(), vec![], 0);
         for end in cuts.iter().copied().chain([input.len()]) {
             let end = end.clamp(from, input.len());
@@ -136,9 +136,9 @@ mod tests {
     }
 
     #[test]
-    fn broken_frames_are_named() {
+    fn the_error_of_a_malformed_frame_names_its_cause() {
         let check = |input: &[u8], expect: &str| {
-            let (frames, error) = read(input, &[]);
+            let (frames, error) = decode_pieces(input, &[]);
             assert!(frames.is_empty(), "{input:?}");
             let error = error.unwrap_or_default();
             assert!(error.contains(expect), "{input:?}: {error}");
@@ -156,21 +156,21 @@ mod tests {
     }
 
     #[test]
-    fn other_headers_and_cases_are_let_through() {
-        let (frames, error) = read(b"content-type: x; charset=utf-8\r\nCONTENT-LENGTH:2\r\n\r\n{}", &[]);
+    fn other_headers_and_letter_cases_are_accepted() {
+        let (frames, error) = decode_pieces(b"content-type: x; charset=utf-8\r\nCONTENT-LENGTH:2\r\n\r\n{}", &[]);
         assert_eq!((frames, error), (vec![Bytes::from_static(b"{}")], None));
     }
 
     proptest! {
         #[test]
-        fn frames_survive_any_split(bodies in prop::collection::vec("\\PC{0,40}", 0..6), cuts in prop::collection::vec(0usize..400, 0..12)) {
+        fn frames_are_decoded_whatever_the_split(bodies in prop::collection::vec("\\PC{0,40}", 0..6), cuts in prop::collection::vec(0usize..400, 0..12)) {
             let mut out = BytesMut::new();
             for body in &bodies {
                 ContentLength::default().encode(Bytes::from(body.clone()), &mut out).unwrap();
             }
             let mut cuts = cuts;
             cuts.sort_unstable();
-            let (frames, error) = read(&out, &cuts);
+            let (frames, error) = decode_pieces(&out, &cuts);
             prop_assert_eq!(error, None);
             prop_assert_eq!(frames, bodies.into_iter().map(Bytes::from).collect::<Vec<_>>());
         }

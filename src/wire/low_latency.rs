@@ -1,6 +1,6 @@
-//! A TCP stream without the 40 ms: nothing waits on our side, and what a peer sends is acknowledged at once.
+//! A TCP stream without Nagle's algorithm and without delayed ACKs.
 //!
-//! Must not know what is spoken over it.
+//! Does not depend on the protocol that is used over it.
 
 use std::io;
 use std::pin::Pin;
@@ -9,14 +9,15 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// A TCP stream that neither delays what it writes nor the acknowledgement of what it reads.
+/// A TCP stream that delays neither its writes nor the ACKs of its reads.
 ///
-/// A debuggee's Nagle waits for our delayed ACK: 40 ms an answer. The kernel forgets the option again by itself,
-/// so it is set before every read (0.2 µs).
+/// A debuggee that uses Nagle's algorithm waits for our delayed ACK: 40 ms for each response. The kernel resets
+/// `TCP_QUICKACK` by itself, so it is set before every read (0.2 µs).
 #[derive(Debug)]
 pub struct LowLatencyStream(TcpStream);
 
 impl LowLatencyStream {
+    /// Sets `TCP_NODELAY`. Errors: the socket option cannot be set.
     pub fn new(stream: TcpStream) -> io::Result<LowLatencyStream> {
         stream.set_nodelay(true)?;
         Ok(LowLatencyStream(stream))

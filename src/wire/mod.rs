@@ -1,7 +1,7 @@
-//! The wire: Content-Length frames and JSON-RPC 2.0, shared by DAP and by our own API; and the TCP stream that debuggees are
-//! spoken to over.
+//! What protocols share: Content-Length frames (DAP, JSON-RPC), JSON-RPC 2.0, the table of pending requests, and a TCP
+//! stream without delays for debuggees.
 //!
-//! Knows bytes, frames and messages. Must not know what any message means.
+//! Does not depend on the meaning of any message.
 
 pub mod frames;
 mod low_latency;

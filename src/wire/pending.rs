@@ -5,9 +5,11 @@
 //! Closing the table ends every pending request with the reason. Does not depend on any message format.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::sync::{oneshot, watch};
+
+use crate::sync::lock;
 
 /// The reason where this side has closed the connection, or has dropped it.
 pub const CLOSED_BY_US: &str = "it was closed by us";
@@ -126,7 +128,7 @@ impl<T, C> PendingRequests<T, C> {
     }
 
     fn lock(&self) -> MutexGuard<'_, PendingTable<T, C>> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.table)
     }
 }
 

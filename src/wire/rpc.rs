@@ -1,13 +1,13 @@
-//! JSON-RPC 2.0 over a pair of byte streams, both ways.
+//! JSON-RPC 2.0 over a pair of byte streams, in both directions.
 //!
-//! Owns who waits for which answer, and when a waiting ends. Must not know what any method means; the two methods
-//! that it handles itself are LSP's `$/cancelRequest` (`{id}`) and `$/progress` (`{id, value}`), both about a request.
+//! Matches responses to calls. Two methods are handled here, LSP's `$/cancelRequest` (`{id}`) and `$/progress`
+//! (`{id, value}`), both about a request. Does not depend on the meaning of any other method.
 //! Source: <https://www.jsonrpc.org/specification>
 //!
 //! ```text
-//!   Peer::call ──register──▶ pending ──▶ writer ──▶ bytes
-//!        ▲                      │
-//!        └──── answer ◀─────────┴────── reader ◀── bytes ──▶ Incoming (requests, notifications, cancels)
+//!   RpcPeer::call ──register──▶ pending ──▶ writer ──▶ bytes
+//!        ▲                         │
+//!        └────── response ◀────────┴────── reader ◀── bytes ──▶ RpcIncoming (requests, notifications, cancels)
 //! ```
 
 use std::sync::Arc;
@@ -21,15 +21,15 @@ use tokio::sync::mpsc;
 use tokio_util::codec::{FramedRead, FramedWrite};
 
 use super::frames::{ContentLength, FrameError};
-use super::pending::{Closed, PendingRequest, PendingRequests};
+use super::pending::{CLOSED_BY_US, Closed, PendingRequest, PendingRequests};
 
 const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
 const BUSY: i64 = -32000;
-/// Messages to one peer that wait for its socket; past that, whoever sends waits.
-const OUTBOX: usize = 256;
-/// Requests and notifications of one peer that wait to be looked at; past that, it is told "busy".
-const INBOX: usize = 1024;
+/// Messages that are queued for one peer; past that, a sender waits.
+const MAX_OUTGOING: usize = 256;
+/// Requests and notifications of one peer that are not handled yet; past that, a request gets the error "busy".
+const MAX_INCOMING: usize = 1024;
 
 /// A request's id, as its sender chose it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ pub struct RpcError {
     pub data: Option<Value>,
 }
 
-/// What the other side asks or tells.
+/// A message of the other side that is not a response.
 #[derive(Debug)]
 pub enum RpcIncoming {
     Request {
@@ -60,7 +60,7 @@ pub enum RpcIncoming {
         method: String,
         params: Value,
     },
-    /// The sender of request `id` no longer waits for its answer.
+    /// The sender of request `id` no longer waits for its response.
     Cancel {
         id: RpcId,
     },
@@ -69,8 +69,10 @@ pub enum RpcIncoming {
 /// Why a call has no result.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CallError {
+    /// The other side has sent an error response.
     #[error("{}", .0.message)]
-    Refused(RpcError),
+    Failed(RpcError),
+    /// The connection has ended; the text is the reason.
     #[error("the connection ended: {0}")]
     Closed(String),
 }
@@ -86,7 +88,7 @@ struct RpcMessage {
     error: Option<RpcError>,
 }
 
-/// What is kept with a call: where its progress goes.
+/// Kept with a pending call: where its progress is sent.
 type ProgressSender = Option<mpsc::UnboundedSender<Value>>;
 type CallResult = Result<Value, CallError>;
 
@@ -115,12 +117,12 @@ impl Drop for CancelOnDrop<'_> {
 }
 
 impl RpcPeer {
-    /// Asks, and waits for the answer. Dropping the future cancels the request.
+    /// Sends a request and waits for the response. Dropping the future cancels the request.
     pub async fn call(&self, method: &str, params: &Value) -> Result<Value, CallError> {
         self.send_call(method, params, None).await
     }
 
-    /// As [`Peer::call`]; what the other side tells meanwhile with `$/progress` is passed on.
+    /// As [`RpcPeer::call`]; the values of the other side's `$/progress` are forwarded to `progress`.
     pub async fn call_with_progress(
         &self,
         method: &str,
@@ -149,18 +151,18 @@ impl RpcPeer {
         self.pending.is_closed()
     }
 
-    /// Tells, without an answer.
+    /// Sends a notification, which has no response.
     pub async fn notify(&self, method: &str, params: &Value) -> Result<(), CallError> {
         self.send(&json!({"jsonrpc": "2.0", "method": method, "params": params})).await
     }
 
-    /// Tells how request `id` of the other side is getting on; dropped when the other side does not keep up.
+    /// Reports the progress of the other side's request `id`; dropped when the outgoing queue is full.
     pub fn send_progress(&self, id: &RpcId, value: &Value) {
         let message = json!({"jsonrpc": "2.0", "method": "$/progress", "params": {"id": id, "value": value}});
         let _ = self.outbox.try_send(Bytes::from(message.to_string()));
     }
 
-    /// Answers request `id` of the other side.
+    /// Sends the response to the other side's request `id`.
     pub async fn respond(&self, id: &RpcId, outcome: Result<Value, RpcError>) -> Result<(), CallError> {
         self.send(&response_message(id, outcome)).await
     }
@@ -187,8 +189,8 @@ fn response_message(id: &RpcId, outcome: Result<Value, RpcError>) -> Value {
     }
 }
 
-/// Sets up a connection. The third part drives it and must be spawned or awaited: it answers why the connection ended.
-/// When it ends, every waiting call is answered [`CallError::Closed`] and the receiver runs dry.
+/// Opens a connection over two byte streams. The third part drives it and must be spawned or awaited; it resolves with the
+/// reason why the connection has ended. Then every pending call fails with [`CallError::Closed`], and the receiver ends.
 pub fn open_connection<R, W>(
     read: R,
     write: W,
@@ -197,18 +199,18 @@ where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let (outbox, outgoing) = mpsc::channel(OUTBOX);
-    let (inbox, incoming) = mpsc::channel(INBOX);
+    let (outbox, outgoing) = mpsc::channel(MAX_OUTGOING);
+    let (inbox, incoming) = mpsc::channel(MAX_INCOMING);
     let peer = RpcPeer { outbox, pending: Arc::default() };
     let driven = peer.clone();
     let driver = async move {
         let reason = tokio::select! {
             end = read_loop(read, &driven, &inbox) => match end {
-                Ok(()) => "the other side closed it".to_owned(),
+                Ok(()) => "the peer closed it".to_owned(),
                 Err(error) => error.to_string(),
             },
             end = write_loop(write, outgoing) => match end {
-                Ok(()) => "it was closed on this side".to_owned(),
+                Ok(()) => CLOSED_BY_US.to_owned(),
                 Err(error) => error.to_string(),
             },
         };
@@ -225,7 +227,7 @@ async fn read_loop(
 ) -> Result<(), FrameError> {
     let mut frames = FramedRead::new(read, ContentLength::default());
     while let Some(body) = frames.next().await {
-        // Never waits for a consumer: one that asks a question back would wait for this loop.
+        // Never waits for the consumer: a consumer that makes a call waits for this loop.
         if let Some(reply) = dispatch_message(&body?, peer, inbox) {
             let _ = peer.outbox.try_send(Bytes::from(reply.to_string()));
         }
@@ -233,7 +235,7 @@ async fn read_loop(
     Ok(())
 }
 
-/// Hands one message to whom it concerns; answers what must be replied to a message that concerns nobody.
+/// Delivers one message. Returns the error response to a message that is malformed, or cannot be queued.
 fn dispatch_message(body: &[u8], peer: &RpcPeer, inbox: &mpsc::Sender<RpcIncoming>) -> Option<Value> {
     let message: RpcMessage = match serde_json::from_slice(body) {
         Ok(message) => message,
@@ -245,30 +247,30 @@ fn dispatch_message(body: &[u8], peer: &RpcPeer, inbox: &mpsc::Sender<RpcIncomin
     let incoming = match (message.id, message.method) {
         (Some(id), Some(method)) => RpcIncoming::Request { id, method, params: message.params },
         (Some(RpcId::Number(id)), None) => {
-            peer.pending.complete(id, message.error.map_or(Ok(message.result), |error| Err(CallError::Refused(error))));
+            peer.pending.complete(id, message.error.map_or(Ok(message.result), |error| Err(CallError::Failed(error))));
             return None;
         }
         (None, Some(method)) if method == "$/progress" => {
-            pass_progress(&message.params, peer);
+            forward_progress(&message.params, peer);
             return None;
         }
         (None, Some(method)) if method == "$/cancelRequest" => {
             RpcIncoming::Cancel { id: serde_json::from_value(message.params.get("id")?.clone()).ok()? }
         }
         (None, Some(method)) => RpcIncoming::Notification { method, params: message.params },
-        // An answer to nothing that we asked: an error about a message of ours that it could not read.
+        // A response without a usable id: an error about a message that the other side could not parse.
         (_, None) => return None,
     };
     match inbox.try_send(incoming) {
         Err(mpsc::error::TrySendError::Full(RpcIncoming::Request { id, .. })) => {
-            let text = format!("{INBOX} requests of this connection wait already");
+            let text = format!("{MAX_INCOMING} requests of this connection are queued already");
             Some(response_message(&id, Err(RpcError::plain(BUSY, text))))
         }
         _ => None,
     }
 }
 
-fn pass_progress(params: &Value, peer: &RpcPeer) {
+fn forward_progress(params: &Value, peer: &RpcPeer) {
     let (Some(id), Some(value)) = (params.get("id").and_then(Value::as_i64), params.get("value")) else { return };
     peer.pending.with_context(id, |progress| progress.as_ref().map(|progress| progress.send(value.clone())));
 }
@@ -298,7 +300,7 @@ mod tests {
     use super::*;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex, split};
 
-    fn side(stream: DuplexStream) -> (RpcPeer, mpsc::Receiver<RpcIncoming>) {
+    fn spawn_side(stream: DuplexStream) -> (RpcPeer, mpsc::Receiver<RpcIncoming>) {
         let (read, write) = split(stream);
         let (peer, incoming, driver) = open_connection(read, write);
         tokio::spawn(driver);
@@ -310,60 +312,60 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_call_is_answered_with_progress_on_the_way() {
+    async fn a_call_gets_its_progress_and_its_response() {
         let (ours, theirs) = duplex(64);
-        let ((asker, _inbox), (answerer, mut asked)) = (side(ours), side(theirs));
-        let (progress, mut told) = mpsc::unbounded_channel();
-        let call = tokio::spawn(async move { asker.call_with_progress("double", &json!(21), progress).await });
-        let Some(RpcIncoming::Request { id, method, params }) = asked.recv().await else { panic!("no request") };
+        let ((caller, _inbox), (responder, mut requests)) = (spawn_side(ours), spawn_side(theirs));
+        let (progress, mut updates) = mpsc::unbounded_channel();
+        let call = tokio::spawn(async move { caller.call_with_progress("double", &json!(21), progress).await });
+        let Some(RpcIncoming::Request { id, method, params }) = requests.recv().await else { panic!("no request") };
         assert_eq!(method, "double");
-        answerer.send_progress(&id, &json!("half way"));
-        answerer.respond(&id, Ok(json!(params.as_i64().unwrap() * 2))).await.unwrap();
+        responder.send_progress(&id, &json!("half way"));
+        responder.respond(&id, Ok(json!(params.as_i64().unwrap() * 2))).await.unwrap();
         assert_eq!(call.await.unwrap().unwrap(), json!(42));
-        assert_eq!(told.recv().await, Some(json!("half way")));
+        assert_eq!(updates.recv().await, Some(json!("half way")));
     }
 
     #[tokio::test]
-    async fn a_dropped_call_is_cancelled_and_its_late_answer_forgotten() {
+    async fn a_dropped_call_is_cancelled_and_its_late_response_is_ignored() {
         let (ours, theirs) = duplex(4096);
-        let ((asker, _inbox), (answerer, mut asked)) = (side(ours), side(theirs));
+        let ((caller, _inbox), (responder, mut requests)) = (spawn_side(ours), spawn_side(theirs));
         {
-            let call = asker.call("slow", &Value::Null);
+            let call = caller.call("slow", &Value::Null);
             tokio::pin!(call);
             tokio::select! {
-                _ = &mut call => panic!("nobody answered"),
-                request = asked.recv() => assert!(matches!(request, Some(RpcIncoming::Request { .. }))),
+                _ = &mut call => panic!("there was a response"),
+                request = requests.recv() => assert!(matches!(request, Some(RpcIncoming::Request { .. }))),
             }
         }
-        let Some(RpcIncoming::Cancel { id }) = asked.recv().await else { panic!("no cancel") };
-        answerer.respond(&id, Ok(Value::Null)).await.unwrap();
-        let next = tokio::spawn(async move { asker.call("next", &Value::Null).await });
-        let Some(RpcIncoming::Request { id, .. }) = asked.recv().await else { panic!("no request") };
-        answerer.respond(&id, Ok(json!("mine"))).await.unwrap();
+        let Some(RpcIncoming::Cancel { id }) = requests.recv().await else { panic!("no cancel") };
+        responder.respond(&id, Ok(Value::Null)).await.unwrap();
+        let next = tokio::spawn(async move { caller.call("next", &Value::Null).await });
+        let Some(RpcIncoming::Request { id, .. }) = requests.recv().await else { panic!("no request") };
+        responder.respond(&id, Ok(json!("mine"))).await.unwrap();
         assert_eq!(next.await.unwrap().unwrap(), json!("mine"));
     }
 
     #[tokio::test]
-    async fn every_waiting_call_ends_with_the_connection() {
+    async fn every_pending_call_ends_with_the_connection() {
         let (ours, mut theirs) = duplex(4096);
-        let (asker, _inbox) = side(ours);
+        let (caller, _inbox) = spawn_side(ours);
         let waiting = tokio::spawn({
-            let asker = asker.clone();
-            async move { asker.call("never", &Value::Null).await }
+            let caller = caller.clone();
+            async move { caller.call("never", &Value::Null).await }
         });
         let mut seen = [0; 1];
         theirs.read_exact(&mut seen).await.unwrap();
         theirs.write_all(b"Content-Length: abc\r\n\r\n").await.unwrap();
         let error = waiting.await.unwrap().unwrap_err();
         assert!(error.to_string().contains("\"abc\""), "{error}");
-        let error = asker.call("later", &Value::Null).await.unwrap_err();
+        let error = caller.call("later", &Value::Null).await.unwrap_err();
         assert!(matches!(error, CallError::Closed(_)), "{error}");
     }
 
     #[tokio::test]
-    async fn a_message_that_is_none_gets_an_error_and_the_next_is_heard() {
+    async fn a_malformed_message_gets_an_error_and_the_next_is_handled() {
         let (ours, mut theirs) = duplex(4096);
-        let (_peer, mut asked) = side(ours);
+        let (_peer, mut requests) = spawn_side(ours);
         for (body, code) in [("{", "-32700"), ("[1]", "-32600"), (r#"{"method":7}"#, "-32600")] {
             theirs.write_all(frame(body).as_bytes()).await.unwrap();
             let mut reply = vec![0; 400];
@@ -371,7 +373,7 @@ mod tests {
             assert!(String::from_utf8_lossy(&reply[..n]).contains(code), "{body}");
         }
         theirs.write_all(frame(r#"{"jsonrpc":"2.0","id":"a","method":"x"}"#).as_bytes()).await.unwrap();
-        let Some(RpcIncoming::Request { id, .. }) = asked.recv().await else { panic!("no request") };
+        let Some(RpcIncoming::Request { id, .. }) = requests.recv().await else { panic!("no request") };
         assert_eq!(id, RpcId::Text("a".into()));
     }
 }

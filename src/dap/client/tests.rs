@@ -1,4 +1,4 @@
-//! Scripted adapters over an in-memory duplex, through the real client: every way in which one can misbehave.
+//! Scripted adapters over an in-memory duplex, through the real client: every way in which an adapter can fail.
 
 use bytes::BytesMut;
 use futures_util::future::join_all;
@@ -13,18 +13,20 @@ use crate::dap::types::*;
 use crate::dap::{DapIncoming, LostEvents};
 use crate::wire::frames::ContentLength;
 
+mod connection_end;
+
 const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(50);
 
 /// The other side of the connection.
-struct Adapter {
+struct ScriptedAdapter {
     stream: DuplexStream,
     unread: BytesMut,
     codec: ContentLength,
     seq: i64,
 }
 
-impl Adapter {
+impl ScriptedAdapter {
     /// The next request; `None` when the client has closed.
     async fn request(&mut self) -> Option<Value> {
         loop {
@@ -37,80 +39,80 @@ impl Adapter {
         }
     }
 
-    async fn say(&mut self, mut message: Value) {
+    async fn send(&mut self, mut message: Value) {
         self.seq += 1;
         message["seq"] = self.seq.into();
-        self.raw(&frame(&message.to_string())).await;
+        self.send_bytes(&encode_frame(&message.to_string())).await;
     }
 
-    async fn raw(&mut self, bytes: &[u8]) {
+    async fn send_bytes(&mut self, bytes: &[u8]) {
         self.stream.write_all(bytes).await.unwrap();
     }
 
-    async fn answer(&mut self, request: &Value, body: Value) {
+    async fn respond(&mut self, request: &Value, body: Value) {
         let (seq, command) = (&request["seq"], &request["command"]);
-        self.say(json!({"type": "response", "request_seq": seq, "success": true, "command": command, "body": body}))
+        self.send(json!({"type": "response", "request_seq": seq, "success": true, "command": command, "body": body}))
             .await;
     }
 
-    async fn event(&mut self, name: &str, body: Value) {
-        self.say(json!({"type": "event", "event": name, "body": body})).await;
+    async fn send_event(&mut self, name: &str, body: Value) {
+        self.send(json!({"type": "event", "event": name, "body": body})).await;
     }
 
-    /// Answers the next evaluation with its own expression.
-    async fn echo(&mut self) {
+    /// Responds to the next `evaluate` with its expression.
+    async fn echo_evaluate(&mut self) {
         let request = self.request().await.unwrap();
         let result = request["arguments"]["expression"].clone();
-        self.answer(&request, json!({"result": result, "variablesReference": 0})).await;
+        self.respond(&request, json!({"result": result, "variablesReference": 0})).await;
     }
 }
 
-fn frame(body: &str) -> Vec<u8> {
+fn encode_frame(body: &str) -> Vec<u8> {
     format!("Content-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 
-fn connected() -> (DapClient, DapInbox, JoinHandle<String>, Adapter) {
+fn connect_adapter() -> (DapClient, DapInbox, JoinHandle<String>, ScriptedAdapter) {
     let (ours, stream) = tokio::io::duplex(64 * 1024);
     let (read, write) = tokio::io::split(ours);
     let (client, inbox, driver) = DapClient::over(DapConnection::over(read, write));
-    let adapter = Adapter { stream, unread: BytesMut::new(), codec: ContentLength::default(), seq: 0 };
+    let adapter = ScriptedAdapter { stream, unread: BytesMut::new(), codec: ContentLength::default(), seq: 0 };
     (client, inbox, tokio::spawn(driver), adapter)
 }
 
-async fn ask(client: &DapClient, expression: &str) -> Result<String, DapError> {
-    let evaluate = EvaluateArguments { expression: expression.to_owned(), ..EvaluateArguments::default() };
-    Ok(client.request(&evaluate, LONG).await?.result)
+async fn evaluate(client: &DapClient, expression: &str) -> Result<String, DapError> {
+    let arguments = EvaluateArguments { expression: expression.to_owned(), ..EvaluateArguments::default() };
+    Ok(client.request(&arguments, LONG).await?.result)
 }
 
-fn waiting(client: &DapClient) -> usize {
+fn pending_count(client: &DapClient) -> usize {
     client.0.pending_count()
 }
 
 #[tokio::test]
-async fn answers_find_their_callers_in_any_order_and_numbers_rise() {
-    let (client, _inbox, _running, mut adapter) = connected();
+async fn responses_reach_their_requests_in_any_order_and_sequence_numbers_rise() {
+    let (client, _inbox, _running, mut adapter) = connect_adapter();
     let script = async {
         let mut requests = Vec::new();
-        // More would wait for an answer to none of them: 64 may be on their way, and all of these are read.
+        // More than 64 requests may be pending: that bound is only for messages that are not written yet.
         for number in 1..=200 {
             let request = adapter.request().await.unwrap();
             assert_eq!(request["seq"], number);
             requests.push(request);
         }
         for request in requests.iter().rev() {
-            adapter.answer(request, json!({"result": request["arguments"]["expression"]})).await;
+            adapter.respond(request, json!({"result": request["arguments"]["expression"]})).await;
         }
     };
-    let asked: Vec<String> = (0..200).map(|number| number.to_string()).collect();
-    let (answers, ()) = tokio::join!(join_all(asked.iter().map(|text| ask(&client, text))), script);
-    let answers: Vec<String> = answers.into_iter().map(Result::unwrap).collect();
-    assert_eq!(answers, asked);
-    assert_eq!(waiting(&client), 0);
+    let expressions: Vec<String> = (0..200).map(|number| number.to_string()).collect();
+    let (results, ()) = tokio::join!(join_all(expressions.iter().map(|text| evaluate(&client, text))), script);
+    let results: Vec<String> = results.into_iter().map(Result::unwrap).collect();
+    assert_eq!(results, expressions);
+    assert_eq!(pending_count(&client), 0);
 }
 
 #[tokio::test]
-async fn requests_have_the_protocols_shape_and_answers_are_read_leniently() {
-    let (client, _inbox, _running, mut adapter) = connected();
+async fn requests_have_the_protocols_form_and_responses_are_parsed_leniently() {
+    let (client, _inbox, _running, mut adapter) = connect_adapter();
     let script = async {
         let request = adapter.request().await.unwrap();
         let expect =
@@ -118,17 +120,17 @@ async fn requests_have_the_protocols_shape_and_answers_are_read_leniently() {
         assert_eq!(request, expect);
         let source = json!({"path": "/ä.py", "name": null});
         let frames = json!([{"id": 1, "name": "f", "line": 3, "column": 1, "source": source, "new": {}}]);
-        adapter.answer(&request, json!({"stackFrames": frames, "totalFrames": null})).await;
+        adapter.respond(&request, json!({"stackFrames": frames, "totalFrames": null})).await;
         let request = adapter.request().await.unwrap();
-        adapter.answer(&request, json!({"stackFrames": "none"})).await;
+        adapter.respond(&request, json!({"stackFrames": "none"})).await;
         let request = adapter.request().await.unwrap();
         assert_eq!(request["command"], "pause");
-        adapter.answer(&request, Value::Null).await;
+        adapter.respond(&request, Value::Null).await;
         let request = adapter.request().await.unwrap();
         let error = json!({"id": 1, "format": "thread {id} is running", "variables": {"id": "7"}});
         let refusal = json!({"type": "response", "request_seq": request["seq"], "success": false,
             "command": "next", "message": "notStopped", "body": {"error": error}});
-        adapter.say(refusal).await;
+        adapter.send(refusal).await;
     };
     let calls = async {
         let stack = StackTraceArguments { thread_id: 7, levels: Some(2), ..StackTraceArguments::default() };
@@ -147,17 +149,17 @@ async fn requests_have_the_protocols_shape_and_answers_are_read_leniently() {
 }
 
 #[tokio::test]
-async fn launch_is_on_its_way_before_what_follows_and_answered_when_it_likes() {
-    let (client, mut inbox, _running, mut adapter) = connected();
+async fn launch_is_sent_before_later_requests_and_may_be_responded_to_last() {
+    let (client, mut inbox, _running, mut adapter) = connect_adapter();
     let script = async {
         let launch = adapter.request().await.unwrap();
-        adapter.event("initialized", json!({})).await;
-        adapter.event("initialized", json!({})).await;
+        adapter.send_event("initialized", json!({})).await;
+        adapter.send_event("initialized", json!({})).await;
         let done = adapter.request().await.unwrap();
         assert_eq!((&launch["command"], &done["command"]), (&json!("launch"), &json!("configurationDone")));
         assert_eq!(launch["arguments"], json!({"program": "/a b/ü.py"}));
-        adapter.answer(&done, Value::Null).await;
-        adapter.answer(&launch, Value::Null).await;
+        adapter.respond(&done, Value::Null).await;
+        adapter.respond(&launch, Value::Null).await;
     };
     let calls = async {
         let fields = Fields::from_iter([("program".to_owned(), json!("/a b/ü.py"))]);
@@ -170,48 +172,48 @@ async fn launch_is_on_its_way_before_what_follows_and_answered_when_it_likes() {
         launched.response(LONG).await.unwrap();
     };
     tokio::join!(calls, script);
-    assert_eq!(waiting(&client), 0);
+    assert_eq!(pending_count(&client), 0);
 }
 
 #[tokio::test]
-async fn silence_ends_with_the_deadline_and_late_double_and_unknown_answers_do_no_harm() {
-    let (client, _inbox, _running, mut adapter) = connected();
+async fn a_missing_response_times_out_and_late_repeated_and_unknown_ones_are_ignored() {
+    let (client, _inbox, _running, mut adapter) = connect_adapter();
     let started = Instant::now();
     let error = client.request(&DisconnectArguments::default(), SHORT).await.unwrap_err();
     assert_eq!(error, DapError::TimedOut { command: "disconnect".into(), after: SHORT });
     assert!(started.elapsed() >= SHORT && started.elapsed() < LONG);
-    assert_eq!(waiting(&client), 0, "the slot was not forgotten");
+    assert_eq!(pending_count(&client), 0, "the request is still registered");
     let late = adapter.request().await.unwrap();
-    adapter.answer(&late, Value::Null).await;
-    adapter.answer(&late, Value::Null).await;
-    adapter.say(json!({"type": "response", "request_seq": 999, "success": true, "command": "x"})).await;
-    adapter.say(json!({"type": "response", "request_seq": -1, "success": false, "command": "x"})).await;
-    let (answer, ()) = tokio::join!(ask(&client, "7"), adapter.echo());
+    adapter.respond(&late, Value::Null).await;
+    adapter.respond(&late, Value::Null).await;
+    adapter.send(json!({"type": "response", "request_seq": 999, "success": true, "command": "x"})).await;
+    adapter.send(json!({"type": "response", "request_seq": -1, "success": false, "command": "x"})).await;
+    let (answer, ()) = tokio::join!(evaluate(&client, "7"), adapter.echo_evaluate());
     assert_eq!(answer.unwrap(), "7");
 }
 
 #[tokio::test]
-async fn a_caller_that_goes_away_leaves_nothing_behind() {
-    let (client, _inbox, _running, mut adapter) = connected();
+async fn a_dropped_request_is_not_pending_any_more() {
+    let (client, _inbox, _running, mut adapter) = connect_adapter();
     {
-        let asking = ask(&client, "1");
+        let asking = evaluate(&client, "1");
         let read = tokio::select! {
             _ = asking => panic!("it was not answered"),
             request = adapter.request() => request,
         };
         assert!(read.is_some());
     }
-    assert_eq!(waiting(&client), 0);
+    assert_eq!(pending_count(&client), 0);
     drop(client.send_request(&LaunchArguments::default()).await.unwrap());
-    assert_eq!(waiting(&client), 0);
+    assert_eq!(pending_count(&client), 0);
     adapter.request().await.unwrap();
-    let (answer, ()) = tokio::join!(ask(&client, "2"), adapter.echo());
+    let (answer, ()) = tokio::join!(evaluate(&client, "2"), adapter.echo_evaluate());
     assert_eq!(answer.unwrap(), "2");
 }
 
 #[tokio::test]
-async fn whole_frames_of_garbage_are_nobodys_and_the_connection_goes_on() {
-    let (client, _inbox, _running, mut adapter) = connected();
+async fn frames_that_are_no_messages_are_ignored() {
+    let (client, _inbox, _running, mut adapter) = connect_adapter();
     let deep = "[".repeat(100_000);
     for garbage in [
         "",
@@ -227,91 +229,43 @@ async fn whole_frames_of_garbage_are_nobodys_and_the_connection_goes_on() {
         "{\"type\": \"event\", \"event\": ",
         &deep,
     ] {
-        adapter.raw(&frame(garbage)).await;
+        adapter.send_bytes(&encode_frame(garbage)).await;
     }
-    adapter.raw(b"Content-Length: 4\r\n\r\n\xff\xfe\xfd\xfc").await;
-    let (answer, ()) = tokio::join!(ask(&client, "1"), adapter.echo());
+    adapter.send_bytes(b"Content-Length: 4\r\n\r\n\xff\xfe\xfd\xfc").await;
+    let (answer, ()) = tokio::join!(evaluate(&client, "1"), adapter.echo_evaluate());
     assert_eq!(answer.unwrap(), "1");
 }
 
 #[tokio::test]
-async fn a_message_may_come_in_any_pieces() {
-    let (client, mut inbox, _running, mut adapter) = connected();
+async fn a_message_may_arrive_in_any_pieces() {
+    let (client, mut inbox, _running, mut adapter) = connect_adapter();
     let text = "Grüße \u{1F980}\u{1F469}\u{200D}\u{1F4BB}";
     let message = json!({"type": "event", "event": "output", "body": {"output": text}});
-    for byte in frame(&message.to_string()) {
-        adapter.raw(&[byte]).await;
-        // Until the reader has taken it: every split inside of a character is really one.
+    for byte in encode_frame(&message.to_string()) {
+        adapter.send_bytes(&[byte]).await;
+        // Lets the reader take the byte, so that splits within a character happen.
         tokio::task::yield_now().await;
     }
     let Some(DapIncoming::Event(event)) = inbox.next().await else { panic!("no event") };
     assert_eq!(event.read_body::<OutputEvent>().unwrap().output, text);
-    let (answer, ()) = tokio::join!(ask(&client, text), adapter.echo());
+    let (answer, ()) = tokio::join!(evaluate(&client, text), adapter.echo_evaluate());
     assert_eq!(answer.unwrap(), text);
 }
 
 #[tokio::test]
-async fn every_kind_of_end_wakes_everyone_with_its_reason() {
-    let check = async |bytes: &[u8], closes: bool, expect: &str| {
-        let (client, mut inbox, running, mut adapter) = connected();
-        let acting = async {
-            adapter.request().await.unwrap();
-            adapter.raw(bytes).await;
-            // What goes wrong must be seen without the end of the stream, where it can be.
-            (!closes).then_some(adapter)
-        };
-        let (answer, incoming, reason, adapter) =
-            tokio::join!(ask(&client, "1"), inbox.next(), client.wait_closed(), acting);
-        let error = answer.unwrap_err();
-        assert!(matches!(error, DapError::Closed(_)) && error.to_string().contains(expect), "{expect:?}: {error}");
-        assert!(incoming.is_none() && reason.contains(expect), "{expect:?}: {reason}");
-        drop(adapter);
-        assert_eq!(running.await.unwrap(), reason);
-        // And afterwards.
-        assert!(client.is_closed());
-        assert_eq!(ask(&client, "2").await.unwrap_err(), error);
-        assert!(inbox.next().await.is_none());
-        assert_eq!(waiting(&client), 0);
-    };
-    check(b"", true, "the peer closed it").await;
-    check(b"usage: adapter [-h]\r\n\r\n", false, "no Content-Length").await;
-    check(b"Content-Length: abc\r\n\r\n{}", false, "\"abc\"").await;
-    check(b"Content-Length: 1073741824\r\n\r\n{", false, "1073741824").await;
-    check(b"Content-Length: 100\r\n\r\n{\"seq\":1", true, "middle of a frame").await;
-    check(b"Content-Len", true, "middle of a frame").await;
-    check(&[b'x'; 9000], false, "longer than").await;
-    check(&[0xff, 0xfe, b'\r', b'\n', b'\r', b'\n'], false, "not ASCII").await;
-}
-
-#[tokio::test]
-async fn what_came_before_the_end_can_still_be_read() {
-    let (client, mut inbox, running, mut adapter) = connected();
-    adapter.event("exited", json!({"exitCode": 3})).await;
-    adapter.event("terminated", Value::Null).await;
-    drop(adapter);
-    running.await.unwrap();
-    assert!(client.is_closed());
-    let Some(DapIncoming::Event(event)) = inbox.next().await else { panic!("no event") };
-    assert_eq!(event.read_body::<ExitedEvent>(), Some(ExitedEvent { exit_code: 3 }));
-    let Some(DapIncoming::Event(event)) = inbox.next().await else { panic!("no event") };
-    assert_eq!(event.read_body::<TerminatedEvent>(), Some(TerminatedEvent { restart: None }));
-    assert!(inbox.next().await.is_none());
-}
-
-#[tokio::test]
-async fn a_flood_of_events_delays_no_request_and_loses_only_what_may_be_lost() {
+async fn a_flood_of_events_delays_no_request_and_drops_only_droppable_events() {
     const FLOOD: u64 = 100_000;
-    let (client, mut inbox, _running, mut adapter) = connected();
+    let (client, mut inbox, _running, mut adapter) = connect_adapter();
     let script = async {
         let request = adapter.request().await.unwrap();
         for number in 0..FLOOD {
             let name = ["output", "loadedSource", "thread", "custom"][(number % 4) as usize];
-            adapter.event(name, json!({"output": number, "reason": "started", "threadId": number})).await;
+            adapter.send_event(name, json!({"output": number, "reason": "started", "threadId": number})).await;
         }
-        adapter.answer(&request, json!({"result": "answered"})).await;
-        adapter.event("stopped", json!({"reason": "step"})).await;
+        adapter.respond(&request, json!({"result": "answered"})).await;
+        adapter.send_event("stopped", json!({"reason": "step"})).await;
     };
-    let (answer, ()) = tokio::join!(ask(&client, "1"), script);
+    let (answer, ()) = tokio::join!(evaluate(&client, "1"), script);
     assert_eq!(answer.unwrap(), "answered");
     let (mut kept, mut losable, mut lost, mut last) = (0, 0, LostEvents::default(), None);
     loop {
@@ -330,7 +284,7 @@ async fn a_flood_of_events_delays_no_request_and_loses_only_what_may_be_lost() {
                 last = number;
                 if matches!(event.name.as_str(), "output" | "loadedSource") { losable += 1 } else { kept += 1 }
             }
-            DapIncoming::Request(asked) => panic!("{asked:?}"),
+            DapIncoming::Request(request) => panic!("{request:?}"),
         }
     }
     assert_eq!(kept, FLOOD / 2);
@@ -339,19 +293,19 @@ async fn a_flood_of_events_delays_no_request_and_loses_only_what_may_be_lost() {
 }
 
 #[tokio::test]
-async fn a_consumer_may_ask_while_events_rain() {
-    let (client, mut inbox, _running, mut adapter) = connected();
+async fn the_consumer_of_events_may_send_requests() {
+    let (client, mut inbox, _running, mut adapter) = connect_adapter();
     let consuming = async {
         for number in 0..100 {
             inbox.next().await.unwrap();
-            assert_eq!(ask(&client, &number.to_string()).await.unwrap(), number.to_string());
+            assert_eq!(evaluate(&client, &number.to_string()).await.unwrap(), number.to_string());
         }
     };
     let script = async {
         for _ in 0..100 {
-            adapter.event("thread", json!({"reason": "started", "threadId": 1})).await;
-            adapter.event("custom", json!({})).await;
-            adapter.echo().await;
+            adapter.send_event("thread", json!({"reason": "started", "threadId": 1})).await;
+            adapter.send_event("custom", json!({})).await;
+            adapter.echo_evaluate().await;
         }
     };
     let drained = async { tokio::join!(consuming, script) };
@@ -359,32 +313,32 @@ async fn a_consumer_may_ask_while_events_rain() {
 }
 
 #[tokio::test]
-async fn every_request_of_the_adapter_is_answered_whoever_handles_it() {
-    let (client, mut inbox, _running, mut adapter) = connected();
-    let ask_back = |command: &str| json!({"type": "request", "command": command, "arguments": {"request": "launch", "configuration": {"x": 1}}});
+async fn every_reverse_request_gets_a_response() {
+    let (client, mut inbox, _running, mut adapter) = connect_adapter();
+    let reverse_request = |command: &str| json!({"type": "request", "command": command, "arguments": {"request": "launch", "configuration": {"x": 1}}});
     let handling = async {
-        let Some(DapIncoming::Request(asked)) = inbox.next().await else { panic!("no request") };
-        let wanted: StartDebuggingArguments = asked.read_arguments().unwrap();
-        assert_eq!((asked.command.as_str(), &wanted.configuration["x"]), ("startDebugging", &json!(1)));
-        assert!(asked.read_arguments::<RunInTerminalArguments>().unwrap_err().contains("cwd"));
-        asked.respond(&EmptyResponse {});
-        let Some(DapIncoming::Request(asked)) = inbox.next().await else { panic!("no request") };
-        drop(asked);
-        let Some(DapIncoming::Request(asked)) = inbox.next().await else { panic!("no request") };
-        asked.respond_error(crate::dap::ErrorResponse::new("there is no terminal"));
-        // Asked before, handled by nobody.
+        let Some(DapIncoming::Request(request)) = inbox.next().await else { panic!("no request") };
+        let arguments: StartDebuggingArguments = request.read_arguments().unwrap();
+        assert_eq!((request.command.as_str(), &arguments.configuration["x"]), ("startDebugging", &json!(1)));
+        assert!(request.read_arguments::<RunInTerminalArguments>().unwrap_err().contains("cwd"));
+        request.respond(&EmptyResponse {});
+        let Some(DapIncoming::Request(request)) = inbox.next().await else { panic!("no request") };
+        drop(request);
+        let Some(DapIncoming::Request(request)) = inbox.next().await else { panic!("no request") };
+        request.respond_error(crate::dap::ErrorResponse::new("there is no terminal"));
+        // The fourth is in the inbox when it is dropped.
         drop(inbox);
     };
     let script = async {
         for command in ["startDebugging", "launchVSCode", "runInTerminal", "startDebugging"] {
-            adapter.say(ask_back(command)).await;
+            adapter.send(reverse_request(command)).await;
         }
         let mut answers = Vec::new();
         for _ in 0..4 {
             answers.push(adapter.request().await.unwrap());
         }
-        // And one that comes when nobody is left.
-        adapter.say(ask_back("later")).await;
+        // The fifth arrives after the inbox was dropped.
+        adapter.send(reverse_request("later")).await;
         answers.push(adapter.request().await.unwrap());
         answers
     };
@@ -398,26 +352,26 @@ async fn every_request_of_the_adapter_is_answered_whoever_handles_it() {
     ];
     for (answer, (seq, success, message)) in answers.iter().zip(expect) {
         assert_eq!(answer["type"], "response");
-        let told = (&answer["request_seq"], &answer["success"], &answer["message"]);
-        assert_eq!(told, (&json!(seq), &json!(success), &message));
+        let received = (&answer["request_seq"], &answer["success"], &answer["message"]);
+        assert_eq!(received, (&json!(seq), &json!(success), &message));
     }
     drop(client);
 }
 
 #[tokio::test]
-async fn a_peer_that_reads_nothing_holds_nobody_beyond_the_deadline() {
-    let (client, inbox, running, mut adapter) = connected();
+async fn a_peer_that_reads_nothing_delays_no_request_beyond_its_deadline() {
+    let (client, inbox, running, mut adapter) = connect_adapter();
     let big = "x".repeat(100_000);
     let evaluate = EvaluateArguments { expression: big, ..EvaluateArguments::default() };
     for answer in join_all((0..500).map(|_| client.request(&evaluate, SHORT))).await {
         assert!(matches!(answer.unwrap_err(), DapError::TimedOut { .. }));
     }
-    assert_eq!(waiting(&client), 0);
+    assert_eq!(pending_count(&client), 0);
     assert!(!running.is_finished());
-    // Nor does one that asks on and on, here with nobody who handles it, heap up answers.
+    // A peer that only sends requests is disconnected before its responses fill the memory.
     drop(inbox);
     let asking = async {
-        while adapter.stream.write_all(&frame(r#"{"seq":1,"type":"request","command":"x"}"#)).await.is_ok() {
+        while adapter.stream.write_all(&encode_frame(r#"{"seq":1,"type":"request","command":"x"}"#)).await.is_ok() {
             if client.is_closed() {
                 break;
             }
@@ -428,47 +382,10 @@ async fn a_peer_that_reads_nothing_holds_nobody_beyond_the_deadline() {
 }
 
 #[tokio::test]
-async fn what_is_too_long_is_not_sent_and_ends_nothing() {
-    let (client, _inbox, _running, mut adapter) = connected();
-    let error = ask(&client, &"x".repeat(64 << 20)).await.unwrap_err();
+async fn a_request_that_is_too_long_is_not_sent() {
+    let (client, _inbox, _running, mut adapter) = connect_adapter();
+    let error = evaluate(&client, &"x".repeat(64 << 20)).await.unwrap_err();
     assert!(matches!(&error, DapError::Unsendable { command, .. } if command == "evaluate"), "{error}");
-    let (answer, ()) = tokio::join!(ask(&client, "1"), adapter.echo());
+    let (answer, ()) = tokio::join!(evaluate(&client, "1"), adapter.echo_evaluate());
     assert_eq!(answer.unwrap(), "1");
-}
-
-#[tokio::test]
-async fn what_was_said_before_closing_arrives_and_what_the_peer_still_says_is_read() {
-    let check = async |leave: fn(DapClient), expect: &str| {
-        let (client, inbox, running, mut adapter) = connected();
-        for number in 0..50 {
-            let expression = format!("{number}{}", "x".repeat(10_000));
-            drop(client.send_request(&EvaluateArguments { expression, ..EvaluateArguments::default() }).await.unwrap());
-        }
-        drop(client.clone());
-        leave(client);
-        drop(inbox);
-        let mut read = 0;
-        while adapter.request().await.is_some() {
-            read += 1;
-            adapter.event("output", json!({"output": "x".repeat(10_000)})).await;
-        }
-        assert_eq!(read, 50);
-        drop(adapter);
-        assert_eq!(running.await.unwrap(), expect);
-    };
-    check(drop, "its last handle was dropped").await;
-    check(|client| client.close(), "it was closed by us").await;
-
-    let (client, _inbox, running, _adapter) = connected();
-    let (answer, ()) = tokio::join!(ask(&client, "1"), async { running.abort() });
-    assert_eq!(answer.unwrap_err(), DapError::Closed("it was closed by us".into()));
-}
-
-#[tokio::test]
-async fn a_driver_that_never_runs_wakes_everyone() {
-    let (ours, _theirs) = DapConnection::pair();
-    let (client, mut inbox, driver) = DapClient::over(ours);
-    let (answer, ()) = tokio::join!(ask(&client, "1"), async { drop(driver) });
-    assert!(matches!(answer.unwrap_err(), DapError::Closed(_)));
-    assert!(inbox.next().await.is_none());
 }

@@ -1,4 +1,4 @@
-//! The bodies of events. The name of each is its constant.
+//! The bodies of events.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ macro_rules! event {
 }
 
 event!(
-    /// Breakpoints may be set now. js-debug's children send it twice.
+    /// The adapter accepts breakpoints now. js-debug's children send it twice.
     InitializedEvent, "initialized", {
         ;
     }
@@ -27,7 +27,7 @@ event!(StoppedEvent, "stopped", {
     ;
     description: Option<String>,
     thread_id: Option<i64>,
-    /// Whoever watches need not look at it.
+    /// The client should not change its focus to this stop.
     preserve_focus_hint: bool,
     text: Option<String>,
     all_threads_stopped: bool,
@@ -35,7 +35,7 @@ event!(StoppedEvent, "stopped", {
 });
 
 event!(
-    /// Only where `all_threads_continued` is false, the others have stayed.
+    /// Only where `all_threads_continued` is `false`, the other threads stay stopped.
     ContinuedEvent, "continued", {
         thread_id: i64,
         ;
@@ -49,7 +49,7 @@ event!(ExitedEvent, "exited", {
 });
 
 event!(
-    /// Debugging has ended. `restart` is to be handed back when it is started again.
+    /// Debugging has ended. `restart` is sent with the next `launch` or `attach`.
     TerminatedEvent, "terminated", {
         ;
         restart: Option<Value>,
@@ -111,7 +111,7 @@ event!(CapabilitiesEvent, "capabilities", {
 });
 
 event!(
-    /// What was read of these areas (`all`, `stacks`, `threads`, `variables`) is no longer true.
+    /// What was fetched of these areas (`all`, `stacks`, `threads`, `variables`) is outdated.
     InvalidatedEvent, "invalidated", {
         ;
         areas: Vec<String>,

@@ -4,25 +4,28 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-/// A request of the protocol: its arguments are the implementing type, its command and answer are named here.
+/// A request: the implementing type is its arguments.
 pub trait DapRequest: Serialize {
+    /// The protocol's name of the request.
     const COMMAND: &'static str;
+    /// The body of its response.
     type Response: DeserializeOwned;
 }
 
 /// The body of an event.
 pub trait DapEvent: Serialize + DeserializeOwned {
+    /// The protocol's name of the event.
     const EVENT: &'static str;
 }
 
-/// An answer without anything to read.
+/// The body of a response that has none, or none that is used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EmptyResponse {}
 
-/// Arguments or data whose fields are somebody else's.
+/// Arguments or data whose fields the adapter defines.
 pub type Fields = Map<String, Value>;
 
-/// What is not there, or `null`, is the empty value.
+/// Parses a missing field, or `null`, as the empty value.
 pub(super) fn or_empty<'de, T: Default + Deserialize<'de>, D: Deserializer<'de>>(reader: D) -> Result<T, D::Error> {
     Ok(Option::deserialize(reader)?.unwrap_or_default())
 }
@@ -31,7 +34,7 @@ pub(super) fn is_empty<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// A shape: fields that the protocol wants, and fields that may be missing.
+/// A struct of the protocol: required fields before the `;`, optional ones after it.
 macro_rules! shape {
     ($(#[$doc:meta])* $name:ident {
         $($(#[$must_doc:meta])* $must:ident: $must_type:ty,)*
@@ -56,12 +59,13 @@ macro_rules! shape {
     };
 }
 
-/// A shape that is a request's arguments.
+/// A struct that is a request's arguments.
 macro_rules! request {
     ($(#[$doc:meta])* $name:ident, $command:literal -> $response:ty, $fields:tt) => {
         crate::dap::types::protocol::shape!($(#[$doc])* $name $fields);
         impl crate::dap::types::protocol::DapRequest for $name {
-            const COMMAND: &'static str = $command;
+            /// The protocol's name of the request.
+    const COMMAND: &'static str = $command;
             type Response = $response;
         }
     };

@@ -1,4 +1,4 @@
-//! Requests, and what they are answered.
+//! Requests and their responses.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::shapes::*;
 request!(InitializeArguments, "initialize" -> DapCapabilities, {
     #[serde(rename = "adapterID")]
     adapter_id: String,
-    /// Sent even when they are false: the protocol's own default is true.
+    /// Sent even when `false`: the protocol's default is `true`.
     lines_start_at1: bool,
     columns_start_at1: bool,
     ;
@@ -31,7 +31,7 @@ request!(InitializeArguments, "initialize" -> DapCapabilities, {
     supports_start_debugging_request: bool,
 });
 
-/// The arguments are the adapter's own.
+/// The adapter defines the arguments.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct LaunchArguments(pub Fields);
@@ -41,7 +41,7 @@ impl DapRequest for LaunchArguments {
     type Response = EmptyResponse;
 }
 
-/// The arguments are the adapter's own.
+/// The adapter defines the arguments.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct AttachArguments(pub Fields);
@@ -79,7 +79,7 @@ request!(SetBreakpointsArguments, "setBreakpoints" -> SetBreakpointsResponse, {
     source: DapSource,
     breakpoints: Vec<SourceBreakpoint>,
     ;
-    /// The file differs from what the program was made of.
+    /// The file has changed since the program was built.
     source_modified: Option<bool>,
 });
 
@@ -101,7 +101,7 @@ request!(SetDataBreakpointsArguments, "setDataBreakpoints" -> SetBreakpointsResp
 });
 
 shape!(
-    /// In the order in which they were asked for.
+    /// In the order of the request.
     SetBreakpointsResponse {
         breakpoints: Vec<DapBreakpoint>,
         ;
@@ -121,7 +121,7 @@ request!(DataBreakpointInfoArguments, "dataBreakpointInfo" -> DataBreakpointInfo
 });
 
 shape!(DataBreakpointInfoResponse {
-    /// Null where the data cannot be watched; the description says why.
+    /// `None` where the data cannot be watched; the description is the reason.
     data_id: Option<String>,
     description: String,
     ;
@@ -281,7 +281,7 @@ request!(ContinueArguments, "continue" -> ContinueResponse, {
 
 shape!(ContinueResponse {
     ;
-    /// Missing means that they all go on.
+    /// Missing means that all threads continue.
     all_threads_continued: Option<bool>,
 });
 
@@ -347,7 +347,7 @@ request!(CancelArguments, "cancel" -> EmptyResponse, {
 });
 
 request!(
-    /// Asked by the adapter.
+    /// A reverse request: sent by the adapter.
     RunInTerminalArguments, "runInTerminal" -> RunInTerminalResponse, {
         cwd: String,
         args: Vec<String>,
@@ -355,7 +355,7 @@ request!(
         /// `integrated` or `external`
         kind: Option<String>,
         title: Option<String>,
-        /// A `null` takes the variable away.
+        /// `None` unsets the variable.
         env: BTreeMap<String, Option<String>>,
         args_can_be_interpreted_by_shell: bool,
     }
@@ -368,7 +368,7 @@ shape!(RunInTerminalResponse {
 });
 
 request!(
-    /// Asked by the adapter: a new connection to it, with this configuration, is another target of the session.
+    /// A reverse request: a new connection to the adapter, with this configuration, is another target of the session.
     StartDebuggingArguments, "startDebugging" -> EmptyResponse, {
         configuration: Fields,
         /// `launch` or `attach`
@@ -377,7 +377,7 @@ request!(
     }
 );
 
-/// The request that a debugging begins with. The arguments are the adapter's own.
+/// The request that starts debugging. The adapter defines the arguments.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StartRequest {
     Launch(Fields),
@@ -385,10 +385,10 @@ pub enum StartRequest {
 }
 
 impl From<StartDebuggingArguments> for StartRequest {
-    fn from(wanted: StartDebuggingArguments) -> StartRequest {
-        match wanted.request.as_str() {
-            "attach" => StartRequest::Attach(wanted.configuration),
-            _ => StartRequest::Launch(wanted.configuration),
+    fn from(reverse: StartDebuggingArguments) -> StartRequest {
+        match reverse.request.as_str() {
+            "attach" => StartRequest::Attach(reverse.configuration),
+            _ => StartRequest::Launch(reverse.configuration),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What requests, answers and events are made of.
+//! The structs that requests, responses and events contain.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -9,12 +9,12 @@ shape!(DapSource {
     ;
     name: Option<String>,
     path: Option<String>,
-    /// Above 0: to be fetched with the `source` request.
+    /// Above 0: its text is fetched with the `source` request.
     source_reference: Option<i64>,
     presentation_hint: Option<String>,
     origin: Option<String>,
     sources: Vec<DapSource>,
-    /// The adapter's own, to be sent back with every mention.
+    /// Defined by the adapter, and sent back to it unchanged.
     adapter_data: Option<Value>,
     checksums: Vec<Checksum>,
 });
@@ -72,7 +72,7 @@ shape!(ExceptionPathSegment {
 });
 
 shape!(
-    /// What became of a breakpoint that was asked for.
+    /// The state of a breakpoint in the adapter.
     DapBreakpoint {
         verified: bool,
         ;
@@ -216,24 +216,24 @@ shape!(StackFrameFormat {
     module: bool,
 });
 
-/// What an adapter can do; what it does not say, it cannot.
+/// What an adapter supports; a missing capability is not supported.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct DapCapabilities {
     #[serde(deserialize_with = "super::protocol::or_empty", skip_serializing_if = "super::protocol::is_empty")]
     pub exception_breakpoint_filters: Vec<ExceptionBreakpointsFilter>,
-    /// All the others, as they are: `supportsConditionalBreakpoints`, …
+    /// All others, not parsed: `supportsConditionalBreakpoints`, …
     #[serde(flatten)]
     pub others: Fields,
 }
 
 impl DapCapabilities {
-    /// Whether the adapter has said so: `can("supportsLogPoints")`.
+    /// Whether the adapter has the capability: `can("supportsLogPoints")`.
     pub fn can(&self, name: &str) -> bool {
         self.others.get(name) == Some(&Value::Bool(true))
     }
 
-    /// Puts in what the adapter has changed its mind about (`capabilities` event).
+    /// Merges the changed capabilities of a `capabilities` event.
     pub fn change(&mut self, changed: DapCapabilities) {
         if !changed.exception_breakpoint_filters.is_empty() {
             self.exception_breakpoint_filters = changed.exception_breakpoint_filters;

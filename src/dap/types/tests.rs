@@ -1,4 +1,4 @@
-//! Everything that we can send, held against the official schema, which comes with debugpy.
+//! Validates everything that can be sent against the official schema, which comes with debugpy.
 
 use std::path::PathBuf;
 
@@ -28,13 +28,13 @@ fn schema() -> Option<Value> {
     Some(serde_json::from_slice(&bytes).unwrap())
 }
 
-/// Holds messages against one definition of the schema, and names each definition that was used.
-struct Judge {
+/// Validates messages against one definition of the schema.
+struct SchemaValidator {
     schema: Value,
 }
 
-impl Judge {
-    fn find(&self, definition: &str, message: &Value) -> Vec<String> {
+impl SchemaValidator {
+    fn errors(&self, definition: &str, message: &Value) -> Vec<String> {
         let mut schema = self.schema.clone();
         schema.as_object_mut().unwrap().remove("oneOf");
         schema["$ref"] = format!("#/definitions/{definition}").into();
@@ -42,8 +42,8 @@ impl Judge {
         validator.iter_errors(message).map(|error| format!("{definition}: {error} in {message}")).collect()
     }
 
-    /// Every field that we send is one that the protocol has: the schema itself lets any other pass.
-    fn strange(&self, definition: &str, part: &str, body: &Value) -> Vec<String> {
+    /// The fields that the protocol does not define: the schema itself accepts any.
+    fn unknown_fields(&self, definition: &str, part: &str, body: &Value) -> Vec<String> {
         let known = self.properties(definition, part);
         let fields = body.as_object().into_iter().flatten().map(|(name, _)| name);
         fields.filter(|name| !known.contains(name)).map(|name| format!("{definition} has no {name}")).collect()
@@ -60,14 +60,14 @@ impl Judge {
     }
 
     fn check(&self, definition: &str, part: &str, message: Value) {
-        let found = [self.find(definition, &message), self.strange(definition, part, &message[part])].concat();
+        let found = [self.errors(definition, &message), self.unknown_fields(definition, part, &message[part])].concat();
         assert!(found.is_empty(), "{found:#?}");
     }
 
     fn request<R: DapRequest>(&self, requests: &[R]) {
         for request in requests {
             let arguments = serde_json::to_value(request).unwrap();
-            let definition = format!("{}Request", capital(R::COMMAND));
+            let definition = format!("{}Request", capitalize(R::COMMAND));
             self.check(
                 &definition,
                 "arguments",
@@ -78,13 +78,13 @@ impl Judge {
         }
     }
 
-    fn answer<R: DapRequest>(&self, answers: &[R::Response])
+    fn response<R: DapRequest>(&self, responses: &[R::Response])
     where
         R::Response: Serialize,
     {
-        for answer in answers {
-            let body = serde_json::to_value(answer).unwrap();
-            let definition = format!("{}Response", capital(R::COMMAND));
+        for response in responses {
+            let body = serde_json::to_value(response).unwrap();
+            let definition = format!("{}Response", capitalize(R::COMMAND));
             self.check(
                 &definition,
                 "body",
@@ -98,13 +98,13 @@ impl Judge {
     fn event<T: DapEvent>(&self, events: &[T]) {
         for event in events {
             let body = serde_json::to_value(event).unwrap();
-            let definition = format!("{}Event", capital(T::EVENT));
+            let definition = format!("{}Event", capitalize(T::EVENT));
             self.check(&definition, "body", json!({"seq": 1, "type": "event", "event": T::EVENT, "body": body}));
         }
     }
 }
 
-fn capital(name: &str) -> String {
+fn capitalize(name: &str) -> String {
     name[..1].to_uppercase() + &name[1..]
 }
 
@@ -144,8 +144,8 @@ fn breakpoint() -> DapBreakpoint {
 #[test]
 fn every_request_that_we_send_is_valid_with_all_of_its_fields_and_with_few() {
     let Some(schema) = schema() else { return };
-    let judge = Judge { schema };
-    judge.request(&[
+    let validator = SchemaValidator { schema };
+    validator.request(&[
         InitializeArguments { adapter_id: "x".into(), ..InitializeArguments::default() },
         InitializeArguments {
             adapter_id: "x".into(),
@@ -166,39 +166,39 @@ fn every_request_that_we_send_is_valid_with_all_of_its_fields_and_with_few() {
             supports_start_debugging_request: true,
         },
     ]);
-    judge.request(&[LaunchArguments::default()]);
-    judge.request(&[AttachArguments::default()]);
-    judge.request(&[ConfigurationDoneArguments {}]);
+    validator.request(&[LaunchArguments::default()]);
+    validator.request(&[AttachArguments::default()]);
+    validator.request(&[ConfigurationDoneArguments {}]);
     let disconnect =
         DisconnectArguments { restart: Some(false), terminate_debuggee: Some(true), suspend_debuggee: Some(false) };
-    judge.request(&[DisconnectArguments::default(), disconnect]);
-    judge.request(&[TerminateArguments::default(), TerminateArguments { restart: Some(false) }]);
-    judge.request(&[RestartArguments::default()]);
-    judge.request(&[ContinueArguments { thread_id: 1, single_thread: Some(true) }, ContinueArguments::default()]);
+    validator.request(&[DisconnectArguments::default(), disconnect]);
+    validator.request(&[TerminateArguments::default(), TerminateArguments { restart: Some(false) }]);
+    validator.request(&[RestartArguments::default()]);
+    validator.request(&[ContinueArguments { thread_id: 1, single_thread: Some(true) }, ContinueArguments::default()]);
     let (single_thread, granularity) = (Some(true), text("line"));
-    judge.request(&[
+    validator.request(&[
         NextArguments { thread_id: 1, single_thread, granularity: granularity.clone() },
         NextArguments::default(),
     ]);
-    judge.request(&[
+    validator.request(&[
         StepInArguments { thread_id: 1, single_thread, target_id: Some(2), granularity: granularity.clone() },
         StepInArguments::default(),
     ]);
-    judge.request(&[StepOutArguments { thread_id: 1, single_thread, granularity }, StepOutArguments::default()]);
-    judge.request(&[PauseArguments { thread_id: 1 }]);
-    judge.request(&[StepInTargetsArguments { frame_id: 1 }]);
-    judge.request(&[GotoArguments { thread_id: 1, target_id: 2 }]);
-    judge.request(&[
+    validator.request(&[StepOutArguments { thread_id: 1, single_thread, granularity }, StepOutArguments::default()]);
+    validator.request(&[PauseArguments { thread_id: 1 }]);
+    validator.request(&[StepInTargetsArguments { frame_id: 1 }]);
+    validator.request(&[GotoArguments { thread_id: 1, target_id: 2 }]);
+    validator.request(&[
         GotoTargetsArguments { source: source(), line: 1, column: Some(1) },
         GotoTargetsArguments::default(),
     ]);
-    judge.request(&[CancelArguments::default(), CancelArguments { request_id: Some(1), progress_id: text("p") }]);
+    validator.request(&[CancelArguments::default(), CancelArguments { request_id: Some(1), progress_id: text("p") }]);
 }
 
 #[test]
 fn every_request_about_breakpoints_is_valid() {
     let Some(schema) = schema() else { return };
-    let judge = Judge { schema };
+    let validator = SchemaValidator { schema };
     let at = SourceBreakpoint {
         line: 3,
         column: Some(1),
@@ -208,9 +208,9 @@ fn every_request_about_breakpoints_is_valid() {
         mode: text("hardware"),
     };
     let all = SetBreakpointsArguments { source: source(), breakpoints: vec![at], source_modified: Some(true) };
-    judge.request(&[SetBreakpointsArguments::default(), all]);
+    validator.request(&[SetBreakpointsArguments::default(), all]);
     let function = FunctionBreakpoint { name: "f".into(), condition: text("x"), hit_condition: text("1") };
-    judge.request(&[
+    validator.request(&[
         SetFunctionBreakpointsArguments::default(),
         SetFunctionBreakpointsArguments { breakpoints: vec![function] },
     ]);
@@ -222,16 +222,17 @@ fn every_request_about_breakpoints_is_valid() {
         filter_options: vec![option],
         exception_options: vec![exception],
     };
-    judge.request(&[SetExceptionBreakpointsArguments::default(), all]);
+    validator.request(&[SetExceptionBreakpointsArguments::default(), all]);
     let data = DataBreakpoint {
         data_id: "d".into(),
         access_type: text("readWrite"),
         condition: text("x"),
         hit_condition: text("1"),
     };
-    judge.request(&[SetDataBreakpointsArguments::default(), SetDataBreakpointsArguments { breakpoints: vec![data] }]);
+    validator
+        .request(&[SetDataBreakpointsArguments::default(), SetDataBreakpointsArguments { breakpoints: vec![data] }]);
     let info = DataBreakpointInfoArguments { name: "x".into(), variables_reference: Some(1), frame_id: Some(1) };
-    judge.request(&[DataBreakpointInfoArguments::default(), info]);
+    validator.request(&[DataBreakpointInfoArguments::default(), info]);
     let locations = BreakpointLocationsArguments {
         source: source(),
         line: 1,
@@ -239,12 +240,12 @@ fn every_request_about_breakpoints_is_valid() {
         end_line: Some(2),
         end_column: Some(1),
     };
-    judge.request(&[BreakpointLocationsArguments::default(), locations]);
-    judge.answer::<SetBreakpointsArguments>(&[
+    validator.request(&[BreakpointLocationsArguments::default(), locations]);
+    validator.response::<SetBreakpointsArguments>(&[
         SetBreakpointsResponse::default(),
         SetBreakpointsResponse { breakpoints: vec![breakpoint()] },
     ]);
-    judge.answer::<SetExceptionBreakpointsArguments>(&[SetExceptionBreakpointsResponse {
+    validator.response::<SetExceptionBreakpointsArguments>(&[SetExceptionBreakpointsResponse {
         breakpoints: vec![breakpoint()],
     }]);
     let watchable = DataBreakpointInfoResponse {
@@ -253,27 +254,28 @@ fn every_request_about_breakpoints_is_valid() {
         access_types: vec!["read".into(), "write".into()],
         can_persist: true,
     };
-    judge.answer::<DataBreakpointInfoArguments>(&[DataBreakpointInfoResponse::default(), watchable]);
+    validator.response::<DataBreakpointInfoArguments>(&[DataBreakpointInfoResponse::default(), watchable]);
     let location = BreakpointLocation { line: 1, column: Some(1), end_line: Some(1), end_column: Some(2) };
-    judge.answer::<BreakpointLocationsArguments>(&[BreakpointLocationsResponse { breakpoints: vec![location] }]);
-    judge.event(&[BreakpointEvent { reason: "changed".into(), breakpoint: breakpoint() }]);
+    validator.response::<BreakpointLocationsArguments>(&[BreakpointLocationsResponse { breakpoints: vec![location] }]);
+    validator.event(&[BreakpointEvent { reason: "changed".into(), breakpoint: breakpoint() }]);
 }
 
 #[test]
-fn every_request_that_looks_at_the_program_is_valid_and_so_is_every_answer() {
+fn every_request_that_inspects_the_program_is_valid_and_so_is_every_response() {
     let Some(schema) = schema() else { return };
-    let judge = Judge { schema };
+    let validator = SchemaValidator { schema };
     let hint = VariablePresentationHint {
         kind: text("property"),
         attributes: vec!["readOnly".into()],
         visibility: text("public"),
         lazy: true,
     };
-    judge.request(&[ThreadsArguments {}]);
-    judge.answer::<ThreadsArguments>(&[ThreadsResponse { threads: vec![DapThread { id: 1, name: "main".into() }] }]);
+    validator.request(&[ThreadsArguments {}]);
+    validator
+        .response::<ThreadsArguments>(&[ThreadsResponse { threads: vec![DapThread { id: 1, name: "main".into() }] }]);
     let format = StackFrameFormat { hex: true, parameters: true, line: true, module: true };
     let stack = StackTraceArguments { thread_id: 1, start_frame: Some(0), levels: Some(20), format: Some(format) };
-    judge.request(&[StackTraceArguments::default(), stack]);
+    validator.request(&[StackTraceArguments::default(), stack]);
     let frame = DapStackFrame {
         id: 1,
         name: "f".into(),
@@ -288,8 +290,8 @@ fn every_request_that_looks_at_the_program_is_valid_and_so_is_every_answer() {
         presentation_hint: text("subtle"),
     };
     let stack = StackTraceResponse { stack_frames: vec![DapStackFrame::default(), frame], total_frames: Some(2) };
-    judge.answer::<StackTraceArguments>(&[stack]);
-    judge.request(&[ScopesArguments { frame_id: 1 }]);
+    validator.response::<StackTraceArguments>(&[stack]);
+    validator.request(&[ScopesArguments { frame_id: 1 }]);
     let scope = DapScope {
         name: "Locals".into(),
         variables_reference: 1,
@@ -303,7 +305,7 @@ fn every_request_that_looks_at_the_program_is_valid_and_so_is_every_answer() {
         end_line: Some(1),
         end_column: Some(1),
     };
-    judge.answer::<ScopesArguments>(&[ScopesResponse { scopes: vec![DapScope::default(), scope] }]);
+    validator.response::<ScopesArguments>(&[ScopesResponse { scopes: vec![DapScope::default(), scope] }]);
     let format = Some(ValueFormat { hex: true });
     let variables = VariablesArguments {
         variables_reference: 1,
@@ -312,7 +314,7 @@ fn every_request_that_looks_at_the_program_is_valid_and_so_is_every_answer() {
         count: Some(10),
         format: format.clone(),
     };
-    judge.request(&[VariablesArguments::default(), variables]);
+    validator.request(&[VariablesArguments::default(), variables]);
     let variable = DapVariable {
         name: "x".into(),
         value: "1".into(),
@@ -324,10 +326,11 @@ fn every_request_that_looks_at_the_program_is_valid_and_so_is_every_answer() {
         indexed_variables: Some(0),
         memory_reference: text("0x1"),
     };
-    judge.answer::<VariablesArguments>(&[VariablesResponse { variables: vec![DapVariable::default(), variable] }]);
+    validator
+        .response::<VariablesArguments>(&[VariablesResponse { variables: vec![DapVariable::default(), variable] }]);
     let evaluate =
         EvaluateArguments { expression: "x".into(), frame_id: Some(1), context: text("repl"), format: format.clone() };
-    judge.request(&[EvaluateArguments::default(), evaluate]);
+    validator.request(&[EvaluateArguments::default(), evaluate]);
     let result = EvaluateResponse {
         result: "1".into(),
         variables_reference: 0,
@@ -337,24 +340,29 @@ fn every_request_that_looks_at_the_program_is_valid_and_so_is_every_answer() {
         indexed_variables: Some(1),
         memory_reference: text("0x1"),
     };
-    judge.answer::<EvaluateArguments>(&[
+    validator.response::<EvaluateArguments>(&[
         EvaluateResponse { variables_reference: 1, ..EvaluateResponse::default() },
         result,
     ]);
     let set =
         SetVariableArguments { variables_reference: 1, name: "x".into(), value: "2".into(), format: format.clone() };
-    judge.request(&[SetVariableArguments::default(), set]);
-    judge.request(&[SetExpressionArguments { expression: "x".into(), value: "2".into(), frame_id: Some(1), format }]);
-    let answer = SetVariableResponse {
+    validator.request(&[SetVariableArguments::default(), set]);
+    validator.request(&[SetExpressionArguments {
+        expression: "x".into(),
+        value: "2".into(),
+        frame_id: Some(1),
+        format,
+    }]);
+    let response = SetVariableResponse {
         value: "2".into(),
         kind: text("int"),
         variables_reference: Some(0),
         named_variables: Some(0),
         indexed_variables: Some(0),
     };
-    judge.answer::<SetVariableArguments>(&[SetVariableResponse::default(), answer.clone()]);
-    judge.answer::<SetExpressionArguments>(&[answer]);
-    judge.request(&[ExceptionInfoArguments { thread_id: 1 }]);
+    validator.response::<SetVariableArguments>(&[SetVariableResponse::default(), response.clone()]);
+    validator.response::<SetExpressionArguments>(&[response]);
+    validator.request(&[ExceptionInfoArguments { thread_id: 1 }]);
     let details = DapExceptionDetails {
         message: text("m"),
         type_name: text("E"),
@@ -369,25 +377,25 @@ fn every_request_that_looks_at_the_program_is_valid_and_so_is_every_answer() {
         description: text("m"),
         details: Some(details),
     };
-    judge.answer::<ExceptionInfoArguments>(&[info]);
-    judge.request(&[SourceArguments { source_reference: 1, source: Some(source()) }, SourceArguments::default()]);
-    judge.answer::<SourceArguments>(&[SourceResponse { content: "x".into(), mime_type: text("text/x-python") }]);
-    judge.request(&[LoadedSourcesArguments {}]);
-    judge.answer::<LoadedSourcesArguments>(&[LoadedSourcesResponse { sources: vec![source()] }]);
-    judge.answer::<ContinueArguments>(&[
+    validator.response::<ExceptionInfoArguments>(&[info]);
+    validator.request(&[SourceArguments { source_reference: 1, source: Some(source()) }, SourceArguments::default()]);
+    validator.response::<SourceArguments>(&[SourceResponse { content: "x".into(), mime_type: text("text/x-python") }]);
+    validator.request(&[LoadedSourcesArguments {}]);
+    validator.response::<LoadedSourcesArguments>(&[LoadedSourcesResponse { sources: vec![source()] }]);
+    validator.response::<ContinueArguments>(&[
         ContinueResponse { all_threads_continued: Some(true) },
         ContinueResponse::default(),
     ]);
     let target = StepInTarget { id: 1, label: "f".into(), line: Some(1), column: Some(1) };
-    judge.answer::<StepInTargetsArguments>(&[StepInTargetsResponse { targets: vec![target] }]);
+    validator.response::<StepInTargetsArguments>(&[StepInTargetsResponse { targets: vec![target] }]);
     let target = GotoTarget { id: 1, label: "f".into(), line: 1, column: Some(1) };
-    judge.answer::<GotoTargetsArguments>(&[GotoTargetsResponse { targets: vec![target] }]);
+    validator.response::<GotoTargetsArguments>(&[GotoTargetsResponse { targets: vec![target] }]);
 }
 
 #[test]
-fn what_adapters_ask_and_tell_is_valid_too() {
+fn reverse_requests_and_events_are_valid() {
     let Some(schema) = schema() else { return };
-    let judge = Judge { schema };
+    let validator = SchemaValidator { schema };
     let run = RunInTerminalArguments {
         cwd: "/".into(),
         args: vec!["python".into()],
@@ -396,9 +404,12 @@ fn what_adapters_ask_and_tell_is_valid_too() {
         env: [("A".to_owned(), text("1")), ("B".to_owned(), None)].into(),
         args_can_be_interpreted_by_shell: true,
     };
-    judge.request(&[RunInTerminalArguments::default(), run]);
-    judge.answer::<RunInTerminalArguments>(&[RunInTerminalResponse { process_id: Some(1), shell_process_id: Some(2) }]);
-    judge.request(&[StartDebuggingArguments { configuration: Fields::default(), request: "launch".into() }]);
+    validator.request(&[RunInTerminalArguments::default(), run]);
+    validator.response::<RunInTerminalArguments>(&[RunInTerminalResponse {
+        process_id: Some(1),
+        shell_process_id: Some(2),
+    }]);
+    validator.request(&[StartDebuggingArguments { configuration: Fields::default(), request: "launch".into() }]);
     let filter = ExceptionBreakpointsFilter {
         filter: "raised".into(),
         label: "Raised".into(),
@@ -409,8 +420,8 @@ fn what_adapters_ask_and_tell_is_valid_too() {
     };
     let others = Fields::from_iter([("supportsLogPoints".to_owned(), json!(true))]);
     let capabilities = DapCapabilities { exception_breakpoint_filters: vec![filter], others };
-    judge.answer::<InitializeArguments>(&[DapCapabilities::default(), capabilities.clone()]);
-    judge.event(&[InitializedEvent {}]);
+    validator.response::<InitializeArguments>(&[DapCapabilities::default(), capabilities.clone()]);
+    validator.event(&[InitializedEvent {}]);
     let stopped = StoppedEvent {
         reason: "breakpoint".into(),
         description: text("d"),
@@ -420,11 +431,11 @@ fn what_adapters_ask_and_tell_is_valid_too() {
         all_threads_stopped: true,
         hit_breakpoint_ids: vec![1],
     };
-    judge.event(&[StoppedEvent { reason: "step".into(), ..StoppedEvent::default() }, stopped]);
-    judge.event(&[ContinuedEvent::default(), ContinuedEvent { thread_id: 1, all_threads_continued: Some(false) }]);
-    judge.event(&[ExitedEvent { exit_code: -9 }]);
-    judge.event(&[TerminatedEvent::default(), TerminatedEvent { restart: Some(json!(true)) }]);
-    judge.event(&[ThreadEvent { reason: "started".into(), thread_id: 1 }]);
+    validator.event(&[StoppedEvent { reason: "step".into(), ..StoppedEvent::default() }, stopped]);
+    validator.event(&[ContinuedEvent::default(), ContinuedEvent { thread_id: 1, all_threads_continued: Some(false) }]);
+    validator.event(&[ExitedEvent { exit_code: -9 }]);
+    validator.event(&[TerminatedEvent::default(), TerminatedEvent { restart: Some(json!(true)) }]);
+    validator.event(&[ThreadEvent { reason: "started".into(), thread_id: 1 }]);
     let output = OutputEvent {
         output: "x\n".into(),
         category: text("stdout"),
@@ -435,7 +446,7 @@ fn what_adapters_ask_and_tell_is_valid_too() {
         column: Some(1),
         data: Some(json!({})),
     };
-    judge.event(&[OutputEvent::default(), output]);
+    validator.event(&[OutputEvent::default(), output]);
     let module = DapModule {
         id: json!(1),
         name: "m".into(),
@@ -443,8 +454,8 @@ fn what_adapters_ask_and_tell_is_valid_too() {
         version: text("1"),
         symbol_status: text("loaded"),
     };
-    judge.event(&[ModuleEvent { reason: "new".into(), module }]);
-    judge.event(&[LoadedSourceEvent { reason: "new".into(), source: source() }]);
+    validator.event(&[ModuleEvent { reason: "new".into(), module }]);
+    validator.event(&[LoadedSourceEvent { reason: "new".into(), source: source() }]);
     let process = ProcessEvent {
         name: "p".into(),
         system_process_id: Some(1),
@@ -452,25 +463,28 @@ fn what_adapters_ask_and_tell_is_valid_too() {
         start_method: text("launch"),
         pointer_size: Some(64),
     };
-    judge.event(&[ProcessEvent { name: "p".into(), ..ProcessEvent::default() }, process]);
-    judge.event(&[CapabilitiesEvent { capabilities }]);
+    validator.event(&[ProcessEvent { name: "p".into(), ..ProcessEvent::default() }, process]);
+    validator.event(&[CapabilitiesEvent { capabilities }]);
     let invalidated = InvalidatedEvent { areas: vec!["variables".into()], thread_id: Some(1), stack_frame_id: Some(1) };
-    judge.event(&[InvalidatedEvent::default(), invalidated]);
+    validator.event(&[InvalidatedEvent::default(), invalidated]);
 }
 
 #[test]
-fn the_judge_finds_what_is_wrong() {
+fn the_validator_finds_errors_and_unknown_fields() {
     let Some(schema) = schema() else { return };
-    let judge = Judge { schema };
+    let validator = SchemaValidator { schema };
     let wrong = json!({"seq": 1, "type": "request", "command": "next", "arguments": {"threadId": "1"}});
-    assert!(!judge.find("NextRequest", &wrong).is_empty());
-    assert!(!judge.find("NextRequest", &json!({"seq": 1, "type": "request", "command": "next"})).is_empty());
-    assert_eq!(judge.strange("NextRequest", "arguments", &json!({"threadID": 1})), ["NextRequest has no threadID"]);
-    assert!(judge.strange("ThreadsResponse", "body", &json!({"threads": []})).is_empty());
+    assert!(!validator.errors("NextRequest", &wrong).is_empty());
+    assert!(!validator.errors("NextRequest", &json!({"seq": 1, "type": "request", "command": "next"})).is_empty());
+    assert_eq!(
+        validator.unknown_fields("NextRequest", "arguments", &json!({"threadID": 1})),
+        ["NextRequest has no threadID"]
+    );
+    assert!(validator.unknown_fields("ThreadsResponse", "body", &json!({"threads": []})).is_empty());
 }
 
 #[test]
-fn capabilities_are_asked_by_name_and_change_by_part() {
+fn capabilities_are_read_by_name_and_merged_by_field() {
     let mut capabilities: DapCapabilities = serde_json::from_value(json!({
         "supportsLogPoints": true, "supportsStepBack": false, "exceptionBreakpointFilters": null, "x": {"new": 1}
     }))
