@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::try_join_all;
 use tokio::sync::OnceCell;
 
-use crate::config::{BuildPlan, Cycle, Ends, FILE_NAME, Order, Step};
+use crate::config::{BackgroundCycle, BuildPlan, BuildStep, DEVTOOLS_TOML, StepCompletion, StepOrder};
 use crate::error::{Error, ErrorKind, Result};
 use crate::process::{self, Captured, Finished, LAUNCH_ID, Outcome, clean_environment};
 
@@ -62,25 +62,27 @@ struct Runner<'a> {
 }
 
 impl Runner<'_> {
-    fn order<'s>(&'s self, order: &'s Order) -> Pin<Box<dyn Future<Output = Result<()>> + Send + 's>> {
+    fn order<'s>(&'s self, order: &'s StepOrder) -> Pin<Box<dyn Future<Output = Result<()>> + Send + 's>> {
         Box::pin(async move {
             match order {
-                Order::Step(index) => {
+                StepOrder::Step(index) => {
                     let done = &self.done[*index];
                     done.get_or_try_init(|| self.step(&self.plan.steps[*index])).await.copied()
                 }
-                Order::Sequence(orders) => {
+                StepOrder::Sequence(orders) => {
                     for order in orders {
                         self.order(order).await?;
                     }
                     Ok(())
                 }
-                Order::Parallel(orders) => try_join_all(orders.iter().map(|order| self.order(order))).await.map(drop),
+                StepOrder::Parallel(orders) => {
+                    try_join_all(orders.iter().map(|order| self.order(order))).await.map(drop)
+                }
             }
         })
     }
 
-    async fn step(&self, step: &Step) -> Result<()> {
+    async fn step(&self, step: &BuildStep) -> Result<()> {
         (self.progress)(&format!("building: {}", step.label));
         let own = step.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let what = Captured {
@@ -89,8 +91,8 @@ impl Runner<'_> {
             env: clean_environment(own.chain([(LAUNCH_ID, self.mark)])),
             timeout: self.deadline.saturating_duration_since(Instant::now()),
         };
-        let (finished, tail) = match &step.ends {
-            Ends::ByExit => {
+        let (finished, tail) = match &step.completion {
+            StepCompletion::OnExit => {
                 let finished = process::run(&what, std::future::pending()).await;
                 let finished = finished.map_err(|error| not_started(step, error))?;
                 let tail = last_lines(&finished.tail);
@@ -99,7 +101,7 @@ impl Runner<'_> {
                     false => return Err(self.failed(step, &self.how(step, &finished), &tail)),
                 }
             }
-            Ends::AfterCycle(cycle) => self.cycle(step, cycle, &what).await?,
+            StepCompletion::AfterCycle(cycle) => self.cycle(step, cycle, &what).await?,
         };
         let mut ran = self.ran.lock().unwrap_or_else(PoisonError::into_inner);
         ran.tail = [ran.tail.as_str(), &tail].join("\n").trim_start().to_owned();
@@ -108,22 +110,22 @@ impl Runner<'_> {
     }
 
     /// A background task to the end of its first cycle.
-    async fn cycle(&self, step: &Step, cycle: &Cycle, what: &Captured) -> Result<(Finished, String)> {
-        let mut reading = cycle.reading();
+    async fn cycle(&self, step: &BuildStep, cycle: &BackgroundCycle, what: &Captured) -> Result<(Finished, String)> {
+        let mut reading = cycle.start_tracking();
         // What it prints when it is ended is not the build's.
         let mut lines = VecDeque::new();
         let finished = process::run_until(what, |line| {
-            let (before, ended) = (reading.errors(), reading.ended());
-            reading.line(line);
-            if !ended || reading.errors() > before {
+            let (before, ended) = (reading.error_count(), reading.is_ended());
+            reading.read_line(line);
+            if !ended || reading.error_count() > before {
                 lines.push_back(line.to_owned());
                 lines.drain(..lines.len().saturating_sub(TAIL_LINES));
             }
-            reading.ended()
+            reading.is_ended()
         });
         let finished = finished.await.map_err(|error| not_started(step, error))?;
         let tail = last_lines(&lines.make_contiguous().join("\n"));
-        let how = match (finished.outcome, reading.errors()) {
+        let how = match (finished.outcome, reading.error_count()) {
             // A watcher that ends well has done its work, too.
             (Outcome::Cancelled, 0) => return Ok((finished, tail)),
             (Outcome::Exited(exit), 0) if exit.success() => return Ok((finished, tail)),
@@ -140,7 +142,7 @@ impl Runner<'_> {
         Err(self.failed(step, &how, &tail))
     }
 
-    fn how(&self, step: &Step, finished: &Finished) -> String {
+    fn how(&self, step: &BuildStep, finished: &Finished) -> String {
         match finished.outcome {
             Outcome::TimedOut => {
                 let within = humantime::format_duration(self.plan.timeout);
@@ -148,29 +150,29 @@ impl Runner<'_> {
                 format!("did not end within {within}{all} and was stopped")
             }
             Outcome::Cancelled => "was stopped".to_owned(),
-            Outcome::Exited(exit) => format!("failed: {exit} ({})", step.shown()),
+            Outcome::Exited(exit) => format!("failed: {exit} ({})", step.shell_command()),
         }
     }
 
-    fn failed(&self, step: &Step, how: &str, tail: &str) -> Error {
+    fn failed(&self, step: &BuildStep, how: &str, tail: &str) -> Error {
         let error = Error::new(ErrorKind::BuildFailed, format!("the build `{}` ({}) {how}", step.label, step.origin));
         let error = if tail.is_empty() { error } else { error.because(tail) };
         let error = match Instant::now() >= self.deadline {
             false => error,
             true => {
-                let error = error.hint(format!("[build] timeout in {FILE_NAME} gives it more time"));
-                match matches!(step.ends, Ends::ByExit) && !step.origin.file.ends_with(FILE_NAME) {
+                let error = error.hint(format!("[build] timeout in {DEVTOOLS_TOML} gives it more time"));
+                match matches!(step.completion, StepCompletion::OnExit) && !step.origin.file.ends_with(DEVTOOLS_TOML) {
                     true => error
                         .hint("a task that never ends needs `isBackground` and a `problemMatcher` with an end pattern"),
                     false => error,
                 }
             }
         };
-        error.hint(format!("`{}` runs it by hand", step.by_hand()))
+        error.hint(format!("`{}` runs it by hand", step.shell_command_with_cd()))
     }
 }
 
-fn not_started(step: &Step, error: Error) -> Error {
+fn not_started(step: &BuildStep, error: Error) -> Error {
     let kind = if error.kind == ErrorKind::MissingTool { ErrorKind::MissingTool } else { ErrorKind::BuildFailed };
     let doing = format!("the build `{}` cannot be run", step.label);
     Error::new(kind, doing).because(error).hint(format!("look at {}", step.origin))

@@ -8,37 +8,38 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::recipe::Recipe;
+use super::recipe::WindowConfig;
 use crate::error::{Context, ErrorKind, Result};
 
-const NAME: &str = "configuration.json";
+const STATE_FILE: &str = "configuration.json";
 
 /// `None`: the first one that can be launched.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Choice {
+pub struct ActiveConfig {
     /// What the user wants.
-    pub wanted: Option<String>,
+    #[serde(rename = "wanted")]
+    pub selected: Option<String>,
     /// What the window was launched from.
     pub running: Option<String>,
 }
 
-impl Choice {
+impl ActiveConfig {
     /// The choice kept in `state`; none where nothing can be read.
-    pub fn load(state: &Path) -> Choice {
-        let bytes = std::fs::read(state.join(NAME)).unwrap_or_default();
+    pub fn load(state: &Path) -> ActiveConfig {
+        let bytes = std::fs::read(state.join(STATE_FILE)).unwrap_or_default();
         serde_json::from_slice(&bytes).unwrap_or_default()
     }
 
-    /// What would run for this choice, as [`Recipe::of`].
-    pub fn recipe(&self, workspace: &Path) -> Result<Recipe> {
-        Recipe::of(workspace, self.wanted.as_deref()).map_err(|error| match (&self.wanted, error.kind) {
+    /// What would run for this choice, as [`WindowConfig::resolve`].
+    pub fn resolve(&self, workspace: &Path) -> Result<WindowConfig> {
+        WindowConfig::resolve(workspace, self.selected.as_deref()).map_err(|error| match (&self.selected, error.kind) {
             (Some(_), ErrorKind::NotFound) => error.hint("`tether stop` forgets that it was chosen"),
             _ => error,
         })
     }
 
     pub fn save(&self, state: &Path) -> Result<()> {
-        let file = state.join(NAME);
+        let file = state.join(STATE_FILE);
         let doing = || format!("cannot keep the choice of a configuration in {}", file.display());
         let mut draft = tempfile::NamedTempFile::new_in(state).doing(doing)?;
         draft.write_all(&serde_json::to_vec(self).doing(doing)?).doing(doing)?;
@@ -55,11 +56,11 @@ mod tests {
     #[test]
     fn a_choice_is_kept_and_a_damaged_one_is_none() {
         let state = tempfile::tempdir().unwrap();
-        assert_eq!(Choice::load(state.path()), Choice::default());
-        let choice = Choice { wanted: Some("Run \"it\"".into()), running: None };
+        assert_eq!(ActiveConfig::load(state.path()), ActiveConfig::default());
+        let choice = ActiveConfig { selected: Some("Run \"it\"".into()), running: None };
         choice.save(state.path()).unwrap();
-        assert_eq!(Choice::load(state.path()), choice);
-        std::fs::write(state.path().join(NAME), "{\"wan").unwrap();
-        assert_eq!(Choice::load(state.path()), Choice::default());
+        assert_eq!(ActiveConfig::load(state.path()), choice);
+        std::fs::write(state.path().join(STATE_FILE), "{\"wan").unwrap();
+        assert_eq!(ActiveConfig::load(state.path()), ActiveConfig::default());
     }
 }

@@ -10,20 +10,20 @@ use serde_json::{Map, Value, json};
 
 use super::env_file;
 use super::file::Origin;
-use super::given::{Given, Missing};
-use super::jsonc::{self, Node};
-use super::launch_json::{Debuggees, Entry, LaunchFile};
-use super::plan::{BuildPlan, Line, Script};
+use super::given::{EditorInputs, MissingInput};
+use super::jsonc::{self, JsonNode};
+use super::launch_json::{LaunchEntry, LaunchFile, NamedEntries};
+use super::plan::{BuildPlan, ConsentLine, NpmScript};
 use super::scripts::scripts_of;
 use super::settings::Settings;
 use super::shell;
 use super::task_steps;
-use super::tasks::Tasks;
-use super::variables::{Site, Variables};
+use super::tasks::TasksFile;
+use super::variables::{VariableContext, VariableSite};
 use crate::error::{Error, ErrorKind, Result};
 
 /// What VS Code reads, and no debugger.
-const OURS: &[&str] =
+const VSCODE_KEYS: &[&str] =
     &["preLaunchTask", "postDebugTask", "envFile", "linux", "osx", "windows", "presentation", "order"];
 /// What VS Code would do with it, and we don't.
 const NOT_HONOURED: &[&str] = &[
@@ -38,20 +38,20 @@ const NOT_HONOURED: &[&str] = &[
 
 /// What a name of launch.json stands for.
 #[derive(Clone, Debug)]
-pub struct Debugging {
+pub struct DebugPlan {
     pub workspace: PathBuf,
     pub name: String,
     /// What runs before all of them.
     pub before: BuildPlan,
     /// In their order; at least one.
-    pub debuggees: Vec<Debuggee>,
+    pub configurations: Vec<DebugConfiguration>,
     /// With the end of one, the others are ended.
     pub stop_all: bool,
 }
 
 /// One session of it.
 #[derive(Clone, Debug)]
-pub struct Debuggee {
+pub struct DebugConfiguration {
     pub name: String,
     /// "the configuration "Server" of /ws/.vscode/launch.json:7"
     pub subject: String,
@@ -63,63 +63,63 @@ pub struct Debuggee {
     pub after: BuildPlan,
     /// What was read and is not honoured.
     pub notes: Vec<String>,
-    lines: Vec<Line>,
+    lines: Vec<ConsentLine>,
 }
 
-impl Debugging {
+impl DebugPlan {
     /// Of a (canonical) workspace. Variables that can be said by hand stay, and so does `${env:…}`: see
-    /// [`Debugging::given`]. Errors name file, line and what is wrong, and for a name what there is.
-    pub fn of(workspace: &Path, name: &str) -> Result<Debugging> {
+    /// [`DebugPlan::with_editor_inputs`]. Errors name file, line and what is wrong, and for a name what there is.
+    pub fn resolve(workspace: &Path, name: &str) -> Result<DebugPlan> {
         let Some(file) = LaunchFile::read(workspace)? else {
             return Err(Error::new(ErrorKind::NotFound, format!("cannot find the launch configuration {name:?}"))
                 .because(format!("there is no {}", workspace.join(".vscode/launch.json").display()))
                 .hint("`tether debug launch PROGRAM` needs none"));
         };
-        let Debuggees { entries, compound } = file.debuggees(name)?;
-        let variables = Variables::by_hand(workspace);
+        let NamedEntries { entries, compound } = file.named_entries(name)?;
+        let variables = VariableContext::for_debugging(workspace);
         let timeout = Settings::load(workspace)?.build.timeout;
-        let draft = |entry| of_entry(entry, &variables, timeout);
-        let nothing = BuildPlan::nothing(timeout);
+        let draft = |entry| draft_of(entry, &variables, timeout);
+        let nothing = BuildPlan::empty(timeout);
         let before = compound.as_ref().map(|it| draft(it).task("preLaunchTask")).transpose()?.unwrap_or(nothing);
         let stop_all = compound.as_ref().is_some_and(|it| it.node.is_true("stopAll"));
         let several = compound.is_some();
-        let debuggees = entries.iter().map(|it| draft(it).debuggee(several)).collect::<Result<_>>()?;
-        Ok(Debugging { workspace: workspace.to_owned(), name: name.to_owned(), before, debuggees, stop_all })
+        let configurations = entries.iter().map(|it| draft(it).configuration(several)).collect::<Result<_>>()?;
+        Ok(DebugPlan { workspace: workspace.to_owned(), name: name.to_owned(), before, configurations, stop_all })
     }
 
     /// What is to be run: each line unambiguous, a change of one byte changes a line.
-    pub fn lines(&self) -> Vec<Line> {
-        let steps = |plan: &BuildPlan, word: &str| -> Vec<Line> {
-            plan.steps.iter().flat_map(|step| step.lines(word, &self.workspace)).collect()
+    pub fn lines(&self) -> Vec<ConsentLine> {
+        let steps = |plan: &BuildPlan, word: &str| -> Vec<ConsentLine> {
+            plan.steps.iter().flat_map(|step| step.consent_lines(word, &self.workspace)).collect()
         };
-        let each = self.debuggees.iter().flat_map(|it| {
+        let each = self.configurations.iter().flat_map(|it| {
             steps(&it.before, "before").into_iter().chain(it.lines.clone()).chain(steps(&it.after, "after"))
         });
         steps(&self.before, "before").into_iter().chain(each).collect()
     }
 
     /// What really runs: with what was said by hand, and the environment, put in.
-    pub fn given(&self, given: &Given) -> Result<Debugging> {
-        let fill = |it: &Debuggee| {
-            Ok(Debuggee {
+    pub fn with_editor_inputs(&self, given: &EditorInputs) -> Result<DebugPlan> {
+        let fill = |it: &DebugConfiguration| {
+            Ok(DebugConfiguration {
                 fields: it.filled(given, &self.workspace)?,
                 before: it.before.filled(given, &self.workspace)?,
                 after: it.after.filled(given, &self.workspace)?,
                 ..it.clone()
             })
         };
-        Ok(Debugging {
+        Ok(DebugPlan {
             before: self.before.filled(given, &self.workspace)?,
-            debuggees: self.debuggees.iter().map(fill).collect::<Result<_>>()?,
+            configurations: self.configurations.iter().map(fill).collect::<Result<_>>()?,
             ..self.clone()
         })
     }
 }
 
-impl Debuggee {
-    fn filled(&self, given: &Given, workspace: &Path) -> Result<Map<String, Value>> {
+impl DebugConfiguration {
+    fn filled(&self, given: &EditorInputs, workspace: &Path) -> Result<Map<String, Value>> {
         let fields = self.fields.iter().map(|(key, value)| {
-            let wrong = |Missing { variable, why, hint }| {
+            let wrong = |MissingInput { variable, why, hint }| {
                 let because = format!("`{key}` has the variable `${{{variable}}}`: {why}");
                 Error::usage(format!("cannot use {}", self.subject)).because(because).hint(hint)
             };
@@ -129,10 +129,10 @@ impl Debuggee {
     }
 }
 
-fn filled(value: &Value, given: &Given, workspace: &Path) -> Result<Value, Missing> {
+fn filled(value: &Value, given: &EditorInputs, workspace: &Path) -> Result<Value, MissingInput> {
     Ok(match value {
         Value::String(text) => {
-            let filled = given.fill(text, workspace)?;
+            let filled = given.substitute(text, workspace)?;
             // A process is a number to most debuggers.
             let is_pid = text.starts_with("${command:") && text.find('}') == Some(text.len() - 1);
             filled.parse::<u32>().ok().filter(|_| is_pid).map_or(Value::String(filled), Value::from)
@@ -147,21 +147,25 @@ fn filled(value: &Value, given: &Given, workspace: &Path) -> Result<Value, Missi
 }
 
 /// One configuration on its way.
-struct Draft<'a> {
-    entry: &'a Entry,
+struct ConfigurationDraft<'a> {
+    entry: &'a LaunchEntry,
     /// For errors about its variables, which say where it stands themselves.
     subject: String,
-    variables: &'a Variables<'a>,
+    variables: &'a VariableContext<'a>,
     timeout: Duration,
 }
 
-fn of_entry<'a>(entry: &'a Entry, variables: &'a Variables<'a>, timeout: Duration) -> Draft<'a> {
-    Draft { entry, subject: format!("the configuration {:?}", entry.name), variables, timeout }
+fn draft_of<'a>(
+    entry: &'a LaunchEntry,
+    variables: &'a VariableContext<'a>,
+    timeout: Duration,
+) -> ConfigurationDraft<'a> {
+    ConfigurationDraft { entry, subject: format!("the configuration {:?}", entry.name), variables, timeout }
 }
 
-impl Draft<'_> {
-    fn debuggee(&self, several: bool) -> Result<Debuggee> {
-        let Entry { name, node, .. } = self.entry;
+impl ConfigurationDraft<'_> {
+    fn configuration(&self, several: bool) -> Result<DebugConfiguration> {
+        let LaunchEntry { name, node, .. } = self.entry;
         let kind = node.text_of("type").ok_or_else(|| self.entry.wrong("it has no `type`"))?;
         match node.text_of("request") {
             Some("launch" | "attach") => {}
@@ -174,7 +178,7 @@ impl Draft<'_> {
             let error = self.entry.wrong("an extension host is a window, which is started before it is debugged");
             return Err(error.hint(format!(
                 "`tether start --config {}` starts it, and `tether debug attach --window extensionHost` debugs it",
-                shell::word(name)
+                shell::quote_word(name)
             )));
         }
         let fields = self.fields()?;
@@ -183,7 +187,7 @@ impl Draft<'_> {
             let origin = self.origin(node.get(key)?);
             Some(format!("{origin}: `{key}` is not honoured"))
         });
-        Ok(Debuggee {
+        Ok(DebugConfiguration {
             name: name.clone(),
             subject: self.entry.subject(),
             kind: kind.to_owned(),
@@ -197,16 +201,16 @@ impl Draft<'_> {
 
     /// What a task's name stands for; `null` and no name are no task.
     fn task(&self, key: &str) -> Result<BuildPlan> {
-        let Some(reference) = self.entry.node.get(key).filter(|node| node.value != jsonc::Value::Null) else {
-            return Ok(BuildPlan::nothing(self.timeout));
+        let Some(reference) = self.entry.node.get(key).filter(|node| node.value != jsonc::JsonValue::Null) else {
+            return Ok(BuildPlan::empty(self.timeout));
         };
-        task_steps::plan(&Tasks::read(self.variables)?, reference, &self.entry.subject(), self.timeout)
+        task_steps::plan_task(&TasksFile::read(self.variables)?, reference, &self.entry.subject(), self.timeout)
     }
 
     fn fields(&self) -> Result<Map<String, Value>> {
         let expand =
-            |text: &str, at: &Node, key: &str| self.variables.expand(text, &self.site(at, key)).map(Value::String);
-        let own = self.entry.node.members().iter().filter(|(key, _)| !OURS.contains(&key.as_str()));
+            |text: &str, at: &JsonNode, key: &str| self.variables.expand(text, &self.site(at, key)).map(Value::String);
+        let own = self.entry.node.members().iter().filter(|(key, _)| !VSCODE_KEYS.contains(&key.as_str()));
         let own = own.map(|(key, value)| Ok((key.clone(), value.json(key, &expand)?)));
         let mut fields: Map<String, Value> = own.collect::<Result<_>>()?;
         if let Some(mut env) = self.env_file()? {
@@ -224,16 +228,17 @@ impl Draft<'_> {
         for node in written.one_or_many() {
             let wrong = |what: String| self.entry.wrong(format!("{what} (line {})", node.line));
             let text = node.text().ok_or_else(|| wrong("`envFile` is no text".to_owned()))?;
-            let path = self.variables.valued().expand(text, &self.site(node, "envFile"))?;
+            let path = self.variables.resolving_environment().expand(text, &self.site(node, "envFile"))?;
             let path = self.variables.workspace().join(path);
-            let read = env_file::read(&path)?;
-            variables.extend(values(read.ok_or_else(|| wrong(format!("there is no `envFile` {}", path.display())))?));
+            let read = env_file::read_env_file(&path)?;
+            variables
+                .extend(json_values(read.ok_or_else(|| wrong(format!("there is no `envFile` {}", path.display())))?));
         }
         Ok(Some(variables))
     }
 
-    fn written_env_file(&self) -> Option<&Node> {
-        self.entry.node.get("envFile").filter(|node| node.value != jsonc::Value::Null)
+    fn written_env_file(&self) -> Option<&JsonNode> {
+        self.entry.node.get("envFile").filter(|node| node.value != jsonc::JsonValue::Null)
     }
 
     /// VS Code's debugger for Python reads `.env` when it is there.
@@ -245,15 +250,15 @@ impl Draft<'_> {
         }
         // Some keep their Python in a folder of that name.
         let path = Some(self.default_env_path()).filter(|path| path.is_file());
-        let read = path.map(|path| env_file::read(&path)).transpose()?;
-        Ok(read.flatten().map(values))
+        let read = path.map(|path| env_file::read_env_file(&path)).transpose()?;
+        Ok(read.flatten().map(json_values))
     }
 
     fn default_env_path(&self) -> PathBuf {
         self.variables.workspace().join(".env")
     }
 
-    fn lines(&self, fields: &Map<String, Value>, prefix: &str) -> Result<Vec<Line>> {
+    fn lines(&self, fields: &Map<String, Value>, prefix: &str) -> Result<Vec<ConsentLine>> {
         let runtime =
             ["runtimeExecutable", "runtimeArgs", "command", "args"].into_iter().filter_map(|key| fields.get(key));
         let words = |value: &Value| match value {
@@ -264,11 +269,11 @@ impl Draft<'_> {
         let workspace = self.variables.workspace();
         let cwd = workspace.join(fields.get("cwd").and_then(Value::as_str).unwrap_or_default());
         let scripts = scripts_of(workspace, &argv, &cwd)?;
-        let own = fields.iter().filter(|(key, _)| *key != "name").map(|(key, value)| Line {
-            text: format!("{prefix}.{}: {value}", plain(key)),
+        let own = fields.iter().filter(|(key, _)| *key != "name").map(|(key, value)| ConsentLine {
+            text: format!("{prefix}.{}: {value}", quote_key(key)),
             origin: Some(self.origin_of(key)),
         });
-        Ok(own.chain(scripts.iter().map(Script::line)).collect())
+        Ok(own.chain(scripts.iter().map(NpmScript::consent_line)).collect())
     }
 
     /// Only `env` may be there without being written: its file is, or is the one that everybody knows.
@@ -279,21 +284,21 @@ impl Draft<'_> {
         }
     }
 
-    fn origin(&self, node: &Node) -> Origin {
+    fn origin(&self, node: &JsonNode) -> Origin {
         Origin::new(self.variables.workspace(), &self.entry.file, Some(node.line))
     }
 
-    fn site<'s>(&'s self, node: &Node, key: &'s str) -> Site<'s> {
-        Site { subject: &self.subject, document: &self.entry.file, line: node.line, key, shell: false }
+    fn site<'s>(&'s self, node: &JsonNode, key: &'s str) -> VariableSite<'s> {
+        VariableSite { subject: &self.subject, document: &self.entry.file, line: node.line, key, shell: false }
     }
 }
 
-fn values(variables: Vec<(String, String)>) -> Map<String, Value> {
+fn json_values(variables: Vec<(String, String)>) -> Map<String, Value> {
     variables.into_iter().map(|(name, text)| (name, text.into())).collect()
 }
 
 /// A key that could be taken for something else, in quotes.
-fn plain(key: &str) -> String {
+fn quote_key(key: &str) -> String {
     let is_plain = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
     if is_plain { key.to_owned() } else { json!(key).to_string() }
 }

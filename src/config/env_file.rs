@@ -8,12 +8,12 @@ use super::file;
 use crate::error::Result;
 
 /// Its variables in their order; `None` when there is no such file.
-pub fn read(path: &Path) -> Result<Option<Vec<(String, String)>>> {
-    Ok(file::read(path)?.map(|content| content.lines().filter_map(variable).collect()))
+pub fn read_env_file(path: &Path) -> Result<Option<Vec<(String, String)>>> {
+    Ok(file::read_text(path)?.map(|content| content.lines().filter_map(parse_variable).collect()))
 }
 
 /// `NAME=value`; quotes around the value are taken off, and a comment behind it.
-fn variable(line: &str) -> Option<(String, String)> {
+fn parse_variable(line: &str) -> Option<(String, String)> {
     let (name, value) = line.trim().strip_prefix("export ").unwrap_or(line.trim()).split_once('=')?;
     let name = name.trim();
     let known = |c: char| c.is_ascii_alphanumeric() || "_.-".contains(c);
@@ -46,7 +46,7 @@ mod tests {
     fn variables_are_read_and_everything_else_is_passed_over() {
         let check = |line: &str, expect: Option<(&str, &str)>| {
             let expect = expect.map(|(name, value)| (name.to_owned(), value.to_owned()));
-            assert_eq!(variable(line), expect, "{line:?}");
+            assert_eq!(parse_variable(line), expect, "{line:?}");
         };
         check("A=1", Some(("A", "1")));
         check(" export B = \"two words\" ", Some(("B", "two words")));

@@ -35,7 +35,7 @@ impl fmt::Display for Origin {
 }
 
 /// The text of a file without its byte order mark; `None` when there is no such file.
-pub(super) fn read(path: &Path) -> Result<Option<String>> {
+pub(super) fn read_text(path: &Path) -> Result<Option<String>> {
     let unreadable = |cause: io::Error| Error::usage(format!("cannot read {}", path.display())).because(cause);
     let metadata = match std::fs::metadata(path) {
         Ok(metadata) => metadata,
@@ -56,7 +56,7 @@ pub(super) fn read(path: &Path) -> Result<Option<String>> {
 }
 
 /// The path without `.` and `..`.
-pub(super) fn normal(path: &Path) -> PathBuf {
+pub(super) fn normalize_path(path: &Path) -> PathBuf {
     path.components().fold(PathBuf::new(), |mut normal, part| {
         match part {
             Component::ParentDir => drop(normal.pop()),

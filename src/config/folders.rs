@@ -6,30 +6,30 @@ use std::path::PathBuf;
 use crate::error::{Error, Result};
 
 /// What outlives a reboot but can be made again: logs, snapshots, locks. `$XDG_STATE_HOME/devtether`.
-pub fn state() -> Result<PathBuf> {
-    Ok(base("XDG_STATE_HOME", ".local/state")?.join("devtether"))
+pub fn state_dir() -> Result<PathBuf> {
+    Ok(base_dir("XDG_STATE_HOME", ".local/state")?.join("devtether"))
 }
 
 /// What the user has decided: trust. `$XDG_CONFIG_HOME/devtether`.
-pub fn config() -> Result<PathBuf> {
-    Ok(base("XDG_CONFIG_HOME", ".config")?.join("devtether"))
+pub fn config_dir() -> Result<PathBuf> {
+    Ok(base_dir("XDG_CONFIG_HOME", ".config")?.join("devtether"))
 }
 
 /// What was installed for us: tools. `$DEVTETHER_DATA_DIR`, else `$XDG_DATA_HOME/devtether`.
-pub fn data() -> Result<PathBuf> {
-    match absolute("DEVTETHER_DATA_DIR") {
+pub fn data_dir() -> Result<PathBuf> {
+    match absolute_path("DEVTETHER_DATA_DIR") {
         Some(folder) => Ok(folder),
-        None => Ok(base("XDG_DATA_HOME", ".local/share")?.join("devtether")),
+        None => Ok(base_dir("XDG_DATA_HOME", ".local/share")?.join("devtether")),
     }
 }
 
 /// A relative path in such a variable is to be ignored, says the specification.
-fn absolute(variable: &str) -> Option<PathBuf> {
+fn absolute_path(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).map(PathBuf::from).filter(|folder| folder.is_absolute())
 }
 
-fn base(variable: &str, below_home: &str) -> Result<PathBuf> {
-    absolute(variable).or_else(|| std::env::home_dir().map(|home| home.join(below_home))).ok_or_else(|| {
+fn base_dir(variable: &str, below_home: &str) -> Result<PathBuf> {
+    absolute_path(variable).or_else(|| std::env::home_dir().map(|home| home.join(below_home))).ok_or_else(|| {
         Error::other("cannot tell where to keep state")
             .because("there is no home folder")
             .hint(format!("set HOME or {variable} to a folder that you own"))

@@ -10,19 +10,19 @@ use std::path::{Component, Path, PathBuf};
 
 use ignore::gitignore::Gitignore;
 
-use super::file::{Origin, normal};
-use super::jsonc::{Document, Node, Value};
-use super::package::Package;
+use super::file::{Origin, normalize_path};
+use super::jsonc::{JsonDocument, JsonNode, JsonValue};
+use super::package::PackageJson;
 
 /// A rule of ignoring, in the syntax of `.gitignore`, relative to the folder that is watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Generated {
+pub struct BuildOutput {
     pub pattern: String,
     pub origin: Origin,
 }
 
 /// What is known of a workspace.
-pub struct Evidence<'a> {
+pub struct OutputEvidence<'a> {
     pub workspace: &'a Path,
     /// The folder that is watched.
     pub root: &'a Path,
@@ -30,95 +30,95 @@ pub struct Evidence<'a> {
     pub out_files: &'a [(String, usize)],
     /// The file of `out_files`.
     pub launch: &'a Path,
-    pub package: Option<&'a Package>,
+    pub package: Option<&'a PackageJson>,
     /// The browser's profile that is kept, and where that is said.
     pub profile: Option<(&'a Path, Origin)>,
     pub builds: bool,
 }
 
 /// The rules. A file that cannot be read gives none: whoever needs it for more says what is wrong with it.
-pub fn rules(evidence: &Evidence<'_>) -> Vec<Generated> {
-    let mut rules = Rules { evidence, found: Vec::new() };
-    rules.typescript();
+pub fn find_build_outputs(evidence: &OutputEvidence<'_>) -> Vec<BuildOutput> {
+    let mut rules = OutputFinder { evidence, found: Vec::new() };
+    rules.find_typescript_outputs();
     if evidence.builds {
-        rules.git_ignored();
+        rules.find_ignored_outputs();
     }
-    if let Some((package, node)) = evidence.package.and_then(|package| Some((package, package.vscode()?))) {
+    if let Some((package, node)) = evidence.package.and_then(|package| Some((package, package.vscode_engine()?))) {
         // @vscode/test-cli and @vscode/test-electron put a whole VS Code there.
-        rules.add(&evidence.workspace.join(".vscode-test"), package.origin(evidence.workspace, node));
+        rules.add_folder(&evidence.workspace.join(".vscode-test"), package.origin(evidence.workspace, node));
     }
     if let Some((profile, origin)) = &evidence.profile {
         // The window itself writes there, all the time.
-        rules.add(&normal(&evidence.workspace.join(profile)), origin.clone());
+        rules.add_folder(&normalize_path(&evidence.workspace.join(profile)), origin.clone());
     }
     rules.found
 }
 
-struct Rules<'a> {
-    evidence: &'a Evidence<'a>,
-    found: Vec<Generated>,
+struct OutputFinder<'a> {
+    evidence: &'a OutputEvidence<'a>,
+    found: Vec<BuildOutput>,
 }
 
-impl Rules<'_> {
-    fn typescript(&mut self) {
+impl OutputFinder<'_> {
+    fn find_typescript_outputs(&mut self) {
         let workspace = self.evidence.workspace;
-        let Ok(Some(document)) = Document::read(&workspace.join("tsconfig.json")) else { return };
+        let Ok(Some(document)) = JsonDocument::read(&workspace.join("tsconfig.json")) else { return };
         let Some(options) = document.root.get("compilerOptions") else { return };
         for name in ["outDir", "declarationDir"] {
             if let Some(node) = options.get(name) {
-                self.folder(node.text().unwrap_or_default(), document.origin(workspace, node));
+                self.add_configured_folder(node.text().unwrap_or_default(), document.origin(workspace, node));
             }
         }
         let incremental = ["incremental", "composite", "tsBuildInfoFile"].iter().find_map(|name| options.get(name));
-        if let Some(node) = incremental.filter(|node| node.value != Value::Bool(false)) {
-            self.push("*.tsbuildinfo".to_owned(), document.origin(workspace, node));
+        if let Some(node) = incremental.filter(|node| node.value != JsonValue::Bool(false)) {
+            self.add_pattern("*.tsbuildinfo".to_owned(), document.origin(workspace, node));
         }
     }
 
     /// What `outFiles` and `main` name, where git is told to leave it out.
-    fn git_ignored(&mut self) {
+    fn find_ignored_outputs(&mut self) {
         let workspace = self.evidence.workspace;
         let (ignored, _) = Gitignore::new(workspace.join(".gitignore"));
         let launch = self.evidence.launch;
         let out_files = self.evidence.out_files.iter().filter(|(text, _)| !text.starts_with('!'));
-        let out_files = out_files.map(|(text, line)| (fixed(text), Origin::new(workspace, launch, Some(*line))));
+        let out_files = out_files.map(|(text, line)| (fixed_folder(text), Origin::new(workspace, launch, Some(*line))));
         let main = self.evidence.package.and_then(|package| {
-            let node: &Node = package.main()?;
+            let node: &JsonNode = package.main()?;
             Some((Path::new(node.text()?).parent()?.to_owned(), package.origin(workspace, node)))
         });
         for (folder, origin) in out_files.chain(main).collect::<Vec<_>>() {
-            let folder = normal(&workspace.join(folder));
+            let folder = normalize_path(&workspace.join(folder));
             let inside = folder.strip_prefix(workspace).is_ok_and(|rel| !rel.as_os_str().is_empty());
             if inside && ignored.matched_path_or_any_parents(&folder, true).is_ignore() {
-                self.add(&folder, origin);
+                self.add_folder(&folder, origin);
             }
         }
     }
 
-    fn folder(&mut self, path: &str, origin: Origin) {
-        let folder = normal(&self.evidence.workspace.join(path));
+    fn add_configured_folder(&mut self, path: &str, origin: Origin) {
+        let folder = normalize_path(&self.evidence.workspace.join(path));
         // `outDir: "."` compiles beside the sources.
         if folder != self.evidence.workspace && folder.starts_with(self.evidence.workspace) {
-            self.add(&folder, origin);
+            self.add_folder(&folder, origin);
         }
     }
 
-    fn add(&mut self, folder: &Path, origin: Origin) {
+    fn add_folder(&mut self, folder: &Path, origin: Origin) {
         let Ok(rel) = folder.strip_prefix(self.evidence.root) else { return };
         if let Some(rel) = rel.to_str().filter(|rel| !rel.is_empty()) {
-            self.push(format!("/{}/", literal(rel)), origin);
+            self.add_pattern(format!("/{}/", escape_pattern(rel)), origin);
         }
     }
 
-    fn push(&mut self, pattern: String, origin: Origin) {
+    fn add_pattern(&mut self, pattern: String, origin: Origin) {
         if !self.found.iter().any(|known| known.pattern == pattern) {
-            self.found.push(Generated { pattern, origin });
+            self.found.push(BuildOutput { pattern, origin });
         }
     }
 }
 
 /// The folder of a glob: what comes before its first wildcard.
-fn fixed(glob: &str) -> PathBuf {
+fn fixed_folder(glob: &str) -> PathBuf {
     let is_fixed = |part: &Component<'_>| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']);
     let path = Path::new(glob);
     let folder: PathBuf = path.components().take_while(is_fixed).collect();
@@ -127,7 +127,7 @@ fn fixed(glob: &str) -> PathBuf {
 }
 
 /// The name as a pattern that means nothing but itself.
-fn literal(name: &str) -> String {
+fn escape_pattern(name: &str) -> String {
     name.chars().flat_map(|c| [Some('\\').filter(|_| "*?[]\\ ".contains(c)), Some(c)]).flatten().collect()
 }
 
@@ -144,13 +144,13 @@ mod tests {
         }
         let out_files: Vec<(String, usize)> =
             out_files.iter().map(|text| (text.replace("<ws>", workspace.to_str().unwrap()), 4)).collect();
-        let package = Package::read(workspace).unwrap();
+        let package = PackageJson::read(workspace).unwrap();
         let launch = workspace.join(".vscode/launch.json");
         let package = package.as_ref();
         let (root, out_files) = (workspace, &out_files[..]);
-        let evidence = Evidence { workspace, root, out_files, launch: &launch, package, profile: None, builds };
+        let evidence = OutputEvidence { workspace, root, out_files, launch: &launch, package, profile: None, builds };
         let told: Vec<String> =
-            rules(&evidence).iter().map(|rule| format!("{} {}", rule.pattern, rule.origin)).collect();
+            find_build_outputs(&evidence).iter().map(|rule| format!("{} {}", rule.pattern, rule.origin)).collect();
         assert_eq!(told, expect, "{files:?} {out_files:?}");
     }
 
@@ -181,7 +181,7 @@ mod tests {
         let check = |root: &str, profile: &str, expect: &[&str]| {
             let (root, profile) = (workspace.join(root), profile.replace("<ws>", workspace.to_str().unwrap()));
             let origin = Origin::new(workspace, &workspace.join("devtools.toml"), Some(3));
-            let evidence = Evidence {
+            let evidence = OutputEvidence {
                 workspace,
                 root: &root,
                 out_files: &[],
@@ -190,7 +190,8 @@ mod tests {
                 profile: Some((Path::new(&profile), origin)),
                 builds: false,
             };
-            let told: Vec<String> = rules(&evidence).iter().map(|it| format!("{} {}", it.pattern, it.origin)).collect();
+            let told: Vec<String> =
+                find_build_outputs(&evidence).iter().map(|it| format!("{} {}", it.pattern, it.origin)).collect();
             assert_eq!(told, expect, "{profile}");
         };
         check("", ".profile", &["/.profile/ devtools.toml:3"]);

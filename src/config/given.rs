@@ -4,12 +4,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::shell::{self, Place};
-use super::variables::{of_environment, replaced};
+use super::shell::{self, LinePosition};
+use super::variables::{environment_value, substitute_variables};
 
 /// What was said.
 #[derive(Clone, Debug, Default)]
-pub struct Given {
+pub struct EditorInputs {
     /// Absolute: what `${file}` and its like stand for.
     pub file: Option<PathBuf>,
     /// What `${command:pickProcess}` stands for.
@@ -18,13 +18,13 @@ pub struct Given {
 
 /// A variable that cannot be put in, nearly always because nothing was said for it: its name, why, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingInput {
     pub variable: String,
     pub why: &'static str,
     pub hint: String,
 }
 
-const OF_FILE: &[&str] = &[
+const FILE_VARIABLES: &[&str] = &[
     "file",
     "fileBasename",
     "fileBasenameNoExtension",
@@ -37,7 +37,7 @@ const OF_FILE: &[&str] = &[
     "relativeFileDirname",
 ];
 /// The extensions' own names for it, too.
-const PICKS: &[&str] = &[
+const PROCESS_VARIABLES: &[&str] = &[
     "command:pickProcess",
     "command:PickProcess",
     "command:extension.pickNodeProcess",
@@ -46,36 +46,41 @@ const PICKS: &[&str] = &[
 ];
 
 /// Whether a variable may be said by hand.
-pub fn may_be(name: &str) -> bool {
-    OF_FILE.contains(&name) || PICKS.contains(&name)
+pub fn is_editor_input(name: &str) -> bool {
+    FILE_VARIABLES.contains(&name) || PROCESS_VARIABLES.contains(&name)
 }
 
-impl Given {
+impl EditorInputs {
     /// The text with these variables, and those of the environment, replaced.
-    pub fn fill(&self, text: &str, workspace: &Path) -> Result<String, Missing> {
-        replaced(text, |_, name| self.value(name, workspace))
+    pub fn substitute(&self, text: &str, workspace: &Path) -> Result<String, MissingInput> {
+        substitute_variables(text, |_, name| self.input_value(name, workspace))
     }
 
     /// The same for the line of a shell, to which each value stays the text that it is.
-    pub fn fill_line(&self, line: &str, first: Place, workspace: &Path) -> Result<String, Missing> {
-        shell::filled(line, first, |name, place| match self.value(name, workspace)? {
-            Some(value) if name.starts_with("env:") => Ok(Some(place.of_environment(&value))),
-            Some(value) => place.literal(&value).map(Some).ok_or_else(|| unsafe_in_line(name)),
+    pub fn substitute_in_line(
+        &self,
+        line: &str,
+        first: LinePosition,
+        workspace: &Path,
+    ) -> Result<String, MissingInput> {
+        shell::substitute_in_shell_line(line, first, |name, place| match self.input_value(name, workspace)? {
+            Some(value) if name.starts_with("env:") => Ok(Some(place.quote_environment_value(&value))),
+            Some(value) => place.quote_value(&value).map(Some).ok_or_else(|| unsafe_input(name)),
             None => Ok(None),
         })
     }
 
-    fn value(&self, name: &str, workspace: &Path) -> Result<Option<String>, Missing> {
+    fn input_value(&self, name: &str, workspace: &Path) -> Result<Option<String>, MissingInput> {
         match name.strip_prefix("env:") {
-            Some(variable) => Ok(Some(of_environment(variable))),
-            None if OF_FILE.contains(&name) => self.of_file(name, workspace).map(Some),
-            None if PICKS.contains(&name) => self.picked(name).map(Some),
+            Some(variable) => Ok(Some(environment_value(variable))),
+            None if FILE_VARIABLES.contains(&name) => self.file_part(name, workspace).map(Some),
+            None if PROCESS_VARIABLES.contains(&name) => self.process_id(name).map(Some),
             None => Ok(None),
         }
     }
 
-    fn of_file(&self, name: &str, workspace: &Path) -> Result<String, Missing> {
-        let file = self.file.as_deref().ok_or_else(|| Missing {
+    fn file_part(&self, name: &str, workspace: &Path) -> Result<String, MissingInput> {
+        let file = self.file.as_deref().ok_or_else(|| MissingInput {
             variable: name.to_owned(),
             why: "it needs an open editor",
             hint: "name the file: `tether debug launch FILE --config NAME` (`program` beside `config`)".to_owned(),
@@ -97,8 +102,8 @@ impl Given {
         })
     }
 
-    fn picked(&self, name: &str) -> Result<String, Missing> {
-        self.pid.map(|pid| pid.to_string()).ok_or_else(|| Missing {
+    fn process_id(&self, name: &str) -> Result<String, MissingInput> {
+        self.pid.map(|pid| pid.to_string()).ok_or_else(|| MissingInput {
             variable: name.to_owned(),
             why: "VS Code asks its user for a process",
             hint: "name the process: `tether debug attach --config NAME --pid PID` (`pid` beside `config`)".to_owned(),
@@ -106,8 +111,8 @@ impl Given {
     }
 }
 
-fn unsafe_in_line(name: &str) -> Missing {
-    Missing {
+fn unsafe_input(name: &str) -> MissingInput {
+    MissingInput {
         variable: name.to_owned(),
         why: "where it stands, a shell could take a part of its value for a command",
         hint: format!("make it an argument of its own, `\"args\": [\"${{{name}}}\"]`, or rename the file"),
@@ -117,13 +122,13 @@ fn unsafe_in_line(name: &str) -> Missing {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::shell::Made;
+    use crate::config::shell::LineSource;
 
     #[test]
     fn what_was_said_is_put_in_once() {
-        let given = Given { file: Some("/w s/sub/a.b.py".into()), pid: Some(7) };
+        let given = EditorInputs { file: Some("/w s/sub/a.b.py".into()), pid: Some(7) };
         let check = |text: &str, expect: &str| {
-            assert_eq!(given.fill(text, Path::new("/w s")).unwrap(), expect, "{text}");
+            assert_eq!(given.substitute(text, Path::new("/w s")).unwrap(), expect, "{text}");
         };
         check("${file} ${relativeFile}", "/w s/sub/a.b.py sub/a.b.py");
         check("${fileDirname}|${relativeFileDirname}|${fileDirnameBasename}", "/w s/sub|sub|sub");
@@ -131,15 +136,21 @@ mod tests {
         check("${fileWorkspaceFolder} ${fileWorkspaceFolderBasename}", "/w s w s");
         check("${command:pickProcess}${command:PickProcess}", "77");
         check("${env:CARGO_PKG_NAME} ${HOME} ${open", "devtether ${HOME} ${open");
-        let odd = Given { file: Some("/w s/${file}".into()), pid: None };
-        assert_eq!(odd.fill("${file}", Path::new("/w s")).unwrap(), "/w s/${file}");
-        assert_eq!(given.fill("${relativeFile}", Path::new("/other")).unwrap(), "/w s/sub/a.b.py");
+        let odd = EditorInputs { file: Some("/w s/${file}".into()), pid: None };
+        assert_eq!(odd.substitute("${file}", Path::new("/w s")).unwrap(), "/w s/${file}");
+        assert_eq!(given.substitute("${relativeFile}", Path::new("/other")).unwrap(), "/w s/sub/a.b.py");
     }
 
     #[test]
     fn a_name_that_could_be_a_command_is_only_put_in_where_it_stays_a_name() {
-        let given = Given { file: Some("/ws/a;cmd;.c".into()), pid: None };
-        let fill = |line: &str| given.fill_line(line, Place::first("/bin/bash", line, Made::ByHand), Path::new("/ws"));
+        let given = EditorInputs { file: Some("/ws/a;cmd;.c".into()), pid: None };
+        let fill = |line: &str| {
+            given.substitute_in_line(
+                line,
+                LinePosition::line_start("/bin/bash", line, LineSource::AsWritten),
+                Path::new("/ws"),
+            )
+        };
         assert_eq!(fill("gcc ${file} -o ${relativeFile}.o").unwrap(), "gcc '/ws/a;cmd;.c' -o 'a;cmd;.c'.o");
         let told = fill("cd \"$(dirname ${file})\"").unwrap_err();
         assert_eq!((told.variable.as_str(), told.hint.contains("\"args\": [\"${file}\"]")), ("file", true));
@@ -148,7 +159,7 @@ mod tests {
     #[test]
     fn what_was_not_said_is_told_with_how_to_say_it() {
         let check = |text: &str, variable: &str, hint: &str| {
-            let missing = Given::default().fill(text, Path::new("/ws")).unwrap_err();
+            let missing = EditorInputs::default().substitute(text, Path::new("/ws")).unwrap_err();
             assert_eq!(missing.variable, variable);
             assert!(missing.hint.contains(hint), "{missing:?}");
         };

@@ -13,9 +13,9 @@ use schemars::Schema;
 use serde_json::{Value, json};
 
 use super::file;
-use super::package::Package;
-use super::recipe::Recipe;
-use super::settings::{FILE_NAME, Settings, WindowKind};
+use super::package::PackageJson;
+use super::recipe::WindowConfig;
+use super::settings::{DEVTOOLS_TOML, Settings, WindowKind};
 use crate::error::{Context, Error, Result};
 
 /// Where the schema lies, relative to the workspace; the folder is ours, and keeps itself out of git.
@@ -25,29 +25,29 @@ const SCRIPTS: [&str; 6] = ["server.js", "index.js", "app.js", "main.js", "src/i
 
 /// What was written.
 #[derive(Debug)]
-pub struct Written {
+pub struct InitResult {
     pub files: Vec<PathBuf>,
     /// Whether a window is described, here or elsewhere: `tether start` has something to start.
     pub window: bool,
 }
 
 /// The JSON schema of devtools.toml, from its types and their documentation.
-pub fn schema() -> Schema {
+pub fn settings_schema() -> Schema {
     schemars::schema_for!(Settings)
 }
 
 /// Writes devtools.toml and its schema. Errors: there is one already.
-pub fn init(workspace: &Path) -> Result<Written> {
-    let file = workspace.join(FILE_NAME);
+pub fn write_devtools_toml(workspace: &Path) -> Result<InitResult> {
+    let file = workspace.join(DEVTOOLS_TOML);
     if file.symlink_metadata().is_ok() {
         return Err(Error::usage(format!("cannot write {}", file.display()))
             .because("there is one already, and it is not overwritten")
             .hint("`tether start --print-config` shows what it makes run; move it away to begin anew"));
     }
-    let (text, window) = draft(workspace);
+    let (text, window) = draft_text(workspace);
     let schema = write_schema(workspace)?;
-    create(&file, &text).doing(|| format!("cannot write {}", file.display()))?;
-    Ok(Written { files: vec![file, schema], window })
+    create_file(&file, &text).doing(|| format!("cannot write {}", file.display()))?;
+    Ok(InitResult { files: vec![file, schema], window })
 }
 
 /// Writes the schema to which devtools.toml refers, where it is missing or another one; answers where. The folder is left
@@ -64,9 +64,9 @@ pub fn write_schema(workspace: &Path) -> Result<PathBuf> {
     if !folder.symlink_metadata().doing(doing)?.is_dir() {
         return Err(Error::other(doing()).because(format!("{} is no folder", folder.display())));
     }
-    let mut text = serde_json::to_string_pretty(&schema()).doing(doing)?;
+    let mut text = serde_json::to_string_pretty(&settings_schema()).doing(doing)?;
     text.push('\n');
-    let _ = create(&folder.join(".gitignore"), "*\n");
+    let _ = create_file(&folder.join(".gitignore"), "*\n");
     if has_text(&file, &text) {
         return Ok(file);
     }
@@ -77,8 +77,8 @@ pub fn write_schema(workspace: &Path) -> Result<PathBuf> {
 }
 
 /// Whether devtools.toml tells an editor that its schema lies where [`write_schema`] puts it.
-pub fn refers_to_schema(workspace: &Path) -> bool {
-    let text = file::read(&workspace.join(FILE_NAME)).ok().flatten().unwrap_or_default();
+pub fn has_schema_reference(workspace: &Path) -> bool {
+    let text = file::read_text(&workspace.join(DEVTOOLS_TOML)).ok().flatten().unwrap_or_default();
     let mut referred = text.lines().filter_map(|line| line.trim_start().strip_prefix("#:schema")).map(str::trim);
     referred.any(|path| path.strip_prefix("./").unwrap_or(path) == SCHEMA)
 }
@@ -86,24 +86,24 @@ pub fn refers_to_schema(workspace: &Path) -> bool {
 /// Whether it is a plain file with this text.
 fn has_text(file: &Path, text: &str) -> bool {
     let is_plain = file.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
-    is_plain && file::read(file).is_ok_and(|known| known.as_deref() == Some(text))
+    is_plain && file::read_text(file).is_ok_and(|known| known.as_deref() == Some(text))
 }
 
-fn create(file: &Path, text: &str) -> io::Result<()> {
+fn create_file(file: &Path, text: &str) -> io::Result<()> {
     OpenOptions::new().write(true).create_new(true).mode(0o644).open(file)?.write_all(text.as_bytes())
 }
 
 /// The text of the file, and whether there is a window to start.
-fn draft(workspace: &Path) -> (String, bool) {
+fn draft_text(workspace: &Path) -> (String, bool) {
     let mut text = format!(
         "#:schema {SCHEMA}\n\
          # What `tether` runs here, and which files count. Everything is optional; what stands here wins.\n\
          # `tether start --print-config` shows what would run, and where each line of it comes from.\n\n"
     );
-    let recipe = Recipe::of(workspace, None);
+    let recipe = WindowConfig::resolve(workspace, None);
     let window = match &recipe {
         Ok(recipe) if recipe.window.kind.is_some() => {
-            derived(&mut text, recipe);
+            write_derived(&mut text, recipe);
             true
         }
         other => {
@@ -112,7 +112,7 @@ fn draft(workspace: &Path) -> (String, bool) {
                 told.lines().for_each(|line| text.push_str(&format!("# {}\n", line.trim_start())));
                 text.push_str("# With both a kind and a build of its own, this file does without that.\n");
             }
-            guessed(&mut text, workspace, other.is_err())
+            write_guessed(&mut text, workspace, other.is_err())
         }
     };
     text.push_str(
@@ -122,14 +122,14 @@ fn draft(workspace: &Path) -> (String, bool) {
 }
 
 /// What follows from other files, as comments.
-fn derived(text: &mut String, recipe: &Recipe) {
+fn write_derived(text: &mut String, recipe: &WindowConfig) {
     let origin = match &recipe.configuration {
         Some(name) => format!(".vscode/launch.json, the configuration {name:?}"),
         None => "package.json".to_owned(),
     };
     let _ = writeln!(text, "[window]\n# From {origin}:");
     for (name, value) in recipe.window_values() {
-        let _ = writeln!(text, "# {name} = {}", toml_of(&value));
+        let _ = writeln!(text, "# {name} = {}", toml_text(&value));
     }
     text.push_str("# headless = true\n# timeout = \"60s\"\n\n[build]\n");
     match &recipe.build.steps[..] {
@@ -137,16 +137,16 @@ fn derived(text: &mut String, recipe: &Recipe) {
         steps => {
             let labels: Vec<String> = steps.iter().map(|step| format!("`{}` ({})", step.label, step.origin)).collect();
             let _ = writeln!(text, "# Runs {}; a command here runs instead:", labels.join(", "));
-            let _ = writeln!(text, "# command = {}", toml_of(&json!(steps[0].argv)));
+            let _ = writeln!(text, "# command = {}", toml_text(&json!(steps[0].argv)));
         }
     }
     text.push_str("# timeout = \"2m\"\n");
 }
 
 /// What the folder looks like. Answers whether that is enough to start.
-fn guessed(text: &mut String, workspace: &Path, complete: bool) -> bool {
-    let package = Package::read(workspace).ok().flatten();
-    let extension = package.as_ref().is_some_and(|package| package.vscode().is_some());
+fn write_guessed(text: &mut String, workspace: &Path, complete: bool) -> bool {
+    let package = PackageJson::read(workspace).ok().flatten();
+    let extension = package.as_ref().is_some_and(|package| package.vscode_engine().is_some());
     let main =
         package.as_ref().and_then(|package| package.main()?.text()).filter(|main| workspace.join(main).is_file());
     let script = main.or_else(|| SCRIPTS.into_iter().find(|script| workspace.join(script).is_file()));
@@ -154,9 +154,9 @@ fn guessed(text: &mut String, workspace: &Path, complete: bool) -> bool {
     let page = url::Url::from_file_path(&page).ok().filter(|_| page.is_file());
     text.push_str("[window]\n");
     let found = match (extension, script, page) {
-        (true, ..) => set(text, WindowKind::ExtensionHost, None),
-        (_, Some(script), _) => set(text, WindowKind::Node, Some(("program", script))),
-        (_, _, Some(page)) => set(text, WindowKind::Browser, Some(("url", page.as_str()))),
+        (true, ..) => write_kind(text, WindowKind::ExtensionHost, None),
+        (_, Some(script), _) => write_kind(text, WindowKind::Node, Some(("program", script))),
+        (_, _, Some(page)) => write_kind(text, WindowKind::Browser, Some(("url", page.as_str()))),
         _ => {
             text.push_str(
                 "# One of these has to be chosen:\n\
@@ -184,15 +184,15 @@ fn guessed(text: &mut String, workspace: &Path, complete: bool) -> bool {
     found
 }
 
-fn set(text: &mut String, kind: WindowKind, also: Option<(&str, &str)>) -> bool {
+fn write_kind(text: &mut String, kind: WindowKind, also: Option<(&str, &str)>) -> bool {
     let _ = writeln!(text, "kind = \"{}\"", kind.name());
     if let Some((name, value)) = also {
-        let _ = writeln!(text, "{name} = {}", toml_of(&json!(value)));
+        let _ = writeln!(text, "{name} = {}", toml_text(&json!(value)));
     }
     true
 }
 
-fn toml_of(value: &Value) -> String {
+fn toml_text(value: &Value) -> String {
     toml::Value::try_from(value).map(|value| value.to_string()).unwrap_or_default()
 }
 
@@ -207,20 +207,20 @@ mod tests {
         for (name, text) in files {
             std::fs::write(folder.path().join(name), text).unwrap();
         }
-        let before = Recipe::of(folder.path(), None).map(|recipe| recipe.window);
-        let written = init(folder.path()).unwrap();
+        let before = WindowConfig::resolve(folder.path(), None).map(|recipe| recipe.window);
+        let written = write_devtools_toml(folder.path()).unwrap();
         assert_eq!(written.window, window);
-        let text = std::fs::read_to_string(folder.path().join(FILE_NAME)).unwrap();
+        let text = std::fs::read_to_string(folder.path().join(DEVTOOLS_TOML)).unwrap();
         assert!(text.starts_with("#:schema .devtools/devtools.schema.json\n"), "{text}");
         for line in lines {
             assert!(text.lines().any(|it| it == *line), "{line:?} is not in {text}");
         }
-        let after = Recipe::of(folder.path(), None).unwrap();
+        let after = WindowConfig::resolve(folder.path(), None).unwrap();
         assert_eq!(after.check_window().is_ok(), window, "{text}");
         if let Some(before) = before.ok().filter(|before| before.kind.is_some()) {
             assert_eq!(after.window, before, "what is derived stays as it was");
         }
-        let again = init(folder.path()).unwrap_err().to_string();
+        let again = write_devtools_toml(folder.path()).unwrap_err().to_string();
         assert!(again.contains("devtools.toml") && again.contains("not overwritten"), "{again}");
     }
 
@@ -276,10 +276,10 @@ mod tests {
     #[test]
     fn only_a_reference_to_our_own_schema_counts() {
         let folder = tempfile::tempdir().unwrap();
-        assert!(!refers_to_schema(folder.path()));
+        assert!(!has_schema_reference(folder.path()));
         let check = |text: &str, expect: bool| {
-            std::fs::write(folder.path().join(FILE_NAME), text).unwrap();
-            assert_eq!(refers_to_schema(folder.path()), expect, "{text}");
+            std::fs::write(folder.path().join(DEVTOOLS_TOML), text).unwrap();
+            assert_eq!(has_schema_reference(folder.path()), expect, "{text}");
         };
         check("#:schema .devtools/devtools.schema.json\n[window]\n", true);
         check("# ours\n#:schema ./.devtools/devtools.schema.json\r\n", true);
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn the_schema_knows_every_key_and_its_words() {
-        let schema = serde_json::to_value(schema()).unwrap();
+        let schema = serde_json::to_value(settings_schema()).unwrap();
         let told = schema.to_string();
         for part in ["codeServer", "web-extension-host", "moreExtensions", "confirm", "\"additionalProperties\":false"]
         {

@@ -27,63 +27,64 @@ const DIALECT: ParseOptions = ParseOptions {
 
 /// A file that was read.
 #[derive(Clone, Debug)]
-pub struct Document {
+pub struct JsonDocument {
     pub path: PathBuf,
-    pub root: Node,
+    pub root: JsonNode,
 }
 
 /// A value, and the line on which it (for a member of an object: its key) stands.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Node {
+pub struct JsonNode {
     pub line: usize,
-    pub value: Value,
+    pub value: JsonValue,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum JsonValue {
     Null,
     Bool(bool),
     /// As written.
     Number(String),
     String(String),
-    Array(Vec<Node>),
+    Array(Vec<JsonNode>),
     /// In the order of the file.
-    Object(Vec<(String, Node)>),
+    Object(Vec<(String, JsonNode)>),
 }
 
-impl Document {
+impl JsonDocument {
     /// Reads a file; `None` when there is none. Errors name file, line and column.
-    pub fn read(path: &Path) -> Result<Option<Document>> {
-        file::read(path)?.map(|text| Document::parse(path, &text)).transpose()
+    pub fn read(path: &Path) -> Result<Option<JsonDocument>> {
+        file::read_text(path)?.map(|text| JsonDocument::parse(path, &text)).transpose()
     }
 
-    pub fn parse(path: &Path, text: &str) -> Result<Document> {
+    pub fn parse(path: &Path, text: &str) -> Result<JsonDocument> {
         let parsed = parse_to_ast(text, &CollectOptions::default(), &DIALECT).map_err(|cause| {
             let (line, column) = (cause.line_display(), cause.column_display());
             Error::usage(format!("cannot read {}:{line}:{column}", path.display()))
                 .because(cause.kind().to_string().to_lowercase())
         })?;
-        let lines = Lines::of(text);
-        let root = parsed.value.map_or(Node { line: 1, value: Value::Object(Vec::new()) }, |ast| lines.node(&ast));
-        Ok(Document { path: path.to_owned(), root })
+        let lines = LineStarts::of(text);
+        let root =
+            parsed.value.map_or(JsonNode { line: 1, value: JsonValue::Object(Vec::new()) }, |ast| lines.node(&ast));
+        Ok(JsonDocument { path: path.to_owned(), root })
     }
 
     /// What is wrong with a value of this file.
-    pub fn wrong(&self, node: &Node, what: impl Into<String>) -> Error {
+    pub fn unusable(&self, node: &JsonNode, what: impl Into<String>) -> Error {
         Error::usage(format!("cannot use {}:{}", self.path.display(), node.line)).because(what.into())
     }
 
-    pub fn origin(&self, workspace: &Path, node: &Node) -> Origin {
+    pub fn origin(&self, workspace: &Path, node: &JsonNode) -> Origin {
         Origin::new(workspace, &self.path, Some(node.line))
     }
 }
 
 /// Where each line begins.
-struct Lines(Vec<usize>);
+struct LineStarts(Vec<usize>);
 
-impl Lines {
-    fn of(text: &str) -> Lines {
-        Lines(std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect())
+impl LineStarts {
+    fn of(text: &str) -> LineStarts {
+        LineStarts(std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect())
     }
 
     fn line(&self, at: usize) -> usize {
@@ -91,40 +92,40 @@ impl Lines {
     }
 
     /// The parser bounds the depth.
-    fn node(&self, ast: &Ast<'_>) -> Node {
+    fn node(&self, ast: &Ast<'_>) -> JsonNode {
         let value = match ast {
-            Ast::NullKeyword(_) => Value::Null,
-            Ast::BooleanLit(it) => Value::Bool(it.value),
-            Ast::NumberLit(it) => Value::Number(it.value.to_owned()),
-            Ast::StringLit(it) => Value::String(it.value.clone().into_owned()),
-            Ast::Array(it) => Value::Array(it.elements.iter().map(|element| self.node(element)).collect()),
+            Ast::NullKeyword(_) => JsonValue::Null,
+            Ast::BooleanLit(it) => JsonValue::Bool(it.value),
+            Ast::NumberLit(it) => JsonValue::Number(it.value.to_owned()),
+            Ast::StringLit(it) => JsonValue::String(it.value.clone().into_owned()),
+            Ast::Array(it) => JsonValue::Array(it.elements.iter().map(|element| self.node(element)).collect()),
             Ast::Object(it) => {
                 let member = |name: &ObjectPropName<'_>, start: usize, value: &Ast<'_>| {
-                    (name.as_str().to_owned(), Node { line: self.line(start), ..self.node(value) })
+                    (name.as_str().to_owned(), JsonNode { line: self.line(start), ..self.node(value) })
                 };
-                Value::Object(it.properties.iter().map(|it| member(&it.name, it.range.start, &it.value)).collect())
+                JsonValue::Object(it.properties.iter().map(|it| member(&it.name, it.range.start, &it.value)).collect())
             }
         };
-        Node { line: self.line(ast.range().start), value }
+        JsonNode { line: self.line(ast.range().start), value }
     }
 }
 
-impl Node {
+impl JsonNode {
     /// A member of an object; the last one of that name counts.
-    pub fn get(&self, name: &str) -> Option<&Node> {
+    pub fn get(&self, name: &str) -> Option<&JsonNode> {
         self.members().iter().rev().find(|(key, _)| key == name).map(|(_, node)| node)
     }
 
-    pub fn members(&self) -> &[(String, Node)] {
-        if let Value::Object(members) = &self.value { members } else { &[] }
+    pub fn members(&self) -> &[(String, JsonNode)] {
+        if let JsonValue::Object(members) = &self.value { members } else { &[] }
     }
 
-    pub fn items(&self) -> &[Node] {
-        if let Value::Array(items) = &self.value { items } else { &[] }
+    pub fn items(&self) -> &[JsonNode] {
+        if let JsonValue::Array(items) = &self.value { items } else { &[] }
     }
 
     pub fn text(&self) -> Option<&str> {
-        if let Value::String(text) = &self.value { Some(text) } else { None }
+        if let JsonValue::String(text) = &self.value { Some(text) } else { None }
     }
 
     /// The text of a member.
@@ -133,27 +134,27 @@ impl Node {
     }
 
     pub fn is_true(&self, name: &str) -> bool {
-        self.get(name).is_some_and(|node| node.value == Value::Bool(true))
+        self.get(name).is_some_and(|node| node.value == JsonValue::Bool(true))
     }
 
     /// The items of a list; a value that is none counts as a list of itself.
-    pub fn one_or_many(&self) -> &[Node] {
-        if let Value::Array(items) = &self.value { items } else { std::slice::from_ref(self) }
+    pub fn one_or_many(&self) -> &[JsonNode] {
+        if let JsonValue::Array(items) = &self.value { items } else { std::slice::from_ref(self) }
     }
 
     /// As plain JSON, each text by way of `text`, which is told the key under which it stands.
     pub fn json<E>(
         &self,
         key: &str,
-        text: &impl Fn(&str, &Node, &str) -> Result<serde_json::Value, E>,
+        text: &impl Fn(&str, &JsonNode, &str) -> Result<serde_json::Value, E>,
     ) -> Result<serde_json::Value, E> {
         Ok(match &self.value {
-            Value::Null => serde_json::Value::Null,
-            Value::Bool(value) => (*value).into(),
-            Value::Number(written) => serde_json::from_str(written).unwrap_or_else(|_| written.as_str().into()),
-            Value::String(value) => text(value, self, key)?,
-            Value::Array(items) => items.iter().map(|item| item.json(key, text)).collect::<Result<_, E>>()?,
-            Value::Object(members) => members
+            JsonValue::Null => serde_json::Value::Null,
+            JsonValue::Bool(value) => (*value).into(),
+            JsonValue::Number(written) => serde_json::from_str(written).unwrap_or_else(|_| written.as_str().into()),
+            JsonValue::String(value) => text(value, self, key)?,
+            JsonValue::Array(items) => items.iter().map(|item| item.json(key, text)).collect::<Result<_, E>>()?,
+            JsonValue::Object(members) => members
                 .iter()
                 .map(|(name, node)| {
                     let inner = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
@@ -164,9 +165,9 @@ impl Node {
     }
 
     /// This object with the members of `over` in front of its own.
-    pub fn overlaid(&self, over: &Node) -> Node {
+    pub fn overlaid(&self, over: &JsonNode) -> JsonNode {
         let own = self.members().iter().filter(|(name, _)| over.get(name).is_none());
-        Node { line: self.line, value: Value::Object(own.chain(over.members()).cloned().collect()) }
+        JsonNode { line: self.line, value: JsonValue::Object(own.chain(over.members()).cloned().collect()) }
     }
 }
 
@@ -174,8 +175,8 @@ impl Node {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Document> {
-        Document::parse(Path::new("/ws/a.json"), text)
+    fn parse(text: &str) -> Result<JsonDocument> {
+        JsonDocument::parse(Path::new("/ws/a.json"), text)
     }
 
     #[test]

@@ -9,27 +9,27 @@ use std::path::{Path, PathBuf};
 
 use super::env_file;
 use super::file::Origin;
-use super::jsonc::{Node, Value};
-use super::launch_json::{Configuration, Debugger};
+use super::jsonc::{JsonNode, JsonValue};
+use super::launch_json::{WindowConfiguration, WindowDebugger};
 use super::settings::{WindowKind, WindowSettings};
-use super::variables::{Site, Variables};
+use super::variables::{VariableContext, VariableSite};
 use crate::error::{Error, Result};
 
 /// What is derived from a configuration.
 #[derive(Debug)]
-pub struct Derived {
+pub struct DerivedWindow {
     pub window: WindowSettings,
     /// Where each value stands, by its name in `[window]`.
     pub origins: BTreeMap<&'static str, Origin>,
     pub notes: Vec<String>,
     /// `preLaunchTask`, as written.
-    pub task: Option<Node>,
+    pub task: Option<JsonNode>,
     /// `outFiles`, expanded, with their lines.
     pub out_files: Vec<(String, usize)>,
 }
 
 /// Read, or of interest to a debugger only.
-const PASSED_OVER: &[&str] = &[
+const KNOWN_ATTRIBUTES: &[&str] = &[
     "name",
     "type",
     "request",
@@ -105,23 +105,23 @@ const PASSED_OVER: &[&str] = &[
 ];
 
 /// The window that the configuration describes. Errors and notes name the file, the line and the attribute.
-pub fn window(configuration: &Configuration, variables: &Variables<'_>) -> Result<Derived> {
-    let mut draft = Draft {
+pub fn derive_window(configuration: &WindowConfiguration, variables: &VariableContext<'_>) -> Result<DerivedWindow> {
+    let mut draft = WindowDraft {
         configuration,
         variables,
         subject: format!("the configuration {:?}", configuration.name),
-        derived: Derived {
+        derived: DerivedWindow {
             window: WindowSettings { derived: true, ..WindowSettings::default() },
             origins: BTreeMap::new(),
             notes: Vec::new(),
-            task: configuration.node.get("preLaunchTask").filter(|node| node.value != Value::Null).cloned(),
+            task: configuration.node.get("preLaunchTask").filter(|node| node.value != JsonValue::Null).cloned(),
             out_files: Vec::new(),
         },
     };
     match configuration.debugger {
-        Debugger::ExtensionHost => draft.extension_host()?,
-        Debugger::Browser => draft.browser()?,
-        Debugger::Node => draft.node()?,
+        WindowDebugger::ExtensionHost => draft.extension_host()?,
+        WindowDebugger::Browser => draft.browser()?,
+        WindowDebugger::Node => draft.node()?,
     }
     draft.environment()?;
     draft.out_files()?;
@@ -129,14 +129,14 @@ pub fn window(configuration: &Configuration, variables: &Variables<'_>) -> Resul
     Ok(draft.derived)
 }
 
-struct Draft<'a> {
-    configuration: &'a Configuration,
-    variables: &'a Variables<'a>,
+struct WindowDraft<'a> {
+    configuration: &'a WindowConfiguration,
+    variables: &'a VariableContext<'a>,
     subject: String,
-    derived: Derived,
+    derived: DerivedWindow,
 }
 
-impl Draft<'_> {
+impl WindowDraft<'_> {
     fn extension_host(&mut self) -> Result<()> {
         if self.configuration.node.is_true("debugWebWorkerHost") {
             return Err(self.unsupported("debugWebWorkerHost", "an extension host in a web worker is no Node process"));
@@ -146,7 +146,7 @@ impl Draft<'_> {
         if let Some(runtime) = runtime {
             self.note(runtime, "`runtimeExecutable` is not honoured: tether looks for VS Code itself");
         }
-        let mut arguments = self.words("args", &self.variables.valued())?.into_iter();
+        let mut arguments = self.words("args", &self.variables.resolving_environment())?.into_iter();
         let mut before = String::new();
         while let Some((argument, node)) = arguments.next() {
             match self.is_value(&argument, &before) {
@@ -172,8 +172,8 @@ impl Draft<'_> {
     fn extension_argument(
         &mut self,
         argument: &str,
-        node: &Node,
-        more: &mut impl Iterator<Item = (String, Node)>,
+        node: &JsonNode,
+        more: &mut impl Iterator<Item = (String, JsonNode)>,
     ) -> Result<()> {
         let (flag, value) =
             argument.split_once('=').map_or((argument, None), |(flag, value)| (flag, Some(value.to_owned())));
@@ -218,7 +218,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    fn folder(&mut self, folder: PathBuf, node: &Node) -> Result<()> {
+    fn folder(&mut self, folder: PathBuf, node: &JsonNode) -> Result<()> {
         if folder.extension().is_some_and(|extension| extension == "code-workspace") {
             return Err(self.unsupported(&folder.to_string_lossy(), "only a folder can be opened"));
         }
@@ -273,7 +273,7 @@ impl Draft<'_> {
                 self.derived.window.profile = self.path("userDataDir")?.map(|(path, _)| path);
                 self.origin("profile", &node);
             }
-            Some(node) if node.value == Value::Bool(false) => {
+            Some(node) if node.value == JsonValue::Bool(false) => {
                 self.note(
                     &node,
                     "`userDataDir: false` is not honoured: no browser can be debugged on its default profile",
@@ -334,7 +334,7 @@ impl Draft<'_> {
     fn environment(&mut self) -> Result<()> {
         if let Some(node) = self.configuration.node.get("envFile").cloned() {
             let (path, _) = self.path("envFile")?.ok_or_else(|| self.configuration.wrong("`envFile` is no text"))?;
-            let variables = env_file::read(&path)?
+            let variables = env_file::read_env_file(&path)?
                 .ok_or_else(|| self.configuration.wrong(format!("there is no `envFile` {}", path.display())))?;
             self.origin("env", &node);
             self.derived.window.env.extend(variables);
@@ -344,10 +344,10 @@ impl Draft<'_> {
         for (name, node) in env.members() {
             let key = format!("env.{name}");
             let value = match &node.value {
-                Value::String(text) => self.variables.expand(text, &self.site(node, &key))?,
-                Value::Number(text) => text.clone(),
-                Value::Bool(value) => value.to_string(),
-                Value::Null => {
+                JsonValue::String(text) => self.variables.expand(text, &self.site(node, &key))?,
+                JsonValue::Number(text) => text.clone(),
+                JsonValue::Bool(value) => value.to_string(),
+                JsonValue::Null => {
                     self.note(node, format!("`{key}`: null becomes an empty value; a variable cannot be removed"));
                     String::new()
                 }
@@ -359,14 +359,14 @@ impl Draft<'_> {
     }
 
     fn out_files(&mut self) -> Result<()> {
-        let texts = self.words("outFiles", &self.variables.valued())?;
+        let texts = self.words("outFiles", &self.variables.resolving_environment())?;
         self.derived.out_files = texts.into_iter().map(|(text, node)| (text, node.line)).collect();
         Ok(())
     }
 
     fn note_the_rest(&mut self) {
         for (name, node) in self.configuration.node.clone().members() {
-            if !PASSED_OVER.contains(&name.as_str()) && !name.starts_with('_') && !name.starts_with('$') {
+            if !KNOWN_ATTRIBUTES.contains(&name.as_str()) && !name.starts_with('_') && !name.starts_with('$') {
                 self.note(node, format!("`{name}` is not honoured"));
             }
         }
@@ -378,12 +378,12 @@ impl Draft<'_> {
         self.derived.window.kind = Some(kind);
     }
 
-    fn origin(&mut self, name: &'static str, node: &Node) {
+    fn origin(&mut self, name: &'static str, node: &JsonNode) {
         let origin = Origin::new(self.variables.workspace(), &self.configuration.file, Some(node.line));
         self.derived.origins.entry(name).or_insert(origin);
     }
 
-    fn note(&mut self, node: &Node, what: impl std::fmt::Display) {
+    fn note(&mut self, node: &JsonNode, what: impl std::fmt::Display) {
         let origin = Origin::new(self.variables.workspace(), &self.configuration.file, Some(node.line));
         self.derived.notes.push(format!("{origin}: {what}"));
     }
@@ -392,29 +392,31 @@ impl Draft<'_> {
         self.configuration.wrong(format!("`{attribute}` is not supported: {why}"))
     }
 
-    fn site<'s>(&'s self, node: &Node, key: &'s str) -> Site<'s> {
+    fn site<'s>(&'s self, node: &JsonNode, key: &'s str) -> VariableSite<'s> {
         let document: &Path = &self.configuration.file;
-        Site { subject: &self.subject, document, line: node.line, key, shell: false }
+        VariableSite { subject: &self.subject, document, line: node.line, key, shell: false }
     }
 
     /// An attribute that is a path: relative ones are relative to the workspace.
-    fn path(&self, name: &str) -> Result<Option<(PathBuf, Node)>> {
-        let Some((text, node)) = self.text_with(name, &self.variables.valued())? else { return Ok(None) };
+    fn path(&self, name: &str) -> Result<Option<(PathBuf, JsonNode)>> {
+        let Some((text, node)) = self.text_with(name, &self.variables.resolving_environment())? else {
+            return Ok(None);
+        };
         Ok(Some((self.local(&text)?, node)))
     }
 
     /// `runtimeExecutable`: a path, or a name to be looked up.
-    fn program(&self) -> Result<Option<(String, Node)>> {
-        self.text_with("runtimeExecutable", &self.variables.valued())
+    fn program(&self) -> Result<Option<(String, JsonNode)>> {
+        self.text_with("runtimeExecutable", &self.variables.resolving_environment())
     }
 
     /// An attribute that is a text.
-    fn text(&self, name: &str) -> Result<Option<(String, Node)>> {
+    fn text(&self, name: &str) -> Result<Option<(String, JsonNode)>> {
         self.text_with(name, self.variables)
     }
 
-    fn text_with(&self, name: &str, variables: &Variables<'_>) -> Result<Option<(String, Node)>> {
-        let Some(node) = self.configuration.node.get(name).filter(|node| node.value != Value::Null) else {
+    fn text_with(&self, name: &str, variables: &VariableContext<'_>) -> Result<Option<(String, JsonNode)>> {
+        let Some(node) = self.configuration.node.get(name).filter(|node| node.value != JsonValue::Null) else {
             return Ok(None);
         };
         let text =
@@ -423,18 +425,18 @@ impl Draft<'_> {
     }
 
     /// An attribute that is a list of texts.
-    fn texts(&self, name: &str) -> Result<Vec<(String, Node)>> {
+    fn texts(&self, name: &str) -> Result<Vec<(String, JsonNode)>> {
         self.words(name, self.variables)
     }
 
-    fn words(&self, name: &str, variables: &Variables<'_>) -> Result<Vec<(String, Node)>> {
-        let Some(node) = self.configuration.node.get(name).filter(|node| node.value != Value::Null) else {
+    fn words(&self, name: &str, variables: &VariableContext<'_>) -> Result<Vec<(String, JsonNode)>> {
+        let Some(node) = self.configuration.node.get(name).filter(|node| node.value != JsonValue::Null) else {
             return Ok(Vec::new());
         };
-        let Value::Array(items) = &node.value else {
+        let JsonValue::Array(items) = &node.value else {
             return Err(self.configuration.wrong(format!("`{name}` (line {}) is no list of texts", node.line)));
         };
-        let text = |item: &Node| {
+        let text = |item: &JsonNode| {
             let text = item.text();
             let text = text.ok_or_else(|| {
                 self.configuration.wrong(format!("`{name}` (line {}) has what is no text", item.line))

@@ -8,11 +8,11 @@ use std::sync::OnceLock;
 
 use regress::Regex;
 
-use super::jsonc::{Document, Node, Value};
+use super::jsonc::{JsonDocument, JsonNode, JsonValue};
 use crate::error::Result;
 
 /// Matchers that are known by name.
-const KNOWN: &str = include_str!("known_matchers.json");
+const KNOWN_MATCHERS: &str = include_str!("known_matchers.json");
 /// A `base` that leads further than this leads nowhere.
 const MAX_BASES: usize = 8;
 /// What is looked at of a line: patterns speak of its beginning.
@@ -20,25 +20,25 @@ const MAX_LINE: usize = 4096;
 
 /// How the output of a background task is read.
 #[derive(Clone, Debug)]
-pub struct Cycle {
+pub struct BackgroundCycle {
     active_on_start: bool,
     begins: Option<Regex>,
     ends: Regex,
     /// How the end pattern is written.
     pub ends_pattern: String,
-    problems: Vec<Problem>,
+    problems: Vec<ProblemPattern>,
 }
 
 /// One pattern of problems: a line, or several that follow one another.
 #[derive(Clone, Debug)]
-struct Problem {
-    lines: Vec<ProblemLine>,
+struct ProblemPattern {
+    lines: Vec<LinePattern>,
     /// When no line tells.
     is_error: bool,
 }
 
 #[derive(Clone, Debug)]
-struct ProblemLine {
+struct LinePattern {
     regexp: Regex,
     severity: Option<usize>,
     /// A problem counts when these took part in its matches, as in VS Code.
@@ -49,34 +49,34 @@ struct ProblemLine {
 
 /// The reading of one task's output.
 #[derive(Debug)]
-pub struct Reading<'a> {
-    cycle: &'a Cycle,
+pub struct CycleTracker<'a> {
+    cycle: &'a BackgroundCycle,
     active: bool,
     /// Problems that were seen.
     errors: usize,
     /// How many the line said that ended it.
-    told: usize,
+    reported_errors: usize,
     ended: bool,
-    seen: Vec<Seen>,
+    seen: Vec<PartialMatch>,
 }
 
 /// How far a problem of several lines has been seen.
 #[derive(Clone, Debug, Default)]
-struct Seen {
+struct PartialMatch {
     lines: usize,
     severity: Option<bool>,
     file: bool,
     message: bool,
 }
 
-impl Cycle {
+impl BackgroundCycle {
     /// The cycle that `problemMatcher` describes. `Err(text)`: why there is none, to be told with the task.
-    pub fn of(matcher: Option<&Node>) -> Result<Cycle, String> {
+    pub fn of(matcher: Option<&JsonNode>) -> Result<BackgroundCycle, String> {
         let none = "it has no `problemMatcher`".to_owned();
-        let candidates = matcher.map(Node::one_or_many).unwrap_or_default();
+        let candidates = matcher.map(JsonNode::one_or_many).unwrap_or_default();
         let mut why = none;
         for candidate in candidates {
-            match resolved(candidate, 0).and_then(|node| Cycle::read(&node)) {
+            match resolve_matcher(candidate, 0).and_then(|node| BackgroundCycle::read(&node)) {
                 Ok(cycle) => return Ok(cycle),
                 Err(error) => why = error,
             }
@@ -84,48 +84,48 @@ impl Cycle {
         Err(why)
     }
 
-    fn read(node: &Node) -> Result<Cycle, String> {
+    fn read(node: &JsonNode) -> Result<BackgroundCycle, String> {
         let background = node.get("background").or_else(|| node.get("watching"));
         let background = background.ok_or("its problem matcher has no `background`")?;
         let pattern = |name: &str| background.get(name).map(|node| pattern_text(node, name)).transpose();
         let ends_pattern = pattern("endsPattern")?.ok_or("its problem matcher has no `endsPattern`")?;
-        Ok(Cycle {
+        Ok(BackgroundCycle {
             active_on_start: background.is_true("activeOnStart"),
-            begins: pattern("beginsPattern")?.map(|text| compile(&text)).transpose()?,
-            ends: compile(&ends_pattern)?,
+            begins: pattern("beginsPattern")?.map(|text| compile_pattern(&text)).transpose()?,
+            ends: compile_pattern(&ends_pattern)?,
             ends_pattern,
-            problems: problems(node)?,
+            problems: problem_patterns(node)?,
         })
     }
 
-    pub fn reading(&self) -> Reading<'_> {
-        let seen = vec![Seen::default(); self.problems.len()];
+    pub fn start_tracking(&self) -> CycleTracker<'_> {
+        let seen = vec![PartialMatch::default(); self.problems.len()];
         // Without a beginning to wait for, it has begun.
         let active = self.active_on_start || self.begins.is_none();
-        Reading { cycle: self, active, errors: 0, told: 0, ended: false, seen }
+        CycleTracker { cycle: self, active, errors: 0, reported_errors: 0, ended: false, seen }
     }
 }
 
 /// A name, or an object on a `base`, as one object.
-fn resolved(node: &Node, depth: usize) -> Result<Node, String> {
+fn resolve_matcher(node: &JsonNode, depth: usize) -> Result<JsonNode, String> {
     if depth > MAX_BASES {
         return Err("the `base` of its problem matcher leads nowhere".to_owned());
     }
     if let Some(name) = node.text() {
         let unknown = || format!("tether does not know the problem matcher `{name}`");
-        return resolved(known().root.get(name).ok_or_else(unknown)?, depth + 1);
+        return resolve_matcher(known_matchers().root.get(name).ok_or_else(unknown)?, depth + 1);
     }
     match node.text_of("base") {
         None => Ok(node.clone()),
         Some(base) => {
-            let base = Node { line: node.line, value: Value::String(base.to_owned()) };
-            let base = resolved(&base, depth + 1)?;
+            let base = JsonNode { line: node.line, value: JsonValue::String(base.to_owned()) };
+            let base = resolve_matcher(&base, depth + 1)?;
             Ok(match (base.get("background"), node.get("background")) {
                 (Some(below), Some(above)) => {
                     let background = below.overlaid(above);
                     let both = base.overlaid(node);
                     let member = ("background".to_owned(), background);
-                    both.overlaid(&Node { line: node.line, value: Value::Object(vec![member]) })
+                    both.overlaid(&JsonNode { line: node.line, value: JsonValue::Object(vec![member]) })
                 }
                 _ => base.overlaid(node),
             })
@@ -133,44 +133,45 @@ fn resolved(node: &Node, depth: usize) -> Result<Node, String> {
     }
 }
 
-fn known() -> &'static Document {
-    static DOCUMENT: OnceLock<Document> = OnceLock::new();
+fn known_matchers() -> &'static JsonDocument {
+    static DOCUMENT: OnceLock<JsonDocument> = OnceLock::new();
     DOCUMENT.get_or_init(|| {
-        Document::parse(Path::new("known_matchers.json"), KNOWN).expect("our own file is read by a test, too")
+        JsonDocument::parse(Path::new("known_matchers.json"), KNOWN_MATCHERS)
+            .expect("our own file is read by a test, too")
     })
 }
 
-fn pattern_text(node: &Node, name: &str) -> Result<String, String> {
+fn pattern_text(node: &JsonNode, name: &str) -> Result<String, String> {
     let text = node.text().or_else(|| node.text_of("regexp"));
     text.map(str::to_owned)
         .ok_or_else(|| format!("`{name}` of its problem matcher is neither a text nor has a `regexp`"))
 }
 
-fn compile(pattern: &str) -> Result<Regex, String> {
+fn compile_pattern(pattern: &str) -> Result<Regex, String> {
     Regex::new(pattern).map_err(|cause| format!("the pattern `{pattern}` of its problem matcher is wrong: {cause}"))
 }
 
-fn problems(matcher: &Node) -> Result<Vec<Problem>, String> {
-    let is_error = matcher.text_of("severity").is_none_or(is_error);
+fn problem_patterns(matcher: &JsonNode) -> Result<Vec<ProblemPattern>, String> {
+    let is_error = matcher.text_of("severity").is_none_or(is_error_severity);
     let Some(pattern) = matcher.get("pattern") else { return Ok(Vec::new()) };
     // A pattern by name belongs to a matcher of the same name, or to an extension: the end pattern is still good.
     if let Some(name) = pattern.text() {
         let watch = format!("{name}-watch");
-        let known = known().root.get(name).or_else(|| known().root.get(&watch));
-        return known.map_or(Ok(Vec::new()), problems);
+        let known = known_matchers().root.get(name).or_else(|| known_matchers().root.get(&watch));
+        return known.map_or(Ok(Vec::new()), problem_patterns);
     }
-    let lines: Result<Vec<ProblemLine>, String> = pattern.one_or_many().iter().map(problem_line).collect();
-    Ok(vec![Problem { lines: lines?, is_error }])
+    let lines: Result<Vec<LinePattern>, String> = pattern.one_or_many().iter().map(line_pattern).collect();
+    Ok(vec![ProblemPattern { lines: lines?, is_error }])
 }
 
-fn problem_line(node: &Node) -> Result<ProblemLine, String> {
+fn line_pattern(node: &JsonNode) -> Result<LinePattern, String> {
     let group = |name: &str| match node.get(name).map(|node| &node.value) {
-        Some(Value::Number(number)) => number.parse().ok(),
+        Some(JsonValue::Number(number)) => number.parse().ok(),
         _ => None,
     };
     let bare = ["file", "line", "location", "message", "severity"].iter().all(|name| node.get(name).is_none());
-    Ok(ProblemLine {
-        regexp: compile(&pattern_text(node, "pattern")?)?,
+    Ok(LinePattern {
+        regexp: compile_pattern(&pattern_text(node, "pattern")?)?,
         severity: group("severity"),
         file: group("file").or(bare.then_some(1)),
         message: group("message").or(bare.then_some(0)),
@@ -179,14 +180,14 @@ fn problem_line(node: &Node) -> Result<ProblemLine, String> {
 }
 
 /// VS Code compares in the same way: "error", "E", "err".
-fn is_error(severity: &str) -> bool {
+fn is_error_severity(severity: &str) -> bool {
     let severity = severity.to_lowercase();
     severity.starts_with('e') || severity.starts_with("fatal")
 }
 
-impl Reading<'_> {
+impl CycleTracker<'_> {
     /// Takes one line without its end; whether the cycle has ended, with this line or before.
-    pub fn line(&mut self, line: &str) -> bool {
+    pub fn read_line(&mut self, line: &str) -> bool {
         let line = anstream::adapter::strip_str(line).to_string();
         let line = line.char_indices().nth(MAX_LINE).map_or(line.as_str(), |(end, _)| &line[..end]);
         if !self.active && self.cycle.begins.as_ref().is_some_and(|begins| begins.find(line).is_some()) {
@@ -196,34 +197,34 @@ impl Reading<'_> {
         }
         // Some tools print their problems after they have said that they are done.
         for index in 0..self.cycle.problems.len() {
-            self.errors += usize::from(self.problem(index, line));
+            self.errors += usize::from(self.completes_error(index, line));
         }
         if self.active && !self.ended && self.cycle.ends.find(line).is_some() {
             self.ended = true;
-            self.told = counted(line);
+            self.reported_errors = reported_error_count(line);
         }
         self.ended
     }
 
-    pub fn ended(&self) -> bool {
+    pub fn is_ended(&self) -> bool {
         self.ended
     }
 
-    pub fn errors(&self) -> usize {
-        self.errors.max(self.told)
+    pub fn error_count(&self) -> usize {
+        self.errors.max(self.reported_errors)
     }
 
     /// Whether this line completes a problem that is an error.
-    fn problem(&mut self, index: usize, line: &str) -> bool {
+    fn completes_error(&mut self, index: usize, line: &str) -> bool {
         let problem = &self.cycle.problems[index];
         let mut seen = std::mem::take(&mut self.seen[index]);
         let Some(pattern) = problem.lines.get(seen.lines) else { return false };
         let Some(found) = pattern.regexp.find(line) else {
             // The line may be the first of the next one.
-            return seen.lines > 0 && self.problem(index, line);
+            return seen.lines > 0 && self.completes_error(index, line);
         };
         let group = |number: Option<usize>| number.and_then(|number| found.group(number)).map(|range| &line[range]);
-        seen.severity = group(pattern.severity).map(is_error).or(seen.severity);
+        seen.severity = group(pattern.severity).map(is_error_severity).or(seen.severity);
         seen.file |= group(pattern.file).is_some_and(|file| !file.is_empty());
         seen.message |= group(pattern.message).is_some_and(|message| !message.is_empty());
         seen.lines += 1;
@@ -241,7 +242,7 @@ impl Reading<'_> {
 }
 
 /// The number in "Found 2 errors" or "compiled with 1 error" of a line that ends a cycle.
-fn counted(line: &str) -> usize {
+fn reported_error_count(line: &str) -> usize {
     let words: Vec<&str> = line.split_whitespace().collect();
     let pairs =
         words.windows(2).filter(|pair| pair[1].trim_matches(|c: char| !c.is_alphanumeric()).starts_with("error"));
@@ -252,22 +253,22 @@ fn counted(line: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn cycle(matcher: &str) -> Result<Cycle, String> {
-        let document = Document::parse(Path::new("tasks.json"), matcher).unwrap();
-        Cycle::of(Some(&document.root))
+    fn cycle(matcher: &str) -> Result<BackgroundCycle, String> {
+        let document = JsonDocument::parse(Path::new("tasks.json"), matcher).unwrap();
+        BackgroundCycle::of(Some(&document.root))
     }
 
     /// `expect`: how many lines it takes to the end, and how many errors there were by the last line.
     fn check(matcher: &str, output: &str, expect: (Option<usize>, usize)) {
         let cycle = cycle(matcher).unwrap();
-        let mut reading = cycle.reading();
+        let mut reading = cycle.start_tracking();
         let mut ended = None;
         for (index, line) in output.lines().enumerate() {
-            if reading.line(line) && ended.is_none() {
+            if reading.read_line(line) && ended.is_none() {
                 ended = Some(index + 1);
             }
         }
-        assert_eq!((ended, reading.errors()), expect, "{matcher}: {output}");
+        assert_eq!((ended, reading.error_count()), expect, "{matcher}: {output}");
     }
 
     #[test]
@@ -325,7 +326,7 @@ mod tests {
 
     #[test]
     fn every_known_matcher_is_whole() {
-        for (name, _) in known().root.members() {
+        for (name, _) in known_matchers().root.members() {
             cycle(&format!("{name:?}")).unwrap_or_else(|why| panic!("{name}: {why}"));
         }
     }

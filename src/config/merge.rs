@@ -5,7 +5,11 @@
 use super::settings::{WindowKind, WindowSettings};
 
 /// `is_set`: whether a key is written in devtools.toml.
-pub fn window(derived: WindowSettings, written: WindowSettings, is_set: impl Fn(&str) -> bool) -> WindowSettings {
+pub fn override_window(
+    derived: WindowSettings,
+    written: WindowSettings,
+    is_set: impl Fn(&str) -> bool,
+) -> WindowSettings {
     fn pick<T>(is_set: bool, written: T, derived: T) -> T {
         if is_set { written } else { derived }
     }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::plan::Line;
+use super::plan::ConsentLine;
 use crate::error::{Error, ErrorKind, Result};
 
 /// A test that somebody wants, by name.
@@ -39,37 +39,37 @@ pub enum TestRun {
 }
 
 /// What builds the tests of a Cargo package, and says where.
-pub const CARGO: &[&str] = &["cargo", "test", "--no-run", "--message-format=json-render-diagnostics"];
+pub const CARGO_TEST_BUILD: &[&str] = &["cargo", "test", "--no-run", "--message-format=json-render-diagnostics"];
 
 /// What the user has to agree to before tests are built.
-pub fn lines() -> Vec<Line> {
-    vec![Line { text: format!("tests: {}", json!(CARGO)), origin: None }]
+pub fn build_consent_lines() -> Vec<ConsentLine> {
+    vec![ConsentLine { text: format!("tests: {}", json!(CARGO_TEST_BUILD)), origin: None }]
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Runner {
+enum TestRunner {
     Pytest,
     Cargo,
     Go,
     Node,
 }
 
-const RUNNERS: &[Runner] = &[Runner::Pytest, Runner::Cargo, Runner::Go, Runner::Node];
+const TEST_RUNNERS: &[TestRunner] = &[TestRunner::Pytest, TestRunner::Cargo, TestRunner::Go, TestRunner::Node];
 
 impl NamedTest<'_> {
     /// How it is run. Errors: it is not there, nobody can tell whose it is, or there are several; each says what would
     /// make it clear. Looks at many files: not for a thread that others wait for.
-    pub fn find(&self) -> Result<TestRun> {
+    pub fn resolve(&self) -> Result<TestRun> {
         let runner = match self.language {
-            Some(language) => Some(of_language(language)?),
-            None => self.by_shape(),
+            Some(language) => Some(runner_of_language(language)?),
+            None => self.runner_by_shape(),
         };
         let mut found = match runner {
-            Some(Runner::Pytest) if has_file(self.name) => vec![self.pytest_node()?],
+            Some(TestRunner::Pytest) if names_python_file(self.name) => vec![self.pytest_node()?],
             // Names that a macro makes stand in no file: the programs themselves are asked.
-            Some(Runner::Cargo) => vec![TestRun::Cargo { folder: self.cargo_folder()? }],
+            Some(TestRunner::Cargo) => vec![TestRun::Cargo { folder: self.cargo_folder()? }],
             Some(runner) => self.search(runner),
-            None => RUNNERS.iter().flat_map(|runner| self.search(*runner)).collect(),
+            None => TEST_RUNNERS.iter().flat_map(|runner| self.search(*runner)).collect(),
         };
         match found.len() {
             1 => Ok(found.remove(0)),
@@ -78,26 +78,26 @@ impl NamedTest<'_> {
         }
     }
 
-    fn by_shape(&self) -> Option<Runner> {
-        if has_file(self.name) {
-            return Some(Runner::Pytest);
+    fn runner_by_shape(&self) -> Option<TestRunner> {
+        if names_python_file(self.name) {
+            return Some(TestRunner::Pytest);
         }
         match self.program?.extension()?.to_str()? {
-            "py" => Some(Runner::Pytest),
-            "rs" => Some(Runner::Cargo),
-            "go" => Some(Runner::Go),
-            "js" | "mjs" | "cjs" | "ts" | "mts" | "cts" => Some(Runner::Node),
+            "py" => Some(TestRunner::Pytest),
+            "rs" => Some(TestRunner::Cargo),
+            "go" => Some(TestRunner::Go),
+            "js" | "mjs" | "cjs" | "ts" | "mts" | "cts" => Some(TestRunner::Node),
             _ => None,
         }
     }
 
     /// Where such a test stands.
-    fn search(&self, runner: Runner) -> Vec<TestRun> {
+    fn search(&self, runner: TestRunner) -> Vec<TestRun> {
         match runner {
-            Runner::Pytest => self.pytest_search(),
-            Runner::Cargo => self.cargo_search(),
-            Runner::Go => self.go_search(),
-            Runner::Node => self.node_search(),
+            TestRunner::Pytest => self.pytest_search(),
+            TestRunner::Cargo => self.cargo_search(),
+            TestRunner::Go => self.go_search(),
+            TestRunner::Node => self.node_search(),
         }
     }
 
@@ -105,10 +105,10 @@ impl NamedTest<'_> {
     fn files(&self, fits: fn(&str) -> bool, has: impl Fn(&str) -> bool) -> Vec<PathBuf> {
         match self.program {
             Some(file) if file.is_file() => {
-                search::text(file).filter(|text| has(text)).map(|_| file.to_owned()).into_iter().collect()
+                search::read_source(file).filter(|text| has(text)).map(|_| file.to_owned()).into_iter().collect()
             }
-            Some(folder) => search::below(folder, fits, has),
-            None => search::below(self.workspace, fits, has),
+            Some(folder) => search::find_files(folder, fits, has),
+            None => search::find_files(self.workspace, fits, has),
         }
     }
 
@@ -136,7 +136,7 @@ impl NamedTest<'_> {
         let nodes = files.iter().flat_map(|file| {
             let shown = file.strip_prefix(self.workspace).unwrap_or(file).display().to_string();
             let parameters = &self.name[self.name.find('[').unwrap_or(self.name.len())..];
-            let names = search::python_names(&search::text(file).unwrap_or_default(), &def);
+            let names = search::python_names(&search::read_source(file).unwrap_or_default(), &def);
             names.into_iter().map(move |name| format!("{shown}::{name}{parameters}")).collect::<Vec<_>>()
         });
         let plain = self.name.to_owned();
@@ -151,7 +151,7 @@ impl NamedTest<'_> {
         let stands = |text: &str| text.contains(&definition) && text.contains("test");
         let files = self.files(|name| name.ends_with(".rs"), stands);
         let mut folders: Vec<PathBuf> =
-            files.iter().filter_map(|file| search::upwards(file, self.workspace, "Cargo.toml")).collect();
+            files.iter().filter_map(|file| search::nearest_folder_with(file, self.workspace, "Cargo.toml")).collect();
         folders.sort();
         folders.dedup();
         folders.into_iter().map(|folder| TestRun::Cargo { folder }).collect()
@@ -160,7 +160,7 @@ impl NamedTest<'_> {
     /// The nearest package of what is named; of a whole workspace of packages, all of it.
     fn cargo_folder(&self) -> Result<PathBuf> {
         let start = self.program.unwrap_or(self.folder);
-        let found = search::upwards(&start.join("x"), self.workspace, "Cargo.toml");
+        let found = search::nearest_folder_with(&start.join("x"), self.workspace, "Cargo.toml");
         let found = found.or_else(|| match &self.cargo_search()[..] {
             [TestRun::Cargo { folder }] => Some(folder.clone()),
             _ => None,
@@ -183,18 +183,18 @@ impl NamedTest<'_> {
         let mut packages: Vec<PathBuf> = files.iter().filter_map(|file| Some(file.parent()?.to_owned())).collect();
         packages.sort();
         packages.dedup();
-        let parts: Vec<String> = self.name.split('/').map(|part| format!("^{}$", literal(part))).collect();
+        let parts: Vec<String> = self.name.split('/').map(|part| format!("^{}$", escape_regex(part))).collect();
         packages.into_iter().map(|package| TestRun::Go { package, pattern: parts.join("/") }).collect()
     }
 
     fn node_search(&self) -> Vec<TestRun> {
         let quoted = ['"', '\'', '`'].map(|quote| format!("{quote}{}{quote}", self.name));
         let files = self.files(search::is_node_test, |text| quoted.iter().any(|name| text.contains(name)));
-        let pattern = format!("^{}$", literal(self.name));
+        let pattern = format!("^{}$", escape_regex(self.name));
         files.into_iter().map(|file| TestRun::Node { file, pattern: pattern.clone() }).collect()
     }
 
-    fn not_found(&self, runner: Option<Runner>) -> Error {
+    fn not_found(&self, runner: Option<TestRunner>) -> Error {
         let place = self.program.unwrap_or(self.workspace).display();
         let error = Error::new(ErrorKind::NotFound, format!("cannot debug the test {:?}", self.name));
         match runner {
@@ -211,26 +211,26 @@ impl NamedTest<'_> {
     }
 
     fn ambiguous(&self, found: &[TestRun]) -> Error {
-        let found: Vec<String> = found.iter().map(|run| run.shown(self.workspace)).collect();
+        let found: Vec<String> = found.iter().map(|run| run.shell_command(self.workspace)).collect();
         Error::usage(format!("cannot tell which test {:?} is meant", self.name))
             .because(format!("there are several:\n{}", found.join("\n")))
             .hint("name the file in which it stands, or the folder of its package, as `program`; or its `language`")
     }
 }
 
-impl Runner {
+impl TestRunner {
     fn tests(self) -> &'static str {
         match self {
-            Runner::Pytest => "no test_*.py or *_test.py",
-            Runner::Cargo => "no Rust source",
-            Runner::Go => "no *_test.go",
-            Runner::Node => "no *.test.js (or .mjs, .cjs, .ts; or in a folder `test`)",
+            TestRunner::Pytest => "no test_*.py or *_test.py",
+            TestRunner::Cargo => "no Rust source",
+            TestRunner::Go => "no *_test.go",
+            TestRunner::Node => "no *.test.js (or .mjs, .cjs, .ts; or in a folder `test`)",
         }
     }
 }
 
 impl TestRun {
-    fn shown(&self, workspace: &Path) -> String {
+    fn shell_command(&self, workspace: &Path) -> String {
         let in_workspace = |path: &Path| match path.strip_prefix(workspace) {
             Ok(inside) if inside.as_os_str().is_empty() => ".".to_owned(),
             inside => inside.unwrap_or(path).display().to_string(),
@@ -244,12 +244,12 @@ impl TestRun {
     }
 }
 
-fn of_language(language: &str) -> Result<Runner> {
+fn runner_of_language(language: &str) -> Result<TestRunner> {
     match language.to_lowercase().as_str() {
-        "python" | "py" => Ok(Runner::Pytest),
-        "rust" | "rs" => Ok(Runner::Cargo),
-        "go" | "golang" => Ok(Runner::Go),
-        "javascript" | "typescript" | "js" | "ts" | "node" => Ok(Runner::Node),
+        "python" | "py" => Ok(TestRunner::Pytest),
+        "rust" | "rs" => Ok(TestRunner::Cargo),
+        "go" | "golang" => Ok(TestRunner::Go),
+        "javascript" | "typescript" | "js" | "ts" | "node" => Ok(TestRunner::Node),
         _ => Err(Error::usage(format!("cannot run a test of {language:?} by its name"))
             .because("tests are known by name in python (pytest), rust, go and javascript (node --test)")
             .hint("`tether debug launch PROGRAM -- ARGUMENTS` debugs any runner of tests")),
@@ -257,7 +257,7 @@ fn of_language(language: &str) -> Result<Runner> {
 }
 
 /// `tests/test_a.py`, `test_a.py::test_b`
-fn has_file(name: &str) -> bool {
+fn names_python_file(name: &str) -> bool {
     name.split("::").next().is_some_and(|file| file.ends_with(".py"))
 }
 
@@ -266,7 +266,7 @@ fn is_word(text: &str) -> bool {
 }
 
 /// A regular expression, of Go's and of JavaScript's kind, that means just this text.
-fn literal(text: &str) -> String {
+fn escape_regex(text: &str) -> String {
     text.chars().flat_map(|c| [Some('\\').filter(|_| r"\.+*?()|[]{}^$/".contains(c)), Some(c)]).flatten().collect()
 }
 

@@ -6,41 +6,41 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::file::Origin;
-use super::jsonc::{Document, Node};
-use super::plan::{Ends, Step};
+use super::jsonc::{JsonDocument, JsonNode};
+use super::plan::{BuildStep, StepCompletion};
 use super::scripts::scripts_of;
 use crate::error::Result;
 
 /// A folder's package.json.
 #[derive(Debug)]
-pub struct Package {
+pub struct PackageJson {
     folder: PathBuf,
-    document: Document,
+    document: JsonDocument,
 }
 
-impl Package {
+impl PackageJson {
     /// `None` when there is none.
-    pub fn read(folder: &Path) -> Result<Option<Package>> {
-        let document = Document::read(&folder.join("package.json"))?;
-        Ok(document.map(|document| Package { folder: folder.to_owned(), document }))
+    pub fn read(folder: &Path) -> Result<Option<PackageJson>> {
+        let document = JsonDocument::read(&folder.join("package.json"))?;
+        Ok(document.map(|document| PackageJson { folder: folder.to_owned(), document }))
     }
 
     /// The version of VS Code that it is an extension for.
-    pub fn vscode(&self) -> Option<&Node> {
+    pub fn vscode_engine(&self) -> Option<&JsonNode> {
         self.document.root.get("engines")?.get("vscode").filter(|node| node.text().is_some())
     }
 
-    pub fn main(&self) -> Option<&Node> {
+    pub fn main(&self) -> Option<&JsonNode> {
         self.document.root.get("main").filter(|node| node.text().is_some())
     }
 
-    pub fn origin(&self, workspace: &Path, node: &Node) -> Origin {
+    pub fn origin(&self, workspace: &Path, node: &JsonNode) -> Origin {
         self.document.origin(workspace, node)
     }
 
     /// With their names, in their order; of several of one name, the last is run.
-    pub fn scripts(&self) -> Vec<(&str, &Node)> {
-        let members = self.document.root.get("scripts").map(Node::members).unwrap_or_default();
+    pub fn scripts(&self) -> Vec<(&str, &JsonNode)> {
+        let members = self.document.root.get("scripts").map(JsonNode::members).unwrap_or_default();
         let last: BTreeMap<&str, usize> =
             members.iter().enumerate().map(|(at, (name, _))| (name.as_str(), at)).collect();
         let kept =
@@ -48,7 +48,7 @@ impl Package {
         kept.map(|(_, (name, node))| (name.as_str(), node)).collect()
     }
 
-    pub fn script(&self, name: &str) -> Option<&Node> {
+    pub fn script(&self, name: &str) -> Option<&JsonNode> {
         self.document.root.get("scripts")?.get(name).filter(|node| node.text().is_some())
     }
 
@@ -62,16 +62,16 @@ impl Package {
     }
 
     /// The step that runs a script; the caller knows that it is there.
-    pub fn step(&self, workspace: &Path, script: &str, origin: Origin) -> Result<Step> {
+    pub fn script_step(&self, workspace: &Path, script: &str, origin: Origin) -> Result<BuildStep> {
         let argv = vec![self.manager().to_owned(), "run".to_owned(), script.to_owned()];
-        Ok(Step {
+        Ok(BuildStep {
             label: argv.join(" "),
             scripts: scripts_of(workspace, &argv, &self.folder)?,
             argv,
-            line: None,
+            shell_line: None,
             cwd: self.folder.clone(),
             env: BTreeMap::new(),
-            ends: Ends::ByExit,
+            completion: StepCompletion::OnExit,
             origin,
         })
     }
@@ -93,7 +93,7 @@ mod tests {
     fn the_package_manager_is_the_one_that_the_project_uses() {
         let check = |json: &str, lock: &str, expect: &str| {
             let folder = folder(&[("package.json", json), (lock, "")]);
-            assert_eq!(Package::read(folder.path()).unwrap().unwrap().manager(), expect, "{json} {lock}");
+            assert_eq!(PackageJson::read(folder.path()).unwrap().unwrap().manager(), expect, "{json} {lock}");
         };
         check("{}", "package-lock.json", "npm");
         check("{}", "yarn.lock", "yarn");

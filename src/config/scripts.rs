@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 
 use self::commands::{Call, Command};
 use self::packages::Found;
-use super::file::{self, Origin, normal};
-use super::package::Package;
-use super::plan::Script;
+use super::file::{self, Origin, normalize_path};
+use super::package::PackageJson;
+use super::plan::NpmScript;
 use crate::error::Result;
 
 /// The files in which a repository could say that its scripts are run by something else, or elsewhere; how they write it,
@@ -35,12 +35,12 @@ const MOST_WORK: usize = 2_000_000;
 
 /// The texts of package.json that a command would run, when it is one of a package manager. Those of the package in which
 /// it runs have their own names, those of others are told as `folder: name`.
-pub fn scripts_of(workspace: &Path, argv: &[String], cwd: &Path) -> Result<Vec<Script>> {
+pub fn scripts_of(workspace: &Path, argv: &[String], cwd: &Path) -> Result<Vec<NpmScript>> {
     let commands = commands::of_words(argv);
     if !commands.iter().any(Command::runs_scripts) {
         return Ok(Vec::new());
     }
-    let folder = normal(&workspace.join(cwd));
+    let folder = normalize_path(&workspace.join(cwd));
     let mut search = Search::new(workspace, &folder);
     search.follow(&commands, &folder)?;
     while let Some((folder, text)) = search.open.pop() {
@@ -54,7 +54,7 @@ struct Search<'a> {
     /// The package in which the command runs.
     home: PathBuf,
     packages: BTreeMap<PathBuf, Visited>,
-    settings: BTreeMap<PathBuf, Vec<Script>>,
+    settings: BTreeMap<PathBuf, Vec<NpmScript>>,
     /// Of the folders that were asked for them.
     members: BTreeMap<PathBuf, Option<Found>>,
     near: Option<Found>,
@@ -67,7 +67,7 @@ struct Search<'a> {
 
 /// A package that may be meant.
 struct Visited {
-    package: Result<Option<Package>>,
+    package: Result<Option<PackageJson>>,
     /// Its scripts by their names.
     texts: BTreeMap<String, String>,
     called: BTreeSet<String>,
@@ -75,8 +75,8 @@ struct Visited {
 
 impl Visited {
     fn of(folder: &Path) -> Visited {
-        let package = Package::read(folder);
-        let scripts = package.iter().flatten().flat_map(Package::scripts);
+        let package = PackageJson::read(folder);
+        let scripts = package.iter().flatten().flat_map(PackageJson::scripts);
         let texts = scripts.map(|(name, node)| (name.to_owned(), node.text().unwrap_or_default().to_owned())).collect();
         Visited { package, texts, called: BTreeSet::new() }
     }
@@ -153,7 +153,7 @@ impl<'a> Search<'a> {
     /// The folders to which this leads from those where one may be already.
     fn enter(&mut self, target: &str, folders: &mut Vec<PathBuf>) {
         for base in folders.clone() {
-            let folder = normal(&base.join(target));
+            let folder = normalize_path(&base.join(target));
             if folders.contains(&folder) || !packages::is_inside(self.workspace, &folder) {
                 continue;
             }
@@ -168,7 +168,7 @@ impl<'a> Search<'a> {
         let visited = self.packages.entry(place.to_owned()).or_insert_with(|| Visited::of(place));
         // What is wrong with the command's own package is wrong with the command.
         if visited.package.is_err() && place == self.home {
-            return Package::read(place).map(drop);
+            return PackageJson::read(place).map(drop);
         }
         for call in calls {
             self.work += if let Call::Beginning(_) = call { visited.texts.len() } else { 1 };
@@ -193,11 +193,11 @@ impl<'a> Search<'a> {
                 if self.settings.contains_key(&path) {
                     continue;
                 }
-                let text = file::read(&path)?.unwrap_or_default();
+                let text = file::read_text(&path)?.unwrap_or_default();
                 let lines = text.lines().enumerate().filter_map(|(index, line)| {
                     let (key, value) = line.split_once(*separator)?;
                     let key = key.trim().trim_matches(['"', '\'']);
-                    keys.contains(&key).then(|| Script {
+                    keys.contains(&key).then(|| NpmScript {
                         name: self.named(folder, &format!("{name} {key}")),
                         text: value.trim().to_owned(),
                         origin: Origin::new(self.workspace, &path, Some(index + 1)),
@@ -221,11 +221,11 @@ impl<'a> Search<'a> {
     }
 
     /// Everything that was found, the command's own package first.
-    fn told(self) -> Vec<Script> {
+    fn told(self) -> Vec<NpmScript> {
         let own = self.packages.iter().filter(|(folder, _)| **folder == self.home);
         let others = self.packages.iter().filter(|(folder, _)| **folder != self.home);
         let scripts = own.chain(others).flat_map(|(folder, visited)| self.of_package(folder, visited));
-        let more = self.more.then(|| Script {
+        let more = self.more.then(|| NpmScript {
             name: "…".to_owned(),
             text: "there is more than was looked at".to_owned(),
             origin: Origin::new(self.workspace, &self.home.join("package.json"), None),
@@ -233,19 +233,19 @@ impl<'a> Search<'a> {
         self.settings.values().flatten().cloned().chain(scripts).chain(more).collect()
     }
 
-    fn of_package(&self, folder: &Path, visited: &Visited) -> Vec<Script> {
+    fn of_package(&self, folder: &Path, visited: &Visited) -> Vec<NpmScript> {
         match &visited.package {
             Ok(None) => Vec::new(),
             Ok(Some(package)) => {
                 let called = package.scripts().into_iter().filter(|(name, _)| visited.called.contains(*name));
-                let told = called.map(|(name, node)| Script {
+                let told = called.map(|(name, node)| NpmScript {
                     name: self.named(folder, name),
                     text: node.text().unwrap_or_default().to_owned(),
                     origin: package.origin(self.workspace, node),
                 });
                 told.collect()
             }
-            Err(error) => vec![Script {
+            Err(error) => vec![NpmScript {
                 name: self.named(folder, "package.json"),
                 text: error.to_string(),
                 origin: Origin::new(self.workspace, &folder.join("package.json"), None),

@@ -15,7 +15,7 @@ use super::file;
 use crate::error::{Error, Result};
 
 /// The name of the file at the root of the workspace.
-pub const FILE_NAME: &str = "devtools.toml";
+pub const DEVTOOLS_TOML: &str = "devtools.toml";
 /// What to run, and which files count. Everything is optional: launch.json and package.json are read first.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -92,7 +92,7 @@ pub struct WindowSettings {
     /// A profile folder to keep; default: a fresh one per launch.
     pub profile: Option<PathBuf>,
     /// How long each step of a launch may take, such as "90s"; default: 120 s.
-    #[serde(deserialize_with = "some_duration")]
+    #[serde(deserialize_with = "parse_some_duration")]
     #[schemars(with = "Option<String>")]
     pub timeout: Option<Duration>,
     /// The kind was derived from launch.json or package.json: an `extension-host` may then be a `web-extension-host`
@@ -108,7 +108,7 @@ pub struct BuildSettings {
     /// Program and arguments; empty: nothing to build. Without it: what launch.json and package.json say.
     pub command: Option<Vec<String>>,
     /// For the whole build, such as "90s".
-    #[serde(deserialize_with = "duration")]
+    #[serde(deserialize_with = "parse_duration")]
     #[schemars(with = "String", extend("default" = "2m"))]
     pub timeout: Duration,
 }
@@ -126,42 +126,42 @@ pub struct WatchSettings {
     /// The folder that is watched, relative to the workspace.
     pub root: PathBuf,
     /// What makes a file count as changed.
-    pub confirm: Confirm,
+    pub confirm: ConfirmBy,
 }
 
 impl Default for WatchSettings {
     fn default() -> Self {
-        WatchSettings { root: PathBuf::from("."), confirm: Confirm::default() }
+        WatchSettings { root: PathBuf::from("."), confirm: ConfirmBy::default() }
     }
 }
 
 /// What makes a file count as changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Confirm {
+pub enum ConfirmBy {
     #[default]
     Mtime,
     /// Additionally compares contents of the files whose metadata moved.
     Content,
 }
 
-fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+fn parse_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     let text = String::deserialize(deserializer)?;
     humantime::parse_duration(&text).map_err(|cause| {
         serde::de::Error::custom(format!("{text:?} is no duration ({cause}); write \"90s\" or \"2m\" for example"))
     })
 }
 
-fn some_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
-    duration(deserializer).map(Some)
+fn parse_some_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
+    parse_duration(deserializer).map(Some)
 }
 
 impl Settings {
     /// Reads `<workspace>/devtools.toml`; a missing file is all defaults. Errors: [`crate::error::ErrorKind::Usage`]
     /// with file, line and the allowed keys or values.
     pub fn load(workspace: &Path) -> Result<Settings> {
-        let path = workspace.join(FILE_NAME);
-        let Some(text) = file::read(&path)? else { return Ok(Settings::default()) };
+        let path = workspace.join(DEVTOOLS_TOML);
+        let Some(text) = file::read_text(&path)? else { return Ok(Settings::default()) };
         Settings::parse(&text).map_err(|cause| Error::usage(format!("cannot use {}", path.display())).because(cause))
     }
 
@@ -170,8 +170,8 @@ impl Settings {
     }
 
     /// On which line each key stands: "window.kind" → 2. Empty when there is no file, or it cannot be read.
-    pub fn lines(workspace: &Path) -> BTreeMap<String, usize> {
-        let text = file::read(&workspace.join(FILE_NAME)).ok().flatten().unwrap_or_default();
+    pub fn key_lines(workspace: &Path) -> BTreeMap<String, usize> {
+        let text = file::read_text(&workspace.join(DEVTOOLS_TOML)).ok().flatten().unwrap_or_default();
         let Ok(table) = DeTable::parse(&text) else { return BTreeMap::new() };
         let line = |at: usize| text[..at].matches('\n').count() + 1;
         let mut lines = BTreeMap::new();
@@ -217,7 +217,7 @@ mod tests {
         assert_eq!(settings.window.code_server.as_deref(), Some(Path::new("/opt/code-server")));
         assert_eq!(settings.window.timeout, Some(Duration::from_secs(90)));
         assert_eq!(settings.build.timeout, Duration::from_secs(120));
-        assert_eq!(settings.watch.confirm, Confirm::Content);
+        assert_eq!(settings.watch.confirm, ConfirmBy::Content);
         assert_eq!(settings.build.command.unwrap(), ["npm", "run", "compile"]);
         assert_eq!(Settings::parse("\u{feff}").unwrap(), Settings::default());
         assert_eq!(Settings::parse("[build]\ntimeout = '1m 30s'").unwrap().build.timeout.as_secs(), 90);
@@ -236,7 +236,7 @@ mod tests {
     fn mistakes_are_told_with_file_line_and_what_is_allowed() {
         let workspace = tempfile::tempdir().unwrap();
         let check = |text: &str, expect: &[&str]| {
-            std::fs::write(workspace.path().join(FILE_NAME), text).unwrap();
+            std::fs::write(workspace.path().join(DEVTOOLS_TOML), text).unwrap();
             let error = Settings::load(workspace.path()).unwrap_err();
             assert_eq!(error.kind, crate::error::ErrorKind::Usage);
             let told = error.to_string();
@@ -256,8 +256,8 @@ mod tests {
     fn each_key_is_found_on_its_line() {
         let workspace = tempfile::tempdir().unwrap();
         let text = "# ours\n[window]\nkind = 'node'\nenv.A = '1'\nenv.B = '2'\n\n[build]\ncommand = [\n'make']\n";
-        std::fs::write(workspace.path().join(FILE_NAME), text).unwrap();
-        let lines = Settings::lines(workspace.path());
+        std::fs::write(workspace.path().join(DEVTOOLS_TOML), text).unwrap();
+        let lines = Settings::key_lines(workspace.path());
         assert_eq!(
             lines.into_iter().collect::<Vec<_>>(),
             [("build.command", 8), ("window.env", 4), ("window.kind", 3)].map(|(key, line)| (key.to_owned(), line))
@@ -268,7 +268,7 @@ mod tests {
     fn a_missing_file_is_all_defaults_and_a_strange_one_is_refused() {
         let workspace = tempfile::tempdir().unwrap();
         assert_eq!(Settings::load(workspace.path()).unwrap(), Settings::default());
-        let path = workspace.path().join(FILE_NAME);
+        let path = workspace.path().join(DEVTOOLS_TOML);
         std::fs::create_dir(&path).unwrap();
         assert!(Settings::load(workspace.path()).unwrap_err().to_string().contains("not a regular file"));
         std::fs::remove_dir(&path).unwrap();

@@ -5,10 +5,10 @@
 
 mod place;
 
-pub use place::{Made, Place, filled, script};
+pub use place::{LinePosition, LineSource, find_shell_line, substitute_in_shell_line};
 
-use super::jsonc::Node;
-use super::jsonc::Value;
+use super::jsonc::JsonNode;
+use super::jsonc::JsonValue;
 
 /// How a word is to be protected from the shell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,17 +35,17 @@ pub struct Word {
 
 impl Word {
     /// From `"text"` or `{value, quoting}`; a list of texts is one word with spaces.
-    pub fn of(node: &Node) -> Option<Word> {
+    pub fn of(node: &JsonNode) -> Option<Word> {
         match &node.value {
-            Value::Object(_) => {
+            JsonValue::Object(_) => {
                 let quoting = match node.text_of("quoting") {
                     Some("escape") => Quoting::Escape,
                     Some("weak") => Quoting::Weak,
                     _ => Quoting::Strong,
                 };
-                Some(Word::written(text(node.get("value")?)?, quoting))
+                Some(Word::written(node_text(node.get("value")?)?, quoting))
             }
-            _ => Some(Word::written(text(node)?, Quoting::AsNeeded)),
+            _ => Some(Word::written(node_text(node)?, Quoting::AsNeeded)),
         }
     }
 
@@ -54,24 +54,29 @@ impl Word {
     }
 }
 
-fn text(node: &Node) -> Option<String> {
+fn node_text(node: &JsonNode) -> Option<String> {
     match &node.value {
-        Value::String(text) => Some(text.clone()),
-        Value::Array(items) => items.iter().map(Node::text).collect::<Option<Vec<_>>>().map(|words| words.join(" ")),
+        JsonValue::String(text) => Some(text.clone()),
+        JsonValue::Array(items) => {
+            items.iter().map(JsonNode::text).collect::<Option<Vec<_>>>().map(|words| words.join(" "))
+        }
         _ => None,
     }
 }
 
 /// The line, and what it is made of. A command alone is a line already when it was written with a space in it; else it is
 /// a word, which a variable may have given a space. With arguments, each is quoted.
-pub fn line(command: &Word, arguments: &[Word]) -> (String, Made) {
+pub fn join_line(command: &Word, arguments: &[Word]) -> (String, LineSource) {
     if arguments.is_empty() && command.quoting == Quoting::AsNeeded && has_bare_space(&command.written) {
-        return (command.text.clone(), Made::ByHand);
+        return (command.text.clone(), LineSource::AsWritten);
     }
-    (std::iter::once(command).chain(arguments).map(quoted).collect::<Vec<_>>().join(" "), Made::OfWords)
+    (
+        std::iter::once(command).chain(arguments).map(apply_quoting).collect::<Vec<_>>().join(" "),
+        LineSource::QuotedWords,
+    )
 }
 
-fn quoted(word: &Word) -> String {
+fn apply_quoting(word: &Word) -> String {
     let text = &word.text;
     match word.quoting {
         Quoting::AsNeeded if !has_bare_space(text) => text.clone(),
@@ -84,12 +89,12 @@ fn quoted(word: &Word) -> String {
 }
 
 /// The text as one word of a POSIX shell, as a reader would type it.
-pub fn word(text: &str) -> String {
+pub fn quote_word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) { text.to_owned() } else { strong(text) }
+    if !text.is_empty() && text.chars().all(is_plain) { text.to_owned() } else { quote_strong(text) }
 }
 
-fn strong(text: &str) -> String {
+fn quote_strong(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
@@ -122,7 +127,7 @@ mod tests {
         let check = |words: &[(&str, Quoting)], expect: &str| {
             let words: Vec<Word> =
                 words.iter().map(|(text, quoting)| Word::written((*text).to_owned(), *quoting)).collect();
-            assert_eq!(line(&words[0], &words[1..]).0, expect);
+            assert_eq!(join_line(&words[0], &words[1..]).0, expect);
         };
         check(&[("echo a b && true", AsNeeded)], "echo a b && true");
         check(&[("tsc", AsNeeded), ("-p", AsNeeded), ("my app", AsNeeded)], "tsc -p 'my app'");
@@ -135,21 +140,21 @@ mod tests {
 
     #[test]
     fn a_command_that_a_variable_gives_a_space_is_a_word_and_one_that_is_written_with_one_is_a_line() {
-        let check = |written: &str, text: &str, expect: &str, made: Made| {
+        let check = |written: &str, text: &str, expect: &str, made: LineSource| {
             let command = Word { text: text.to_owned(), written: written.to_owned(), quoting: AsNeeded };
-            assert_eq!(line(&command, &[]), (expect.to_owned(), made), "{written}");
+            assert_eq!(join_line(&command, &[]), (expect.to_owned(), made), "{written}");
         };
-        check("${workspaceFolder}/run", "/my app/run", "'/my app/run'", Made::OfWords);
-        check("${workspaceFolder}/run", "/app/run", "/app/run", Made::OfWords);
-        check("${workspaceFolder}/run --x", "/my app/run --x", "/my app/run --x", Made::ByHand);
-        check("'${workspaceFolder}/run' --x", "'/my app/run' --x", "'/my app/run' --x", Made::ByHand);
-        check("'${workspaceFolder}/run'", "'/my app/run'", "'/my app/run'", Made::OfWords);
-        check("make", "make", "make", Made::OfWords);
+        check("${workspaceFolder}/run", "/my app/run", "'/my app/run'", LineSource::QuotedWords);
+        check("${workspaceFolder}/run", "/app/run", "/app/run", LineSource::QuotedWords);
+        check("${workspaceFolder}/run --x", "/my app/run --x", "/my app/run --x", LineSource::AsWritten);
+        check("'${workspaceFolder}/run' --x", "'/my app/run' --x", "'/my app/run' --x", LineSource::AsWritten);
+        check("'${workspaceFolder}/run'", "'/my app/run'", "'/my app/run'", LineSource::QuotedWords);
+        check("make", "make", "make", LineSource::QuotedWords);
     }
 
     #[test]
     fn a_word_can_be_typed_as_it_is_shown() {
-        let check = |text: &str, expect: &str| assert_eq!(word(text), expect);
+        let check = |text: &str, expect: &str| assert_eq!(quote_word(text), expect);
         check("/home/me/a-b_c.d", "/home/me/a-b_c.d");
         check("/home/me/my app", "'/home/me/my app'");
         check("it's $HOME", r"'it'\''s $HOME'");

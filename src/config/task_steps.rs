@@ -6,41 +6,41 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::jsonc::{Node, Value};
-use super::matchers::Cycle;
-use super::package::Package;
-use super::plan::{BuildPlan, Ends, Order, Step};
+use super::jsonc::{JsonNode, JsonValue};
+use super::matchers::BackgroundCycle;
+use super::package::PackageJson;
+use super::plan::{BuildPlan, BuildStep, StepCompletion, StepOrder};
 use super::scripts::scripts_of;
-use super::shell::{self, Made, Word};
-use super::tasks::{Task, Tasks};
-use super::variables::Site;
+use super::shell::{self, LineSource, Word};
+use super::tasks::{Task, TasksFile};
+use super::variables::VariableSite;
 use crate::error::{Error, Result};
 
 /// Which word is the line of a shell, and how that was made.
-type Line = Option<(usize, Made)>;
+type ShellLine = Option<(usize, LineSource)>;
 
 /// What the C++ extension writes for a compiler: a program with its arguments.
 const CPP_BUILD: &str = "cppbuild";
 
 /// The build that a task is, with everything that it depends on. `asked` says who asks, for errors.
-pub fn plan(tasks: &Tasks<'_>, reference: &Node, asked: &str, timeout: Duration) -> Result<BuildPlan> {
-    let mut planner = Planner { tasks, steps: Vec::new(), known: HashMap::new(), path: Vec::new() };
-    let order = planner.order(reference, asked)?;
+pub fn plan_task(tasks: &TasksFile<'_>, reference: &JsonNode, asked: &str, timeout: Duration) -> Result<BuildPlan> {
+    let mut planner = StepPlanner { tasks, steps: Vec::new(), known: HashMap::new(), path: Vec::new() };
+    let order = planner.order_task(reference, asked)?;
     Ok(BuildPlan { steps: planner.steps, order, timeout })
 }
 
-struct Planner<'a> {
-    tasks: &'a Tasks<'a>,
-    steps: Vec<Step>,
+struct StepPlanner<'a> {
+    tasks: &'a TasksFile<'a>,
+    steps: Vec<BuildStep>,
     /// What has been planned, by label: a task that several depend on runs once.
-    known: HashMap<String, Order>,
+    known: HashMap<String, StepOrder>,
     /// The tasks that led here.
     path: Vec<String>,
 }
 
-impl Planner<'_> {
-    fn order(&mut self, reference: &Node, asked: &str) -> Result<Order> {
-        let task = self.tasks.find(reference, asked)?;
+impl StepPlanner<'_> {
+    fn order_task(&mut self, reference: &JsonNode, asked: &str) -> Result<StepOrder> {
+        let task = self.tasks.find_task(reference, asked)?;
         if let Some(start) = self.path.iter().position(|label| *label == task.label) {
             let around: Vec<&str> = self.path[start..].iter().chain([&task.label]).map(String::as_str).collect();
             return Err(Error::usage(format!("cannot run {}", task.subject()))
@@ -51,53 +51,53 @@ impl Planner<'_> {
             return Ok(order.clone());
         }
         self.path.push(task.label.clone());
-        let order = self.with_dependencies(&task)?;
+        let order = self.order_with_dependencies(&task)?;
         self.path.pop();
         self.known.insert(task.label, order.clone());
         Ok(order)
     }
 
-    fn with_dependencies(&mut self, task: &Task) -> Result<Order> {
+    fn order_with_dependencies(&mut self, task: &Task) -> Result<StepOrder> {
         let subject = task.subject();
-        let depends = task.node.get("dependsOn").map(Node::one_or_many).unwrap_or_default();
-        let before = depends.iter().map(|node| self.order(node, &subject)).collect::<Result<Vec<_>>>()?;
+        let depends = task.node.get("dependsOn").map(JsonNode::one_or_many).unwrap_or_default();
+        let before = depends.iter().map(|node| self.order_task(node, &subject)).collect::<Result<Vec<_>>>()?;
         let before = match task.node.text_of("dependsOrder") {
-            Some("sequence") => Order::Sequence(before),
-            _ => Order::Parallel(before),
+            Some("sequence") => StepOrder::Sequence(before),
+            _ => StepOrder::Parallel(before),
         };
-        let step = Draft { tasks: self.tasks, task, subject: format!("the task {:?}", task.label) }.step()?;
+        let step = StepDraft { tasks: self.tasks, task, subject: format!("the task {:?}", task.label) }.step()?;
         if step.is_none() && depends.is_empty() {
-            return Err(wrong(task, "it has neither a `command` nor a `dependsOn`"));
+            return Err(unusable_task(task, "it has neither a `command` nor a `dependsOn`"));
         }
         let own = step.map(|step| {
             self.steps.push(step);
-            Order::Step(self.steps.len() - 1)
+            StepOrder::Step(self.steps.len() - 1)
         });
         Ok(match (depends.is_empty(), own) {
             (true, Some(own)) => own,
-            (_, own) => Order::Sequence(std::iter::once(before).chain(own).collect()),
+            (_, own) => StepOrder::Sequence(std::iter::once(before).chain(own).collect()),
         })
     }
 }
 
-fn wrong(task: &Task, what: impl Into<String>) -> Error {
+fn unusable_task(task: &Task, what: impl Into<String>) -> Error {
     Error::usage(format!("cannot run {}", task.subject())).because(what.into())
 }
 
 /// One task on its way to a step.
-struct Draft<'a> {
-    tasks: &'a Tasks<'a>,
+struct StepDraft<'a> {
+    tasks: &'a TasksFile<'a>,
     task: &'a Task,
     subject: String,
 }
 
-impl Draft<'_> {
+impl StepDraft<'_> {
     fn workspace(&self) -> &Path {
         self.tasks.variables.workspace()
     }
 
     /// `None` when it only stands for those that it depends on.
-    fn step(&self) -> Result<Option<Step>> {
+    fn step(&self) -> Result<Option<BuildStep>> {
         let (argv, line) = match self.task.kind() {
             "npm" => return self.npm().map(Some),
             "typescript" => (self.typescript()?, None),
@@ -107,7 +107,7 @@ impl Draft<'_> {
             },
             other => {
                 let known = "shell, process, npm, typescript, cppbuild";
-                let error = wrong(self.task, format!("tasks of type {other:?} are an extension's of VS Code"));
+                let error = unusable_task(self.task, format!("tasks of type {other:?} are an extension's of VS Code"));
                 return Err(error.hint(format!(
                     "tether runs these types: {known}; `command` in the [build] section of devtools.toml runs anything"
                 )));
@@ -115,25 +115,34 @@ impl Draft<'_> {
         };
         let cwd = self.cwd()?;
         let scripts = scripts_of(self.workspace(), &argv, &cwd)?;
-        let (env, ends) = (self.env()?, self.ends()?);
+        let (env, completion) = (self.env()?, self.completion()?);
         let origin = self.task.origin(self.workspace());
-        Ok(Some(Step { label: self.task.label.clone(), argv, line, cwd, env, ends, origin, scripts }))
+        Ok(Some(BuildStep {
+            label: self.task.label.clone(),
+            argv,
+            shell_line: line,
+            cwd,
+            env,
+            completion,
+            origin,
+            scripts,
+        }))
     }
 
-    fn npm(&self) -> Result<Step> {
+    fn npm(&self) -> Result<BuildStep> {
         let (node, task) = (&self.task.node, self.task);
-        let script = node.text_of("script").ok_or_else(|| wrong(task, "it has no `script`"))?;
+        let script = node.text_of("script").ok_or_else(|| unusable_task(task, "it has no `script`"))?;
         let path = node.get("path").map(|path| self.path(path, "path")).transpose()?.unwrap_or_default();
         let folder = self.workspace().join(path.trim_end_matches('/'));
         let folder = if path.is_empty() { self.workspace().to_owned() } else { folder };
-        let missing = |what: String| wrong(task, what).hint("`npm run` there lists the scripts");
-        let package = Package::read(&folder)?;
+        let missing = |what: String| unusable_task(task, what).hint("`npm run` there lists the scripts");
+        let package = PackageJson::read(&folder)?;
         let package = package.ok_or_else(|| missing(format!("there is no package.json in {}", folder.display())))?;
         if package.script(script).is_none() {
             return Err(missing(format!("{} has no script {script:?}", folder.join("package.json").display())));
         }
-        let step = package.step(self.workspace(), script, task.origin(self.workspace()))?;
-        Ok(Step { label: task.label.clone(), env: self.env()?, ends: self.ends()?, ..step })
+        let step = package.script_step(self.workspace(), script, task.origin(self.workspace()))?;
+        Ok(BuildStep { label: task.label.clone(), env: self.env()?, completion: self.completion()?, ..step })
     }
 
     fn typescript(&self) -> Result<Vec<String>> {
@@ -153,25 +162,25 @@ impl Draft<'_> {
     }
 
     /// The words, and which of them is the line of a shell.
-    fn argv(&self, command: &Node) -> Result<(Vec<String>, Line)> {
+    fn argv(&self, command: &JsonNode) -> Result<(Vec<String>, ShellLine)> {
         let command = self.word(command, "command")?;
-        let arguments = self.task.node.get("args").map(Node::one_or_many).unwrap_or_default();
+        let arguments = self.task.node.get("args").map(JsonNode::one_or_many).unwrap_or_default();
         let arguments = arguments.iter().map(|node| self.word(node, "args")).collect::<Result<Vec<_>>>()?;
         if matches!(self.task.kind(), "process" | CPP_BUILD) {
             let argv: Vec<String> = std::iter::once(command).chain(arguments).map(|word| word.text).collect();
-            let line = shell::script(&argv);
+            let line = shell::find_shell_line(&argv);
             return Ok((argv, line));
         }
         let mut argv = self.shell()?;
-        let (line, made) = shell::line(&command, &arguments);
+        let (line, made) = shell::join_line(&command, &arguments);
         argv.push(line);
         let at = argv.len() - 1;
         Ok((argv, Some((at, made))))
     }
 
-    fn word(&self, node: &Node, key: &str) -> Result<Word> {
-        let word =
-            Word::of(node).ok_or_else(|| wrong(self.task, format!("`{key}` (line {}) is no text", node.line)))?;
+    fn word(&self, node: &JsonNode, key: &str) -> Result<Word> {
+        let word = Word::of(node)
+            .ok_or_else(|| unusable_task(self.task, format!("`{key}` (line {}) is no text", node.line)))?;
         Ok(Word { text: self.expand(&word.text, node, key)?, ..word })
     }
 
@@ -182,9 +191,9 @@ impl Draft<'_> {
             let bash = Path::new("/bin/bash").exists();
             return Ok([if bash { "/bin/bash" } else { "/bin/sh" }, "-c"].map(str::to_owned).to_vec());
         };
-        let program = own.get("executable").ok_or_else(|| wrong(self.task, "`shell` has no `executable`"))?;
+        let program = own.get("executable").ok_or_else(|| unusable_task(self.task, "`shell` has no `executable`"))?;
         let mut argv = vec![self.text(program, "shell.executable")?];
-        for node in own.get("args").map(Node::one_or_many).unwrap_or_default() {
+        for node in own.get("args").map(JsonNode::one_or_many).unwrap_or_default() {
             argv.push(self.text(node, "shell.args")?);
         }
         if !argv[1..].iter().any(|flag| flag.starts_with('-') && !flag.starts_with("--") && flag.ends_with('c')) {
@@ -206,20 +215,20 @@ impl Draft<'_> {
 
     fn env(&self) -> Result<BTreeMap<String, String>> {
         let env = self.task.node.get("options").and_then(|options| options.get("env"));
-        let members = env.map(Node::members).unwrap_or_default();
+        let members = env.map(JsonNode::members).unwrap_or_default();
         members
             .iter()
             .map(|(name, node)| Ok((name.clone(), self.text(node, &format!("options.env.{name}"))?)))
             .collect()
     }
 
-    fn ends(&self) -> Result<Ends> {
+    fn completion(&self) -> Result<StepCompletion> {
         if !self.task.node.is_true("isBackground") && !self.is_watch() {
-            return Ok(Ends::ByExit);
+            return Ok(StepCompletion::OnExit);
         }
-        let watch = Node { line: self.task.node.line, value: Value::String("$tsc-watch".to_owned()) };
+        let watch = JsonNode { line: self.task.node.line, value: JsonValue::String("$tsc-watch".to_owned()) };
         let matcher = self.task.node.get("problemMatcher").or_else(|| self.is_watch().then_some(&watch));
-        Cycle::of(matcher).map(Box::new).map(Ends::AfterCycle).map_err(|why| {
+        BackgroundCycle::of(matcher).map(Box::new).map(StepCompletion::AfterCycle).map_err(|why| {
             Error::usage(format!("cannot know when the background task {} is ready", &self.task.subject()["the task ".len()..]))
                 .because(why)
                 .hint("give it a `problemMatcher` with `\"background\": {\"activeOnStart\": true, \"beginsPattern\": \"…\", \"endsPattern\": \"…\"}`")
@@ -227,27 +236,28 @@ impl Draft<'_> {
         })
     }
 
-    fn text(&self, node: &Node, key: &str) -> Result<String> {
+    fn text(&self, node: &JsonNode, key: &str) -> Result<String> {
         let text = match &node.value {
-            Value::String(text) | Value::Number(text) => text.clone(),
-            Value::Bool(value) => value.to_string(),
-            _ => return Err(wrong(self.task, format!("`{key}` (line {}) is no text", node.line))),
+            JsonValue::String(text) | JsonValue::Number(text) => text.clone(),
+            JsonValue::Bool(value) => value.to_string(),
+            _ => return Err(unusable_task(self.task, format!("`{key}` (line {}) is no text", node.line))),
         };
         self.expand(&text, node, key)
     }
 
-    fn path(&self, node: &Node, key: &str) -> Result<String> {
-        let text = node.text().ok_or_else(|| wrong(self.task, format!("`{key}` (line {}) is no text", node.line)))?;
-        self.tasks.variables.valued().expand(text, &self.site(node, key))
+    fn path(&self, node: &JsonNode, key: &str) -> Result<String> {
+        let text =
+            node.text().ok_or_else(|| unusable_task(self.task, format!("`{key}` (line {}) is no text", node.line)))?;
+        self.tasks.variables.resolving_environment().expand(text, &self.site(node, key))
     }
 
-    fn expand(&self, text: &str, node: &Node, key: &str) -> Result<String> {
+    fn expand(&self, text: &str, node: &JsonNode, key: &str) -> Result<String> {
         self.tasks.variables.expand(text, &self.site(node, key))
     }
 
-    fn site<'s>(&'s self, node: &Node, key: &'s str) -> Site<'s> {
+    fn site<'s>(&'s self, node: &JsonNode, key: &'s str) -> VariableSite<'s> {
         let shell = self.task.kind() == "shell" && matches!(key, "command" | "args");
-        Site { subject: &self.subject, document: &self.task.file, line: node.line, key, shell }
+        VariableSite { subject: &self.subject, document: &self.task.file, line: node.line, key, shell }
     }
 }
 

@@ -6,9 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use super::file::Origin;
-use super::jsonc::{Document, Node, Value};
-use super::package::Package;
-use super::variables::Variables;
+use super::jsonc::{JsonDocument, JsonNode, JsonValue};
+use super::package::PackageJson;
+use super::variables::VariableContext;
 use crate::error::{Error, Result};
 
 const FILE: &str = ".vscode/tasks.json";
@@ -20,17 +20,17 @@ pub(super) const PLATFORM: &str = "windows";
 pub(super) const PLATFORM: &str = "linux";
 
 /// The tasks of one workspace.
-pub struct Tasks<'a> {
-    pub variables: &'a Variables<'a>,
+pub struct TasksFile<'a> {
+    pub variables: &'a VariableContext<'a>,
     path: PathBuf,
-    document: Option<Document>,
+    document: Option<JsonDocument>,
 }
 
 /// One task, with what its file says for every task, and for this platform, worked in.
 #[derive(Clone, Debug)]
 pub struct Task {
     pub label: String,
-    pub node: Node,
+    pub node: JsonNode,
     /// The file in which it stands.
     pub file: PathBuf,
 }
@@ -50,30 +50,30 @@ impl Task {
     }
 }
 
-impl<'a> Tasks<'a> {
-    pub fn read(variables: &'a Variables<'a>) -> Result<Tasks<'a>> {
+impl<'a> TasksFile<'a> {
+    pub fn read(variables: &'a VariableContext<'a>) -> Result<TasksFile<'a>> {
         let path = variables.workspace().join(FILE);
-        let document = Document::read(&path)?;
+        let document = JsonDocument::read(&path)?;
         if let Some(document) = &document {
             check_version(document)?;
         }
-        Ok(Tasks { variables, path, document })
+        Ok(TasksFile { variables, path, document })
     }
 
     /// The task that `preLaunchTask` or `dependsOn` means. `asked` says who asks, for the error.
-    pub fn find(&self, reference: &Node, asked: &str) -> Result<Task> {
+    pub fn find_task(&self, reference: &JsonNode, asked: &str) -> Result<Task> {
         let found = match reference.text() {
-            Some("${defaultBuildTask}") => return self.default_build(asked),
+            Some("${defaultBuildTask}") => return self.default_build_task(asked),
             Some(label) => match self.listed().into_iter().find(|task| task.label == label) {
                 Some(task) => Some(task),
-                None => self.detected(label)?,
+                None => self.detected_task(label)?,
             },
-            None => self.defined(reference)?,
+            None => self.defined_task(reference)?,
         };
-        found.ok_or_else(|| self.missing(reference, asked))
+        found.ok_or_else(|| self.missing_task(reference, asked))
     }
 
-    fn missing(&self, reference: &Node, asked: &str) -> Error {
+    fn missing_task(&self, reference: &JsonNode, asked: &str) -> Error {
         let wanted = match reference.text() {
             Some(label) => format!("{label:?}"),
             None => format!("of type {:?}", reference.text_of("type").unwrap_or_default()),
@@ -90,12 +90,12 @@ impl<'a> Tasks<'a> {
     }
 
     /// The one in group `build` that is marked as the default, else the only one there.
-    fn default_build(&self, asked: &str) -> Result<Task> {
+    fn default_build_task(&self, asked: &str) -> Result<Task> {
         let group = |task: &Task| {
             let group = task.node.get("group")?;
             let kind = group.text().or_else(|| group.text_of("kind"))?.to_owned();
             let default =
-                group.get("isDefault").is_some_and(|it| !matches!(it.value, Value::Bool(false) | Value::Null));
+                group.get("isDefault").is_some_and(|it| !matches!(it.value, JsonValue::Bool(false) | JsonValue::Null));
             (kind == "build").then_some(default)
         };
         let builds: Vec<(Task, bool)> =
@@ -123,21 +123,21 @@ impl<'a> Tasks<'a> {
     /// The tasks of the file. One that has no name is none, as in VS Code.
     fn listed(&self) -> Vec<Task> {
         let Some(document) = &self.document else { return Vec::new() };
-        let common = on_this_platform(&document.root);
-        let tasks = document.root.get("tasks").map(Node::items).unwrap_or_default();
+        let common = platform_node(&document.root);
+        let tasks = document.root.get("tasks").map(JsonNode::items).unwrap_or_default();
         tasks.iter().filter_map(|node| listed(document, &common, node)).collect()
     }
 
     /// A task that is described instead of named: `{"type": "npm", "script": "watch"}`.
-    fn defined(&self, wanted: &Node) -> Result<Option<Task>> {
+    fn defined_task(&self, wanted: &JsonNode) -> Result<Option<Task>> {
         let same = |task: &Task| wanted.members().iter().all(|(key, node)| task.node.text_of(key) == node.text());
         let listed = self.listed().into_iter().find(same);
-        let own = || Some(Task { label: label_of(wanted)?, node: wanted.clone(), file: self.path.clone() });
+        let own = || Some(Task { label: task_label(wanted)?, node: wanted.clone(), file: self.path.clone() });
         Ok(listed.or_else(own))
     }
 
     /// "npm: watch", "npm: watch - folder", "tsc: build - tsconfig.json": what VS Code finds without any tasks.json.
-    fn detected(&self, label: &str) -> Result<Option<Task>> {
+    fn detected_task(&self, label: &str) -> Result<Option<Task>> {
         let Some((kind, rest)) = label.split_once(": ") else { return Ok(None) };
         let workspace = self.variables.workspace();
         let members: Vec<(&str, &str)> = match (kind, rest.split_once(" - ")) {
@@ -148,41 +148,41 @@ impl<'a> Tasks<'a> {
             }
             _ => return Ok(None),
         };
-        let node = object(1, &members);
+        let node = object_node(1, &members);
         if kind == "tsc" {
             let file = workspace.join(node.text_of("tsconfig").unwrap_or_default());
             return Ok(Some(Task { label: label.to_owned(), node, file }));
         }
         let folder = workspace.join(node.text_of("path").unwrap_or_default());
-        let Some(package) = Package::read(&folder)? else { return Ok(None) };
+        let Some(package) = PackageJson::read(&folder)? else { return Ok(None) };
         let line = package.script(node.text_of("script").unwrap_or_default()).map(|script| script.line);
         let file = folder.join("package.json");
-        Ok(line.map(|line| Task { label: label.to_owned(), node: Node { line, ..node }, file }))
+        Ok(line.map(|line| Task { label: label.to_owned(), node: JsonNode { line, ..node }, file }))
     }
 }
 
-fn check_version(document: &Document) -> Result<()> {
+fn check_version(document: &JsonDocument) -> Result<()> {
     match document.root.get("version") {
         Some(node) if node.text() != Some("2.0.0") => {
             let what =
                 format!("its version is {:?}, and only \"2.0.0\" is understood", node.text().unwrap_or_default());
-            Err(document.wrong(node, what).hint("VS Code 1.14 and later write that version"))
+            Err(document.unusable(node, what).hint("VS Code 1.14 and later write that version"))
         }
         _ => Ok(()),
     }
 }
 
-fn listed(document: &Document, common: &Node, node: &Node) -> Option<Task> {
-    let mut node = on_this_platform(node);
+fn listed(document: &JsonDocument, common: &JsonNode, node: &JsonNode) -> Option<Task> {
+    let mut node = platform_node(node);
     if let Some(options) = common.get("options") {
-        let own = node.get("options").cloned().unwrap_or_else(|| object(node.line, &[]));
-        node = with(&node, "options", with_options(options, &own));
+        let own = node.get("options").cloned().unwrap_or_else(|| object_node(node.line, &[]));
+        node = with_member(&node, "options", overlay_options(options, &own));
     }
-    Some(Task { label: label_of(&node)?, node, file: document.path.clone() })
+    Some(Task { label: task_label(&node)?, node, file: document.path.clone() })
 }
 
 /// A task's name: its label, or what VS Code calls one without.
-fn label_of(node: &Node) -> Option<String> {
+fn task_label(node: &JsonNode) -> Option<String> {
     let text = |name: &str| node.text_of(name);
     let at = |path: Option<&str>| path.map(|path| format!(" - {path}")).unwrap_or_default();
     match (text("label").or_else(|| text("taskName")), text("type")) {
@@ -198,31 +198,32 @@ fn label_of(node: &Node) -> Option<String> {
 }
 
 /// The object with what its section for this platform says instead.
-pub(super) fn on_this_platform(node: &Node) -> Node {
-    let Some(section) = node.get(PLATFORM).filter(|section| matches!(section.value, Value::Object(_))) else {
+pub(super) fn platform_node(node: &JsonNode) -> JsonNode {
+    let Some(section) = node.get(PLATFORM).filter(|section| matches!(section.value, JsonValue::Object(_))) else {
         return node.clone();
     };
     match (node.get("options"), section.get("options")) {
-        (Some(base), Some(over)) => with(&node.overlaid(section), "options", with_options(base, over)),
+        (Some(base), Some(over)) => with_member(&node.overlaid(section), "options", overlay_options(base, over)),
         _ => node.overlaid(section),
     }
 }
 
 /// Options on top of others: variables of the environment add up.
-fn with_options(base: &Node, over: &Node) -> Node {
+fn overlay_options(base: &JsonNode, over: &JsonNode) -> JsonNode {
     let options = base.overlaid(over);
     match (base.get("env"), over.get("env")) {
-        (Some(below), Some(above)) => with(&options, "env", below.overlaid(above)),
+        (Some(below), Some(above)) => with_member(&options, "env", below.overlaid(above)),
         _ => options,
     }
 }
 
-fn with(node: &Node, name: &str, value: Node) -> Node {
-    node.overlaid(&Node { line: node.line, value: Value::Object(vec![(name.to_owned(), value)]) })
+fn with_member(node: &JsonNode, name: &str, value: JsonNode) -> JsonNode {
+    node.overlaid(&JsonNode { line: node.line, value: JsonValue::Object(vec![(name.to_owned(), value)]) })
 }
 
-fn object(line: usize, members: &[(&str, &str)]) -> Node {
-    let member =
-        |(name, text): &(&str, &str)| ((*name).to_owned(), Node { line, value: Value::String((*text).to_owned()) });
-    Node { line, value: Value::Object(members.iter().map(member).collect()) }
+fn object_node(line: usize, members: &[(&str, &str)]) -> JsonNode {
+    let member = |(name, text): &(&str, &str)| {
+        ((*name).to_owned(), JsonNode { line, value: JsonValue::String((*text).to_owned()) })
+    };
+    JsonNode { line, value: JsonValue::Object(members.iter().map(member).collect()) }
 }

@@ -11,28 +11,28 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::debugging::Debugging;
+use super::debugging::DebugPlan;
 use super::folders;
 use super::named_test;
-use super::plan::Line;
-use super::recipe::Recipe;
+use super::plan::ConsentLine;
+use super::recipe::WindowConfig;
 use super::shell;
 use crate::clock::now_ms;
 use crate::error::{Context, Error, ErrorKind, Result};
 
 /// What the workspace's files want to run, one line each, unambiguous.
 #[derive(Clone, Debug, Default)]
-pub struct Commands {
+pub struct WorkspaceCommands {
     workspace: PathBuf,
     configuration: Option<String>,
-    purpose: Purpose,
-    lines: Vec<Line>,
+    purpose: CommandPurpose,
+    lines: Vec<ConsentLine>,
 }
 
 /// What commands are for: the same configuration runs other things as a window than under a debugger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Purpose {
+pub enum CommandPurpose {
     #[default]
     Window,
     Debugging,
@@ -42,51 +42,51 @@ pub enum Purpose {
 
 /// What has been agreed to in one workspace, as it is kept.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Record {
+struct ConsentRecord {
     workspace: PathBuf,
     /// At most one for each configuration and purpose.
-    agreed: Vec<Agreed>,
+    agreed: Vec<Consent>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Agreed {
+struct Consent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     configuration: Option<String>,
     #[serde(default)]
-    purpose: Purpose,
+    purpose: CommandPurpose,
     sha256: String,
     commands: Vec<String>,
     agreed_at: u64,
 }
 
-impl Commands {
-    pub fn of(recipe: &Recipe) -> Commands {
+impl WorkspaceCommands {
+    pub fn of_window(recipe: &WindowConfig) -> WorkspaceCommands {
         let (workspace, configuration) = (recipe.workspace.clone(), recipe.configuration.clone());
-        Commands { workspace, configuration, purpose: Purpose::Window, lines: recipe.lines() }
+        WorkspaceCommands { workspace, configuration, purpose: CommandPurpose::Window, lines: recipe.consent_lines() }
     }
 
-    pub fn of_debugging(it: &Debugging) -> Commands {
+    pub fn of_debug_plan(it: &DebugPlan) -> WorkspaceCommands {
         let (workspace, configuration) = (it.workspace.clone(), Some(it.name.clone()));
-        Commands { workspace, configuration, purpose: Purpose::Debugging, lines: it.lines() }
+        WorkspaceCommands { workspace, configuration, purpose: CommandPurpose::Debugging, lines: it.lines() }
     }
 
     /// What builds the tests of a workspace.
-    pub fn of_tests(workspace: &Path) -> Commands {
-        Commands {
+    pub fn of_tests(workspace: &Path) -> WorkspaceCommands {
+        WorkspaceCommands {
             workspace: workspace.to_owned(),
             configuration: None,
-            purpose: Purpose::Tests,
-            lines: named_test::lines(),
+            purpose: CommandPurpose::Tests,
+            lines: named_test::build_consent_lines(),
         }
     }
 
-    pub fn purpose(&self) -> Purpose {
+    pub fn purpose(&self) -> CommandPurpose {
         self.purpose
     }
 
     /// Each with where it stands.
-    pub fn lines(&self) -> &[Line] {
+    pub fn lines(&self) -> &[ConsentLine] {
         &self.lines
     }
 
@@ -105,16 +105,16 @@ impl Commands {
 
     /// Whether the user has agreed to exactly these.
     pub fn are_trusted(&self) -> bool {
-        self.check().is_ok()
+        self.require_consent().is_ok()
     }
 
     /// Agrees, unless the user has agreed to exactly these commands, with the error that says how to.
-    pub fn check(&self) -> Result<()> {
+    pub fn require_consent(&self) -> Result<()> {
         if self.is_empty() {
             return Ok(());
         }
-        let known = Record::of(&self.workspace)?;
-        let known = known.agreed.iter().find(|agreed| self.is_about(agreed));
+        let known = ConsentRecord::load(&self.workspace)?;
+        let known = known.agreed.iter().find(|agreed| self.matches_subject(agreed));
         let reason = match known {
             Some(agreed) if agreed.sha256 == self.digest() => return Ok(()),
             Some(agreed) => self.difference(&agreed.commands),
@@ -122,31 +122,31 @@ impl Commands {
         };
         let of = match (&self.configuration, self.purpose) {
             (Some(name), _) => format!(" for {name:?}"),
-            (None, Purpose::Tests) => " that build its tests".to_owned(),
+            (None, CommandPurpose::Tests) => " that build its tests".to_owned(),
             (None, _) => String::new(),
         };
         let doing = format!("the commands of {}{of} are not trusted", self.workspace.display());
-        let hint = format!("`{}` shows them and asks for your consent", self.asking());
+        let hint = format!("`{}` shows them and asks for your consent", self.trust_command());
         Err(Error::new(ErrorKind::NotTrusted, doing).because(reason).hint(hint))
     }
 
     /// What the user would type to be asked.
-    fn asking(&self) -> String {
+    fn trust_command(&self) -> String {
         let config = match (&self.configuration, self.purpose) {
-            (Some(name), _) => format!(" --config {}", shell::word(name)),
-            (None, Purpose::Tests) => " --tests".to_owned(),
+            (Some(name), _) => format!(" --config {}", shell::quote_word(name)),
+            (None, CommandPurpose::Tests) => " --tests".to_owned(),
             (None, _) => String::new(),
         };
-        format!("tether trust --workspace {}{config}", shell::word(&self.workspace.to_string_lossy()))
+        format!("tether trust --workspace {}{config}", shell::quote_word(&self.workspace.to_string_lossy()))
     }
 
-    fn is_about(&self, agreed: &Agreed) -> bool {
+    fn matches_subject(&self, agreed: &Consent) -> bool {
         agreed.configuration == self.configuration && agreed.purpose == self.purpose
     }
 
     fn difference(&self, agreed: &[String]) -> String {
         let new = self.lines.iter().find(|line| !agreed.contains(&line.text));
-        if let Some(Line { text, origin }) = new {
+        if let Some(ConsentLine { text, origin }) = new {
             let at = origin.as_ref().map(|origin| format!(" ({origin})")).unwrap_or_default();
             return format!("this has changed since you agreed: {text}{at}");
         }
@@ -158,15 +158,15 @@ impl Commands {
     }
 
     /// Records the user's consent; answers where.
-    pub fn record(&self) -> Result<PathBuf> {
-        let file = record_of(&self.workspace)?;
+    pub fn record_consent(&self) -> Result<PathBuf> {
+        let file = record_path(&self.workspace)?;
         let doing = || format!("cannot record your consent in {}", file.display());
         let folder = file.parent().unwrap_or(Path::new("/"));
         std::fs::create_dir_all(folder).doing(doing)?;
-        let mut record = Record::of(&self.workspace)?;
+        let mut record = ConsentRecord::load(&self.workspace)?;
         record.workspace.clone_from(&self.workspace);
-        record.agreed.retain(|agreed| !self.is_about(agreed));
-        record.agreed.push(Agreed {
+        record.agreed.retain(|agreed| !self.matches_subject(agreed));
+        record.agreed.push(Consent {
             configuration: self.configuration.clone(),
             purpose: self.purpose,
             sha256: self.digest(),
@@ -181,19 +181,19 @@ impl Commands {
     }
 }
 
-impl Record {
+impl ConsentRecord {
     /// The record of a workspace; an empty one when there is none, or another workspace's.
-    fn of(workspace: &Path) -> Result<Record> {
-        let bytes = std::fs::read(record_of(workspace)?).unwrap_or_default();
-        let record: Record = serde_json::from_slice(&bytes).unwrap_or_default();
-        Ok(if record.workspace == workspace { record } else { Record::default() })
+    fn load(workspace: &Path) -> Result<ConsentRecord> {
+        let bytes = std::fs::read(record_path(workspace)?).unwrap_or_default();
+        let record: ConsentRecord = serde_json::from_slice(&bytes).unwrap_or_default();
+        Ok(if record.workspace == workspace { record } else { ConsentRecord::default() })
     }
 }
 
 /// Where the record of a workspace is. A workspace must not bring its own, whatever the environment says.
-fn record_of(workspace: &Path) -> Result<PathBuf> {
+fn record_path(workspace: &Path) -> Result<PathBuf> {
     let name = hex::encode(&Sha256::digest(workspace.as_os_str().as_bytes())[..8]);
-    let folder = folders::config()?.join("trust");
+    let folder = folders::config_dir()?.join("trust");
     let real = folder.ancestors().find_map(|folder| folder.canonicalize().ok()).unwrap_or_default();
     if real.starts_with(workspace) {
         return Err(Error::new(
@@ -210,13 +210,13 @@ fn record_of(workspace: &Path) -> Result<PathBuf> {
 mod tests {
     use super::*;
 
-    fn commands(toml: &str, files: &[(&str, &str)]) -> (Commands, tempfile::TempDir) {
+    fn commands(toml: &str, files: &[(&str, &str)]) -> (WorkspaceCommands, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("devtools.toml"), toml).unwrap();
         for (name, text) in files {
             std::fs::write(folder.path().join(name), text).unwrap();
         }
-        (Commands::of(&Recipe::of(folder.path(), None).unwrap()), folder)
+        (WorkspaceCommands::of_window(&WindowConfig::resolve(folder.path(), None).unwrap()), folder)
     }
 
     #[test]
@@ -244,14 +244,14 @@ mod tests {
 
     #[test]
     fn the_command_that_asks_can_be_typed_as_it_is_told() {
-        let check = |workspace: &str, configuration: Option<&str>, purpose: Purpose, expect: &str| {
+        let check = |workspace: &str, configuration: Option<&str>, purpose: CommandPurpose, expect: &str| {
             let (workspace, configuration) = (workspace.into(), configuration.map(str::to_owned));
-            let commands = Commands { workspace, configuration, purpose, lines: Vec::new() };
-            assert_eq!(commands.asking(), format!("tether trust --workspace {expect}"));
+            let commands = WorkspaceCommands { workspace, configuration, purpose, lines: Vec::new() };
+            assert_eq!(commands.trust_command(), format!("tether trust --workspace {expect}"));
         };
-        check("/ws", None, Purpose::Window, "/ws");
-        check("/my app", Some("App"), Purpose::Debugging, "'/my app' --config App");
-        check("/it's", Some("Run \"it\" $X"), Purpose::Window, r#"'/it'\''s' --config 'Run "it" $X'"#);
-        check("/ws", None, Purpose::Tests, "/ws --tests");
+        check("/ws", None, CommandPurpose::Window, "/ws");
+        check("/my app", Some("App"), CommandPurpose::Debugging, "'/my app' --config App");
+        check("/it's", Some("Run \"it\" $X"), CommandPurpose::Window, r#"'/it'\''s' --config 'Run "it" $X'"#);
+        check("/ws", None, CommandPurpose::Tests, "/ws --tests");
     }
 }

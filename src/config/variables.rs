@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 
 use super::given;
-use super::jsonc::{Document, Value};
+use super::jsonc::{JsonDocument, JsonValue};
 use crate::error::{Error, Result};
 
 /// What VS Code takes from its editor, its windows or its user: (the name or its beginning, why it cannot be had).
@@ -26,30 +26,30 @@ const UNSUPPORTED: &[(&str, &str)] = &[
 ];
 
 /// The variables of one workspace.
-pub struct Variables<'a> {
+pub struct VariableContext<'a> {
     workspace: &'a Path,
     /// Whether `${env:…}` becomes its value at once; else it stays, for [`with_environment`].
-    valued: bool,
+    resolves_environment: bool,
     /// For a debug session: what the user may say by hand stays, for [`given::Given::fill`].
-    by_hand: bool,
-    settings: OnceCell<Option<Document>>,
+    keeps_editor_inputs: bool,
+    settings: OnceCell<Option<JsonDocument>>,
 }
 
 /// The text with `${env:…}` replaced, which is done last: what the user consents to must not depend on who asks.
-pub fn with_environment(text: &str) -> String {
-    let value = |_: &str, name: &str| Ok::<_, Infallible>(name.strip_prefix("env:").map(of_environment));
-    let Ok(expanded) = replaced(text, value);
+pub fn substitute_environment(text: &str) -> String {
+    let value = |_: &str, name: &str| Ok::<_, Infallible>(name.strip_prefix("env:").map(environment_value));
+    let Ok(expanded) = substitute_variables(text, value);
     expanded
 }
 
 /// One that is not set is empty, as in VS Code.
-pub(super) fn of_environment(variable: &str) -> String {
+pub(super) fn environment_value(variable: &str) -> String {
     std::env::var_os(variable).unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// The text with each `${name}` that has a value replaced by it; what has been put in is not looked at again. `value` is told
 /// what stands between the variable before and this one, and its name.
-pub(super) fn replaced<E>(
+pub(super) fn substitute_variables<E>(
     text: &str,
     mut value: impl FnMut(&str, &str) -> Result<Option<String>, E>,
 ) -> Result<String, E> {
@@ -68,7 +68,7 @@ pub(super) fn replaced<E>(
 
 /// The text that is expanded, for messages.
 #[derive(Clone, Debug)]
-pub struct Site<'a> {
+pub struct VariableSite<'a> {
     /// "the configuration "Run Extension""
     pub subject: &'a str,
     pub document: &'a Path,
@@ -78,19 +78,28 @@ pub struct Site<'a> {
     pub shell: bool,
 }
 
-impl<'a> Variables<'a> {
-    pub fn new(workspace: &'a Path) -> Variables<'a> {
-        Variables { workspace, valued: false, by_hand: false, settings: OnceCell::new() }
+impl<'a> VariableContext<'a> {
+    pub fn new(workspace: &'a Path) -> VariableContext<'a> {
+        VariableContext {
+            workspace,
+            resolves_environment: false,
+            keeps_editor_inputs: false,
+            settings: OnceCell::new(),
+        }
     }
 
     /// The same with the values of the environment: for paths, which have to be looked at.
-    pub fn valued(&self) -> Variables<'a> {
-        Variables { valued: true, by_hand: self.by_hand, ..Variables::new(self.workspace) }
+    pub fn resolving_environment(&self) -> VariableContext<'a> {
+        VariableContext {
+            resolves_environment: true,
+            keeps_editor_inputs: self.keeps_editor_inputs,
+            ..VariableContext::new(self.workspace)
+        }
     }
 
     /// For a debug session, about which the user may say by hand what an editor would.
-    pub fn by_hand(workspace: &'a Path) -> Variables<'a> {
-        Variables { by_hand: true, ..Variables::new(workspace) }
+    pub fn for_debugging(workspace: &'a Path) -> VariableContext<'a> {
+        VariableContext { keeps_editor_inputs: true, ..VariableContext::new(workspace) }
     }
 
     pub fn workspace(&self) -> &'a Path {
@@ -98,19 +107,19 @@ impl<'a> Variables<'a> {
     }
 
     /// The text with every variable replaced. Errors name the variable, the key, the subject, file and line.
-    pub fn expand(&self, text: &str, site: &Site<'_>) -> Result<String> {
-        replaced(text, |_, name| match self.value(name) {
-            Ok(None) if !site.shell => Err(self.unsupported(name, "tether does not know it", site)),
+    pub fn expand(&self, text: &str, site: &VariableSite<'_>) -> Result<String> {
+        substitute_variables(text, |_, name| match self.lookup_value(name) {
+            Ok(None) if !site.shell => Err(self.unsupported_variable(name, "tether does not know it", site)),
             Ok(value) => Ok(value),
-            Err(why) => Err(self.unsupported(name, &why, site)),
+            Err(why) => Err(self.unsupported_variable(name, &why, site)),
         })
     }
 
-    fn unsupported(&self, name: &str, why: &str, site: &Site<'_>) -> Error {
-        let Site { subject, document, line, key, .. } = site;
+    fn unsupported_variable(&self, name: &str, why: &str, site: &VariableSite<'_>) -> Error {
+        let VariableSite { subject, document, line, key, .. } = site;
         let error = Error::usage(format!("cannot use {subject} of {}:{line}", document.display()))
             .because(format!("`{key}` has the unsupported variable `${{{name}}}`: {why}"));
-        match self.by_hand {
+        match self.keeps_editor_inputs {
             true => error.hint(format!("write its value into `{key}`")),
             false => error.hint(format!(
                 "write its value into `{key}`, or describe the window in devtools.toml (`tether init` begins one)"
@@ -119,17 +128,17 @@ impl<'a> Variables<'a> {
     }
 
     /// `None`: nobody knows it; an error: VS Code knows it, and here it cannot be had.
-    fn value(&self, name: &str) -> Result<Option<String>, String> {
+    fn lookup_value(&self, name: &str) -> Result<Option<String>, String> {
         let folder = || self.workspace.to_str().map(str::to_owned).ok_or("the workspace's path is not UTF-8");
         let base = self.workspace.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         Ok(Some(match name {
             "workspaceFolder" | "workspaceRoot" | "cwd" => folder()?,
             "workspaceFolderBasename" => base.to_owned(),
-            "userHome" => home()?,
+            "userHome" => home_dir()?,
             "pathSeparator" | "/" => "/".to_owned(),
             // js-debug's own, which it replaces itself.
-            "webRoot" if self.by_hand => "${webRoot}".to_owned(),
-            _ if self.by_hand && given::may_be(name) => format!("${{{name}}}"),
+            "webRoot" if self.keeps_editor_inputs => "${webRoot}".to_owned(),
+            _ if self.keeps_editor_inputs && given::is_editor_input(name) => format!("${{{name}}}"),
             _ => match name.split_once(':') {
                 Some(("env", variable)) => self.environment(variable)?,
                 Some(("config", key)) => self.setting(key)?,
@@ -145,7 +154,7 @@ impl<'a> Variables<'a> {
 
     /// One that is not set is empty, as in VS Code.
     fn environment(&self, variable: &str) -> Result<String, String> {
-        if !self.valued {
+        if !self.resolves_environment {
             return Ok(format!("${{env:{variable}}}"));
         }
         let value = std::env::var_os(variable).unwrap_or_default();
@@ -156,21 +165,21 @@ impl<'a> Variables<'a> {
     fn setting(&self, key: &str) -> Result<String, String> {
         let file = self.workspace.join(".vscode/settings.json");
         if self.settings.get().is_none() {
-            let document = Document::read(&file).map_err(|error| error.to_string())?;
+            let document = JsonDocument::read(&file).map_err(|error| error.to_string())?;
             let _ = self.settings.set(document);
         }
         let root = self.settings.get().and_then(Option::as_ref).map(|document| &document.root);
         let nested = || key.split('.').try_fold(root?, |node, part| node.get(part));
         match root.and_then(|root| root.get(key)).or_else(nested).map(|node| &node.value) {
-            Some(Value::String(text) | Value::Number(text)) => Ok(text.clone()),
-            Some(Value::Bool(value)) => Ok(value.to_string()),
+            Some(JsonValue::String(text) | JsonValue::Number(text)) => Ok(text.clone()),
+            Some(JsonValue::Bool(value)) => Ok(value.to_string()),
             Some(_) => Err(format!("{key:?} in .vscode/settings.json is neither a text nor a number")),
             None => Err(format!("there is no {key:?} in .vscode/settings.json")),
         }
     }
 }
 
-fn home() -> Result<String, String> {
+fn home_dir() -> Result<String, String> {
     let home: Option<PathBuf> = std::env::home_dir();
     home.and_then(|home| home.to_str().map(str::to_owned)).ok_or_else(|| "there is no home folder".to_owned())
 }
@@ -179,14 +188,15 @@ fn home() -> Result<String, String> {
 mod tests {
     use super::*;
 
-    fn expand(text: &str, valued: bool, shell: bool) -> Result<String> {
+    fn expand(text: &str, resolves_environment: bool, shell: bool) -> Result<String> {
         let workspace = tempfile::tempdir().unwrap();
         let folder = workspace.path().join("my app");
         std::fs::create_dir_all(folder.join(".vscode")).unwrap();
         let settings = "{ // ours\n \"a.b\": \"flat\", \"c\": {\"d\": 7}, \"e\": [] }";
         std::fs::write(folder.join(".vscode/settings.json"), settings).unwrap();
-        let site = Site { subject: "the task \"t\"", document: Path::new("tasks.json"), line: 3, key: "args", shell };
-        let variables = Variables { valued, ..Variables::new(&folder) };
+        let site =
+            VariableSite { subject: "the task \"t\"", document: Path::new("tasks.json"), line: 3, key: "args", shell };
+        let variables = VariableContext { resolves_environment, ..VariableContext::new(&folder) };
         let expanded = variables.expand(text, &site)?;
         Ok(expanded.replace(folder.to_str().unwrap(), "<ws>"))
     }
@@ -205,7 +215,7 @@ mod tests {
         assert!(!expand("${userHome}", true, false).unwrap().contains('$'));
         assert_eq!(expand("a${env:HOME}", false, false).unwrap(), "a${env:HOME}");
         assert_eq!(
-            with_environment("a ${env:CARGO_PKG_NAME}${env:DEVTETHER_SURELY_UNSET}, ${env:"),
+            substitute_environment("a ${env:CARGO_PKG_NAME}${env:DEVTETHER_SURELY_UNSET}, ${env:"),
             "a devtether, ${env:"
         );
         assert_eq!(expand("${HOME}/x", true, true).unwrap(), "${HOME}/x");

@@ -111,8 +111,11 @@ fn desktop(window: Option<&WindowSettings>, missing: Level) -> Finding {
 
 /// Disks and folders.
 pub fn look(workspace: &Path) -> Vec<Finding> {
-    let all =
-        [(folders::state(), "logs and profiles"), (folders::config(), "your consents"), (folders::data(), "tools")];
+    let all = [
+        (folders::state_dir(), "logs and profiles"),
+        (folders::config_dir(), "your consents"),
+        (folders::data_dir(), "tools"),
+    ];
     let (mut findings, mut seen) = (Vec::new(), Vec::new());
     for (folder, what) in all {
         match folder {

@@ -61,7 +61,7 @@ impl Launch {
 /// Every launch that has a living process of this user.
 pub fn find() -> Result<Vec<Launch>> {
     let marked = process::marked().doing(|| "cannot look at the running processes".into())?;
-    let state = folders::state()?;
+    let state = folders::state_dir()?;
     let launches = marked.into_iter().map(|(id, processes)| {
         let processes = processes.iter().map(|process| (process.pid(), command_of(process.pid()))).collect();
         let fate = home_of(&state, &id).map_or(Fate::Elsewhere, |home| judge(&home, &id).0);

@@ -5,8 +5,8 @@ use std::path::Path;
 use super::Level::{Ok as Good, Problem, Warning};
 use super::{Finding, Level, Topic};
 use crate::changes::{self, WorkspaceSize};
-use crate::config::trust::Commands;
-use crate::config::{Recipe, WindowSettings};
+use crate::config::trust::WorkspaceCommands;
+use crate::config::{WindowConfig, WindowSettings};
 use crate::process::{self, InotifyLimits};
 
 /// What is to be said of it, and what its window needs.
@@ -18,7 +18,7 @@ pub fn look(workspace: &Path) -> (Vec<Finding>, Option<WindowSettings>) {
         Err(cause) => return (vec![say(Problem, format!("{}: {cause}", workspace.display()))], None),
     };
     let mut findings = vec![say(Good, format!("the workspace is {}", workspace.display()))];
-    let recipe = match Recipe::of(&workspace, None) {
+    let recipe = match WindowConfig::resolve(&workspace, None) {
         Ok(recipe) => recipe,
         Err(error) => {
             findings.push(Finding::of(Topic::Workspace, Problem, &error));
@@ -31,7 +31,7 @@ pub fn look(workspace: &Path) -> (Vec<Finding>, Option<WindowSettings>) {
         (Err(error), _) => Finding::of(Topic::Workspace, Warning, &error),
     });
     findings.extend(recipe.notes.iter().map(|note| say(Good, note.clone())));
-    findings.push(match Commands::of(&recipe).check() {
+    findings.push(match WorkspaceCommands::of_window(&recipe).require_consent() {
         Ok(()) => say(Good, "what it wants to run is trusted".into()),
         Err(error) => Finding::of(Topic::Workspace, Warning, &error),
     });

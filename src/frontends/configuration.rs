@@ -6,23 +6,23 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::config::{Ends, Line, Order, Recipe, Step, init, trust::Commands};
+use crate::config::{ConsentLine, StepOrder, BuildStep, StepCompletion, WindowConfig, init, trust::WorkspaceCommands};
 use crate::error::{Context, Result};
 
 /// What would run, as one object or as lines with their origin.
-pub fn effective_config(recipe: &Recipe, json: bool) -> Result<String> {
+pub fn effective_config(recipe: &WindowConfig, json: bool) -> Result<String> {
     recipe.check_window()?;
-    let commands = Commands::of(recipe);
+    let commands = WorkspaceCommands::of_window(recipe);
     Ok(if json { config_json(recipe, &commands).to_string() } else { config_text(recipe, &commands) })
 }
 
 /// A line, and where it comes from.
-pub fn line_with_origin(line: &Line) -> String {
+pub fn line_with_origin(line: &ConsentLine) -> String {
     let origin = line.origin.as_ref().map(|origin| format!("   [{origin}]"));
     format!("{}{}", line.text, origin.unwrap_or_default())
 }
 
-fn config_text(recipe: &Recipe, commands: &Commands) -> String {
+fn config_text(recipe: &WindowConfig, commands: &WorkspaceCommands) -> String {
     let mut lines = vec![format!("In {} would run:", recipe.workspace.display()), String::new()];
     if let Some(name) = &recipe.configuration {
         lines.push(format!("  configuration: {name:?}"));
@@ -31,24 +31,24 @@ fn config_text(recipe: &Recipe, commands: &Commands) -> String {
     if recipe.build.steps.len() > 1 {
         lines.push(format!("  build order: {}", format_order(&recipe.build.order, &recipe.build.steps)));
     }
-    lines.extend(recipe.generated.iter().map(|it| format!("  no change: {}   [{}]", it.pattern, it.origin)));
+    lines.extend(recipe.build_outputs.iter().map(|it| format!("  no change: {}   [{}]", it.pattern, it.origin)));
     lines.extend(recipe.notes.iter().map(|note| format!("  note: {note}")));
     let trusted = if commands.are_trusted() { "trusted" } else { "not trusted yet: `tether trust`" };
     lines.extend([String::new(), format!("These commands are {trusted}")]);
     lines.join("\n")
 }
 
-fn config_json(recipe: &Recipe, commands: &Commands) -> Value {
+fn config_json(recipe: &WindowConfig, commands: &WorkspaceCommands) -> Value {
     let at = |origin: &crate::config::Origin| json!({"file": origin.file, "line": origin.line});
-    let line = |line: &Line| {
+    let line = |line: &ConsentLine| {
         let mut value = line.origin.as_ref().map_or_else(|| json!({}), at);
         value["text"] = json!(line.text);
         value
     };
-    let step = |step: &Step| {
-        let until = match &step.ends {
-            Ends::ByExit => None,
-            Ends::AfterCycle(cycle) => Some(&cycle.ends_pattern),
+    let step = |step: &BuildStep| {
+        let until = match &step.completion {
+            StepCompletion::OnExit => None,
+            StepCompletion::AfterCycle(cycle) => Some(&cycle.ends_pattern),
         };
         let mut value = at(&step.origin);
         value["label"] = json!(step.label);
@@ -58,7 +58,7 @@ fn config_json(recipe: &Recipe, commands: &Commands) -> Value {
         value["until"] = json!(until);
         value
     };
-    let ignore = |it: &crate::config::Generated| {
+    let ignore = |it: &crate::config::BuildOutput| {
         let mut value = at(&it.origin);
         value["rule"] = json!(it.pattern);
         value
@@ -75,15 +75,15 @@ fn config_json(recipe: &Recipe, commands: &Commands) -> Value {
             "timeoutMs": recipe.build.timeout.as_millis() as u64,
         },
         "lines": commands.lines().iter().map(line).collect::<Vec<_>>(),
-        "ignore": recipe.generated.iter().map(ignore).collect::<Vec<_>>(),
+        "ignore": recipe.build_outputs.iter().map(ignore).collect::<Vec<_>>(),
         "notes": recipe.notes,
         "trusted": commands.are_trusted(),
     })
 }
 
 /// "(a with b), then c"
-fn format_order(order: &Order, steps: &[Step]) -> String {
-    let several = |orders: &[Order], between: &str| {
+fn format_order(order: &StepOrder, steps: &[BuildStep]) -> String {
+    let several = |orders: &[StepOrder], between: &str| {
         let parts: Vec<String> =
             orders.iter().map(|it| self::format_order(it, steps)).filter(|it| !it.is_empty()).collect();
         match &parts[..] {
@@ -94,15 +94,15 @@ fn format_order(order: &Order, steps: &[Step]) -> String {
         }
     };
     match order {
-        Order::Step(index) => format!("`{}`", steps[*index].label),
-        Order::Sequence(orders) => several(orders, ", then "),
-        Order::Parallel(orders) => several(orders, " with "),
+        StepOrder::Step(index) => format!("`{}`", steps[*index].label),
+        StepOrder::Sequence(orders) => several(orders, ", then "),
+        StepOrder::Parallel(orders) => several(orders, " with "),
     }
 }
 
 /// Writes devtools.toml for what the workspace seems to be.
 pub fn write_settings(workspace: &Path, json: bool) -> Result<String> {
-    let written = init::init(workspace)?;
+    let written = init::write_devtools_toml(workspace)?;
     if json {
         return Ok(json!({"written": written.files, "window": written.window}).to_string());
     }
@@ -116,5 +116,5 @@ pub fn write_settings(workspace: &Path, json: bool) -> Result<String> {
 
 /// The JSON schema of devtools.toml.
 pub fn settings_schema() -> Result<String> {
-    serde_json::to_string_pretty(&init::schema()).doing(|| "cannot write the schema".to_owned())
+    serde_json::to_string_pretty(&init::settings_schema()).doing(|| "cannot write the schema".to_owned())
 }

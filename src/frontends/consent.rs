@@ -9,8 +9,8 @@ use std::path::Path;
 use anstream::println;
 
 use super::configuration;
-use crate::config::trust::{Commands, Purpose};
-use crate::config::{Choice, Debugging, Recipe};
+use crate::config::trust::{WorkspaceCommands, CommandPurpose};
+use crate::config::{ActiveConfig, DebugPlan, WindowConfig};
 use crate::error::{Context, Error, ErrorKind, Result};
 use crate::supervisor::connect::SupervisorPaths;
 
@@ -29,10 +29,10 @@ pub fn trust_commands(workspace: &Path, config: Option<&str>, tests: bool, yes: 
         return Err(Error::new(ErrorKind::NotTrusted, "nothing was trusted")
             .hint("`tether trust --yes` consents without asking"));
     }
-    let records = all.iter().map(Commands::record).collect::<Result<Vec<_>>>()?;
+    let records = all.iter().map(WorkspaceCommands::record_consent).collect::<Result<Vec<_>>>()?;
     if json {
-        let trusted: Vec<String> = all.iter().flat_map(Commands::texts).collect();
-        let digests: Vec<String> = all.iter().map(Commands::digest).collect();
+        let trusted: Vec<String> = all.iter().flat_map(WorkspaceCommands::texts).collect();
+        let digests: Vec<String> = all.iter().map(WorkspaceCommands::digest).collect();
         println!("{}", serde_json::json!({"trusted": trusted, "sha256": digests, "record": records[0]}));
     } else {
         println!("trusted, until one of them changes");
@@ -41,27 +41,27 @@ pub fn trust_commands(workspace: &Path, config: Option<&str>, tests: bool, yes: 
 }
 
 /// A configuration can be a window, a debug session, or either: who consents to it by name means it all.
-fn commands_to_trust(workspace: &Path, config: Option<&str>, tests: bool) -> Result<Vec<Commands>> {
+fn commands_to_trust(workspace: &Path, config: Option<&str>, tests: bool) -> Result<Vec<WorkspaceCommands>> {
     let Some(name) = config else {
         return Ok(vec![if tests {
-            Commands::of_tests(workspace)
+            WorkspaceCommands::of_tests(workspace)
         } else {
-            Commands::of(&window_recipe(workspace, None)?)
+            WorkspaceCommands::of_window(&window_recipe(workspace, None)?)
         }]);
     };
-    let window = Recipe::of(workspace, Some(name)).map(|it| Commands::of(&it));
-    let debugging = Debugging::of(workspace, name).map(|it| Commands::of_debugging(&it));
+    let window = WindowConfig::resolve(workspace, Some(name)).map(|it| WorkspaceCommands::of_window(&it));
+    let debugging = DebugPlan::resolve(workspace, name).map(|it| WorkspaceCommands::of_debug_plan(&it));
     match (window, debugging) {
         (Err(_), Err(error)) => Err(error),
         (window, debugging) => Ok(window.into_iter().chain(debugging).collect()),
     }
 }
 
-fn print_commands(workspace: &Path, commands: &Commands) {
+fn print_commands(workspace: &Path, commands: &WorkspaceCommands) {
     let what = match commands.purpose() {
-        Purpose::Window => "want to run",
-        Purpose::Debugging => "want to debug, and to run around it",
-        Purpose::Tests => "have their tests built, before one is debugged, by",
+        CommandPurpose::Window => "want to run",
+        CommandPurpose::Debugging => "want to debug, and to run around it",
+        CommandPurpose::Tests => "have their tests built, before one is debugged, by",
     };
     println!("The files of {} {what}:\n", workspace.display());
     for line in commands.lines() {
@@ -71,10 +71,10 @@ fn print_commands(workspace: &Path, commands: &Commands) {
 }
 
 /// What would run: of the named configuration, else of the one that was chosen, else of the first.
-pub fn window_recipe(workspace: &Path, config: Option<&str>) -> Result<Recipe> {
+pub fn window_recipe(workspace: &Path, config: Option<&str>) -> Result<WindowConfig> {
     match config {
-        Some(name) => Recipe::of(workspace, Some(name)),
-        None => Choice::load(&SupervisorPaths::of_workspace(workspace)?.state).recipe(workspace),
+        Some(name) => WindowConfig::resolve(workspace, Some(name)),
+        None => ActiveConfig::load(&SupervisorPaths::of_workspace(workspace)?.state).resolve(workspace),
     }
 }
 

@@ -61,7 +61,7 @@ impl SupervisorPaths {
     fn of_canonical(workspace: PathBuf) -> Result<SupervisorPaths> {
         let digest = Sha256::digest(workspace.as_os_str().as_bytes());
         let name = hex::encode(&digest[..8]);
-        let state = folders::state()?.join(&name);
+        let state = folders::state_dir()?.join(&name);
         make_private(&state)?;
         Ok(SupervisorPaths {
             socket: runtime_folder(&name)?.join(format!("{name}.sock")),

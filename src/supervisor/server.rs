@@ -108,7 +108,7 @@ async fn serve_until_end(paths: SupervisorPaths, mut claim: SupervisorLock, idle
     info!(workspace = %paths.workspace.display(), pid = std::process::id(), "supervisor {} listens", env!("CARGO_PKG_VERSION"));
 
     // The schema that devtools.toml names lies in a folder that git ignores: a clone has none.
-    if init::refers_to_schema(&paths.workspace)
+    if init::has_schema_reference(&paths.workspace)
         && let Err(error) = init::write_schema(&paths.workspace)
     {
         warn!("{error}");
@@ -184,7 +184,7 @@ async fn accept_until_end(
     }
 }
 
-/// Ends after `after` with no connection, no window and no living session.
+/// StepCompletion after `after` with no connection, no window and no living session.
 async fn wait_until_idle(supervisor: &SupervisorContext, after: Duration) {
     let (mut connections, mut window) = (supervisor.connections.subscribe(), supervisor.window.watch());
     let mut sessions = supervisor.sessions.watch();

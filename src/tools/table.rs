@@ -56,7 +56,7 @@ impl Row {
 
 /// The folder with one sub-folder per tool.
 pub fn folder() -> Result<PathBuf> {
-    Ok(folders::data()?.join("tools"))
+    Ok(folders::data_dir()?.join("tools"))
 }
 
 /// What is started or loaded of a tool; it may be missing.

@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::changes::{ChangeTracker, FileSnapshot};
-use crate::config::Recipe;
+use crate::config::WindowConfig;
 use crate::error::Result;
 use crate::steps;
 
@@ -37,7 +37,7 @@ pub struct BuildSummary {
 /// What was built, and from what.
 pub struct CompletedBuild {
     /// What was built, and is to be launched: the files may say something else by now.
-    pub recipe: Box<Recipe>,
+    pub recipe: Box<WindowConfig>,
     /// The files when the build began.
     pub baseline: Arc<FileSnapshot>,
     pub duration: Duration,
@@ -48,7 +48,7 @@ pub struct CompletedBuild {
 
 /// A build of one workspace.
 pub struct Build<'a> {
-    pub recipe: &'a Recipe,
+    pub recipe: &'a WindowConfig,
     pub tracker: &'a ChangeTracker,
     /// The mark of this workspace's builds, by which a later supervisor finds one that was left behind.
     pub launch_id: &'a str,

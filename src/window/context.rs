@@ -17,7 +17,7 @@ use super::live_window::{LiveWindow, WindowExit};
 use super::page::PageHistory;
 use super::state::WindowPhase;
 use crate::changes::{self, ChangeTracker, FileSnapshot, TrackerOptions};
-use crate::config::{self, Choice, Generated, Recipe, WatchSettings};
+use crate::config::{self, ActiveConfig, BuildOutput, WatchSettings, WindowConfig};
 use crate::error::{Error, Result};
 
 /// What is known of the window, for whoever looks.
@@ -75,7 +75,7 @@ pub struct WindowContext {
     pub deeds: InFlight,
     crashes: Mutex<CrashLoop>,
     launches: Mutex<GenerationCounter>,
-    choice: Mutex<Choice>,
+    choice: Mutex<ActiveConfig>,
     /// Who knows why the window must not be replaced unasked.
     held: OnceLock<Box<ReplacementBlocker>>,
     /// Who tidies up after windows that ended by themselves.
@@ -86,7 +86,7 @@ pub struct WindowContext {
 type ReplacementBlocker = dyn Fn() -> Option<String> + Send + Sync;
 
 /// What decides what is tracked, and how.
-pub type TrackingConfig = (WatchSettings, Vec<Generated>);
+pub type TrackingConfig = (WatchSettings, Vec<BuildOutput>);
 
 /// When what is tracked changes under a living window, two trackers live for a while.
 #[derive(Default)]
@@ -104,7 +104,7 @@ impl WindowContext {
         let (phase, generation) = (WindowPhase::Starting, launches.current());
         let published = watch::Sender::new(PublishedState { phase, generation, ..PublishedState::default() });
         let records = Arc::new(PageHistory::new(Some(paths.state.join("refs"))));
-        let choice = Mutex::new(Choice::load(&paths.state));
+        let choice = Mutex::new(ActiveConfig::load(&paths.state));
         WindowContext {
             paths,
             published,
@@ -140,12 +140,12 @@ impl WindowContext {
     }
 
     /// Which launch configuration is wanted, and which one runs.
-    pub fn choice(&self) -> Choice {
+    pub fn choice(&self) -> ActiveConfig {
         self.choice.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Changes the choice, for this supervisor and the next ones.
-    pub fn update_choice(&self, change: impl FnOnce(&mut Choice)) -> Result<()> {
+    pub fn update_choice(&self, change: impl FnOnce(&mut ActiveConfig)) -> Result<()> {
         let mut choice = self.choice.lock().unwrap_or_else(PoisonError::into_inner);
         let before = choice.clone();
         change(&mut choice);
@@ -153,13 +153,13 @@ impl WindowContext {
     }
 
     /// What to run, as the workspace's files say now.
-    pub fn read_recipe(&self) -> Result<Recipe> {
-        self.choice().recipe(&self.paths.workspace)
+    pub fn read_recipe(&self) -> Result<WindowConfig> {
+        self.choice().resolve(&self.paths.workspace)
     }
 
     /// What to track, as the workspace's files say now, whatever else is wrong with them.
     pub fn read_tracking_config(&self) -> Result<TrackingConfig> {
-        Recipe::watching(&self.paths.workspace, self.choice().wanted.as_deref())
+        WindowConfig::watch_settings(&self.paths.workspace, self.choice().selected.as_deref())
     }
 
     fn trackers(&self) -> MutexGuard<'_, WindowTrackers> {
@@ -194,11 +194,11 @@ impl WindowContext {
         let root = root.canonicalize().map_err(|cause| {
             Error::usage(format!("cannot watch {}", root.display()))
                 .because(cause)
-                .hint(format!("set [watch] root in {} to a folder that is there", config::FILE_NAME))
+                .hint(format!("set [watch] root in {} to a folder that is there", config::DEVTOOLS_TOML))
         })?;
         let confirm = match watch.confirm {
-            config::Confirm::Mtime => changes::ChangeCriterion::Metadata,
-            config::Confirm::Content => changes::ChangeCriterion::Content,
+            config::ConfirmBy::Mtime => changes::ChangeCriterion::Metadata,
+            config::ConfirmBy::Content => changes::ChangeCriterion::Content,
         };
         let derived = generated.iter().map(|it| self.derived_rule(it)).collect();
         let tracker = ChangeTracker::start(TrackerOptions {
@@ -212,8 +212,8 @@ impl WindowContext {
         Ok(tracker)
     }
 
-    fn derived_rule(&self, generated: &Generated) -> changes::DerivedRule {
-        let Generated { pattern, origin } = generated.clone();
+    fn derived_rule(&self, generated: &BuildOutput) -> changes::DerivedRule {
+        let BuildOutput { pattern, origin } = generated.clone();
         changes::DerivedRule { pattern, file: self.paths.workspace.join(origin.file), line: origin.line }
     }
 

@@ -21,7 +21,7 @@ use super::page::{
 };
 use super::state::WindowInput;
 use crate::changes::{ChangeReport, ChangeTracker, FileChange, FileChangeKind, PathExplanation};
-use crate::config::{Choice, Recipe, trust::Commands};
+use crate::config::{ActiveConfig, WindowConfig, trust::WorkspaceCommands};
 use crate::error::{Error, ErrorData, ErrorKind, Result};
 
 /// How often a page operation looks again after a relaunch: someone who saves all the time must not keep it for ever.
@@ -195,14 +195,14 @@ impl Window {
 
     /// Keeps the choice of a configuration that there is, and that the user trusts.
     fn choose(&self, name: &str) -> Result<()> {
-        let recipe = Recipe::of(&self.shared.paths.workspace, Some(name))?;
-        Commands::of(&recipe).check()?;
-        self.shared.update_choice(|choice| choice.wanted = Some(name.to_owned()))
+        let recipe = WindowConfig::resolve(&self.shared.paths.workspace, Some(name))?;
+        WorkspaceCommands::of_window(&recipe).require_consent()?;
+        self.shared.update_choice(|choice| choice.selected = Some(name.to_owned()))
     }
 
     fn runs_another(&self) -> bool {
         let choice = self.shared.choice();
-        choice.wanted != choice.running
+        choice.selected != choice.running
     }
 
     /// Replaces the window by a new one.
@@ -223,7 +223,7 @@ impl Window {
     pub async fn stop(&self, progress: Progress<'_>) -> Result<OperationOutcome> {
         self.wait_for_search().await;
         let outcome = self.wish(WindowInput::Stop, progress).await?;
-        self.shared.update_choice(|choice| *choice = Choice::default())?;
+        self.shared.update_choice(|choice| *choice = ActiveConfig::default())?;
         Ok(outcome)
     }
 

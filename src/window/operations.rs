@@ -19,7 +19,7 @@ use super::session_file::{self, WindowSession};
 use super::{cleanup, identity};
 use crate::changes::{ChangeTracker, FileSnapshot};
 use crate::clock::now_ms;
-use crate::config::{Recipe, trust::Commands};
+use crate::config::{WindowConfig, trust::WorkspaceCommands};
 use crate::error::{Context, Error, Result};
 use crate::process;
 
@@ -98,7 +98,7 @@ pub async fn restore_baseline(shared: &WindowContext, up: &LiveWindow) -> Result
     Ok(())
 }
 
-/// Ends what a supervisor that was killed in the middle of a launch, or of a build, has left behind.
+/// StepCompletion what a supervisor that was killed in the middle of a launch, or of a build, has left behind.
 async fn sweep_leftovers(shared: &WindowContext, kept: Option<&str>) {
     if let Err(error) = cleanup::clean_up_abandoned(&shared.paths.state, kept).await {
         warn!("{error}");
@@ -116,7 +116,7 @@ pub async fn build_window(shared: &WindowContext, rounds: &mut BuildRounds) -> R
         let recipe = read_trusted_recipe(shared)?;
         let tracker = tracker_of(shared, &recipe)?;
         let build = Build { recipe: &recipe, tracker: &tracker, launch_id: &shared.paths.build_launch_id };
-        let still = || read_trusted_recipe(shared).map(|now| now.lines() == recipe.lines());
+        let still = || read_trusted_recipe(shared).map(|now| now.consent_lines() == recipe.consent_lines());
         if let Some(built) = build.run(rounds, still, &|doing| shared.report_progress(doing)).await? {
             return Ok(built);
         }
@@ -124,16 +124,16 @@ pub async fn build_window(shared: &WindowContext, rounds: &mut BuildRounds) -> R
 }
 
 /// What to run, as the workspace's files say now, when there is a window in it and the user trusts it.
-pub fn read_trusted_recipe(shared: &WindowContext) -> Result<Recipe> {
+pub fn read_trusted_recipe(shared: &WindowContext) -> Result<WindowConfig> {
     let recipe = shared.read_recipe()?;
     recipe.check_window()?;
-    Commands::of(&recipe).check()?;
+    WorkspaceCommands::of_window(&recipe).require_consent()?;
     // Only now: the environment is the user's own.
-    Ok(recipe.with_environment())
+    Ok(recipe.with_environment_values())
 }
 
-fn tracker_of(shared: &WindowContext, recipe: &Recipe) -> Result<Arc<ChangeTracker>> {
-    shared.tracker(&(recipe.watch.clone(), recipe.generated.clone()))
+fn tracker_of(shared: &WindowContext, recipe: &WindowConfig) -> Result<Arc<ChangeTracker>> {
+    shared.tracker(&(recipe.watch.clone(), recipe.build_outputs.clone()))
 }
 
 /// Why there is no new window.
@@ -172,7 +172,7 @@ async fn prepare_launch(
     shared: &WindowContext,
     old: Option<&LiveWindow>,
     built: Option<CompletedBuild>,
-) -> Result<(Recipe, Arc<ChangeTracker>, Arc<FileSnapshot>)> {
+) -> Result<(WindowConfig, Arc<ChangeTracker>, Arc<FileSnapshot>)> {
     if let Some(CompletedBuild { recipe, baseline, .. }) = built {
         let tracker = tracker_of(shared, &recipe)?;
         return Ok((*recipe, tracker, baseline));
@@ -192,7 +192,7 @@ async fn prepare_launch(
 
 async fn launch_new_window(
     shared: &WindowContext,
-    recipe: Recipe,
+    recipe: WindowConfig,
     tracker: &Arc<ChangeTracker>,
     baseline: Arc<FileSnapshot>,
 ) -> Result<LiveWindow> {

@@ -22,7 +22,7 @@ pub struct Place {
 impl Place {
     pub fn find() -> Result<Place> {
         let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask lies in no checkout")?;
-        Ok(Place { checkout: checkout.to_owned(), data: folders::data().map_err(told)? })
+        Ok(Place { checkout: checkout.to_owned(), data: folders::data_dir().map_err(told)? })
     }
 
     /// What is started of an installed tool, by its name in the pins.

@@ -154,7 +154,7 @@ mod tests {
 
     /// `None` where the tools are not installed.
     fn held(lines: &[&str]) -> Option<Result<()>> {
-        let data = devtether::config::folders::data().unwrap();
+        let data = devtether::config::folders::data_dir().unwrap();
         if find(&data).is_none() {
             assert!(std::env::var_os("CI").is_none(), "{SCHEMA} is missing: run `cargo xtask tools`");
             eprintln!("SKIPPED: no {SCHEMA}; `cargo xtask tools` installs debugpy, which brings it");
@@ -196,7 +196,7 @@ mod tests {
         let Some(held) = held(&[]) else { return };
         assert!(held.unwrap_err().to_string().contains("no DAP message was written down"));
         let missing = tempfile::tempdir().unwrap().path().join("never");
-        let data = devtether::config::folders::data().unwrap();
+        let data = devtether::config::folders::data_dir().unwrap();
         let error = hold(&missing, &data).unwrap_err().to_string();
         assert!(error.contains("nothing was written down in"), "{error}");
     }

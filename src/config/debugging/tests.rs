@@ -61,8 +61,8 @@ impl Place {
         Place { _home: home, folder }
     }
 
-    fn of(&self, name: &str) -> Result<Debugging> {
-        Debugging::of(&self.folder, name)
+    fn of(&self, name: &str) -> Result<DebugPlan> {
+        DebugPlan::resolve(&self.folder, name)
     }
 
     fn shown(&self, text: impl ToString) -> String {
@@ -70,15 +70,15 @@ impl Place {
     }
 }
 
-fn given() -> Given {
-    Given { file: Some("/x/one.py".into()), pid: Some(42) }
+fn given() -> EditorInputs {
+    EditorInputs { file: Some("/x/one.py".into()), pid: Some(42) }
 }
 
 #[test]
 fn a_configuration_reaches_its_debugger_as_it_is_written() {
     let place = Place::new(LAUNCH);
-    let all = place.of("App").unwrap().given(&given()).unwrap();
-    let [it] = &all.debuggees[..] else { panic!("{all:?}") };
+    let all = place.of("App").unwrap().with_editor_inputs(&given()).unwrap();
+    let [it] = &all.configurations[..] else { panic!("{all:?}") };
     let expect = json!({
         "name": "App", "type": "debugpy", "request": "launch", "program": "<ws>/app.py", "cwd": "<ws>/sub",
         "args": ["--port", "80", "devtether"], "stopOnEntry": false, "serverReadyAction": {},
@@ -95,7 +95,7 @@ fn a_configuration_reaches_its_debugger_as_it_is_written() {
 #[test]
 fn files_of_variables_are_read_as_each_debugger_does() {
     let place = Place::new(LAUNCH);
-    let env = |name: &str| place.of(name).unwrap().debuggees[0].fields.get("env").cloned();
+    let env = |name: &str| place.of(name).unwrap().configurations[0].fields.get("env").cloned();
     let dot_env = json!({"A": "of ${nobody}", "B": "below"});
     assert_eq!(env("File"), Some(dot_env), "`.env` is Python's when nobody names another");
     assert_eq!(env("Files"), Some(json!({"A": "of ${nobody}", "B": "later", "D": "4"})));
@@ -114,21 +114,21 @@ fn files_of_variables_are_read_as_each_debugger_does() {
 #[test]
 fn what_is_said_by_hand_stands_for_the_editor() {
     let place = Place::new(LAUNCH);
-    let fields = |name: &str, given: &Given| {
-        place.of(name).unwrap().given(given).map(|it| Value::from(it.debuggees[0].fields.clone()))
+    let fields = |name: &str, given: &EditorInputs| {
+        place.of(name).unwrap().with_editor_inputs(given).map(|it| Value::from(it.configurations[0].fields.clone()))
     };
     let file = fields("File", &given()).unwrap();
     assert_eq!((&file["program"], &file["args"]), (&json!("/x/one.py"), &json!(["one.py"])));
     assert_eq!(fields("Pick", &given()).unwrap()["pid"], json!(42));
-    let told = place.shown(fields("File", &Given::default()).unwrap_err());
+    let told = place.shown(fields("File", &EditorInputs::default()).unwrap_err());
     for part in
         ["\"File\" of <ws>/.vscode/launch.json:8", "`args` has the variable `${fileBasename}`", "debug launch FILE"]
     {
         assert!(told.contains(part), "{part:?} is not in {told}");
     }
-    let told = fields("Pick", &Given::default()).unwrap_err().to_string();
+    let told = fields("Pick", &EditorInputs::default()).unwrap_err().to_string();
     assert!(told.contains("${command:pickProcess}") && told.contains("--pid PID"), "{told}");
-    let task = place.of("App").unwrap().given(&Given::default()).unwrap_err().to_string();
+    let task = place.of("App").unwrap().with_editor_inputs(&EditorInputs::default()).unwrap_err().to_string();
     assert!(task.contains("the task \"build\" of .vscode/tasks.json:2") && task.contains("fileBasename"), "{task}");
 }
 
@@ -173,7 +173,7 @@ fn everything_that_runs_is_agreed_to_whoever_asks() {
 fn a_compound_is_all_its_parts() {
     let place = Place::new(LAUNCH);
     let both = place.of("Both").unwrap();
-    let names: Vec<_> = both.debuggees.iter().map(|it| it.name.as_str()).collect();
+    let names: Vec<_> = both.configurations.iter().map(|it| it.name.as_str()).collect();
     assert_eq!((names, both.stop_all, both.before.steps.len()), (vec!["File", "Npm"], true, 1));
 }
 
@@ -201,6 +201,6 @@ fn what_cannot_be_debugged_is_told_with_file_line_and_what_there_is() {
     let broken = Place::new("{\n  \"configurations\": [\n    { \"name\": \"a\" \"type\": \"go\" } ] }");
     assert!(broken.shown(broken.of("a").unwrap_err()).starts_with("cannot read <ws>/.vscode/launch.json:3:"));
     let none = tempfile::tempdir().unwrap();
-    let told = Debugging::of(none.path(), "a").unwrap_err().to_string();
+    let told = DebugPlan::resolve(none.path(), "a").unwrap_err().to_string();
     assert!(told.contains("there is no ") && told.contains("`tether debug launch PROGRAM`"), "{told}");
 }

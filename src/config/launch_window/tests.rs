@@ -1,23 +1,23 @@
 //! What each kind of configuration becomes, as tables.
 
 use super::*;
-use crate::config::jsonc::Document;
+use crate::config::jsonc::JsonDocument;
 
-fn derive(configuration: &str) -> Result<(Derived, String)> {
+fn derive(configuration: &str) -> Result<(DerivedWindow, String)> {
     let folder = tempfile::tempdir().unwrap();
     let workspace = folder.path().to_str().unwrap().to_owned();
     std::fs::write(folder.path().join(".env"), "# ours\nexport A=1\nB = \"two words\"\nnothing\nC=\n").unwrap();
     std::fs::create_dir(folder.path().join("fixture")).unwrap();
     let file = folder.path().join(".vscode/launch.json");
-    let document = Document::parse(&file, configuration).unwrap();
+    let document = JsonDocument::parse(&file, configuration).unwrap();
     let debugger = match document.root.text_of("type") {
-        Some("extensionHost") => Debugger::ExtensionHost,
-        Some("chrome" | "msedge") => Debugger::Browser,
-        _ => Debugger::Node,
+        Some("extensionHost") => WindowDebugger::ExtensionHost,
+        Some("chrome" | "msedge") => WindowDebugger::Browser,
+        _ => WindowDebugger::Node,
     };
     let name = document.root.text_of("name").unwrap_or("it").to_owned();
-    let configuration = Configuration { name, node: document.root, debugger, file };
-    window(&configuration, &Variables::new(folder.path())).map(|derived| (derived, workspace))
+    let configuration = WindowConfiguration { name, node: document.root, debugger, file };
+    derive_window(&configuration, &VariableContext::new(folder.path())).map(|derived| (derived, workspace))
 }
 
 /// The settings that `configuration` becomes, as `expect` writes them; and how many notes there are.

@@ -11,13 +11,13 @@ use crate::config::file;
 /// More than any workspace that somebody works in has, and little enough to be looked through.
 const MOST_FILES: usize = 100_000;
 /// Where there is only what others have written, or what was built.
-const PASSED_BY: &[&str] = &["node_modules", "target", "dist", "venv", "__pycache__", "vendor", "site-packages"];
+const SKIPPED_FOLDERS: &[&str] = &["node_modules", "target", "dist", "venv", "__pycache__", "vendor", "site-packages"];
 
 /// The files below a folder whose names fit and whose texts have it; sorted.
-pub fn below(folder: &Path, fits: impl Fn(&str) -> bool, has: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+pub fn find_files(folder: &Path, fits: impl Fn(&str) -> bool, has: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let is_wanted = |entry: &ignore::DirEntry| {
         let name = entry.file_name().to_string_lossy();
-        entry.depth() == 0 || !PASSED_BY.contains(&name.as_ref())
+        entry.depth() == 0 || !SKIPPED_FOLDERS.contains(&name.as_ref())
     };
     let walk = WalkBuilder::new(folder).require_git(false).filter_entry(is_wanted).build();
     let files = walk.flatten().take(MOST_FILES).filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
@@ -28,18 +28,18 @@ pub fn below(folder: &Path, fits: impl Fn(&str) -> bool, has: impl Fn(&str) -> b
         let base = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         fits(&base) || fits(&name(path))
     });
-    let mut found: Vec<PathBuf> = fitting.filter(|path| text(path).is_some_and(|text| has(&text))).collect();
+    let mut found: Vec<PathBuf> = fitting.filter(|path| read_source(path).is_some_and(|text| has(&text))).collect();
     found.sort();
     found
 }
 
 /// The text of a file; `None` where that cannot be a source.
-pub fn text(file: &Path) -> Option<String> {
-    file::read(file).ok().flatten()
+pub fn read_source(file: &Path) -> Option<String> {
+    file::read_text(file).ok().flatten()
 }
 
 /// The nearest folder above a file, at most the workspace, that has such a file.
-pub fn upwards(file: &Path, workspace: &Path, name: &str) -> Option<PathBuf> {
+pub fn nearest_folder_with(file: &Path, workspace: &Path, name: &str) -> Option<PathBuf> {
     let folders = file.ancestors().skip(1).take_while(|folder| folder.starts_with(workspace));
     folders.into_iter().find(|folder| folder.join(name).is_file()).map(Path::to_owned)
 }

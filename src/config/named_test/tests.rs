@@ -26,7 +26,7 @@ impl Place {
         let folder = said("in=").map_or_else(|| self.folder.clone(), |folder| self.folder.join(folder));
         let language = said("language=");
         let workspace = &self.folder;
-        NamedTest { name, language, program: program.as_deref(), folder: &folder, workspace }.find()
+        NamedTest { name, language, program: program.as_deref(), folder: &folder, workspace }.resolve()
     }
 
     fn check(&self, name: &str, more: &str, expect: &str) {

@@ -21,14 +21,14 @@ fn workspace(files: &[(&str, &str)]) -> tempfile::TempDir {
 
 fn lines(files: &[(&str, &str)], wanted: Option<&str>) -> Result<Vec<String>> {
     let folder = workspace(files);
-    let recipe = Recipe::of(folder.path(), wanted)?;
+    let recipe = WindowConfig::resolve(folder.path(), wanted)?;
     recipe.check_window()?;
-    let told = |line: &Line| {
+    let told = |line: &ConsentLine| {
         let origin = line.origin.as_ref().map(ToString::to_string).unwrap_or_default();
         let text = line.text.replace(folder.path().to_str().unwrap(), "<ws>").replace("/bin/bash", "/bin/sh");
         format!("{text} [{origin}]")
     };
-    Ok(recipe.lines().iter().map(told).collect())
+    Ok(recipe.consent_lines().iter().map(told).collect())
 }
 
 #[track_caller]
@@ -130,7 +130,7 @@ fn scripts_that_a_window_is_started_by_are_agreed_to() {
 fn a_profile_that_is_kept_in_the_workspace_is_no_change() {
     let check = |file: &str, text: &str, expect: &str| {
         let folder = workspace(&[(file, text)]);
-        let generated = Recipe::of(folder.path(), None).unwrap().generated;
+        let generated = WindowConfig::resolve(folder.path(), None).unwrap().build_outputs;
         let told: Vec<String> = generated.iter().map(|it| format!("{} {}", it.pattern, it.origin)).collect();
         assert_eq!(told, [expect]);
     };
@@ -144,7 +144,7 @@ fn a_profile_that_is_kept_in_the_workspace_is_no_change() {
 #[test]
 fn the_environment_is_put_in_last() {
     let folder = workspace(&[(".vscode/launch.json", LAUNCH), (".vscode/tasks.json", TASKS)]);
-    let recipe = Recipe::of(folder.path(), None).unwrap();
+    let recipe = WindowConfig::resolve(folder.path(), None).unwrap();
     assert_eq!(recipe.window.env["A"], "${env:CARGO_PKG_NAME}");
-    assert_eq!(recipe.with_environment().window.env["A"], "devtether");
+    assert_eq!(recipe.with_environment_values().window.env["A"], "devtether");
 }

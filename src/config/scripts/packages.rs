@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::config::file;
-use crate::config::jsonc::{Document, Node};
+use crate::config::jsonc::{JsonDocument, JsonNode};
 
 /// How deep packages lie that nobody lists.
 const NEAR: usize = 3;
@@ -51,13 +51,13 @@ pub fn near(workspace: &Path) -> Found {
 
 /// The members of the package in this folder, with itself; `None` when it lists none.
 pub fn members(workspace: &Path, root: &Path) -> Option<Found> {
-    if let Ok(Some(text)) = file::read(&root.join("pnpm-workspace.yaml")) {
+    if let Ok(Some(text)) = file::read_text(&root.join("pnpm-workspace.yaml")) {
         return Some(below(workspace, root, depth(text.lines()), |_| true));
     }
-    let document = Document::read(&root.join("package.json")).ok().flatten()?;
+    let document = JsonDocument::read(&root.join("package.json")).ok().flatten()?;
     let listed = document.root.get("workspaces")?;
     let listed = listed.get("packages").unwrap_or(listed);
-    let patterns: Vec<&str> = listed.items().iter().filter_map(Node::text).map(plain).collect();
+    let patterns: Vec<&str> = listed.items().iter().filter_map(JsonNode::text).map(plain).collect();
     let Some(globs) = globs(&patterns) else { return Some(below(workspace, root, NEAR, |_| true)) };
     let fits = |path: &Path| path.as_os_str().is_empty() || globs.is_match(path);
     Some(below(workspace, root, depth(patterns.iter().copied()), fits))

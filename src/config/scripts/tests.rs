@@ -15,7 +15,7 @@ fn workspace(files: &[(&str, &str)]) -> tempfile::TempDir {
     folder
 }
 
-fn scripts(workspace: &Path, line: &str, cwd: &str) -> Vec<Script> {
+fn scripts(workspace: &Path, line: &str, cwd: &str) -> Vec<NpmScript> {
     let argv: Vec<String> = line.split(' ').map(str::to_owned).collect();
     scripts_of(workspace, &argv, Path::new(cwd)).unwrap_or_else(|error| panic!("{error}"))
 }

@@ -1,7 +1,7 @@
 //! What tasks become, as tables.
 
 use super::*;
-use crate::config::variables::Variables;
+use crate::config::variables::VariableContext;
 
 const PACKAGE: &str = r#"{"scripts": {"compile": "tsc -p .", "watch": "tsc -w", "precompile": "echo"}}"#;
 
@@ -16,9 +16,9 @@ fn planned(tasks: &str, task: &str) -> Result<BuildPlan> {
     for path in ["package.json", "sub/package.json"] {
         std::fs::write(folder.path().join(path), PACKAGE).unwrap();
     }
-    let variables = Variables::new(folder.path());
-    let reference = Node { line: 9, value: Value::String(task.to_owned()) };
-    let mut plan = plan(&Tasks::read(&variables)?, &reference, "the configuration", Duration::from_secs(9))?;
+    let variables = VariableContext::new(folder.path());
+    let reference = JsonNode { line: 9, value: JsonValue::String(task.to_owned()) };
+    let mut plan = plan_task(&TasksFile::read(&variables)?, &reference, "the configuration", Duration::from_secs(9))?;
     let short = |text: &str| text.replace(folder.path().to_str().unwrap(), "<ws>");
     for step in &mut plan.steps {
         step.argv.iter_mut().for_each(|word| *word = short(word).replace("/bin/bash", "/bin/sh"));
@@ -29,10 +29,10 @@ fn planned(tasks: &str, task: &str) -> Result<BuildPlan> {
 
 /// `expect`: each step as "label: argv in cwd (origin)".
 #[track_caller]
-fn check(tasks: &str, task: &str, expect: &[&str], order: Order) {
+fn check(tasks: &str, task: &str, expect: &[&str], order: StepOrder) {
     let plan = planned(tasks, task).unwrap_or_else(|error| panic!("{error}"));
-    let told = |step: &Step| {
-        let ends = if matches!(step.ends, Ends::ByExit) { "" } else { " ~" };
+    let told = |step: &BuildStep| {
+        let ends = if matches!(step.completion, StepCompletion::OnExit) { "" } else { " ~" };
         format!("{}: {:?} in {} ({}){ends}", step.label, step.argv, step.cwd.display(), step.origin)
     };
     assert_eq!(plan.steps.iter().map(told).collect::<Vec<_>>(), expect);
@@ -59,7 +59,7 @@ fn every_type_of_task_becomes_a_command() {
         { "label": "watch", "type": "npm", "script": "watch", "isBackground": true, "problemMatcher": ["$tsc-watch"],
           "group": {"kind": "build", "isDefault": true} },
     ] }"#;
-    let one = Order::Step(0);
+    let one = StepOrder::Step(0);
     check(
         tasks,
         "shell",
@@ -106,12 +106,12 @@ fn a_task_is_not_troubled_by_others_that_nobody_asks_for() {
         { "type": "gulp", "task": "default", "group": "test" }, { "type": "npm" }, { "type": "odd", "x": 1 }, 7, {},
         { "type": "npm", "script": "watch" }, { "type": "gulp", "label": "named", "task": "x" },
         { "label": "mine", "command": "make" } ] }"#;
-    check(tasks, "mine", &[r#"mine: ["make"] in <ws> (.vscode/tasks.json:4)"#], Order::Step(0));
+    check(tasks, "mine", &[r#"mine: ["make"] in <ws> (.vscode/tasks.json:4)"#], StepOrder::Step(0));
     check(
         tasks,
         "npm: watch",
         &[r#"npm: watch: ["npm", "run", "watch"] in <ws> (.vscode/tasks.json:3)"#],
-        Order::Step(0),
+        StepOrder::Step(0),
     );
     refuses(tasks, "gulp: default", &["tasks.json:2", "tasks of type \"gulp\" are an extension's"]);
     refuses(tasks, "named", &["tasks.json:3", "\"gulp\""]);
@@ -131,12 +131,12 @@ fn a_shell_gets_each_word_whole_whatever_a_variable_stands_for() {
         let workspace = folder.path().join("my app");
         std::fs::create_dir_all(workspace.join(".vscode")).unwrap();
         std::fs::write(workspace.join(".vscode/tasks.json"), tasks).unwrap();
-        let variables = Variables::new(&workspace);
-        let reference = Node { line: 9, value: Value::String(task.to_owned()) };
-        let tasks = Tasks::read(&variables).unwrap();
-        let mut plan = plan(&tasks, &reference, "the configuration", Duration::from_secs(9)).unwrap();
-        plan.steps[0].fill_in_environment();
-        let by_hand = plan.steps[0].by_hand();
+        let variables = VariableContext::new(&workspace);
+        let reference = JsonNode { line: 9, value: JsonValue::String(task.to_owned()) };
+        let tasks = TasksFile::read(&variables).unwrap();
+        let mut plan = plan_task(&tasks, &reference, "the configuration", Duration::from_secs(9)).unwrap();
+        plan.steps[0].substitute_environment();
+        let by_hand = plan.steps[0].shell_command_with_cd();
         let typed = by_hand.strip_prefix(&format!("cd '{}' && ", workspace.display())).unwrap();
         typed.replace(workspace.to_str().unwrap(), "<ws>")
     };
@@ -144,7 +144,7 @@ fn a_shell_gets_each_word_whole_whatever_a_variable_stands_for() {
     assert_eq!(line("line"), "<ws>/run --x", "as VS Code does");
     assert_eq!(line("words"), format!("cat '{}' $X", env!("CARGO_PKG_DESCRIPTION")));
     assert_eq!(line("late"), "cat  devtether");
-    assert_eq!(line("process"), format!("bash -c {} 'x y'", shell::word("cat 'devtether'")));
+    assert_eq!(line("process"), format!("bash -c {} 'x y'", shell::quote_word("cat 'devtether'")));
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn dependencies_come_first_in_their_order_and_each_runs_once() {
         r#"base: ["base"] in <ws> (.vscode/tasks.json:4)"#,
         r#"npm: watch: ["npm", "run", "watch"] in <ws> (.vscode/tasks.json:2)"#,
     );
-    use Order::*;
+    use StepOrder::*;
     let first = Sequence(vec![Parallel(vec![Step(0)]), Step(1)]);
     check(tasks, "all", &[base, a, watch], Sequence(vec![Sequence(vec![first.clone(), Step(2)])]));
     let both = r#"both: ["both"] in <ws> (.vscode/tasks.json:5)"#;

@@ -8,7 +8,7 @@ use crate::api::debug::breakpoints::BreakpointReport;
 use crate::api::debug::results::{EvaluatedValue, LaunchReport, ProbeReport, ProbeValue as Valued, StopReport};
 use crate::api::debug::values::{FileLine, Seconds};
 use crate::api::debug::{DEFAULT_STOP_TIMEOUT, DebugAttachParams, DebugLaunchParams, DebugProbeParams};
-use crate::config::Given;
+use crate::config::EditorInputs;
 use crate::debug::breakpoints::Conditions;
 use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
 use crate::debug::{Hosted, Request, Sessions};
@@ -68,7 +68,7 @@ async fn plan_launch(
         (program, Some(name), None, None) => {
             let file = program.as_ref().map(|program| existing_path(sessions.workspace(), program)).transpose()?;
             let besides = ConfigOverrides {
-                given: Given { file, pid: None },
+                given: EditorInputs { file, pid: None },
                 args: it.args.clone(),
                 cwd: it.cwd.clone(),
                 env: it.env.iter().map(|it| (it.name.clone(), it.value.clone())).collect(),
@@ -91,7 +91,7 @@ async fn plan_launch(
     Ok((it, plan))
 }
 
-/// Ends a session, and finds out anew what it was.
+/// StepCompletion a session, and finds out anew what it was.
 async fn plan_restart(
     supervisor: &SupervisorContext,
     it: &DebugLaunchParams,
@@ -180,7 +180,7 @@ pub async fn attach(
         }
         (None, pid, None, None, Some(name)) => {
             // By the name of a configuration it is the same as a launch: `request` in it says which of the two.
-            let given = Given { file: None, pid };
+            let given = EditorInputs { file: None, pid };
             let besides = ConfigOverrides { given, adapter: it.adapter.clone(), ..ConfigOverrides::default() };
             let StartedSessions { hosted, notes } =
                 configured::prepare_config(sessions, name, &besides)?.start_sessions(supervisor, call).await?;

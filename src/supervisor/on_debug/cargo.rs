@@ -10,8 +10,8 @@ use serde::Deserialize;
 
 use super::super::dispatch::OperationCall;
 use super::super::server::SupervisorContext;
-use crate::config::CARGO;
-use crate::config::trust::Commands;
+use crate::config::CARGO_TEST_BUILD;
+use crate::config::trust::WorkspaceCommands;
 use crate::error::{Error, ErrorKind, Result};
 use crate::process::{self, Captured, LAUNCH_ID, clean_environment};
 use crate::window::Caller;
@@ -61,7 +61,7 @@ pub async fn build_and_find_test(
     name: &str,
     call: &OperationCall<'_>,
 ) -> Result<BuiltTest> {
-    Commands::of_tests(supervisor.sessions.workspace()).check()?;
+    WorkspaceCommands::of_tests(supervisor.sessions.workspace()).require_consent()?;
     let mark = supervisor.build_launch_id().await;
     let mut programs = {
         let _turn = supervisor.launch_memory.task_lock.lock().await;
@@ -80,7 +80,7 @@ pub async fn build_and_find_test(
 
 async fn build_tests(folder: &Path, mark: &str, call: &OperationCall<'_>) -> Result<Vec<TestArtifact>> {
     call.report_progress("building the tests");
-    let argv = CARGO.iter().map(OsString::from).collect();
+    let argv = CARGO_TEST_BUILD.iter().map(OsString::from).collect();
     let env = clean_environment([(LAUNCH_ID, mark)]);
     let what = Captured { argv, cwd: folder.to_owned(), env, timeout: BUILD_TIMEOUT };
     let mut programs = Vec::new();

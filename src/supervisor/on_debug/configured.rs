@@ -9,8 +9,8 @@ use tracing::warn;
 
 use super::super::dispatch::OperationCall;
 use super::super::server::SupervisorContext;
-use crate::config::trust::Commands;
-use crate::config::{BuildPlan, Debuggee, Debugging, Ends, Given};
+use crate::config::trust::WorkspaceCommands;
+use crate::config::{BuildPlan, DebugConfiguration, DebugPlan, EditorInputs, StepCompletion};
 use crate::debug::program::DebugTarget;
 use crate::debug::{Hosted, Request, Sessions};
 use crate::error::{Error, Result};
@@ -20,7 +20,7 @@ use crate::window::Caller;
 /// What its caller says beside its name, and over what is written in it.
 #[derive(Default)]
 pub struct ConfigOverrides {
-    pub given: Given,
+    pub given: EditorInputs,
     pub args: Option<Vec<String>>,
     pub cwd: Option<String>,
     pub env: Vec<(String, Option<String>)>,
@@ -30,8 +30,8 @@ pub struct ConfigOverrides {
 
 /// A configuration that can be begun: all that is known beforehand is right.
 pub struct ConfiguredLaunch {
-    debugging: Debugging,
-    /// Of the debuggees, in their order.
+    debugging: DebugPlan,
+    /// Of the configurations, in their order.
     requests: Vec<Request>,
 }
 
@@ -44,25 +44,26 @@ pub struct StartedSessions {
 
 /// Errors: there is no such configuration, something is wrong in it, nobody debugs its type, it is not trusted.
 pub fn prepare_config(sessions: &Sessions, name: &str, besides: &ConfigOverrides) -> Result<ConfiguredLaunch> {
-    let written = Debugging::of(sessions.workspace(), name)?;
-    let debugging = written.given(&besides.given)?;
-    if debugging.debuggees.len() > 1 && besides.has_launch_fields() {
+    let written = DebugPlan::resolve(sessions.workspace(), name)?;
+    let debugging = written.with_editor_inputs(&besides.given)?;
+    if debugging.configurations.len() > 1 && besides.has_launch_fields() {
         let error = Error::usage(format!("cannot say how {name:?} is to be run"));
         return Err(error.because("it is a compound of several").hint("change its parts in .vscode/launch.json"));
     }
-    let requests: Vec<Request> = debugging.debuggees.iter().map(|it| debuggee_request(sessions, it, besides)).collect();
-    for (debuggee, request) in debugging.debuggees.iter().zip(&requests) {
+    let requests: Vec<Request> =
+        debugging.configurations.iter().map(|it| debuggee_request(sessions, it, besides)).collect();
+    for (debuggee, request) in debugging.configurations.iter().zip(&requests) {
         sessions.locate(request).map_err(|error| debuggee_error(debuggee, error))?;
     }
-    Commands::of_debugging(&written).check()?;
+    WorkspaceCommands::of_debug_plan(&written).require_consent()?;
     Ok(ConfiguredLaunch { debugging, requests })
 }
 
-fn debuggee_error(debuggee: &Debuggee, error: Error) -> Error {
+fn debuggee_error(debuggee: &DebugConfiguration, error: Error) -> Error {
     Error::new(error.kind, format!("cannot debug {}", debuggee.subject)).because(error)
 }
 
-fn debuggee_request(sessions: &Sessions, debuggee: &Debuggee, besides: &ConfigOverrides) -> Request {
+fn debuggee_request(sessions: &Sessions, debuggee: &DebugConfiguration, besides: &ConfigOverrides) -> Request {
     let mut fields = debuggee.fields.clone();
     let mut set = |key: &str, value: Option<serde_json::Value>| value.map(|value| fields.insert(key.to_owned(), value));
     set("args", besides.args.clone().map(Into::into));
@@ -98,10 +99,10 @@ impl ConfiguredLaunch {
         call: &OperationCall<'_>,
     ) -> Result<StartedSessions> {
         let sessions = &supervisor.sessions;
-        let Debugging { before, debuggees, stop_all, .. } = self.debugging;
+        let DebugPlan { before, configurations, stop_all, .. } = self.debugging;
         let (mut together, mut notes) = (StartedSoFar { sessions, begun: Vec::new() }, Vec::new());
         notes.extend(run_tasks(supervisor, &before, call).await?);
-        for (debuggee, request) in debuggees.iter().zip(self.requests) {
+        for (debuggee, request) in configurations.iter().zip(self.requests) {
             let begun = async {
                 let notes = run_tasks(supervisor, &debuggee.before, call).await?;
                 call.report_progress(&format!("launching {}", debuggee.name));
@@ -157,7 +158,7 @@ async fn run_tasks(supervisor: &SupervisorContext, plan: &BuildPlan, call: &Oper
     let mark = supervisor.build_launch_id().await;
     let ran = steps::run(plan, &mark, &|doing| call.report_progress(doing)).await?;
     let left = ran.left.into_iter().map(|who| format!("a task left a process behind: {who}"));
-    let watchers = plan.steps.iter().filter(|step| matches!(step.ends, Ends::AfterCycle(_)));
+    let watchers = plan.steps.iter().filter(|step| matches!(step.completion, StepCompletion::AfterCycle(_)));
     let ended = watchers.map(|step| format!("the background task {:?} was ended after its first cycle", step.label));
     Ok(left.chain(ended).collect())
 }

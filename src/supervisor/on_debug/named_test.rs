@@ -74,7 +74,7 @@ async fn find_test(workspace: &Path, it: &DebugLaunchParams, name: &str) -> Resu
     let folder = it.cwd.as_ref().map_or_else(|| workspace.clone(), real);
     let searching = tokio::task::spawn_blocking(move || {
         let (language, program) = (language.as_deref(), program.as_deref());
-        NamedTest { name: &name, language, program, folder: &folder, workspace: &workspace }.find()
+        NamedTest { name: &name, language, program, folder: &folder, workspace: &workspace }.resolve()
     });
     searching.await.doing(|| "cannot look for the test".to_owned())?
 }
