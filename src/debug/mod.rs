@@ -1,60 +1,29 @@
-//! Debug sessions: what they are doing, why they stopped, who waits for it, what can be seen there.
+//! Debug sessions: start, inspect, resume and end debuggees through DAP adapters, and keep their breakpoints.
 //!
-//! | file | owns |
+//! | folder | owns |
 //! |---|---|
-//! | `stop` | why a program stopped: the adapters' words into ours |
-//! | `judge` | whether a stop is one: which breakpoint was hit, and whether anybody wanted it |
-//! | `state` | where a target is: a pure table |
-//! | `published` | what is published of a session |
-//! | `target` | one connection to an adapter: its start, its events, its end |
-//! | `seat` | what the targets of a session share, and the place of each in it |
-//! | `configure` | telling a target which breakpoints are wanted |
-//! | `house` | who owns the tasks of a session |
-//! | `session` | a handle: the waiting, the going on, the end |
-//! | `hosted`, `sessions` | a session with its adapter, from begin to end; all of them, and what is wanted in all |
-//! | `begin` | how one of them begins |
-//! | `ledger`, `recover` | what the next supervisor has to know of them; what it does about that |
-//! | `inspect`, `look` | looking into a stopped program; what a stop answers at once |
-//! | `drain` | what a program printed last, out of an adapter that would forget it |
-//! | `terminal` | running a program for an adapter |
-//! | `breakpoints` | what a user wants to stop at: kept, followed, applied |
-//! | `record` | output and monitor events |
+//! | `host` | all sessions of a workspace: registry, start, end, recovery after a supervisor's exit |
+//! | `session` | one session: its targets, their state, stops and output |
+//! | `inspect` | reading and changing a stopped program |
+//! | `breakpoints` | the workspace's breakpoints, and sending them to targets |
 //!
-//! Must not know windows, nor the wire API; adapters only by their table.
+//! Does not depend on windows or the wire API; uses adapters only through their table.
 
-mod begin;
 pub mod breakpoints;
-mod configure;
-mod drain;
-mod hosted;
-mod house;
+pub mod host;
 pub mod inspect;
-mod judge;
-pub mod ledger;
-pub mod look;
-mod pages;
-mod published;
-pub mod record;
-mod recover;
-mod seat;
-mod session;
-mod sessions;
-mod shown;
+pub mod session;
 pub mod source_file;
-pub mod state;
-pub mod stop;
-mod target;
-mod terminal;
 
-/// What is to be debugged, in the words of the adapters' table.
+/// What is to be debugged, as the adapters' table defines it.
 pub mod program {
     pub use crate::adapters::{Address, DebugTarget, DebugTargetKind};
 }
 
-pub use hosted::{Hosted, Request};
-pub use published::{Seen, Snapshot, State, Waited};
-pub use session::{Changed, Session};
-pub use sessions::{Excepting, Probing, Reported, Sessions};
-pub use state::Phase;
-pub use stop::{Stop, StopKind};
-pub use target::{Plan, Resume};
+pub use host::managed_session::{ManagedSession, SessionRequest};
+pub use host::registry::{BreakpointStatus, ExceptionSupport, ProbeSession, SessionRegistry};
+pub use session::debug_session::{ChangedBreakpoints, DebugSession};
+pub use session::snapshot::{RunState, SessionSnapshot, TargetSnapshot, WaitOutcome};
+pub use session::stop::{StopKind, ThreadStop};
+pub use session::target::{Resume, TargetPlan};
+pub use session::target_state::TargetPhase;

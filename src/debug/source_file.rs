@@ -8,21 +8,21 @@ use std::path::Path;
 use rustix::fs::OFlags;
 
 /// Sources are small; what is not is no source.
-const MOST_BYTES: u64 = 32 << 20;
+const MAX_BYTES: u64 = 32 << 20;
 
 /// The text of a file; what is no UTF-8 in it is replaced. Errors: it is no file, or too long to be a source.
-pub fn read(path: &Path) -> io::Result<String> {
+pub fn read_source(path: &Path) -> io::Result<String> {
     // Opening a pipe must not wait for its writer.
     let file = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)?;
     let about = file.metadata()?;
     if !about.is_file() {
         return Err(io::Error::other("it is no file"));
     }
-    if about.len() > MOST_BYTES {
+    if about.len() > MAX_BYTES {
         return Err(io::Error::other("it has more than 32 MiB"));
     }
     let mut bytes = Vec::new();
-    file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    file.take(MAX_BYTES).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
@@ -36,10 +36,10 @@ mod tests {
         let pipe = folder.path().join("pipe");
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
         for path in [&pipe, Path::new("/dev/zero"), folder.path()] {
-            assert_eq!(read(path).unwrap_err().to_string(), "it is no file", "{}", path.display());
+            assert_eq!(read_source(path).unwrap_err().to_string(), "it is no file", "{}", path.display());
         }
         let file = folder.path().join("ä.py");
         std::fs::write(&file, b"a\xffb\n").unwrap();
-        assert_eq!(read(&file).unwrap(), "a\u{fffd}b\n");
+        assert_eq!(read_source(&file).unwrap(), "a\u{fffd}b\n");
     }
 }

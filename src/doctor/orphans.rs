@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::config::folders;
-use crate::debug::ledger;
+use crate::debug::host::store;
 use crate::error::{Context, Result};
 use crate::process;
 use crate::supervisor::connect::SupervisorPaths;
@@ -116,7 +116,7 @@ fn judge(home: &Path, id: &str) -> (Fate, Option<LockReservation>) {
             Some(workspace) if workspace.is_absolute() => {
                 let fate = if is_proven([&workspace, home], id) {
                     Fate::Reconnectable(workspace)
-                } else if ledger::is_released(home, id) {
+                } else if store::is_released(home, id) {
                     Fate::Released
                 } else {
                     Fate::Orphan(home.to_owned())

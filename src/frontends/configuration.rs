@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::config::{ConsentLine, StepOrder, BuildStep, StepCompletion, WindowConfig, init, trust::WorkspaceCommands};
+use crate::config::{BuildStep, ConsentLine, StepCompletion, StepOrder, WindowConfig, init, trust::WorkspaceCommands};
 use crate::error::{Context, Result};
 
 /// What would run, as one object or as lines with their origin.

@@ -9,7 +9,7 @@ use std::path::Path;
 use anstream::println;
 
 use super::configuration;
-use crate::config::trust::{WorkspaceCommands, CommandPurpose};
+use crate::config::trust::{CommandPurpose, WorkspaceCommands};
 use crate::config::{ActiveConfig, DebugPlan, WindowConfig};
 use crate::error::{Context, Error, ErrorKind, Result};
 use crate::supervisor::connect::SupervisorPaths;

@@ -238,9 +238,10 @@ async fn notify_sessions(supervisor: Arc<SupervisorContext>, peer: RpcPeer, clie
     }
     let sessions = &supervisor.sessions;
     let mut seen = sessions.watch();
-    sessions.recovered().await;
-    let now =
-        || -> BTreeMap<_, _> { sessions.all().iter().map(|it| (it.id.clone(), on_debug::known_status(it))).collect() };
+    sessions.wait_until_recovered().await;
+    let now = || -> BTreeMap<_, _> {
+        sessions.list_sessions().iter().map(|it| (it.id.clone(), on_debug::known_status(it))).collect()
+    };
     // What there is already is what the front end can have asked for itself.
     seen.borrow_and_update();
     let mut told = now();

@@ -131,7 +131,7 @@ pub(super) async fn dispatch(supervisor: &SupervisorContext, call: OperationCall
 
 /// The window's status, with what is debugged beside it.
 pub(super) async fn window_status(supervisor: &SupervisorContext) -> WindowStatus {
-    let sessions = supervisor.sessions.living().into_iter().map(|it| it.id).collect();
+    let sessions = supervisor.sessions.active_sessions().into_iter().map(|it| it.id).collect();
     WindowStatus { sessions, ..answers::inspected_window_status(supervisor.window.inspect().await) }
 }
 

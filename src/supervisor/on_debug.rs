@@ -47,7 +47,7 @@ use crate::error::Result;
 /// Waits until the sessions are what they will be: those of an earlier supervisor are taken over, and those that follow the
 /// window are attached to the one that lives now.
 async fn wait_until_settled(supervisor: &SupervisorContext) {
-    supervisor.sessions.recovered().await;
+    supervisor.sessions.wait_until_recovered().await;
     supervisor.followers.wait_until_current(&supervisor.window).await;
 }
 

@@ -23,7 +23,7 @@ use super::on_debug::LaunchMemory;
 use super::paths::{SupervisorPaths, check_socket_owner};
 use super::window_follow::{self, WindowFollowers};
 use crate::config::init;
-use crate::debug::Sessions;
+use crate::debug::SessionRegistry;
 use crate::error::{Context, ErrorData, Result};
 use crate::window::{Window, WindowPaths};
 
@@ -31,7 +31,7 @@ use crate::window::{Window, WindowPaths};
 pub(super) struct SupervisorContext {
     pub paths: SupervisorPaths,
     pub window: Window,
-    pub sessions: Sessions,
+    pub sessions: SessionRegistry,
     pub launch_memory: LaunchMemory,
     pub followers: WindowFollowers,
     pub(super) connections: watch::Sender<usize>,
@@ -121,7 +121,8 @@ async fn serve_until_end(paths: SupervisorPaths, mut claim: SupervisorLock, idle
     };
     let (window, driver) = Window::open(home);
     let driver = tokio::spawn(driver);
-    let (sessions, debugging) = Sessions::kept_in(Some(&paths.state), &paths.workspace, paths.debug_launch_id_prefix());
+    let (sessions, debugging) =
+        SessionRegistry::open_persistent(Some(&paths.state), &paths.workspace, paths.debug_launch_id_prefix());
     let debugging = tokio::spawn(debugging);
     let (connections, end) = (watch::Sender::new(0), Notify::new());
     window_follow::hold_relaunch_while_stopped(&window, &sessions);
@@ -142,7 +143,7 @@ async fn serve_until_end(paths: SupervisorPaths, mut claim: SupervisorLock, idle
     // We hold the claim: the socket is ours to remove.
     let _ = std::fs::remove_file(&supervisor.paths.socket);
     following.abort();
-    supervisor.sessions.end().await;
+    supervisor.sessions.end_all().await;
     supervisor.window.disconnect().await;
     debugging.abort();
     driver.abort();
@@ -190,7 +191,7 @@ async fn wait_until_idle(supervisor: &SupervisorContext, after: Duration) {
     let mut sessions = supervisor.sessions.watch();
     loop {
         sessions.borrow_and_update();
-        let debugs = !supervisor.sessions.living().is_empty();
+        let debugs = !supervisor.sessions.active_sessions().is_empty();
         let busy = *connections.borrow_and_update() > 0 || window.borrow_and_update().needs_supervisor() || debugs;
         tokio::select! { () = tokio::time::sleep(after), if !busy => return, _ = connections.changed() => {} _ = window.changed() => {} _ = sessions.changed() => {} }
     }

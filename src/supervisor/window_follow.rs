@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use super::server::SupervisorContext;
 use crate::api::debug::WindowPart;
 use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
-use crate::debug::{Hosted, Request, Sessions, State};
+use crate::debug::{ManagedSession, RunState, SessionRegistry, SessionRequest};
 use crate::error::{Error, ErrorKind, Result};
 use crate::window::{LiveWindow, Window};
 
@@ -60,7 +60,7 @@ impl WindowFollowers {
 }
 
 /// A part of the window as something to attach to, and the launch of it that this is of.
-pub async fn window_part_request(window: &Window, part: WindowPart, cwd: &Path) -> Result<(Request, u64)> {
+pub async fn window_part_request(window: &Window, part: WindowPart, cwd: &Path) -> Result<(SessionRequest, u64)> {
     let published = window.inspect().await.published;
     let none = || Error::new(ErrorKind::NotFound, "there is no window to attach to").hint("`tether start` starts it");
     let up = published.window.as_deref().ok_or_else(none)?;
@@ -73,12 +73,12 @@ pub async fn window_part_request(window: &Window, part: WindowPart, cwd: &Path) 
         // As a configuration of launch.json names it.
         fields.insert("type".to_owned(), "extensionHost".into());
     }
-    let request = Request {
+    let request = SessionRequest {
         name: name.to_owned(),
-        wanted: DebugTarget { kind: what, cwd: cwd.to_owned(), fields, ..DebugTarget::default() },
-        kind: Some(kind.to_owned()),
-        tie: Some(part_name(part).to_owned()),
-        ..Request::default()
+        debug_target: DebugTarget { kind: what, cwd: cwd.to_owned(), fields, ..DebugTarget::default() },
+        launch_type: Some(kind.to_owned()),
+        follows: Some(part_name(part).to_owned()),
+        ..SessionRequest::default()
     };
     Ok((request, published.generation))
 }
@@ -116,18 +116,18 @@ fn part_by_name(word: &str) -> Option<WindowPart> {
 }
 
 /// What a session of before is to be attached to now: the window's ports may be others.
-pub async fn renew_request(window: &Window, before: Request) -> Result<Request> {
-    let Some(part) = before.tie.as_deref().and_then(part_by_name) else { return Ok(before) };
-    let (now, _) = window_part_request(window, part, &before.wanted.cwd).await?;
-    Ok(Request { wanted: now.wanted, ..before })
+pub async fn renew_request(window: &Window, before: SessionRequest) -> Result<SessionRequest> {
+    let Some(part) = before.follows.as_deref().and_then(part_by_name) else { return Ok(before) };
+    let (now, _) = window_part_request(window, part, &before.debug_target.cwd).await?;
+    Ok(SessionRequest { debug_target: now.debug_target, ..before })
 }
 
 /// Why the window must not be replaced without being asked for: somebody looks at a program that is stopped in it.
-pub fn hold_relaunch_while_stopped(window: &Window, sessions: &Sessions) {
+pub fn hold_relaunch_while_stopped(window: &Window, sessions: &SessionRegistry) {
     let sessions = sessions.clone();
     window.block_replacement_while(move || {
-        let stopped = |it: &Hosted| it.request.tie.is_some() && it.state() == State::Stopped;
-        let holder = sessions.living().into_iter().find(stopped)?;
+        let stopped = |it: &ManagedSession| it.request.follows.is_some() && it.run_state() == RunState::Stopped;
+        let holder = sessions.active_sessions().into_iter().find(stopped)?;
         Some(format!(
             "debug session {0} is stopped in it: let it go on (`tether debug continue --session {0}`), or relaunch it \
              yourself with `tether restart`",
@@ -139,12 +139,12 @@ pub fn hold_relaunch_while_stopped(window: &Window, sessions: &Sessions) {
 /// Takes over the sessions of an earlier supervisor, and then lets those that are tied to it follow the window, for ever.
 pub async fn follow_window(supervisor: Arc<SupervisorContext>) {
     let SupervisorContext { window, sessions, followers: ties, .. } = &*supervisor;
-    let now = |request: Request| -> BoxFuture<'static, Result<Request>> {
+    let now = |request: SessionRequest| -> BoxFuture<'static, Result<SessionRequest>> {
         let window = window.clone();
         async move { renew_request(&window, request).await }.boxed()
     };
-    sessions.recover(&now).await;
-    for hosted in sessions.all().iter().filter(|it| it.request.tie.is_some()) {
+    sessions.recover_sessions(&now).await;
+    for hosted in sessions.list_sessions().iter().filter(|it| it.request.follows.is_some()) {
         // One that could not be attached to waits for the next launch.
         ties.record_attached(&hosted.id, window.watch().borrow().generation);
     }
@@ -168,11 +168,11 @@ pub async fn follow_window(supervisor: Arc<SupervisorContext>) {
 
 async fn attach_to_current_launch(supervisor: &SupervisorContext, id: &str, generation: u64) {
     let SupervisorContext { window, sessions, followers: ties, .. } = supervisor;
-    let Ok(old) = sessions.choose(Some(id)) else { return ties.remove(id) };
-    let request = renew_request(window, Request::clone(&old.request)).await;
+    let Ok(old) = sessions.find_session(Some(id)) else { return ties.remove(id) };
+    let request = renew_request(window, SessionRequest::clone(&old.request)).await;
     // What it was is attached to in vain when the window has no such part any more, and so says why.
-    let request = request.unwrap_or_else(|_| Request::clone(&old.request));
-    sessions.renew(&old, request, "the window was relaunched").await;
+    let request = request.unwrap_or_else(|_| SessionRequest::clone(&old.request));
+    sessions.reattach(&old, request, "the window was relaunched").await;
     // Somebody may have stopped it meanwhile: then there is nothing to keep.
     if let Some(at) = ties.generations().get_mut(id) {
         *at = generation;

@@ -28,7 +28,7 @@ const TABLE: &[Row] = &[
             "window",
             "changes",
             // Which programs were let go on purpose.
-            "debug::ledger",
+            "debug::host::store",
             "adapters",
             "process",
             "config",

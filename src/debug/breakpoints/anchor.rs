@@ -5,7 +5,36 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::wanted::Whereabouts;
+/// What became of a line's code since it was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "is")]
+pub enum AnchorStatus {
+    #[default]
+    Kept,
+    Moved {
+        from: u32,
+    },
+    /// The code stands in several places; none is taken.
+    Ambiguous {
+        from: u32,
+        lines: Vec<u32>,
+    },
+    Lost {
+        from: u32,
+    },
+}
+
+impl AnchorStatus {
+    /// Whether the code is on the line where it was set.
+    pub fn is_kept(&self) -> bool {
+        *self == AnchorStatus::Kept
+    }
+
+    /// Whether it can be set: the line is known.
+    pub fn has_line(&self) -> bool {
+        matches!(self, AnchorStatus::Kept | AnchorStatus::Moved { .. })
+    }
+}
 
 /// How many neighbours on each side are remembered.
 const NEIGHBOURS: usize = 3;
@@ -16,65 +45,65 @@ const WIDTH: usize = 200;
 
 /// A line and its neighbours, without their indentation: re-indented code is the same code.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Anchor {
+pub struct LineAnchor {
     text: String,
     /// The nearest first; blank lines are passed over.
     before: Vec<String>,
     after: Vec<String>,
 }
 
-impl Anchor {
+impl LineAnchor {
     /// Of a line (from 1) that is there.
-    pub fn of(text: &str, line: u32) -> Option<Anchor> {
+    pub fn from_text(text: &str, line: u32) -> Option<LineAnchor> {
         let lines: Vec<&str> = text.lines().collect();
         let index = (line as usize).checked_sub(1).filter(|index| *index < lines.len())?;
-        Some(Anchor::at(&lines, index))
+        Some(LineAnchor::from_lines(&lines, index))
     }
 
-    fn at(lines: &[&str], index: usize) -> Anchor {
-        Anchor {
-            text: trimmed(lines[index]),
-            before: neighbours(lines[..index].iter().rev()),
-            after: neighbours(lines[index + 1..].iter()),
+    fn from_lines(lines: &[&str], index: usize) -> LineAnchor {
+        LineAnchor {
+            text: normalize_line(lines[index]),
+            before: nearest_lines(lines[..index].iter().rev()),
+            after: nearest_lines(lines[index + 1..].iter()),
         }
     }
 
     /// Where the code of `line` is now.
-    pub fn follow(&self, text: &str, line: u32) -> (u32, Whereabouts) {
+    pub fn find_line(&self, text: &str, line: u32) -> (u32, AnchorStatus) {
         let lines: Vec<&str> = text.lines().collect();
-        let same = |index: &usize| trimmed(lines[*index]) == self.text;
+        let same = |index: &usize| normalize_line(lines[*index]) == self.text;
         let mut found: Vec<usize> = (0..lines.len()).filter(same).collect();
         if found.is_empty() && self.before.len() + self.after.len() >= ENOUGH {
-            let edited = |index: &usize| self.stands_between(&Anchor::at(&lines, *index));
+            let edited = |index: &usize| self.has_same_neighbours(&LineAnchor::from_lines(&lines, *index));
             found = (0..lines.len()).filter(edited).collect();
         }
         let scored: Vec<(usize, usize)> =
-            found.iter().map(|index| (self.likeness(&Anchor::at(&lines, *index)), *index)).collect();
+            found.iter().map(|index| (self.similarity(&LineAnchor::from_lines(&lines, *index)), *index)).collect();
         let best = scored.iter().map(|(likeness, _)| *likeness).max();
         let best: Vec<u32> =
             scored.iter().filter(|(likeness, _)| Some(*likeness) == best).map(|(_, index)| *index as u32 + 1).collect();
         match best.as_slice() {
-            _ if self.text.is_empty() => (line, Whereabouts::Kept), // a blank line has no code to follow
-            [] => (line, Whereabouts::Lost { from: line }),
-            [same] if *same == line => (line, Whereabouts::Kept),
-            [moved] => (*moved, Whereabouts::Moved { from: line }),
+            _ if self.text.is_empty() => (line, AnchorStatus::Kept), // a blank line has no code to follow
+            [] => (line, AnchorStatus::Lost { from: line }),
+            [same] if *same == line => (line, AnchorStatus::Kept),
+            [moved] => (*moved, AnchorStatus::Moved { from: line }),
             // Its own place is as good as any other one, and nothing around it has changed.
-            several if several.contains(&line) && self.is_whole_at(&lines, line) => (line, Whereabouts::Kept),
-            several => (line, Whereabouts::Ambiguous { from: line, lines: several.to_vec() }),
+            several if several.contains(&line) && self.matches_exactly(&lines, line) => (line, AnchorStatus::Kept),
+            several => (line, AnchorStatus::Ambiguous { from: line, lines: several.to_vec() }),
         }
     }
 
     /// Whether it is another line between the same neighbours, all that are remembered.
-    fn stands_between(&self, other: &Anchor) -> bool {
+    fn has_same_neighbours(&self, other: &LineAnchor) -> bool {
         !other.text.is_empty() && other.before.starts_with(&self.before) && other.after.starts_with(&self.after)
     }
 
-    fn is_whole_at(&self, lines: &[&str], line: u32) -> bool {
-        Anchor::at(lines, line as usize - 1) == *self
+    fn matches_exactly(&self, lines: &[&str], line: u32) -> bool {
+        LineAnchor::from_lines(lines, line as usize - 1) == *self
     }
 
     /// How many neighbours are the same, the nearest counting most.
-    fn likeness(&self, other: &Anchor) -> usize {
+    fn similarity(&self, other: &LineAnchor) -> usize {
         let same = |one: &[String], other: &[String]| -> usize {
             one.iter().zip(other).take_while(|(one, other)| one == other).count()
         };
@@ -82,12 +111,12 @@ impl Anchor {
     }
 }
 
-fn trimmed(line: &str) -> String {
+fn normalize_line(line: &str) -> String {
     line.trim().chars().take(WIDTH).collect()
 }
 
-fn neighbours<'a>(lines: impl Iterator<Item = &'a &'a str>) -> Vec<String> {
-    lines.map(|line| trimmed(line)).filter(|line| !line.is_empty()).take(NEIGHBOURS).collect()
+fn nearest_lines<'a>(lines: impl Iterator<Item = &'a &'a str>) -> Vec<String> {
+    lines.map(|line| normalize_line(line)).filter(|line| !line.is_empty()).take(NEIGHBOURS).collect()
 }
 
 #[cfg(test)]
@@ -98,38 +127,38 @@ mod tests {
 
     #[test]
     fn a_line_is_followed_by_its_text_and_its_neighbours() {
-        let check = |line: u32, now: &str, expect: (u32, Whereabouts)| {
-            let anchor = Anchor::of(CODE, line).unwrap();
-            assert_eq!(anchor.follow(now, line), expect, "{line} in {now:?}");
+        let check = |line: u32, now: &str, expect: (u32, AnchorStatus)| {
+            let anchor = LineAnchor::from_text(CODE, line).unwrap();
+            assert_eq!(anchor.find_line(now, line), expect, "{line} in {now:?}");
         };
-        check(2, CODE, (2, Whereabouts::Kept));
-        check(6, CODE, (6, Whereabouts::Kept));
+        check(2, CODE, (2, AnchorStatus::Kept));
+        check(6, CODE, (6, AnchorStatus::Kept));
         let below = format!("import os\n\n{CODE}");
-        check(3, &below, (5, Whereabouts::Moved { from: 3 }));
+        check(3, &below, (5, AnchorStatus::Moved { from: 3 }));
         // The same text stands twice: its neighbours tell which.
-        check(2, &below, (4, Whereabouts::Moved { from: 2 }));
-        check(6, &below, (8, Whereabouts::Moved { from: 6 }));
+        check(2, &below, (4, AnchorStatus::Moved { from: 2 }));
+        check(6, &below, (8, AnchorStatus::Moved { from: 6 }));
         let indented: String = CODE.lines().map(|line| format!("    {line}\n")).collect();
-        check(3, &format!("class A:\n{indented}"), (4, Whereabouts::Moved { from: 3 }));
+        check(3, &format!("class A:\n{indented}"), (4, AnchorStatus::Moved { from: 3 }));
         // Edited in its place, also where that has moved.
         let edited = CODE.replace("return y", "return y * 2");
-        check(3, &edited, (3, Whereabouts::Kept));
-        check(3, &format!("import os\n\n{edited}"), (5, Whereabouts::Moved { from: 3 }));
+        check(3, &edited, (3, AnchorStatus::Kept));
+        check(3, &format!("import os\n\n{edited}"), (5, AnchorStatus::Moved { from: 3 }));
         // Deleted, or edited together with what stood around it.
-        check(3, &CODE.replace("    return y\n", ""), (3, Whereabouts::Lost { from: 3 }));
-        check(3, &edited.replace("def g", "def h"), (3, Whereabouts::Lost { from: 3 }));
-        check(3, "", (3, Whereabouts::Lost { from: 3 }));
+        check(3, &CODE.replace("    return y\n", ""), (3, AnchorStatus::Lost { from: 3 }));
+        check(3, &edited.replace("def g", "def h"), (3, AnchorStatus::Lost { from: 3 }));
+        check(3, "", (3, AnchorStatus::Lost { from: 3 }));
         let twins = "a()\nb()\n";
         let twice = format!("{twins}\nx()\n{twins}\nx()\n{twins}");
-        let (line, whereabouts) = Anchor::of(&format!("{twins}q()\n"), 2).unwrap().follow(&twice, 2);
-        assert_eq!((line, whereabouts), (2, Whereabouts::Ambiguous { from: 2, lines: vec![2, 6, 10] }));
+        let (line, whereabouts) = LineAnchor::from_text(&format!("{twins}q()\n"), 2).unwrap().find_line(&twice, 2);
+        assert_eq!((line, whereabouts), (2, AnchorStatus::Ambiguous { from: 2, lines: vec![2, 6, 10] }));
     }
 
     #[test]
     fn lines_that_are_not_there_have_no_anchor() {
-        assert_eq!(Anchor::of(CODE, 0), None);
-        assert_eq!(Anchor::of(CODE, 8), None);
-        assert_eq!(Anchor::of("", 1), None);
-        assert!(Anchor::of(CODE, 4).is_some());
+        assert_eq!(LineAnchor::from_text(CODE, 0), None);
+        assert_eq!(LineAnchor::from_text(CODE, 8), None);
+        assert_eq!(LineAnchor::from_text("", 1), None);
+        assert!(LineAnchor::from_text(CODE, 4).is_some());
     }
 }

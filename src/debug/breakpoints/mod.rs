@@ -1,20 +1,20 @@
-//! Wanted breakpoints: what a user asked for. They belong to the workspace, and are applied to every target that can
-//! take them.
+//! Breakpoints of a workspace, and sending them to every target that can take them.
 //!
 //! | file | owns |
 //! |---|---|
-//! | `wanted` | what can be wanted: lines, functions, exceptions, data |
-//! | `anchor` | following a line's code when its file changes |
-//! | `book` | all that are wanted; `.devtools/breakpoints.json` |
-//! | `applied` | what the targets of one session made of them |
-//!
-//! Must not know how they are sent.
+//! | `spec` | what a user can set: lines, functions, exceptions, data |
+//! | `anchor` | finding a line's code again when its file has changed |
+//! | `store` | all breakpoints; `.devtools/breakpoints.json` |
+//! | `sync` | the requests that send them to a target |
+//! | `binding` | the adapters' responses in one session |
 
 pub(super) mod anchor;
-mod applied;
-mod book;
-mod wanted;
+pub(super) mod binding;
+mod spec;
+mod store;
+pub(super) mod sync;
 
-pub use applied::{Applied, Standing, Standings};
-pub use book::Book;
-pub use wanted::{Access, Conditions, Exceptions, Wanted, What, Whereabouts};
+pub use anchor::AnchorStatus;
+pub use binding::{BindingStatus, BindingTable, TargetBinding};
+pub use spec::{BreakpointConditions, BreakpointKind, BreakpointSpec, DataAccess, ExceptionSpec};
+pub use store::BreakpointStore;

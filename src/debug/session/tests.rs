@@ -4,13 +4,23 @@ use futures_util::FutureExt;
 use serde_json::json;
 use tokio::task::JoinHandle;
 
-use super::super::breakpoints::Conditions;
-use super::super::state::End;
-use super::super::stop::StopKind;
-use super::*;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+
+use super::debug_session::DebugSession;
+use super::snapshot::{RunState, SessionSnapshot, WaitOutcome};
+use super::stop::StopKind;
+use super::target::{Resume, TargetPlan};
+use super::target_state::{TargetEnd, TargetPhase};
+use crate::adapters::Connector;
 use crate::adapters::Quirks;
 use crate::dap::types::*;
 use crate::dap::{DapConnection, DapInbox, DapIncoming, DapServer, ErrorResponse};
+use crate::dap::{DapError, IncomingRequest};
+use crate::debug::breakpoints::{BreakpointConditions, BreakpointStore};
+use crate::error::ErrorKind;
 
 const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(100);
@@ -97,7 +107,7 @@ impl Adapter {
 }
 
 struct Scene {
-    session: Session,
+    session: DebugSession,
     running: JoinHandle<()>,
     dialled: mpsc::UnboundedReceiver<DapConnection>,
     _workspace: tempfile::TempDir,
@@ -114,19 +124,19 @@ impl Scene {
         let workspace = tempfile::tempdir().unwrap();
         let file = workspace.path().join("ä b.py");
         std::fs::write(&file, "one\ntwo\nthree\n").unwrap();
-        let mut book = Book::open(workspace.path());
-        book.set_line(&file, 2, Conditions::default()).unwrap();
-        let plan = Plan {
+        let mut book = BreakpointStore::open(workspace.path());
+        book.set_line_breakpoint(&file, 2, BreakpointConditions::default()).unwrap();
+        let plan = TargetPlan {
             initialize: InitializeArguments { adapter_id: "x".to_owned(), ..InitializeArguments::default() },
             start: StartRequest::Launch(Fields::from_iter([("name".to_owned(), json!("main"))])),
             quirks: Quirks::default(),
             stop_on_entry: false,
-            mark: "test".to_owned(),
+            launch_id: "test".to_owned(),
             initialize_deadline: LONG,
             deadline: LONG,
             start_deadline: LONG,
         };
-        let (session, driver) = Session::open(plan, dial, Arc::new(Mutex::new(book)));
+        let (session, driver) = DebugSession::open(plan, dial, Arc::new(Mutex::new(book)));
         Scene { session, running: tokio::spawn(driver), dialled, _workspace: workspace }
     }
 
@@ -139,24 +149,24 @@ impl Scene {
         let mut scene = Scene::open();
         let mut adapter = scene.adapter().await;
         adapter.started().await;
-        scene.until(|snapshot| snapshot.state() == State::Running).await;
+        scene.until(|snapshot| snapshot.run_state() == RunState::Running).await;
         (scene, adapter)
     }
 
-    async fn until(&self, holds: impl FnMut(&Snapshot) -> bool) -> Snapshot {
+    async fn until(&self, holds: impl FnMut(&SessionSnapshot) -> bool) -> SessionSnapshot {
         let mut seen = self.session.shared.published.subscribe();
         tokio::time::timeout(LONG, seen.wait_for(holds)).await.unwrap().unwrap().clone()
     }
 }
 
-fn text(waited: &Waited) -> &str {
+fn text(waited: &WaitOutcome) -> &str {
     waited.stop.as_ref().and_then(|(_, stop)| stop.text.as_deref()).unwrap_or_default()
 }
 
 #[tokio::test]
 async fn a_start_has_the_order_that_suits_every_adapter_and_a_second_initialized_sends_only_breakpoints() {
     let mut scene = Scene::open();
-    assert_eq!(scene.session.snapshot().state(), State::Starting);
+    assert_eq!(scene.session.snapshot().run_state(), RunState::Starting);
     let mut adapter = scene.adapter().await;
     adapter.grant("initialize").await;
     let launch = adapter.asked("launch").await;
@@ -164,11 +174,11 @@ async fn a_start_has_the_order_that_suits_every_adapter_and_a_second_initialized
     adapter.server.send_event(&InitializedEvent {}).await.unwrap();
     adapter.grant("setBreakpoints").await;
     adapter.grant("setExceptionBreakpoints").await;
-    assert_eq!(scene.session.snapshot().state(), State::Starting);
+    assert_eq!(scene.session.snapshot().run_state(), RunState::Starting);
     launch.respond(&EmptyResponse {});
-    scene.until(|snapshot| snapshot.state() == State::Running).await;
+    scene.until(|snapshot| snapshot.run_state() == RunState::Running).await;
     let (state, commands) = tokio::join!(scene.session.stop(true), adapter.obey());
-    assert_eq!((state, commands), (State::Terminated, vec!["disconnect".to_owned()]));
+    assert_eq!((state, commands), (RunState::Terminated, vec!["disconnect".to_owned()]));
     scene.running.await.unwrap();
 }
 
@@ -179,7 +189,7 @@ async fn a_start_that_is_refused_or_cut_short_says_why() {
     adapter.grant("initialize").await;
     adapter.asked("launch").await.respond_error(ErrorResponse::new("there is no python"));
     let (waited, _) = tokio::join!(scene.session.wait_for_stop(LONG), adapter.obey());
-    assert_eq!(waited.state, State::Disconnected);
+    assert_eq!(waited.state, RunState::Disconnected);
     assert!(waited.message.as_ref().unwrap().contains("launch failed: there is no python"), "{waited:?}");
 
     let mut scene = Scene::open();
@@ -193,7 +203,7 @@ async fn a_start_that_is_refused_or_cut_short_says_why() {
     let (first, second, _) = tokio::join!(scene.session.stop(true), scene.session.stop(true), adapter.obey());
     assert_eq!(first, second);
     // Whether there was somebody to say goodbye to depends on how far it had come.
-    assert!(matches!(first, State::Terminated | State::Disconnected), "{first:?}");
+    assert!(matches!(first, RunState::Terminated | RunState::Disconnected), "{first:?}");
     scene.running.await.unwrap();
 }
 
@@ -201,13 +211,13 @@ async fn a_start_that_is_refused_or_cut_short_says_why() {
 async fn s3_s4_s8_a_wait_ends_with_the_stop_or_in_time_or_at_once() {
     let (scene, adapter) = Scene::running().await;
     let waited = scene.session.wait_for_stop(SHORT).await;
-    assert!(waited.stop.is_none() && waited.state == State::Running && waited.waited >= SHORT, "{waited:?}");
+    assert!(waited.stop.is_none() && waited.state == RunState::Running && waited.waited >= SHORT, "{waited:?}");
     assert!(waited.message.as_ref().unwrap().contains("nothing stopped within"), "{waited:?}");
     let (waited, ()) = tokio::join!(scene.session.wait_for_stop(LONG), adapter.stops(7, "breakpoint", "here"));
     let (target, stop) = waited.stop.clone().unwrap();
     assert_eq!((target, stop.kind, stop.thread_id), (0, StopKind::BreakpointHit, Some(7)));
     let waited = scene.session.wait_for_stop(Duration::ZERO).await;
-    assert_eq!((text(&waited), waited.state), ("here", State::Stopped));
+    assert_eq!((text(&waited), waited.state), ("here", RunState::Stopped));
 }
 
 #[tokio::test]
@@ -221,15 +231,15 @@ async fn e1_the_end_of_the_program_or_of_the_connection_ends_a_wait_and_says_whi
     let (waited, _) = tokio::join!(scene.session.wait_for_stop(LONG), ending);
     assert_eq!(
         (waited.state, waited.message.as_deref()),
-        (State::Terminated, Some("the program has ended with code 3"))
+        (RunState::Terminated, Some("the program has ended with code 3"))
     );
     let phase = scene.session.snapshot().targets[0].state.phase.clone();
-    assert_eq!(phase, Phase::Ended(End::Terminated { exit_code: Some(3) }));
+    assert_eq!(phase, TargetPhase::Ended(TargetEnd::Terminated { exit_code: Some(3) }));
     scene.running.await.unwrap();
 
     let (scene, adapter) = Scene::running().await;
     let (waited, ()) = tokio::join!(scene.session.wait_for_stop(LONG), async { drop(adapter) });
-    assert_eq!(waited.state, State::Disconnected);
+    assert_eq!(waited.state, RunState::Disconnected);
     let error = scene.session.resume(Resume::Over, None).await.unwrap_err().to_string();
     assert!(error.contains("DISCONNECTED"), "{error}");
 }
@@ -306,7 +316,7 @@ async fn of_two_clients_that_step_at_once_one_steps_and_the_other_is_told() {
     scene.session.wait_for_stop(LONG).await;
     assert!(step().now_or_never().is_none());
     adapter.grant("next").await;
-    assert_eq!(scene.session.snapshot().state(), State::Running);
+    assert_eq!(scene.session.snapshot().run_state(), RunState::Running);
 }
 
 #[tokio::test]
@@ -337,7 +347,7 @@ async fn m1_m6_targets_beget_targets_and_all_are_gone_in_time_though_one_never_s
     let obeyed = async { tokio::join!(worker.obey(), parent.obey(), silent) };
     let (state, (to_worker, to_parent, ())) = tokio::join!(scene.session.stop(true), obeyed);
     assert_eq!((to_worker, to_parent), (vec!["disconnect".to_owned()], vec!["disconnect".to_owned()]));
-    assert!(state == State::Terminated && began.elapsed() < Duration::from_secs(20));
+    assert!(state == RunState::Terminated && began.elapsed() < Duration::from_secs(20));
     scene.running.await.unwrap();
 }
 
@@ -348,7 +358,7 @@ async fn goodbye_is_said_once_whoever_begins() {
     let ends = async {
         let disconnect = adapter.asked("disconnect").await;
         adapter.server.send_event(&TerminatedEvent::default()).await.unwrap();
-        scene.until(Snapshot::is_ended).await;
+        scene.until(SessionSnapshot::is_ended).await;
         disconnect.respond(&EmptyResponse {});
         adapter.obey().await
     };

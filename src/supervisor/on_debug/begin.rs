@@ -9,9 +9,9 @@ use crate::api::debug::results::{EvaluatedValue, LaunchReport, ProbeReport, Prob
 use crate::api::debug::values::{FileLine, Seconds};
 use crate::api::debug::{DEFAULT_STOP_TIMEOUT, DebugAttachParams, DebugLaunchParams, DebugProbeParams};
 use crate::config::EditorInputs;
-use crate::debug::breakpoints::Conditions;
+use crate::debug::breakpoints::BreakpointConditions;
 use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
-use crate::debug::{Hosted, Request, Sessions};
+use crate::debug::{ManagedSession, SessionRegistry, SessionRequest};
 use crate::error::{Error, Result};
 use crate::supervisor::dispatch::OperationCall;
 use crate::supervisor::server::SupervisorContext;
@@ -27,14 +27,15 @@ pub async fn launch(
     let mut breakpoints = Vec::new();
     for at in it.breakpoints.iter().flatten() {
         let spot = FileLine::parse(at, None)?;
-        let set = sessions.set_line(Path::new(&spot.file), spot.line, Conditions::default()).await?;
-        breakpoints.push(set.wanted.id);
+        let set =
+            sessions.set_line_breakpoint(Path::new(&spot.file), spot.line, BreakpointConditions::default()).await?;
+        breakpoints.push(set.spec.id);
     }
     let StartedSessions { hosted, notes } = match plan {
         LaunchPlan::One(request) => {
             let generation = supervisor.window.watch().borrow().generation;
-            let hosted = sessions.start(*request).await?;
-            if hosted.request.tie.is_some() {
+            let hosted = sessions.start_session(*request).await?;
+            if hosted.request.follows.is_some() {
                 supervisor.followers.record_attached(&hosted.id, generation);
             }
             StartedSessions { hosted, notes: Vec::new() }
@@ -51,7 +52,7 @@ pub async fn launch(
 
 /// What is to be begun.
 enum LaunchPlan {
-    One(Box<Request>),
+    One(Box<SessionRequest>),
     Configured(ConfiguredLaunch),
 }
 
@@ -98,12 +99,12 @@ async fn plan_restart(
     id: &str,
     call: &OperationCall<'_>,
 ) -> Result<(DebugLaunchParams, LaunchPlan)> {
-    let before = supervisor.sessions.choose(Some(id))?;
+    let before = supervisor.sessions.find_session(Some(id))?;
     let DebugLaunchParams { breakpoints, wait, budget, .. } = it.clone();
     let Some(launch) = supervisor.launch_memory.launch_params(id) else {
         supervisor.followers.remove(id);
         before.stop(before.is_attached()).await;
-        let request = window_follow::renew_request(&supervisor.window, Request::clone(&before.request)).await?;
+        let request = window_follow::renew_request(&supervisor.window, SessionRequest::clone(&before.request)).await?;
         return Ok((it.clone(), LaunchPlan::One(Box::new(request))));
     };
     let launch = DebugLaunchParams { breakpoints, wait, budget, ..launch };
@@ -113,12 +114,12 @@ async fn plan_restart(
     Ok((launch, plan))
 }
 
-fn program_request(sessions: &Sessions, it: &DebugLaunchParams, program: &str) -> Result<Request> {
+fn program_request(sessions: &SessionRegistry, it: &DebugLaunchParams, program: &str) -> Result<SessionRequest> {
     let workspace = sessions.workspace();
     let path = existing_path(workspace, program)?;
-    Ok(Request {
+    Ok(SessionRequest {
         name: words::display_path(workspace, &path.to_string_lossy()),
-        wanted: DebugTarget {
+        debug_target: DebugTarget {
             kind: DebugTargetKind::Program(path),
             args: it.args.clone().unwrap_or_default(),
             cwd: it.cwd.as_ref().map_or_else(|| workspace.to_owned(), |cwd| workspace.join(cwd)),
@@ -128,8 +129,8 @@ fn program_request(sessions: &Sessions, it: &DebugLaunchParams, program: &str) -
         },
         adapter: it.adapter.clone(),
         language: it.language.clone(),
-        kind: None,
-        tie: None,
+        launch_type: None,
+        follows: None,
     })
 }
 
@@ -142,17 +143,17 @@ fn existing_path(workspace: &Path, file: &str) -> Result<PathBuf> {
 }
 
 async fn launch_report(
-    sessions: &Sessions,
-    hosted: Hosted,
+    sessions: &SessionRegistry,
+    hosted: ManagedSession,
     wait: Option<Seconds>,
     budget: Option<u32>,
     breakpoints: &[u32],
 ) -> Result<LaunchReport> {
     let stopped: StopReport = super::control::wait_and_report(sessions, &hosted, wait, budget).await?;
-    let all = sessions.breakpoints();
+    let all = sessions.list_breakpoints();
     let asked: Vec<BreakpointReport> = all
         .iter()
-        .filter(|it| breakpoints.contains(&it.wanted.id))
+        .filter(|it| breakpoints.contains(&it.spec.id))
         .map(|it| words::breakpoint_report(it, sessions.workspace()))
         .collect();
     Ok(LaunchReport { stopped, adapter: hosted.adapter.name.to_owned(), pid: hosted.pid, breakpoints: asked })
@@ -174,7 +175,7 @@ pub async fn attach(
         (None, None, None, Some(part), None) => {
             let (request, generation) =
                 window_follow::window_part_request(&supervisor.window, part, sessions.workspace()).await?;
-            let hosted = sessions.start(Request { adapter: it.adapter.clone(), ..request }).await?;
+            let hosted = sessions.start_session(SessionRequest { adapter: it.adapter.clone(), ..request }).await?;
             supervisor.followers.record_attached(&hosted.id, generation);
             return launch_report(sessions, hosted, it.wait, it.budget, &[]).await;
         }
@@ -190,19 +191,19 @@ pub async fn attach(
         }
         _ => {
             let error = Error::usage("it is not said what is to be attached to");
-            return Err(error.hint( "name one of: `port` (and `url`, for a page), `pid`, `window`, `config` (and `pid`, for a process that it picks)", ));
+            return Err(error.hint("name one of: `port` (and `url`, for a page), `pid`, `window`, `config` (and `pid`, for a process that it picks)"));
         }
     };
     let language =
         it.language.clone().or_else(|| matches!(what, DebugTargetKind::Page { .. }).then(|| "javascript".to_owned()));
-    let request = Request {
+    let request = SessionRequest {
         name,
-        wanted: DebugTarget { kind: what, cwd: sessions.workspace().to_owned(), ..DebugTarget::default() },
+        debug_target: DebugTarget { kind: what, cwd: sessions.workspace().to_owned(), ..DebugTarget::default() },
         adapter: it.adapter.clone(),
         language,
-        ..Request::default()
+        ..SessionRequest::default()
     };
-    let hosted = sessions.start(request).await?;
+    let hosted = sessions.start_session(request).await?;
     launch_report(sessions, hosted, it.wait, it.budget, &[]).await
 }
 
@@ -212,17 +213,17 @@ pub async fn probe(supervisor: &SupervisorContext, it: DebugProbeParams) -> Resu
     let spot = FileLine::parse(&it.at, None)?;
     let program = existing_path(workspace, it.program.as_deref().unwrap_or(&spot.file))?;
     let cwd = it.cwd.as_ref().map_or_else(|| workspace.to_owned(), |cwd| workspace.join(cwd));
-    let request = Request {
+    let request = SessionRequest {
         name: words::display_path(workspace, &program.to_string_lossy()),
-        wanted: DebugTarget {
+        debug_target: DebugTarget {
             kind: DebugTargetKind::Program(program),
             args: it.args.unwrap_or_default(),
             cwd,
             ..DebugTarget::default()
         },
-        ..Request::default()
+        ..SessionRequest::default()
     };
-    let probing = sessions.start_at(request, Path::new(&spot.file), spot.line).await?;
+    let probing = sessions.start_probe(request, Path::new(&spot.file), spot.line).await?;
     let waited = probing.hosted.session.wait_for_stop(it.timeout.unwrap_or(DEFAULT_STOP_TIMEOUT).duration()).await;
     let stopped = words::stop_report(&probing.hosted, waited, it.budget, workspace).await;
     let mut values = Vec::new();
@@ -243,7 +244,7 @@ pub async fn probe(supervisor: &SupervisorContext, it: DebugProbeParams) -> Resu
     })
 }
 
-async fn evaluate_at_stop(hosted: &Hosted, expression: String, stopped: bool) -> Valued {
+async fn evaluate_at_stop(hosted: &ManagedSession, expression: String, stopped: bool) -> Valued {
     if !stopped {
         return Valued { expression, error: Some("the line was not reached".to_owned()), ..Valued::default() };
     }

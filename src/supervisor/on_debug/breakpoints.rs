@@ -9,17 +9,20 @@ use crate::api::debug::breakpoints::{
 };
 use crate::api::debug::values::FileLine;
 use crate::debug::breakpoints as book;
-use crate::debug::{Excepting, Sessions};
+use crate::debug::{ExceptionSupport, SessionRegistry};
 use crate::error::{Error, ErrorKind, Result};
 
-pub async fn set(sessions: &Sessions, it: BreakpointSetParams) -> Result<BreakpointReport> {
-    let conditions =
-        book::Conditions { condition: it.condition, hit_condition: it.hit_condition, log_message: it.log_message };
+pub async fn set(sessions: &SessionRegistry, it: BreakpointSetParams) -> Result<BreakpointReport> {
+    let conditions = book::BreakpointConditions {
+        condition: it.condition,
+        hit_condition: it.hit_condition,
+        log_message: it.log_message,
+    };
     let reported = match (it.function, it.file) {
-        (Some(name), None) => sessions.set_function(name, conditions).await?,
+        (Some(name), None) => sessions.set_function_breakpoint(name, conditions).await?,
         (None, Some(file)) => {
             let spot = FileLine::parse(&file, it.line)?;
-            sessions.set_line(Path::new(&spot.file), spot.line, conditions).await?
+            sessions.set_line_breakpoint(Path::new(&spot.file), spot.line, conditions).await?
         }
         _ => {
             let error = Error::usage("it is not said where the breakpoint is to be");
@@ -29,27 +32,27 @@ pub async fn set(sessions: &Sessions, it: BreakpointSetParams) -> Result<Breakpo
     Ok(words::breakpoint_report(&reported, sessions.workspace()))
 }
 
-pub async fn list(sessions: &Sessions, _: BreakpointListParams) -> Result<BreakpointList> {
+pub async fn list(sessions: &SessionRegistry, _: BreakpointListParams) -> Result<BreakpointList> {
     Ok(list_breakpoints(sessions))
 }
 
-fn list_breakpoints(sessions: &Sessions) -> BreakpointList {
-    let reported = sessions.breakpoints();
+fn list_breakpoints(sessions: &SessionRegistry) -> BreakpointList {
+    let reported = sessions.list_breakpoints();
     BreakpointList {
         breakpoints: reported.iter().map(|it| words::breakpoint_report(it, sessions.workspace())).collect(),
         exceptions: exceptions_report(sessions),
     }
 }
 
-pub async fn remove(sessions: &Sessions, it: BreakpointRemoveParams) -> Result<BreakpointList> {
+pub async fn remove(sessions: &SessionRegistry, it: BreakpointRemoveParams) -> Result<BreakpointList> {
     let removed = match (it.breakpoint_id, &it.file, it.all.unwrap_or_default()) {
-        (Some(id), None, false) => sessions.remove(|wanted| wanted.id == id).await?,
-        (None, None, true) => sessions.remove(|_| true).await?,
+        (Some(id), None, false) => sessions.remove_breakpoints(|wanted| wanted.id == id).await?,
+        (None, None, true) => sessions.remove_breakpoints(|_| true).await?,
         (None, Some(file), false) => {
             let (file, line) = FileLine::parse_file_or_line(file, None)?;
             let path = sessions.workspace().join(file);
             let path: PathBuf = path.canonicalize().unwrap_or(path);
-            sessions.remove(|wanted| is_at(wanted, &path, line)).await?
+            sessions.remove_breakpoints(|wanted| is_at(wanted, &path, line)).await?
         }
         _ => {
             let error = Error::usage("it is not said which breakpoints are to be removed");
@@ -64,37 +67,40 @@ pub async fn remove(sessions: &Sessions, it: BreakpointRemoveParams) -> Result<B
     Ok(list_breakpoints(sessions))
 }
 
-fn is_at(wanted: &book::Wanted, path: &Path, at: Option<u32>) -> bool {
-    match &wanted.what {
-        book::What::Line { file, line, .. } => file == path && at.is_none_or(|at| at == *line),
+fn is_at(wanted: &book::BreakpointSpec, path: &Path, at: Option<u32>) -> bool {
+    match &wanted.kind {
+        book::BreakpointKind::Line { file, line, .. } => file == path && at.is_none_or(|at| at == *line),
         _ => false,
     }
 }
 
-pub async fn exceptions(sessions: &Sessions, it: BreakpointExceptionsParams) -> Result<ExceptionBreakpointsReport> {
+pub async fn exceptions(
+    sessions: &SessionRegistry,
+    it: BreakpointExceptionsParams,
+) -> Result<ExceptionBreakpointsReport> {
     let asks = it.caught.is_some() || it.uncaught.is_some() || it.class.is_some() || it.filters.is_some();
     if asks {
-        let wanted = book::Exceptions {
+        let wanted = book::ExceptionSpec {
             caught: it.caught.unwrap_or_default(),
             uncaught: it.uncaught.unwrap_or_default(),
             class: it.class.filter(|class| !class.is_empty()),
             filters: it.filters.unwrap_or_default(),
         };
-        sessions.set_exceptions(wanted).await?;
+        sessions.set_exception_spec(wanted).await?;
     }
     Ok(exceptions_report(sessions))
 }
 
-fn exceptions_report(sessions: &Sessions) -> ExceptionBreakpointsReport {
-    let Excepting { wanted, known, mut unable } = sessions.exceptions();
-    let book::Exceptions { caught, uncaught, class, filters } = wanted;
+fn exceptions_report(sessions: &SessionRegistry) -> ExceptionBreakpointsReport {
+    let ExceptionSupport { spec: wanted, known_filters: known, unsupported: mut unable } = sessions.exception_support();
+    let book::ExceptionSpec { caught, uncaught, class, filters } = wanted;
     let unknown = filters.iter().find(|filter| !known.is_empty() && !known.contains(filter));
     unable.extend(unknown.map(|filter| format!("no adapter of a living session knows the filter {filter:?}")));
     let message = (!unable.is_empty()).then(|| unable.join("; "));
     ExceptionBreakpointsReport { caught, uncaught, class, filters, known, message }
 }
 
-pub async fn watch(sessions: &Sessions, it: WatchpointSetParams) -> Result<BreakpointReport> {
+pub async fn watch(sessions: &SessionRegistry, it: WatchpointSetParams) -> Result<BreakpointReport> {
     let expression = match (it.expression, it.class_name, it.field_name) {
         (Some(expression), None, None) => expression,
         (None, Some(class), Some(field)) => format!("{class}.{field}"),
@@ -104,9 +110,9 @@ pub async fn watch(sessions: &Sessions, it: WatchpointSetParams) -> Result<Break
         }
     };
     let access = match it.access.unwrap_or_default() {
-        WatchpointAccess::Read => book::Access::Read,
-        WatchpointAccess::Write => book::Access::Write,
-        WatchpointAccess::ReadWrite => book::Access::ReadWrite,
+        WatchpointAccess::Read => book::DataAccess::Read,
+        WatchpointAccess::Write => book::DataAccess::Write,
+        WatchpointAccess::ReadWrite => book::DataAccess::ReadWrite,
     };
-    Ok(words::breakpoint_report(&sessions.watch_data(expression, access).await?, sessions.workspace()))
+    Ok(words::breakpoint_report(&sessions.set_data_breakpoint(expression, access).await?, sessions.workspace()))
 }

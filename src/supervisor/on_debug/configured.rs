@@ -12,7 +12,7 @@ use super::super::server::SupervisorContext;
 use crate::config::trust::WorkspaceCommands;
 use crate::config::{BuildPlan, DebugConfiguration, DebugPlan, EditorInputs, StepCompletion};
 use crate::debug::program::DebugTarget;
-use crate::debug::{Hosted, Request, Sessions};
+use crate::debug::{ManagedSession, SessionRegistry, SessionRequest};
 use crate::error::{Error, Result};
 use crate::steps;
 use crate::window::Caller;
@@ -32,28 +32,28 @@ pub struct ConfigOverrides {
 pub struct ConfiguredLaunch {
     debugging: DebugPlan,
     /// Of the configurations, in their order.
-    requests: Vec<Request>,
+    requests: Vec<SessionRequest>,
 }
 
 /// Sessions that have begun.
 pub struct StartedSessions {
     /// The first.
-    pub hosted: Hosted,
+    pub hosted: ManagedSession,
     pub notes: Vec<String>,
 }
 
 /// Errors: there is no such configuration, something is wrong in it, nobody debugs its type, it is not trusted.
-pub fn prepare_config(sessions: &Sessions, name: &str, besides: &ConfigOverrides) -> Result<ConfiguredLaunch> {
+pub fn prepare_config(sessions: &SessionRegistry, name: &str, besides: &ConfigOverrides) -> Result<ConfiguredLaunch> {
     let written = DebugPlan::resolve(sessions.workspace(), name)?;
     let debugging = written.with_editor_inputs(&besides.given)?;
     if debugging.configurations.len() > 1 && besides.has_launch_fields() {
         let error = Error::usage(format!("cannot say how {name:?} is to be run"));
         return Err(error.because("it is a compound of several").hint("change its parts in .vscode/launch.json"));
     }
-    let requests: Vec<Request> =
+    let requests: Vec<SessionRequest> =
         debugging.configurations.iter().map(|it| debuggee_request(sessions, it, besides)).collect();
     for (debuggee, request) in debugging.configurations.iter().zip(&requests) {
-        sessions.locate(request).map_err(|error| debuggee_error(debuggee, error))?;
+        sessions.check_adapter(request).map_err(|error| debuggee_error(debuggee, error))?;
     }
     WorkspaceCommands::of_debug_plan(&written).require_consent()?;
     Ok(ConfiguredLaunch { debugging, requests })
@@ -63,7 +63,11 @@ fn debuggee_error(debuggee: &DebugConfiguration, error: Error) -> Error {
     Error::new(error.kind, format!("cannot debug {}", debuggee.subject)).because(error)
 }
 
-fn debuggee_request(sessions: &Sessions, debuggee: &DebugConfiguration, besides: &ConfigOverrides) -> Request {
+fn debuggee_request(
+    sessions: &SessionRegistry,
+    debuggee: &DebugConfiguration,
+    besides: &ConfigOverrides,
+) -> SessionRequest {
     let mut fields = debuggee.fields.clone();
     let mut set = |key: &str, value: Option<serde_json::Value>| value.map(|value| fields.insert(key.to_owned(), value));
     set("args", besides.args.clone().map(Into::into));
@@ -74,13 +78,13 @@ fn debuggee_request(sessions: &Sessions, debuggee: &DebugConfiguration, besides:
         env.extend(besides.env.iter().map(|(name, value)| (name.clone(), value.clone().into())));
         fields.insert("env".to_owned(), env.into());
     }
-    Request {
+    SessionRequest {
         name: debuggee.name.clone(),
-        wanted: DebugTarget { cwd: sessions.workspace().to_owned(), fields, ..DebugTarget::default() },
+        debug_target: DebugTarget { cwd: sessions.workspace().to_owned(), fields, ..DebugTarget::default() },
         adapter: besides.adapter.clone(),
-        kind: Some(debuggee.kind.clone()),
+        launch_type: Some(debuggee.kind.clone()),
         language: None,
-        tie: None,
+        follows: None,
     }
 }
 
@@ -106,7 +110,7 @@ impl ConfiguredLaunch {
             let begun = async {
                 let notes = run_tasks(supervisor, &debuggee.before, call).await?;
                 call.report_progress(&format!("launching {}", debuggee.name));
-                Ok((sessions.start(request).await?, notes))
+                Ok((sessions.start_session(request).await?, notes))
             };
             match begun.await {
                 Ok((hosted, more)) => {
@@ -131,8 +135,8 @@ impl ConfiguredLaunch {
 
 /// What has begun so far: dropped, it ends.
 struct StartedSoFar<'a> {
-    sessions: &'a Sessions,
-    begun: Vec<Hosted>,
+    sessions: &'a SessionRegistry,
+    begun: Vec<ManagedSession>,
 }
 
 impl StartedSoFar<'_> {
@@ -145,7 +149,7 @@ impl StartedSoFar<'_> {
 
 impl Drop for StartedSoFar<'_> {
     fn drop(&mut self) {
-        self.begun.iter().for_each(|hosted| self.sessions.undo(hosted));
+        self.begun.iter().for_each(|hosted| self.sessions.undo_start(hosted));
     }
 }
 
@@ -164,23 +168,23 @@ async fn run_tasks(supervisor: &SupervisorContext, plan: &BuildPlan, call: &Oper
 }
 
 /// Runs `postDebugTask` when the session is gone; nobody waits for it any more, so what goes wrong is an event of it.
-fn run_post_debug_task(supervisor: &SupervisorContext, hosted: &Hosted, plan: BuildPlan) {
+fn run_post_debug_task(supervisor: &SupervisorContext, hosted: &ManagedSession, plan: BuildPlan) {
     if plan.is_empty() {
         return;
     }
-    let (mark, record) = (supervisor.paths.build_launch_id(), Arc::clone(hosted.session.record()));
-    supervisor.sessions.when_gone(hosted, async move {
+    let (mark, record) = (supervisor.paths.build_launch_id(), Arc::clone(hosted.session.event_log()));
+    supervisor.sessions.run_after_end(hosted, async move {
         if let Err(error) = steps::run(&plan, &mark, &|_| {}).await {
             warn!("postDebugTask: {error}");
-            record.happened("postDebugTask", error.to_string());
+            record.push_event("postDebugTask", error.to_string());
         }
     });
 }
 
 /// `stopAll`: the end of one is the end of all.
-fn stop_with(sessions: &Sessions, one: &Hosted, all: &[Hosted]) {
-    let others: Vec<Hosted> = all.iter().filter(|it| it.id != one.id).cloned().collect();
-    sessions.when_gone(one, async move {
+fn stop_with(sessions: &SessionRegistry, one: &ManagedSession, all: &[ManagedSession]) {
+    let others: Vec<ManagedSession> = all.iter().filter(|it| it.id != one.id).cloned().collect();
+    sessions.run_after_end(one, async move {
         for other in others {
             other.stop(other.is_attached()).await;
         }

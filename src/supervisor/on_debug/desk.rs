@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use crate::api::debug::DebugLaunchParams;
-use crate::debug::Sessions;
+use crate::debug::SessionRegistry;
 
 #[derive(Default)]
 pub struct LaunchMemory {
@@ -18,14 +18,15 @@ pub struct LaunchMemory {
 
 impl LaunchMemory {
     /// Remembers how a session was launched, as long as anybody can see it.
-    pub fn remember(&self, sessions: &Sessions, id: &str, launch: DebugLaunchParams) {
-        let all = sessions.all();
+    pub fn remember(&self, sessions: &SessionRegistry, id: &str, launch: DebugLaunchParams) {
+        let all = sessions.list_sessions();
         let mut launches = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
         launches.retain(|id, _| all.iter().any(|it| it.id == *id));
         launches.insert(id.to_owned(), launch);
     }
 
     /// How a session was launched, when that has to be found out again: a configuration may say, and a build may give,
+
     /// something else by now.
     pub fn launch_params(&self, id: &str) -> Option<DebugLaunchParams> {
         self.launches.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()

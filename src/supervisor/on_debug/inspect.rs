@@ -11,33 +11,35 @@ use crate::api::debug::inspect::{
 };
 use crate::api::debug::results::{EvaluatedValue, SourceExcerpt, VariableEntry};
 use crate::api::debug::values::FileLine;
-use crate::debug::inspect::{self, Ref, Wish, is_local};
-use crate::debug::look::around;
+use crate::debug::inspect::{self, ScopedId, VariableParent, is_local, lines_around};
 use crate::debug::source_file;
-use crate::debug::{Session, Sessions};
+use crate::debug::{DebugSession, SessionRegistry};
 use crate::error::{Context as _, Error, ErrorKind, Result};
 use crate::ring::{Extract, Query};
 
-pub async fn stack(sessions: &Sessions, it: DebugStackParams) -> Result<FrameList> {
-    let hosted = sessions.choose(it.session_id.as_deref())?;
+pub async fn stack(sessions: &SessionRegistry, it: DebugStackParams) -> Result<FrameList> {
+    let hosted = sessions.find_session(it.session_id.as_deref())?;
     let (start, levels) = (it.start_frame.unwrap_or(0), it.levels.unwrap_or(DEFAULT_STACK_LEVELS).max(1));
     // One more than is told: not every adapter says how many there are.
     let asked = Some(i64::from(levels) + 1);
-    let stack = hosted.session.stack(it.thread_id.map(Ref::of), Some(i64::from(start)), asked).await?;
+    let stack = hosted.session.stack(it.thread_id.map(ScopedId::from_external), Some(i64::from(start)), asked).await?;
     let known = stack.frames.len() as i64 + i64::from(start);
     let left = stack.total.unwrap_or(known).max(known) - i64::from(start) - i64::from(levels);
     let told = stack.frames.iter().take(levels as usize);
     Ok(FrameList {
-        thread_id: Some(stack.thread.outer()),
+        thread_id: Some(stack.thread.to_external()),
         frames: told.map(|frame| words::frame_entry(frame, sessions.workspace())).collect(),
         truncated: (left > 0).then(|| format!("{left} more: startFrame {}", start + levels)),
     })
 }
 
-pub async fn variables(sessions: &Sessions, it: DebugVariablesParams) -> Result<VariableList> {
-    let hosted = sessions.choose(it.session_id.as_deref())?;
+pub async fn variables(sessions: &SessionRegistry, it: DebugVariablesParams) -> Result<VariableList> {
+    let hosted = sessions.find_session(it.session_id.as_deref())?;
     let (start, count) = (it.start.unwrap_or(0) as usize, it.count.unwrap_or(DEFAULT_ENTRY_COUNT).max(1) as usize);
-    let wish = Wish { frame: it.frame_id.map(Ref::of), reference: it.variables_reference.map(Ref::of) };
+    let wish = VariableParent {
+        frame: it.frame_id.map(ScopedId::from_external),
+        reference: it.variables_reference.map(ScopedId::from_external),
+    };
     let names = it.names.unwrap_or_default();
     let (found, left) = match page_of_variables(&hosted.session, &wish, &names, start, count).await? {
         Some(part) => part,
@@ -49,7 +51,7 @@ pub async fn variables(sessions: &Sessions, it: DebugVariablesParams) -> Result<
     };
     let mut scopes = Vec::new();
     if wish.reference.is_none() {
-        let frame = hosted.session.frame(wish.frame).await?;
+        let frame = hosted.session.resolve_frame(wish.frame).await?;
         let besides = hosted.session.scopes(frame).await?.into_iter().filter(|scope| !is_local(scope));
         scopes.extend(besides.filter_map(|scope| {
             let variables_reference = words::value_reference(frame.target, scope.variables_reference)?;
@@ -65,8 +67,8 @@ pub async fn variables(sessions: &Sessions, it: DebugVariablesParams) -> Result<
 
 /// A part of a big value, and how many are left behind it.
 async fn page_of_variables(
-    session: &Session,
-    wish: &Wish,
+    session: &DebugSession,
+    wish: &VariableParent,
     names: &[String],
     start: usize,
     count: usize,
@@ -75,10 +77,10 @@ async fn page_of_variables(
     let told =
         |found: Vec<inspect::DapVariable>| found.into_iter().map(|it| variable_entry(reference.target, it)).collect();
     if names.is_empty() {
-        let page = session.page(reference, start as i64, count as i64).await?;
+        let page = session.variables_page(reference, start as i64, count as i64).await?;
         return Ok(page.map(|(found, total)| (told(found), (total as usize).saturating_sub(start + count))));
     }
-    let Some(found) = session.pick(reference, names).await? else { return Ok(None) };
+    let Some(found) = session.variables_by_name(reference, names).await? else { return Ok(None) };
     match names.get(found.len()) {
         Some(name) => Err(no_such_variable(name)),
         None => Ok(Some((told(found), 0))),
@@ -86,7 +88,7 @@ async fn page_of_variables(
 }
 
 /// All that is wished, and all of the names.
-async fn all_variables(session: &Session, wish: &Wish, names: &[String]) -> Result<Vec<VariableEntry>> {
+async fn all_variables(session: &DebugSession, wish: &VariableParent, names: &[String]) -> Result<Vec<VariableEntry>> {
     let groups = session.variables(wish).await?;
     let is_wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
     let found = groups.into_iter().flat_map(|group| {
@@ -114,14 +116,15 @@ fn no_such_variable(name: &str) -> Error {
     error.hint("`tether debug variables` lists them; `tether debug evaluate` takes expressions")
 }
 
-pub async fn evaluate(sessions: &Sessions, it: DebugEvaluateParams) -> Result<EvaluatedValue> {
-    let hosted = sessions.choose(it.session_id.as_deref())?;
+pub async fn evaluate(sessions: &SessionRegistry, it: DebugEvaluateParams) -> Result<EvaluatedValue> {
+    let hosted = sessions.find_session(it.session_id.as_deref())?;
     let context = match it.context.unwrap_or_default() {
         EvaluateContext::Repl => "repl",
         EvaluateContext::Watch => "watch",
         EvaluateContext::Hover => "hover",
     };
-    let (at, answer) = hosted.session.evaluate(&it.expression, it.frame_id.map(Ref::of), context).await?;
+    let (at, answer) =
+        hosted.session.evaluate(&it.expression, it.frame_id.map(ScopedId::from_external), context).await?;
     Ok(EvaluatedValue {
         result: words::clip_value(answer.result),
         of: answer.kind,
@@ -129,9 +132,12 @@ pub async fn evaluate(sessions: &Sessions, it: DebugEvaluateParams) -> Result<Ev
     })
 }
 
-pub async fn set_variable(sessions: &Sessions, it: DebugSetVariableParams) -> Result<EvaluatedValue> {
-    let hosted = sessions.choose(it.session_id.as_deref())?;
-    let wish = Wish { frame: it.frame_id.map(Ref::of), reference: it.variables_reference.map(Ref::of) };
+pub async fn set_variable(sessions: &SessionRegistry, it: DebugSetVariableParams) -> Result<EvaluatedValue> {
+    let hosted = sessions.find_session(it.session_id.as_deref())?;
+    let wish = VariableParent {
+        frame: it.frame_id.map(ScopedId::from_external),
+        reference: it.variables_reference.map(ScopedId::from_external),
+    };
     let (at, answer) = hosted.session.set_variable(&it.name, &it.value, &wish).await?;
     Ok(EvaluatedValue {
         result: words::clip_value(answer.value),
@@ -140,21 +146,21 @@ pub async fn set_variable(sessions: &Sessions, it: DebugSetVariableParams) -> Re
     })
 }
 
-pub async fn source(sessions: &Sessions, it: DebugSourceParams) -> Result<SourceExcerpt> {
+pub async fn source(sessions: &SessionRegistry, it: DebugSourceParams) -> Result<SourceExcerpt> {
     let context = it.context.unwrap_or(DEFAULT_CONTEXT_LINES);
     if let Some(file) = &it.file {
         let (file, line) = FileLine::parse_file_or_line(file, it.line)?;
         return file_excerpt(sessions.workspace(), &file, line, context);
     }
-    let hosted = sessions.choose(it.session_id.as_deref())?;
+    let hosted = sessions.find_session(it.session_id.as_deref())?;
     if let Some(reference) = it.source_reference {
-        let text = hosted.session.source_text(Ref::of(reference), None).await?;
+        let text = hosted.session.source_text(ScopedId::from_external(reference), None).await?;
         return Ok(source_excerpt(&format!("source {reference}"), &text, it.line, context));
     }
     let stack = hosted.session.stack(None, None, Some(1)).await?;
     let none = || Error::new(ErrorKind::NotFound, "the place where the program has stopped has no source");
     let top = stack.frames.first().ok_or_else(none)?;
-    let text = hosted.session.source_of(top).await.ok_or_else(none)?;
+    let text = hosted.session.frame_source(top).await.ok_or_else(none)?;
     let name = top.path().map_or_else(|| top.name.clone(), |path| words::display_path(sessions.workspace(), path));
     let line = it.line.or_else(|| u32::try_from(top.line).ok());
     Ok(source_excerpt(&name, &text, line, context))
@@ -163,12 +169,12 @@ pub async fn source(sessions: &Sessions, it: DebugSourceParams) -> Result<Source
 /// The lines around one; without one, those that the text begins with.
 fn source_excerpt(name: &str, text: &str, line: Option<u32>, context: u32) -> SourceExcerpt {
     let middle = line.map_or(i64::from(context) + 1, i64::from);
-    SourceExcerpt::with_line_numbers(name, &around(text, middle, i64::from(context)), line.map(i64::from))
+    SourceExcerpt::with_line_numbers(name, &lines_around(text, middle, i64::from(context)), line.map(i64::from))
 }
 
 fn file_excerpt(workspace: &Path, file: &str, line: Option<u32>, context: u32) -> Result<SourceExcerpt> {
     let path = workspace.join(file);
-    let text = source_file::read(&path).doing(|| format!("cannot read {}", path.display()))?;
+    let text = source_file::read_source(&path).doing(|| format!("cannot read {}", path.display()))?;
     let total = text.lines().count();
     if line.is_some_and(|line| line as usize > total) {
         let error = Error::usage(format!("there is no line {} in {}", line.unwrap_or_default(), path.display()));
@@ -177,19 +183,23 @@ fn file_excerpt(workspace: &Path, file: &str, line: Option<u32>, context: u32) -
     Ok(source_excerpt(&words::display_path(workspace, &path.to_string_lossy()), &text, line, context))
 }
 
-pub async fn output(sessions: &Sessions, it: DebugOutputParams) -> Result<OutputEntries> {
-    let hosted = sessions.choose(it.session_id.as_deref())?;
-    let told = hosted.session.record().output(&log_query(it.since, it.limit));
+pub async fn output(sessions: &SessionRegistry, it: DebugOutputParams) -> Result<OutputEntries> {
+    let hosted = sessions.find_session(it.session_id.as_deref())?;
+    let told = hosted.session.event_log().read_output(&log_query(it.since, it.limit));
     let place = log_cursor(&told);
-    let entry = |it: crate::debug::record::Said| OutputEntry { at: it.at, category: it.category, text: it.text };
+    let entry = |it: crate::debug::session::event_log::LoggedOutput| OutputEntry {
+        at: it.at,
+        category: it.category,
+        text: it.text,
+    };
     Ok(OutputEntries { entries: told.entries.into_iter().map(entry).collect(), place })
 }
 
-pub async fn events(sessions: &Sessions, it: DebugEventsParams) -> Result<EventEntries> {
-    let hosted = sessions.choose(it.session_id.as_deref())?;
-    let told = hosted.session.record().events(&log_query(it.since, it.limit));
+pub async fn events(sessions: &SessionRegistry, it: DebugEventsParams) -> Result<EventEntries> {
+    let hosted = sessions.find_session(it.session_id.as_deref())?;
+    let told = hosted.session.event_log().read_events(&log_query(it.since, it.limit));
     let place = log_cursor(&told);
-    let entry = |it: crate::debug::record::Happened| EventEntry {
+    let entry = |it: crate::debug::session::event_log::LoggedEvent| EventEntry {
         at: it.at,
         event: it.kind,
         text: it.text,

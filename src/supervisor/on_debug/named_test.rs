@@ -9,7 +9,7 @@ use super::super::server::SupervisorContext;
 use super::cargo;
 use crate::api::debug::DebugLaunchParams;
 use crate::config::{NamedTest, TestRun};
-use crate::debug::Request;
+use crate::debug::SessionRequest;
 use crate::debug::program::{DebugTarget, DebugTargetKind};
 use crate::error::{Context, Result};
 
@@ -19,7 +19,7 @@ pub async fn prepare_named_test(
     it: &DebugLaunchParams,
     name: &str,
     call: &OperationCall<'_>,
-) -> Result<Request> {
+) -> Result<SessionRequest> {
     let run = find_test(supervisor.sessions.workspace(), it, name).await?;
     let args = it.args.clone().unwrap_or_default();
     let given = DebugTarget {
@@ -54,13 +54,13 @@ pub async fn prepare_named_test(
             ("rust", DebugTarget { kind: DebugTargetKind::Program(test.program), args, cwd: test.folder, env, ..given })
         }
     };
-    Ok(Request {
+    Ok(SessionRequest {
         name: name.to_owned(),
-        wanted,
+        debug_target: wanted,
         adapter: it.adapter.clone(),
-        kind: None,
+        launch_type: None,
         language: Some(language.to_owned()),
-        tie: None,
+        follows: None,
     })
 }
 

@@ -9,22 +9,21 @@ use crate::api::debug::results::{
     StopSnapshot, StopType, VariableEntry,
 };
 use crate::debug::breakpoints as book;
-use crate::debug::inspect::{self, Ref};
-use crate::debug::look::{Look, Reason, Thrown};
-use crate::debug::{Hosted, Reported, State, Stop, StopKind, Waited};
+use crate::debug::inspect::{self, ScopedId, StopCause, StopSummary, ThrownException};
+use crate::debug::{BreakpointStatus, ManagedSession, RunState, StopKind, ThreadStop, WaitOutcome};
 
 /// Bytes of a token, about.
 const BYTES_PER_TOKEN: usize = 4;
 /// The longest value of a variable or expression that is told whole, in characters.
 const MAX_VALUE_CHARS: usize = 2000;
 
-pub fn session_state(state: State) -> DebugSessionState {
+pub fn session_state(state: RunState) -> DebugSessionState {
     match state {
-        State::Starting => DebugSessionState::Starting,
-        State::Running => DebugSessionState::Running,
-        State::Stopped => DebugSessionState::Stopped,
-        State::Terminated => DebugSessionState::Terminated,
-        State::Disconnected => DebugSessionState::Disconnected,
+        RunState::Starting => DebugSessionState::Starting,
+        RunState::Running => DebugSessionState::Running,
+        RunState::Stopped => DebugSessionState::Stopped,
+        RunState::Terminated => DebugSessionState::Terminated,
+        RunState::Disconnected => DebugSessionState::Disconnected,
     }
 }
 
@@ -51,8 +50,8 @@ pub fn display_path(workspace: &Path, path: &str) -> String {
     inside.map_or_else(|| path.to_owned(), |rest| rest.to_string_lossy().into_owned())
 }
 
-pub fn stop_reason(reason: &Reason, workspace: &Path) -> StopReason {
-    let top = reason.top.as_ref();
+pub fn stop_reason(reason: &StopCause, workspace: &Path) -> StopReason {
+    let top = reason.top_frame.as_ref();
     let location = top.map(|top| StopLocation {
         class_name: None,
         method_name: top.name.clone(),
@@ -67,7 +66,7 @@ pub fn stop_reason(reason: &Reason, workspace: &Path) -> StopReason {
     let full = |text: String| Some(text).filter(|text| !text.is_empty());
     StopReason {
         kind: stop_type(reason.kind),
-        thread_id: reason.thread.map(Ref::outer),
+        thread_id: reason.thread.map(ScopedId::to_external),
         thread_name: full(reason.thread_name.clone()),
         location,
         details: StopDetails {
@@ -84,28 +83,28 @@ pub fn stop_reason(reason: &Reason, workspace: &Path) -> StopReason {
 }
 
 /// A stop as far as its event told of it.
-pub fn stop_reason_from_event(target: usize, stop: &Stop) -> StopReason {
+pub fn stop_reason_from_event(target: usize, stop: &ThreadStop) -> StopReason {
     StopReason {
         kind: stop_type(stop.kind),
-        thread_id: stop.thread_id.map(|id| Ref { target, id }.outer()),
+        thread_id: stop.thread_id.map(|id| ScopedId { target, id }.to_external()),
         thread_name: None,
         location: None,
         details: StopDetails::default(),
     }
 }
 
-pub fn exception_report(reason: &Reason) -> ExceptionReport {
-    let Thrown { class, message, stack } = reason.thrown();
+pub fn exception_report(reason: &StopCause) -> ExceptionReport {
+    let ThrownException { class, message, stack } = reason.thrown_exception();
     ExceptionReport { class, message, stack }
 }
 
-pub fn frame_entry(frame: &inspect::Frame, workspace: &Path) -> FrameEntry {
+pub fn frame_entry(frame: &inspect::StackFrameInfo, workspace: &Path) -> FrameEntry {
     let reference = frame.source.as_ref().and_then(|source| source.source_reference).filter(|id| *id > 0);
     FrameEntry {
-        frame_id: frame.id.outer(),
+        frame_id: frame.id.to_external(),
         name: frame.name.clone(),
         file: frame.path().map(|path| display_path(workspace, path)),
-        source_reference: reference.map(|id| Ref { target: frame.id.target, id }.outer()),
+        source_reference: reference.map(|id| ScopedId { target: frame.id.target, id }.to_external()),
         line: line_number(frame.line),
         column: u32::try_from(frame.column).ok().filter(|column| *column > 0),
     }
@@ -124,10 +123,10 @@ pub fn clip_value(value: String) -> String {
 }
 
 pub fn value_reference(target: usize, id: i64) -> Option<i64> {
-    (id > 0).then(|| Ref { target, id }.outer())
+    (id > 0).then(|| ScopedId { target, id }.to_external())
 }
 
-pub fn stop_snapshot(look: Look, workspace: &Path) -> StopSnapshot {
+pub fn stop_snapshot(look: StopSummary, workspace: &Path) -> StopSnapshot {
     let top = look.frames.first();
     let target = top.map_or(0, |top| top.id.target);
     let source = top.filter(|_| !look.source.is_empty()).map(|top| {
@@ -149,49 +148,54 @@ pub fn stop_snapshot(look: Look, workspace: &Path) -> StopSnapshot {
             .collect(),
         source,
         output: look.output,
-        cut: look.cut,
+        cut: look.omitted,
     }
 }
 
 /// What a waiting came to, with a look around when it came to a stop.
-pub async fn stop_report(hosted: &Hosted, waited: Waited, budget: Option<u32>, workspace: &Path) -> StopReport {
-    let exit_code = hosted.exited().await;
+pub async fn stop_report(
+    hosted: &ManagedSession,
+    waited: WaitOutcome,
+    budget: Option<u32>,
+    workspace: &Path,
+) -> StopReport {
+    let exit_code = hosted.wait_for_exit_code().await;
     let mut answer = StopReport {
         session_id: hosted.id.clone(),
         stopped: waited.stop.is_some(),
         state: session_state(waited.state),
         waited_ms: waited.waited.as_millis() as u64,
         exit_code,
-        message: hosted.problem().filter(|_| waited.state == State::Disconnected).or(waited.message),
+        message: hosted.problem().filter(|_| waited.state == RunState::Disconnected).or(waited.message),
         ..StopReport::default()
     };
-    answer.notes.extend(hosted.session.record().take_notices());
+    answer.notes.extend(hosted.session.event_log().take_notices());
     let Some((target, stop)) = waited.stop else { return answer };
     let session = &hosted.session;
     let budget = budget.unwrap_or(DEFAULT_SNAPSHOT_TOKENS) as usize * BYTES_PER_TOKEN;
-    let thread = stop.thread_id.map(|id| Ref { target, id });
+    let thread = stop.thread_id.map(|id| ScopedId { target, id });
     let look = async {
         match thread.filter(|_| budget > 0) {
-            Some(thread) => session.look(thread, budget).await.ok(),
+            Some(thread) => session.summarize_stop(thread, budget).await.ok(),
             None => None,
         }
     };
     // In this order: the reason needs a part of the stack that the look asks for.
-    let (look, first) = tokio::join!(look, session.reason(target, &stop));
+    let (look, first) = tokio::join!(look, session.stop_cause(target, &stop));
     answer.stop_reason = Some(stop_reason(&first, workspace));
     answer.snapshot = look.map(|look| stop_snapshot(look, workspace));
     for (target, other) in session.snapshot().stops().into_iter().skip(1) {
-        answer.also_stopped.push(stop_reason(&session.reason(target, other).await, workspace));
+        answer.also_stopped.push(stop_reason(&session.stop_cause(target, other).await, workspace));
     }
     answer
 }
 
-pub fn breakpoint_report(reported: &Reported, workspace: &Path) -> BreakpointReport {
-    let book::Wanted { id, what, conditions } = &reported.wanted;
-    let (state, bound, message) = match &reported.standing {
-        book::Standing::Verified { line } => (BreakpointState::Verified, *line, None),
-        book::Standing::Pending => (BreakpointState::Pending, None, None),
-        book::Standing::Unbound(reason) => (BreakpointState::Unbound, None, Some(reason.clone())),
+pub fn breakpoint_report(reported: &BreakpointStatus, workspace: &Path) -> BreakpointReport {
+    let book::BreakpointSpec { id, kind: what, conditions } = &reported.spec;
+    let (state, bound, message) = match &reported.status {
+        book::BindingStatus::Verified { line } => (BreakpointState::Verified, *line, None),
+        book::BindingStatus::Pending => (BreakpointState::Pending, None, None),
+        book::BindingStatus::Unbound(reason) => (BreakpointState::Unbound, None, Some(reason.clone())),
     };
     let mut answer = BreakpointReport {
         breakpoint_id: *id,
@@ -204,18 +208,18 @@ pub fn breakpoint_report(reported: &Reported, workspace: &Path) -> BreakpointRep
         ..BreakpointReport::default()
     };
     match what {
-        book::What::Line { file, line, whereabouts, .. } => {
+        book::BreakpointKind::Line { file, line, anchor_status: whereabouts, .. } => {
             answer.file = Some(display_path(workspace, &file.to_string_lossy()));
             answer.line = Some(bound.unwrap_or(*line));
             (answer.drift, answer.message) = breakpoint_drift(whereabouts, *line, answer.message);
         }
-        book::What::Function { name } => answer.function = Some(name.clone()),
-        book::What::Data { expression, access } => {
+        book::BreakpointKind::Function { name } => answer.function = Some(name.clone()),
+        book::BreakpointKind::Data { expression, access } => {
             answer.expression = Some(expression.clone());
             answer.access = Some(match access {
-                book::Access::Read => WatchpointAccess::Read,
-                book::Access::Write => WatchpointAccess::Write,
-                book::Access::ReadWrite => WatchpointAccess::ReadWrite,
+                book::DataAccess::Read => WatchpointAccess::Read,
+                book::DataAccess::Write => WatchpointAccess::Write,
+                book::DataAccess::ReadWrite => WatchpointAccess::ReadWrite,
             });
         }
     }
@@ -223,22 +227,22 @@ pub fn breakpoint_report(reported: &Reported, workspace: &Path) -> BreakpointRep
 }
 
 fn breakpoint_drift(
-    whereabouts: &book::Whereabouts,
+    whereabouts: &book::AnchorStatus,
     line: u32,
     message: Option<String>,
 ) -> (Option<BreakpointDrift>, Option<String>) {
     match whereabouts {
-        book::Whereabouts::Kept => (None, message),
-        book::Whereabouts::Moved { from } => (
+        book::AnchorStatus::Kept => (None, message),
+        book::AnchorStatus::Moved { from } => (
             Some(BreakpointDrift::Moved),
             message.or_else(|| Some(format!("its code moved from line {from} to {line}"))),
         ),
-        book::Whereabouts::Ambiguous { from, lines } => {
+        book::AnchorStatus::Ambiguous { from, lines } => {
             let lines: Vec<String> = lines.iter().map(u32::to_string).collect();
             let said = format!("the code of line {from} now stands on lines {}: set it again", lines.join(", "));
             (Some(BreakpointDrift::Ambiguous), Some(said))
         }
-        book::Whereabouts::Lost { from } => {
+        book::AnchorStatus::Lost { from } => {
             (Some(BreakpointDrift::Lost), Some(format!("the code of line {from} is gone: set it again")))
         }
     }

@@ -3,9 +3,9 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
-use devtether::debug::breakpoints::Conditions;
+use devtether::debug::breakpoints::BreakpointConditions;
 use devtether::debug::program::{Address, DebugTarget, DebugTargetKind};
-use devtether::debug::{Request, Resume, StopKind};
+use devtether::debug::{Resume, SessionRequest, StopKind};
 
 use crate::adapter_features::debuggees::Subject;
 use crate::adapter_features::sessions::Stage;
@@ -78,10 +78,11 @@ pub async fn attaches(subject: &Subject) -> Result<(), String> {
     let (running, what) = started(subject);
     let stage = Stage::of(subject);
     let spin = subject.line("SPIN");
-    stage.sessions.set_line(&subject.source, spin, Conditions::default()).await.unwrap();
+    stage.sessions.set_line_breakpoint(&subject.source, spin, BreakpointConditions::default()).await.unwrap();
     let wanted = DebugTarget { kind: what, cwd: subject.workspace(), ..DebugTarget::default() };
     let adapter = Some(subject.adapter.to_owned());
-    let request = Request { name: "what runs".to_owned(), wanted, adapter, ..Request::default() };
+    let request =
+        SessionRequest { name: "what runs".to_owned(), debug_target: wanted, adapter, ..SessionRequest::default() };
     let play = stage.start(request).await;
     // Some stop where they come in.
     let (mut kind, _, mut line) = play.stopped().await;
@@ -91,7 +92,7 @@ pub async fn attaches(subject: &Subject) -> Result<(), String> {
         }
     }
     assert_eq!((kind, line), (StopKind::BreakpointHit, spin));
-    stage.sessions.remove(|_| true).await.unwrap();
+    stage.sessions.remove_breakpoints(|_| true).await.unwrap();
     play.hosted.stop(true).await;
     stage.end().await;
     let mut running = running;

@@ -1,25 +1,25 @@
 //! The story: a program is launched, stopped in every way, looked into, changed, paused and ended.
 
-use devtether::debug::breakpoints::{Access, Conditions, Exceptions};
-use devtether::debug::inspect::{Ref, Wish};
+use devtether::debug::breakpoints::{BreakpointConditions, DataAccess, ExceptionSpec};
+use devtether::debug::inspect::{ScopedId, VariableParent};
 use devtether::debug::program::{DebugTarget, DebugTargetKind};
-use devtether::debug::{Request, Resume, Sessions, StopKind};
+use devtether::debug::{Resume, SessionRegistry, SessionRequest, StopKind};
 use devtether::ring::Query;
 
 use crate::adapter_features::debuggees::Subject;
 use crate::adapter_features::feature_table::Told;
 use crate::adapter_features::sessions::{LONG, Play, Stage};
 
-fn request(subject: &Subject) -> Request {
-    Request {
+fn request(subject: &Subject) -> SessionRequest {
+    SessionRequest {
         name: "the program".to_owned(),
-        wanted: DebugTarget {
+        debug_target: DebugTarget {
             kind: DebugTargetKind::Program(subject.program.clone()),
             cwd: subject.workspace(),
             ..DebugTarget::default()
         },
         adapter: Some(subject.adapter.to_owned()),
-        ..Request::default()
+        ..SessionRequest::default()
     }
 }
 
@@ -27,27 +27,32 @@ pub async fn tell(subject: &Subject) -> Told {
     let mut told = Told::default();
     let stage = Stage::of(subject);
     let sessions = &stage.sessions;
-    let set = async |marker: &str, conditions: Conditions| {
-        sessions.set_line(&subject.source, subject.line(marker), conditions).await.unwrap().wanted.id
+    let set = async |marker: &str, conditions: BreakpointConditions| {
+        sessions.set_line_breakpoint(&subject.source, subject.line(marker), conditions).await.unwrap().spec.id
     };
-    let call = set("CALL", Conditions::default()).await;
-    let condition = Conditions { condition: Some("order == 3".to_owned()), ..Conditions::default() };
+    let call = set("CALL", BreakpointConditions::default()).await;
+    let condition =
+        BreakpointConditions { condition: Some("order == 3".to_owned()), ..BreakpointConditions::default() };
     let conditional = set("STOP", condition).await;
-    let message = Conditions { log_message: Some("order is {order}".to_owned()), ..Conditions::default() };
+    let message =
+        BreakpointConditions { log_message: Some("order is {order}".to_owned()), ..BreakpointConditions::default() };
     let log = set("LOG", message).await;
-    sessions.set_exceptions(Exceptions { caught: true, uncaught: true, ..Exceptions::default() }).await.unwrap();
+    sessions
+        .set_exception_spec(ExceptionSpec { caught: true, uncaught: true, ..ExceptionSpec::default() })
+        .await
+        .unwrap();
 
     let play = stage.start(request(subject)).await;
     told.can("launch", Ok(()));
     let (kind, function, line) = play.stopped().await;
     assert_eq!((kind, line), (StopKind::BreakpointHit, subject.line("CALL")));
     assert!(function.contains("main"), "{function}");
-    assert_eq!(play.hosted.session.hits(call), 1);
+    assert_eq!(play.hosted.session.hit_count(call), 1);
     told.can("line breakpoint", play.takes(sessions, call).await);
     looked_into(subject, &play, &mut told).await;
     stepped(subject, &play, &mut told).await;
 
-    sessions.remove(|wanted| wanted.id == call).await.unwrap();
+    sessions.remove_breakpoints(|wanted| wanted.id == call).await.unwrap();
     told.can("log point", logged(&play, sessions, log).await);
     let conditional_set = play.takes(sessions, conditional).await;
     if conditional_set.is_ok() {
@@ -59,7 +64,7 @@ pub async fn tell(subject: &Subject) -> Told {
     // The rest of the loop is the function breakpoint's and the watchpoint's.
     told.can("function breakpoint", function_hit(&play, sessions).await);
     told.can("data breakpoint", watched(subject, &play, sessions).await);
-    sessions.remove(|_| true).await.unwrap();
+    sessions.remove_breakpoints(|_| true).await.unwrap();
     told.can("exception stop", thrown(subject, &play, sessions).await);
     play.resume(Resume::Continue).await;
     play.prints("up").await;
@@ -79,7 +84,7 @@ async fn looked_into(subject: &Subject, play: &Play, told: &mut Told) {
     let path = stack.frames[0].path().unwrap();
     assert_eq!(std::path::Path::new(path), subject.source);
     told.can("stack", Ok(()));
-    let groups = session.variables(&Wish::default()).await.unwrap();
+    let groups = session.variables(&VariableParent::default()).await.unwrap();
     let number = groups.iter().flat_map(|group| &group.variables).find(|it| it.name == "number");
     assert_eq!(number.map(|it| it.value.as_str()), Some("0"), "{groups:?}");
     told.can("variables", Ok(()));
@@ -87,7 +92,7 @@ async fn looked_into(subject: &Subject, play: &Play, told: &mut Told) {
     told.can("evaluate", Ok(()));
     // And a look around, as a stop answers it.
     let thread = stack.thread;
-    let look = session.look(Ref { ..thread }, 6000).await.unwrap();
+    let look = session.summarize_stop(ScopedId { ..thread }, 6000).await.unwrap();
     assert!(look.source.iter().any(|(_, text)| text.contains("CALL")), "{look:?}");
 }
 
@@ -105,7 +110,7 @@ async fn stepped(subject: &Subject, play: &Play, told: &mut Told) {
     }
     assert_eq!((line, function.contains("main")), (subject.line("AFTER"), true));
     told.can("step over, into, out", Ok(()));
-    let set = play.hosted.session.set_variable("value", "7", &Wish::default()).await;
+    let set = play.hosted.session.set_variable("value", "7", &VariableParent::default()).await;
     if set.is_ok() {
         assert!(play.evaluate("value").await.contains('7'));
     }
@@ -117,32 +122,32 @@ fn why(error: &devtether::error::Error) -> String {
     error.causes().pop().unwrap_or_else(|| error.doing.clone())
 }
 
-async fn logged(play: &Play, sessions: &Sessions, log: u32) -> Result<(), String> {
+async fn logged(play: &Play, sessions: &SessionRegistry, log: u32) -> Result<(), String> {
     play.takes(sessions, log).await?;
     play.prints("order is 0").await;
     Ok(())
 }
 
-async fn function_hit(play: &Play, sessions: &Sessions) -> Result<(), String> {
+async fn function_hit(play: &Play, sessions: &SessionRegistry) -> Result<(), String> {
     let name = if play.hosted.adapter.name == "dlv" { "main.total" } else { "total" };
-    sessions.remove(|_| true).await.unwrap();
-    let set = sessions.set_function(name.to_owned(), Conditions::default()).await.unwrap();
-    play.takes(sessions, set.wanted.id).await?;
+    sessions.remove_breakpoints(|_| true).await.unwrap();
+    let set = sessions.set_function_breakpoint(name.to_owned(), BreakpointConditions::default()).await.unwrap();
+    play.takes(sessions, set.spec.id).await?;
     let (kind, function, _) = play.then(Resume::Continue).await;
     assert_eq!(kind, StopKind::BreakpointHit);
     assert!(function.contains("total"), "{function}");
-    sessions.remove(|_| true).await.unwrap();
+    sessions.remove_breakpoints(|_| true).await.unwrap();
     Ok(())
 }
 
-async fn watched(subject: &Subject, play: &Play, sessions: &Sessions) -> Result<(), String> {
+async fn watched(subject: &Subject, play: &Play, sessions: &SessionRegistry) -> Result<(), String> {
     let name = subject.data.unwrap_or("result");
-    let set = sessions.watch_data(name.to_owned(), Access::Write).await.map_err(|error| why(&error))?;
-    play.takes(sessions, set.wanted.id).await?;
+    let set = sessions.set_data_breakpoint(name.to_owned(), DataAccess::Write).await.map_err(|error| why(&error))?;
+    play.takes(sessions, set.spec.id).await?;
     play.resume(Resume::Continue).await;
     let waited = play.hosted.session.wait_for_stop(LONG).await;
     let (target, stop) = waited.stop.unwrap();
-    let reason = play.hosted.session.reason(target, &stop).await;
+    let reason = play.hosted.session.stop_cause(target, &stop).await;
     assert_eq!(reason.kind, StopKind::WatchpointModify, "{reason:?}");
     let (field, old, new) = reason.watched.unwrap();
     assert_eq!(field, name);
@@ -150,30 +155,33 @@ async fn watched(subject: &Subject, play: &Play, sessions: &Sessions) -> Result<
     Ok(())
 }
 
-async fn thrown(subject: &Subject, play: &Play, sessions: &Sessions) -> Result<(), String> {
-    if sessions.exceptions().known.is_empty() {
+async fn thrown(subject: &Subject, play: &Play, sessions: &SessionRegistry) -> Result<(), String> {
+    if sessions.exception_support().known_filters.is_empty() {
         return Err("no exception filters".to_owned());
     }
     play.resume(Resume::Continue).await;
     let waited = play.hosted.session.wait_for_stop(LONG).await;
-    let said = play.hosted.session.record().output(&Query { since: None, limit: 40, filter: None });
+    let said = play.hosted.session.event_log().read_output(&Query { since: None, limit: 40, filter: None });
     let (target, stop) = waited.stop.unwrap_or_else(|| panic!("{said:?}"));
-    let reason = play.hosted.session.reason(target, &stop).await;
+    let reason = play.hosted.session.stop_cause(target, &stop).await;
     assert_eq!(reason.kind, StopKind::Exception, "{reason:?}");
-    let class = reason.thrown().class;
+    let class = reason.thrown_exception().class;
     assert_eq!(subject.class.unwrap_or(&class), class, "{reason:?}");
     Ok(())
 }
 
 async fn counted(subject: &Subject, stage: &Stage) -> Result<(), String> {
     let sessions = &stage.sessions;
-    sessions.set_exceptions(Exceptions::default()).await.unwrap();
-    let third = Conditions { hit_condition: Some("3".to_owned()), ..Conditions::default() };
-    let set = sessions.set_line(&subject.source, subject.line("STOP"), third).await.unwrap();
-    let last = sessions.set_line(&subject.source, subject.line("SPIN"), Conditions::default()).await.unwrap();
+    sessions.set_exception_spec(ExceptionSpec::default()).await.unwrap();
+    let third = BreakpointConditions { hit_condition: Some("3".to_owned()), ..BreakpointConditions::default() };
+    let set = sessions.set_line_breakpoint(&subject.source, subject.line("STOP"), third).await.unwrap();
+    let last = sessions
+        .set_line_breakpoint(&subject.source, subject.line("SPIN"), BreakpointConditions::default())
+        .await
+        .unwrap();
     let play = stage.start(request(subject)).await;
     let (_, _, line) = play.stopped().await;
-    let outcome = play.takes(sessions, set.wanted.id).await;
+    let outcome = play.takes(sessions, set.spec.id).await;
     if outcome.is_ok() {
         assert_eq!(line, subject.line("STOP"));
         let order = play.evaluate("order").await;
@@ -181,7 +189,7 @@ async fn counted(subject: &Subject, stage: &Stage) -> Result<(), String> {
     } else {
         assert_eq!(line, subject.line("SPIN"));
     }
-    let removed = sessions.remove(|wanted| [set.wanted.id, last.wanted.id].contains(&wanted.id)).await.unwrap();
+    let removed = sessions.remove_breakpoints(|wanted| [set.spec.id, last.spec.id].contains(&wanted.id)).await.unwrap();
     assert_eq!(removed.len(), 2);
     play.hosted.stop(false).await;
     outcome

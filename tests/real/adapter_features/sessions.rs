@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use devtether::debug::breakpoints::Standing;
-use devtether::debug::{Hosted, Request, Resume, Sessions, StopKind};
+use devtether::debug::breakpoints::BindingStatus;
+use devtether::debug::{ManagedSession, Resume, SessionRegistry, SessionRequest, StopKind};
 use devtether::process::LAUNCH_ID;
 use devtether::ring::Query;
 use tokio::task::JoinHandle;
@@ -13,7 +13,7 @@ use crate::adapter_features::debuggees::Subject;
 pub const LONG: Duration = Duration::from_secs(120);
 
 pub struct Stage {
-    pub sessions: Sessions,
+    pub sessions: SessionRegistry,
     driver: JoinHandle<()>,
     mark: String,
 }
@@ -22,18 +22,18 @@ impl Stage {
     pub fn of(subject: &Subject) -> Stage {
         let workspace = subject.workspace();
         let mark = format!("abilities-{}", workspace.file_name().unwrap().to_string_lossy().replace(' ', "-"));
-        let (sessions, driver) = Sessions::open(&workspace, mark.clone());
+        let (sessions, driver) = SessionRegistry::open(&workspace, mark.clone());
         Stage { sessions, driver: tokio::spawn(driver), mark }
     }
 
-    pub async fn start(&self, request: Request) -> Play {
-        let hosted = self.sessions.start(request).await.unwrap_or_else(|error| panic!("{error}"));
+    pub async fn start(&self, request: SessionRequest) -> Play {
+        let hosted = self.sessions.start_session(request).await.unwrap_or_else(|error| panic!("{error}"));
         Play { hosted }
     }
 
     /// Ends all; nothing may be left.
     pub async fn end(self) {
-        self.sessions.end().await;
+        self.sessions.end_all().await;
         assert_eq!(crate::support::carrying_prefix(LAUNCH_ID, &self.mark), []);
         drop(self.sessions);
         tokio::time::timeout(LONG, self.driver).await.unwrap().unwrap();
@@ -41,7 +41,7 @@ impl Stage {
 }
 
 pub struct Play {
-    pub hosted: Hosted,
+    pub hosted: ManagedSession,
 }
 
 /// Where it has stopped: why, the function, the line.
@@ -52,10 +52,10 @@ impl Play {
     pub async fn stopped(&self) -> Stop {
         let session = &self.hosted.session;
         let waited = session.wait_for_stop(LONG).await;
-        let said = || session.record().output(&Query { since: None, limit: 40, filter: None }).entries;
+        let said = || session.event_log().read_output(&Query { since: None, limit: 40, filter: None }).entries;
         let Some((target, stop)) = &waited.stop else { panic!("{waited:?}: {:#?}", said()) };
-        let reason = session.reason(*target, stop).await;
-        let top = reason.top.unwrap_or_else(|| panic!("no frame: {stop:?}"));
+        let reason = session.stop_cause(*target, stop).await;
+        let top = reason.top_frame.unwrap_or_else(|| panic!("no frame: {stop:?}"));
         (stop.kind, top.name, u32::try_from(top.line).unwrap())
     }
 
@@ -80,21 +80,21 @@ impl Play {
 
     /// Waits until the program has printed that.
     pub async fn prints(&self, words: &str) {
-        let record = self.hosted.session.record();
-        let mut spoken = record.spoken();
-        let all = || record.output(&Query { since: None, limit: 10_000, filter: None }).entries;
+        let record = self.hosted.session.event_log();
+        let mut spoken = record.watch_output();
+        let all = || record.read_output(&Query { since: None, limit: 10_000, filter: None }).entries;
         let said = spoken.wait_for(|_| all().iter().any(|said| said.text.contains(words)));
         let said = tokio::time::timeout(LONG, said).await;
         assert!(said.is_ok(), "{words:?} is not in {:#?}", all());
     }
 
     /// Whether an adapter takes a breakpoint; else why not.
-    pub async fn takes(&self, sessions: &Sessions, id: u32) -> Result<(), String> {
-        self.hosted.session.settled(id).await;
-        let reported = sessions.breakpoints().into_iter().find(|it| it.wanted.id == id).unwrap();
-        match reported.standing {
-            Standing::Verified { .. } | Standing::Pending => Ok(()),
-            Standing::Unbound(reason) => Err(reason),
+    pub async fn takes(&self, sessions: &SessionRegistry, id: u32) -> Result<(), String> {
+        self.hosted.session.wait_for_binding(id).await;
+        let reported = sessions.list_breakpoints().into_iter().find(|it| it.spec.id == id).unwrap();
+        match reported.status {
+            BindingStatus::Verified { .. } | BindingStatus::Pending => Ok(()),
+            BindingStatus::Unbound(reason) => Err(reason),
         }
     }
 }

@@ -8,9 +8,9 @@ use devtether::adapters::{
     Adapter, AdapterHost, DebugTarget, DebugTargetKind, FoundAdapter, LaunchPlan, OutputPiece, start_adapter,
 };
 use devtether::dap::types::InitializeArguments;
-use devtether::debug::breakpoints::{Book, Conditions};
-use devtether::debug::inspect::Wish;
-use devtether::debug::{Plan, Resume, Session, State, StopKind, Waited};
+use devtether::debug::breakpoints::{BreakpointConditions, BreakpointStore};
+use devtether::debug::inspect::VariableParent;
+use devtether::debug::{DebugSession, Resume, RunState, StopKind, TargetPlan, WaitOutcome};
 use devtether::process::LAUNCH_ID;
 use tokio::task::JoinHandle;
 
@@ -48,7 +48,7 @@ impl Place {
 
 /// A session with an adapter, as the supervisor has it.
 pub struct Play {
-    pub session: Session,
+    pub session: DebugSession,
     pub running: AdapterHost,
     driver: Option<JoinHandle<()>>,
     mark: String,
@@ -64,11 +64,11 @@ impl Play {
     pub async fn of(row: &Adapter, begin: LaunchPlan, wanted: &DebugTarget, stops: &[(&Path, u32)]) -> Play {
         let mark = format!("adapters-{}-{}", std::process::id(), tempfile::tempdir().unwrap().path().display());
         let running = start_adapter(row.name, begin, &mark, LONG).await.unwrap_or_else(|error| panic!("{error}"));
-        let mut book = Book::open(&wanted.cwd);
+        let mut book = BreakpointStore::open(&wanted.cwd);
         for (file, line) in stops {
-            book.set_line(file, *line, Conditions::default()).unwrap();
+            book.set_line_breakpoint(file, *line, BreakpointConditions::default()).unwrap();
         }
-        let plan = Plan {
+        let plan = TargetPlan {
             initialize: InitializeArguments {
                 adapter_id: row.id.to_owned(),
                 lines_start_at1: true,
@@ -81,12 +81,12 @@ impl Play {
             start: running.start.clone(),
             quirks: row.quirks,
             stop_on_entry: wanted.stop_on_entry(),
-            mark: mark.clone(),
+            launch_id: mark.clone(),
             initialize_deadline: LONG,
             deadline: LONG,
             start_deadline: LONG,
         };
-        let (session, driver) = Session::open(plan, Arc::clone(&running.connect), Arc::new(Mutex::new(book)));
+        let (session, driver) = DebugSession::open(plan, Arc::clone(&running.connect), Arc::new(Mutex::new(book)));
         Play { session, running, driver: Some(tokio::spawn(driver)), mark }
     }
 
@@ -138,13 +138,13 @@ impl Play {
 
     /// `name = value`, of all scopes that are cheap to ask for.
     pub async fn locals(&self) -> Vec<String> {
-        let groups = self.session.variables(&Wish::default()).await.unwrap();
+        let groups = self.session.variables(&VariableParent::default()).await.unwrap();
         let all = groups.into_iter().flat_map(|group| group.variables);
         all.map(|variable| format!("{} = {}", variable.name, variable.value)).collect()
     }
 
     /// Lets the program go on to its end.
-    pub async fn finished(&self) -> Waited {
+    pub async fn finished(&self) -> WaitOutcome {
         self.session.resume(Resume::Continue, None).await.unwrap();
         let waited = self.session.wait_for_stop(LONG).await;
         assert!(waited.stop.is_none(), "{waited:?}");
@@ -161,7 +161,7 @@ impl Play {
             }
         }
         let query = devtether::ring::Query { since: None, limit: 10_000, filter: None };
-        let told = self.session.record().output(&query);
+        let told = self.session.event_log().read_output(&query);
         text + &told.entries.iter().map(|said| said.text.as_str()).collect::<String>()
     }
 
@@ -204,7 +204,7 @@ pub async fn stops_and_ends(adapter: &str, wanted: &DebugTarget, stop: (&Path, u
     assert!(locals.iter().any(|local| local == total), "{locals:?}");
     assert_eq!(play.evaluate("total + 1").await, "43");
     let waited = play.finished().await;
-    assert!(matches!(waited.state, State::Terminated), "{waited:?}");
+    assert!(matches!(waited.state, RunState::Terminated), "{waited:?}");
     let began = std::time::Instant::now();
     // What the program has printed may come after the word of its end.
     play.left(true).await;

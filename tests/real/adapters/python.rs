@@ -1,7 +1,7 @@
 //! debugpy, by both of its routes, and attached.
 
 use devtether::adapters::{Address, DebugTargetKind};
-use devtether::debug::{State, StopKind};
+use devtether::debug::{RunState, StopKind};
 use serde_json::json;
 
 use crate::adapters::adapter_session::{LONG, Place, Play, found, stops_and_ends};
@@ -46,7 +46,7 @@ async fn a_subprocess_is_a_target_of_the_same_session() {
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
     assert_eq!(play.session.snapshot().targets.len(), 2);
     assert_eq!(play.evaluate("total").await, "42");
-    assert_eq!(play.finished().await.state, State::Terminated);
+    assert_eq!(play.finished().await.state, RunState::Terminated);
     play.end().await;
 }
 

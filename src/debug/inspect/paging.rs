@@ -2,48 +2,54 @@
 //!
 //! First come the elements, by their index, then what else there is (an array's `length`).
 
-use super::inspect::Ref;
-use super::session::Session;
-use super::shown::Size;
+use super::scoped_id::ScopedId;
+use super::stop_cache::ValueSize;
 use crate::dap::types::{DapVariable, VariablesArguments};
+use crate::debug::session::debug_session::DebugSession;
 use crate::error::Result;
 use crate::sync::lock;
 
 /// From how many elements on a value is not read at once.
-const BIG: i64 = 1000;
+const LARGE_VALUE: i64 = 1000;
 
-impl Session {
+impl DebugSession {
     /// A part of a big value, and how many variables it has in all. `None`: it is not known to be big.
-    pub async fn page(&self, reference: Ref, start: i64, count: i64) -> Result<Option<(Vec<DapVariable>, i64)>> {
-        let Some(size) = self.big(reference) else { return Ok(None) };
+    pub async fn variables_page(
+        &self,
+        reference: ScopedId,
+        start: i64,
+        count: i64,
+    ) -> Result<Option<(Vec<DapVariable>, i64)>> {
+        let Some(size) = self.large_value_size(reference) else { return Ok(None) };
         let (total, end) = (size.indexed + size.named, start.saturating_add(count));
         let mut found = Vec::new();
         if start < size.indexed {
             let until = end.min(size.indexed);
-            found = self.elements(reference, start, until - start).await?;
+            found = self.indexed_variables(reference, start, until - start).await?;
         }
         if end > size.indexed && size.named > 0 {
             let passed = (start - size.indexed).max(0) as usize;
             let left = (count as usize).saturating_sub(found.len());
-            found.extend(self.besides(reference).await?.into_iter().skip(passed).take(left));
+            found.extend(self.named_variables(reference).await?.into_iter().skip(passed).take(left));
         }
         Ok(Some((found, total)))
     }
 
     /// The named variables of a big value, an element by its index, up to the first that is not there. `None`: it is not
+
     /// known to be big.
-    pub async fn pick(&self, reference: Ref, names: &[String]) -> Result<Option<Vec<DapVariable>>> {
-        let Some(size) = self.big(reference) else { return Ok(None) };
+    pub async fn variables_by_name(&self, reference: ScopedId, names: &[String]) -> Result<Option<Vec<DapVariable>>> {
+        let Some(size) = self.large_value_size(reference) else { return Ok(None) };
         let mut found = Vec::new();
         let mut besides = None;
         for name in names {
             let index = name.trim_matches(['[', ']']).parse().ok().filter(|index| (0..size.indexed).contains(index));
             if let Some(index) = index {
-                found.extend(self.elements(reference, index, 1).await?);
+                found.extend(self.indexed_variables(reference, index, 1).await?);
                 continue;
             }
             if besides.is_none() && size.named > 0 {
-                besides = Some(self.besides(reference).await?);
+                besides = Some(self.named_variables(reference).await?);
             }
             match besides.iter().flatten().find(|it| it.name == *name) {
                 Some(it) => found.push(it.clone()),
@@ -53,24 +59,29 @@ impl Session {
         Ok(Some(found))
     }
 
-    fn big(&self, reference: Ref) -> Option<Size> {
+    fn large_value_size(&self, reference: ScopedId) -> Option<ValueSize> {
         let size = lock(&self.shared.shown).size(self.snapshot().generation, reference);
-        size.filter(|size| size.indexed >= BIG)
+        size.filter(|size| size.indexed >= LARGE_VALUE)
     }
 
-    pub(super) async fn elements(&self, reference: Ref, start: i64, count: i64) -> Result<Vec<DapVariable>> {
+    pub(in crate::debug) async fn indexed_variables(
+        &self,
+        reference: ScopedId,
+        start: i64,
+        count: i64,
+    ) -> Result<Vec<DapVariable>> {
         let mut request = VariablesArguments { variables_reference: reference.id, ..VariablesArguments::default() };
         request.filter = Some("indexed".to_owned());
         (request.start, request.count) = (Some(start), Some(count));
-        let mut elements = self.read(reference, &request).await?;
+        let mut elements = self.request_variables(reference, &request).await?;
         // js-debug tells each part's prototype, too.
         elements.truncate(count as usize);
         Ok(elements)
     }
 
-    async fn besides(&self, reference: Ref) -> Result<Vec<DapVariable>> {
+    async fn named_variables(&self, reference: ScopedId) -> Result<Vec<DapVariable>> {
         let mut request = VariablesArguments { variables_reference: reference.id, ..VariablesArguments::default() };
         request.filter = Some("named".to_owned());
-        self.read(reference, &request).await
+        self.request_variables(reference, &request).await
     }
 }

@@ -9,36 +9,38 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedMutexGuard, watch};
 
-use super::breakpoints::{Access, Book, Exceptions, Standings, Wanted, What};
-use super::judge;
-use super::published::{Seen, Snapshot};
-use super::record::Record;
-use super::shown::Shown;
-use super::state::{Effect, Input, Phase, step};
-use super::stop::Stop;
+use super::event_log::EventLog;
+use super::snapshot::{SessionSnapshot, TargetSnapshot};
+use super::stop::ThreadStop;
+use super::stop_filter;
+use super::target_state::{TargetEffect, TargetInput, TargetPhase, step_target};
 use crate::dap::DapClient;
 use crate::dap::types::{DapBreakpoint, DapCapabilities, DataBreakpoint};
+use crate::debug::breakpoints::{
+    BindingTable, BreakpointKind, BreakpointSpec, BreakpointStore, DataAccess, ExceptionSpec,
+};
+use crate::debug::inspect::stop_cache::StopCache;
 use crate::sync::lock;
 
 /// What all targets of a session share.
-pub struct Shared {
-    pub published: watch::Sender<Snapshot>,
+pub struct SessionShared {
+    pub published: watch::Sender<SessionSnapshot>,
     pub lines: Mutex<Lines>,
-    pub book: Arc<Mutex<Book>>,
-    pub standings: Mutex<Standings>,
+    pub book: Arc<Mutex<BreakpointStore>>,
+    pub standings: Mutex<BindingTable>,
     /// Lines to which it runs: wanted until its next stop.
-    pub goals: Mutex<Vec<Wanted>>,
+    pub goals: Mutex<Vec<BreakpointSpec>>,
     /// By target and wanted breakpoint; an adapter's ids of data are good for one target only.
     pub data: Mutex<BTreeMap<(usize, u32), DataBreakpoint>>,
-    pub record: Arc<Record>,
+    pub record: Arc<EventLog>,
     /// Rises whenever a standing may have changed.
     pub stood: watch::Sender<u64>,
     /// For each single request.
     pub deadline: Duration,
     /// Targets that were asked to pause and have not stopped since.
     pub pausing: Mutex<BTreeSet<usize>>,
-    pub watched: Mutex<Watched>,
-    pub shown: Mutex<Shown>,
+    pub watched: Mutex<WatchedValues>,
+    pub shown: Mutex<StopCache>,
     /// Held by who asks for what may be shown already when he has waited.
     pub showing: tokio::sync::Mutex<()>,
     /// Up to where the output had come at the stop before the newest one, and at that one.
@@ -47,11 +49,11 @@ pub struct Shared {
 
 /// The values of what is watched: at which hit they were read, what it was before, what it was then.
 #[derive(Debug, Default)]
-pub struct Watched(HashMap<u32, (u64, Option<String>, Option<String>)>);
+pub struct WatchedValues(HashMap<u32, (u64, Option<String>, Option<String>)>);
 
-impl Watched {
+impl WatchedValues {
     /// A value that was read at a hit; answers with the one before it and itself. Of one hit, the first reading counts.
-    pub fn turn(&mut self, wanted: u32, hit: u64, now: Option<String>) -> (Option<String>, Option<String>) {
+    pub fn record_value(&mut self, wanted: u32, hit: u64, now: Option<String>) -> (Option<String>, Option<String>) {
         let known = self.0.entry(wanted).or_default();
         if known.0 != hit || hit == 0 {
             *known = (hit, known.2.take(), now);
@@ -83,9 +85,9 @@ struct Line {
     turn: Arc<tokio::sync::Mutex<()>>,
 }
 
-impl Shared {
-    pub fn new(book: Arc<Mutex<Book>>, record: Arc<Record>, deadline: Duration) -> Shared {
-        Shared {
+impl SessionShared {
+    pub fn new(book: Arc<Mutex<BreakpointStore>>, record: Arc<EventLog>, deadline: Duration) -> SessionShared {
+        SessionShared {
             published: watch::Sender::default(),
             lines: Mutex::default(),
             book,
@@ -103,16 +105,16 @@ impl Shared {
         }
     }
 
-    pub fn step(&self, id: usize, input: Input) -> Effect {
-        let mut effect = Effect::Nothing;
-        let stops = matches!(input, Input::Stopped(_));
+    pub fn step_target(&self, id: usize, input: TargetInput) -> TargetEffect {
+        let mut effect = TargetEffect::Nothing;
+        let stops = matches!(input, TargetInput::Stopped(_));
         self.published.send_if_modified(|snapshot| {
-            let (next, does) = step(&snapshot.targets[id].state, input);
+            let (next, does) = step_target(&snapshot.targets[id].state, input);
             effect = does;
             let Some(next) = next else { return false };
             snapshot.generation += 1;
             let target = &mut snapshot.targets[id];
-            if !matches!(target.state.phase, Phase::Stopped(_)) {
+            if !matches!(target.state.phase, TargetPhase::Stopped(_)) {
                 target.stopped_in = snapshot.generation;
             }
             target.state = next;
@@ -130,52 +132,53 @@ impl Shared {
     }
 
     /// Of all that are reached, by their ids; none is reached any more from now on.
-    pub fn part(&self) -> Vec<Option<DapClient>> {
+    pub fn close_to_new_clients(&self) -> Vec<Option<DapClient>> {
         let mut lines = lock(&self.lines);
         lines.stopping = true;
         lines.all.iter().map(|line| line.client.clone()).collect()
     }
 
     /// Whether the caller is the first to leave the target, and so the one to say goodbye. A second goodbye in the
+
     /// moment in which debugpy closes the connection ends its server, and with it whatever comes after.
-    pub fn leaves_first(&self, id: usize) -> bool {
+    pub fn claim_disconnect(&self, id: usize) -> bool {
         !std::mem::replace(&mut lock(&self.lines).all[id].leaving, true)
     }
 
-    pub fn add(self: &Arc<Shared>, parent: Option<usize>, name: String) -> Seat {
+    pub fn add_target(self: &Arc<SessionShared>, parent: Option<usize>, name: String) -> TargetHandle {
         let mut id = 0;
         lock(&self.lines).all.push(Line::default());
         self.published.send_modify(|snapshot| {
             id = snapshot.targets.len();
             snapshot.generation += 1;
-            snapshot.targets.push(Seen { name, parent, ..Seen::default() });
+            snapshot.targets.push(TargetSnapshot { name, parent, ..TargetSnapshot::default() });
         });
-        Seat { id, shared: Arc::clone(self) }
+        TargetHandle { id, shared: Arc::clone(self) }
     }
 }
 
 /// A target's place in its session.
 #[derive(Clone)]
-pub struct Seat {
+pub struct TargetHandle {
     pub id: usize,
-    pub shared: Arc<Shared>,
+    pub shared: Arc<SessionShared>,
 }
 
-impl Seat {
-    pub fn step(&self, input: Input) -> Effect {
-        self.shared.step(self.id, input)
+impl TargetHandle {
+    pub fn step(&self, input: TargetInput) -> TargetEffect {
+        self.shared.step_target(self.id, input)
     }
 
     /// The stops that it is in.
-    pub fn stops(&self) -> Vec<Stop> {
+    pub fn stops(&self) -> Vec<ThreadStop> {
         self.shared.published.borrow().targets[self.id].state.stops().to_vec()
     }
 
-    pub fn record(&self) -> Arc<Record> {
+    pub fn event_log(&self) -> Arc<EventLog> {
         Arc::clone(&self.shared.record)
     }
 
-    pub fn is_reached_by(&self, client: &DapClient) {
+    pub fn set_client(&self, client: &DapClient) {
         let mut lines = lock(&self.shared.lines);
         if lines.stopping {
             client.close();
@@ -183,11 +186,11 @@ impl Seat {
         lines.all[self.id].client = Some(client.clone());
     }
 
-    pub fn leave(&self) {
+    pub fn clear_client(&self) {
         lock(&self.shared.lines).all[self.id].client = None;
-        lock(&self.shared.standings).ended(self.id);
+        lock(&self.shared.standings).remove_target(self.id);
         lock(&self.shared.data).retain(|(target, _), _| *target != self.id);
-        self.stood();
+        self.notify_bindings_changed();
     }
 
     pub fn client(&self) -> Option<DapClient> {
@@ -199,165 +202,166 @@ impl Seat {
     }
 
     /// What the adapter can do is known, and `launch` or `attach` is on its way.
-    pub fn is_greeted(&self, able: DapCapabilities) {
+    pub fn set_capabilities(&self, able: DapCapabilities) {
         self.line(|line| line.able.send_replace(Some(able)));
     }
 
     /// What it can do, as soon as it has said so.
-    pub async fn greeted(&self) -> DapCapabilities {
+    pub async fn wait_for_capabilities(&self) -> DapCapabilities {
         let mut able = self.line(|line| line.able.subscribe());
         let able = able.wait_for(Option::is_some).await;
         able.ok().and_then(|able| able.clone()).unwrap_or_default()
     }
 
     /// What it can do, as far as it has said so.
-    pub fn able(&self) -> DapCapabilities {
+    pub fn capabilities(&self) -> DapCapabilities {
         let lines = lock(&self.shared.lines);
         // A reference may name a target that never was.
         lines.all.get(self.id).and_then(|line| line.able.borrow().clone()).unwrap_or_default()
     }
 
-    pub fn capabilities_changed(&self, changed: DapCapabilities) {
+    pub fn merge_capabilities(&self, changed: DapCapabilities) {
         self.line(|line| line.able.send_modify(|able| able.get_or_insert_default().change(changed)));
     }
 
     /// It has been told all that is wanted.
-    pub fn configured(&self) {
+    pub fn mark_configured(&self) {
         self.line(|line| line.configured.send_replace(true));
     }
 
-    pub async fn is_configured(&self) {
+    pub async fn wait_until_configured(&self) {
         let mut configured = self.line(|line| line.configured.subscribe());
         let _ = configured.wait_for(|configured| *configured).await;
     }
 
     /// It is told what is wanted from now on: whoever changes that must tell it, too, after this turn.
-    pub fn is_being_told(&self) {
+    pub fn mark_breakpoints_sent(&self) {
         lock(&self.shared.lines).all[self.id].told = true;
     }
 
-    pub fn is_told(&self) -> bool {
+    pub fn are_breakpoints_sent(&self) -> bool {
         self.line(|line| line.told)
     }
 
     /// Held by who tells it what is wanted.
-    pub async fn turn(&self) -> OwnedMutexGuard<()> {
+    pub async fn lock_breakpoint_requests(&self) -> OwnedMutexGuard<()> {
         let turn = self.line(|line| Arc::clone(&line.turn));
         turn.lock_owned().await
     }
 }
 
 /// What is wanted.
-impl Seat {
-    fn book<T>(&self, read: impl FnOnce(&Book) -> T) -> T {
+impl TargetHandle {
+    fn book<T>(&self, read: impl FnOnce(&BreakpointStore) -> T) -> T {
         read(&lock(&self.shared.book))
     }
 
-    pub fn follow_all(&self) {
-        lock(&self.shared.book).follow_all();
+    pub fn follow_source_changes(&self) {
+        lock(&self.shared.book).follow_source_changes();
     }
 
-    pub fn files(&self) -> BTreeSet<PathBuf> {
+    pub fn breakpoint_files(&self) -> BTreeSet<PathBuf> {
         let mut files = self.book(|book| book.files());
         files.extend(lock(&self.shared.goals).iter().filter_map(|goal| goal.file().map(Path::to_owned)));
         files
     }
 
-    pub fn in_file(&self, file: &Path) -> Vec<Wanted> {
+    pub fn line_breakpoints(&self, file: &Path) -> Vec<BreakpointSpec> {
         self.book(|book| book.in_file(file).cloned().collect())
     }
 
     /// The lines of a file to which the session runs.
-    pub fn goals_in(&self, file: &Path) -> Vec<Wanted> {
+    pub fn temporary_breakpoints(&self, file: &Path) -> Vec<BreakpointSpec> {
         lock(&self.shared.goals).iter().filter(|goal| goal.file() == Some(file)).cloned().collect()
     }
 
-    pub fn functions(&self) -> Vec<Wanted> {
-        let is = |wanted: &&Wanted| matches!(wanted.what, What::Function { .. });
+    pub fn function_breakpoints(&self) -> Vec<BreakpointSpec> {
+        let is = |wanted: &&BreakpointSpec| matches!(wanted.kind, BreakpointKind::Function { .. });
         self.book(|book| book.all().iter().filter(is).cloned().collect())
     }
 
-    pub fn exceptions(&self) -> Exceptions {
+    pub fn exception_spec(&self) -> ExceptionSpec {
         self.book(|book| book.exceptions().clone())
     }
 
-    pub fn wanted_class(&self) -> Option<String> {
+    pub fn exception_class(&self) -> Option<String> {
         self.book(|book| book.exceptions().class.clone())
     }
 
     /// Whether only reads of data are wanted.
-    pub fn is_for_reads(&self, id: u32) -> bool {
-        let reads = |wanted: &Wanted| matches!(wanted.what, What::Data { access: Access::Read, .. });
+    pub fn is_read_watchpoint(&self, id: u32) -> bool {
+        let reads =
+            |wanted: &BreakpointSpec| matches!(wanted.kind, BreakpointKind::Data { access: DataAccess::Read, .. });
         self.book(|book| book.get(id).is_some_and(reads))
     }
 
     /// Data that is wanted, and that it has given no id for.
-    pub fn data_not_found(&self) -> Vec<u32> {
-        let found: Vec<u32> = self.data().into_iter().map(|(id, _)| id).collect();
-        let is = |it: &&Wanted| matches!(it.what, What::Data { .. }) && !found.contains(&it.id);
+    pub fn unresolved_data_breakpoints(&self) -> Vec<u32> {
+        let found: Vec<u32> = self.data_breakpoints().into_iter().map(|(id, _)| id).collect();
+        let is = |it: &&BreakpointSpec| matches!(it.kind, BreakpointKind::Data { .. }) && !found.contains(&it.id);
         self.book(|book| book.all().iter().filter(is).map(|it| it.id).collect())
     }
 
     /// What it has given ids for.
-    pub fn data(&self) -> Vec<(u32, DataBreakpoint)> {
+    pub fn data_breakpoints(&self) -> Vec<(u32, DataBreakpoint)> {
         let data = lock(&self.shared.data);
         data.iter().filter(|((target, _), _)| *target == self.id).map(|((_, id), data)| (*id, data.clone())).collect()
     }
 }
 
 /// What it made of that.
-impl Seat {
-    fn stood(&self) {
+impl TargetHandle {
+    fn notify_bindings_changed(&self) {
         self.shared.stood.send_modify(|count| *count += 1);
     }
 
-    pub fn asking(&self) {
-        lock(&self.shared.standings).asking(self.id);
+    pub fn begin_breakpoint_request(&self) {
+        lock(&self.shared.standings).begin_request(self.id);
     }
 
-    pub fn answered(&self, wanted: &[u32], answer: &[DapBreakpoint]) {
-        lock(&self.shared.standings).answered(self.id, wanted, answer);
-        self.stood();
+    pub fn record_bindings(&self, wanted: &[u32], answer: &[DapBreakpoint]) {
+        lock(&self.shared.standings).record_response(self.id, wanted, answer);
+        self.notify_bindings_changed();
     }
 
-    pub fn refused(&self, wanted: &[u32], reason: &str) {
-        lock(&self.shared.standings).refused(self.id, wanted, reason);
-        self.stood();
+    pub fn record_refusal(&self, wanted: &[u32], reason: &str) {
+        lock(&self.shared.standings).record_refusal(self.id, wanted, reason);
+        self.notify_bindings_changed();
     }
 
-    pub fn breakpoint_changed(&self, told: DapBreakpoint) {
-        lock(&self.shared.standings).changed(self.id, told);
-        self.stood();
+    pub fn update_binding(&self, told: DapBreakpoint) {
+        lock(&self.shared.standings).record_event(self.id, told);
+        self.notify_bindings_changed();
     }
 
     /// Whether it was asked to pause; its next stop answers that.
-    pub fn is_pausing(&self) -> bool {
+    pub fn take_pause_request(&self) -> bool {
         lock(&self.shared.pausing).remove(&self.id)
     }
 
     /// Counts a hit; answers how many there were.
-    pub fn hit(&self, wanted: u32) -> u64 {
-        lock(&self.shared.standings).hit(wanted)
+    pub fn count_hit(&self, wanted: u32) -> u64 {
+        lock(&self.shared.standings).count_hit(wanted)
     }
 
     /// Which wanted breakpoint an adapter's number stands for.
-    pub fn wanted_of(&self, id: i64) -> Option<u32> {
-        lock(&self.shared.standings).wanted_of(self.id, id)
+    pub fn spec_of_adapter_id(&self, id: i64) -> Option<u32> {
+        lock(&self.shared.standings).spec_of_adapter_id(self.id, id)
     }
 
-    pub fn telling(&self, file: &Path, lines: impl IntoIterator<Item = i64>) {
-        lock(&self.shared.standings).telling(self.id, file, lines);
+    pub fn record_sent_lines(&self, file: &Path, lines: impl IntoIterator<Item = i64>) {
+        lock(&self.shared.standings).record_sent_lines(self.id, file, lines);
     }
 
     /// Whether it was ever told of a line, which is wanted no more.
-    pub fn was_told(&self, file: &Path, line: i64) -> bool {
-        lock(&self.shared.standings).was_told(self.id, file, line)
+    pub fn was_line_sent(&self, file: &Path, line: i64) -> bool {
+        lock(&self.shared.standings).was_line_sent(self.id, file, line)
     }
 
     /// Which wanted breakpoint is on that line of a file.
-    pub fn wanted_at(&self, path: &Path, at: i64) -> Option<u32> {
-        let really = |wanted: &Wanted| lock(&self.shared.standings).line_of(self.id, wanted.id);
-        let is_there = |it: &&Wanted| judge::is_at(&it.what, really(it), path, at);
+    pub fn breakpoint_at_line(&self, path: &Path, at: i64) -> Option<u32> {
+        let really = |wanted: &BreakpointSpec| lock(&self.shared.standings).bound_line(self.id, wanted.id);
+        let is_there = |it: &&BreakpointSpec| stop_filter::is_on_line(&it.kind, really(it), path, at);
         let goal = lock(&self.shared.goals).iter().find(is_there).map(|it| it.id);
         goal.or_else(|| self.book(|book| book.all().iter().find(is_there).map(|it| it.id)))
     }

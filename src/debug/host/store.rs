@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
-use super::hosted::{Ready, Request};
+use super::managed_session::{PreparedSession, SessionRequest};
 use crate::clock::now_ms;
 use crate::error::Context;
 use crate::keep::Kept;
@@ -24,11 +24,11 @@ const VERSION: u64 = 1;
 /// One session.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Entry {
+pub struct StoredSession {
     pub id: String,
     /// As the table of adapters names it.
     pub adapter: String,
-    pub request: Request,
+    pub request: SessionRequest,
     /// What its processes carry.
     pub mark: String,
     /// Epoch ms.
@@ -39,67 +39,75 @@ pub struct Entry {
     pub loss: String,
 }
 
-impl Entry {
-    pub(super) fn of(ready: &Ready, listed: bool) -> Entry {
-        let Ready { id, request, row, mark, .. } = ready;
+impl StoredSession {
+    pub(in crate::debug) fn from_prepared(ready: &PreparedSession, listed: bool) -> StoredSession {
+        let PreparedSession { id, request, row, mark, .. } = ready;
         let (id, adapter, mark) = (id.clone(), row.name.to_owned(), mark.clone());
-        Entry { id, adapter, request: request.clone(), mark, started_at: now_ms(), listed, loss: ready.loss() }
+        StoredSession {
+            id,
+            adapter,
+            request: request.clone(),
+            mark,
+            started_at: now_ms(),
+            listed,
+            loss: ready.loss_message(),
+        }
     }
 }
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Written {
+struct SessionsFile {
     version: u64,
     boot_id: String,
     /// The last number that was given to a session.
     last: u32,
-    sessions: Vec<Entry>,
+    sessions: Vec<StoredSession>,
     /// The marks of programs that were let go on purpose, and live on.
     released: Vec<String>,
 }
 
 /// What an earlier supervisor has left.
 #[derive(Debug, Default)]
-pub struct Left {
+pub struct LeftoverSessions {
     pub last: u32,
-    pub sessions: Vec<Entry>,
+    pub sessions: Vec<StoredSession>,
     /// The machine has been started anew since.
     pub rebooted: bool,
 }
 
 /// The file; without a folder, nothing is kept.
-pub struct Ledger {
+pub struct SessionStore {
     folder: Option<PathBuf>,
-    known: Mutex<Known>,
+    known: Mutex<StoreState>,
     writing: Mutex<()>,
 }
 
 #[derive(Default)]
-struct Known {
-    written: Written,
+struct StoreState {
+    written: SessionsFile,
     /// What ends from now on ends with the supervisor.
     closed: bool,
 }
 
-impl Ledger {
+impl SessionStore {
     /// Opens the file, and answers with what is in it. One that cannot be used is set aside.
-    pub fn open(folder: Option<&Path>) -> (Ledger, Left) {
+    pub fn open(folder: Option<&Path>) -> (SessionStore, LeftoverSessions) {
         let boot_id = process::boot_id().unwrap_or_default();
-        let mut written = folder.and_then(read).unwrap_or_default();
+        let mut written = folder.and_then(read_file).unwrap_or_default();
         let rebooted = written.boot_id != boot_id;
         if rebooted {
             written.released.clear();
         }
-        let left = Left { last: written.last, sessions: written.sessions.clone(), rebooted };
-        let written = Written { version: VERSION, boot_id, ..written };
-        let known = Mutex::new(Known { written, closed: false });
-        (Ledger { folder: folder.map(Path::to_owned), known, writing: Mutex::default() }, left)
+        let left = LeftoverSessions { last: written.last, sessions: written.sessions.clone(), rebooted };
+        let written = SessionsFile { version: VERSION, boot_id, ..written };
+        let known = Mutex::new(StoreState { written, closed: false });
+        (SessionStore { folder: folder.map(Path::to_owned), known, writing: Mutex::default() }, left)
     }
 
     /// Keeps a session. When this is done, it is in the file; when what it gives is dropped, it is no longer.
-    pub async fn begun(self: &Arc<Ledger>, entry: Entry) -> Listed {
-        let kept = Listed { ledger: Arc::clone(self), mark: entry.mark.clone() };
+    pub async fn add_session(self: &Arc<SessionStore>, entry: StoredSession) -> StoredSessionGuard {
+        let kept = StoredSessionGuard { ledger: Arc::clone(self), mark: entry.mark.clone() };
         {
             let mut known = lock(&self.known);
             let number = entry.id.trim_start_matches('d').parse().unwrap_or(0);
@@ -108,52 +116,53 @@ impl Ledger {
         }
         let ledger = Arc::clone(self);
         // It waits for the disk.
-        let _ = tokio::task::spawn_blocking(move || ledger.write()).await;
+        let _ = tokio::task::spawn_blocking(move || ledger.write_file()).await;
         kept
     }
 
     /// An earlier supervisor's session has found its end, or its new beginning.
-    pub fn settle(self: &Arc<Ledger>, mark: &str) {
+    pub fn remove_session(self: &Arc<SessionStore>, mark: &str) {
         self.change(|written| written.sessions.retain(|it| it.mark != mark));
     }
 
     /// A program lives on without its session.
-    pub fn release(self: &Arc<Ledger>, mark: &str) {
-        self.change(|written| release(written, mark));
+    pub fn add_released(self: &Arc<SessionStore>, mark: &str) {
+        self.change(|written| push_released(written, mark));
     }
 
     /// A session was stopped by its user. When this is done, the next supervisor knows.
-    pub async fn stopped(self: &Arc<Ledger>, mark: &str, released: bool) {
+    pub async fn record_stop(self: &Arc<SessionStore>, mark: &str, released: bool) {
         {
             let mut known = lock(&self.known);
             if released {
-                release(&mut known.written, mark);
+                push_released(&mut known.written, mark);
             }
             known.written.sessions.retain(|it| it.mark != mark);
         }
         let ledger = Arc::clone(self);
         // It waits for the disk.
-        let _ = tokio::task::spawn_blocking(move || ledger.write()).await;
+        let _ = tokio::task::spawn_blocking(move || ledger.write_file()).await;
     }
 
     /// Forgets those that were let go and have ended since.
-    pub fn forget_released(self: &Arc<Ledger>, is_alive: impl Fn(&str) -> bool) {
+    pub fn forget_released(self: &Arc<SessionStore>, is_alive: impl Fn(&str) -> bool) {
         self.change(|written| written.released.retain(|mark| is_alive(mark)));
     }
 
     /// The supervisor ends, and its sessions with it: the file stays as it is now, and tells this of those that are not
+
     /// attached to again.
-    pub fn close(&self, reason: &str, marks: &[String]) {
+    pub fn close_store(&self, reason: &str, marks: &[String]) {
         {
             let mut known = lock(&self.known);
             known.closed = true;
-            let ended = |it: &&mut Entry| marks.contains(&it.mark) && !it.request.wanted.is_listener();
+            let ended = |it: &&mut StoredSession| marks.contains(&it.mark) && !it.request.debug_target.is_listener();
             known.written.sessions.iter_mut().filter(ended).for_each(|it| it.loss = reason.to_owned());
         }
-        self.write();
+        self.write_file();
     }
 
-    fn change(self: &Arc<Ledger>, change: impl FnOnce(&mut Written)) {
+    fn change(self: &Arc<SessionStore>, change: impl FnOnce(&mut SessionsFile)) {
         {
             let mut known = lock(&self.known);
             if known.closed {
@@ -163,17 +172,17 @@ impl Ledger {
         }
         let ledger = Arc::clone(self);
         match tokio::runtime::Handle::try_current() {
-            Ok(runtime) => drop(runtime.spawn_blocking(move || ledger.write())),
-            Err(_) => ledger.write(),
+            Ok(runtime) => drop(runtime.spawn_blocking(move || ledger.write_file())),
+            Err(_) => ledger.write_file(),
         }
     }
 
     /// Writes what is known now: of several who write, the last one writes it all.
-    fn write(&self) {
+    fn write_file(&self) {
         let Some(folder) = &self.folder else { return };
         let _turn = lock(&self.writing);
         let text = serde_json::to_vec(&lock(&self.known).written);
-        let written = text.doing(|| format!("cannot write {NAME}")).and_then(|text| kept(folder).replace(&text));
+        let written = text.doing(|| format!("cannot write {NAME}")).and_then(|text| store_file(folder).replace(&text));
         if let Err(error) = written {
             warn!("the next supervisor will not know of the debug sessions: {error}");
         }
@@ -181,31 +190,31 @@ impl Ledger {
 }
 
 /// A session that is kept; dropped, it is forgotten.
-pub struct Listed {
-    ledger: Arc<Ledger>,
+pub struct StoredSessionGuard {
+    ledger: Arc<SessionStore>,
     mark: String,
 }
 
-impl Drop for Listed {
+impl Drop for StoredSessionGuard {
     fn drop(&mut self) {
-        self.ledger.settle(&self.mark);
+        self.ledger.remove_session(&self.mark);
     }
 }
 
-fn release(written: &mut Written, mark: &str) {
+fn push_released(written: &mut SessionsFile, mark: &str) {
     if !written.released.iter().any(|it| it == mark) {
         written.released.push(mark.to_owned());
     }
 }
 
-fn kept(folder: &Path) -> Kept<'_> {
+fn store_file(folder: &Path) -> Kept<'_> {
     Kept { workspace: folder, name: NAME, most: 1 << 20, what: "the debug sessions run on" }
 }
 
-fn read(folder: &Path) -> Option<Written> {
-    let file = kept(folder);
+fn read_file(folder: &Path) -> Option<SessionsFile> {
+    let file = store_file(folder);
     let unusable = match file.read() {
-        Ok(text) => match serde_json::from_slice::<Written>(&text?) {
+        Ok(text) => match serde_json::from_slice::<SessionsFile>(&text?) {
             Ok(written) if written.version == VERSION => return Some(written),
             Ok(written) => format!("it has the schema {}, and this program knows {VERSION}", written.version),
             Err(cause) => cause.to_string(),
@@ -221,6 +230,6 @@ fn read(folder: &Path) -> Option<Written> {
 
 /// Whether a program with this mark was let go on purpose, as the file in a supervisor's state folder says.
 pub fn is_released(folder: &Path, mark: &str) -> bool {
-    let text = kept(folder).read().ok().flatten().unwrap_or_default();
-    serde_json::from_slice::<Written>(&text).is_ok_and(|written| written.released.iter().any(|it| it == mark))
+    let text = store_file(folder).read().ok().flatten().unwrap_or_default();
+    serde_json::from_slice::<SessionsFile>(&text).is_ok_and(|written| written.released.iter().any(|it| it == mark))
 }

@@ -7,43 +7,44 @@ use std::time::Duration;
 
 use futures_util::future::FutureExt;
 
-use super::breakpoints::Book;
-use super::hosted::{self, Hosted, Ready, Request};
-use super::ledger::Entry;
-use super::published::State;
-use super::record::Record;
-use super::sessions::Sessions;
+use super::managed_session::{self, ManagedSession, PreparedSession, SessionRequest};
+use super::registry::SessionRegistry;
+use super::store::StoredSession;
 use crate::adapters::AdapterSearch;
+use crate::debug::breakpoints::BreakpointStore;
+use crate::debug::session::event_log::EventLog;
+use crate::debug::session::snapshot::RunState;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::lock;
 
 /// How long a session may take to begin: Delve compiles first.
-pub(super) const STARTED: Duration = Duration::from_secs(200);
+pub(in crate::debug) const START_TIMEOUT: Duration = Duration::from_secs(200);
 
-impl Sessions {
+impl SessionRegistry {
     /// Finds out how a session begins. Errors: nobody debugs this, or who does is not there.
-    pub(super) fn ready(
+    pub(in crate::debug) fn prepare_session(
         &self,
         id: String,
-        request: Request,
-        book: Arc<Mutex<Book>>,
-        record: Arc<Record>,
-    ) -> Result<Ready> {
-        let mark = format!("{}-{id}-{:08x}", self.0.mark, random());
-        let (row, found) = hosted::locate(&request, &AdapterSearch::for_workspace(&self.0.workspace)?)?;
-        let begin = (row.plan)(&found, &request.wanted)?;
-        Ok(Ready { id, request, row, begin, mark, book, record })
+        request: SessionRequest,
+        book: Arc<Mutex<BreakpointStore>>,
+        record: Arc<EventLog>,
+    ) -> Result<PreparedSession> {
+        let mark = format!("{}-{id}-{:08x}", self.0.mark, random_suffix());
+        let (row, found) =
+            managed_session::locate_adapter(&request, &AdapterSearch::for_workspace(&self.0.workspace)?)?;
+        let begin = (row.plan)(&found, &request.debug_target)?;
+        Ok(PreparedSession { id, request, row, begin, mark, book, record })
     }
 
     /// Ends one for its user, as [`Hosted::stop`] does: it does not come back, whatever happens to us.
-    pub async fn stop(&self, hosted: &Hosted, detach: bool) -> State {
+    pub async fn stop_session(&self, hosted: &ManagedSession, detach: bool) -> RunState {
         let state = hosted.stop(detach).await;
-        self.0.ledger.stopped(&hosted.mark, hosted.has_released()).await;
+        self.0.ledger.record_stop(&hosted.mark, hosted.has_released_program()).await;
         state
     }
 
     /// Puts it into the list, in the place of one that had its id.
-    pub(super) fn list(&self, hosted: Hosted) {
+    pub(in crate::debug) fn insert_session(&self, hosted: ManagedSession) {
         let mut table = lock(&self.0.table);
         match table.hosted.iter_mut().find(|it| it.id == hosted.id) {
             Some(before) => *before = hosted,
@@ -53,13 +54,18 @@ impl Sessions {
         self.0.changed.send_modify(|count| *count += 1);
     }
 
-    pub(super) async fn carry_out(&self, ready: Ready, listed: bool, within: Duration) -> Result<Hosted> {
-        let (entry, mark) = (Entry::of(&ready, listed), ready.mark.clone());
+    pub(in crate::debug) async fn start_prepared(
+        &self,
+        ready: PreparedSession,
+        listed: bool,
+        within: Duration,
+    ) -> Result<ManagedSession> {
+        let (entry, mark) = (StoredSession::from_prepared(&ready, listed), ready.mark.clone());
         // Kept before anything of it runs, or in the same moment: what we start is never unknown to the next supervisor.
-        let (begun, kept) = tokio::join!(hosted::begin(ready), self.0.ledger.begun(entry));
+        let (begun, kept) = tokio::join!(managed_session::start_adapter(ready), self.0.ledger.add_session(entry));
         let (hosted, life) = begun?;
         if listed {
-            self.list(hosted.clone());
+            self.insert_session(hosted.clone());
         }
         let (changed, mut seen) = (self.0.changed.clone(), hosted.session.watch());
         let told = async move {
@@ -69,21 +75,18 @@ impl Sessions {
         };
         let (changed, ledger, ended) = (self.0.changed.clone(), Arc::clone(&self.0.ledger), hosted.clone());
         let life = async move {
-            tokio::select! {
-                () = life => {}
-                () = async { told.await; std::future::pending().await } => {}
-            }
-            if ended.has_released() {
-                ledger.release(&mark);
+            tokio::select! {() = life => {} () = async {told.await; std::future::pending().await} => {}}
+            if ended.has_released_program() {
+                ledger.add_released(&mark);
             }
             drop(kept);
             changed.send_modify(|count| *count += 1);
         };
         // The receiver lives as long as the supervisor.
         let _ = self.0.tasks.send(life.boxed());
-        let mut guard = Abandoned { sessions: self, hosted: Some(hosted.clone()) };
+        let mut guard = UndoStartGuard { sessions: self, hosted: Some(hosted.clone()) };
         let waited = hosted.session.wait_for_start(within).await;
-        if waited.state == State::Starting {
+        if waited.state == RunState::Starting {
             let within = humantime::format_duration(within);
             return Err(Error::new(
                 ErrorKind::TimedOut,
@@ -91,30 +94,30 @@ impl Sessions {
             ));
         }
         guard.hosted = None;
-        if waited.state == State::Disconnected {
-            hosted.gone().await;
+        if waited.state == RunState::Disconnected {
+            hosted.wait_until_ended().await;
             lock(&self.0.table).hosted.retain(|it| it.id != hosted.id);
-            return Err(hosted::failed(&hosted));
+            return Err(managed_session::start_error(&hosted));
         }
         Ok(hosted)
     }
 }
 
 /// A start whose asker has gone away in the middle is undone.
-struct Abandoned<'a> {
-    sessions: &'a Sessions,
-    hosted: Option<Hosted>,
+struct UndoStartGuard<'a> {
+    sessions: &'a SessionRegistry,
+    hosted: Option<ManagedSession>,
 }
 
-impl Drop for Abandoned<'_> {
+impl Drop for UndoStartGuard<'_> {
     fn drop(&mut self) {
         if let Some(hosted) = &self.hosted {
-            self.sessions.undo(hosted);
+            self.sessions.undo_start(hosted);
         }
     }
 }
 
-fn random() -> u32 {
+fn random_suffix() -> u32 {
     let mut bytes = [0; 4];
     // Only collisions of marks would suffer from a failure; the id is in the mark as well.
     let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());

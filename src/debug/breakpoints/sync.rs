@@ -6,137 +6,152 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::breakpoints::{Conditions, Exceptions, Wanted, What};
-use super::seat::Seat;
-use super::target::heed;
 use crate::dap::types::{
     ConfigurationDoneArguments, DapBreakpoint, DapCapabilities, DapSource, DataBreakpoint, ExceptionFilterOptions,
     FunctionBreakpoint, SetBreakpointsArguments, SetDataBreakpointsArguments, SetExceptionBreakpointsArguments,
     SetFunctionBreakpointsArguments, SourceBreakpoint,
 };
 use crate::dap::{DapClient, DapError};
+use crate::debug::breakpoints::{BreakpointConditions, BreakpointKind, BreakpointSpec, ExceptionSpec};
+use crate::debug::session::target::log_error;
+use crate::debug::session::target_handle::TargetHandle;
 
 /// Everything that is wanted, and, the first time, that this was all.
-pub async fn configure(client: &DapClient, member: &Seat, deadline: Duration, first: bool) {
-    let capabilities = member.greeted().await;
+pub async fn send_all_breakpoints(client: &DapClient, member: &TargetHandle, deadline: Duration, first: bool) {
+    let capabilities = member.wait_for_capabilities().await;
     {
-        let _turn = member.turn().await;
-        member.is_being_told();
-        member.follow_all();
-        for file in member.files() {
-            send_file(client, member, &capabilities, &file, deadline).await;
+        let _turn = member.lock_breakpoint_requests().await;
+        member.mark_breakpoints_sent();
+        member.follow_source_changes();
+        for file in member.breakpoint_files() {
+            send_line_breakpoints(client, member, &capabilities, &file, deadline).await;
         }
-        send_functions(client, member, &capabilities, false, deadline).await;
-        send_exceptions(client, member, &capabilities, deadline).await;
-        for wanted in member.data_not_found() {
-            member.refused(&[wanted], "data is found in a stopped frame only: set it again there");
+        send_function_breakpoints(client, member, &capabilities, false, deadline).await;
+        send_exception_filters(client, member, &capabilities, deadline).await;
+        for wanted in member.unresolved_data_breakpoints() {
+            member.record_refusal(&[wanted], "data is found in a stopped frame only: set it again there");
         }
         if first && capabilities.can("supportsConfigurationDoneRequest") {
-            heed(client.request(&ConfigurationDoneArguments {}, deadline).await);
+            log_error(client.request(&ConfigurationDoneArguments {}, deadline).await);
         }
     }
-    member.configured();
+    member.mark_configured();
 }
 
 /// The line breakpoints of one file.
-pub async fn send_file(client: &DapClient, member: &Seat, able: &DapCapabilities, file: &Path, deadline: Duration) {
-    let (mut known, unknown): (Vec<Wanted>, Vec<Wanted>) = member.in_file(file).into_iter().partition(is_known);
+pub async fn send_line_breakpoints(
+    client: &DapClient,
+    member: &TargetHandle,
+    able: &DapCapabilities,
+    file: &Path,
+    deadline: Duration,
+) {
+    let (mut known, unknown): (Vec<BreakpointSpec>, Vec<BreakpointSpec>) =
+        member.line_breakpoints(file).into_iter().partition(has_line);
     // Where the program is to run to, it stops whatever the conditions of others.
-    let goals = member.goals_in(file);
-    let lines: Vec<i64> = goals.iter().filter_map(|it| Some(line_of(it)?.line)).collect();
-    known.retain(|it| line_of(it).is_none_or(|it| !lines.contains(&it.line)));
+    let goals = member.temporary_breakpoints(file);
+    let lines: Vec<i64> = goals.iter().filter_map(|it| Some(source_breakpoint(it)?.line)).collect();
+    known.retain(|it| source_breakpoint(it).is_none_or(|it| !lines.contains(&it.line)));
     known.extend(goals);
-    let (known, unable) = sift(known, able);
+    let (known, unable) = split_by_capability(known, able);
     let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
     let source = DapSource { name, path: Some(file.to_string_lossy().into_owned()), ..DapSource::default() };
-    let breakpoints: Vec<SourceBreakpoint> = known.iter().filter_map(line_of).collect();
-    member.telling(file, breakpoints.iter().map(|breakpoint| breakpoint.line));
+    let breakpoints: Vec<SourceBreakpoint> = known.iter().filter_map(source_breakpoint).collect();
+    member.record_sent_lines(file, breakpoints.iter().map(|breakpoint| breakpoint.line));
     let request = SetBreakpointsArguments { source, breakpoints, ..SetBreakpointsArguments::default() };
     let ids: Vec<u32> = known.iter().map(|wanted| wanted.id).collect();
-    member.asking();
+    member.begin_breakpoint_request();
     let answer = client.request(&request, deadline).await.map(|answer| answer.breakpoints);
-    record(member, &ids, answer);
+    record_response(member, &ids, answer);
     for (id, reason) in unable {
-        member.refused(&[id], &reason);
+        member.record_refusal(&[id], &reason);
     }
     for wanted in unknown {
-        member.refused(&[wanted.id], "its code is no longer where it was: set it again");
+        member.record_refusal(&[wanted.id], "its code is no longer where it was: set it again");
     }
 }
 
 /// The function breakpoints; none and never any is not worth a request.
-pub async fn send_functions(
+pub async fn send_function_breakpoints(
     client: &DapClient,
-    member: &Seat,
+    member: &TargetHandle,
     able: &DapCapabilities,
     removed: bool,
     deadline: Duration,
 ) {
-    let wanted = member.functions();
+    let wanted = member.function_breakpoints();
     if wanted.is_empty() && !removed {
         return;
     }
     let ids: Vec<u32> = wanted.iter().map(|wanted| wanted.id).collect();
     if !able.can("supportsFunctionBreakpoints") {
-        return member.refused(&ids, "this adapter has no function breakpoints: set one on a line");
+        return member.record_refusal(&ids, "this adapter has no function breakpoints: set one on a line");
     }
-    let function = |wanted: &Wanted| match &wanted.what {
-        What::Function { name } => {
-            let Conditions { condition, hit_condition, .. } = wanted.conditions.clone();
+    let function = |wanted: &BreakpointSpec| match &wanted.kind {
+        BreakpointKind::Function { name } => {
+            let BreakpointConditions { condition, hit_condition, .. } = wanted.conditions.clone();
             Some(FunctionBreakpoint { name: name.clone(), condition, hit_condition })
         }
         _ => None,
     };
     let request = SetFunctionBreakpointsArguments { breakpoints: wanted.iter().filter_map(function).collect() };
-    member.asking();
+    member.begin_breakpoint_request();
     let answer = client.request(&request, deadline).await.map(|answer| answer.breakpoints);
-    record(member, &ids, answer);
+    record_response(member, &ids, answer);
 }
 
 /// On which exceptions to stop.
-pub async fn send_exceptions(client: &DapClient, member: &Seat, able: &DapCapabilities, deadline: Duration) {
-    let wanted = member.exceptions();
-    let (filters, filter_options) = filters(&wanted, able);
+pub async fn send_exception_filters(
+    client: &DapClient,
+    member: &TargetHandle,
+    able: &DapCapabilities,
+    deadline: Duration,
+) {
+    let wanted = member.exception_spec();
+    let (filters, filter_options) = choose_filters(&wanted, able);
     // Some have no exceptions at all, and refuse even to be asked for none.
     if able.exception_breakpoint_filters.is_empty() && filters.is_empty() && filter_options.is_empty() {
         return;
     }
     let request =
         SetExceptionBreakpointsArguments { filters, filter_options, ..SetExceptionBreakpointsArguments::default() };
-    heed(client.request(&request, deadline).await);
+    log_error(client.request(&request, deadline).await);
 }
 
 /// The data breakpoints that the target has given ids for.
-pub async fn send_data(client: &DapClient, member: &Seat, deadline: Duration) {
-    let data: Vec<(u32, DataBreakpoint)> = member.data();
+pub async fn send_data_breakpoints(client: &DapClient, member: &TargetHandle, deadline: Duration) {
+    let data: Vec<(u32, DataBreakpoint)> = member.data_breakpoints();
     let (ids, breakpoints): (Vec<u32>, Vec<DataBreakpoint>) = data.into_iter().unzip();
     // Asked for what it does not know, an adapter may end (rdbg).
-    if !member.able().can("supportsDataBreakpoints") {
-        return member.refused(&ids, "this adapter has no data breakpoints");
+    if !member.capabilities().can("supportsDataBreakpoints") {
+        return member.record_refusal(&ids, "this adapter has no data breakpoints");
     }
     let request = SetDataBreakpointsArguments { breakpoints };
-    member.asking();
+    member.begin_breakpoint_request();
     let answer = client.request(&request, deadline).await.map(|answer| answer.breakpoints);
-    record(member, &ids, answer);
+    record_response(member, &ids, answer);
 }
 
-fn record(member: &Seat, ids: &[u32], answer: Result<Vec<DapBreakpoint>, DapError>) {
+fn record_response(member: &TargetHandle, ids: &[u32], answer: Result<Vec<DapBreakpoint>, DapError>) {
     match answer {
-        Ok(answer) => member.answered(ids, &answer),
-        Err(error) => member.refused(ids, &error.to_string()),
+        Ok(answer) => member.record_bindings(ids, &answer),
+        Err(error) => member.record_refusal(ids, &error.to_string()),
     }
 }
 
-fn is_known(wanted: &Wanted) -> bool {
-    match &wanted.what {
-        What::Line { whereabouts, .. } => whereabouts.is_known(),
+fn has_line(wanted: &BreakpointSpec) -> bool {
+    match &wanted.kind {
+        BreakpointKind::Line { anchor_status: whereabouts, .. } => whereabouts.has_line(),
         _ => true,
     }
 }
 
 /// An adapter that does not know conditions would stop every time: it is told nothing, and that is said.
-fn sift(wanted: Vec<Wanted>, able: &DapCapabilities) -> (Vec<Wanted>, Vec<(u32, String)>) {
-    let lacks = |wanted: &Wanted| {
+fn split_by_capability(
+    wanted: Vec<BreakpointSpec>,
+    able: &DapCapabilities,
+) -> (Vec<BreakpointSpec>, Vec<(u32, String)>) {
+    let lacks = |wanted: &BreakpointSpec| {
         let needs = [
             (wanted.conditions.condition.is_some(), "supportsConditionalBreakpoints", "conditions"),
             (wanted.conditions.hit_condition.is_some(), "supportsHitConditionalBreakpoints", "hit conditions"),
@@ -155,9 +170,9 @@ fn sift(wanted: Vec<Wanted>, able: &DapCapabilities) -> (Vec<Wanted>, Vec<(u32, 
     (able, unable)
 }
 
-fn line_of(wanted: &Wanted) -> Option<SourceBreakpoint> {
-    let What::Line { line, .. } = &wanted.what else { return None };
-    let Conditions { condition, hit_condition, log_message } = wanted.conditions.clone();
+fn source_breakpoint(wanted: &BreakpointSpec) -> Option<SourceBreakpoint> {
+    let BreakpointKind::Line { line, .. } = &wanted.kind else { return None };
+    let BreakpointConditions { condition, hit_condition, log_message } = wanted.conditions.clone();
     Some(SourceBreakpoint {
         line: i64::from(*line),
         condition,
@@ -168,12 +183,12 @@ fn line_of(wanted: &Wanted) -> Option<SourceBreakpoint> {
 }
 
 /// Which of the exceptions that are wanted an adapter cannot stop at.
-pub fn exceptions_beyond(wanted: &Exceptions, able: &DapCapabilities) -> Option<&'static str> {
+pub fn unsupported_exceptions(wanted: &ExceptionSpec, able: &DapCapabilities) -> Option<&'static str> {
     let offers = |kinds: &[&[&str]]| {
         let offered = &able.exception_breakpoint_filters;
         kinds.iter().any(|group| group.iter().any(|name| offered.iter().any(|it| it.filter == *name)))
     };
-    match (is_for_caught(wanted) && !offers(CAUGHT), wanted.uncaught && !offers(UNCAUGHT)) {
+    match (needs_caught_filter(wanted) && !offers(CAUGHT), wanted.uncaught && !offers(UNCAUGHT)) {
         (true, true) => Some("exceptions"),
         (true, false) => Some("caught exceptions"),
         (false, true) => Some("uncaught exceptions"),
@@ -182,15 +197,15 @@ pub fn exceptions_beyond(wanted: &Exceptions, able: &DapCapabilities) -> Option<
 }
 
 /// A class may be caught or not: it is looked for among all, and the others are gone on from.
-fn is_for_caught(wanted: &Exceptions) -> bool {
+fn needs_caught_filter(wanted: &ExceptionSpec) -> bool {
     wanted.caught || (wanted.class.is_some() && !wanted.uncaught)
 }
 
 /// Ours, in the adapter's words: every one has its own filters.
-fn filters(wanted: &Exceptions, able: &DapCapabilities) -> (Vec<String>, Vec<ExceptionFilterOptions>) {
+fn choose_filters(wanted: &ExceptionSpec, able: &DapCapabilities) -> (Vec<String>, Vec<ExceptionFilterOptions>) {
     let offered: Vec<&str> = able.exception_breakpoint_filters.iter().map(|it| it.filter.as_str()).collect();
     let mut chosen: Vec<String> = Vec::new();
-    for (wants, kinds) in [(is_for_caught(wanted), CAUGHT), (wanted.uncaught, UNCAUGHT)] {
+    for (wants, kinds) in [(needs_caught_filter(wanted), CAUGHT), (wanted.uncaught, UNCAUGHT)] {
         let found = kinds.iter().find(|group| wants && group.iter().any(|name| offered.contains(name)));
         let names = found.into_iter().flat_map(|group| group.iter()).filter(|name| offered.contains(*name));
         chosen.extend(names.map(|name| (*name).to_owned()));
@@ -226,8 +241,8 @@ mod tests {
                 ..DapCapabilities::default()
             };
             let class = class.map(str::to_owned);
-            let wanted = Exceptions { caught, uncaught, class, ..Exceptions::default() };
-            assert_eq!(filters(&wanted, &able).0, expect, "{offered:?}");
+            let wanted = ExceptionSpec { caught, uncaught, class, ..ExceptionSpec::default() };
+            assert_eq!(choose_filters(&wanted, &able).0, expect, "{offered:?}");
         };
         let debugpy = &["raised", "uncaught", "userUnhandled"];
         check(debugpy, true, false, None, &["raised"]);
@@ -249,8 +264,8 @@ mod tests {
                 exception_breakpoint_filters: offered.iter().map(filter).collect(),
                 ..DapCapabilities::default()
             };
-            let wanted = Exceptions { caught, uncaught, ..Exceptions::default() };
-            assert_eq!(exceptions_beyond(&wanted, &able), expect, "{offered:?}");
+            let wanted = ExceptionSpec { caught, uncaught, ..ExceptionSpec::default() };
+            assert_eq!(unsupported_exceptions(&wanted, &able), expect, "{offered:?}");
         };
         check(&[], false, false, None);
         check(&[], true, true, Some("exceptions"));
@@ -261,12 +276,16 @@ mod tests {
 
     #[test]
     fn what_an_adapter_cannot_do_is_said_and_not_asked() {
-        let wanted = |id: u32, condition: Option<&str>| Wanted {
+        let wanted = |id: u32, condition: Option<&str>| BreakpointSpec {
             id,
-            what: What::Function { name: "f".into() },
-            conditions: Conditions { condition: condition.map(str::to_owned), ..Conditions::default() },
+            kind: BreakpointKind::Function { name: "f".into() },
+            conditions: BreakpointConditions {
+                condition: condition.map(str::to_owned),
+                ..BreakpointConditions::default()
+            },
         };
-        let (able, unable) = sift(vec![wanted(1, None), wanted(2, Some("x"))], &DapCapabilities::default());
+        let (able, unable) =
+            split_by_capability(vec![wanted(1, None), wanted(2, Some("x"))], &DapCapabilities::default());
         assert_eq!(able.iter().map(|it| it.id).collect::<Vec<_>>(), [1]);
         assert_eq!(unable, [(2, "this adapter has no conditions".to_owned())]);
     }

@@ -8,30 +8,30 @@ use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
-use super::record::Record;
+use super::event_log::EventLog;
 use crate::dap::types::{RunInTerminalArguments, RunInTerminalResponse};
 use crate::dap::{ErrorResponse, IncomingRequest};
 use crate::error::Result;
 use crate::process::{self, LAUNCH_ID, Piped};
 
 /// Runs what is asked for, and answers; then reads its output to its end. `mark` is what the session's processes are found by.
-pub async fn run(asked: IncomingRequest, record: Arc<Record>, mark: String) {
+pub async fn run_in_terminal(asked: IncomingRequest, record: Arc<EventLog>, mark: String) {
     let wanted: RunInTerminalArguments = match asked.read_arguments() {
         Ok(wanted) => wanted,
         Err(cause) => return asked.respond_error(ErrorResponse::new(format!("runInTerminal: {cause}"))),
     };
-    let piped = match start(&wanted, &mark) {
+    let piped = match spawn_program(&wanted, &mark) {
         Ok(piped) => piped,
         Err(error) => return asked.respond_error(ErrorResponse::new(error.to_string())),
     };
     let process_id = Some(i64::from(piped.process.pid()));
     asked.respond(&RunInTerminalResponse { process_id, ..RunInTerminalResponse::default() });
-    tokio::join!(keep(piped.stdout, "stdout", &record), keep(piped.stderr, "stderr", &record));
+    tokio::join!(log_output(piped.stdout, "stdout", &record), log_output(piped.stderr, "stderr", &record));
     // Reaped here; how it exited is the adapter's to tell.
     piped.process.exited().await;
 }
 
-fn start(wanted: &RunInTerminalArguments, mark: &str) -> Result<Piped> {
+fn spawn_program(wanted: &RunInTerminalArguments, mark: &str) -> Result<Piped> {
     let mut env: BTreeMap<OsString, OsString> = process::clean_environment::<&str, &str>([]);
     for (name, value) in &wanted.env {
         match value {
@@ -49,7 +49,7 @@ fn start(wanted: &RunInTerminalArguments, mark: &str) -> Result<Piped> {
 }
 
 /// What comes in pieces is kept in pieces, cut where a character ends.
-async fn keep(mut pipe: impl AsyncRead + Unpin, category: &str, record: &Record) {
+async fn log_output(mut pipe: impl AsyncRead + Unpin, category: &str, record: &EventLog) {
     let (mut chunk, mut open) = (vec![0; 16 * 1024], Vec::new());
     while let Ok(count @ 1..) = pipe.read(&mut chunk).await {
         open.extend_from_slice(&chunk[..count]);
@@ -58,10 +58,10 @@ async fn keep(mut pipe: impl AsyncRead + Unpin, category: &str, record: &Record)
             _ => open.len(),
         };
         let rest = open.split_off(whole);
-        record.say(category, &String::from_utf8_lossy(&open));
+        record.push_output(category, &String::from_utf8_lossy(&open));
         open = rest;
     }
-    record.say(category, &String::from_utf8_lossy(&open));
+    record.push_output(category, &String::from_utf8_lossy(&open));
 }
 
 #[cfg(test)]
@@ -78,17 +78,17 @@ mod tests {
         let (_client, mut inbox, driver) = DapClient::over(ours);
         let (server, _asked, serving) = DapServer::over(theirs);
         let (_driver, _serving) = (tokio::spawn(driver), tokio::spawn(serving));
-        let (record, env) = (Arc::<Record>::default(), [("WORD".to_owned(), Some("ä €".to_owned()))].into());
+        let (record, env) = (Arc::<EventLog>::default(), [("WORD".to_owned(), Some("ä €".to_owned()))].into());
         let args = ["sh", "-c", "echo $WORD; echo $DEVTETHER_LAUNCH_ID >&2"].map(str::to_owned).to_vec();
         let cwd = std::env::temp_dir().to_string_lossy().into_owned();
         let wanted = RunInTerminalArguments { args, cwd, env, ..RunInTerminalArguments::default() };
         let running = async {
             let Some(DapIncoming::Request(asked)) = inbox.next().await else { panic!("no request") };
-            run(asked, Arc::clone(&record), "the mark".to_owned()).await;
+            run_in_terminal(asked, Arc::clone(&record), "the mark".to_owned()).await;
         };
         let (answer, ()) = tokio::join!(server.request(&wanted, Duration::from_secs(30)), running);
         assert!(answer.unwrap().process_id.is_some());
-        let said = record.output(&Query { since: None, limit: 10, filter: None }).entries;
+        let said = record.read_output(&Query { since: None, limit: 10, filter: None }).entries;
         let mut said: Vec<_> = said.iter().map(|it| (it.category.as_str(), it.text.as_str())).collect();
         said.sort_unstable();
         assert_eq!(said, [("stderr", "the mark\n"), ("stdout", "ä €\n")]);

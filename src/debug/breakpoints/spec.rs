@@ -6,31 +6,31 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::anchor::Anchor;
+use super::anchor::{AnchorStatus, LineAnchor};
 
 /// One breakpoint that a user asked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Wanted {
+pub struct BreakpointSpec {
     /// Unique in the workspace, never given again.
     pub id: u32,
     #[serde(flatten)]
-    pub what: What,
+    pub kind: BreakpointKind,
     #[serde(flatten)]
-    pub conditions: Conditions,
+    pub conditions: BreakpointConditions,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "kind")]
-pub enum What {
+pub enum BreakpointKind {
     Line {
         /// Absolute.
         file: PathBuf,
         /// As of the last look at the file.
         line: u32,
-        anchor: Anchor,
-        #[serde(default, skip_serializing_if = "Whereabouts::is_kept")]
-        whereabouts: Whereabouts,
+        anchor: LineAnchor,
+        #[serde(rename = "whereabouts", default, skip_serializing_if = "AnchorStatus::is_kept")]
+        anchor_status: AnchorStatus,
     },
     Function {
         name: String,
@@ -38,43 +38,13 @@ pub enum What {
     Data {
         /// As the debuggee's language writes it; of a class's field: `Class.field`.
         expression: String,
-        access: Access,
+        access: DataAccess,
     },
-}
-
-/// What became of a line's code since it was asked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "is")]
-pub enum Whereabouts {
-    #[default]
-    Kept,
-    Moved {
-        from: u32,
-    },
-    /// The code stands in several places; none is taken.
-    Ambiguous {
-        from: u32,
-        lines: Vec<u32>,
-    },
-    Lost {
-        from: u32,
-    },
-}
-
-impl Whereabouts {
-    fn is_kept(&self) -> bool {
-        *self == Whereabouts::Kept
-    }
-
-    /// Whether it can be set: the line is known.
-    pub fn is_known(&self) -> bool {
-        matches!(self, Whereabouts::Kept | Whereabouts::Moved { .. })
-    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Conditions {
+pub struct BreakpointConditions {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,20 +56,20 @@ pub struct Conditions {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Access {
+pub enum DataAccess {
     Read,
     #[default]
     Write,
     ReadWrite,
 }
 
-impl Access {
+impl DataAccess {
     /// As the protocol names it.
     pub fn name(self) -> &'static str {
         match self {
-            Access::Read => "read",
-            Access::Write => "write",
-            Access::ReadWrite => "readWrite",
+            DataAccess::Read => "read",
+            DataAccess::Write => "write",
+            DataAccess::ReadWrite => "readWrite",
         }
     }
 }
@@ -107,7 +77,7 @@ impl Access {
 /// On which exceptions the program stops.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Exceptions {
+pub struct ExceptionSpec {
     pub caught: bool,
     pub uncaught: bool,
     /// Only those of this class.
@@ -118,17 +88,17 @@ pub struct Exceptions {
     pub filters: Vec<String>,
 }
 
-impl Exceptions {
-    pub fn is_none(&self) -> bool {
-        *self == Exceptions::default()
+impl ExceptionSpec {
+    pub fn is_empty(&self) -> bool {
+        *self == ExceptionSpec::default()
     }
 }
 
-impl Wanted {
+impl BreakpointSpec {
     /// The file of a line breakpoint.
     pub fn file(&self) -> Option<&Path> {
-        match &self.what {
-            What::Line { file, .. } => Some(file),
+        match &self.kind {
+            BreakpointKind::Line { file, .. } => Some(file),
             _ => None,
         }
     }

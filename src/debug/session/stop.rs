@@ -26,7 +26,7 @@ pub enum StopKind {
 
 /// One stop of one thread.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Stop {
+pub struct ThreadStop {
     pub kind: StopKind,
     /// None where the adapter names no thread.
     pub thread_id: Option<i64>,
@@ -40,10 +40,10 @@ pub struct Stop {
     pub hits: Vec<(u32, u64)>,
 }
 
-impl Stop {
-    pub fn of(stopped: StoppedEvent) -> Stop {
-        Stop {
-            kind: kind_of(&stopped),
+impl ThreadStop {
+    pub fn from_event(stopped: StoppedEvent) -> ThreadStop {
+        ThreadStop {
+            kind: classify_reason(&stopped),
             thread_id: stopped.thread_id,
             all_threads: stopped.all_threads_stopped,
             text: stopped.text.or(stopped.description).filter(|text| !text.is_empty()),
@@ -55,11 +55,11 @@ impl Stop {
 
 /// The specification leaves the reasons open, so adapters have words of their own:
 /// Delve `hardcoded breakpoint`, gdb `signal`, js-debug `promise rejection`, ours `method entry`.
-fn kind_of(stopped: &StoppedEvent) -> StopKind {
+fn classify_reason(stopped: &StoppedEvent) -> StopKind {
     use StopKind as K;
     let text = [stopped.description.as_deref(), stopped.text.as_deref()].into_iter().flatten().collect::<String>();
     match stopped.reason.as_str() {
-        "data breakpoint" if is_read(&text) => K::WatchpointAccess,
+        "data breakpoint" if is_read_access(&text) => K::WatchpointAccess,
         "data breakpoint" => K::WatchpointModify,
         "entry" => K::Entry,
         "goto" => K::Goto,
@@ -78,7 +78,7 @@ fn kind_of(stopped: &StoppedEvent) -> StopKind {
 }
 
 /// Which access it was is only in the words for readers; writes are what most adapters can watch at all.
-fn is_read(text: &str) -> bool {
+fn is_read_access(text: &str) -> bool {
     let text = text.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
     says(&["read", "access"]) && !says(&["writ", "modif", "chang"])
@@ -93,7 +93,7 @@ mod tests {
         let check = |reason: &str, description: &str, expect: StopKind| {
             let description = Some(description.to_owned());
             let stopped = StoppedEvent { reason: reason.to_owned(), description, ..StoppedEvent::default() };
-            assert_eq!(Stop::of(stopped).kind, expect, "{reason}");
+            assert_eq!(ThreadStop::from_event(stopped).kind, expect, "{reason}");
         };
         check("breakpoint", "", StopKind::BreakpointHit);
         check("function breakpoint", "", StopKind::BreakpointHit);

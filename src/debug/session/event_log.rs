@@ -15,11 +15,11 @@ use crate::sync::lock;
 const OUTPUT: Limits = Limits { entries: 20_000, bytes: 4 << 20 };
 const EVENTS: Limits = Limits { entries: 5_000, bytes: 1 << 20 };
 /// The longest piece of output that is kept whole, in bytes.
-const LONGEST: usize = 64 << 10;
+const MAX_ENTRY_BYTES: usize = 64 << 10;
 
 /// A piece of output.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct LoggedOutput {
     /// Epoch ms.
     pub at: u64,
     /// `stdout`, `stderr`, `console`, `important`
@@ -30,7 +30,7 @@ pub struct Said {
 
 /// Something that has happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Happened {
+pub struct LoggedEvent {
     /// Epoch ms.
     pub at: u64,
     /// `threadStarted`, `threadExited`, `module`, `loadedSource`, `breakpoint`, `process`, `lost`, …
@@ -40,7 +40,7 @@ pub struct Happened {
     pub thread: Option<i64>,
 }
 
-impl Kept for Said {
+impl Kept for LoggedOutput {
     fn bytes(&self) -> usize {
         self.text.len() + self.category.len() + 64
     }
@@ -50,7 +50,7 @@ impl Kept for Said {
     }
 }
 
-impl Kept for Happened {
+impl Kept for LoggedEvent {
     fn bytes(&self) -> usize {
         self.text.len() + self.kind.len() + 64
     }
@@ -61,18 +61,18 @@ impl Kept for Happened {
 }
 
 /// Both rings of one session.
-pub struct Record {
-    output: Mutex<Ring<Said>>,
-    events: Mutex<Ring<Happened>>,
+pub struct EventLog {
+    output: Mutex<Ring<LoggedOutput>>,
+    events: Mutex<Ring<LoggedEvent>>,
     /// Rises with each piece of output.
     spoken: watch::Sender<u64>,
     /// What the next answer about the session has to say besides.
     notices: Mutex<Vec<String>>,
 }
 
-impl Default for Record {
+impl Default for EventLog {
     fn default() -> Self {
-        Record {
+        EventLog {
             output: Mutex::new(Ring::new(OUTPUT)),
             events: Mutex::new(Ring::new(EVENTS)),
             spoken: watch::Sender::default(),
@@ -81,17 +81,17 @@ impl Default for Record {
     }
 }
 
-impl Record {
-    pub fn output(&self, query: &Query) -> Extract<Said> {
+impl EventLog {
+    pub fn read_output(&self, query: &Query) -> Extract<LoggedOutput> {
         lock(&self.output).read(query)
     }
 
-    pub fn events(&self, query: &Query) -> Extract<Happened> {
+    pub fn read_events(&self, query: &Query) -> Extract<LoggedEvent> {
         lock(&self.events).read(query)
     }
 
     /// A count that rises with each piece of output.
-    pub fn spoken(&self) -> watch::Receiver<u64> {
+    pub fn watch_output(&self) -> watch::Receiver<u64> {
         self.spoken.subscribe()
     }
 
@@ -101,29 +101,29 @@ impl Record {
     }
 
     /// Output of the program or its adapter.
-    pub fn say(&self, category: &str, text: &str) {
+    pub fn push_output(&self, category: &str, text: &str) {
         if text.is_empty() {
             return;
         }
-        let mut end = text.len().min(LONGEST);
+        let mut end = text.len().min(MAX_ENTRY_BYTES);
         while !text.is_char_boundary(end) {
             end -= 1;
         }
         let cut = text.len() - end;
         let note = if cut > 0 { format!("… ({cut} bytes left out)\n") } else { String::new() };
         let text = format!("{}{note}", &text[..end]);
-        lock(&self.output).push(Said { at: now_ms(), category: category.to_owned(), text });
+        lock(&self.output).push(LoggedOutput { at: now_ms(), category: category.to_owned(), text });
         self.spoken.send_modify(|count| *count += 1);
     }
 
-    pub fn happened(&self, kind: &str, text: String) {
-        lock(&self.events).push(Happened { at: now_ms(), kind: kind.to_owned(), text, thread: None });
+    pub fn push_event(&self, kind: &str, text: String) {
+        lock(&self.events).push(LoggedEvent { at: now_ms(), kind: kind.to_owned(), text, thread: None });
     }
 
     /// As [`Record::happened`], and the next answer says it, too.
-    pub fn notice(&self, kind: &str, text: String) {
+    pub fn push_notice(&self, kind: &str, text: String) {
         lock(&self.notices).push(text.clone());
-        self.happened(kind, text);
+        self.push_event(kind, text);
     }
 
     /// What has to be said; nobody has to say it again.
@@ -132,42 +132,42 @@ impl Record {
     }
 
     /// What has to be said still.
-    pub fn notices(&self) -> Vec<String> {
+    pub fn pending_notices(&self) -> Vec<String> {
         lock(&self.notices).clone()
     }
 
-    pub(super) fn lost(&self, lost: LostEvents) {
-        self.happened("lost", lost.to_string());
+    pub(in crate::debug) fn record_loss(&self, lost: LostEvents) {
+        self.push_event("lost", lost.to_string());
     }
 
     /// Keeps what an event says, if it is of those that are kept.
-    pub(super) fn note(&self, event: &RawEvent) {
+    pub(in crate::debug) fn record_event(&self, event: &RawEvent) {
         if let Some(output) = event.read_body::<OutputEvent>() {
             match output.category.as_deref() {
                 Some("telemetry") => {}
-                category => self.say(category.unwrap_or("console"), &output.output),
+                category => self.push_output(category.unwrap_or("console"), &output.output),
             }
         } else if let Some(thread) = event.read_body::<ThreadEvent>() {
             let kind = if thread.reason == "started" { "threadStarted" } else { "threadExited" }.to_owned();
             let (text, thread) = (format!("thread {}", thread.thread_id), Some(thread.thread_id));
-            lock(&self.events).push(Happened { at: now_ms(), kind, text, thread });
+            lock(&self.events).push(LoggedEvent { at: now_ms(), kind, text, thread });
         } else if let Some(module) = event.read_body::<ModuleEvent>() {
             let name = module.module.path.unwrap_or(module.module.name);
-            self.happened("module", format!("{} {name}", module.reason));
+            self.push_event("module", format!("{} {name}", module.reason));
         } else if let Some(loaded) = event.read_body::<LoadedSourceEvent>() {
             let source = loaded.source;
             let name = source.path.or(source.name).unwrap_or_default();
-            self.happened("loadedSource", format!("{} {name}", loaded.reason));
+            self.push_event("loadedSource", format!("{} {name}", loaded.reason));
         } else if let Some(changed) = event.read_body::<BreakpointEvent>() {
-            self.happened("breakpoint", format!("{} {}", changed.reason, words(&changed)));
+            self.push_event("breakpoint", format!("{} {}", changed.reason, describe_breakpoint(&changed)));
         } else if let Some(process) = event.read_body::<ProcessEvent>() {
             let pid = process.system_process_id.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
-            self.happened("process", format!("{}{pid}", process.name));
+            self.push_event("process", format!("{}{pid}", process.name));
         }
     }
 }
 
-fn words(changed: &BreakpointEvent) -> String {
+fn describe_breakpoint(changed: &BreakpointEvent) -> String {
     let breakpoint = &changed.breakpoint;
     let path = breakpoint.source.as_ref().and_then(|source| source.path.as_deref()).unwrap_or_default();
     let line = breakpoint.line.map(|line| format!(":{line}")).unwrap_or_default();
@@ -186,18 +186,19 @@ mod tests {
             name: name.to_owned(),
             body: Some(serde_json::value::RawValue::from_string(body.to_owned()).unwrap()),
         };
-        let record = Record::default();
-        record.note(&event("output", r#"{"output": "hello\n", "category": "stdout"}"#));
-        record.note(&event("output", r#"{"output": "{}", "category": "telemetry"}"#));
-        record.note(&event("thread", r#"{"reason": "started", "threadId": 7}"#));
-        record.note(&event("module", r#"{"reason": "new", "module": {"id": 1, "name": "m", "path": "/m.so"}}"#));
-        record.note(&event("stopped", r#"{"reason": "step"}"#));
-        record.say("stderr", &"é".repeat(LONGEST));
+        let record = EventLog::default();
+        record.record_event(&event("output", r#"{"output": "hello\n", "category": "stdout"}"#));
+        record.record_event(&event("output", r#"{"output": "{}", "category": "telemetry"}"#));
+        record.record_event(&event("thread", r#"{"reason": "started", "threadId": 7}"#));
+        record
+            .record_event(&event("module", r#"{"reason": "new", "module": {"id": 1, "name": "m", "path": "/m.so"}}"#));
+        record.record_event(&event("stopped", r#"{"reason": "step"}"#));
+        record.push_output("stderr", &"é".repeat(MAX_ENTRY_BYTES));
         let all = Query { since: None, limit: 100, filter: None };
-        let said = record.output(&all).entries;
+        let said = record.read_output(&all).entries;
         assert_eq!((said.len(), said[0].category.as_str(), said[0].text.as_str()), (2, "stdout", "hello\n"));
-        assert!(said[1].text.len() < LONGEST + 50 && said[1].text.ends_with("bytes left out)\n"));
-        let kinds: Vec<_> = record.events(&all).entries.into_iter().map(|it| (it.kind, it.text)).collect();
+        assert!(said[1].text.len() < MAX_ENTRY_BYTES + 50 && said[1].text.ends_with("bytes left out)\n"));
+        let kinds: Vec<_> = record.read_events(&all).entries.into_iter().map(|it| (it.kind, it.text)).collect();
         let expect =
             [("threadStarted", "thread 7"), ("module", "new /m.so")].map(|(a, b)| (a.to_owned(), b.to_owned()));
         assert_eq!(kinds, expect);

@@ -13,43 +13,41 @@ use crate::dap::types::{EvaluateArguments, OutputEvent};
 use crate::dap::{DapClient, RawEvent};
 
 /// Stands in no output by chance.
-const LINE: &str = "\u{2}tether:all-is-printed\u{3}";
+const FLUSH_MARKER: &str = "\u{2}tether:all-is-printed\u{3}";
 
 /// What is not here by then is given up.
-pub(super) const PATIENCE: Duration = Duration::from_secs(1);
+pub(in crate::debug) const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Whether our line has been asked for, and has come.
 #[derive(Default)]
-pub(super) struct Drain {
+pub(in crate::debug) struct OutputFlush {
     asked: AtomicBool,
     came: Notify,
 }
 
-impl Drain {
+impl OutputFlush {
     /// Has the line printed by that command of the adapter's, and waits for it.
-    pub(super) async fn wait(&self, client: &DapClient, command: &str) {
+    pub(in crate::debug) async fn flush(&self, client: &DapClient, command: &str) {
         self.asked.store(true, Ordering::Release);
-        let expression = format!("{command} '{LINE}'");
+        let expression = format!("{command} '{FLUSH_MARKER}'");
         let print = EvaluateArguments { expression, context: Some("repl".to_owned()), ..EvaluateArguments::default() };
         let printed = async {
-            if client.request(&print, PATIENCE).await.is_ok() {
+            if client.request(&print, FLUSH_TIMEOUT).await.is_ok() {
                 self.came.notified().await;
             }
         };
-        tokio::select! {
-            _ = tokio::time::timeout(PATIENCE, printed) => {}
-            // Nothing comes any more.
-            _ = client.wait_closed() => {}
-        }
+        tokio::select! {_ = tokio::time::timeout(FLUSH_TIMEOUT, printed) => {}
+        // Nothing comes any more.
+         _ = client.wait_closed() => {}}
     }
 
     /// When the event brings our line: what stands before it, which is the program's.
-    pub(super) fn takes(&self, event: &RawEvent) -> Option<String> {
+    pub(in crate::debug) fn take_marker(&self, event: &RawEvent) -> Option<String> {
         if !self.asked.load(Ordering::Acquire) {
             return None;
         }
         let output = event.read_body::<OutputEvent>()?.output;
-        let own = output.trim_end().strip_suffix(LINE)?.to_owned();
+        let own = output.trim_end().strip_suffix(FLUSH_MARKER)?.to_owned();
         self.came.notify_one();
         Some(own)
     }
@@ -65,11 +63,11 @@ mod tests {
             let body = serde_json::json!({"category": "stdout", "output": text}).to_string();
             RawEvent { name: "output".to_owned(), body: Some(serde_json::value::RawValue::from_string(body).unwrap()) }
         };
-        let drain = Drain::default();
-        assert_eq!(drain.takes(&event(LINE)), None, "nobody has asked");
+        let drain = OutputFlush::default();
+        assert_eq!(drain.take_marker(&event(FLUSH_MARKER)), None, "nobody has asked");
         drain.asked.store(true, Ordering::Release);
-        assert_eq!(drain.takes(&event("a line\n")), None);
-        assert_eq!(drain.takes(&event(&format!("half{LINE}\n"))), Some("half".to_owned()));
-        assert_eq!(drain.takes(&event(&format!("{LINE}\n"))), Some(String::new()));
+        assert_eq!(drain.take_marker(&event("a line\n")), None);
+        assert_eq!(drain.take_marker(&event(&format!("half{FLUSH_MARKER}\n"))), Some("half".to_owned()));
+        assert_eq!(drain.take_marker(&event(&format!("{FLUSH_MARKER}\n"))), Some(String::new()));
     }
 }

@@ -5,77 +5,78 @@
 
 use std::collections::HashMap;
 
-use super::inspect::{Ref, Stack};
+use super::frame::ThreadStack;
+use super::scoped_id::ScopedId;
 use crate::dap::types::DapScope;
 
 /// How many variables a value has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
+pub struct ValueSize {
     pub indexed: i64,
     pub named: i64,
 }
 
 #[derive(Debug, Default)]
-pub struct Shown {
+pub struct StopCache {
     generation: u64,
     /// By thread, from the top; with how many frames were asked for.
-    stacks: HashMap<Ref, (Stack, usize)>,
+    stacks: HashMap<ScopedId, (ThreadStack, usize)>,
     /// By frame.
-    scopes: HashMap<Ref, Vec<DapScope>>,
+    scopes: HashMap<ScopedId, Vec<DapScope>>,
     /// Of values with elements, by their reference.
-    sizes: HashMap<Ref, Size>,
+    sizes: HashMap<ScopedId, ValueSize>,
 }
 
-impl Shown {
+impl StopCache {
     /// The topmost frames of a thread, if that many are known, or all that there are.
-    pub fn stack(&self, generation: u64, thread: Ref, levels: usize) -> Option<Stack> {
+    pub fn stack(&self, generation: u64, thread: ScopedId, levels: usize) -> Option<ThreadStack> {
         let (stack, asked) = self.stacks.get(&thread).filter(|_| generation == self.generation)?;
         if *asked < levels && stack.frames.len() >= *asked {
             return None;
         }
         let frames = stack.frames.iter().take(levels).cloned().collect();
-        Some(Stack { frames, ..*stack })
+        Some(ThreadStack { frames, ..*stack })
     }
 
-    pub fn scopes(&self, generation: u64, frame: Ref) -> Option<Vec<DapScope>> {
+    pub fn scopes(&self, generation: u64, frame: ScopedId) -> Option<Vec<DapScope>> {
         self.scopes.get(&frame).filter(|_| generation == self.generation).cloned()
     }
 
     /// An answer to a question of `generation`.
-    pub fn has_stack(&mut self, generation: u64, stack: Stack, levels: usize) {
-        if self.turn_to(generation) {
+    pub fn insert_stack(&mut self, generation: u64, stack: ThreadStack, levels: usize) {
+        if self.advance_to(generation) {
             self.stacks.insert(stack.thread, (stack, levels));
         }
     }
 
-    pub fn has_scopes(&mut self, generation: u64, frame: Ref, scopes: Vec<DapScope>) {
-        if self.turn_to(generation) {
+    pub fn insert_scopes(&mut self, generation: u64, frame: ScopedId, scopes: Vec<DapScope>) {
+        if self.advance_to(generation) {
             self.scopes.insert(frame, scopes);
         }
     }
 
-    pub fn has_size(&mut self, generation: u64, value: Ref, indexed: Option<i64>, named: Option<i64>) {
+    pub fn insert_size(&mut self, generation: u64, value: ScopedId, indexed: Option<i64>, named: Option<i64>) {
         let Some(indexed) = indexed.filter(|count| *count > 0) else { return };
-        if self.turn_to(generation) {
-            self.sizes.insert(value, Size { indexed, named: named.unwrap_or(0).max(0) });
+        if self.advance_to(generation) {
+            self.sizes.insert(value, ValueSize { indexed, named: named.unwrap_or(0).max(0) });
         }
     }
 
     /// The size of a value that is known to have elements.
-    pub fn size(&self, generation: u64, value: Ref) -> Option<Size> {
+    pub fn size(&self, generation: u64, value: ScopedId) -> Option<ValueSize> {
         self.sizes.get(&value).filter(|_| generation == self.generation).copied()
     }
 
     /// The program may have run, although its state has not changed.
-    pub fn forget(&mut self) {
+    pub fn clear_frames(&mut self) {
         self.stacks.clear();
         self.scopes.clear();
     }
 
     /// An answer that comes late is no longer good.
-    fn turn_to(&mut self, generation: u64) -> bool {
+    fn advance_to(&mut self, generation: u64) -> bool {
         if generation > self.generation {
-            *self = Shown { generation, ..Shown::default() };
+            *self = StopCache { generation, ..StopCache::default() };
         }
         generation == self.generation
     }
@@ -83,44 +84,44 @@ impl Shown {
 
 #[cfg(test)]
 mod tests {
-    use super::super::inspect::Frame;
+    use super::super::frame::StackFrameInfo;
     use super::*;
 
-    const THREAD: Ref = Ref { target: 0, id: 1 };
+    const THREAD: ScopedId = ScopedId { target: 0, id: 1 };
 
-    fn stack(count: i64) -> Stack {
-        let frame = |id| Frame {
-            id: Ref { target: 0, id },
+    fn stack(count: i64) -> ThreadStack {
+        let frame = |id| StackFrameInfo {
+            id: ScopedId { target: 0, id },
             name: String::new(),
             source: None,
             line: 1,
             column: 1,
             subtle: false,
         };
-        Stack { thread: THREAD, frames: (0..count).map(frame).collect(), total: None }
+        ThreadStack { thread: THREAD, frames: (0..count).map(frame).collect(), total: None }
     }
 
     #[test]
     fn as_many_frames_as_are_known_are_told_and_no_more() {
-        let mut shown = Shown::default();
-        shown.has_stack(1, stack(5), 5);
-        let told = |shown: &Shown, levels| shown.stack(1, THREAD, levels).map(|it| it.frames.len());
+        let mut shown = StopCache::default();
+        shown.insert_stack(1, stack(5), 5);
+        let told = |shown: &StopCache, levels| shown.stack(1, THREAD, levels).map(|it| it.frames.len());
         assert_eq!([told(&shown, 1), told(&shown, 5), told(&shown, 6)], [Some(1), Some(5), None]);
         // Fewer than were asked for: these are all.
-        shown.has_stack(1, stack(3), 5);
+        shown.insert_stack(1, stack(3), 5);
         assert_eq!(told(&shown, 100), Some(3));
     }
 
     #[test]
     fn it_is_good_until_something_changes() {
-        let mut shown = Shown::default();
-        shown.has_stack(2, stack(1), 5);
-        shown.has_scopes(2, THREAD, Vec::new());
+        let mut shown = StopCache::default();
+        shown.insert_stack(2, stack(1), 5);
+        shown.insert_scopes(2, THREAD, Vec::new());
         assert!(shown.stack(3, THREAD, 1).is_none() && shown.scopes(3, THREAD).is_none());
         // A late answer to an old question.
-        shown.has_stack(1, stack(1), 5);
+        shown.insert_stack(1, stack(1), 5);
         assert!(shown.stack(1, THREAD, 1).is_none() && shown.stack(2, THREAD, 1).is_some());
-        shown.forget();
+        shown.clear_frames();
         assert!(shown.stack(2, THREAD, 1).is_none() && shown.scopes(2, THREAD).is_none());
     }
 }

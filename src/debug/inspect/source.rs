@@ -1,0 +1,69 @@
+//! Source text of a frame: from its file or from the adapter.
+
+use std::path::Path;
+
+use super::frame::StackFrameInfo;
+use super::scoped_id::ScopedId;
+use crate::dap::types::{DapSource, SourceArguments};
+use crate::debug::session::debug_session::DebugSession;
+use crate::debug::source_file;
+use crate::error::Result;
+
+/// The longest source line or value that is shown, in characters.
+const MAX_VALUE_CHARS: usize = 160;
+
+impl DebugSession {
+    /// The text of a source that is in no file.
+    pub async fn source_text(&self, reference: ScopedId, source: Option<DapSource>) -> Result<String> {
+        let request = SourceArguments { source_reference: reference.id, source };
+        let answer = self.request(reference.target, &request).await;
+        Ok(answer.map_err(|cause| self.request_error("read the source", cause))?.content)
+    }
+
+    /// The text of a frame's source, from its file or from the adapter.
+    pub async fn frame_source(&self, frame: &StackFrameInfo) -> Option<String> {
+        if let Some(text) = frame.path().and_then(|path| source_file::read_source(Path::new(path)).ok()) {
+            return Some(text);
+        }
+        let id = frame.source.as_ref()?.source_reference.filter(|id| *id > 0)?;
+        self.source_text(ScopedId { target: frame.id.target, id }, frame.source.clone()).await.ok()
+    }
+}
+
+/// The lines on both sides of one of a text, numbered from 1, none longer than a reader can bear.
+pub fn lines_around(text: &str, line: i64, each_side: i64) -> Vec<(i64, String)> {
+    let first = line.saturating_sub(each_side).max(1);
+    let last = line.saturating_add(each_side);
+    let numbered = (1..).zip(text.lines()).skip_while(|(number, _)| *number < first);
+    numbered.take_while(|(number, _)| *number <= last).map(|(number, text)| (number, clip_line(text))).collect()
+}
+
+/// One line of at most [`WIDTH`] characters.
+pub fn clip_line(text: &str) -> String {
+    let line = text.trim_end().replace('\n', "⏎");
+    match line.char_indices().nth(MAX_VALUE_CHARS) {
+        Some((end, _)) => format!("{}… ({} characters)", &line[..end], line.chars().count()),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn source_lines_are_numbered_and_end_with_the_file() {
+        let text = "a\nb\nc\nd\n";
+        let check = |line: i64, expect: &[i64]| {
+            let numbers: Vec<i64> = lines_around(text, line, 1).iter().map(|(number, _)| *number).collect();
+            assert_eq!(numbers, expect, "{line}");
+        };
+        check(1, &[1, 2]);
+        check(3, &[2, 3, 4]);
+        check(4, &[3, 4]);
+        check(9, &[]);
+        check(-1, &[]);
+        check(i64::MAX, &[]);
+        assert_eq!(lines_around(text, 2, 0), [(2, "b".to_owned())]);
+    }
+}

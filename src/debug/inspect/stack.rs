@@ -1,0 +1,66 @@
+//! The stack of a stopped thread and the scopes of its frames, each requested once per stop.
+
+use super::frame::{StackFrameInfo, ThreadStack};
+use super::scoped_id::ScopedId;
+use crate::dap::types::{DapScope, ScopesArguments, StackTraceArguments, StackTraceResponse};
+use crate::debug::session::debug_session::DebugSession;
+use crate::error::{Error, Result};
+use crate::sync::lock;
+
+impl DebugSession {
+    /// The stack of a stopped thread, or of that of the primary stop.
+    pub async fn stack(
+        &self,
+        thread: Option<ScopedId>,
+        start: Option<i64>,
+        levels: Option<i64>,
+    ) -> Result<ThreadStack> {
+        let generation = self.snapshot().generation;
+        let (target, id) = self.resolve_thread(thread.map(|it| (it.target, it.id)))?;
+        let thread = ScopedId { target, id };
+        let (from_top, most) = (start.unwrap_or(0) == 0, frame_limit(levels));
+        let _turn = self.shared.showing.lock().await;
+        if let Some(known) = lock(&self.shared.shown).stack(generation, thread, most).filter(|_| from_top) {
+            return Ok(known);
+        }
+        let request =
+            StackTraceArguments { thread_id: id, start_frame: start, levels, ..StackTraceArguments::default() };
+        let answer: StackTraceResponse =
+            self.request(target, &request).await.map_err(|cause| self.request_error("read the stack", cause))?;
+        let mut frames: Vec<StackFrameInfo> =
+            answer.stack_frames.into_iter().map(|frame| StackFrameInfo::from_response(thread, frame)).collect();
+        // Some send all of them whatever was asked for.
+        frames.truncate(most);
+        let stack = ThreadStack { thread, frames, total: answer.total_frames };
+        if from_top {
+            lock(&self.shared.shown).insert_stack(generation, stack.clone(), most);
+        }
+        Ok(stack)
+    }
+
+    /// The named frame, or the top one of the primary stop.
+    pub async fn resolve_frame(&self, frame: Option<ScopedId>) -> Result<ScopedId> {
+        if let Some(frame) = frame {
+            return Ok(frame);
+        }
+        let stack = self.stack(None, None, Some(1)).await?;
+        let none = || Error::other("cannot choose a frame").because("the stopped thread has none");
+        stack.frames.first().map(|frame| frame.id).ok_or_else(none)
+    }
+
+    pub async fn scopes(&self, frame: ScopedId) -> Result<Vec<DapScope>> {
+        let generation = self.snapshot().generation;
+        if let Some(known) = lock(&self.shared.shown).scopes(generation, frame) {
+            return Ok(known);
+        }
+        let answer = self.request(frame.target, &ScopesArguments { frame_id: frame.id }).await;
+        let scopes = answer.map_err(|cause| self.request_error("read the scopes", cause))?.scopes;
+        lock(&self.shared.shown).insert_scopes(generation, frame, scopes.clone());
+        Ok(scopes)
+    }
+}
+
+/// How many frames are asked for; none, or none at all, means all.
+fn frame_limit(levels: Option<i64>) -> usize {
+    levels.filter(|levels| *levels > 0).map_or(usize::MAX, |levels| levels as usize)
+}

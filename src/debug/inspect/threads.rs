@@ -1,0 +1,74 @@
+//! The threads of a session: list them, pause them.
+
+use futures_util::future::join_all;
+
+use super::scoped_id::ScopedId;
+use crate::dap::types::{DapThread, PauseArguments, ThreadsArguments};
+use crate::debug::session::debug_session::DebugSession;
+use crate::debug::session::snapshot::RunState;
+use crate::error::{Error, Result};
+use crate::sync::lock;
+
+/// One thread, and whether it is stopped.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ThreadInfo {
+    pub id: ScopedId,
+    pub name: String,
+    pub stopped: bool,
+}
+
+impl DebugSession {
+    /// All threads of all living targets. A target that does not answer has none but those that have stopped.
+    pub async fn threads(&self) -> Vec<ThreadInfo> {
+        let snapshot = self.snapshot();
+        let living = (0..snapshot.targets.len()).filter(|id| self.client(*id).is_some());
+        let asked = living.map(|target| async move { (target, self.request(target, &ThreadsArguments {}).await) });
+        let mut seen = Vec::new();
+        for (target, answer) in join_all(asked).await {
+            let threads = answer.map(|answer| answer.threads).unwrap_or_default();
+            let stops = snapshot.targets[target].state.stops();
+            let unnamed = stops.iter().filter_map(|stop| stop.thread_id);
+            let unnamed = unnamed.filter(|id| threads.iter().all(|thread| thread.id != *id));
+            let unnamed: Vec<DapThread> = unnamed.map(|id| DapThread { id, name: String::new() }).collect();
+            seen.extend(threads.into_iter().chain(unnamed).map(|thread| ThreadInfo {
+                id: ScopedId { target, id: thread.id },
+                stopped: stops.iter().any(|stop| stop.all_threads || stop.thread_id == Some(thread.id)),
+                name: thread.name,
+            }));
+        }
+        seen
+    }
+
+    /// Stops all that runs.
+    pub async fn pause(&self, thread: Option<ScopedId>) -> Result<()> {
+        let snapshot = self.snapshot();
+        if snapshot.run_state() != RunState::Running {
+            let error = Error::usage("cannot pause the program");
+            return Err(error.because(format!("its state is {}", snapshot.run_state().name())));
+        }
+        let threads = self.threads().await;
+        let chosen: Vec<ScopedId> = match thread {
+            Some(thread) => vec![thread],
+            // One for each target; those that only coordinate have none.
+            None => (0..snapshot.targets.len())
+                .filter(|target| self.client(*target).is_some())
+                .filter_map(|target| {
+                    let known = threads.iter().find(|it| it.id.target == target && !it.stopped).map(|it| it.id);
+                    // lldb-dap tells of no threads while they run; but who has children only coordinates.
+                    let alone = snapshot.targets.iter().all(|other| other.parent != Some(target));
+                    known.or(alone.then_some(ScopedId { target, id: 0 }))
+                })
+                .collect(),
+        };
+        lock(&self.shared.pausing).extend(chosen.iter().map(|it| it.target));
+        let asked =
+            chosen.iter().map(|it| async { self.request(it.target, &PauseArguments { thread_id: it.id }).await });
+        let outcomes = join_all(asked).await;
+        let refused = outcomes.iter().all(Result::is_err);
+        match outcomes.into_iter().find_map(Result::err) {
+            Some(cause) if refused => Err(self.request_error("pause the program", cause)),
+            _ if chosen.is_empty() => Err(Error::other("cannot pause the program").because("it has no threads yet")),
+            _ => Ok(()),
+        }
+    }
+}

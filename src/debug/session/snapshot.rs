@@ -1,0 +1,117 @@
+//! What is published of a session: its targets, their phases and stops; and what a waiting came to.
+//!
+//! Plain data. Must not know how it comes about.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::stop::ThreadStop;
+use super::target_state::{TargetEnd, TargetPhase, TargetState};
+
+/// What a session is doing, in the API's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum RunState {
+    Starting,
+    Running,
+    Stopped,
+    Terminated,
+    Disconnected,
+}
+
+impl TargetPhase {
+    /// As it is published for one target.
+    pub fn run_state(&self) -> RunState {
+        match self {
+            TargetPhase::Starting => RunState::Starting,
+            TargetPhase::Running { .. } => RunState::Running,
+            TargetPhase::Stopped(_) => RunState::Stopped,
+            TargetPhase::Ended(TargetEnd::Terminated { .. }) => RunState::Terminated,
+            TargetPhase::Ended(TargetEnd::Disconnected(_)) => RunState::Disconnected,
+        }
+    }
+}
+
+impl RunState {
+    /// As the API writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            RunState::Starting => "STARTING",
+            RunState::Running => "RUNNING",
+            RunState::Stopped => "STOPPED",
+            RunState::Terminated => "TERMINATED",
+            RunState::Disconnected => "DISCONNECTED",
+        }
+    }
+}
+
+/// One target as it is published.
+#[derive(Clone, Debug, Default)]
+pub struct TargetSnapshot {
+    pub name: String,
+    /// The target whose adapter asked for it.
+    pub parent: Option<usize>,
+    pub state: TargetState,
+    /// The generation in which it stopped first since it last ran.
+    pub(in crate::debug) stopped_in: u64,
+}
+
+/// All targets, in the order of their birth; the place of one is its id.
+#[derive(Clone, Debug, Default)]
+pub struct SessionSnapshot {
+    pub generation: u64,
+    pub targets: Vec<TargetSnapshot>,
+}
+
+impl SessionSnapshot {
+    pub fn run_state(&self) -> RunState {
+        let any = |is: fn(&TargetPhase) -> bool| self.targets.iter().any(|target| is(&target.state.phase));
+        if any(|phase| matches!(phase, TargetPhase::Stopped(_))) {
+            RunState::Stopped
+        } else if any(|phase| matches!(phase, TargetPhase::Running { .. })) {
+            RunState::Running
+        } else if any(|phase| matches!(phase, TargetPhase::Starting)) {
+            RunState::Starting
+        } else if any(|phase| matches!(phase, TargetPhase::Ended(TargetEnd::Disconnected(_)))) {
+            RunState::Disconnected
+        } else {
+            RunState::Terminated
+        }
+    }
+
+    pub fn is_ended(&self) -> bool {
+        matches!(self.run_state(), RunState::Terminated | RunState::Disconnected)
+    }
+
+    /// Every stop with its target, the primary one first.
+    pub fn stops(&self) -> Vec<(usize, &ThreadStop)> {
+        let mut targets: Vec<(usize, &TargetSnapshot)> = self.targets.iter().enumerate().collect();
+        targets.sort_by_key(|(_, target)| target.stopped_in);
+        targets.into_iter().flat_map(|(id, target)| target.state.stops().iter().map(move |stop| (id, stop))).collect()
+    }
+
+    /// How the program exited: the first target's word that has one.
+    pub fn exit_code(&self) -> Option<i64> {
+        self.targets.iter().find_map(|target| target.state.exit_code)
+    }
+
+    /// Why the connection of a target ended, where that was not the program's end.
+    pub fn disconnect_reason(&self) -> Option<&str> {
+        self.targets.iter().find_map(|target| match &target.state.phase {
+            TargetPhase::Ended(TargetEnd::Disconnected(reason)) => Some(reason.as_str()),
+            _ => None,
+        })
+    }
+}
+
+/// What a waiting for a stop came to; that it came to nothing is an answer, too.
+#[derive(Clone, Debug)]
+pub struct WaitOutcome {
+    /// The primary stop, and its target.
+    pub stop: Option<(usize, ThreadStop)>,
+    pub state: RunState,
+    pub waited: Duration,
+    /// Why there is no stop.
+    pub message: Option<String>,
+}

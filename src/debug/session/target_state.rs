@@ -1,0 +1,209 @@
+//! Where a target is: a pure table, without I/O.
+//!
+//! ```text
+//!             Started              Stopped
+//!  Starting ──────────▶ Running ◀────────────▶ Stopped (first stop is primary, others are listed)
+//!      │  └──Stopped──────│──────────▶ ▲ │  Resume, Continued
+//!      │                  │            └─┘  another thread stops; one of several goes on
+//!      └──────────────── Ended ◀── Terminated, Closed, from everywhere
+//! ```
+//! A resume counts from the moment in which it is wished: from then on the old stop is gone for everyone who waits,
+//! and whatever stop comes is a new one. Only when the adapter refuses it, and nothing has happened since, is the
+//! old stop back.
+
+use super::stop::ThreadStop;
+
+/// Where a target is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum TargetPhase {
+    #[default]
+    Starting,
+    Running {
+        /// The stops that a resume has left and that its refusal brings back.
+        left: Vec<ThreadStop>,
+    },
+    /// At least one; the first is primary.
+    Stopped(Vec<ThreadStop>),
+    Ended(TargetEnd),
+}
+
+/// How a target ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TargetEnd {
+    /// The program has ended, or has been let go.
+    Terminated { exit_code: Option<i64> },
+    /// The connection to the adapter has, and nothing is known of the program.
+    Disconnected(String),
+}
+
+/// What happens to a target.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TargetInput {
+    /// The adapter has answered `launch` or `attach`.
+    Started,
+    Stopped(ThreadStop),
+    /// One thread goes on; none named: all.
+    Continued(Option<i64>),
+    /// Somebody wishes it to go on.
+    Resume(Option<i64>),
+    /// The adapter has refused that.
+    Refused,
+    Exited(i64),
+    Terminated,
+    Closed(String),
+}
+
+/// What is to be done about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TargetEffect {
+    Nothing,
+    /// Send the request: the target can go on.
+    Send,
+    /// The wish cannot be fulfilled: it is not stopped.
+    Decline,
+    /// Say goodbye to the adapter, and close the connection.
+    Disconnect,
+}
+
+/// A target's phase, and what has been heard of its program's end.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TargetState {
+    pub phase: TargetPhase,
+    pub exit_code: Option<i64>,
+}
+
+impl TargetState {
+    /// The stops that it is in; the first is primary.
+    pub fn stops(&self) -> &[ThreadStop] {
+        match &self.phase {
+            TargetPhase::Stopped(stops) => stops,
+            _ => &[],
+        }
+    }
+}
+
+/// Decides. `None`: the state stays.
+pub fn step_target(now: &TargetState, input: TargetInput) -> (Option<TargetState>, TargetEffect) {
+    use TargetInput as I;
+    use TargetPhase as P;
+    let to = |phase| Some(TargetState { phase, exit_code: now.exit_code });
+    match (&now.phase, input) {
+        (P::Ended(_), I::Resume(_)) => (None, TargetEffect::Decline),
+        (P::Ended(_), _) => (None, TargetEffect::Nothing),
+
+        (_, I::Terminated) => {
+            (to(P::Ended(TargetEnd::Terminated { exit_code: now.exit_code })), TargetEffect::Disconnect)
+        }
+        (_, I::Closed(_)) if now.exit_code.is_some() => {
+            (to(P::Ended(TargetEnd::Terminated { exit_code: now.exit_code })), TargetEffect::Nothing)
+        }
+        (_, I::Closed(reason)) => (to(P::Ended(TargetEnd::Disconnected(reason))), TargetEffect::Nothing),
+        (_, I::Exited(code)) => {
+            (Some(TargetState { exit_code: Some(code), phase: now.phase.clone() }), TargetEffect::Nothing)
+        }
+
+        (P::Starting, I::Started) => (to(P::Running { left: Vec::new() }), TargetEffect::Nothing),
+        (P::Starting | P::Running { .. }, I::Stopped(stop)) => (to(P::Stopped(vec![stop])), TargetEffect::Nothing),
+        (P::Stopped(stops), I::Stopped(stop)) => (to(P::Stopped(with_stop(stops, stop))), TargetEffect::Nothing),
+
+        (P::Stopped(stops), I::Continued(thread)) => (to(without_thread(stops, thread)), TargetEffect::Nothing),
+        (P::Stopped(stops), I::Resume(_)) => (to(P::Running { left: stops.clone() }), TargetEffect::Send),
+        (P::Running { left }, I::Refused) if !left.is_empty() => (to(P::Stopped(left.clone())), TargetEffect::Nothing),
+        // It has gone on in truth: a refusal that comes later was another's.
+        (P::Running { left }, I::Continued(_)) if !left.is_empty() => {
+            (to(P::Running { left: Vec::new() }), TargetEffect::Nothing)
+        }
+        (P::Starting | P::Running { .. }, I::Resume(_)) => (None, TargetEffect::Decline),
+        (_, I::Started | I::Continued(_) | I::Refused) => (None, TargetEffect::Nothing),
+    }
+}
+
+/// A thread that stops again has one stop, its newest, in its old place.
+fn with_stop(stops: &[ThreadStop], stop: ThreadStop) -> Vec<ThreadStop> {
+    let mut stops = stops.to_vec();
+    match stops.iter_mut().find(|other| other.thread_id == stop.thread_id) {
+        Some(same) => *same = stop,
+        None => stops.push(stop),
+    }
+    stops
+}
+
+fn without_thread(stops: &[ThreadStop], thread: Option<i64>) -> TargetPhase {
+    let others = stops.iter().filter(|stop| thread.is_some() && stop.thread_id != thread);
+    let others: Vec<ThreadStop> = others.cloned().collect();
+    if others.is_empty() { TargetPhase::Running { left: Vec::new() } } else { TargetPhase::Stopped(others) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::stop::StopKind;
+    use super::*;
+    use TargetInput as I;
+    use TargetPhase as P;
+
+    fn stop(thread: i64, kind: StopKind) -> ThreadStop {
+        ThreadStop {
+            kind,
+            thread_id: Some(thread),
+            all_threads: true,
+            text: None,
+            breakpoints: Vec::new(),
+            hits: Vec::new(),
+        }
+    }
+
+    fn running() -> TargetPhase {
+        P::Running { left: Vec::new() }
+    }
+
+    #[test]
+    fn the_table_holds() {
+        let check = |phase: TargetPhase, input: TargetInput, next: TargetPhase, effect: TargetEffect| {
+            let now = TargetState { phase, exit_code: None };
+            let (to, does) = step_target(&now, input.clone());
+            let to = to.unwrap_or_else(|| now.clone());
+            assert_eq!((to.phase, does), (next, effect), "{:?} + {input:?}", now.phase);
+        };
+        let (one, two) = (stop(1, StopKind::BreakpointHit), stop(2, StopKind::StepComplete));
+        let again = stop(1, StopKind::Exception);
+        let stopped = |stops: &[&ThreadStop]| P::Stopped(stops.iter().map(|stop| (*stop).clone()).collect());
+        let left = |stops: &[&ThreadStop]| P::Running { left: stops.iter().map(|stop| (*stop).clone()).collect() };
+        check(P::Starting, I::Started, running(), TargetEffect::Nothing);
+        check(P::Starting, I::Stopped(one.clone()), stopped(&[&one]), TargetEffect::Nothing);
+        // js-debug and rdbg answer `launch` after the first stop.
+        check(stopped(&[&one]), I::Started, stopped(&[&one]), TargetEffect::Nothing);
+        check(running(), I::Stopped(one.clone()), stopped(&[&one]), TargetEffect::Nothing);
+        check(stopped(&[&one]), I::Stopped(two.clone()), stopped(&[&one, &two]), TargetEffect::Nothing);
+        check(stopped(&[&one, &two]), I::Stopped(again.clone()), stopped(&[&again, &two]), TargetEffect::Nothing);
+        check(stopped(&[&one, &two]), I::Continued(Some(1)), stopped(&[&two]), TargetEffect::Nothing);
+        check(stopped(&[&one, &two]), I::Continued(None), running(), TargetEffect::Nothing);
+        check(stopped(&[&one]), I::Continued(Some(1)), running(), TargetEffect::Nothing);
+        check(running(), I::Continued(Some(1)), running(), TargetEffect::Nothing);
+
+        check(stopped(&[&one, &two]), I::Resume(Some(1)), left(&[&one, &two]), TargetEffect::Send);
+        check(left(&[&one]), I::Refused, stopped(&[&one]), TargetEffect::Nothing);
+        check(left(&[&one]), I::Continued(Some(1)), running(), TargetEffect::Nothing);
+        check(running(), I::Refused, running(), TargetEffect::Nothing);
+        check(left(&[&one]), I::Stopped(two.clone()), stopped(&[&two]), TargetEffect::Nothing);
+        check(stopped(&[&two]), I::Refused, stopped(&[&two]), TargetEffect::Nothing);
+        check(running(), I::Resume(None), running(), TargetEffect::Decline);
+        check(P::Starting, I::Resume(None), P::Starting, TargetEffect::Decline);
+
+        let ended = |code| P::Ended(TargetEnd::Terminated { exit_code: code });
+        check(running(), I::Terminated, ended(None), TargetEffect::Disconnect);
+        check(stopped(&[&one]), I::Terminated, ended(None), TargetEffect::Disconnect);
+        check(P::Starting, I::Closed("x".into()), P::Ended(TargetEnd::Disconnected("x".into())), TargetEffect::Nothing);
+        check(ended(None), I::Closed("x".into()), ended(None), TargetEffect::Nothing);
+        check(ended(None), I::Stopped(one), ended(None), TargetEffect::Nothing);
+        check(ended(None), I::Resume(None), ended(None), TargetEffect::Decline);
+    }
+
+    #[test]
+    fn how_the_program_exited_is_kept_for_its_end() {
+        for end in [I::Terminated, I::Closed("the peer closed it".into())] {
+            let (exited, _) = step_target(&TargetState { phase: running(), exit_code: None }, I::Exited(3));
+            let (ended, _) = step_target(&exited.unwrap(), end);
+            assert_eq!(ended.unwrap().phase, P::Ended(TargetEnd::Terminated { exit_code: Some(3) }));
+        }
+    }
+}
