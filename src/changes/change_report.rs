@@ -1,27 +1,28 @@
-//! The words of an answer: what changed, how we know, and why a path counts.
+//! The results of change detection: which files changed, how that was found, why a path is tracked.
 //!
-//! Must not know how any of it is found out.
+//! Does not depend on how they are computed.
 
 use std::path::PathBuf;
 
 use super::ignore_rules::IgnoreDecision;
 
-/// An answer lists at most this many changed files; `total` counts them all.
+/// A report lists at most this many changed files; `total` counts all of them.
 pub const MAX_LISTED_CHANGES: usize = 1_000;
 
-/// The comparison of the workspace, as it was when the question was asked, with the baseline.
+/// The difference between the baseline and the workspace as it was when the request was sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangeReport {
     /// Whether any tracked file differs.
     pub stale: bool,
-    /// The change with the latest time.
+    /// The change with the latest `modified_at_ms`.
     pub newest: Option<FileChange>,
-    /// In order of path, at most [`MOST_LISTED`].
+    /// Sorted by path, at most [`MAX_LISTED_CHANGES`].
     pub changed: Vec<FileChange>,
-    /// How many files differ in all.
+    /// The number of files that differ.
     pub total: usize,
     /// When the baseline was taken, epoch ms.
     pub compared_to_ms: u64,
+    /// How the changes were found.
     pub method: CheckMethod,
 }
 
@@ -30,26 +31,36 @@ pub struct ChangeReport {
 pub struct FileChange {
     /// Relative to the root of the workspace.
     pub path: PathBuf,
+    /// How it differs.
     pub kind: FileChangeKind,
-    /// The file's mtime, epoch ms; of a removed file that of the nearest folder that is left.
+    /// The file's mtime, epoch ms; for a removed file that of the nearest folder that is left.
     pub modified_at_ms: u64,
 }
 
+/// How a file differs from the baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileChangeKind {
+    /// Metadata differs, and with `ChangeCriterion::Content` the content, too.
     Modified,
+    /// Not in the baseline.
     Added,
+    /// Only in the baseline.
     Removed,
 }
 
-/// How an answer was found. Both are the truth; the cold one reads the metadata of every tracked file.
+/// How changes were found. Both give the same result; they differ in cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckMethod {
+    /// From watch events since the last request.
     Warm,
-    Cold { because: String },
+    /// From a scan, which reads the metadata of every tracked file.
+    Cold {
+        /// Why watch events were not enough, a clause.
+        because: String,
+    },
 }
 
-/// Why a path counts, or does not.
+/// Why a path is tracked or not, and how it changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathExplanation {
     /// Relative to the root of the workspace.
@@ -58,6 +69,6 @@ pub struct PathExplanation {
     pub decision: IgnoreDecision,
     /// How it differs from the baseline, if it does.
     pub change: Option<FileChange>,
-    /// Why a path that no rule ignores is still not tracked: it is a FIFO, it lies behind a symlink.
+    /// Why a path that no rule ignores is still not tracked: it is a FIFO, it is behind a symlink.
     pub note: Option<String>,
 }

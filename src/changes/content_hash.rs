@@ -1,6 +1,6 @@
-//! Contents, for `confirm = "content"`: is a file whose metadata moved still what it was?
+//! Hashes file contents for `confirm = "content"`, to tell a changed file from one with changed metadata only.
 //!
-//! Owns the reading and hashing. Must not know what the answer is used for.
+//! Owns reading and hashing. Does not depend on what the hashes are compared with.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -12,12 +12,12 @@ use super::folder_files::{ContentHash, FileStamp};
 use super::path_bytes;
 use super::read_dir::{self, FileKind};
 
-/// Larger files are judged by their metadata alone: reading them would cost more than the relaunch that it may save.
+/// Larger files are compared by metadata only: reading them would cost more than the relaunch that it may save.
 const MAX_HASHED_BYTES: u64 = 16 << 20;
 
-/// The print of the file at `path`, if it is still as `stamp` says once it has been read.
+/// The hash of the file at `path`, or `None` if its stamp differs from `stamp` once it has been read.
 ///
-/// The stamp is compared after the read, so that a print never belongs to another state of the file than its stamp.
+/// The stamp is compared after the read, so that hash and stamp always belong to the same state of the file.
 pub(super) fn hash_if_unchanged(path: &Path, stamp: FileStamp) -> Option<ContentHash> {
     if stamp.size > MAX_HASHED_BYTES {
         return None;
@@ -37,9 +37,9 @@ fn hash_path(path: &Path) -> io::Result<ContentHash> {
     } else {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let mut print = ContentHash::default();
-    print.copy_from_slice(&hash.finalize()[..16]);
-    Ok(print)
+    let mut half = ContentHash::default();
+    half.copy_from_slice(&hash.finalize()[..16]);
+    Ok(half)
 }
 
 fn hash_file(hash: &mut Sha256, path: &Path) -> io::Result<()> {

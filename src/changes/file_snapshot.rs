@@ -1,9 +1,9 @@
-//! A snapshot: every tracked file of a workspace as it was at one moment, and its file on disk.
+//! A snapshot of all tracked files of a workspace, and its file format.
 //!
-//! Owns the tree, its difference to another tree, and the file format. Must not know how a tree is read or watched.
+//! Owns the tree, its difference from another tree, and the file. Does not depend on how a tree is read or watched.
 //!
-//! The file: a line that names format and version, 16 bytes of SHA-256 over the rest, then postcard. It is written by
-//! temp file + fsync + rename, so that it is always the old one or the new one.
+//! The file: a line with format and version, 16 bytes of SHA-256 of the rest, then postcard. It is written as temp file
+//! + fsync + rename, so that it is always complete: the old one or the new one.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,11 +21,11 @@ use crate::error::{Context, Error, Result};
 
 const HEADER: &[u8] = b"devtether snapshot 1\n";
 
-/// Every tracked folder by its path relative to the root (whose own is empty). In byte order, so that what lies below
-/// a folder is one range.
+/// Every tracked folder by its path relative to the root (empty for the root). In byte order, so that everything below
+/// a folder is in one range.
 pub(super) type FolderTree = BTreeMap<Arc<[u8]>, Arc<FolderFiles>>;
 
-/// The tracked files of a workspace at one moment. Cheap to clone; unchanged folders are shared between snapshots.
+/// The tracked files of a workspace at one time. Cheap to clone; unchanged folders are shared between snapshots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileSnapshot {
     pub(super) root: PathBuf,
@@ -51,16 +51,17 @@ struct LoadedSnapshot {
 }
 
 impl FileSnapshot {
+    /// The workspace folder.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// When the snapshot was asked for, epoch ms: it holds every write that had ended by then.
+    /// When the snapshot was requested, epoch ms. It contains every write that had ended by then.
     pub fn taken_at_ms(&self) -> u64 {
         self.taken_at_ms
     }
 
-    /// How many files are tracked.
+    /// The number of tracked files.
     pub fn file_count(&self) -> usize {
         self.tree.values().map(|folder| folder.len()).sum()
     }
@@ -70,7 +71,7 @@ impl FileSnapshot {
         stamp_of(&self.tree, path_bytes::as_bytes(rel))
     }
 
-    /// The files that differ between this snapshot and another one, relative to the root.
+    /// The files that differ from another snapshot, relative to the root.
     pub fn changed_paths(&self, other: &FileSnapshot) -> Vec<PathBuf> {
         let mut differing = Vec::new();
         for folder in differing_folders(&self.tree, &other.tree) {
@@ -84,8 +85,8 @@ impl FileSnapshot {
         differing
     }
 
-    /// This snapshot with every file that is newer than `ms` (epoch ms) made to differ: a baseline for a window whose own
-    /// is lost, of which only the start is known. What was deleted since cannot be told from it.
+    /// This snapshot with the mtime of every file newer than `ms` (epoch ms) set to 0, so that it counts as changed: a
+    /// baseline for a window whose own is lost, but whose start is known. Files deleted since then are not detected.
     #[must_use]
     pub fn as_of(&self, ms: u64) -> FileSnapshot {
         let mut tree = (*self.tree).clone();
@@ -101,7 +102,7 @@ impl FileSnapshot {
         FileSnapshot { taken_at_ms: ms, tree: Arc::new(tree), ..self.clone() }
     }
 
-    /// Writes the snapshot to `path` atomically, readable by the user alone.
+    /// Writes the snapshot to `path` atomically, readable by the user only.
     pub fn save(&self, path: &Path) -> Result<()> {
         let doing = || format!("cannot save the snapshot of {} to {}", self.root.display(), path.display());
         let body = postcard::to_stdvec(&StoredSnapshot {
@@ -116,7 +117,7 @@ impl FileSnapshot {
     /// Reads the snapshot of the workspace at `root` from `path`; `None` when there is no such file.
     ///
     /// # Errors
-    /// The file cannot be read, is damaged, of another version, or of another workspace: build without it.
+    /// The file cannot be read, is damaged, of another version, or of another workspace. The next build replaces it.
     pub fn load(path: &Path, root: &Path) -> Result<Option<FileSnapshot>> {
         let doing = || format!("cannot use the snapshot {}", path.display());
         match fs::read(path) {
@@ -154,16 +155,15 @@ pub(super) fn stamp_of(tree: &FolderTree, rel: &[u8]) -> Option<FileStamp> {
     tree.get(folder)?.stamp_of(name)
 }
 
-/// The folders below `folder`, itself included.
+/// The known folders at and below `folder`.
 pub(super) fn folders_below(tree: &FolderTree, folder: &[u8]) -> Vec<Arc<[u8]>> {
     let range = tree.range::<[u8], _>((std::ops::Bound::Included(folder), std::ops::Bound::Unbounded));
-    // In byte order `a-b` comes between `a` and `a/b`: the range ends where the prefix does.
+    // In byte order `a-b` is between `a` and `a/b`: the range ends with the prefix.
     let range = range.map(|(path, _)| path).take_while(|path| path.starts_with(folder));
     range.filter(|path| path[..] == *folder || path_bytes::is_below(path, folder)).cloned().collect()
 }
 
-/// The folders that differ between two trees: those on one side only, and those whose files differ. Folders that the
-/// trees share cost one comparison of pointers.
+/// The folders that are in one tree only or whose files differ. Shared folders cost one pointer comparison.
 pub(super) fn differing_folders(one: &FolderTree, other: &FolderTree) -> Vec<Arc<[u8]>> {
     let mut differing = Vec::new();
     let (mut left, mut right) = (one.iter().peekable(), other.iter().peekable());
@@ -184,8 +184,8 @@ pub(super) fn differing_folders(one: &FolderTree, other: &FolderTree) -> Vec<Arc
     }
 }
 
-/// Lets `tree` use the folders of `other` where they hold the same files, and `other` itself if all do: two equal trees
-/// cost the memory of one.
+/// Replaces folders of `tree` by equal ones of `other`, and the whole tree if all are equal, so that two equal trees
+/// need the memory of one.
 pub(super) fn share_folders(tree: &mut Arc<FolderTree>, other: &Arc<FolderTree>) {
     let mut all = tree.len() == other.len();
     let shared = tree.iter().map(|(path, folder)| match other.get_key_value(path) {
@@ -238,11 +238,11 @@ mod tests {
     }
 
     proptest! {
-        // Each case waits for the disk.
+        // Few cases, as each one syncs a file to disk.
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn a_snapshot_comes_back_from_its_file_as_it_was(tree in tree(), rules: [u8; 16], taken_at_ms: u64) {
+        fn a_loaded_snapshot_equals_the_saved_one(tree in tree(), rules: [u8; 16], taken_at_ms: u64) {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("snapshot");
             let root = path_bytes::to_path(b"/ws/\xff");
@@ -252,13 +252,14 @@ mod tests {
         }
 
         #[test]
-        fn damage_anywhere_is_an_error_and_never_a_panic(at in 0usize..1_000, with: u8, cut: bool) {
+        fn a_damaged_file_is_an_error_and_never_a_panic(at in 0usize..1_000, with: u8, cut: bool) {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("snapshot");
             let files = FolderFiles::new(vec![(b"a.txt", FileStamp { mtime_ns: 1, size: 2, inode: 3 })]);
             let tree = FolderTree::from([(Arc::from(&b""[..]), Arc::new(files))]);
             let root = PathBuf::from("/ws");
-            FileSnapshot { root: root.clone(), rules: [1; 16], taken_at_ms: 5, tree: Arc::new(tree) }.save(&path).unwrap();
+            let snapshot = FileSnapshot { root: root.clone(), rules: [1; 16], taken_at_ms: 5, tree: Arc::new(tree) };
+            snapshot.save(&path).unwrap();
             let mut file = fs::read(&path).unwrap();
             let at = at % file.len();
             if cut { file.truncate(at) } else { file[at] ^= with.max(1) }
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn snapshots_differ_where_their_files_do() {
+    fn changed_paths_are_the_files_that_differ() {
         let stamp = |ms: i64| FileStamp { mtime_ns: ms * 1_000_000, size: 1, inode: 1 };
         let snapshot = |folders: &[(&str, &[(&str, i64)])]| {
             let folder = |files: &[(&str, i64)]| {
@@ -291,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_file_is_no_snapshot_and_another_workspaces_is_an_error() {
+    fn a_missing_file_is_none_and_a_file_of_another_workspace_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("snapshot");
         assert!(FileSnapshot::load(&path, Path::new("/ws")).unwrap().is_none());

@@ -1,17 +1,18 @@
-//! What is known of the tracked files in one folder: names and stamps, packed.
+//! The tracked files of one folder: names, stamps and content hashes, packed.
 //!
-//! A snapshot of 100,000 files is held all the time, so a file costs its name and 28 bytes, and folders that did not
-//! change are shared between snapshots. Must not know where the folder lies or what a difference means.
+//! Snapshots of 100,000 files stay in memory, so a file costs its name and 28 bytes, and unchanged folders are shared
+//! between snapshots. Does not depend on where the folder is or what a difference means.
 
 use std::fs::Metadata;
 
 use serde::{Deserialize, Serialize};
 
-/// What tells one state of a file from another without reading it.
+/// The metadata that distinguishes two states of a file without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FileStamp {
-    /// Nanoseconds since the epoch; negative before it. Wraps in the year 2262, which still compares rightly.
+    /// Nanoseconds since the epoch; negative before it. Wraps in the year 2262; equality still holds then.
     pub mtime_ns: i64,
+    /// In bytes.
     pub size: u64,
     /// 0 where the platform has none.
     pub inode: u64,
@@ -41,18 +42,18 @@ impl FileStamp {
     }
 }
 
-/// The first half of the SHA-256 of a file's content, or of where a symlink points.
+/// The first half of the SHA-256 of a file's content, or of the target of a symlink.
 pub(super) type ContentHash = [u8; 16];
 
 /// The tracked files of one folder, sorted by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FolderFiles {
     names: Box<[u8]>,
-    /// Where each name ends in `names`.
+    /// The end offset of each name in `names`.
     ends: Box<[u32]>,
     stamps: Box<[FileStamp]>,
-    /// One for each file, or none at all where contents are not compared.
-    prints: Box<[Option<ContentHash>]>,
+    /// One for each file, or empty where contents are not compared.
+    hashes: Box<[Option<ContentHash>]>,
 }
 
 impl FolderFiles {
@@ -63,36 +64,41 @@ impl FolderFiles {
     }
 
     fn from_sorted<'a>(files: impl Iterator<Item = (&'a [u8], FileStamp, Option<ContentHash>)>) -> FolderFiles {
-        let (mut names, mut ends, mut stamps, mut prints) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        for (name, stamp, print) in files {
+        let (mut names, mut ends, mut stamps, mut hashes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for (name, stamp, hash) in files {
             names.extend_from_slice(name);
             ends.push(names.len() as u32);
             stamps.push(stamp);
-            prints.push(print);
+            hashes.push(hash);
         }
-        if prints.iter().all(Option::is_none) {
-            prints.clear();
+        if hashes.iter().all(Option::is_none) {
+            hashes.clear();
         }
-        FolderFiles { names: names.into(), ends: ends.into(), stamps: stamps.into(), prints: prints.into() }
+        FolderFiles { names: names.into(), ends: ends.into(), stamps: stamps.into(), hashes: hashes.into() }
     }
 
+    /// The number of files.
     pub fn len(&self) -> usize {
         self.stamps.len()
     }
 
+    /// The name of the file at `index`, in order of names.
     pub fn name(&self, index: usize) -> &[u8] {
         let start = index.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
         &self.names[start..self.ends[index] as usize]
     }
 
+    /// The stamp of the file at `index`.
     pub fn stamp(&self, index: usize) -> FileStamp {
         self.stamps[index]
     }
 
+    /// The content hash of the file at `index`, if it was read.
     pub fn hash(&self, index: usize) -> Option<ContentHash> {
-        self.prints.get(index).copied().flatten()
+        self.hashes.get(index).copied().flatten()
     }
 
+    /// The index of the file `name`.
     pub fn find(&self, name: &[u8]) -> Option<usize> {
         let (mut low, mut high) = (0, self.len());
         while low < high {
@@ -106,15 +112,18 @@ impl FolderFiles {
         None
     }
 
+    /// The stamp of the file `name`.
     pub fn stamp_of(&self, name: &[u8]) -> Option<FileStamp> {
         self.find(name).map(|index| self.stamps[index])
     }
 
+    /// All files, sorted by name.
     pub fn files(&self) -> impl Iterator<Item = (&[u8], FileStamp)> {
         (0..self.len()).map(|index| (self.name(index), self.stamp(index)))
     }
 
-    /// Applies edits sorted by name: a stamp writes the file, none removes it. A file whose stamp moved loses its print.
+    /// Applies edits sorted by name: a stamp adds or updates the file, `None` removes it. A file with a new stamp loses
+    /// its hash.
     pub fn apply_edits(&mut self, edits: &[(&[u8], Option<FileStamp>)]) {
         let in_place = edits.iter().all(|(name, stamp)| stamp.is_some() == self.find(name).is_some());
         if !in_place {
@@ -126,7 +135,7 @@ impl FolderFiles {
                 && self.stamps[index] != *stamp
             {
                 self.stamps[index] = *stamp;
-                self.prints.iter_mut().skip(index).take(1).for_each(|print| *print = None);
+                self.hashes.iter_mut().skip(index).take(1).for_each(|hash| *hash = None);
             }
         }
     }
@@ -147,17 +156,17 @@ impl FolderFiles {
         FolderFiles::from_sorted(files.into_iter())
     }
 
-    /// Sets the prints of the files at the given places.
-    pub fn set_hashes(&mut self, prints: &[(usize, ContentHash)]) {
-        if prints.is_empty() {
+    /// Sets the hashes of the files at the given indices.
+    pub fn set_hashes(&mut self, hashes: &[(usize, ContentHash)]) {
+        if hashes.is_empty() {
             return;
         }
         let mut all: Vec<_> = (0..self.len()).map(|index| self.hash(index)).collect();
-        prints.iter().for_each(|(index, print)| all[*index] = Some(*print));
-        self.prints = all.into();
+        hashes.iter().for_each(|(index, hash)| all[*index] = Some(*hash));
+        self.hashes = all.into();
     }
 
-    /// Takes over the prints of the files that are as they were in `before`.
+    /// Copies the hashes of the files whose stamps are the same in `before`.
     pub fn keep_hashes(&mut self, before: &FolderFiles) {
         let kept: Vec<_> = (0..self.len())
             .filter_map(|index| {
@@ -168,15 +177,15 @@ impl FolderFiles {
         self.set_hashes(&kept);
     }
 
-    /// Whether the files are the same, whatever is known of their contents.
+    /// Whether names and stamps are the same; content hashes are not compared.
     pub fn has_same_files(&self, other: &FolderFiles) -> bool {
         self.stamps == other.stamps && self.ends == other.ends && self.names == other.names
     }
 
-    /// Whether what was read from a file is a folder that this program could have written.
+    /// Whether data read from a snapshot file is consistent: lengths match, names are sorted and unique.
     pub fn is_valid(&self) -> bool {
         let ends_fit = self.ends.is_sorted() && self.ends.last().copied().unwrap_or(0) as usize == self.names.len();
-        let lengths_fit = self.ends.len() == self.stamps.len() && [0, self.len()].contains(&self.prints.len());
+        let lengths_fit = self.ends.len() == self.stamps.len() && [0, self.len()].contains(&self.hashes.len());
         ends_fit && lengths_fit && (1..self.len()).all(|index| self.name(index - 1) < self.name(index))
     }
 }
@@ -199,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn edits_write_add_and_remove_files_and_keep_the_order() {
+    fn edits_update_add_and_remove_files_and_keep_the_order() {
         check(&[], &[("b", 2), ("m", 1), ("x", 3)]);
         check(&[("m", Some(9))], &[("b", 2), ("m", 9), ("x", 3)]);
         check(&[("b", None), ("z", None)], &[("m", 1), ("x", 3)]);
@@ -207,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_print_lasts_as_long_as_the_stamp_that_it_was_taken_at() {
+    fn a_hash_is_dropped_when_the_stamp_changes() {
         let mut folder = FolderFiles::new(vec![(b"a", stamp(1)), (b"b", stamp(1))]);
         folder.set_hashes(&[(0, [7; 16]), (1, [8; 16])]);
         folder.apply_edits(&[(b"a", Some(stamp(2))), (b"c", Some(stamp(1)))]);

@@ -19,8 +19,8 @@ use std::sync::Arc;
 use globset::{Candidate, Glob, GlobBuilder, GlobSet};
 use sha2::{Digest, Sha256};
 
+use super::ignore_pattern::{self, GlobPattern};
 use super::path_bytes;
-use super::pattern::{self, GlobPattern};
 use super::workspace_problem::WorkspaceProblem;
 
 /// The name of the ignore file at the root of the workspace.
@@ -278,7 +278,9 @@ impl RulesBuilder {
         let Ok(text) = std::str::from_utf8(bytes) else {
             return self.report_line(source, &String::from_utf8_lossy(bytes), "it is not valid UTF-8");
         };
-        match pattern::parse(text).map(|pattern| pattern.map(|pattern| (compile_globs(&pattern.globs), pattern))) {
+        match ignore_pattern::parse_pattern(text)
+            .map(|pattern| pattern.map(|pattern| (compile_globs(&pattern.globs), pattern)))
+        {
             Ok(None) => {}
             Ok(Some((Ok(globs), pattern))) => self.rule(source, text, &pattern, globs),
             Ok(Some((Err(error), _))) => self.report_line(source, text, error),

@@ -1,7 +1,7 @@
-//! What is known of the workspace: the rules in force, the tree, what could not be read.
+//! The current state of a workspace: the rules in force, the tree of tracked files, unreadable folders.
 //!
-//! Owns the ways in which that changes: a walk of everything, a walk of a folder, a look at touched paths; and keeps the
-//! comparison with the baseline up with each. Must not know when it is asked, nor where news of edits comes from.
+//! Owns all updates of that state (a scan, the scan of one folder, single events) and with each updates the difference
+//! from the baseline. Does not depend on when updates are requested, nor on where events come from.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -17,66 +17,74 @@ use super::ignore_rules::{DerivedRule, IgnoreDecision, IgnoreRules, RulesDigest}
 use super::path_bytes;
 use super::read_dir::{self, FileKind, WorkspaceRoot};
 use super::scan::{self, KnownTree, ScanResult};
-use super::tracker::ChangeCriterion;
+use super::tracker_options::ChangeCriterion;
 use super::watcher::PathEvent;
 use super::workspace_problem::WorkspaceProblem;
 
+/// What is known of a workspace; see the module.
 pub(super) struct WorkspaceIndex {
     root: PathBuf,
-    confirm: ChangeCriterion,
+    criterion: ChangeCriterion,
     rules: IgnoreRules,
     rule_problems: Vec<WorkspaceProblem>,
     tree: Arc<FolderTree>,
     /// The rules that `tree` was read under.
     tree_rules: Option<RulesDigest>,
     unreadable: BTreeMap<Arc<[u8]>, WorkspaceProblem>,
-    comparison: BaselineDiff,
+    diff: BaselineDiff,
 }
 
-/// What cannot be settled by looking at single paths.
+/// What cannot be updated from the metadata of single paths.
 #[derive(Debug, Default)]
 pub(super) struct PendingReads {
-    pub rules: bool,
-    /// Folders that came or may have been replaced: to be watched and read.
+    /// The ignore file may have changed.
+    pub rules_changed: bool,
+    /// Folders that are new or may have been replaced: to be watched and read.
     pub folders: BTreeSet<Vec<u8>>,
 }
 
 impl WorkspaceIndex {
-    pub fn new(root: PathBuf, confirm: ChangeCriterion, derived: &Arc<[DerivedRule]>) -> WorkspaceIndex {
+    /// An empty index, under the built-in and the derived rules.
+    pub fn new(root: PathBuf, criterion: ChangeCriterion, derived: &Arc<[DerivedRule]>) -> WorkspaceIndex {
         let (rules, rule_problems) = IgnoreRules::parse_with_derived(derived, &root, b"");
         WorkspaceIndex {
             root,
-            confirm,
+            criterion,
             rules,
             rule_problems,
             tree: Arc::default(),
             tree_rules: None,
             unreadable: BTreeMap::new(),
-            comparison: BaselineDiff::default(),
+            diff: BaselineDiff::default(),
         }
     }
 
+    /// The folder that is tracked.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
+    /// The tracked files as of the last update.
     pub fn tree(&self) -> &Arc<FolderTree> {
         &self.tree
     }
 
+    /// The rules in force.
     pub fn rules(&self) -> &IgnoreRules {
         &self.rules
     }
 
+    /// The rules that the tree was read under; `None` before the first scan.
     pub fn tree_rules(&self) -> Option<RulesDigest> {
         self.tree_rules
     }
 
+    /// What a scan can reuse.
     pub fn known_tree(&self) -> KnownTree<'_> {
         KnownTree { tree: &self.tree, same_rules: self.tree_rules == Some(self.rules.digest()) }
     }
 
-    /// Reads the whole workspace, and its ignore file first.
+    /// Scans the workspace, after reading its ignore file.
     ///
     /// # Errors
     /// The root cannot be opened.
@@ -87,33 +95,34 @@ impl WorkspaceIndex {
         Ok(())
     }
 
-    /// Reads the ignore file again.
+    /// Reads the ignore file again, if it changed.
     pub fn reload_rules(&mut self) {
         if let Some(rules) = self.rules.reload(&self.root) {
             self.set_rules(rules);
         }
     }
 
+    /// Replaces the rules and what is wrong with their file. The tree stays as it is.
     pub fn set_rules(&mut self, (rules, problems): (IgnoreRules, Vec<WorkspaceProblem>)) {
         self.rules = rules;
         self.rule_problems = problems;
     }
 
-    /// Takes over a walk of the whole workspace under the rules in force.
+    /// Replaces the tree by the scan of the whole workspace under the rules in force.
     pub fn replace_tree(&mut self, scanned: ScanResult) {
         let tree_rules = self.tree_rules.replace(self.rules.digest());
         let unreadable = scanned.unreadable.into_iter();
-        self.unreadable = unreadable.map(|(path, error)| self.unreadable(path, &error)).collect();
+        self.unreadable = unreadable.map(|(path, error)| self.unreadable_problem(path, &error)).collect();
         if !Arc::ptr_eq(&self.tree, &scanned.tree) || tree_rules != self.tree_rules {
             self.tree = scanned.tree;
-            if let Some(baseline) = self.comparison.baseline() {
+            if let Some(baseline) = self.diff.baseline() {
                 file_snapshot::share_folders(&mut self.tree, &baseline.tree);
             }
             self.update_diff(BaselineDiff::compare_all);
         }
     }
 
-    /// Takes over a walk of `folder` and what is below it.
+    /// Replaces `folder` and everything below it by its scan.
     pub fn replace_below(&mut self, folder: &[u8], scanned: ScanResult) {
         self.remove_below(folder);
         let tree = Arc::make_mut(&mut self.tree);
@@ -121,34 +130,32 @@ impl WorkspaceIndex {
             tree.insert(Arc::clone(path), Arc::clone(files));
         }
         for (path, error) in scanned.unreadable {
-            let (path, problem) = self.unreadable(path, &error);
+            let (path, problem) = self.unreadable_problem(path, &error);
             self.unreadable.insert(path, problem);
         }
-        self.update_diff(|comparison, present| {
-            scanned.tree.keys().for_each(|path| comparison.compare_folder(path, present))
-        });
+        self.update_diff(|diff, current| scanned.tree.keys().for_each(|path| diff.compare_folder(path, current)));
     }
 
-    fn unreadable(&self, path: Arc<[u8]>, error: &io::Error) -> (Arc<[u8]>, WorkspaceProblem) {
+    fn unreadable_problem(&self, path: Arc<[u8]>, error: &io::Error) -> (Arc<[u8]>, WorkspaceProblem) {
         let shown = self.root.join(path_bytes::as_path(&path));
         let hint = format!("make it readable, or ignore it in {}", super::IGNORE_FILE);
         (path, WorkspaceProblem::new(shown, format_args!("the folder cannot be read: {error}")).hint(hint))
     }
 
-    /// Looks at each touched path and brings the tree up to date; gives back what needs more than a look.
-    pub fn apply_events(&mut self, dirty: &BTreeMap<Vec<u8>, PathEvent>) -> PendingReads {
-        let mut open = PendingReads::default();
+    /// Reads the metadata of each path that has an event and updates the tree; returns what else has to be read.
+    pub fn apply_events(&mut self, events: &BTreeMap<Vec<u8>, PathEvent>) -> PendingReads {
+        let mut pending = PendingReads::default();
         let mut edits: BTreeMap<&[u8], Vec<FileEdit<'_>>> = BTreeMap::new();
         let mut globs = Vec::new();
-        for (rel, touch) in dirty {
+        for (rel, event) in events {
             let (folder, name) = path_bytes::split_path(rel);
-            open.rules |= rel == super::IGNORE_FILE.as_bytes();
-            // What lies in a folder that is not known comes with the reading of that folder.
+            pending.rules_changed |= rel == super::IGNORE_FILE.as_bytes();
+            // Files of an unknown folder are found when that folder is read.
             let Some(files) = self.tree.get(folder).filter(|_| !rel.is_empty()) else { continue };
             let known = files.find(name).is_some();
             let file = match read_dir::read_metadata(&self.root.join(path_bytes::as_path(rel))) {
                 Ok((FileKind::Folder, _)) => {
-                    self.handle_folder_event(rel, *touch, &mut open, &mut globs);
+                    self.handle_folder_event(rel, *event, &mut pending, &mut globs);
                     None
                 }
                 Err(error) if !read_dir::is_gone(&error) => continue,
@@ -159,42 +166,48 @@ impl WorkspaceIndex {
                 }
             };
             if file.is_some() || known {
-                edits.entry(folder).or_default().push(FileEdit { rel, name, file, written: touch.written });
+                edits.entry(folder).or_default().push(FileEdit { rel, name, file, written: event.written });
             }
         }
         edits.iter().for_each(|(folder, edits)| self.apply_edits(folder, edits));
-        open
+        pending
     }
 
-    /// A folder that is where it was needs nothing; one that came, or may be another of the same name, is read.
-    fn handle_folder_event(&mut self, rel: &[u8], touch: PathEvent, open: &mut PendingReads, globs: &mut Vec<usize>) {
-        let settled = self.tree.contains_key(rel) && !touch.moved && !self.unreadable.contains_key(rel);
-        let inside_one = open.folders.iter().any(|folder| path_bytes::is_below(rel, folder));
-        if settled || inside_one {
+    /// Requests the reading of a folder that is new, was unreadable or may have been replaced.
+    fn handle_folder_event(
+        &mut self,
+        rel: &[u8],
+        event: PathEvent,
+        pending: &mut PendingReads,
+        globs: &mut Vec<usize>,
+    ) {
+        let unchanged = self.tree.contains_key(rel) && !event.moved && !self.unreadable.contains_key(rel);
+        let is_covered = pending.folders.iter().any(|folder| path_bytes::is_below(rel, folder));
+        if unchanged || is_covered {
             return;
         }
         if self.rules.is_tracked(rel, true, globs) {
-            open.folders.insert(rel.to_vec());
+            pending.folders.insert(rel.to_vec());
         } else {
             self.remove_below(rel);
         }
     }
 
-    /// Applies edits to one folder. What is as it was touches nothing, so that the tree stays shared.
+    /// Applies edits to one folder. Edits without effect change nothing, so that the tree stays shared.
     fn apply_edits(&mut self, folder: &[u8], edits: &[FileEdit<'_>]) {
-        let moved = edits.iter().filter(|edit| stamp_of(&self.tree, edit.rel) != edit.file);
-        let moved: Vec<_> = moved.map(|edit| (edit.name, edit.file)).collect();
-        if !moved.is_empty()
+        let changed = edits.iter().filter(|edit| stamp_of(&self.tree, edit.rel) != edit.file);
+        let changed: Vec<_> = changed.map(|edit| (edit.name, edit.file)).collect();
+        if !changed.is_empty()
             && let Some(files) = Arc::make_mut(&mut self.tree).get_mut(folder)
         {
-            Arc::make_mut(files).apply_edits(&moved);
+            Arc::make_mut(files).apply_edits(&changed);
         }
-        self.update_diff(|comparison, present| {
-            edits.iter().for_each(|edit| comparison.compare_file(edit.rel, edit.written, present));
+        self.update_diff(|diff, current| {
+            edits.iter().for_each(|edit| diff.compare_file(edit.rel, edit.written, current));
         });
     }
 
-    /// Drops `folder` and what is below it.
+    /// Removes `folder` and everything below it.
     fn remove_below(&mut self, folder: &[u8]) {
         let gone = folders_below(&self.tree, folder);
         if gone.is_empty() {
@@ -205,42 +218,45 @@ impl WorkspaceIndex {
             tree.remove(path);
             self.unreadable.remove(path);
         }
-        self.update_diff(|comparison, present| gone.iter().for_each(|path| comparison.compare_folder(path, present)));
+        self.update_diff(|diff, current| gone.iter().for_each(|path| diff.compare_folder(path, current)));
     }
 
+    /// Sets the baseline and compares everything with it.
     pub fn set_baseline(&mut self, baseline: Arc<FileSnapshot>) {
         if self.tree_rules.is_none() {
-            // Nothing has been read yet: what was known then makes the first walk cheap.
+            // Nothing has been read yet: the first scan can reuse the baseline's tree.
             self.tree = Arc::clone(&baseline.tree);
             self.tree_rules = Some(baseline.rules);
         }
         if !Arc::ptr_eq(&self.tree, &baseline.tree) {
             file_snapshot::share_folders(&mut self.tree, &baseline.tree);
         }
-        self.update_diff(|comparison, present| comparison.set_baseline(baseline, present));
+        self.update_diff(|diff, current| diff.set_baseline(baseline, current));
     }
 
     fn update_diff(&mut self, with: impl FnOnce(&mut BaselineDiff, CurrentTree<'_>)) {
-        let WorkspaceIndex { root, rules, tree, comparison, .. } = self;
-        with(comparison, CurrentTree { root, rules, tree });
+        let WorkspaceIndex { root, rules, tree, diff, .. } = self;
+        with(diff, CurrentTree { root, rules, tree });
     }
 
-    /// Whether contents have to be read before the question can be answered.
+    /// Whether contents have to be read before a report.
     pub fn needs_content_check(&self) -> bool {
-        self.confirm == ChangeCriterion::Content && self.comparison.needs_content_check()
+        self.criterion == ChangeCriterion::Content && self.diff.needs_content_check()
     }
 
+    /// Reads and compares the contents of files with changed metadata.
     pub fn compare_contents(&mut self) {
         self.update_diff(BaselineDiff::compare_contents);
     }
 
-    /// Everything tracked, as of `asked_at_ms`. With `confirm = "content"` it reads what it has no print of yet.
-    pub fn take_snapshot(&mut self, asked_at_ms: u64) -> FileSnapshot {
-        if self.confirm == ChangeCriterion::Content {
+    /// A snapshot of all tracked files as of `requested_at_ms` (epoch ms). With [`ChangeCriterion::Content`] it reads
+    /// the files that have no hash yet.
+    pub fn take_snapshot(&mut self, requested_at_ms: u64) -> FileSnapshot {
+        if self.criterion == ChangeCriterion::Content {
             self.hash_missing_contents();
         }
         let (root, rules, tree) = (self.root.clone(), self.rules.digest(), Arc::clone(&self.tree));
-        FileSnapshot { root, rules, taken_at_ms: asked_at_ms, tree }
+        FileSnapshot { root, rules, taken_at_ms: requested_at_ms, tree }
     }
 
     fn hash_missing_contents(&mut self) {
@@ -255,7 +271,7 @@ impl WorkspaceIndex {
         }
     }
 
-    /// The prints that are missing in one folder.
+    /// The hashes that one folder lacks.
     fn missing_hashes(&self, folder: &[u8], files: &FolderFiles) -> Vec<(usize, ContentHash)> {
         let missing = (0..files.len()).filter(|index| files.hash(*index).is_none());
         let taken = missing.filter_map(|index| {
@@ -265,20 +281,20 @@ impl WorkspaceIndex {
         taken.collect()
     }
 
-    /// The answer; `None` without a baseline to compare with.
-    pub fn report(&self, how: CheckMethod) -> Option<ChangeReport> {
-        self.comparison.report(how)
+    /// The report; `None` without a baseline.
+    pub fn report(&self, method: CheckMethod) -> Option<ChangeReport> {
+        self.diff.report(method)
     }
 
-    /// Why `rel` counts, or does not.
+    /// Explains why `rel` is tracked or not, and how it changed.
     pub fn explain_path(&self, rel: &Path) -> PathExplanation {
         let found = read_dir::read_metadata(&self.root.join(rel));
         let decision = self.rules.decide(rel, matches!(found, Ok((FileKind::Folder, _))));
-        let change = self.comparison.change_of(rel);
+        let change = self.diff.change_of(rel);
         let note = match found {
             _ if !decision.tracked => None,
             Ok((FileKind::Other, _)) => Some("it is neither a file nor a symlink"),
-            _ if self.is_behind_symlink(rel) => Some("it lies behind a symlink, which is not followed"),
+            _ if self.is_behind_symlink(rel) => Some("it is behind a symlink, which is not followed"),
             Err(error) if read_dir::is_gone(&error) => Some("there is no such file now"),
             _ => None,
         };
@@ -296,12 +312,13 @@ impl WorkspaceIndex {
             .any(|found| matches!(found, Ok((FileKind::File, _))))
     }
 
+    /// What is wrong with the ignore file, and the folders that cannot be read.
     pub fn problems(&self) -> Vec<WorkspaceProblem> {
         self.rule_problems.iter().chain(self.unreadable.values()).cloned().collect()
     }
 }
 
-/// What one path is now, to be entered into its folder.
+/// The new state of one path: a tracked file, or `None`.
 struct FileEdit<'a> {
     rel: &'a [u8],
     name: &'a [u8],

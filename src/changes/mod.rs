@@ -1,26 +1,30 @@
-//! Has anything changed since? Which file? Why does it count?
+//! Detects which tracked files of a workspace changed since a baseline, and explains why a path counts.
 //!
 //! ```text
-//!   edit ──▶ watch ──touched──▶ keeper ──▶ truth ──▶ comparison ──▶ Check
-//!              ▲                 │  │        ▲ tree     ⟷ baseline
-//!              └──────fence──────┘  └─cold─▶ scan
+//!   edit ──▶ watcher ──events──▶ tracker_task ──▶ index ──▶ baseline_diff ──▶ ChangeReport
+//!               ▲                  │  │             ▲ tree       ⟷ baseline
+//!               └──────fence───────┘  └────cold──▶ scan
 //! ```
 //!
-//! [`Tracker`] answers; [`Snapshot`] is what it compares with; [`Rules`] decide what is tracked. The scan is the truth
-//! and the watch makes it cheap: whenever the watch cannot vouch for itself, the answer comes from a scan and says so.
+//! [`ChangeTracker`] reports changes against a [`FileSnapshot`]; [`IgnoreRules`] decide which files are tracked. A scan
+//! is always right; the watcher only makes it unnecessary. Whenever events may have been missed, the result comes from
+//! a scan and its [`CheckMethod`] gives the reason.
 
 mod baseline_diff;
 mod change_report;
+mod clock;
 mod content_hash;
 mod file_snapshot;
 mod folder_files;
+mod ignore_pattern;
 mod ignore_rules;
 mod index;
 mod path_bytes;
-mod pattern;
 mod read_dir;
 mod scan;
 mod tracker;
+mod tracker_options;
+mod tracker_request;
 mod tracker_task;
 mod watch_setup;
 mod watcher;
@@ -31,6 +35,7 @@ pub use change_report::{ChangeReport, CheckMethod, FileChange, FileChangeKind, M
 pub use file_snapshot::FileSnapshot;
 pub use folder_files::FileStamp;
 pub use ignore_rules::{BUILT_IN_IGNORES, DerivedRule, IGNORE_FILE, IgnoreDecision, IgnoreRule, IgnoreRules};
-pub use tracker::{ChangeCriterion, ChangeTracker, TrackerOptions};
+pub use tracker::ChangeTracker;
+pub use tracker_options::{ChangeCriterion, TrackerOptions};
 pub use workspace_problem::WorkspaceProblem;
 pub use workspace_size::{WorkspaceSize, measure_workspace};

@@ -1,6 +1,6 @@
-//! File names as bytes, without loss: what the kernel gives is what is kept.
+//! Converts paths to bytes and back, and joins and splits such bytes.
 //!
-//! On Unix a name is any bytes; elsewhere it is kept as UTF-8. Must not know what the names belong to.
+//! On Unix lossless; elsewhere names are UTF-8.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -18,13 +18,13 @@ pub(super) fn as_path(bytes: &[u8]) -> &Path {
 }
 
 #[cfg(not(unix))]
-pub(super) fn bytes(name: &(impl AsRef<OsStr> + ?Sized)) -> &[u8] {
+pub(super) fn as_bytes(name: &(impl AsRef<OsStr> + ?Sized)) -> &[u8] {
     name.as_ref().as_encoded_bytes()
 }
 
 #[cfg(not(unix))]
-pub(super) fn path(bytes: &[u8]) -> &Path {
-    // What is not UTF-8 cannot be named here, and so is not found on disk: it counts as removed, never as a crash.
+pub(super) fn as_path(bytes: &[u8]) -> &Path {
+    // Bytes that are not UTF-8 give a name that does not exist, so such a file counts as removed.
     Path::new(std::str::from_utf8(bytes).unwrap_or("\u{fffd}"))
 }
 
@@ -47,7 +47,7 @@ pub(super) fn split_path(rel: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Whether `rel` lies below `folder` (the root holds everything but itself).
+/// Whether `rel` is below `folder` (the root contains every other path).
 pub(super) fn is_below(rel: &[u8], folder: &[u8]) -> bool {
     match rel.strip_prefix(folder) {
         Some(rest) if folder.is_empty() => !rest.is_empty(),
@@ -56,6 +56,7 @@ pub(super) fn is_below(rel: &[u8], folder: &[u8]) -> bool {
     }
 }
 
+/// The owned path that the bytes name.
 pub(super) fn to_path(rel: &[u8]) -> PathBuf {
     as_path(rel).to_path_buf()
 }

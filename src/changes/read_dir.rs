@@ -1,7 +1,7 @@
-//! Listing one folder: names, kinds and stamps, with at most one metadata call a file.
+//! Lists one folder: names, kinds and stamps, with at most one metadata call per file.
 //!
-//! Owns the platform's calls: on Linux getdents64 and newfstatat relative to an open folder, elsewhere std. Never
-//! follows a link, on no component of the path, and opens nothing but folders. Must not know what is tracked.
+//! Owns the platform's calls: getdents64 and newfstatat relative to an open folder on Linux, std elsewhere. Follows no
+//! symlink in any component of the path, and opens only folders. Does not depend on what is tracked.
 
 use std::io;
 use std::path::Path;
@@ -10,17 +10,17 @@ use super::folder_files::FileStamp;
 #[cfg(any(not(target_os = "linux"), test))]
 use super::path_bytes;
 
-/// What an entry is, as far as tracking cares.
+/// The kind of an entry, as far as tracking is concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FileKind {
     Folder,
-    /// A regular file or a symlink, which stands for itself.
+    /// A regular file or a symlink, which is not followed.
     File,
     /// FIFO, socket, device: never tracked, never opened.
     Other,
 }
 
-/// The root of a workspace, opened once for a walk.
+/// The root of a workspace, opened once per scan.
 pub(super) struct WorkspaceRoot {
     #[cfg(not(target_os = "linux"))]
     path: std::path::PathBuf,
@@ -28,7 +28,7 @@ pub(super) struct WorkspaceRoot {
     handle: rustix::fd::OwnedFd,
 }
 
-/// What one path is now.
+/// The kind and the stamp of one path, without following a symlink.
 pub(super) fn read_metadata(path: &Path) -> io::Result<(FileKind, FileStamp)> {
     let about = std::fs::symlink_metadata(path)?;
     Ok((kind_of(about.file_type()), FileStamp::of(&about)))
@@ -42,22 +42,22 @@ fn kind_of(kind: std::fs::FileType) -> FileKind {
     }
 }
 
-/// Whether the error says that there is no such file or folder (any more), or a link in its place.
+/// Whether the path does not exist (any more), or has a symlink in it.
 pub(super) fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) || has_errno(error, PathErrno::Loop)
 }
 
-/// Whether the error concerns the one path that was named, and says nothing about others.
+/// Whether the error concerns only the path of the call, so that other paths may work.
 pub(super) fn is_path_error(error: &io::Error) -> bool {
     is_gone(error) || error.kind() == io::ErrorKind::PermissionDenied || has_errno(error, PathErrno::NameTooLong)
 }
 
-/// Whether the error says that a user or a process holds too many of something.
+/// Whether a limit of the user or the process is exhausted.
 pub(super) fn is_limit_error(error: &io::Error) -> bool {
     has_errno(error, PathErrno::TooMany)
 }
 
-/// Error numbers that std has no stable name for.
+/// Error numbers without a stable `io::ErrorKind`.
 enum PathErrno {
     Loop,
     TooMany,
@@ -79,20 +79,21 @@ fn has_errno(_: &io::Error, _: PathErrno) -> bool {
     false
 }
 
-/// Lists with std's portable calls.
+/// Lists folders with std's portable calls.
 #[cfg(any(not(target_os = "linux"), test))]
 mod portable {
     use super::*;
 
+    /// As `WorkspaceRoot::list_folder`, by path.
     pub fn list_folder(
         folder: &Path,
-        mut seen: impl FnMut(&[u8], FileKind, &dyn Fn() -> Option<(FileKind, FileStamp)>),
+        mut visit: impl FnMut(&[u8], FileKind, &dyn Fn() -> Option<(FileKind, FileStamp)>),
     ) -> io::Result<()> {
         for entry in std::fs::read_dir(folder)? {
             let entry = entry?;
             let Ok(kind) = entry.file_type().map(kind_of) else { continue };
             let stamp = || entry.metadata().ok().map(|about| (kind_of(about.file_type()), FileStamp::of(&about)));
-            seen(path_bytes::as_bytes(&entry.file_name()), kind, &stamp);
+            visit(path_bytes::as_bytes(&entry.file_name()), kind, &stamp);
         }
         Ok(())
     }
@@ -100,23 +101,24 @@ mod portable {
 
 #[cfg(not(target_os = "linux"))]
 impl WorkspaceRoot {
+    /// Opens the root; it may be a symlink itself.
     pub fn open(path: &Path) -> io::Result<WorkspaceRoot> {
         std::fs::read_dir(path)?;
         Ok(WorkspaceRoot { path: path.to_path_buf() })
     }
 
-    /// Calls `seen` for each entry of the folder `rel` with its name, its kind, and what tells its stamp.
-    pub fn each(
+    /// Calls `visit` for each entry of the folder `rel` with its name, kind, and a function for its stamp.
+    pub fn list_folder(
         &self,
         rel: &[u8],
         _buffer: &mut Vec<u8>,
-        seen: impl FnMut(&[u8], FileKind, &dyn Fn() -> Option<(FileKind, FileStamp)>),
+        visit: impl FnMut(&[u8], FileKind, &dyn Fn() -> Option<(FileKind, FileStamp)>),
     ) -> io::Result<()> {
         let folder = self.path.join(path_bytes::as_path(rel));
         if !std::fs::symlink_metadata(&folder)?.is_dir() {
             return Err(io::ErrorKind::NotADirectory.into());
         }
-        portable::list_folder(&folder, seen)
+        portable::list_folder(&folder, visit)
     }
 }
 
@@ -128,12 +130,13 @@ mod linux {
 
     use super::*;
 
-    /// Room for some 800 entries a call; the longest name that any file system has fits many times.
+    /// Bytes per call: some 800 entries; the longest name of any file system fits many times.
     const BUFFER: usize = 32 << 10;
 
     const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
     impl WorkspaceRoot {
+        /// Opens the root; it may be a symlink itself.
         pub fn open(path: &Path) -> io::Result<WorkspaceRoot> {
             let handle = openat(rustix::fs::CWD, path, FOLDER - OFlags::NOFOLLOW, Mode::empty())?;
             Ok(WorkspaceRoot { handle })
@@ -149,12 +152,12 @@ mod linux {
             }
         }
 
-        /// Calls `seen` for each entry of the folder `rel` with its name, its kind, and what tells its stamp.
+        /// Calls `visit` for each entry of the folder `rel` with its name, kind, and a function for its stamp.
         pub fn list_folder(
             &self,
             rel: &[u8],
             buffer: &mut Vec<u8>,
-            mut seen: impl FnMut(&[u8], FileKind, &dyn Fn() -> Option<(FileKind, FileStamp)>),
+            mut visit: impl FnMut(&[u8], FileKind, &dyn Fn() -> Option<(FileKind, FileStamp)>),
         ) -> io::Result<()> {
             buffer.clear();
             buffer.reserve(BUFFER);
@@ -166,14 +169,14 @@ mod linux {
                 if matches!(name.to_bytes(), b"." | b"..") {
                     continue;
                 }
-                // `None` when the file vanished between the two calls: then it is not there.
+                // `None` when the file was removed between the two calls.
                 let stamp = || statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|stat| stamped(&stat));
                 let kind = match entry.file_type() {
-                    // Some file systems do not tell the kind while listing.
+                    // Some file systems do not return the kind in listings.
                     FileType::Unknown => stamp().map_or(FileKind::Other, |(kind, _)| kind),
                     kind => kind_of(kind),
                 };
-                seen(name.to_bytes(), kind, &stamp);
+                visit(name.to_bytes(), kind, &stamp);
             }
             Ok(())
         }
@@ -202,7 +205,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn the_portable_listing_sees_what_the_kernels_own_calls_see() {
+    fn the_portable_listing_returns_the_same_as_the_linux_one() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("file"), "text").unwrap();
         fs::create_dir(folder.path().join("sub")).unwrap();
@@ -225,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_never_followed_wherever_it_stands_in_the_path() {
+    fn a_symlink_is_not_followed_in_any_component_of_the_path() {
         let outside = tempfile::tempdir().unwrap();
         fs::create_dir(outside.path().join("inner")).unwrap();
         let folder = tempfile::tempdir().unwrap();

@@ -1,44 +1,45 @@
-//! The cold path: reads the tracked files of a workspace from disk, in parallel.
+//! Scans the tracked files of a workspace from disk, in parallel.
 //!
-//! Owns the walk. What is known from before makes it cheap: a name that was tracked under the same rules needs no rule
-//! matching, and a folder that is as it was is shared, not copied. Must not know baselines, watches or what a
-//! difference means.
+//! Owns the directory walk. A known tree makes it cheaper: a name that was tracked under the same rules needs no rule
+//! matching, and an unchanged folder is shared, not copied. Does not depend on baselines, watches or what a difference
+//! means.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-use super::file_snapshot::FolderTree;
+use super::file_snapshot::{FolderTree, folders_below};
 use super::folder_files::{FileStamp, FolderFiles};
 use super::ignore_rules::IgnoreRules;
 use super::path_bytes;
 use super::read_dir::{self, FileKind, WorkspaceRoot};
 
-/// More threads than this only wait for each other in the kernel's directory cache.
+/// More threads than this only contend for the kernel's directory cache.
 const MAX_THREADS: usize = 8;
-/// Below so many known folders a second thread costs more than it saves.
+/// With fewer known folders a second thread costs more than it saves.
 const MIN_FOLDERS_PER_THREAD: usize = 32;
 
-/// What a walk found.
+/// The tree that a scan found, and the folders that it could not read.
 #[derive(Debug, Default)]
 pub(super) struct ScanResult {
     pub tree: Arc<FolderTree>,
-    /// Folders that could not be read; what was known of them stands.
+    /// Folders that could not be read; `tree` contains them as they were known.
     pub unreadable: Vec<(Arc<[u8]>, io::Error)>,
 }
 
-/// What was known before the walk.
+/// What was known before the scan.
 #[derive(Clone, Copy)]
 pub(super) struct KnownTree<'a> {
     pub tree: &'a Arc<FolderTree>,
-    /// Whether it was read under the rules of this walk.
+    /// Whether it was read under the rules of this scan.
     pub same_rules: bool,
 }
 
-/// Reads the whole workspace.
+/// Scans the whole workspace.
 ///
 /// # Errors
-/// The root cannot be opened. Below it nothing stops the walk: unreadable folders are told, what vanishes is gone.
+/// The root cannot be opened. Below it errors do not end the scan: unreadable folders are in the result, and what is
+/// removed meanwhile is skipped.
 pub(super) fn scan_workspace(
     root: &WorkspaceRoot,
     rules: &IgnoreRules,
@@ -47,10 +48,10 @@ pub(super) fn scan_workspace(
     let queue = FolderQueue::new(thread_count(known.tree));
     let work = || {
         let mut reader = FolderReader::new(root, rules, known);
-        let mut mine = Vec::new();
-        while let Some(folder) = queue.next(&mut mine) {
-            reader.read_folder(&folder, &mut mine);
-            queue.share_half(&mut mine);
+        let mut own = Vec::new();
+        while let Some(folder) = queue.next(&mut own) {
+            reader.read_folder(&folder, &mut own);
+            queue.share_half(&mut own);
         }
         reader
     };
@@ -68,8 +69,8 @@ pub(super) fn scan_workspace(
     }
 }
 
-/// Reads `start` and what is below it, one folder after the other, calling `before` ahead of each folder so that it is
-/// watched before it is read. `Ok(false)` from it leaves the folder out, an error ends the walk.
+/// Scans `start` and everything below it on one thread. Calls `before` for each folder so that it can be watched before
+/// it is read: `Ok(false)` skips the folder, an error ends the scan.
 pub(super) fn scan_below<E>(
     root: &WorkspaceRoot,
     rules: &IgnoreRules,
@@ -99,7 +100,7 @@ fn thread_count(known: &FolderTree) -> usize {
     std::thread::available_parallelism().map_or(1, |cores| cores.get().min(MAX_THREADS))
 }
 
-/// One thread's reading: scratch space, and what it found.
+/// One thread of a scan: its buffers and what it found.
 struct FolderReader<'a> {
     root: &'a WorkspaceRoot,
     rules: &'a IgnoreRules,
@@ -109,7 +110,7 @@ struct FolderReader<'a> {
     names: Vec<u8>,
     files: Vec<(usize, usize, FileStamp)>,
     found: Vec<(Arc<[u8]>, Arc<FolderFiles>)>,
-    as_known: usize,
+    reused: usize,
     unreadable: Vec<(Arc<[u8]>, io::Error)>,
     root_error: Option<io::Error>,
 }
@@ -125,20 +126,20 @@ impl<'a> FolderReader<'a> {
             names: Vec::new(),
             files: Vec::new(),
             found: Vec::new(),
-            as_known: 0,
+            reused: 0,
             unreadable: Vec::new(),
             root_error: None,
         }
     }
 
-    /// Reads one folder; its tracked sub-folders go to `next`.
+    /// Reads one folder; adds its tracked sub-folders to `next`.
     fn read_folder(&mut self, rel: &[u8], next: &mut Vec<Vec<u8>>) {
         let KnownTree { tree, same_rules } = self.known;
         let before = tree.get_key_value(rel);
         let FolderReader { root, rules, buffer, globs, names, files, .. } = self;
         names.clear();
         files.clear();
-        let mut as_before = 0;
+        let mut unchanged = 0;
         let listed = root.list_folder(rel, buffer, |name, kind, stamp| match kind {
             FileKind::Folder => {
                 let path = path_bytes::join_path(rel, name);
@@ -150,9 +151,9 @@ impl<'a> FolderReader<'a> {
                 let old = before.and_then(|(_, folder)| folder.stamp_of(name));
                 let tracked =
                     (same_rules && old.is_some()) || rules.is_tracked(&path_bytes::join_path(rel, name), false, globs);
-                // What vanished or became something else since it was listed is no file.
+                // It may have been removed or replaced since it was listed.
                 if tracked && let Some((FileKind::File, stamp)) = stamp() {
-                    as_before += usize::from(old == Some(stamp));
+                    unchanged += usize::from(old == Some(stamp));
                     files.push((names.len(), names.len() + name.len(), stamp));
                     names.extend_from_slice(name);
                 }
@@ -161,8 +162,8 @@ impl<'a> FolderReader<'a> {
         });
         match (listed, before) {
             (Err(error), _) => self.handle_error(rel, error),
-            (Ok(()), Some((path, folder))) if as_before == self.files.len() && as_before == folder.len() => {
-                self.as_known += 1;
+            (Ok(()), Some((path, folder))) if unchanged == self.files.len() && unchanged == folder.len() => {
+                self.reused += 1;
                 self.found.push((Arc::clone(path), Arc::clone(folder)));
             }
             (Ok(()), before) => self.add_folder(rel, before.map(|(_, folder)| &**folder)),
@@ -184,14 +185,14 @@ impl<'a> FolderReader<'a> {
         } else if !read_dir::is_gone(&error) {
             self.keep_known(rel, error);
         }
-        // Gone, or replaced by a file or a link: then it is no folder, and its parent tells what it is.
+        // Removed, or replaced by a file or a link: not a folder any more.
     }
 
-    /// A folder that cannot be read has not lost its files: what was known of it stands.
+    /// Keeps what was known of a folder that cannot be read.
     fn keep_known(&mut self, rel: &[u8], error: io::Error) {
         let path: Arc<[u8]> = Arc::from(rel);
-        for known in super::file_snapshot::folders_below(self.known.tree, rel) {
-            self.as_known += 1;
+        for known in folders_below(self.known.tree, rel) {
+            self.reused += 1;
             self.found.push((Arc::clone(&known), Arc::clone(&self.known.tree[&known])));
         }
         if !self.known.tree.contains_key(rel) {
@@ -203,14 +204,14 @@ impl<'a> FolderReader<'a> {
     fn merge_readers(&mut self, others: Vec<FolderReader<'_>>) {
         for other in others {
             self.found.extend(other.found);
-            self.as_known += other.as_known;
+            self.reused += other.reused;
             self.unreadable.extend(other.unreadable);
             self.root_error = self.root_error.take().or(other.root_error);
         }
     }
 
     fn finish(mut self) -> ScanResult {
-        let all_known = self.as_known == self.found.len() && self.as_known == self.known.tree.len();
+        let all_known = self.reused == self.found.len() && self.reused == self.known.tree.len();
         let tree = if all_known {
             Arc::clone(self.known.tree)
         } else {
@@ -221,8 +222,8 @@ impl<'a> FolderReader<'a> {
     }
 }
 
-/// Folders yet to be read. Each thread works on its own pile and gives half of it away when another has none left, so
-/// that the lock is taken a few times a walk and not once a folder.
+/// Folders yet to be read. Each thread has its own stack and shares half of it when another one is idle, so that the
+/// lock is taken a few times per scan and not once per folder.
 struct FolderQueue {
     threads: usize,
     idle: AtomicUsize,
@@ -241,31 +242,31 @@ impl FolderQueue {
         FolderQueue { threads, idle: AtomicUsize::new(0), shared, changed: Condvar::new() }
     }
 
-    /// The next folder; `None` when every thread has run out.
-    fn next(&self, mine: &mut Vec<Vec<u8>>) -> Option<Vec<u8>> {
-        if let Some(folder) = mine.pop() {
+    /// The next folder; `None` when every thread is idle.
+    fn next(&self, own: &mut Vec<Vec<u8>>) -> Option<Vec<u8>> {
+        if let Some(folder) = own.pop() {
             return Some(folder);
         }
-        let mut pile = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        // Counted under the lock: the last one to run dry knows that nobody can add anything any more.
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        // Counted under the lock: once all threads are idle, none can add folders.
         let idle = self.idle.fetch_add(1, Ordering::Relaxed) + 1;
-        if idle == self.threads && pile.folders.is_empty() {
-            pile.done = true;
+        if idle == self.threads && shared.folders.is_empty() {
+            shared.done = true;
             self.changed.notify_all();
         }
-        while pile.folders.is_empty() && !pile.done {
-            pile = self.changed.wait(pile).unwrap_or_else(PoisonError::into_inner);
+        while shared.folders.is_empty() && !shared.done {
+            shared = self.changed.wait(shared).unwrap_or_else(PoisonError::into_inner);
         }
         self.idle.fetch_sub(1, Ordering::Relaxed);
-        let next = pile.folders.pop();
-        mine.append(&mut pile.folders);
+        let next = shared.folders.pop();
+        own.append(&mut shared.folders);
         next
     }
 
-    /// Gives the older half of the pile, which lies higher in the tree, to a thread that has none.
-    fn share_half(&self, mine: &mut Vec<Vec<u8>>) {
-        if mine.len() > 1 && self.idle.load(Ordering::Relaxed) > 0 {
-            let half = mine.drain(..mine.len() / 2);
+    /// Shares the older half of the stack, whose folders are nearer to the root, if a thread is idle.
+    fn share_half(&self, own: &mut Vec<Vec<u8>>) {
+        if own.len() > 1 && self.idle.load(Ordering::Relaxed) > 0 {
+            let half = own.drain(..own.len() / 2);
             self.shared.lock().unwrap_or_else(PoisonError::into_inner).folders.extend(half);
             self.changed.notify_one();
         }

@@ -1,122 +1,116 @@
-//! The task behind the tracker: keeps the truth of one workspace, warm while its watch can vouch for it.
+//! The task behind the tracker: keeps the index of one workspace up to date and handles requests from it.
 //!
-//! Owns the order of things: fence before look, watch before read, one fence for the questions that wait, a new watch
-//! after a lost one. Must not know what the answers are used for.
+//! Owns the order of steps: fence before the index is read, watch before a folder is read, one fence for all pending
+//! requests, a new watch after a lost one. Does not depend on what the results are used for.
 //!
 //! ```text
-//!              start                    fence fails, overflow, no watches left
-//!   Rising ───────────▶ Standing ─────────────────────────────────▶ Fallen{because, retry_at}
-//!     ▲   watches set    (warm)                                       (cold)      │
-//!     └───────────────────────────────────────────────────────────────────────────┘
-//!                        a question after `retry_at`
+//!               watches set           fence fails, overflow, no watches left
+//!   SettingUp ──────────────▶ Active ────────────────────────────────────────▶ Lost{because, retry_at}
+//!       ▲                     (warm)                                              (cold)   │
+//!       └──────────────────────────────────────────────────────────────────────────────────┘
+//!                               a request after `retry_at`
 //! ```
-//! Only in `Standing` are answers warm; otherwise each question is answered by a walk.
+//! Only in `Active` are results warm; otherwise each batch of requests costs a scan.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::change_report::{ChangeReport, CheckMethod, PathExplanation};
+use super::clock::now_ms;
 use super::file_snapshot::FileSnapshot;
 use super::index::{PendingReads, WorkspaceIndex};
 use super::path_bytes;
-use super::tracker::{ChangeCriterion, TrackerOptions};
+use super::tracker_options::{ChangeCriterion, TrackerOptions};
+use super::tracker_request::{MAX_BATCH, TrackerRequest};
 use super::watch_setup::{WatchSetup, read_and_watch, start_watch_setup};
 use super::watcher::{PathEvent, PathEvents, WatchError, WorkspaceWatcher};
 use super::workspace_problem::WorkspaceProblem;
 use crate::clock::now_ms;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Touched paths beyond this are looked at on the blocking pool, not on the task's own thread.
+/// More events than this are applied on the blocking pool, not on the task's own thread.
 const MAX_INLINE_PATHS: usize = 64;
-/// How many questions wait, and share one fence, at most; further ones wait to be let in.
-pub(super) const MAX_BATCH: usize = 256;
 const MIN_RETRY_DELAY: Duration = Duration::from_secs(1);
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(300);
-/// A watch that stood so long has earned a quick retry.
+/// A watch that was active for this long is first retried after [`MIN_RETRY_DELAY`] again.
 const STABLE_AFTER: Duration = Duration::from_secs(60);
 
-#[derive(Debug)]
-pub(super) enum TrackerRequest {
-    Snapshot(Reply<Arc<FileSnapshot>>),
-    Check(Reply<ChangeReport>),
-    Explain(PathBuf, Reply<PathExplanation>),
-    Baseline(Arc<FileSnapshot>, oneshot::Sender<()>),
-}
-
-type Reply<T> = oneshot::Sender<Result<T>>;
-
-/// Whether news of edits can be had.
+/// Whether edits are reported by watches.
 enum WatchState {
     SettingUp(JoinHandle<Result<WatchSetup, WatchError>>),
     Active { watch: WorkspaceWatcher, since: Instant },
     Lost { because: WatchError, retry_at: Instant },
 }
 
+/// The task's state: the index, the watch that keeps it current, and where problems and hints are published.
 pub(super) struct TrackerTask {
     options: TrackerOptions,
-    /// Away only while the blocking pool works on it.
-    truth: Option<WorkspaceIndex>,
-    ears: WatchState,
-    pause: Duration,
-    /// Folders that were watched since the fence before the last: see `apply`.
-    recent: Vec<Vec<u8>>,
+    /// `None` only while the blocking pool has it.
+    index: Option<WorkspaceIndex>,
+    watch_state: WatchState,
+    retry_delay: Duration,
+    /// Folders that were first watched in the last round: see `recheck_recent_folders`.
+    recently_watched: Vec<Vec<u8>>,
     problems: watch::Sender<Vec<WorkspaceProblem>>,
     hints: watch::Sender<u64>,
 }
 
 impl TrackerTask {
+    /// Creates the task and starts to set up its watches.
     pub fn new(
         options: TrackerOptions,
         problems: watch::Sender<Vec<WorkspaceProblem>>,
         hints: watch::Sender<u64>,
     ) -> TrackerTask {
         TrackerTask {
-            truth: Some(WorkspaceIndex::new(options.root.clone(), options.criterion, &options.derived)),
-            ears: WatchState::SettingUp(start_watch_setup(&options, &hints, Arc::default(), None)),
-            pause: MIN_RETRY_DELAY,
-            recent: Vec::new(),
+            index: Some(WorkspaceIndex::new(options.root.clone(), options.criterion, &options.derived)),
+            watch_state: WatchState::SettingUp(start_watch_setup(&options, &hints, Arc::default(), None)),
+            retry_delay: MIN_RETRY_DELAY,
+            recently_watched: Vec::new(),
             options,
             problems,
             hints,
         }
     }
 
-    /// Answers until the last handle is dropped.
-    pub async fn run(mut self, mut inbox: mpsc::Receiver<TrackerRequest>) {
-        let mut asks = Vec::new();
+    /// Handles requests until the last handle is dropped.
+    pub async fn run(mut self, mut queue: mpsc::Receiver<TrackerRequest>) {
+        let mut requests = Vec::new();
         loop {
             tokio::select! {
                 biased;
-                risen = wait_for_setup(&mut self.ears) => self.activate_watch(risen),
-                count = inbox.recv_many(&mut asks, MAX_BATCH) => {
+                setup = wait_for_setup(&mut self.watch_state) => self.activate_watch(setup),
+                count = queue.recv_many(&mut requests, MAX_BATCH) => {
                     if count == 0 {
                         return;
                     }
-                    self.handle_requests(&mut asks).await;
+                    self.handle_requests(&mut requests).await;
                 }
             }
         }
     }
 
-    /// Answers questions that were all asked before this call: one look at the truth serves them all.
-    async fn handle_requests(&mut self, asks: &mut Vec<TrackerRequest>) {
-        let asked_at_ms = now_ms();
-        let how = match asks.iter().all(|ask| matches!(ask, TrackerRequest::Baseline(..))) {
+    /// Handles requests that were all sent before this call, so that one update of the index serves all of them.
+    async fn handle_requests(&mut self, requests: &mut Vec<TrackerRequest>) {
+        let requested_at_ms = now_ms();
+        let method = match requests.iter().all(|request| matches!(request, TrackerRequest::SetBaseline(..))) {
             true => Ok(CheckMethod::Warm),
             false => self.update_index().await,
         };
-        for ask in asks.drain(..) {
-            match ask {
-                TrackerRequest::Snapshot(reply) => drop(reply.send(self.take_snapshot(&how, asked_at_ms).await)),
-                TrackerRequest::Check(reply) => drop(reply.send(self.compare_with_baseline(&how).await)),
-                TrackerRequest::Explain(path, reply) => drop(reply.send(self.explain_path(&how, path).await)),
-                TrackerRequest::Baseline(baseline, done) => {
-                    self.run_blocking(move |truth| truth.set_baseline(baseline)).await;
+        for request in requests.drain(..) {
+            match request {
+                TrackerRequest::TakeSnapshot(reply) => {
+                    drop(reply.send(self.take_snapshot(&method, requested_at_ms).await))
+                }
+                TrackerRequest::Compare(reply) => drop(reply.send(self.compare_with_baseline(&method).await)),
+                TrackerRequest::Explain(path, reply) => drop(reply.send(self.explain_path(&method, path).await)),
+                TrackerRequest::SetBaseline(baseline, done) => {
+                    self.run_blocking(move |index| index.set_baseline(baseline)).await;
                     let _ = done.send(());
                 }
             }
@@ -126,22 +120,22 @@ impl TrackerTask {
 
     async fn take_snapshot(
         &mut self,
-        how: &Result<CheckMethod, ScanError>,
-        asked_at_ms: u64,
+        method: &Result<CheckMethod, ScanError>,
+        requested_at_ms: u64,
     ) -> Result<Arc<FileSnapshot>> {
-        to_user_error(how)?;
+        to_user_error(method)?;
         match self.options.criterion {
-            ChangeCriterion::Metadata => Ok(Arc::new(self.index_mut().take_snapshot(asked_at_ms))),
+            ChangeCriterion::Metadata => Ok(Arc::new(self.index_mut().take_snapshot(requested_at_ms))),
             ChangeCriterion::Content => {
-                Ok(Arc::new(self.run_blocking(move |truth| truth.take_snapshot(asked_at_ms)).await))
+                Ok(Arc::new(self.run_blocking(move |index| index.take_snapshot(requested_at_ms)).await))
             }
         }
     }
 
-    async fn compare_with_baseline(&mut self, how: &Result<CheckMethod, ScanError>) -> Result<ChangeReport> {
-        let how = to_user_error(how)?;
+    async fn compare_with_baseline(&mut self, method: &Result<CheckMethod, ScanError>) -> Result<ChangeReport> {
+        let method = to_user_error(method)?;
         self.compare_contents().await;
-        self.index_mut().report(how).ok_or_else(|| {
+        self.index_mut().report(method).ok_or_else(|| {
             Error::new(
                 ErrorKind::NotFound,
                 "there is nothing to compare the workspace with: no window was built from it yet",
@@ -150,8 +144,12 @@ impl TrackerTask {
         })
     }
 
-    async fn explain_path(&mut self, how: &Result<CheckMethod, ScanError>, path: PathBuf) -> Result<PathExplanation> {
-        to_user_error(how)?;
+    async fn explain_path(
+        &mut self,
+        method: &Result<CheckMethod, ScanError>,
+        path: PathBuf,
+    ) -> Result<PathExplanation> {
+        to_user_error(method)?;
         self.compare_contents().await;
         Ok(self.index_mut().explain_path(&path))
     }
@@ -162,23 +160,23 @@ impl TrackerTask {
         }
     }
 
-    /// Brings the truth up to date, warm if the watch can vouch for it.
+    /// Brings the index up to date: warm if no event can have been missed, else by a scan.
     async fn update_index(&mut self) -> Result<CheckMethod, ScanError> {
-        if let WatchState::SettingUp(rising) = &mut self.ears
-            && rising.is_finished()
+        if let WatchState::SettingUp(setup) = &mut self.watch_state
+            && setup.is_finished()
         {
-            let risen = wait_for_setup(&mut self.ears).await;
-            self.activate_watch(risen);
+            let setup = wait_for_setup(&mut self.watch_state).await;
+            self.activate_watch(setup);
         }
-        let because = match &mut self.ears {
+        let because = match &mut self.watch_state {
             WatchState::SettingUp(_) => WatchError::SettingUp,
             WatchState::Lost { because, .. } => because.clone(),
             WatchState::Active { watch, .. } => match watch.wait_for_fence().await {
-                Ok(touched) => match self.apply_events(touched).await {
+                Ok(events) => match self.apply_events(events).await {
                     Ok(()) => return Ok(CheckMethod::Warm),
-                    Err(lost) => self.mark_watch_lost(lost),
+                    Err(error) => self.mark_watch_lost(error),
                 },
-                Err(lost) => self.mark_watch_lost(lost),
+                Err(error) => self.mark_watch_lost(error),
             },
         };
         let scanned = self.run_blocking(WorkspaceIndex::rescan).await;
@@ -189,140 +187,140 @@ impl TrackerTask {
             .map_err(|error| ScanError { root: self.options.root.clone(), error: Arc::new(error) })
     }
 
-    /// Enters what was touched.
-    async fn apply_events(&mut self, touched: PathEvents) -> Result<(), WatchError> {
-        if touched.is_empty() {
-            self.recent.clear();
+    /// Applies events to the index.
+    async fn apply_events(&mut self, events: PathEvents) -> Result<(), WatchError> {
+        if events.is_empty() {
+            self.recently_watched.clear();
             return Ok(());
         }
-        let mut dirty = relative_events(&self.options.root, touched);
-        self.recheck_recent_folders(&mut dirty);
-        let open = match dirty.len() {
-            0..=MAX_INLINE_PATHS => self.index_mut().apply_events(&dirty),
-            _ => self.run_blocking(move |truth| truth.apply_events(&dirty)).await,
+        let mut events = relative_events(&self.options.root, events);
+        self.recheck_recent_folders(&mut events);
+        let pending = match events.len() {
+            0..=MAX_INLINE_PATHS => self.index_mut().apply_events(&events),
+            _ => self.run_blocking(move |index| index.apply_events(&events)).await,
         };
-        if open.rules || !open.folders.is_empty() { self.read_pending(open).await } else { Ok(()) }
+        if pending.rules_changed || !pending.folders.is_empty() { self.read_pending(pending).await } else { Ok(()) }
     }
 
-    /// notify forgets a watch by path when a folder moves away. If that folder was found under its new name before the
-    /// news of the move was read, the watch that goes is the new one's. Hence folders that were watched in the last
-    /// round are watched and read again if anything moved; one round is enough, for the news of a move precedes the
-    /// watch that it can undo.
-    fn recheck_recent_folders(&mut self, dirty: &mut BTreeMap<Vec<u8>, PathEvent>) {
-        let recent = std::mem::take(&mut self.recent);
-        if dirty.values().any(|touch| touch.moved) {
-            for folder in recent {
-                dirty.entry(folder).or_default().moved = true;
+    /// notify drops a watch by path when a folder moves away. If the folder was found under its new name before the
+    /// event of the move was read, it drops the new watch. Hence folders that were first watched in the last round are
+    /// watched and read again if anything moved. One round is enough: the event of a move precedes the watch that it
+    /// can drop.
+    fn recheck_recent_folders(&mut self, events: &mut BTreeMap<Vec<u8>, PathEvent>) {
+        let recently_watched = std::mem::take(&mut self.recently_watched);
+        if events.values().any(|event| event.moved) {
+            for folder in recently_watched {
+                events.entry(folder).or_default().moved = true;
             }
         }
     }
 
-    /// Watches and reads new folders, or everything under new rules.
-    async fn read_pending(&mut self, open: PendingReads) -> Result<(), WatchError> {
-        let ears = std::mem::replace(
-            &mut self.ears,
+    /// Watches and reads new folders, or the whole workspace after the rules changed.
+    async fn read_pending(&mut self, pending: PendingReads) -> Result<(), WatchError> {
+        let watch_state = std::mem::replace(
+            &mut self.watch_state,
             WatchState::Lost { because: WatchError::SettingUp, retry_at: Instant::now() },
         );
-        let WatchState::Active { mut watch, since } = ears else { return Err(WatchError::SettingUp) };
+        let WatchState::Active { mut watch, since } = watch_state else { return Err(WatchError::SettingUp) };
         let (watch, read) = self
-            .run_blocking(move |truth| {
-                let read = read_and_watch(truth, &mut watch, &open);
+            .run_blocking(move |index| {
+                let read = read_and_watch(index, &mut watch, &pending);
                 (watch, read)
             })
             .await;
-        self.ears = WatchState::Active { watch, since };
-        self.recent = read?;
+        self.watch_state = WatchState::Active { watch, since };
+        self.recently_watched = read?;
         Ok(())
     }
 
-    fn activate_watch(&mut self, risen: Result<WatchSetup, WatchError>) {
-        match risen {
+    fn activate_watch(&mut self, setup: Result<WatchSetup, WatchError>) {
+        match setup {
             Ok(WatchSetup { watch, rules, scanned }) => {
-                let truth = self.index_mut();
-                truth.set_rules(rules);
-                truth.replace_tree(scanned);
-                self.ears = WatchState::Active { watch, since: Instant::now() };
-                // What changed until now was not hinted at.
+                let index = self.index_mut();
+                index.set_rules(rules);
+                index.replace_tree(scanned);
+                self.watch_state = WatchState::Active { watch, since: Instant::now() };
+                // There were no hints for changes until now.
                 self.hints.send_modify(|count| *count += 1);
-                tracing::debug!(root = %self.options.root.display(), "watches stand");
+                tracing::debug!(root = %self.options.root.display(), "watches are set");
                 self.publish_problems();
             }
-            Err(lost) => drop(self.mark_watch_lost(lost)),
+            Err(error) => drop(self.mark_watch_lost(error)),
         }
     }
 
-    /// Gives the watch up; the next try waits longer each time, unless it had stood for a while.
+    /// Drops the watch. The delay before the next attempt doubles each time, unless the watch was stable.
     fn mark_watch_lost(&mut self, because: WatchError) -> WatchError {
-        tracing::warn!(root = %self.options.root.display(), %because, "the watch is lost; answers are cold");
-        if matches!(&self.ears, WatchState::Active { since, .. } if since.elapsed() > STABLE_AFTER) {
-            self.pause = MIN_RETRY_DELAY;
+        tracing::warn!(root = %self.options.root.display(), %because, "the watch is lost; checks are cold");
+        if matches!(&self.watch_state, WatchState::Active { since, .. } if since.elapsed() > STABLE_AFTER) {
+            self.retry_delay = MIN_RETRY_DELAY;
         }
-        let retry_at = Instant::now() + self.pause;
-        self.pause = (self.pause * 2).min(MAX_RETRY_DELAY);
-        self.ears = WatchState::Lost { because: because.clone(), retry_at };
-        // Whoever waits for hints must ask, as there will be none for a while.
+        let retry_at = Instant::now() + self.retry_delay;
+        self.retry_delay = (self.retry_delay * 2).min(MAX_RETRY_DELAY);
+        self.watch_state = WatchState::Lost { because: because.clone(), retry_at };
+        // There will be no hints for a while, so subscribers have to check.
         self.hints.send_modify(|count| *count += 1);
         because
     }
 
-    /// Sets the watches again once the pause is over. Questions drive it: a tracker that nobody asks does nothing.
+    /// Sets up the watches again once the delay is over. Called by requests only: without them a tracker does nothing.
     fn retry_watch(&mut self) {
-        if matches!(self.ears, WatchState::Lost { retry_at, .. } if Instant::now() >= retry_at) {
-            let truth = self.index_mut();
-            let (tree, rules) = (Arc::clone(truth.tree()), truth.tree_rules());
-            self.ears = WatchState::SettingUp(start_watch_setup(&self.options, &self.hints, tree, rules));
+        if matches!(self.watch_state, WatchState::Lost { retry_at, .. } if Instant::now() >= retry_at) {
+            let index = self.index_mut();
+            let (tree, rules) = (Arc::clone(index.tree()), index.tree_rules());
+            self.watch_state = WatchState::SettingUp(start_watch_setup(&self.options, &self.hints, tree, rules));
         }
     }
 
     fn index_mut(&mut self) -> &mut WorkspaceIndex {
         let TrackerOptions { root, criterion: confirm, derived, .. } = &self.options;
-        self.truth.get_or_insert_with(|| WorkspaceIndex::new(root.clone(), *confirm, derived))
+        self.index.get_or_insert_with(|| WorkspaceIndex::new(root.clone(), *confirm, derived))
     }
 
-    /// Lets the blocking pool work on the truth.
+    /// Runs `work` on the index on the blocking pool.
     async fn run_blocking<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&mut WorkspaceIndex) -> T + Send + 'static,
     ) -> T {
         self.index_mut();
-        let mut truth = self.truth.take();
-        let worked = tokio::task::spawn_blocking(move || {
-            let done = truth.as_mut().map(work);
-            (truth, done)
+        let mut index = self.index.take();
+        let task = tokio::task::spawn_blocking(move || {
+            let done = index.as_mut().map(work);
+            (index, done)
         });
-        match worked.await {
-            Ok((truth, Some(done))) => {
-                self.truth = truth;
+        match task.await {
+            Ok((index, Some(done))) => {
+                self.index = index;
                 done
             }
-            Ok((_, None)) => unreachable!("the truth was put in place above"),
-            // A panic is a bug of ours: it goes on in this task, and questions then say that the tracker has ended.
+            Ok((_, None)) => unreachable!("`index_mut` has created the index"),
+            // A panic is a bug: it ends this task, and requests then return that the tracker has ended.
             Err(error) => std::panic::resume_unwind(error.into_panic()),
         }
     }
 
     fn publish_problems(&mut self) {
         let mut problems = self.index_mut().problems();
-        if let WatchState::Lost { because, .. } = &self.ears {
+        if let WatchState::Lost { because, .. } = &self.watch_state {
             problems.push(watch_problem(&self.options.root, because));
         }
-        self.problems.send_if_modified(|told| {
-            let news = *told != problems;
-            *told = problems;
+        self.problems.send_if_modified(|published| {
+            let news = *published != problems;
+            *published = problems;
             news
         });
     }
 }
 
-/// Why not even a walk could tell.
+/// Why a scan failed. Cloned for each request of a batch.
 #[derive(Clone, Debug)]
 struct ScanError {
     root: PathBuf,
     error: Arc<std::io::Error>,
 }
 
-fn to_user_error(how: &Result<CheckMethod, ScanError>) -> Result<CheckMethod> {
-    how.clone().map_err(|ScanError { root, error }| {
+fn to_user_error(method: &Result<CheckMethod, ScanError>) -> Result<CheckMethod> {
+    method.clone().map_err(|ScanError { root, error }| {
         let gone = matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory);
         let (kind, what) = if gone { (ErrorKind::NotFound, "is gone") } else { (ErrorKind::Other, "cannot be read") };
         Error::new(kind, format!("the workspace folder {} {what}", root.display()))
@@ -331,21 +329,21 @@ fn to_user_error(how: &Result<CheckMethod, ScanError>) -> Result<CheckMethod> {
     })
 }
 
-/// Pends unless the watches are being set up: then it waits for that.
-async fn wait_for_setup(ears: &mut WatchState) -> Result<WatchSetup, WatchError> {
-    match ears {
-        WatchState::SettingUp(rising) => match rising.await {
-            Ok(risen) => risen,
+/// Waits for the watches to be set up; pending forever when they are not being set up.
+async fn wait_for_setup(watch_state: &mut WatchState) -> Result<WatchSetup, WatchError> {
+    match watch_state {
+        WatchState::SettingUp(setup) => match setup.await {
+            Ok(setup) => setup,
             Err(error) => Err(WatchError::Watcher(format!("setting the watches failed: {error}"))),
         },
         _ => std::future::pending().await,
     }
 }
 
-/// Paths relative to the root; those of a folder that was renamed above us fall away with the root itself.
-fn relative_events(root: &Path, touched: PathEvents) -> BTreeMap<Vec<u8>, PathEvent> {
-    let inside = touched.iter().filter_map(|(path, touch)| Some((path.strip_prefix(root).ok()?, touch)));
-    inside.map(|(rel, touch)| (path_bytes::as_bytes(rel).to_vec(), *touch)).collect()
+/// Makes paths relative to the root; others, such as those of a renamed parent of the root, are dropped.
+fn relative_events(root: &Path, events: PathEvents) -> BTreeMap<Vec<u8>, PathEvent> {
+    let inside = events.iter().filter_map(|(path, event)| Some((path.strip_prefix(root).ok()?, event)));
+    inside.map(|(rel, event)| (path_bytes::as_bytes(rel).to_vec(), *event)).collect()
 }
 
 fn watch_problem(root: &Path, because: &WatchError) -> WorkspaceProblem {

@@ -1,21 +1,21 @@
-//! The warm path's ears: the kernel's news of edits, and the fence that proves that none is outstanding.
+//! Watches folders for edits (inotify through notify), with a fence that proves that no event is outstanding.
 //!
-//! Owns the watcher, the pile of touched paths and the fence file. Must not know what is tracked or what a touch means.
+//! Owns the watcher, the pending events and the fence file. Does not depend on what is tracked or what an event means.
 //!
 //! # Why the fence is safe
 //! inotify has one queue for all watches of an instance, in order of the events, and a system call that changes a file
-//! queues its event before it returns. We rename the fence file after the question was asked, so that news stands
-//! behind the news of every write that ended before. notify's thread hands events on in order: once the fence's has
-//! come, so have the others.
+//! queues its event before it returns. The fence file is renamed after the request arrived, so its event is queued
+//! behind the events of all writes that ended before. notify's thread delivers events in order: once the fence's event
+//! has arrived, so have the others.
 //!
 //! Each fence waits for a name that was never used before, so neither a late event of an earlier fence nor another
-//! program that touches or removes the file can pass for it. inotify merges an event with the one before it when both
-//! are alike and the older is still unread; a new name is like no other, and of a tracked file the merging loses only
-//! a count: whoever reads the merged event looks at the file afterwards. `fence` takes `&mut self`, so there is one in
-//! flight at a time, and whoever asks meanwhile gets the next.
+//! program that touches or removes the file can be mistaken for it. inotify merges an event with the one before it when
+//! both are equal and the older is still unread. A new name is never equal; for a tracked file merging loses only the
+//! count, as the file's metadata is read after the merged event. `wait_for_fence` takes `&mut self`, so only one fence
+//! is in flight; later requests use the next one.
 //!
-//! What no watch sees: stores through a shared mapping after the file was closed, writes through a hard link from
-//! outside the workspace, and a folder that is mounted at two places of it (it tells its news at the last one only).
+//! Not detected: stores through a shared mapping after the file was closed, writes through a hard link from outside the
+//! workspace, and a folder that is mounted at two places of the workspace (only the last one has events).
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -32,13 +32,12 @@ use tokio::sync::{Notify, watch};
 
 use super::read_dir;
 
-/// A fence takes a tenth of a millisecond; one that takes this long will not come. In tests it may stand behind as much as
-/// the kernel's queue holds.
+/// A fence usually takes 0.1 ms; after this long it is considered failed. In tests a full kernel queue may precede it.
 const FENCE_TIMEOUT: Duration = Duration::from_secs(if cfg!(test) { 10 } else { 1 });
-/// More touched paths than this between two questions are not worth keeping: a walk is cheaper.
+/// With more pending paths than this between two requests a scan is cheaper.
 const MAX_PENDING_PATHS: usize = 20_000;
 
-/// Why the watch no longer tells the truth. Its text completes "cold, because …".
+/// Why events may be missed. The text completes "cold, because …".
 #[derive(Clone, Debug, Error)]
 pub(super) enum WatchError {
     #[error("the watches are still being set")]
@@ -55,72 +54,77 @@ pub(super) enum WatchError {
     Watcher(String),
     #[error("no fence file can be kept in {}: {why}", dir.display())]
     NoFence { dir: PathBuf, why: String },
-    #[error("the workspace lies on a network drive ({0}), which does not tell of edits made elsewhere")]
+    #[error("the workspace is on a network drive ({0}), which does not report edits made elsewhere")]
     NetworkDrive(&'static str),
     #[error("the workspace folder was moved or removed")]
     RootGone,
 }
 
-/// What is known to have happened to a path.
+/// What has happened to a path since the last fence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct PathEvent {
     /// Its content was written.
     pub written: bool,
-    /// It came, went or was renamed: a folder of that name may be another one.
+    /// It was created, removed or renamed: a folder of that name may be a different one.
     pub moved: bool,
 }
 
-/// Absolute paths, and what happened to them.
+/// Events by absolute path.
 pub(super) type PathEvents = HashMap<PathBuf, PathEvent>;
 
-/// A set of watched folders. Dropping it takes the watches away.
+/// A set of watched folders. Dropping it removes the watches and the fence file.
 pub(super) struct WorkspaceWatcher {
     watcher: RecommendedWatcher,
     collector: Arc<EventCollector>,
-    /// The fence file's own folder, and how often it was renamed; its name is that number.
-    fences: TempDir,
-    passed: u64,
+    /// The folder that contains only the fence file.
+    fence_dir: TempDir,
+    /// How often the fence file was renamed; its name is this number.
+    fence_number: u64,
 }
 
+/// Collects events on notify's thread until the next fence.
 struct EventCollector {
-    /// As events name them.
-    fences: PathBuf,
+    /// As it is named in events.
+    fence_dir: PathBuf,
     root: PathBuf,
     pending: Mutex<PendingEvents>,
-    passed: Notify,
+    fence_passed: Notify,
     hints: watch::Sender<u64>,
 }
 
 #[derive(Default)]
 struct PendingEvents {
-    touched: PathEvents,
+    events: PathEvents,
     error: Option<WatchError>,
     /// The name that the fence in flight waits for.
     awaited: Option<PathBuf>,
 }
 
 impl WorkspaceWatcher {
-    /// Starts a watcher that watches nothing yet; its fence file lies in `cookie_dir`.
+    /// Starts a watcher without watches, with its fence file in a new folder in `cookie_dir`.
     pub fn new(root: &Path, cookie_dir: &Path, hints: watch::Sender<u64>) -> Result<WorkspaceWatcher, WatchError> {
-        let no_cookie =
+        let fence_error =
             |error: io::Error| WatchError::NoFence { dir: cookie_dir.to_path_buf(), why: error.to_string() };
-        // The kernel's own name for the folder, as events carry it.
-        let parent = cookie_dir.canonicalize().map_err(no_cookie)?;
-        let fences = tempfile::Builder::new().prefix("fence-").tempdir_in(parent).map_err(no_cookie)?;
-        File::create(fences.path().join("0")).map_err(no_cookie)?;
-        let (path, root) = (fences.path().to_path_buf(), root.to_path_buf());
-        let inbox =
-            EventCollector { fences: path.clone(), root, pending: Mutex::default(), passed: Notify::new(), hints };
-        let inbox = Arc::new(inbox);
-        let ear = Arc::clone(&inbox);
-        let mut watcher =
-            notify::recommended_watcher(move |event| ear.collect_event(event)).map_err(|error| watch_error(&error))?;
-        watcher.watch(&path, RecursiveMode::NonRecursive).map_err(|error| watch_error(&error))?;
-        Ok(WorkspaceWatcher { watcher, collector: inbox, fences, passed: 0 })
+        // Events contain the canonical path.
+        let parent = cookie_dir.canonicalize().map_err(fence_error)?;
+        let fence_dir = tempfile::Builder::new().prefix("fence-").tempdir_in(parent).map_err(fence_error)?;
+        File::create(fence_dir.path().join("0")).map_err(fence_error)?;
+        let collector = Arc::new(EventCollector {
+            fence_dir: fence_dir.path().to_path_buf(),
+            root: root.to_path_buf(),
+            pending: Mutex::default(),
+            fence_passed: Notify::new(),
+            hints,
+        });
+        let on_event = Arc::clone(&collector);
+        let watcher = notify::recommended_watcher(move |event| on_event.collect_event(event));
+        let mut watcher = watcher.map_err(|error| watch_error(&error))?;
+        watcher.watch(fence_dir.path(), RecursiveMode::NonRecursive).map_err(|error| watch_error(&error))?;
+        Ok(WorkspaceWatcher { watcher, collector, fence_dir, fence_number: 0 })
     }
 
-    /// Watches one folder; again is harmless, and right after it may have been replaced. `false` when it is gone or may
-    /// not be read.
+    /// Watches one folder. Watching it again is harmless, and necessary when it may have been replaced. `false` when it
+    /// is gone or may not be read.
     pub fn watch_folder(&mut self, folder: &Path) -> Result<bool, WatchError> {
         match self.watcher.watch(folder, RecursiveMode::NonRecursive) {
             Ok(()) => Ok(true),
@@ -134,36 +138,37 @@ impl WorkspaceWatcher {
 
     /// Stops watching one folder, if it was watched.
     pub fn unwatch_folder(&mut self, folder: &Path) {
-        // Nothing to do about a failure: the kernel has dropped the watch with the folder.
+        // On an error the kernel has already dropped the watch with the folder.
         let _ = self.watcher.unwatch(folder);
     }
 
-    /// Waits until every write that ended before the call has been heard; gives what was touched since the last fence.
+    /// Waits until the events of all writes that ended before the call have arrived; returns the events since the last
+    /// fence.
     ///
-    /// Not cancel-safe: what a dropped fence leaves in flight may wake the next one too early. The tracker's task awaits
-    /// it to the end.
+    /// Not cancel-safe: the notification of a dropped fence may end the next wait too early. The tracker's task always
+    /// awaits it to the end.
     pub async fn wait_for_fence(&mut self) -> Result<PathEvents, WatchError> {
         self.rename_fence_file().map_err(|error| {
             self.collector.lock_pending().awaited = None;
-            WatchError::NoFence { dir: self.fences.path().to_path_buf(), why: error.to_string() }
+            WatchError::NoFence { dir: self.fence_dir.path().to_path_buf(), why: error.to_string() }
         })?;
-        let passed = tokio::time::timeout(FENCE_TIMEOUT, self.collector.passed.notified()).await;
+        let passed = tokio::time::timeout(FENCE_TIMEOUT, self.collector.fence_passed.notified()).await;
         passed.map_err(|_| WatchError::FenceTimeout)?;
-        let mut pile = self.collector.lock_pending();
-        match pile.error.clone() {
-            Some(lost) => Err(lost),
-            None => Ok(std::mem::take(&mut pile.touched)),
+        let mut pending = self.collector.lock_pending();
+        match pending.error.clone() {
+            Some(error) => Err(error),
+            None => Ok(std::mem::take(&mut pending.events)),
         }
     }
 
-    /// Gives the fence file its next name.
+    /// Renames the fence file to the next number.
     fn rename_fence_file(&mut self) -> io::Result<()> {
-        let name = |number: u64| self.fences.path().join(number.to_string());
-        let (from, to) = (name(self.passed), name(self.passed + 1));
-        self.passed += 1;
+        let name = |number: u64| self.fence_dir.path().join(number.to_string());
+        let (from, to) = (name(self.fence_number), name(self.fence_number + 1));
+        self.fence_number += 1;
         self.collector.lock_pending().awaited = Some(to.clone());
         match fs::rename(&from, &to) {
-            // Swept away by a cleaner of old files: a new one under the new name tells as much.
+            // Removed by a cleaner of temporary files: creating it under the new name causes an event, too.
             Err(error) if error.kind() == io::ErrorKind::NotFound => File::create(&to).map(drop),
             renamed => renamed,
         }
@@ -175,49 +180,49 @@ impl EventCollector {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs on notify's thread for each event: it may only collect.
+    /// Called on notify's thread for each event: must not block for long.
     fn collect_event(&self, event: notify::Result<Event>) {
-        let mut pile = self.lock_pending();
-        let was_quiet = pile.touched.is_empty() && pile.error.is_none();
+        let mut pending = self.lock_pending();
+        let was_quiet = pending.events.is_empty() && pending.error.is_none();
         match event {
-            Ok(event) if event.need_rescan() => pile.error = Some(WatchError::Overflow),
-            Ok(event) => self.add_event(&mut pile, event),
-            Err(error) => pile.error = Some(watch_error(&error)),
+            Ok(event) if event.need_rescan() => pending.error = Some(WatchError::Overflow),
+            Ok(event) => self.add_event(&mut pending, event),
+            Err(error) => pending.error = Some(watch_error(&error)),
         }
-        // The fence's event may be among what was lost: nobody should wait for it.
-        if pile.error.is_some() && pile.awaited.take().is_some() {
-            self.passed.notify_one();
+        // The fence's event may be among the lost ones: end its wait.
+        if pending.error.is_some() && pending.awaited.take().is_some() {
+            self.fence_passed.notify_one();
         }
-        // Once a question, not once an event: the next hint follows the next fence.
-        if was_quiet && !(pile.touched.is_empty() && pile.error.is_none()) {
+        // One hint per request, not per event: the next one follows the next fence.
+        if was_quiet && !(pending.events.is_empty() && pending.error.is_none()) {
             self.hints.send_modify(|count| *count += 1);
         }
     }
 
-    fn add_event(&self, pile: &mut PendingEvents, event: Event) {
-        let Some(touch) = classify_event(event.kind) else { return };
+    fn add_event(&self, pending: &mut PendingEvents, event: Event) {
+        let Some(PathEvent { written, moved }) = classify_event(event.kind) else { return };
         for path in event.paths {
-            if path.starts_with(&self.fences) {
-                if pile.awaited.take_if(|awaited| *awaited == path).is_some() {
-                    self.passed.notify_one();
+            if path.starts_with(&self.fence_dir) {
+                if pending.awaited.take_if(|awaited| *awaited == path).is_some() {
+                    self.fence_passed.notify_one();
                 }
-            } else if path == self.root && touch.moved {
-                pile.error = Some(WatchError::RootGone);
-            } else if pile.touched.len() < MAX_PENDING_PATHS || pile.touched.contains_key(&path) {
-                let entry = pile.touched.entry(path).or_default();
-                entry.written |= touch.written;
-                entry.moved |= touch.moved;
+            } else if path == self.root && moved {
+                pending.error = Some(WatchError::RootGone);
+            } else if pending.events.len() < MAX_PENDING_PATHS || pending.events.contains_key(&path) {
+                let entry = pending.events.entry(path).or_default();
+                entry.written |= written;
+                entry.moved |= moved;
             } else {
-                pile.error = Some(WatchError::Overflow);
+                pending.error = Some(WatchError::Overflow);
             }
         }
     }
 }
 
-/// What an event says; `None` for reading, which changes nothing.
+/// Classifies an event; `None` for reads, which change nothing.
 fn classify_event(kind: EventKind) -> Option<PathEvent> {
     let (written, moved) = match kind {
-        // A file that was written through a mapping tells of it only when it is closed.
+        // A write through a mapping has no event but the close.
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => (false, false),
         EventKind::Access(_) => return None,
         EventKind::Modify(ModifyKind::Data(_)) => (true, false),
@@ -232,16 +237,16 @@ fn classify_event(kind: EventKind) -> Option<PathEvent> {
 fn watch_error(error: &notify::Error) -> WatchError {
     match error.kind {
         ErrorKind::MaxFilesWatch => WatchError::NoWatchesLeft,
-        // Only `inotify_init` runs out of descriptors here: a process that has none left fails in many other places.
+        // Only `inotify_init` reports this here; a process without free descriptors fails elsewhere first.
         ErrorKind::Io(ref error) if read_dir::is_limit_error(error) => WatchError::NoInstancesLeft,
         _ => WatchError::Watcher(error.to_string()),
     }
 }
 
-/// Drives that do not tell of edits made by other machines.
+/// Refuses file systems that do not report edits made by other machines.
 #[cfg(target_os = "linux")]
 pub(super) fn refuse_network_drive(root: &Path) -> Result<(), WatchError> {
-    // linux/magic.h, and the file systems' own sources for those that are not in it.
+    // Source: linux/magic.h, and the file systems' own sources for numbers that it does not list.
     let name = match rustix::fs::statfs(root).map(|about| about.f_type as u32) {
         Ok(0x6969) => "nfs",
         Ok(0x517B | 0xFE53_4D42 | 0xFF53_4D42) => "smb",
@@ -278,26 +283,26 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_fence_brings_every_write_that_ended_before_it_and_reading_is_no_news() {
+    async fn a_fence_returns_every_write_that_ended_before_it_and_no_reads() {
         let (folder, mut watch) = watched();
         let path = folder.path().join("ws/file");
         for number in 0..500 {
             fs::write(&path, "text").unwrap();
             fs::read(&path).unwrap();
-            let touched = watch.wait_for_fence().await.unwrap();
-            assert!(touched[&path].written && touched.len() == 1, "{number}: {touched:?}");
+            let events = watch.wait_for_fence().await.unwrap();
+            assert!(events[&path].written && events.len() == 1, "{number}: {events:?}");
             assert!(watch.wait_for_fence().await.unwrap().is_empty());
         }
-        assert_eq!(*watch.collector.hints.borrow(), 500, "one hint for each question's worth of news");
+        assert_eq!(*watch.collector.hints.borrow(), 500, "one hint for the events of each request");
     }
 
     #[tokio::test]
-    async fn more_news_than_the_kernels_queue_holds_is_an_overflow_at_the_next_fence() {
+    async fn more_events_than_the_kernels_queue_holds_are_an_overflow_at_the_next_fence() {
         let (folder, mut watch) = watched();
         let queue = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
-        let inbox = Arc::clone(&watch.collector);
-        // notify's thread waits for the pile, so that the kernel's queue really runs over.
-        let stalled = inbox.lock_pending();
+        let collector = Arc::clone(&watch.collector);
+        // notify's thread waits for the lock, so that the kernel's queue overflows.
+        let stalled = collector.lock_pending();
         let (one, other) = (folder.path().join("ws/one"), folder.path().join("ws/other"));
         for _ in 0..queue.trim().parse::<usize>().unwrap() / 2 {
             fs::write(&one, "").unwrap();
@@ -308,10 +313,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_fence_file_that_others_touch_or_sweep_away_still_proves_what_it_should() {
+    async fn a_fence_file_that_others_write_or_remove_still_works() {
         let (folder, mut watch) = watched();
         for number in 0..200 {
-            let fence = watch.fences.path().join(watch.passed.to_string());
+            let fence = watch.fence_dir.path().join(watch.fence_number.to_string());
             match number % 3 {
                 0 => fs::remove_file(&fence).unwrap(),
                 1 => File::options().append(true).open(&fence).unwrap().set_len(number).unwrap(),
@@ -321,12 +326,12 @@ mod tests {
             fs::write(&path, "text").unwrap();
             assert!(watch.wait_for_fence().await.unwrap().contains_key(&path), "{number}");
         }
-        fs::remove_dir_all(watch.fences.path()).unwrap();
+        fs::remove_dir_all(watch.fence_dir.path()).unwrap();
         assert!(matches!(watch.wait_for_fence().await, Err(WatchError::NoFence { .. })));
     }
 
     #[tokio::test]
-    async fn a_folder_that_is_gone_is_not_watched_and_harms_nothing() {
+    async fn a_missing_folder_is_not_watched_and_causes_no_error() {
         let (folder, mut watch) = watched();
         assert!(!watch.watch_folder(&folder.path().join("ws/gone")).unwrap());
         assert!(watch.wait_for_fence().await.unwrap().is_empty());

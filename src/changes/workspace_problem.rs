@@ -1,20 +1,20 @@
-//! What is wrong with a workspace but does not stop the answer: told beside it.
+//! Problems of a workspace that do not prevent a result and are reported beside it.
 //!
-//! Must not know where it is shown.
+//! Does not depend on where they are displayed.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// A line of the ignore file that cannot match, a folder that cannot be read, watches that have run out.
+/// A line of the ignore file that never matches, an unreadable folder, too few inotify watches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkspaceProblem {
-    /// The file or folder that it is about, absolute.
+    /// The file or folder concerned, absolute.
     pub path: PathBuf,
-    /// The 1-based line in it, where there is one.
+    /// The 1-based line in the file, if one is concerned.
     pub line: Option<usize>,
     /// What is wrong, a lowercase fragment.
     pub what: String,
-    /// What the reader can do about it: a command to run or a line to change.
+    /// How to solve it: a command to run or a line to change.
     pub hint: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! How large a workspace is: what a watch of it would need. Reads it once, and keeps nothing.
+//! Counts the tracked folders and files of a workspace, without keeping anything.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,22 +9,26 @@ use super::scan::{KnownTree, scan_workspace};
 use super::workspace_problem::WorkspaceProblem;
 use crate::error::{Context, Result};
 
-/// The tracked part of a workspace.
+/// The size of the tracked part of a workspace.
 #[derive(Debug)]
 pub struct WorkspaceSize {
-    /// Each takes one watch.
+    /// Each needs one watch.
     pub folders: usize,
+    /// Regular files and symlinks.
     pub files: usize,
-    /// What is wrong with the ignore file, or cannot be read.
+    /// What is wrong with the ignore file.
     pub problems: Vec<WorkspaceProblem>,
 }
 
-/// Reads the workspace at `root`. Errors: it cannot be opened.
+/// Scans the workspace at `root` once.
+///
+/// # Errors
+/// The folder cannot be opened.
 pub fn measure_workspace(root: &Path) -> Result<WorkspaceSize> {
     let doing = || format!("cannot read {}", root.display());
     let (rules, problems) = IgnoreRules::load(root, &Arc::default());
-    let nothing = Arc::default();
-    let known = KnownTree { tree: &nothing, same_rules: false };
+    let empty = Arc::default();
+    let known = KnownTree { tree: &empty, same_rules: false };
     let tree = scan_workspace(&WorkspaceRoot::open(root).doing(doing)?, &rules, known).doing(doing)?.tree;
     Ok(WorkspaceSize { folders: tree.len(), files: tree.values().map(|folder| folder.len()).sum(), problems })
 }
@@ -34,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tracked_folders_and_files_are_counted_and_others_are_not() {
+    fn only_tracked_folders_and_files_are_counted() {
         let root = tempfile::tempdir().unwrap();
         for folder in ["a/b", "empty", "node_modules/x/y"] {
             std::fs::create_dir_all(root.path().join(folder)).unwrap();

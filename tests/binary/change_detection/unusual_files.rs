@@ -326,7 +326,7 @@ async fn a_path_is_explained_by_the_rule_and_the_line_that_decided() {
     check("a/b.log", "not tracked by *.log at .devtoolsignore:1").await;
     check("node_modules/lib/index.js", "not tracked by node_modules at built in 0").await;
     check("nothing.ts", "tracked, there is no such file now").await;
-    check("link/m0/f0/s0.ts", "not tracked, it lies behind a symlink, which is not followed").await;
+    check("link/m0/f0/s0.ts", "not tracked, it is behind a symlink, which is not followed").await;
     assert_eq!(tracker.explain_path(Path::new("../x")).await.unwrap_err().kind, ErrorKind::Usage);
 }
 

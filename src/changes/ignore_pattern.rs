@@ -35,7 +35,7 @@ pub(super) enum PatternError {
 
 /// Reads one pattern line: comments, line ends and trailing spaces are gone already. `None` for a pattern without
 /// a body (`!`, `/`, ``), which git also passes over.
-pub(super) fn parse(line: &str) -> Result<Option<GlobPattern>, PatternError> {
+pub(super) fn parse_pattern(line: &str) -> Result<Option<GlobPattern>, PatternError> {
     let (negated, body) = line.strip_prefix('!').map_or((false, line), |rest| (true, rest));
     let (dirs_only, body) = body.strip_suffix('/').map_or((false, body), |rest| (true, rest));
     if body.is_empty() {
@@ -292,7 +292,7 @@ mod tests {
     use super::*;
 
     fn check(line: &str, expect: Result<&[&str], PatternError>) {
-        let globs = parse(line).map(|pattern| pattern.map_or(Vec::new(), |p| p.globs));
+        let globs = parse_pattern(line).map(|pattern| pattern.map_or(Vec::new(), |p| p.globs));
         let expect = expect.map(|globs| globs.iter().map(|g| (*g).to_string()).collect::<Vec<_>>());
         assert_eq!(globs, expect, "{line}");
     }
