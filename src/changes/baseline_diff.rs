@@ -9,7 +9,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::change_report::{ChangeReport, CheckMethod, FileChange, FileChangeKind, MAX_LISTED_CHANGES};
-use super::clock::now_ms;
 use super::content_hash;
 use super::file_snapshot::{FileSnapshot, FolderTree, differing_folders, stamp_of};
 use super::folder_files::{FileStamp, FolderFiles};

@@ -12,7 +12,6 @@
 
 mod baseline_diff;
 mod change_report;
-mod clock;
 mod content_hash;
 mod file_snapshot;
 mod folder_files;

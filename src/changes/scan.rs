@@ -13,6 +13,7 @@ use super::folder_files::{FileStamp, FolderFiles};
 use super::ignore_rules::IgnoreRules;
 use super::path_bytes;
 use super::read_dir::{self, FileKind, WorkspaceRoot};
+use crate::sync::lock;
 
 /// More threads than this only contend for the kernel's directory cache.
 const MAX_THREADS: usize = 8;
@@ -247,7 +248,7 @@ impl FolderQueue {
         if let Some(folder) = own.pop() {
             return Some(folder);
         }
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = lock(&self.shared);
         // Counted under the lock: once all threads are idle, none can add folders.
         let idle = self.idle.fetch_add(1, Ordering::Relaxed) + 1;
         if idle == self.threads && shared.folders.is_empty() {
@@ -267,7 +268,7 @@ impl FolderQueue {
     fn share_half(&self, own: &mut Vec<Vec<u8>>) {
         if own.len() > 1 && self.idle.load(Ordering::Relaxed) > 0 {
             let half = own.drain(..own.len() / 2);
-            self.shared.lock().unwrap_or_else(PoisonError::into_inner).folders.extend(half);
+            lock(&self.shared).folders.extend(half);
             self.changed.notify_one();
         }
     }

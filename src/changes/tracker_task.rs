@@ -21,7 +21,6 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
 use super::change_report::{ChangeReport, CheckMethod, PathExplanation};
-use super::clock::now_ms;
 use super::file_snapshot::FileSnapshot;
 use super::index::{PendingReads, WorkspaceIndex};
 use super::path_bytes;

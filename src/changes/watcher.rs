@@ -21,7 +21,7 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind};
@@ -31,6 +31,7 @@ use thiserror::Error;
 use tokio::sync::{Notify, watch};
 
 use super::read_dir;
+use crate::sync::lock;
 
 /// A fence usually takes 0.1 ms; after this long it is considered failed. In tests a full kernel queue may precede it.
 const FENCE_TIMEOUT: Duration = Duration::from_secs(if cfg!(test) { 10 } else { 1 });
@@ -177,7 +178,7 @@ impl WorkspaceWatcher {
 
 impl EventCollector {
     fn lock_pending(&self) -> MutexGuard<'_, PendingEvents> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.pending)
     }
 
     /// Called on notify's thread for each event: must not block for long.
