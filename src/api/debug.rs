@@ -15,6 +15,7 @@
 
 pub mod breakpoints;
 pub mod control;
+pub mod env_variable;
 pub mod inspect;
 pub mod results;
 pub mod values;
@@ -25,9 +26,8 @@ use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use self::results::{DebugStatus, LaunchReport, ProbeReport, SessionEndReport, StopReport};
-use self::values::{EnvVariable, Seconds, make_absolute, variables};
-use super::{OperationParams, params};
+use self::env_variable::EnvVariable;
+use self::values::{Seconds, make_absolute};
 
 /// How long `wait_for_stop`, `debug/run_to` and `debug/probe` wait when the caller does not say.
 pub const DEFAULT_STOP_TIMEOUT: Seconds = Seconds::of(30);
@@ -67,8 +67,8 @@ pub struct DebugLaunchParams {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "DIR", help = "Where it runs [default: the current folder]")]
     pub cwd: Option<String>,
-    #[serde(default, with = "variables", skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "variables::schema")]
+    #[serde(default, with = "env_variable", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "env_variable::object_schema")]
     #[arg(long, value_name = "NAME=VALUE", help = "Added to its environment")]
     pub env: Vec<EnvVariable>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,10 +86,9 @@ pub struct DebugLaunchParams {
     #[arg(long, value_name = "TOKENS", help = "How much a stop may tell of itself [default: 1500]")]
     pub budget: Option<u32>,
 }
-params!(DebugLaunchParams, "debug/launch", LaunchReport, DebugLaunchParams::make_paths_absolute);
 
 impl DebugLaunchParams {
-    fn make_paths_absolute(&mut self, folder: &Path) {
+    pub(crate) fn make_paths_absolute(&mut self, folder: &Path) {
         make_absolute(
             self.program.iter_mut().chain(&mut self.cwd).chain(self.breakpoints.iter_mut().flatten()),
             folder,
@@ -136,7 +135,6 @@ pub struct DebugAttachParams {
     #[arg(long, value_name = "TOKENS", help = "As for launch")]
     pub budget: Option<u32>,
 }
-params!(DebugAttachParams, "debug/attach", LaunchReport);
 
 // What of the window can be attached to. (No docs, here and on the variants: they would make the schema longer.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
@@ -155,7 +153,6 @@ pub struct DebugStatusParams {
     #[arg(value_name = "SESSION", help = "Only this session")]
     pub session_id: Option<String>,
 }
-params!(DebugStatusParams, "debug/status", DebugStatus);
 
 /// Wait until the program stops or ends; answers at once if it has. A timeout is an answer, not an error.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -172,7 +169,6 @@ pub struct WaitForStopParams {
     #[arg(long, value_name = "TOKENS", help = "As for launch")]
     pub budget: Option<u32>,
 }
-params!(WaitForStopParams, "debug/wait_for_stop", StopReport);
 
 /// End a session and the program that it launched; one that was attached to runs on.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -186,7 +182,6 @@ pub struct DebugStopParams {
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub detach: Option<bool>,
 }
-params!(DebugStopParams, "debug/stop", SessionEndReport);
 
 /// One shot: run a program to a line, tell frames, locals, source and output there, and end it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -216,10 +211,9 @@ pub struct DebugProbeParams {
     #[arg(long, value_name = "TOKENS", help = "As for launch")]
     pub budget: Option<u32>,
 }
-params!(DebugProbeParams, "debug/probe", ProbeReport, DebugProbeParams::make_paths_absolute);
 
 impl DebugProbeParams {
-    fn make_paths_absolute(&mut self, folder: &Path) {
+    pub(crate) fn make_paths_absolute(&mut self, folder: &Path) {
         make_absolute([&mut self.at].into_iter().chain(&mut self.program).chain(&mut self.cwd), folder);
         self.cwd.get_or_insert_with(|| folder.to_string_lossy().into_owned());
     }

@@ -6,15 +6,11 @@
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
-use super::{OperationParams, params};
 
 /// Tell whether the window runs, since when, and whether a source file has changed since it was built.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WindowStatusParams {}
-params!(WindowStatusParams, "window/status", WindowStatus);
 
 /// Start the window, or reconnect to the one that lives; calling it twice is calling it once.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -29,13 +25,11 @@ pub struct WindowStartParams {
     #[arg(long, value_enum)]
     pub rebuild: Option<RebuildChoice>,
 }
-params!(WindowStartParams, "window/start", WindowStatus);
 
 /// Close the window and everything that belongs to it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WindowStopParams {}
-params!(WindowStopParams, "window/stop", WindowStatus);
 
 /// Build, then replace the window by a new one; when the build fails, the old window stays.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -46,7 +40,6 @@ pub struct WindowRestartParams {
     #[arg(long, value_enum)]
     pub rebuild: Option<RebuildChoice>,
 }
-params!(WindowRestartParams, "window/restart", WindowStatus);
 
 /// Explain what has changed since the window was built, or why one path counts or does not.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -55,55 +48,6 @@ pub struct WindowChangesParams {
     /// A path to explain, relative to the workspace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-}
-params!(WindowChangesParams, "window/changes", WindowChanges);
-
-/// Evaluate a JavaScript expression in the window's page (in a Node window: in its main script's global scope).
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct PageEvaluateParams {
-    /// The expression; a promise is awaited.
-    pub expression: String,
-    /// Deadline in ms (default 30000).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(long)]
-    pub timeout_ms: Option<u64>,
-    /// Another page: part of its address or title.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(long)]
-    pub page: Option<String>,
-}
-params!(PageEvaluateParams, "window/evaluate", PageEvaluateResult);
-
-/// Take a picture of the window's page.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct PageScreenshotParams {
-    /// Only this element.
-    #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
-    #[arg(long = "ref", value_name = "REF")]
-    pub element: Option<String>,
-    /// All of the page, not only what is visible.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(long, num_args = 0, default_missing_value = "true")]
-    pub full_page: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(long, value_enum, help = "Default: png")]
-    pub format: Option<PageImageFormat>,
-    /// As for evaluate.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(long)]
-    pub page: Option<String>,
-}
-params!(PageScreenshotParams, "window/screenshot", PageImage);
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
-#[serde(rename_all = "camelCase")]
-pub enum PageImageFormat {
-    #[default]
-    Png,
-    Jpeg,
-    Webp,
 }
 
 /// `auto`: at a start, and when something has changed since the last build that succeeded.
@@ -279,41 +223,6 @@ pub struct RelaunchReport {
     pub build_ms: u64,
     pub launch_ms: u64,
     /// What the build did that the reader should know.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
-}
-
-/// `value` or `exception`.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct PageEvaluateResult {
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "deserialize_present")]
-    pub value: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub exception: Option<String>,
-    /// Which launch of the window answered.
-    pub generation: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub relaunched: Option<RelaunchReport>,
-    /// Dialogs, downloads, crashes, new pages.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
-}
-
-/// A value that is there, even if it is `null`.
-fn deserialize_present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct PageImage {
-    pub mime_type: String,
-    /// Base64.
-    pub data: String,
-    pub generation: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub relaunched: Option<RelaunchReport>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }

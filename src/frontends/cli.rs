@@ -14,8 +14,9 @@ use tokio::sync::mpsc;
 
 use super::machine::LocalCommand;
 use super::{configuration, consent, machine, mcp, render, words, workspace};
+use crate::api::page::PageScreenshotParams;
 use crate::api::protocol::{InitializeParams, ProgressParams, SHUTDOWN};
-use crate::api::window::{PageScreenshotParams, WindowStartParams};
+use crate::api::window::WindowStartParams;
 use crate::api::{Operation, OperationGroup, OperationParams};
 use crate::error::{Context, Error, ErrorData, ErrorKind, Result};
 use crate::supervisor::connect::{IfNotRunning, SupervisorConnection, SupervisorPaths, connect};

@@ -12,7 +12,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::api::OperationParams;
-use crate::api::window::{PageImage, PageScreenshotParams};
+use crate::api::page::{PageImage, PageScreenshotParams};
+
 use crate::clock::now_ms;
 
 /// The text of an operation's result.

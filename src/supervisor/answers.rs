@@ -133,10 +133,16 @@ pub(super) fn relaunch_report(it: RelaunchReport) -> api::RelaunchReport {
     }
 }
 
-pub(super) fn evaluate_result(on_page: PageResult<ExpressionResult>) -> api::PageEvaluateResult {
+pub(super) fn evaluate_result(on_page: PageResult<ExpressionResult>) -> crate::api::page::PageEvaluateResult {
     let (value, exception) = split_evaluated(on_page.value);
     let PageResult { generation, notes, .. } = on_page;
-    api::PageEvaluateResult { value, exception, generation, relaunched: on_page.relaunched.map(relaunch_report), notes }
+    crate::api::page::PageEvaluateResult {
+        value,
+        exception,
+        generation,
+        relaunched: on_page.relaunched.map(relaunch_report),
+        notes,
+    }
 }
 
 fn to_millis(duration: Duration) -> u64 {

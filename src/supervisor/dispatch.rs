@@ -10,11 +10,12 @@ use serde_json::Value;
 
 use super::server::SupervisorContext;
 use super::{answers, on_debug, on_page};
-use crate::api::page::{PageConsoleParams, PageInputParams, PageNetworkParams, PageSnapshotParams};
+use crate::api::page::{PageConsoleParams, PageNetworkParams, PageSnapshotParams};
+use crate::api::page::{PageEvaluateParams, PageScreenshotParams};
+use crate::api::page_input::PageInputParams;
 use crate::api::protocol::ProgressParams;
 use crate::api::window::{
-    PageEvaluateParams, PageScreenshotParams, WindowChangesParams, WindowRestartParams, WindowStartParams,
-    WindowStatus, WindowStatusParams, WindowStopParams,
+    WindowChangesParams, WindowRestartParams, WindowStartParams, WindowStatus, WindowStatusParams, WindowStopParams,
 };
 use crate::api::{OPERATIONS, Operation, OperationParams};
 use crate::error::{Context, Error, Result};

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use super::answers::relaunch_report;
-use crate::api::page as api;
-use crate::api::window::{PageImage, PageImageFormat, PageScreenshotParams};
+use crate::api::page::{PageImage, PageImageFormat, PageScreenshotParams};
+use crate::api::{page as api, page_input};
+
 use crate::error::{Error, Result};
 use crate::window::{PageResult, page};
 
@@ -53,12 +54,15 @@ pub(super) fn snapshot_result(on_page: PageResult<page::PageSnapshot>) -> api::P
     }
 }
 
-pub(super) fn input_result(on_page: PageResult<page::BatchOutcome>) -> api::PageInputResult {
+pub(super) fn input_result(on_page: PageResult<page::BatchOutcome>) -> page_input::PageInputResult {
     let PageResult { value, generation, relaunched: again, notes } = on_page;
-    let actions =
-        value.steps.into_iter().map(|step| api::InputActionReport { did: step.did, notes: step.notes }).collect();
+    let actions = value
+        .steps
+        .into_iter()
+        .map(|step| page_input::InputActionReport { did: step.did, notes: step.notes })
+        .collect();
     let snapshot = value.snapshot.map(|it| it.text);
-    api::PageInputResult { actions, snapshot, generation, relaunched: again.map(relaunch_report), notes }
+    page_input::PageInputResult { actions, snapshot, generation, relaunched: again.map(relaunch_report), notes }
 }
 
 pub(super) fn log_query(since: Option<u64>, limit: Option<usize>, filter: Option<String>) -> page::Query {
@@ -112,13 +116,13 @@ fn log_cursor<T>(extract: &page::Extract<T>, generation: u64) -> api::PageLogCur
 }
 
 /// Reads the actions; what is missing or makes no sense is told before any of them is done.
-pub(super) fn input_actions(actions: Vec<api::InputActionParams>) -> Result<Vec<page::InputAction>> {
+pub(super) fn input_actions(actions: Vec<page_input::InputActionParams>) -> Result<Vec<page::InputAction>> {
     if actions.is_empty() || actions.len() > MAX_ACTIONS {
         return Err(Error::usage(format!("{} actions cannot be done at once", actions.len()))
             .hint(format!("pass 1 to {MAX_ACTIONS} in `actions`")));
     }
     let count = actions.len();
-    let read = |(index, it): (usize, api::InputActionParams)| {
+    let read = |(index, it): (usize, page_input::InputActionParams)| {
         let timeout = it.timeout_ms.map_or(DEFAULT_ACTION_TIMEOUT, Duration::from_millis);
         let does = input_action(it).map_err(|error| match count {
             1 => error,
@@ -129,7 +133,7 @@ pub(super) fn input_actions(actions: Vec<api::InputActionParams>) -> Result<Vec<
     actions.into_iter().enumerate().map(read).collect()
 }
 
-fn input_action(it: api::InputActionParams) -> Result<page::ActionKind> {
+fn input_action(it: page_input::InputActionParams) -> Result<page::ActionKind> {
     let at = action_point(&it)?;
     let needs = |what: &str| Error::usage(format!("{} needs {what}", kind_name(it.does)));
     let named = || match &at {
@@ -139,34 +143,34 @@ fn input_action(it: api::InputActionParams) -> Result<page::ActionKind> {
     };
     let count = it.count.unwrap_or(1).clamp(1, 100);
     let button = match it.button.unwrap_or_default() {
-        api::InputButton::Left => page::MouseButton::Left,
-        api::InputButton::Middle => page::MouseButton::Middle,
-        api::InputButton::Right => page::MouseButton::Right,
+        page_input::InputButton::Left => page::MouseButton::Left,
+        page_input::InputButton::Middle => page::MouseButton::Middle,
+        page_input::InputButton::Right => page::MouseButton::Right,
     };
     let place = || at.clone().ok_or_else(|| needs("a `ref`, or `x` and `y`"));
     Ok(match it.does {
-        api::InputActionKind::Click => page::ActionKind::Click { at: place()?, button, count: count.min(3) },
-        api::InputActionKind::Hover => page::ActionKind::Hover { at: place()? },
-        api::InputActionKind::Drag => {
+        page_input::InputActionKind::Click => page::ActionKind::Click { at: place()?, button, count: count.min(3) },
+        page_input::InputActionKind::Hover => page::ActionKind::Hover { at: place()? },
+        page_input::InputActionKind::Drag => {
             let to = it.to.as_deref().ok_or_else(|| needs("`to`: a ref or \"x,y\""))?;
             page::ActionKind::Drag { from: place()?, to: drag_target(to)? }
         }
-        api::InputActionKind::Scroll => {
+        page_input::InputActionKind::Scroll => {
             let by = (it.dx.is_some() || it.dy.is_some()).then(|| (it.dx.unwrap_or(0.0), it.dy.unwrap_or(0.0)));
             if at.is_none() && by.is_none() {
                 return Err(needs("`dx` or `dy`, or a `ref` to bring into view"));
             }
             page::ActionKind::Scroll { at: at.clone(), by }
         }
-        api::InputActionKind::Type => {
+        page_input::InputActionKind::Type => {
             let text = it.text.clone().ok_or_else(|| needs("`text`"))?;
             page::ActionKind::Type { into: named()?, text }
         }
-        api::InputActionKind::Press => {
+        page_input::InputActionKind::Press => {
             let keys = it.keys.clone().filter(|keys| !keys.trim().is_empty()).ok_or_else(|| needs("`keys`"))?;
             page::ActionKind::Press { at: named()?, keys, count }
         }
-        api::InputActionKind::Wait => page::ActionKind::Wait(match (&it.text, named()?) {
+        page_input::InputActionKind::Wait => page::ActionKind::Wait(match (&it.text, named()?) {
             (Some(_), Some(_)) => return Err(needs("`text` or `ref`, not both")),
             (Some(text), None) => page::WaitCondition::TextShown(text.clone()),
             (None, Some(name)) => page::WaitCondition::ElementGone(name),
@@ -176,7 +180,7 @@ fn input_action(it: api::InputActionParams) -> Result<page::ActionKind> {
     })
 }
 
-fn action_point(it: &api::InputActionParams) -> Result<Option<page::ActionTarget>> {
+fn action_point(it: &page_input::InputActionParams) -> Result<Option<page::ActionTarget>> {
     match (&it.at, it.x, it.y) {
         (Some(name), None, None) => Ok(Some(page::ActionTarget::Ref(name.clone()))),
         (None, Some(x), Some(y)) => Ok(Some(page::ActionTarget::Point(x, y))),
@@ -194,7 +198,7 @@ fn drag_target(text: &str) -> Result<page::ActionTarget> {
     }
 }
 
-fn kind_name(does: api::InputActionKind) -> String {
+fn kind_name(does: page_input::InputActionKind) -> String {
     format!("{does:?}").to_lowercase()
 }
 

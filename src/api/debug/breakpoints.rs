@@ -8,7 +8,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::values::make_absolute;
-use crate::api::{OperationParams, params};
 
 /// Set a breakpoint, also before any launch: on a line or function, with condition, hit count (">=3") or log message.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -35,15 +34,17 @@ pub struct BreakpointSetParams {
     #[arg(long = "log", value_name = "TEXT")]
     pub log_message: Option<String>,
 }
-params!(BreakpointSetParams, "breakpoint/set", BreakpointReport, |it: &mut BreakpointSetParams, folder: &Path| {
-    make_absolute(&mut it.file, folder)
-});
+
+impl BreakpointSetParams {
+    pub(crate) fn make_paths_absolute(&mut self, folder: &Path) {
+        make_absolute(&mut self.file, folder);
+    }
+}
 
 /// List breakpoints, watchpoints and exceptions.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BreakpointListParams {}
-params!(BreakpointListParams, "breakpoint/list", BreakpointList);
 
 /// Remove one breakpoint or watchpoint, those of a file (or "app.py:22"), or all.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -59,12 +60,12 @@ pub struct BreakpointRemoveParams {
     #[arg(long, num_args = 0, default_missing_value = "true", help = "All there are")]
     pub all: Option<bool>,
 }
-params!(
-    BreakpointRemoveParams,
-    "breakpoint/remove",
-    BreakpointList,
-    |it: &mut BreakpointRemoveParams, folder: &Path| make_absolute(&mut it.file, folder)
-);
+
+impl BreakpointRemoveParams {
+    pub(crate) fn make_paths_absolute(&mut self, folder: &Path) {
+        make_absolute(&mut self.file, folder);
+    }
+}
 
 /// Choose which exceptions stop the program, replacing the last choice; without arguments, only tell.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -83,7 +84,6 @@ pub struct BreakpointExceptionsParams {
     #[arg(long = "filter", value_name = "NAME", help = "The adapter's own words for more")]
     pub filters: Option<Vec<String>>,
 }
-params!(BreakpointExceptionsParams, "breakpoint/exceptions", ExceptionBreakpointsReport);
 
 /// Stop when a variable, or a field of a class, is written (or read), where the adapter can.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -102,7 +102,6 @@ pub struct WatchpointSetParams {
     #[arg(long, value_enum, help = "Default: write")]
     pub access: Option<WatchpointAccess>,
 }
-params!(WatchpointSetParams, "watchpoint/set", BreakpointReport);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "camelCase")]

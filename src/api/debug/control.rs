@@ -6,9 +6,7 @@ use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::results::StopReport;
 use super::values::{Seconds, make_absolute};
-use crate::api::{OperationParams, params};
 
 /// Let a stopped program go on; with `wait` (seconds), wait for its next stop.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -27,7 +25,6 @@ pub struct DebugContinueParams {
     #[arg(long, value_name = "TOKENS", help = "How much the stop may tell of itself [default: 1500]")]
     pub budget: Option<u32>,
 }
-params!(DebugContinueParams, "debug/continue", StopReport);
 
 /// Stop a running program where it is.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -46,7 +43,6 @@ pub struct DebugPauseParams {
     #[arg(long, value_name = "TOKENS", help = "How much the stop may tell of itself [default: 1500]")]
     pub budget: Option<u32>,
 }
-params!(DebugPauseParams, "debug/pause", StopReport);
 
 /// Step, and tell where the program has stopped then.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -68,7 +64,6 @@ pub struct DebugStepParams {
     #[arg(long, value_name = "TOKENS", help = "How much the stop may tell of itself [default: 1500]")]
     pub budget: Option<u32>,
 }
-params!(DebugStepParams, "debug/step", StopReport);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "camelCase")]
@@ -100,7 +95,9 @@ pub struct DebugRunToParams {
     #[arg(long, value_name = "TOKENS", help = "How much the stop may tell of itself [default: 1500]")]
     pub budget: Option<u32>,
 }
-params!(DebugRunToParams, "debug/run_to", StopReport, |it: &mut DebugRunToParams, folder: &Path| make_absolute(
-    [&mut it.file],
-    folder
-));
+
+impl DebugRunToParams {
+    pub(crate) fn make_paths_absolute(&mut self, folder: &Path) {
+        make_absolute([&mut self.file], folder);
+    }
+}

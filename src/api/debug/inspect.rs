@@ -6,9 +6,8 @@ use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::results::{EvaluatedValue, FrameEntry, SourceExcerpt};
+use super::results::FrameEntry;
 use super::values::make_absolute;
-use crate::api::{OperationParams, params};
 
 /// How many frames `debug/stack` tells when the caller does not say.
 pub const DEFAULT_STACK_LEVELS: u32 = 20;
@@ -34,7 +33,6 @@ pub struct DebugStackParams {
     #[arg(long, value_name = "N", help = "At most so many [default: 20]")]
     pub levels: Option<u32>,
 }
-params!(DebugStackParams, "debug/stack", FrameList);
 
 /// Tell the variables of a frame (default: the top one), or what is inside one that has a variablesReference.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -59,7 +57,6 @@ pub struct DebugVariablesParams {
     #[arg(long, value_name = "N", help = "At most so many [default: 50]")]
     pub count: Option<u32>,
 }
-params!(DebugVariablesParams, "debug/variables", VariableList);
 
 /// Evaluate an expression in a frame (default: the top one), with its side effects.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -77,7 +74,6 @@ pub struct DebugEvaluateParams {
     #[arg(long, value_enum, help = "What it is for; some adapters take statements in `repl` only [default: watch]")]
     pub context: Option<EvaluateContext>,
 }
-params!(DebugEvaluateParams, "debug/evaluate", EvaluatedValue);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "camelCase")]
@@ -107,7 +103,6 @@ pub struct DebugSetVariableParams {
     #[arg(long = "in", value_name = "REFERENCE", help = "A field of the value with this reference")]
     pub variables_reference: Option<i64>,
 }
-params!(DebugSetVariableParams, "debug/set_variable", EvaluatedValue);
 
 /// Tell numbered source lines (default: around the stop), also of code that is no file.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -130,10 +125,12 @@ pub struct DebugSourceParams {
     #[arg(long, short = 'C', value_name = "N")]
     pub context: Option<u32>,
 }
-params!(DebugSourceParams, "debug/source", SourceExcerpt, |it: &mut DebugSourceParams, folder: &Path| make_absolute(
-    &mut it.file,
-    folder
-));
+
+impl DebugSourceParams {
+    pub(crate) fn make_paths_absolute(&mut self, folder: &Path) {
+        make_absolute(&mut self.file, folder);
+    }
+}
 
 /// Read what the program has printed; `cursor` continues.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -149,7 +146,6 @@ pub struct DebugOutputParams {
     #[arg(long, help = "At most so many [default: 50]")]
     pub limit: Option<usize>,
 }
-params!(DebugOutputParams, "debug/output", OutputEntries);
 
 /// Read what happened without stopping it: threads, modules, classes, targets; `cursor` continues.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -165,7 +161,6 @@ pub struct DebugEventsParams {
     #[arg(long, help = "At most so many [default: 50]")]
     pub limit: Option<usize>,
 }
-params!(DebugEventsParams, "debug/events", EventEntries);
 
 /// Frames of one thread, the innermost first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -103,49 +103,6 @@ pub(super) fn make_absolute<'a>(paths: impl IntoIterator<Item = &'a mut String>,
     }
 }
 
-/// A variable of a program's environment; without a value, it is taken away.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EnvVariable {
-    pub name: String,
-    pub value: Option<String>,
-}
-
-impl FromStr for EnvVariable {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<EnvVariable, String> {
-        match text.split_once('=') {
-            Some((name, value)) if !name.is_empty() => {
-                Ok(EnvVariable { name: name.to_owned(), value: Some(value.to_owned()) })
-            }
-            _ => Err(format!("{text:?} is not NAME=VALUE")),
-        }
-    }
-}
-
-/// On the wire they are one object, as in launch.json: `{"NAME": "value", "OTHER": null}`.
-pub(super) mod variables {
-    use std::collections::BTreeMap;
-
-    use schemars::{Schema, SchemaGenerator, json_schema};
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    use super::EnvVariable;
-
-    pub fn serialize<S: Serializer>(variables: &[EnvVariable], serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(variables.iter().map(|it| (&it.name, &it.value)))
-    }
-
-    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<EnvVariable>, D::Error> {
-        let object = BTreeMap::<String, Option<String>>::deserialize(deserializer)?;
-        Ok(object.into_iter().map(|(name, value)| EnvVariable { name, value }).collect())
-    }
-
-    pub fn schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "object" })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

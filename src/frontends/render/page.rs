@@ -8,9 +8,10 @@ use super::window::relaunched;
 use super::{duration, noted, read};
 use crate::api::OperationParams;
 use crate::api::page::{
-    ConsoleEntries, NetworkEntries, NetworkEntry, PageConsoleParams, PageInputParams, PageInputResult, PageLogCursor,
-    PageNetworkParams, PageSnapshotParams, PageSnapshotResult,
+    ConsoleEntries, NetworkEntries, NetworkEntry, PageConsoleParams, PageLogCursor, PageNetworkParams,
+    PageSnapshotParams, PageSnapshotResult,
 };
+use crate::api::page_input::{PageInputParams, PageInputResult};
 
 pub fn text(method: &str, answer: &Value) -> Option<String> {
     match method {

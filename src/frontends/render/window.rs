@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::{ago, duration, indented, noted, read};
 use crate::api::OperationParams;
+use crate::api::page::{PageEvaluateParams, PageEvaluateResult, PageImage, PageScreenshotParams};
 use crate::api::window::{
-    ChangedFile, ChangedFileKind, PageEvaluateParams, PageEvaluateResult, PageImage, PageScreenshotParams,
-    RelaunchReport, ReportedWindowState, WindowChanges, WindowChangesParams, WindowRestartParams, WindowStartParams,
-    WindowStatus, WindowStatusParams, WindowStopParams,
+    ChangedFile, ChangedFileKind, RelaunchReport, ReportedWindowState, WindowChanges, WindowChangesParams,
+    WindowRestartParams, WindowStartParams, WindowStatus, WindowStatusParams, WindowStopParams,
 };
 
 pub fn text(method: &str, answer: &Value) -> Option<String> {

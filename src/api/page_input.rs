@@ -1,0 +1,217 @@
+//! `window/input`: the actions on the window's page, and their short form on the command line.
+
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::window::RelaunchReport;
+
+/// Act on the page: a list of actions, done in order with real mouse and keys, each once its element is ready. Stops at
+/// the first that fails.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PageInputParams {
+    // No docs for the schema where names say it; the command line has its own.
+    #[arg(
+        required = true,
+        value_name = "ACTION",
+        help = "`click e12`, `click 10,20`, `hover e3`, `drag e4 e5`, `scroll e6 0,300`, `type \"text\" [into e7]`, `press Control+Shift+P`, `wait \"text\"`, `wait e8` (until gone), or JSON"
+    )]
+    pub actions: Vec<InputActionParams>,
+    /// Answer with a new snapshot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long, num_args = 0, default_missing_value = "true")]
+    pub snapshot: Option<bool>,
+    /// As for snapshot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[arg(long)]
+    pub page: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
+#[serde(rename_all = "camelCase")]
+pub enum InputActionKind {
+    #[default]
+    Click,
+    Hover,
+    Drag,
+    Scroll,
+    Type,
+    Press,
+    Wait,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum InputButton {
+    #[default]
+    Left,
+    Middle,
+    Right,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct InputActionParams {
+    #[serde(rename = "do")]
+    pub does: InputActionKind,
+    /// Or x and y, in CSS pixels. wait: until it is gone.
+    #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub y: Option<f64>,
+    /// drag: ref or "x,y".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// type: into ref or the focus; wait: until shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// press: "Control+Shift+P", "Enter".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub button: Option<InputButton>,
+    /// 2: double click.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dx: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dy: Option<f64>,
+    /// Default 5000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+/// The command line's words for an action: its verb, then what it is about; or the action as JSON.
+impl FromStr for InputActionParams {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<InputActionParams, String> {
+        let text = text.trim();
+        if text.starts_with('{') {
+            return serde_json::from_str(text).map_err(|error| error.to_string());
+        }
+        let (verb, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        let rest = rest.trim();
+        let does = InputActionKind::from_str(verb, true).map_err(|_| format!("there is no action {verb:?}"))?;
+        let mut action = InputActionParams { does, ..InputActionParams::default() };
+        match does {
+            InputActionKind::Type => match rest.rsplit_once(" into ").filter(|(_, name)| is_ref(name)) {
+                Some((text, name)) => (action.text, action.at) = (Some(strip_quotes(text)), Some(name.to_owned())),
+                None => action.text = Some(strip_quotes(rest)),
+            },
+            InputActionKind::Press => action.keys = Some(rest.to_owned()),
+            InputActionKind::Wait if is_ref(rest) => action.at = Some(rest.to_owned()),
+            InputActionKind::Wait => match rest.parse() {
+                Ok(span) => action.timeout_ms = Some(span),
+                Err(_) => action.text = Some(strip_quotes(rest)),
+            },
+            InputActionKind::Click | InputActionKind::Hover | InputActionKind::Drag | InputActionKind::Scroll => {
+                action.read_target(rest)?
+            }
+        }
+        Ok(action)
+    }
+}
+
+impl InputActionParams {
+    fn read_target(&mut self, rest: &str) -> Result<(), String> {
+        let mut words = rest.split_whitespace();
+        let mut first = words.next().ok_or("it needs a place: a ref or x,y")?;
+        // `scroll 0,300` is a distance.
+        if self.does == InputActionKind::Scroll && !is_ref(first) && words.clone().next().is_none() {
+            (self.dx, self.dy) = parse_pair(first)?;
+            return Ok(());
+        }
+        if is_ref(first) {
+            self.at = Some(first.to_owned());
+        } else {
+            (self.x, self.y) = parse_pair(first)?;
+        }
+        for word in words {
+            first = word;
+            match self.does {
+                InputActionKind::Drag if first != "to" => self.to = Some(first.to_owned()),
+                InputActionKind::Scroll => (self.dx, self.dy) = parse_pair(first)?,
+                InputActionKind::Drag => {}
+                _ => return Err(format!("nothing is known of {word:?} here; JSON says more")),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_ref(word: &str) -> bool {
+    word.strip_prefix('e').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit()))
+}
+
+fn parse_pair(text: &str) -> Result<(Option<f64>, Option<f64>), String> {
+    let wrong = || format!("{text:?} is neither a ref nor x,y");
+    let (x, y) = text.split_once(',').ok_or_else(wrong)?;
+    Ok((Some(x.trim().parse().map_err(|_| wrong())?), Some(y.trim().parse().map_err(|_| wrong())?)))
+}
+
+fn strip_quotes(text: &str) -> String {
+    let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+    inner.unwrap_or(text).to_owned()
+}
+
+/// What the actions did.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PageInputResult {
+    pub actions: Vec<InputActionReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<String>,
+    pub generation: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub relaunched: Option<RelaunchReport>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// What one action did.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InputActionReport {
+    pub did: String,
+    /// Dialogs, downloads, another document, a new page.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    #[test]
+    fn actions_are_said_in_words_or_as_json() {
+        let check = |text: &str, expect: Value| {
+            let action: InputActionParams = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
+            assert_eq!(serde_json::to_value(&action).unwrap(), expect, "{text}");
+        };
+        check("click e12", json!({"do": "click", "ref": "e12"}));
+        check("click 10,20.5", json!({"do": "click", "x": 10.0, "y": 20.5}));
+        check("drag e1 to e2", json!({"do": "drag", "ref": "e1", "to": "e2"}));
+        check("drag e1 5,6", json!({"do": "drag", "ref": "e1", "to": "5,6"}));
+        check("scroll 0,300", json!({"do": "scroll", "dx": 0.0, "dy": 300.0}));
+        check("scroll e3 0,-300", json!({"do": "scroll", "ref": "e3", "dx": 0.0, "dy": -300.0}));
+        check("scroll e3", json!({"do": "scroll", "ref": "e3"}));
+        check("type hello world", json!({"do": "type", "text": "hello world"}));
+        check("type \" a into b\" into e7", json!({"do": "type", "text": " a into b", "ref": "e7"}));
+        check("press Control+Shift+P", json!({"do": "press", "keys": "Control+Shift+P"}));
+        check("wait e8", json!({"do": "wait", "ref": "e8"}));
+        check("wait 250", json!({"do": "wait", "timeoutMs": 250}));
+        check("wait \"250\"", json!({"do": "wait", "text": "250"}));
+        check(r#"{"do": "click", "ref": "e1", "count": 2}"#, json!({"do": "click", "ref": "e1", "count": 2}));
+        for wrong in ["jump e1", "click", "click here", "click e1 e2", r#"{"do": "click", "typo": 1}"#, ""] {
+            assert!(wrong.parse::<InputActionParams>().is_err(), "{wrong}");
+        }
+    }
+}
