@@ -147,12 +147,12 @@ impl std::error::Error for Error {
 }
 
 /// Says what was being done when a lower error came up.
-pub trait Context<T> {
+pub trait ErrorContext<T> {
     /// Wraps the error as [`ErrorKind::Other`], with `doing` naming the subject.
     fn doing(self, doing: impl FnOnce() -> String) -> Result<T>;
 }
 
-impl<T, E: Into<Box<dyn std::error::Error + Send + Sync>>> Context<T> for Result<T, E> {
+impl<T, E: Into<Box<dyn std::error::Error + Send + Sync>>> ErrorContext<T> for Result<T, E> {
     fn doing(self, doing: impl FnOnce() -> String) -> Result<T> {
         self.map_err(|cause| Error::other(doing()).because(cause))
     }
@@ -178,25 +178,26 @@ impl From<&Error> for ErrorData {
 
 impl From<ErrorData> for Error {
     fn from(data: ErrorData) -> Self {
-        let source = data.because.into_iter().rev().fold(None, |inner, text| Some(Box::new(Told { text, inner })));
+        let source =
+            data.because.into_iter().rev().fold(None, |inner, text| Some(Box::new(RemoteCause { text, inner })));
         Error { kind: data.kind, doing: data.doing, source: source.map(|s| s as _), hints: data.hints }
     }
 }
 
 /// A cause that came over the wire: only its text is left.
 #[derive(Debug)]
-struct Told {
+struct RemoteCause {
     text: String,
-    inner: Option<Box<Told>>,
+    inner: Option<Box<RemoteCause>>,
 }
 
-impl fmt::Display for Told {
+impl fmt::Display for RemoteCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
 }
 
-impl std::error::Error for Told {
+impl std::error::Error for RemoteCause {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.inner.as_deref().map(|s| s as _)
     }

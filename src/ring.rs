@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What a ring can hold.
-pub trait Kept: Clone {
+pub trait RingEntry: Clone {
     /// About how much memory it takes.
     fn bytes(&self) -> usize;
     /// Whether a reader who wants `filter` (never empty, lower case) wants it.
@@ -18,7 +18,7 @@ pub trait Kept: Clone {
 pub struct Ring<T> {
     entries: VecDeque<T>,
     bytes: usize,
-    most: Limits,
+    most: RingLimits,
     /// The number of the first entry that ever was.
     first: u64,
     /// The number of the next entry.
@@ -27,14 +27,14 @@ pub struct Ring<T> {
 
 /// How much a ring holds.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct RingLimits {
     pub entries: usize,
     pub bytes: usize,
 }
 
 /// What a reader wants.
 #[derive(Clone, Debug)]
-pub struct Query {
+pub struct RingQuery {
     /// Only what is newer; without it, the newest.
     pub since: Option<u64>,
     pub limit: usize,
@@ -43,7 +43,7 @@ pub struct Query {
 
 /// What a reader gets, oldest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Extract<T> {
+pub struct RingExtract<T> {
     pub entries: Vec<T>,
     /// For the next question.
     pub cursor: u64,
@@ -55,8 +55,8 @@ pub struct Extract<T> {
     pub foreign: bool,
 }
 
-impl<T: Kept> Ring<T> {
-    pub fn new(most: Limits) -> Ring<T> {
+impl<T: RingEntry> Ring<T> {
+    pub fn new(most: RingLimits) -> Ring<T> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let first = u64::try_from(since.as_micros()).unwrap_or(1).max(1);
         Ring { entries: VecDeque::new(), bytes: 0, most, first, next: first }
@@ -76,7 +76,7 @@ impl<T: Kept> Ring<T> {
         self.entries.iter()
     }
 
-    pub fn read(&self, query: &Query) -> Extract<T> {
+    pub fn read(&self, query: &RingQuery) -> RingExtract<T> {
         let filter = query.filter.as_deref().filter(|filter| !filter.is_empty()).map(str::to_lowercase);
         let wanted = |entry: &&T| filter.as_deref().is_none_or(|filter| entry.matches(filter));
         match query.since {
@@ -85,14 +85,14 @@ impl<T: Kept> Ring<T> {
         }
     }
 
-    fn newest(&self, limit: usize, wanted: impl Fn(&&T) -> bool) -> Extract<T> {
+    fn newest(&self, limit: usize, wanted: impl Fn(&&T) -> bool) -> RingExtract<T> {
         let mut matching = self.entries.iter().rev().filter(wanted);
         let mut entries: Vec<T> = matching.by_ref().take(limit).cloned().collect();
         entries.reverse();
-        Extract { entries, cursor: self.next - 1, dropped: 0, more: matching.count() as u64, foreign: false }
+        RingExtract { entries, cursor: self.next - 1, dropped: 0, more: matching.count() as u64, foreign: false }
     }
 
-    fn after(&self, since: u64, limit: usize, wanted: impl Fn(&&T) -> bool) -> Extract<T> {
+    fn after(&self, since: u64, limit: usize, wanted: impl Fn(&&T) -> bool) -> RingExtract<T> {
         let foreign = since < self.first - 1 || since >= self.next;
         let since = if foreign { self.first - 1 } else { since };
         let oldest = self.next - self.entries.len() as u64;
@@ -109,7 +109,7 @@ impl<T: Kept> Ring<T> {
         let more = numbered.filter(|(_, entry)| wanted(entry)).count() as u64;
         // Nothing that the reader would want is left: the cursor may pass the rest.
         let cursor = if more == 0 { self.next - 1 } else { cursor };
-        Extract { entries, cursor, dropped: from - (since + 1), more, foreign }
+        RingExtract { entries, cursor, dropped: from - (since + 1), more, foreign }
     }
 }
 
@@ -117,7 +117,7 @@ impl<T: Kept> Ring<T> {
 mod tests {
     use super::*;
 
-    impl Kept for String {
+    impl RingEntry for String {
         fn bytes(&self) -> usize {
             self.len()
         }
@@ -128,13 +128,13 @@ mod tests {
     }
 
     fn ring(entries: usize, bytes: usize, count: usize) -> Ring<String> {
-        let mut ring = Ring::new(Limits { entries, bytes });
+        let mut ring = Ring::new(RingLimits { entries, bytes });
         (0..count).for_each(|number| ring.push(format!("entry {number}")));
         ring
     }
 
-    fn query(since: Option<u64>, limit: usize, filter: &str) -> Query {
-        Query { since, limit, filter: Some(filter.to_owned()) }
+    fn query(since: Option<u64>, limit: usize, filter: &str) -> RingQuery {
+        RingQuery { since, limit, filter: Some(filter.to_owned()) }
     }
 
     #[test]

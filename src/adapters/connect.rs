@@ -29,7 +29,7 @@ const BETWEEN: Duration = Duration::from_millis(500);
 pub(super) async fn accept_own_user(listener: &TcpListener) -> std::io::Result<TcpStream> {
     loop {
         let (stream, from) = listener.accept().await?;
-        if process::is_ours(from, listener.local_addr()?)? {
+        if process::is_own_connection(from, listener.local_addr()?)? {
             return Ok(stream);
         }
     }

@@ -39,7 +39,12 @@ impl AdapterSearch {
     /// As this process sees the machine. Errors: there is no folder for our own installs.
     pub fn for_workspace(workspace: &Path) -> Result<AdapterSearch> {
         let env = crate::process::clean_environment::<&str, &str>([]);
-        Ok(AdapterSearch { env, workspace: workspace.to_owned(), configured: None, tools_folder: tools::folder()? })
+        Ok(AdapterSearch {
+            env,
+            workspace: workspace.to_owned(),
+            configured: None,
+            tools_folder: tools::tools_folder()?,
+        })
     }
 
     pub fn var(&self, name: &str) -> Option<&OsStr> {
@@ -52,7 +57,7 @@ impl AdapterSearch {
 
     /// The first of these names on PATH.
     pub fn on_path(&self, names: &[&str]) -> Option<PathBuf> {
-        tools::on_path(names, self.var("PATH"))
+        tools::find_on_path(names, self.var("PATH"))
     }
 
     /// What one of our own tools is started or loaded by; it may be missing.

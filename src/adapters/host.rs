@@ -27,8 +27,8 @@ use super::launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan, fill_start_requ
 use super::output_reader::{OutputPiece, OutputReader, OutputStream};
 use crate::dap::DapConnection;
 use crate::dap::types::StartRequest;
-use crate::error::{Context, Error, ErrorKind, Result};
-use crate::process::{self, Exit, Piped, Process};
+use crate::error::{Error, ErrorContext, ErrorKind, Result};
+use crate::process::{self, PipedProcess, Process, ProcessExit};
 
 /// How long the last words of a process that has ended may take to come out of its pipes.
 const LAST_WORDS: Duration = Duration::from_millis(250);
@@ -68,7 +68,7 @@ impl Drop for HostedProcess {
         }
         // By group too: for a moment after its start a process does not show its environment yet.
         self.process.signal_group(Signal::KILL);
-        process::kill_now(&self.mark);
+        process::kill_launch(&self.mark);
     }
 }
 
@@ -102,11 +102,11 @@ impl AdapterHost {
     }
 
     /// Resolves when the started process has ended, with how; never without one.
-    pub fn exited(&self) -> impl Future<Output = Exit> + Send + 'static {
+    pub fn exited(&self) -> impl Future<Output = ProcessExit> + Send + 'static {
         let process = self.started.as_ref().map(|started| started.process.clone());
         async move {
             match process {
-                Some(process) => process.exited().await,
+                Some(process) => process.wait_for_exit().await,
                 None => std::future::pending().await,
             }
         }
@@ -135,12 +135,12 @@ impl AdapterHost {
         }
         // Only the adapter itself: below it may be what is to live on.
         for signal in [Signal::TERM, Signal::KILL] {
-            if timeout(GRACE, started.process.exited()).await.is_ok() {
+            if timeout(GRACE, started.process.wait_for_exit()).await.is_ok() {
                 return;
             }
             let _ = started.process.signal(signal);
         }
-        let _ = timeout(GRACE, started.process.exited()).await;
+        let _ = timeout(GRACE, started.process.wait_for_exit()).await;
     }
 }
 
@@ -148,14 +148,14 @@ impl HostedProcess {
     /// An adapter that was said goodbye to leaves by itself; TERM would cut off what it still tidies up.
     async fn stop(mut self, leaves: bool) -> Result<()> {
         let doing = || format!("cannot end `{}`", self.command);
-        process::stop(&self.process, async { leaves }, GRACE).await.doing(doing)?;
-        process::sweep(&self.mark, Duration::ZERO).await.doing(doing)?;
+        process::stop_tree(&self.process, async { leaves }, GRACE).await.doing(doing)?;
+        process::sweep_launch(&self.mark, Duration::ZERO).await.doing(doing)?;
         self.settled = true;
         Ok(())
     }
 
     async fn exit_summary(&self) -> String {
-        let exit = self.process.exited().await;
+        let exit = self.process.wait_for_exit().await;
         self.ear.wait_for_end(LAST_WORDS).await;
         format!("it {exit}{}", last_output(&self.ear))
     }
@@ -189,7 +189,7 @@ impl AdapterStart<'_> {
                 let (waiting, folder) = (self.waiting, self.folder);
                 let (started, ()) = self.wait_for_line(&names, move |line| ready(line).then_some(())).await?;
                 // The kernel tells when it is there.
-                let there = process::until(folder, || Ok(socket.exists().then_some(())));
+                let there = process::watch_until(folder, || Ok(socket.exists().then_some(())));
                 let (started, there) = waiting.wait_until(started, "made its socket", there).await?;
                 there.doing(|| format!("cannot watch {}", folder.display()))?;
                 Ok((connect_to_socket(socket), started))
@@ -256,10 +256,10 @@ impl AdapterStart<'_> {
         let argv: Vec<OsString> = self.program.argv.iter().map(|word| fill_placeholders(word, &names)).collect();
         let command = shell_command(&argv);
         let env = process_environment(&self.program, self.mark);
-        let started = process::piped(&argv, &self.program.cwd, &env, input).map_err(|error| {
+        let started = process::spawn_piped(&argv, &self.program.cwd, &env, input).map_err(|error| {
             Error::new(error.kind, format!("cannot start the debug adapter {}", self.waiting.name)).because(error)
         })?;
-        let Piped { process, stdin, stdout, stderr } = started;
+        let PipedProcess { process, stdin, stdout, stderr } = started;
         let started = HostedProcess { process, mark: self.mark.to_owned(), ear: self.ear, command, settled: false };
         Ok(SpawnedProcess { started, stdin, stdout, stderr })
     }
@@ -304,7 +304,7 @@ impl ReadyDeadline<'_> {
         let failed = tokio::select! {
             biased; // one that is ready and ends is ready
             ready = ready => return Ok((started, ready)),
-            _ = started.process.exited() => {
+            _ = started.process.wait_for_exit() => {
                 let error = Error::other(format!("the debug adapter {name} ended before it had {what}"));
                 error.because(started.exit_summary().await)
             }
@@ -323,8 +323,8 @@ impl ReadyDeadline<'_> {
 
 /// Why a process has closed its pipes; `None` when that is as it should be.
 async fn exit_reason(process: Process, ear: OutputReader) -> Option<String> {
-    match timeout(GRACE, process.exited()).await {
-        Err(_) | Ok(Exit::Code(0)) => None,
+    match timeout(GRACE, process.wait_for_exit()).await {
+        Err(_) | Ok(ProcessExit::Code(0)) => None,
         Ok(exit) => {
             ear.wait_for_end(LAST_WORDS).await;
             Some(format!("the adapter {exit}{}", last_output(&ear)))

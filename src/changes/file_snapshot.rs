@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 use super::folder_files::{FileStamp, FolderFiles};
 use super::ignore_rules::RulesDigest;
 use super::path_bytes;
-use crate::error::{Context, Error, Result};
+use crate::error::{Error, ErrorContext, Result};
 
 const HEADER: &[u8] = b"devtether snapshot 1\n";
 

@@ -7,7 +7,7 @@ use super::ignore_rules::IgnoreRules;
 use super::read_dir::WorkspaceRoot;
 use super::scan::{KnownTree, scan_workspace};
 use super::workspace_problem::WorkspaceProblem;
-use crate::error::{Context, Result};
+use crate::error::{ErrorContext, Result};
 
 /// The size of the tracked part of a workspace.
 #[derive(Debug)]

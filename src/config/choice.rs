@@ -9,7 +9,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::recipe::WindowConfig;
-use crate::error::{Context, ErrorKind, Result};
+use crate::error::{ErrorContext, ErrorKind, Result};
 
 const STATE_FILE: &str = "configuration.json";
 

@@ -16,7 +16,7 @@ use super::file;
 use super::package::PackageJson;
 use super::recipe::WindowConfig;
 use super::settings::{DEVTOOLS_TOML, Settings, WindowKind};
-use crate::error::{Context, Error, Result};
+use crate::error::{Error, ErrorContext, Result};
 
 /// Where the schema lies, relative to the workspace; the folder is ours, and keeps itself out of git.
 const SCHEMA: &str = ".devtools/devtools.schema.json";

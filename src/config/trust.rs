@@ -18,7 +18,7 @@ use super::plan::ConsentLine;
 use super::recipe::WindowConfig;
 use super::shell;
 use crate::clock::now_ms;
-use crate::error::{Context, Error, ErrorKind, Result};
+use crate::error::{Error, ErrorContext, ErrorKind, Result};
 
 /// What the workspace's files want to run, one line each, unambiguous.
 #[derive(Clone, Debug, Default)]

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::{Finding, Level, Topic};
+use super::{Finding, FindingLevel, FindingTopic};
 use crate::adapters::{ADAPTERS, Adapter, AdapterSearch};
 use crate::error::{ErrorData, Result};
-use crate::tools::{self, Row, State};
+use crate::tools::{self, ToolState, ToolStatus};
 
 /// One of them, and where it was found.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Present {
+pub struct AdapterStatus {
     pub name: &'static str,
     pub languages: &'static [&'static str],
     pub found: bool,
@@ -35,14 +35,14 @@ pub struct Present {
 }
 
 /// All of them. Errors: there is no folder for our own installs.
-pub fn present(workspace: &Path) -> Result<Vec<Present>> {
-    let (search, rows) = (AdapterSearch::for_workspace(workspace)?, tools::rows()?);
-    Ok(ADAPTERS.iter().map(|adapter| one(adapter, &search, &rows)).collect())
+pub fn list_adapters(workspace: &Path) -> Result<Vec<AdapterStatus>> {
+    let (search, rows) = (AdapterSearch::for_workspace(workspace)?, tools::list_tools()?);
+    Ok(ADAPTERS.iter().map(|adapter| adapter_status(adapter, &search, &rows)).collect())
 }
 
-fn one(adapter: &Adapter, search: &AdapterSearch, rows: &[Row]) -> Present {
+fn adapter_status(adapter: &Adapter, search: &AdapterSearch, rows: &[ToolStatus]) -> AdapterStatus {
     let Adapter { name, languages, .. } = *adapter;
-    let nothing = Present {
+    let nothing = AdapterStatus {
         name,
         languages,
         found: false,
@@ -55,58 +55,61 @@ fn one(adapter: &Adapter, search: &AdapterSearch, rows: &[Row]) -> Present {
     match (adapter.find)(search) {
         Ok(found) => {
             let ours = rows.iter().find(|row| found.path.starts_with(&row.path));
-            let outdated = ours.and_then(|row| Some((row, stale(row)?)));
-            let hints = outdated.iter().map(|(row, _)| format!("`{}` replaces it", row.install())).collect();
+            let outdated = ours.and_then(|row| Some((row, describe_stale(row)?)));
+            let hints = outdated.iter().map(|(row, _)| format!("`{}` replaces it", row.install_command())).collect();
             let because = outdated.map(|(_, why)| why);
             let (path, interpreter, place) = (Some(found.path), found.interpreter, Some(found.place));
-            Present { found: true, path, interpreter, place, because, hints, ..nothing }
+            AdapterStatus { found: true, path, interpreter, place, because, hints, ..nothing }
         }
         Err(error) => {
             let data = ErrorData::from(&error);
             let because = std::iter::once(data.doing).chain(data.because).collect::<Vec<_>>().join(": ");
-            Present { because: Some(because), hints: data.hints, ..nothing }
+            AdapterStatus { because: Some(because), hints: data.hints, ..nothing }
         }
     }
 }
 
-fn stale(row: &Row) -> Option<String> {
+fn describe_stale(row: &ToolStatus) -> Option<String> {
     match &row.state {
-        State::Outdated { found } => Some(format!("it is {found}, and {} is wanted", row.version)),
-        State::Unproven => Some("no install of it has finished".to_owned()),
-        State::Installed | State::Missing => None,
+        ToolState::Outdated { found } => Some(format!("it is {found}, and {} is wanted", row.version)),
+        ToolState::Unproven => Some("no install of it has finished".to_owned()),
+        ToolState::Installed | ToolState::Missing => None,
     }
 }
 
 /// What installs an adapter that is no tool of ours.
-pub fn installed_by_others(name: &str) -> Option<&'static str> {
+pub fn foreign_install_hint(name: &str) -> Option<&'static str> {
     let adapter = ADAPTERS.iter().find(|adapter| adapter.name == name)?;
     let ours = tools::Pins::read().is_ok_and(|pins| pins.tool(name).is_ok());
     (!ours).then_some(adapter.install)
 }
 
 /// What is there, one by one; what is not, in one line: nobody needs all of them.
-pub(super) fn look(workspace: &Path) -> Vec<Finding> {
-    let all = match present(workspace) {
+pub(super) fn check_adapters(workspace: &Path) -> Vec<Finding> {
+    let all = match list_adapters(workspace) {
         Ok(all) => all,
-        Err(error) => return vec![Finding::of(Topic::Tools, Level::Problem, &error)],
+        Err(error) => return vec![Finding::from_error(FindingTopic::Tools, FindingLevel::Problem, &error)],
     };
     let (there, missing): (Vec<_>, Vec<_>) = all.into_iter().partition(|it| it.found);
-    let mut findings: Vec<Finding> = there.iter().map(found).collect();
+    let mut findings: Vec<Finding> = there.iter().map(adapter_finding).collect();
     if !missing.is_empty() {
         let names: Vec<_> = missing.iter().map(|it| format!("{} ({})", it.name, it.languages[0])).collect();
         let what = format!("debug adapters that are not here: {}", names.join(", "));
-        findings.push(Finding::new(Topic::Tools, Level::Ok, what).hint("`tether adapters` tells what installs them"));
+        findings.push(
+            Finding::new(FindingTopic::Tools, FindingLevel::Ok, what)
+                .hint("`tether adapters` tells what installs them"),
+        );
     }
     findings
 }
 
-fn found(it: &Present) -> Finding {
+fn adapter_finding(it: &AdapterStatus) -> Finding {
     let path = it.path.as_deref().map(|path| path.display().to_string()).unwrap_or_default();
     let what = format!("{} for {} ({path})", it.name, it.languages[0]);
     match &it.because {
-        None => Finding::new(Topic::Tools, Level::Ok, what),
+        None => Finding::new(FindingTopic::Tools, FindingLevel::Ok, what),
         Some(why) => {
-            let finding = Finding::new(Topic::Tools, Level::Warning, format!("{what}: {why}"));
+            let finding = Finding::new(FindingTopic::Tools, FindingLevel::Warning, format!("{what}: {why}"));
             it.hints.iter().fold(finding, |finding, hint| finding.hint(hint))
         }
     }

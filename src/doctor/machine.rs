@@ -4,11 +4,11 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::Level::{Ok as Good, Problem, Warning};
-use super::{Finding, Level, Topic};
+use super::FindingLevel::{Ok as Good, Problem, Warning};
+use super::{Finding, FindingLevel, FindingTopic};
 use crate::config::{WindowKind, WindowSettings, folders};
 use crate::error::Error;
-use crate::tools::{self, Pins, Row, State, SystemPin};
+use crate::tools::{self, Pins, SystemPin, ToolState, ToolStatus};
 use crate::window::launch::BROWSERS;
 
 /// Less free space than this is told.
@@ -18,33 +18,34 @@ const TOO_LITTLE: u64 = 20 << 20;
 
 /// Programs of the system, tools of ours that windows need, a desktop VS Code. What `window` needs is a problem when it is missing,
 /// everything else a warning.
-pub async fn tools(window: Option<&WindowSettings>) -> Vec<Finding> {
-    let needs = Needs::of(window);
-    let (pins, rows) = match Pins::read().and_then(|pins| Ok((pins, tools::rows()?))) {
+pub async fn check_tools(window: Option<&WindowSettings>) -> Vec<Finding> {
+    let needs = WindowNeeds::of(window);
+    let (pins, rows) = match Pins::read().and_then(|pins| Ok((pins, tools::list_tools()?))) {
         Ok(read) => read,
-        Err(error) => return vec![Finding::of(Topic::Tools, Problem, &error)],
+        Err(error) => return vec![Finding::from_error(FindingTopic::Tools, Problem, &error)],
     };
-    let probes = pins.systems.iter().filter(|pin| !pin.tests_only).map(|pin| system(pin, needs.level(&pin.name)));
+    let probes =
+        pins.systems.iter().filter(|pin| !pin.tests_only).map(|pin| check_system_program(pin, needs.level(&pin.name)));
     let mut findings = futures_util::future::join_all(probes).await;
-    findings.extend(rows.iter().filter(|row| !row.is_adapter).map(|row| tool(row, needs.level(&row.name))));
-    findings.push(desktop(window, needs.level("vscode")));
+    findings.extend(rows.iter().filter(|row| !row.is_adapter).map(|row| tool_finding(row, needs.level(&row.name))));
+    findings.push(check_desktop_vscode(window, needs.level("vscode")));
     findings
 }
 
 /// What a window does not start without.
-struct Needs(Vec<&'static str>);
+struct WindowNeeds(Vec<&'static str>);
 
-impl Needs {
-    fn of(window: Option<&WindowSettings>) -> Needs {
-        let Some(window) = window else { return Needs(Vec::new()) };
+impl WindowNeeds {
+    fn of(window: Option<&WindowSettings>) -> WindowNeeds {
+        let Some(window) = window else { return WindowNeeds(Vec::new()) };
         let chosen = |setting: &Option<PathBuf>, name| if setting.is_none() { vec![name] } else { Vec::new() };
         // What was derived only means an extension host: without a desktop VS Code it is the web's.
-        let web = window.derived && launcher(Some(window)).is_none();
+        let web = window.derived && find_desktop_vscode(Some(window)).is_none();
         let kind = window.kind.map(|kind| match kind {
             WindowKind::ExtensionHost if web => WindowKind::WebExtensionHost,
             kind => kind,
         });
-        Needs(match kind {
+        WindowNeeds(match kind {
             Some(WindowKind::Browser) => chosen(&window.browser, "chromium"),
             Some(WindowKind::Node) => chosen(&window.node, "node"),
             Some(WindowKind::ExtensionHost) => vec!["vscode"],
@@ -59,58 +60,69 @@ impl Needs {
     }
 
     /// How bad it is that this one is missing.
-    fn level(&self, name: &str) -> Level {
+    fn level(&self, name: &str) -> FindingLevel {
         if self.0.contains(&name) { Problem } else { Warning }
     }
 }
 
-async fn system(pin: &SystemPin, missing: Level) -> Finding {
+async fn check_system_program(pin: &SystemPin, missing: FindingLevel) -> Finding {
     let mut pin = pin.clone();
     if pin.name == "chromium" {
         // Any of its kin does; a window starts the first that it finds.
         let path = std::env::var_os("PATH");
-        let found = BROWSERS.iter().find(|name| tools::on_path(&[name], path.as_deref()).is_some());
+        let found = BROWSERS.iter().find(|name| tools::find_on_path(&[name], path.as_deref()).is_some());
         pin.probe[0] = found.unwrap_or(&"chromium").to_string();
     }
-    match tools::probe(&pin).await {
-        Ok(found) => {
-            Finding::new(Topic::Tools, Good, format!("{} {} ({})", pin.name, found.version, found.path.display()))
-        }
-        Err(error) => Finding::of(Topic::Tools, missing, &error),
+    match tools::probe_program(&pin).await {
+        Ok(found) => Finding::new(
+            FindingTopic::Tools,
+            Good,
+            format!("{} {} ({})", pin.name, found.version, found.path.display()),
+        ),
+        Err(error) => Finding::from_error(FindingTopic::Tools, missing, &error),
     }
 }
 
-fn tool(row: &Row, missing: Level) -> Finding {
-    let say = |level: Level, what: String| Finding::new(Topic::Tools, level, format!("{} {what}", row.name));
-    let install = |verb: &str| format!("`{}` {verb} it", row.install());
+fn tool_finding(row: &ToolStatus, missing: FindingLevel) -> Finding {
+    let say =
+        |level: FindingLevel, what: String| Finding::new(FindingTopic::Tools, level, format!("{} {what}", row.name));
+    let install = |verb: &str| format!("`{}` {verb} it", row.install_command());
     match &row.state {
-        State::Installed => say(Good, format!("{} ({})", row.version, row.path.display())),
-        State::Outdated { found } => {
+        ToolState::Installed => say(Good, format!("{} ({})", row.version, row.path.display())),
+        ToolState::Outdated { found } => {
             say(Warning, format!("is {found}, and {} is wanted", row.version)).hint(install("replaces"))
         }
-        State::Unproven => say(missing, "is there, but no install of it has finished".into()).hint(install("proves")),
-        State::Missing => say(missing, format!("is missing: {}", row.what)).hint(install("installs")),
+        ToolState::Unproven => {
+            say(missing, "is there, but no install of it has finished".into()).hint(install("proves"))
+        }
+        ToolState::Missing => say(missing, format!("is missing: {}", row.what)).hint(install("installs")),
     }
 }
 
 /// The desktop VS Code that would be started.
-fn launcher(window: Option<&WindowSettings>) -> Option<PathBuf> {
+fn find_desktop_vscode(window: Option<&WindowSettings>) -> Option<PathBuf> {
     let setting = window.and_then(|window| window.vscode.as_deref());
-    tools::vscode::find(setting, std::env::var_os("PATH").as_deref())
+    tools::vscode::find_launcher(setting, std::env::var_os("PATH").as_deref())
 }
 
 /// No problem as long as nobody wants it: there is a way without.
-fn desktop(window: Option<&WindowSettings>, missing: Level) -> Finding {
-    match (launcher(window), missing) {
-        (Some(launcher), _) => Finding::new(Topic::Tools, Good, format!("desktop VS Code ({})", launcher.display())),
-        (None, Problem) => Finding::new(Topic::Tools, Problem, "there is no desktop VS Code, and the window is one")
-            .hint("set `vscode = \"/path/to/bin/code\"`, or `kind = \"web-extension-host\"`, in devtools.toml"),
-        (None, _) => Finding::new(Topic::Tools, Good, "no desktop VS Code; `kind = \"web-extension-host\"` needs none"),
+fn check_desktop_vscode(window: Option<&WindowSettings>, missing: FindingLevel) -> Finding {
+    match (find_desktop_vscode(window), missing) {
+        (Some(launcher), _) => {
+            Finding::new(FindingTopic::Tools, Good, format!("desktop VS Code ({})", launcher.display()))
+        }
+        (None, Problem) => {
+            Finding::new(FindingTopic::Tools, Problem, "there is no desktop VS Code, and the window is one")
+                .hint("set `vscode = \"/path/to/bin/code\"`, or `kind = \"web-extension-host\"`, in devtools.toml")
+        }
+        (None, _) => {
+            Finding::new(FindingTopic::Tools, Good, "no desktop VS Code; `kind = \"web-extension-host\"` needs none")
+        }
     }
 }
 
 /// Disks and folders.
-pub fn look(workspace: &Path) -> Vec<Finding> {
+pub fn check_folders(workspace: &Path) -> Vec<Finding> {
     let all = [
         (folders::state_dir(), "logs and profiles"),
         (folders::config_dir(), "your consents"),
@@ -120,20 +132,20 @@ pub fn look(workspace: &Path) -> Vec<Finding> {
     for (folder, what) in all {
         match folder {
             Ok(folder) => {
-                findings.extend(own_folder(&folder, what));
-                findings.extend(disk(&folder, &mut seen));
+                findings.extend(check_own_folder(&folder, what));
+                findings.extend(check_free_space(&folder, &mut seen));
             }
-            Err(error) => findings.push(Finding::of(Topic::Machine, Problem, &error)),
+            Err(error) => findings.push(Finding::from_error(FindingTopic::Machine, Problem, &error)),
         }
     }
-    findings.extend(disk(workspace, &mut seen));
+    findings.extend(check_free_space(workspace, &mut seen));
     findings
 }
 
 /// A folder of ours, which need not be there yet.
-fn own_folder(folder: &Path, what: &str) -> Option<Finding> {
-    let say = |level: Level, said: String| {
-        Some(Finding::new(Topic::Machine, level, format!("{} ({what}) {said}", folder.display())))
+fn check_own_folder(folder: &Path, what: &str) -> Option<Finding> {
+    let say = |level: FindingLevel, said: String| {
+        Some(Finding::new(FindingTopic::Machine, level, format!("{} ({what}) {said}", folder.display())))
     };
     let seen = match folder.metadata() {
         Ok(seen) => seen,
@@ -141,13 +153,13 @@ fn own_folder(folder: &Path, what: &str) -> Option<Finding> {
         Err(cause) => return say(Problem, format!("cannot be read: {cause}")),
     };
     let show = format!("`ls -ld {}` shows it", folder.display());
-    match distrust(&seen) {
+    match reason_for_distrust(&seen) {
         None => say(Good, "is yours".into()),
         Some(reason) => say(Problem, reason).map(|finding| finding.hint(show)),
     }
 }
 
-fn distrust(seen: &Metadata) -> Option<String> {
+fn reason_for_distrust(seen: &Metadata) -> Option<String> {
     let us = rustix::process::geteuid().as_raw();
     match seen {
         seen if !seen.is_dir() => Some("is no folder".into()),
@@ -158,7 +170,7 @@ fn distrust(seen: &Metadata) -> Option<String> {
 }
 
 /// The disk of the nearest folder above that is there, once.
-fn disk(folder: &Path, seen: &mut Vec<u64>) -> Option<Finding> {
+fn check_free_space(folder: &Path, seen: &mut Vec<u64>) -> Option<Finding> {
     let there = folder.ancestors().find(|folder| folder.exists())?;
     let device = there.metadata().ok()?.dev();
     if seen.contains(&device) {
@@ -170,7 +182,7 @@ fn disk(folder: &Path, seen: &mut Vec<u64>) -> Option<Finding> {
         Err(cause) => {
             let error = Error::other(format!("cannot tell how full {} is", there.display()))
                 .because(std::io::Error::from(cause));
-            return Some(Finding::of(Topic::Machine, Warning, &error));
+            return Some(Finding::from_error(FindingTopic::Machine, Warning, &error));
         }
     };
     let level = match free {
@@ -178,8 +190,11 @@ fn disk(folder: &Path, seen: &mut Vec<u64>) -> Option<Finding> {
         free if free < LITTLE => Warning,
         _ => Good,
     };
-    let finding =
-        Finding::new(Topic::Machine, level, format!("{} MiB free on the disk of {}", free >> 20, there.display()));
+    let finding = Finding::new(
+        FindingTopic::Machine,
+        level,
+        format!("{} MiB free on the disk of {}", free >> 20, there.display()),
+    );
     Some(if level == Good { finding } else { finding.hint(format!("`df -h {}` shows the disk", there.display())) })
 }
 
@@ -190,11 +205,11 @@ mod tests {
 
     #[test]
     fn what_the_window_needs_is_a_problem_when_it_is_missing() {
-        let check = |kind: WindowKind, chosen: bool, name: &str, expect: Level| {
+        let check = |kind: WindowKind, chosen: bool, name: &str, expect: FindingLevel| {
             let chosen = chosen.then(|| PathBuf::from("/mine"));
             let window =
                 WindowSettings { kind: Some(kind), browser: chosen.clone(), node: chosen, ..Default::default() };
-            assert_eq!(Needs::of(Some(&window)).level(name), expect, "{kind:?} {name}");
+            assert_eq!(WindowNeeds::of(Some(&window)).level(name), expect, "{kind:?} {name}");
         };
         check(WindowKind::Browser, false, "chromium", Problem);
         check(WindowKind::Browser, true, "chromium", Warning);
@@ -204,20 +219,20 @@ mod tests {
         check(WindowKind::WebExtensionHost, true, "code-server", Problem);
         check(WindowKind::Node, false, "node", Problem);
         check(WindowKind::ExtensionHost, false, "vscode", Problem);
-        assert_eq!(Needs::of(None).level("chromium"), Warning);
+        assert_eq!(WindowNeeds::of(None).level("chromium"), Warning);
     }
 
     #[test]
     fn a_folder_that_others_can_write_to_is_a_problem() {
         let folder = tempfile::tempdir().unwrap();
-        let check = |mode: u32, expect: Level| {
+        let check = |mode: u32, expect: FindingLevel| {
             std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(mode)).unwrap();
-            assert_eq!(own_folder(folder.path(), "x").unwrap().level, expect, "{mode:o}");
+            assert_eq!(check_own_folder(folder.path(), "x").unwrap().level, expect, "{mode:o}");
         };
         check(0o700, Good);
         check(0o755, Good);
         check(0o775, Problem);
         check(0o777, Problem);
-        assert!(own_folder(&folder.path().join("not there"), "x").is_none());
+        assert!(check_own_folder(&folder.path().join("not there"), "x").is_none());
     }
 }

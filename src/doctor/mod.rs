@@ -23,7 +23,7 @@ use serde::Serialize;
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Level {
+pub enum FindingLevel {
     Ok,
     /// Something does less than it could, or will not work when it is wanted.
     Warning,
@@ -34,7 +34,7 @@ pub enum Level {
 /// What a finding is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Topic {
+pub enum FindingTopic {
     Workspace,
     Running,
     Tools,
@@ -44,8 +44,8 @@ pub enum Topic {
 /// One thing that was looked at.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
-    pub topic: Topic,
-    pub level: Level,
+    pub topic: FindingTopic,
+    pub level: FindingLevel,
     /// In one line, or a block.
     pub what: String,
     /// Each a command to run, or a setting to change.
@@ -53,7 +53,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn new(topic: Topic, level: Level, what: impl Into<String>) -> Finding {
+    fn new(topic: FindingTopic, level: FindingLevel, what: impl Into<String>) -> Finding {
         Finding { topic, level, what: what.into(), hints: Vec::new() }
     }
 
@@ -63,7 +63,7 @@ impl Finding {
     }
 
     /// An error as a finding: its causes in the text, its hints as they are.
-    fn of(topic: Topic, level: Level, error: &crate::error::Error) -> Finding {
+    fn from_error(topic: FindingTopic, level: FindingLevel, error: &crate::error::Error) -> Finding {
         let data = crate::error::ErrorData::from(error);
         let what = std::iter::once(data.doing).chain(data.because).collect::<Vec<_>>().join(": ");
         Finding { topic, level, what, hints: data.hints }
@@ -72,24 +72,24 @@ impl Finding {
 
 /// Everything that was found.
 #[derive(Clone, Debug, Serialize)]
-pub struct Report {
+pub struct DoctorReport {
     pub findings: Vec<Finding>,
 }
 
-impl Report {
+impl DoctorReport {
     /// How many findings are as bad as this.
-    pub fn count(&self, level: Level) -> usize {
+    pub fn count(&self, level: FindingLevel) -> usize {
         self.findings.iter().filter(|finding| finding.level == level).count()
     }
 }
 
 /// Looks at everything. What cannot be looked at is a finding, too.
-pub async fn examine(workspace: &Path) -> Report {
-    let (about, kind) = workspace::look(workspace);
+pub async fn examine_workspace(workspace: &Path) -> DoctorReport {
+    let (about, kind) = workspace::check_workspace(workspace);
     let mut findings = about;
-    findings.extend(running::look(workspace).await);
-    findings.extend(machine::tools(kind.as_ref()).await);
-    findings.extend(adapters::look(workspace));
-    findings.extend(machine::look(workspace));
-    Report { findings }
+    findings.extend(running::check_running(workspace).await);
+    findings.extend(machine::check_tools(kind.as_ref()).await);
+    findings.extend(adapters::check_adapters(workspace));
+    findings.extend(machine::check_folders(workspace));
+    DoctorReport { findings }
 }

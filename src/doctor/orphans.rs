@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use crate::config::folders;
 use crate::debug::host::store;
-use crate::error::{Context, Result};
+use crate::error::{ErrorContext, Result};
 use crate::process;
 use crate::supervisor::connect::SupervisorPaths;
 use crate::supervisor::lock::{LockHolder, LockReservation, LockStatus, inspect_lock};
@@ -28,16 +28,16 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// The living processes that carry one launch id.
 #[derive(Debug)]
-pub struct Launch {
+pub struct LaunchProcesses {
     pub id: String,
     /// With their command lines.
     pub processes: Vec<(u32, String)>,
-    pub fate: Fate,
+    pub owner: LaunchOwner,
 }
 
 /// To whom a launch belongs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum LaunchOwner {
     /// Its supervisor lives, and looks after it.
     Supervised(PathBuf),
     /// The next supervisor of this workspace finds it again.
@@ -52,32 +52,32 @@ pub enum Fate {
     Elsewhere,
 }
 
-impl Launch {
+impl LaunchProcesses {
     pub fn is_orphan(&self) -> bool {
-        matches!(self.fate, Fate::Orphan(_))
+        matches!(self.owner, LaunchOwner::Orphan(_))
     }
 }
 
 /// Every launch that has a living process of this user.
-pub fn find() -> Result<Vec<Launch>> {
-    let marked = process::marked().doing(|| "cannot look at the running processes".into())?;
+pub fn find_launches() -> Result<Vec<LaunchProcesses>> {
+    let marked = process::group_by_launch_id().doing(|| "cannot look at the running processes".into())?;
     let state = folders::state_dir()?;
     let launches = marked.into_iter().map(|(id, processes)| {
-        let processes = processes.iter().map(|process| (process.pid(), command_of(process.pid()))).collect();
-        let fate = home_of(&state, &id).map_or(Fate::Elsewhere, |home| judge(&home, &id).0);
-        Launch { id, processes, fate }
+        let processes = processes.iter().map(|process| (process.pid(), command_line_of(process.pid()))).collect();
+        let fate = find_state_folder(&state, &id).map_or(LaunchOwner::Elsewhere, |home| find_owner(&home, &id).0);
+        LaunchProcesses { id, processes, owner: fate }
     });
     Ok(launches.collect())
 }
 
 /// Ends an orphan and removes what it had, unless it has found a home meanwhile; answers whether it has been ended.
 /// While it happens, no supervisor can begin to look after it.
-pub async fn reap(launch: &Launch) -> Result<bool> {
-    let Fate::Orphan(home) = &launch.fate else { return Ok(false) };
-    let (Fate::Orphan(_), Some(_vacancy)) = judge(home, &launch.id) else { return Ok(false) };
+pub async fn reap_orphan(launch: &LaunchProcesses) -> Result<bool> {
+    let LaunchOwner::Orphan(home) = &launch.owner else { return Ok(false) };
+    let (LaunchOwner::Orphan(_), Some(_vacancy)) = find_owner(home, &launch.id) else { return Ok(false) };
     let doing = || format!("cannot end launch {}", launch.id);
-    if is_build(home, &launch.id) || is_debugged(home, &launch.id) {
-        process::sweep(&launch.id, GRACE).await.doing(doing)?;
+    if is_build(home, &launch.id) || is_debug_session(home, &launch.id) {
+        process::sweep_launch(&launch.id, GRACE).await.doing(doing)?;
     } else {
         cleanup::clean_up_launch(&launch.id, home).await?;
     }
@@ -85,11 +85,11 @@ pub async fn reap(launch: &Launch) -> Result<bool> {
 }
 
 /// The state folder that knows of this launch.
-fn home_of(state: &Path, id: &str) -> Option<PathBuf> {
+fn find_state_folder(state: &Path, id: &str) -> Option<PathBuf> {
     let homes = std::fs::read_dir(state).ok()?.flatten().map(|entry| entry.path());
     let knows = |home: &PathBuf| {
         is_build(home, id)
-            || is_debugged(home, id)
+            || is_debug_session(home, id)
             || (launch::is_launch_id(id)
                 && (launch::scratch_dir_of(home, id).exists() || launch::output_file_of(home, id).exists()))
     };
@@ -102,36 +102,36 @@ fn is_build(home: &Path, id: &str) -> bool {
 }
 
 /// Whether the id is that of a debug session of this state folder's workspace.
-fn is_debugged(home: &Path, id: &str) -> bool {
+fn is_debug_session(home: &Path, id: &str) -> bool {
     id.strip_prefix(&SupervisorPaths::debug_launch_id_prefix_in(home)).is_some_and(|rest| rest.starts_with('-'))
 }
 
 /// The lock is given along for as long as the judgement is to hold.
-fn judge(home: &Path, id: &str) -> (Fate, Option<LockReservation>) {
+fn find_owner(home: &Path, id: &str) -> (LaunchOwner, Option<LockReservation>) {
     match inspect_lock(&home.join(SupervisorPaths::LOCK_FILE)) {
         Ok(LockStatus::Locked(holder)) => {
-            (Fate::Supervised(holder.map(|holder| holder.workspace).unwrap_or_default()), None)
+            (LaunchOwner::Supervised(holder.map(|holder| holder.workspace).unwrap_or_default()), None)
         }
         Ok(LockStatus::Free(vacancy)) => match vacancy.last_holder().map(|last: LockHolder| last.workspace) {
             Some(workspace) if workspace.is_absolute() => {
-                let fate = if is_proven([&workspace, home], id) {
-                    Fate::Reconnectable(workspace)
+                let fate = if is_reconnectable([&workspace, home], id) {
+                    LaunchOwner::Reconnectable(workspace)
                 } else if store::is_released(home, id) {
-                    Fate::Released
+                    LaunchOwner::Released
                 } else {
-                    Fate::Orphan(home.to_owned())
+                    LaunchOwner::Orphan(home.to_owned())
                 };
                 (fate, Some(vacancy))
             }
-            _ => (Fate::Unknown, None),
+            _ => (LaunchOwner::Unknown, None),
         },
-        Err(_) => (Fate::Unknown, None),
+        Err(_) => (LaunchOwner::Unknown, None),
     }
 }
 
 /// Whether `session.json`, in the workspace or in the state folder, is about this launch, and its window lives. What
 /// cannot be examined counts as living.
-fn is_proven(roots: [&Path; 2], id: &str) -> bool {
+fn is_reconnectable(roots: [&Path; 2], id: &str) -> bool {
     roots.into_iter().any(|root| match session_file::load_session(root) {
         Ok(Some(session)) if session.launch_id == id => {
             matches!(
@@ -143,7 +143,7 @@ fn is_proven(roots: [&Path; 2], id: &str) -> bool {
     })
 }
 
-fn command_of(pid: u32) -> String {
-    let words = process::arguments_of(pid).unwrap_or_default();
+fn command_line_of(pid: u32) -> String {
+    let words = process::read_arguments(pid).unwrap_or_default();
     words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }

@@ -7,75 +7,78 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::Level::{Ok as Good, Problem, Warning};
-use super::{Finding, Level, Topic, orphans};
+use super::FindingLevel::{Ok as Good, Problem, Warning};
+use super::{Finding, FindingLevel, FindingTopic, orphans};
 use crate::api::OperationParams;
 use crate::api::protocol::InitializeParams;
 use crate::api::window::{ReportedWindowState, WindowStatus, WindowStatusParams};
 use crate::error::{Error, ErrorKind, Result};
-use crate::keep;
 use crate::process;
 use crate::supervisor::connect::{IfNotRunning, SupervisorPaths, connect};
 use crate::supervisor::lock::{LockHolder, LockStatus, inspect_lock};
 use crate::window::identity::{IdentityError, verify_window};
 use crate::window::session_file::{self, SessionFileError};
+use crate::workspace_dir;
 
 /// How long a supervisor may take to say how its window is.
 const ANSWER: Duration = Duration::from_secs(15);
 const OURS: &str = env!("CARGO_PKG_VERSION");
 
-fn say(level: Level, what: impl Into<String>) -> Finding {
-    Finding::new(Topic::Running, level, what)
+fn running_finding(level: FindingLevel, what: impl Into<String>) -> Finding {
+    Finding::new(FindingTopic::Running, level, what)
 }
 
-pub async fn look(workspace: &Path) -> Vec<Finding> {
+pub async fn check_running(workspace: &Path) -> Vec<Finding> {
     // Without a workspace, that has been told; with bad folders, this tells it.
     let place = match SupervisorPaths::of_workspace(workspace) {
         Ok(place) => place,
         Err(error) if error.kind == ErrorKind::Usage => return Vec::new(),
-        Err(error) => return vec![Finding::of(Topic::Running, Problem, &error)],
+        Err(error) => return vec![Finding::from_error(FindingTopic::Running, Problem, &error)],
     };
-    let mut findings = vec![say(Good, format!("its socket is {}", place.socket.display()))];
+    let mut findings = vec![running_finding(Good, format!("its socket is {}", place.socket.display()))];
     match inspect_lock(&place.lock) {
-        Ok(LockStatus::Locked(holder)) => findings.extend(supervised(&place, holder).await),
+        Ok(LockStatus::Locked(holder)) => findings.extend(check_supervisor(&place, holder).await),
         Ok(LockStatus::Free(_)) => {
-            findings.push(say(Good, "no supervisor runs; the next command starts one"));
-            findings.extend(left_behind(&place).await);
+            findings.push(running_finding(Good, "no supervisor runs; the next command starts one"));
+            findings.extend(check_session_file(&place).await);
         }
-        Err(cause) => findings.push(say(Problem, format!("cannot read {}: {cause}", place.lock.display()))),
+        Err(cause) => findings.push(running_finding(Problem, format!("cannot read {}: {cause}", place.lock.display()))),
     }
-    findings.extend(orphaned());
+    findings.extend(check_orphans());
     findings
 }
 
-async fn supervised(place: &SupervisorPaths, holder: Option<LockHolder>) -> Vec<Finding> {
+async fn check_supervisor(place: &SupervisorPaths, holder: Option<LockHolder>) -> Vec<Finding> {
     let Some(holder) = holder else {
-        return vec![say(Warning, "a supervisor is starting or ending").hint("ask again: `tether doctor`")];
+        return vec![running_finding(Warning, "a supervisor is starting or ending").hint("ask again: `tether doctor`")];
     };
     let LockHolder { pid, version, .. } = &holder;
     // Never connected to by a newer front end: it would end for our sake.
     if version != OURS {
         return vec![
-            say(Warning, format!("the supervisor (process {pid}) is version {version}, and this is {OURS}"))
-                .hint("the next command replaces an older one; the window stays: `tether status`"),
+            running_finding(
+                Warning,
+                format!("the supervisor (process {pid}) is version {version}, and this is {OURS}"),
+            )
+            .hint("the next command replaces an older one; the window stays: `tether status`"),
         ];
     }
-    let mut findings = vec![say(Good, format!("the supervisor is process {pid}, version {version}"))];
-    if process::program_was_replaced(*pid) {
+    let mut findings = vec![running_finding(Good, format!("the supervisor is process {pid}, version {version}"))];
+    if process::is_program_replaced(*pid) {
         findings.push(
-            say(Warning, format!("its program has been replaced since process {pid} started"))
+            running_finding(Warning, format!("its program has been replaced since process {pid} started"))
                 .hint("`tether shutdown` ends it, and the window stays; the next command starts the new one"),
         );
     }
-    findings.push(match status(place).await {
-        Ok(status) => window(&status),
-        Err(error) => Finding::of(Topic::Running, Problem, &error),
+    findings.push(match request_status(place).await {
+        Ok(status) => window_finding(&status),
+        Err(error) => Finding::from_error(FindingTopic::Running, Problem, &error),
     });
     findings
 }
 
 /// Asks the one that runs; starts none.
-async fn status(place: &SupervisorPaths) -> Result<WindowStatus> {
+async fn request_status(place: &SupervisorPaths) -> Result<WindowStatus> {
     let ourselves =
         InitializeParams { name: "tether doctor".into(), version: OURS.into(), ..InitializeParams::default() };
     let connection = connect(place, &ourselves, IfNotRunning::Skip).await?;
@@ -90,7 +93,7 @@ async fn status(place: &SupervisorPaths) -> Result<WindowStatus> {
     serde_json::from_value(answer).map_err(|cause| Error::other("cannot understand the supervisor").because(cause))
 }
 
-fn window(status: &WindowStatus) -> Finding {
+fn window_finding(status: &WindowStatus) -> Finding {
     let ports = [("CDP port", status.cdp_port), ("inspector port", status.inspector_port)];
     let ports = ports.iter().filter_map(|(name, port)| Some(format!(", {name} {}", (*port)?))).collect::<String>();
     let pid = status.pid.map(|pid| format!(" (process {pid}{ports})")).unwrap_or_default();
@@ -100,34 +103,38 @@ fn window(status: &WindowStatus) -> Finding {
         ReportedWindowState::Exited => {
             say(Warning, said).hint("`tether status` tells how it ended; `tether start` starts it")
         }
-        ReportedWindowState::Unresponsive => say(Warning, said).hint("`tether restart` replaces it"),
-        ReportedWindowState::Stale => say(Good, said + "; the next operation on it rebuilds and relaunches"),
-        _ => say(Good, said),
+        ReportedWindowState::Unresponsive => running_finding(Warning, said).hint("`tether restart` replaces it"),
+        ReportedWindowState::Stale => running_finding(Good, said + "; the next operation on it rebuilds and relaunches"),
+        _ => running_finding(Good, said),
     }
 }
 
 /// What an earlier supervisor has left in the workspace, or only in the state folder (`git clean -fdx`).
-async fn left_behind(place: &SupervisorPaths) -> Option<Finding> {
+async fn check_session_file(place: &SupervisorPaths) -> Option<Finding> {
     let roots = [&place.workspace, &place.state];
     let workspace = roots.into_iter().find(|root| !matches!(session_file::load_session(root), Ok(None)))?;
     let path = session_file::session_path(workspace);
-    let aside = |level: Level, reason: String| {
-        say(level, format!("{} is stale: {reason}", path.display()))
+    let aside = |level: FindingLevel, reason: String| {
+        running_finding(level, format!("{} is stale: {reason}", path.display()))
             .hint("the next command sets it aside: `tether status`")
     };
     let session = match session_file::load_session(workspace) {
         Ok(session) => session?,
-        Err(reason @ SessionFileError::File(keep::Unusable::Folder(_) | keep::Unusable::Foreign(_))) => {
+        Err(
+            reason @ SessionFileError::File(
+                workspace_dir::UnusableFile::Folder(_) | workspace_dir::UnusableFile::Foreign(_),
+            ),
+        ) => {
             let look = format!("`ls -la {}` shows it; remove what is not yours", path.parent()?.display());
-            return Some(say(Problem, format!("{} cannot be used: {reason}", path.display())).hint(look));
+            return Some(running_finding(Problem, format!("{} cannot be used: {reason}", path.display())).hint(look));
         }
         Err(reason) => return Some(aside(Warning, reason.to_string())),
     };
     let found = format!("process {}, CDP port {}", session.electron_pid, session.cdp_port);
     Some(match verify_window(&session).await {
-        Ok(_) => say(Good, format!("a window lives ({found}); the next command is connected to it again")),
+        Ok(_) => running_finding(Good, format!("a window lives ({found}); the next command is connected to it again")),
         Err(IdentityError::Unresponsive { cause, .. }) => {
-            say(Warning, format!("a window lives ({found}), but does not answer: {cause}"))
+            running_finding(Warning, format!("a window lives ({found}), but does not answer: {cause}"))
                 .hint("`tether restart` replaces it")
         }
         Err(doubt @ (IdentityError::Exited(_) | IdentityError::OtherBoot)) => aside(Good, doubt.to_string()),
@@ -135,15 +142,18 @@ async fn left_behind(place: &SupervisorPaths) -> Option<Finding> {
     })
 }
 
-fn orphaned() -> Option<Finding> {
-    let launches = match orphans::find() {
+fn check_orphans() -> Option<Finding> {
+    let launches = match orphans::find_launches() {
         Ok(launches) => launches,
-        Err(error) => return Some(Finding::of(Topic::Running, Warning, &error)),
+        Err(error) => return Some(Finding::from_error(FindingTopic::Running, Warning, &error)),
     };
     let orphans: Vec<_> = launches.iter().filter(|launch| launch.is_orphan()).collect();
     let processes: usize = orphans.iter().map(|launch| launch.processes.len()).sum();
     (processes > 0).then(|| {
-        say(Warning, format!("left over from windows that are gone: processes {processes}, launches {}", orphans.len()))
-            .hint("`tether doctor --reap` shows them, and with `--yes` ends them")
+        running_finding(
+            Warning,
+            format!("left over from windows that are gone: processes {processes}, launches {}", orphans.len()),
+        )
+        .hint("`tether doctor --reap` shows them, and with `--yes` ends them")
     })
 }

@@ -2,16 +2,16 @@
 
 use std::path::Path;
 
-use super::Level::{Ok as Good, Problem, Warning};
-use super::{Finding, Level, Topic};
+use super::FindingLevel::{Ok as Good, Problem, Warning};
+use super::{Finding, FindingLevel, FindingTopic};
 use crate::changes::{self, WorkspaceSize};
 use crate::config::trust::WorkspaceCommands;
 use crate::config::{WindowConfig, WindowSettings};
 use crate::process::{self, InotifyLimits};
 
 /// What is to be said of it, and what its window needs.
-pub fn look(workspace: &Path) -> (Vec<Finding>, Option<WindowSettings>) {
-    let say = |level: Level, what: String| Finding::new(Topic::Workspace, level, what);
+pub fn check_workspace(workspace: &Path) -> (Vec<Finding>, Option<WindowSettings>) {
+    let say = |level: FindingLevel, what: String| Finding::new(FindingTopic::Workspace, level, what);
     let workspace = match workspace.canonicalize() {
         Ok(workspace) if workspace.is_dir() => workspace,
         Ok(file) => return (vec![say(Problem, format!("{} is no folder", file.display()))], None),
@@ -21,39 +21,40 @@ pub fn look(workspace: &Path) -> (Vec<Finding>, Option<WindowSettings>) {
     let recipe = match WindowConfig::resolve(&workspace, None) {
         Ok(recipe) => recipe,
         Err(error) => {
-            findings.push(Finding::of(Topic::Workspace, Problem, &error));
+            findings.push(Finding::from_error(FindingTopic::Workspace, Problem, &error));
             return (findings, None);
         }
     };
     findings.push(match (recipe.check_window(), recipe.window.kind) {
         (Ok(()), Some(kind)) => say(Good, format!("its window is of kind {}", kind.name())),
         (Ok(()), None) => say(Warning, "nothing says what its window is".into()),
-        (Err(error), _) => Finding::of(Topic::Workspace, Warning, &error),
+        (Err(error), _) => Finding::from_error(FindingTopic::Workspace, Warning, &error),
     });
     findings.extend(recipe.notes.iter().map(|note| say(Good, note.clone())));
     findings.push(match WorkspaceCommands::of_window(&recipe).require_consent() {
         Ok(()) => say(Good, "what it wants to run is trusted".into()),
-        Err(error) => Finding::of(Topic::Workspace, Warning, &error),
+        Err(error) => Finding::from_error(FindingTopic::Workspace, Warning, &error),
     });
-    findings.extend(watching(&workspace.join(&recipe.watch.root)));
+    findings.extend(check_watch_limits(&workspace.join(&recipe.watch.root)));
     (findings, Some(recipe.window))
 }
 
 /// Whether the kernel gives as many watches as the workspace has folders.
-fn watching(root: &Path) -> Vec<Finding> {
-    let say = |level: Level, what: String| Finding::new(Topic::Workspace, level, what);
+fn check_watch_limits(root: &Path) -> Vec<Finding> {
+    let say = |level: FindingLevel, what: String| Finding::new(FindingTopic::Workspace, level, what);
     let extent = match changes::measure_workspace(root) {
         Ok(extent) => extent,
-        Err(error) => return vec![Finding::of(Topic::Workspace, Problem, &error)],
+        Err(error) => return vec![Finding::from_error(FindingTopic::Workspace, Problem, &error)],
     };
     let mut findings: Vec<Finding> = extent.problems.iter().map(|problem| say(Warning, problem.to_string())).collect();
     // A platform without such limits has nothing to tell.
-    findings.extend(process::inotify_limits().map(|limits| within(&extent, limits)).unwrap_or_default());
+    findings
+        .extend(process::read_inotify_limits().map(|limits| compare_with_limits(&extent, limits)).unwrap_or_default());
     findings
 }
 
-fn within(extent: &WorkspaceSize, limits: InotifyLimits) -> Vec<Finding> {
-    let say = |level: Level, what: String| Finding::new(Topic::Workspace, level, what);
+fn compare_with_limits(extent: &WorkspaceSize, limits: InotifyLimits) -> Vec<Finding> {
+    let say = |level: FindingLevel, what: String| Finding::new(FindingTopic::Workspace, level, what);
     let sysctl = |name: &str, least: u64| format!("`sudo sysctl fs.inotify.{name}={least}` raises it until a reboot");
     let tracked = format!("{} files are tracked, {} folders to watch", extent.files, extent.folders);
     let needed = extent.folders as u64 + 1;
@@ -77,10 +78,10 @@ mod tests {
 
     #[test]
     fn a_workspace_that_is_larger_than_the_kernel_lets_us_watch_is_told_with_the_command_that_raises_it() {
-        let check = |folders: usize, used: u64, level: Level, part: &str| {
+        let check = |folders: usize, used: u64, level: FindingLevel, part: &str| {
             let extent = WorkspaceSize { folders, files: 7, problems: Vec::new() };
             let limits = InotifyLimits { watches: 100, instances: 128, instances_used: used };
-            let found = within(&extent, limits);
+            let found = compare_with_limits(&extent, limits);
             let last = found.last().unwrap();
             let told = format!("{} {}", last.what, last.hints.join(" "));
             assert!(last.level == level && told.contains(part), "{told}");

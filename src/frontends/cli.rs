@@ -18,7 +18,7 @@ use crate::api::page::PageScreenshotParams;
 use crate::api::protocol::{InitializeParams, ProgressParams, SHUTDOWN};
 use crate::api::window::WindowStartParams;
 use crate::api::{Operation, OperationGroup, OperationParams};
-use crate::error::{Context, Error, ErrorData, ErrorKind, Result};
+use crate::error::{Error, ErrorContext, ErrorData, ErrorKind, Result};
 use crate::supervisor::connect::{IfNotRunning, SupervisorConnection, SupervisorPaths, connect};
 
 /// Keeps the window under development alive and fresh while everything around it restarts.
@@ -205,7 +205,7 @@ async fn run_operation(
         let chosen = matches.value_source("output") == Some(clap::parser::ValueSource::CommandLine);
         return save_image(common, operation.method, &answer, file, chosen);
     }
-    print_result(common, &answer, || render::text(operation.method, &answer))
+    print_result(common, &answer, || render::render_text(operation.method, &answer))
 }
 
 /// The supervisor of the workspace; of one that has been deleted, only when it still runs.
@@ -263,7 +263,7 @@ fn new_spinner() -> ProgressBar {
 
 fn save_image(common: &GlobalArgs, method: &str, answer: &Value, file: &Path, chosen: bool) -> Result<()> {
     use base64::Engine;
-    let picture = render::picture(method, answer);
+    let picture = render::read_picture(method, answer);
     let picture = picture.ok_or_else(|| Error::other("cannot save the picture").because("there is none"))?;
     // Our own name for it says what it is; the user's is his.
     let kind = picture.mime_type.trim_start_matches("image/");
@@ -275,7 +275,7 @@ fn save_image(common: &GlobalArgs, method: &str, answer: &Value, file: &Path, ch
     let generation = picture.generation;
     let said = serde_json::json!({ "file": file, "bytes": bytes.len(), "generation": generation, "relaunched": relaunched, "notes": notes, });
     print_result(common, &said, || {
-        let again = render::relaunched(relaunched.as_ref());
+        let again = render::relaunch_text(relaunched.as_ref());
         let notes: String = notes.iter().map(|note| format!("\nnote: {note}")).collect();
         format!("{again}{} ({} KB){notes}", file.display(), bytes.len() / 1024)
     })

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::config::{BuildStep, ConsentLine, StepCompletion, StepOrder, WindowConfig, init, trust::WorkspaceCommands};
-use crate::error::{Context, Result};
+use crate::error::{ErrorContext, Result};
 
 /// What would run, as one object or as lines with their origin.
 pub fn effective_config(recipe: &WindowConfig, json: bool) -> Result<String> {

@@ -11,7 +11,7 @@ use anstream::println;
 use super::configuration;
 use crate::config::trust::{CommandPurpose, WorkspaceCommands};
 use crate::config::{ActiveConfig, DebugPlan, WindowConfig};
-use crate::error::{Context, Error, ErrorKind, Result};
+use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::supervisor::connect::SupervisorPaths;
 
 /// Of a (canonical) workspace: of the named configuration, of what builds its tests, or of its window.

@@ -10,9 +10,9 @@ use clap_complete::Shell;
 use serde_json::{Value, json};
 
 use super::{cli, doctor, manual};
-use crate::doctor::adapters::{Present, installed_by_others, present};
+use crate::doctor::adapters::{AdapterStatus, foreign_install_hint, list_adapters};
 use crate::error::{Error, Result};
-use crate::tools::{self, Filled, Row, State};
+use crate::tools::{self, InstallOutcome, ToolState, ToolStatus};
 
 // (No doc comment: clap would take it for the program's.)
 #[derive(Subcommand)]
@@ -54,8 +54,8 @@ pub enum AdaptersAction {
 /// Carries one of them out; the answer is the exit code.
 pub async fn run_local(what: LocalCommand, workspace: &Path, json: bool) -> Result<u8> {
     match what {
-        LocalCommand::Doctor { reap: true, yes } => return doctor::reap(yes, json).await,
-        LocalCommand::Doctor { reap: false, .. } => return doctor::diagnose(workspace, json).await,
+        LocalCommand::Doctor { reap: true, yes } => return doctor::print_and_reap_orphans(yes, json).await,
+        LocalCommand::Doctor { reap: false, .. } => return doctor::print_diagnosis(workspace, json).await,
         LocalCommand::Completions { shell } => manual::print_completions(cli::tether_command(), shell),
         LocalCommand::Man { dir } => {
             let pages = manual::print_or_write_pages(cli::tether_command(), dir.as_deref())?;
@@ -77,7 +77,7 @@ fn print_lines(json: bool, object: &Value, lines: impl ExactSizeIterator<Item = 
 }
 
 fn print_adapters(workspace: &Path, json: bool) -> Result<()> {
-    let (rows, adapters) = (tools::rows()?, present(workspace)?);
+    let (rows, adapters) = (tools::list_tools()?, list_adapters(workspace)?);
     if json {
         println!("{}", json!({ "tools": rows.iter().map(tool_json).collect::<Vec<_>>(), "adapters": adapters }));
         return Ok(());
@@ -85,10 +85,12 @@ fn print_adapters(workspace: &Path, json: bool) -> Result<()> {
     for row in rows.iter().filter(|row| !row.is_adapter) {
         println!("{:<14} {:<10} {:<12} {}", row.name, row.state.name(), row.version, row.what);
         match &row.state {
-            State::Installed => println!("{:14} {}", "", row.path.display()),
-            State::Outdated { found } => println!("{:14} it is {found}; `{}` replaces it", "", row.install()),
-            State::Unproven => println!("{:14} `{}` proves or replaces it", "", row.install()),
-            State::Missing => println!("{:14} `{}`", "", row.install()),
+            ToolState::Installed => println!("{:14} {}", "", row.path.display()),
+            ToolState::Outdated { found } => {
+                println!("{:14} it is {found}; `{}` replaces it", "", row.install_command())
+            }
+            ToolState::Unproven => println!("{:14} `{}` proves or replaces it", "", row.install_command()),
+            ToolState::Missing => println!("{:14} `{}`", "", row.install_command()),
         }
     }
     adapters.iter().for_each(print_adapter);
@@ -96,7 +98,7 @@ fn print_adapters(workspace: &Path, json: bool) -> Result<()> {
 }
 
 /// What an adapter debugs stands where a tool has what it is good for.
-fn print_adapter(adapter: &Present) {
+fn print_adapter(adapter: &AdapterStatus) {
     let state = if adapter.found { "found" } else { "missing" };
     println!("{:<14} {state:<10} {:<12} debugs {}", adapter.name, "", adapter.languages.join(", "));
     if let (Some(path), Some(place)) = (&adapter.path, &adapter.place) {
@@ -108,35 +110,35 @@ fn print_adapter(adapter: &Present) {
     adapter.hints.iter().for_each(|hint| println!("{:14} {hint}", ""));
 }
 
-fn tool_json(row: &Row) -> Value {
+fn tool_json(row: &ToolStatus) -> Value {
     let found = match &row.state {
-        State::Outdated { found } => Some(found),
+        ToolState::Outdated { found } => Some(found),
         _ => None,
     };
     json!({
         "name": row.name, "what": row.what, "version": row.version, "state": row.state.name(), "found": found,
-        "path": row.path, "install": row.install(),
+        "path": row.path, "install": row.install_command(),
     })
 }
 
 async fn install_tool(name: &str, json: bool) -> Result<()> {
-    if let Some(how) = installed_by_others(name) {
+    if let Some(how) = foreign_install_hint(name) {
         return Err(Error::usage(format!("cannot install {name}")).because("npm and pip do not have it").hint(how));
     }
-    let done = tools::install(name, &|text| eprintln!("{text}")).await?;
+    let done = tools::install_tool(name, &|text| eprintln!("{text}")).await?;
     if json {
         let done: Vec<Value> = done
             .iter()
-            .map(|(tool, filled)| json!({ "name": tool.name, "pin": tool.pin(), "installed": *filled == Filled::Installed }))
+            .map(|(tool, filled)| json!({ "name": tool.name, "pin": tool.pin(), "installed": *filled == InstallOutcome::Installed }))
             .collect();
         println!("{}", json!({ "tools": done }));
         return Ok(());
     }
     for (tool, filled) in &done {
         let said = match filled {
-            Filled::Present => "is there already",
-            Filled::TakenOver => "was there already, installed by hand",
-            Filled::Installed => "is installed",
+            InstallOutcome::Present => "is there already",
+            InstallOutcome::Adopted => "was there already, installed by hand",
+            InstallOutcome::Installed => "is installed",
         };
         println!("{} ({}) {said}", tool.name, tool.pin());
     }

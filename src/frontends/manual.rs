@@ -7,7 +7,7 @@ use clap::Command;
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-use crate::error::{Context, Result};
+use crate::error::{ErrorContext, Result};
 
 /// Prints a shell's completions.
 pub fn print_completions(mut command: Command, shell: Shell) {

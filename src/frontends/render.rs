@@ -6,7 +6,7 @@ mod debug;
 mod page;
 mod window;
 
-pub use window::relaunched;
+pub use window::relaunch_text;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -17,36 +17,36 @@ use crate::api::page::{PageImage, PageScreenshotParams};
 use crate::clock::now_ms;
 
 /// The text of an operation's result.
-pub fn text(method: &str, answer: &Value) -> String {
-    let told = window::text(method, answer).or_else(|| page::text(method, answer));
+pub fn render_text(method: &str, answer: &Value) -> String {
+    let told = window::window_text(method, answer).or_else(|| page::page_text(method, answer));
     // A result of a newer supervisor that we cannot read is better shown raw than not at all.
-    told.or_else(|| debug::text(method, answer)).unwrap_or_else(|| answer.to_string())
+    told.or_else(|| debug::debug_text(method, answer)).unwrap_or_else(|| answer.to_string())
 }
 
 /// The picture, when the result of this operation is one.
-pub fn picture(method: &str, answer: &Value) -> Option<PageImage> {
-    (method == PageScreenshotParams::METHOD).then(|| read(answer)).flatten()
+pub fn read_picture(method: &str, answer: &Value) -> Option<PageImage> {
+    (method == PageScreenshotParams::METHOD).then(|| parse_result(answer)).flatten()
 }
 
-fn read<T: DeserializeOwned>(answer: &Value) -> Option<T> {
+fn parse_result<T: DeserializeOwned>(answer: &Value) -> Option<T> {
     serde_json::from_value(answer.clone()).ok()
 }
 
 /// What happened besides.
-fn noted(notes: &[String]) -> String {
+fn notes_text(notes: &[String]) -> String {
     notes.iter().map(|note| format!("\nnote: {note}")).collect()
 }
 
-fn indented(text: &str) -> String {
+fn indent_lines(text: &str) -> String {
     text.trim_end().lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
 }
 
-fn ago(at_ms: u64) -> String {
-    duration(now_ms().saturating_sub(at_ms))
+fn age_text(at_ms: u64) -> String {
+    duration_text(now_ms().saturating_sub(at_ms))
 }
 
 /// A duration in ms as a person says it: "240 ms", "3.2 s", "4 min".
-pub fn duration(ms: u64) -> String {
+pub fn duration_text(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms} ms"),
         1_000..60_000 => format!("{:.1} s", ms as f64 / 1e3),
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_shown_raw() {
-        let check = |method: &str| assert_eq!(text(method, &json!({"a": {}})), r#"{"a":{}}"#, "{method}");
+        let check = |method: &str| assert_eq!(render_text(method, &json!({"a": {}})), r#"{"a":{}}"#, "{method}");
         check("some/thing");
         check("window/status");
         check("debug/launch");

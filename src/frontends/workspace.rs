@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{Context, Result};
+use crate::error::{ErrorContext, Result};
 
 /// A folder that holds one of these says of itself that it is a workspace of ours.
 const TETHER_MARKERS: &[&str] = &["devtools.toml", ".devtoolsignore", ".devtools"];

@@ -21,9 +21,9 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use super::handle::{Exit, Process};
+use super::handle::{Process, ProcessExit};
 use super::{output, platform, spawn, tree};
-use crate::error::{Context, Result};
+use crate::error::{ErrorContext, Result};
 
 const TAIL_BYTES: usize = 64 * 1024;
 const TAIL_LINES: usize = 200;
@@ -34,7 +34,7 @@ const DRAIN: Duration = Duration::from_millis(250);
 
 /// What to run.
 #[derive(Clone, Debug)]
-pub struct Captured {
+pub struct CapturedCommand {
     pub argv: Vec<OsString>,
     pub cwd: PathBuf,
     /// The whole environment; see [`super::clean_environment`].
@@ -44,8 +44,8 @@ pub struct Captured {
 
 /// Why it is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    Exited(Exit),
+pub enum CommandOutcome {
+    Exited(ProcessExit),
     /// The deadline passed; its group was stopped.
     TimedOut,
     /// The caller's `cancel` resolved, or it had seen enough; its group was stopped.
@@ -54,8 +54,8 @@ pub enum Outcome {
 
 /// A command that is over.
 #[derive(Clone, Debug)]
-pub struct Finished {
-    pub outcome: Outcome,
+pub struct FinishedCommand {
+    pub outcome: CommandOutcome,
     pub duration: Duration,
     /// The last lines of both streams as they came, at most 200 of at most 64 KiB.
     pub tail: String,
@@ -65,22 +65,25 @@ pub struct Finished {
     pub held_by: Vec<String>,
 }
 
-impl Finished {
+impl FinishedCommand {
     pub fn success(&self) -> bool {
-        matches!(self.outcome, Outcome::Exited(exit) if exit.success())
+        matches!(self.outcome, CommandOutcome::Exited(exit) if exit.is_success())
     }
 }
 
 /// Runs the command in a group of its own until it exits, the deadline passes or `cancel` resolves.
 /// Dropping the future kills the group. Errors: it cannot be started, as [`super::spawn`].
-pub async fn run(what: &Captured, cancel: impl Future<Output = ()>) -> Result<Finished> {
-    drive(what, None, cancel, Kept::default()).await
+pub async fn run_command(what: &CapturedCommand, cancel: impl Future<Output = ()>) -> Result<FinishedCommand> {
+    run_to_end(what, None, cancel, OutputTail::default()).await
 }
 
 /// As [`run`], and ends the command, as [`Outcome::Cancelled`], when `enough` says so of a line. All that it prints to its
 /// end is offered. Its stdin is open and silent: a watcher takes the end of its stdin for its own.
-pub async fn run_until(what: &Captured, mut enough: impl FnMut(&str) -> bool + Send) -> Result<Finished> {
-    let doing = || format!("cannot start {}", spawn::show(&what.argv));
+pub async fn run_until_line(
+    what: &CapturedCommand,
+    mut enough: impl FnMut(&str) -> bool + Send,
+) -> Result<FinishedCommand> {
+    let doing = || format!("cannot start {}", spawn::display_command(&what.argv));
     let (stdin, _held_open) = pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from).doing(doing)?;
     let said = Notify::new();
     let mut line = |line: &str| {
@@ -88,22 +91,29 @@ pub async fn run_until(what: &Captured, mut enough: impl FnMut(&str) -> bool + S
             said.notify_one();
         }
     };
-    drive(what, Some(stdin), said.notified(), Kept { lines: Some(Lines::of(&mut line)), ..Kept::default() }).await
+    run_to_end(
+        what,
+        Some(stdin),
+        said.notified(),
+        OutputTail { lines: Some(LineSplitter::of(&mut line)), ..OutputTail::default() },
+    )
+    .await
 }
 
-async fn drive(
-    what: &Captured,
+async fn run_to_end(
+    what: &CapturedCommand,
     stdin: Option<OwnedFd>,
     cancel: impl Future<Output = ()>,
-    mut kept: Kept<'_>,
-) -> Result<Finished> {
+    mut kept: OutputTail<'_>,
+) -> Result<FinishedCommand> {
     let started = Instant::now();
-    let (reader, process) = start(what, stdin)?;
-    let group = KilledOnDrop(&process);
-    let mut pipe = Receiver::from_owned_fd(reader).doing(|| format!("cannot read from {}", spawn::show(&what.argv)))?;
+    let (reader, process) = start_command(what, stdin)?;
+    let group = KillGroupOnDrop(&process);
+    let mut pipe =
+        Receiver::from_owned_fd(reader).doing(|| format!("cannot read from {}", spawn::display_command(&what.argv)))?;
     let outcome = {
         let reading = kept.read_all(&mut pipe);
-        let ending = end_of(&process, what.timeout, cancel);
+        let ending = wait_for_end(&process, what.timeout, cancel);
         tokio::pin!(reading, ending);
         tokio::select! {
             outcome = &mut ending => outcome,
@@ -111,32 +121,32 @@ async fn drive(
         }
     };
     let drained = timeout(DRAIN, kept.read_all(&mut pipe)).await.is_ok();
-    let held_by = if drained { Vec::new() } else { holders(&pipe) };
-    process.exited().await;
+    let held_by = if drained { Vec::new() } else { list_pipe_holders(&pipe) };
+    process.wait_for_exit().await;
     drop(group);
     let tail = kept.tail();
-    Ok(Finished { outcome, duration: started.elapsed(), tail, output_bytes: kept.total, held_by })
+    Ok(FinishedCommand { outcome, duration: started.elapsed(), tail, output_bytes: kept.total, held_by })
 }
 
-fn start(what: &Captured, stdin: Option<OwnedFd>) -> Result<(OwnedFd, Process)> {
-    let doing = || format!("cannot start {}", spawn::show(&what.argv));
+fn start_command(what: &CapturedCommand, stdin: Option<OwnedFd>) -> Result<(OwnedFd, Process)> {
+    let doing = || format!("cannot start {}", spawn::display_command(&what.argv));
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from).doing(doing)?;
     let again = writer.try_clone().doing(doing)?;
-    let mut command = spawn::command(&what.argv, &what.cwd, &what.env)?;
+    let mut command = spawn::build_command(&what.argv, &what.cwd, &what.env)?;
     command.stdout(writer).stderr(again);
     if let Some(stdin) = stdin {
         command.stdin(stdin);
     }
     // Starting consumes the command, and with it our writing ends: the pipe ends with its last outside holder.
-    Ok((reader, spawn::start(command, &what.argv)?))
+    Ok((reader, spawn::spawn_process(command, &what.argv)?))
 }
 
-async fn end_of(process: &Process, deadline: Duration, cancel: impl Future<Output = ()>) -> Outcome {
+async fn wait_for_end(process: &Process, deadline: Duration, cancel: impl Future<Output = ()>) -> CommandOutcome {
     let outcome = tokio::select! {
         biased; // facts before wishes: what has ended was not cancelled
-        () = process.ended() => return Outcome::Exited(process.exited().await),
-        () = cancel => Outcome::Cancelled,
-        () = tokio::time::sleep(deadline) => Outcome::TimedOut,
+        () = process.wait_for_end() => return CommandOutcome::Exited(process.wait_for_exit().await),
+        () = cancel => CommandOutcome::Cancelled,
+        () = tokio::time::sleep(deadline) => CommandOutcome::TimedOut,
     };
     stop_group(process).await;
     outcome
@@ -144,49 +154,49 @@ async fn end_of(process: &Process, deadline: Duration, cancel: impl Future<Outpu
 
 /// TERM → grace → KILL, also for those whose leader obeyed and who did not; resolves when they are gone.
 async fn stop_group(process: &Process) {
-    let tree = tree::tree_of(process).unwrap_or_default();
+    let tree = tree::list_tree(process).unwrap_or_default();
     process.signal_group(Signal::TERM);
-    let _ = timeout(GRACE, process.ended()).await;
+    let _ = timeout(GRACE, process.wait_for_end()).await;
     process.signal_group(Signal::KILL);
     for left in &tree {
         let _ = left.signal(Signal::KILL);
     }
-    process.ended().await;
+    process.wait_for_end().await;
     // An error means that the kernel holds one of them; nothing more can be done about it.
-    let _ = tree::gone(&tree).await;
+    let _ = tree::wait_until_gone(&tree).await;
 }
 
-struct KilledOnDrop<'a>(&'a Process);
+struct KillGroupOnDrop<'a>(&'a Process);
 
-impl Drop for KilledOnDrop<'_> {
+impl Drop for KillGroupOnDrop<'_> {
     fn drop(&mut self) {
         self.0.signal_group(Signal::KILL); // a no-op once the leader has been reaped
     }
 }
 
-fn holders(pipe: &Receiver) -> Vec<String> {
+fn list_pipe_holders(pipe: &Receiver) -> Vec<String> {
     let Ok(stat) = rustix::fs::fstat(pipe) else { return Vec::new() };
-    let pids = platform::holders_of_pipe(stat.st_ino).unwrap_or_default();
-    pids.into_iter().map(|pid| format!("{pid} ({})", platform::name_of(pid).unwrap_or_default())).collect()
+    let pids = platform::list_pipe_holders(stat.st_ino).unwrap_or_default();
+    pids.into_iter().map(|pid| format!("{pid} ({})", platform::read_name(pid).unwrap_or_default())).collect()
 }
 
 /// The end of the output, whatever its length.
 #[derive(Default)]
-struct Kept<'a> {
+struct OutputTail<'a> {
     bytes: VecDeque<u8>,
     total: u64,
-    lines: Option<Lines<'a>>,
+    lines: Option<LineSplitter<'a>>,
 }
 
 /// Cuts what comes into lines.
-struct Lines<'a> {
+struct LineSplitter<'a> {
     take: &'a mut (dyn FnMut(&str) + Send),
     open: Vec<u8>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineSplitter<'a> {
     fn of(take: &'a mut (dyn FnMut(&str) + Send)) -> Self {
-        Lines { take, open: Vec::new() }
+        LineSplitter { take, open: Vec::new() }
     }
 
     fn add(&mut self, chunk: &[u8]) {
@@ -201,7 +211,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-impl Kept<'_> {
+impl OutputTail<'_> {
     /// Reads until the pipe ends. Cancel-safe: each read is kept before the next begins.
     async fn read_all(&mut self, pipe: &mut Receiver) {
         let mut chunk = vec![0; 64 * 1024];
@@ -230,31 +240,31 @@ mod tests {
     use super::super::clean_environment;
     use super::*;
 
-    fn shell(script: &str, timeout: Duration) -> Captured {
+    fn shell(script: &str, timeout: Duration) -> CapturedCommand {
         let argv = ["sh", "-c", script].map(Into::into).to_vec();
-        Captured { argv, cwd: std::env::temp_dir(), env: clean_environment::<&str, &str>([]), timeout }
+        CapturedCommand { argv, cwd: std::env::temp_dir(), env: clean_environment::<&str, &str>([]), timeout }
     }
 
     const LONG: Duration = Duration::from_secs(60);
 
     #[tokio::test]
     async fn a_command_that_ends_is_told_with_its_code_and_output() {
-        let check = async |script: &str, outcome: Outcome, tail: &str| {
-            let finished = run(&shell(script, LONG), std::future::pending()).await.unwrap();
+        let check = async |script: &str, outcome: CommandOutcome, tail: &str| {
+            let finished = run_command(&shell(script, LONG), std::future::pending()).await.unwrap();
             assert_eq!((finished.outcome, finished.tail.as_str()), (outcome, tail), "{script}");
             assert!(finished.held_by.is_empty());
         };
-        check("echo one; echo two >&2", Outcome::Exited(Exit::Code(0)), "one\ntwo").await;
-        check("echo wrong; exit 3", Outcome::Exited(Exit::Code(3)), "wrong").await;
-        check("kill -SEGV $$", Outcome::Exited(Exit::Signal(11)), "").await;
-        check("exec >&- 2>&-; exit 4", Outcome::Exited(Exit::Code(4)), "").await;
-        check("cat; echo no input", Outcome::Exited(Exit::Code(0)), "no input").await;
+        check("echo one; echo two >&2", CommandOutcome::Exited(ProcessExit::Code(0)), "one\ntwo").await;
+        check("echo wrong; exit 3", CommandOutcome::Exited(ProcessExit::Code(3)), "wrong").await;
+        check("kill -SEGV $$", CommandOutcome::Exited(ProcessExit::Signal(11)), "").await;
+        check("exec >&- 2>&-; exit 4", CommandOutcome::Exited(ProcessExit::Code(4)), "").await;
+        check("cat; echo no input", CommandOutcome::Exited(ProcessExit::Code(0)), "no input").await;
     }
 
     #[tokio::test]
     async fn a_flood_of_output_stays_bounded() {
         let script = "head -c 1073741824 /dev/zero | tr '\\0' x; echo; echo the end";
-        let finished = run(&shell(script, LONG), std::future::pending()).await.unwrap();
+        let finished = run_command(&shell(script, LONG), std::future::pending()).await.unwrap();
         assert!(finished.success());
         assert_eq!(finished.output_bytes, (1 << 30) + 9);
         assert_eq!(finished.tail, "the end");
@@ -264,7 +274,7 @@ mod tests {
     async fn a_daemon_that_holds_the_output_does_not_hold_us() {
         // It is told by its name, which it has once it has been exec'd.
         let script = "sleep 600 & until grep -q sleep /proc/$!/comm; do :; done; echo $!";
-        let finished = run(&shell(script, LONG), std::future::pending()).await.unwrap();
+        let finished = run_command(&shell(script, LONG), std::future::pending()).await.unwrap();
         assert!(finished.success());
         assert!(finished.duration < LONG, "{:?}", finished.duration);
         assert_eq!(finished.held_by, [format!("{} (sleep)", finished.tail)]);
@@ -275,17 +285,17 @@ mod tests {
     async fn a_hanging_command_is_stopped_with_all_its_children() {
         let script = "trap '' TERM; sh -c 'trap \"\" TERM; echo $$; while :; do sleep 60; done' & wait; wait";
         // Long enough for both shells to set their traps on a busy machine.
-        let finished = run(&shell(script, Duration::from_secs(3)), std::future::pending()).await.unwrap();
-        assert_eq!(finished.outcome, Outcome::TimedOut);
+        let finished = run_command(&shell(script, Duration::from_secs(3)), std::future::pending()).await.unwrap();
+        assert_eq!(finished.outcome, CommandOutcome::TimedOut);
         assert!(finished.held_by.is_empty(), "{finished:?}");
-        let child = platform::facts(finished.tail.parse().unwrap());
+        let child = platform::read_facts(finished.tail.parse().unwrap());
         assert!(child.as_ref().map_or(true, |child| child.zombie), "{child:?}");
     }
 
     #[tokio::test]
     async fn a_cancelled_command_is_stopped() {
-        let finished = run(&shell("echo $$; sleep 600", LONG), std::future::ready(())).await.unwrap();
-        assert_eq!(finished.outcome, Outcome::Cancelled);
+        let finished = run_command(&shell("echo $$; sleep 600", LONG), std::future::ready(())).await.unwrap();
+        assert_eq!(finished.outcome, CommandOutcome::Cancelled);
         assert!(finished.duration < LONG, "{:?}", finished.duration);
     }
 
@@ -299,11 +309,11 @@ mod tests {
             lines.push(line.to_owned());
             line == "ready"
         };
-        let finished = run_until(&shell(script, LONG), seen).await.unwrap();
-        assert_eq!(finished.outcome, Outcome::Cancelled);
+        let finished = run_until_line(&shell(script, LONG), seen).await.unwrap();
+        assert_eq!(finished.outcome, CommandOutcome::Cancelled);
         assert_eq!(lines, ["ready", "last"]);
-        let ended = run_until(&shell("echo one; exit 3", LONG), |_| false).await.unwrap();
-        assert_eq!(ended.outcome, Outcome::Exited(Exit::Code(3)));
+        let ended = run_until_line(&shell("echo one; exit 3", LONG), |_| false).await.unwrap();
+        assert_eq!(ended.outcome, CommandOutcome::Exited(ProcessExit::Code(3)));
     }
 
     #[tokio::test]
@@ -311,11 +321,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut what = shell("echo $$ > pid.new; mv pid.new pid; exec sleep 60", LONG);
         what.cwd = folder.path().into();
-        let running = tokio::spawn(async move { run(&what, std::future::pending()).await });
+        let running = tokio::spawn(async move { run_command(&what, std::future::pending()).await });
         let path = folder.path().join("pid");
-        let pid = output::until(folder.path(), || Ok(std::fs::read_to_string(&path).ok())).await.unwrap();
+        let pid = output::watch_until(folder.path(), || Ok(std::fs::read_to_string(&path).ok())).await.unwrap();
         let process = Process::open(pid.trim().parse().unwrap()).unwrap();
         running.abort();
-        process.exited().await;
+        process.wait_for_exit().await;
     }
 }

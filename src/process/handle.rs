@@ -23,35 +23,35 @@ use super::platform;
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
+pub enum ProcessExit {
     Code(i32),
     Signal(i32),
     /// It was not our child (reconnected after a restart), so the kernel tells us no more than that it ended.
     Unknown,
 }
 
-impl Exit {
-    pub fn success(self) -> bool {
-        self == Exit::Code(0)
+impl ProcessExit {
+    pub fn is_success(self) -> bool {
+        self == ProcessExit::Code(0)
     }
 }
 
-impl fmt::Display for Exit {
+impl fmt::Display for ProcessExit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Exit::Code(code) => write!(f, "exited with code {code}"),
-            Exit::Signal(signal) => write!(f, "was ended by signal {signal}"),
-            Exit::Unknown => write!(f, "has ended"),
+            ProcessExit::Code(code) => write!(f, "exited with code {code}"),
+            ProcessExit::Signal(signal) => write!(f, "was ended by signal {signal}"),
+            ProcessExit::Unknown => write!(f, "has ended"),
         }
     }
 }
 
-impl From<ExitStatus> for Exit {
+impl From<ExitStatus> for ProcessExit {
     fn from(status: ExitStatus) -> Self {
         match (status.code(), status.signal()) {
-            (Some(code), _) => Exit::Code(code),
-            (None, Some(signal)) => Exit::Signal(signal),
-            (None, None) => Exit::Unknown,
+            (Some(code), _) => ProcessExit::Code(code),
+            (None, Some(signal)) => ProcessExit::Signal(signal),
+            (None, None) => ProcessExit::Unknown,
         }
     }
 }
@@ -59,15 +59,15 @@ impl From<ExitStatus> for Exit {
 /// A living or ended process; clones are the same process. Dropping the last one touches the process in no way
 /// (a child is reaped by the runtime later).
 #[derive(Clone)]
-pub struct Process(Arc<Held>);
+pub struct Process(Arc<ProcessData>);
 
-struct Held {
+struct ProcessData {
     pid: u32,
     start_ticks: u64,
     pidfd: AsyncFd<OwnedFd>,
     /// Present when it is our child: who reaps it. Until then its PID, and its group's id, cannot be reused.
     child: Option<Mutex<Child>>,
-    exit: OnceLock<Exit>,
+    exit: OnceLock<ProcessExit>,
 }
 
 impl fmt::Debug for Process {
@@ -83,20 +83,20 @@ impl Process {
         if pid <= 1 || pid == std::process::id() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("PID {pid} is never a window's")));
         }
-        let pidfd = watch(open_pidfd(pid)?)?;
-        let held = Held { pid, start_ticks: start_ticks(pid)?, pidfd, child: None, exit: OnceLock::new() };
+        let pidfd = register_pidfd(open_pidfd(pid)?)?;
+        let held = ProcessData { pid, start_ticks: start_ticks(pid)?, pidfd, child: None, exit: OnceLock::new() };
         let process = Process(Arc::new(held));
         // The PID may have changed hands between the two look-ups; while the pidfd's owner lives it has not.
         if process.is_alive() { Ok(process) } else { Err(io::ErrorKind::NotFound.into()) }
     }
 
     /// Holds a child that has just been spawned; it may already have ended (its zombie keeps the PID ours).
-    pub(super) fn of_child(child: Child) -> io::Result<Process> {
+    pub(super) fn from_child(child: Child) -> io::Result<Process> {
         let pid = child.id().ok_or(io::ErrorKind::NotFound)?;
-        let pidfd = watch(open_pidfd(pid)?)?;
+        let pidfd = register_pidfd(open_pidfd(pid)?)?;
         let start_ticks = start_ticks(pid)?;
         let child = Some(Mutex::new(child));
-        Ok(Process(Arc::new(Held { pid, start_ticks, pidfd, child, exit: OnceLock::new() })))
+        Ok(Process(Arc::new(ProcessData { pid, start_ticks, pidfd, child, exit: OnceLock::new() })))
     }
 
     pub fn pid(&self) -> u32 {
@@ -117,23 +117,23 @@ impl Process {
 
     /// Resolves when the process has ended, with how; reaps it when it is our child.
     /// Cancel-safe; any number of tasks may wait at once, and again afterwards.
-    pub async fn exited(&self) -> Exit {
-        self.ended().await;
+    pub async fn wait_for_exit(&self) -> ProcessExit {
+        self.wait_for_end().await;
         *self.0.exit.get_or_init(|| self.reap())
     }
 
     /// Resolves when the process has ended, and leaves a child unreaped so that its group's id stays ours.
-    pub(super) async fn ended(&self) {
+    pub(super) async fn wait_for_end(&self) {
         if self.0.exit.get().is_none() {
             // An error here means that the runtime is shutting down: nobody is left to be told.
             let _ = self.0.pidfd.readable().await;
         }
     }
 
-    fn reap(&self) -> Exit {
-        let Some(child) = &self.0.child else { return Exit::Unknown };
+    fn reap(&self) -> ProcessExit {
+        let Some(child) = &self.0.child else { return ProcessExit::Unknown };
         let mut child = child.lock().unwrap_or_else(PoisonError::into_inner);
-        child.try_wait().ok().flatten().map_or(Exit::Unknown, Exit::from)
+        child.try_wait().ok().flatten().map_or(ProcessExit::Unknown, ProcessExit::from)
     }
 
     /// Sends a signal to this very process; one that has ended is left in peace.
@@ -165,7 +165,7 @@ fn open_pidfd(pid: u32) -> io::Result<OwnedFd> {
     })
 }
 
-fn watch(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+fn register_pidfd(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an OwnedFd is an open descriptor, always returns the same one, and closes it only when the AsyncFd
     // that owns it from here on is dropped.
     Ok(unsafe { AsyncFd::register_with_interest(pidfd, Interest::READABLE) }?)
@@ -176,7 +176,7 @@ fn pid_of(pid: u32) -> Option<Pid> {
 }
 
 fn start_ticks(pid: u32) -> io::Result<u64> {
-    Ok(platform::facts(pid)?.start_ticks)
+    Ok(platform::read_facts(pid)?.start_ticks)
 }
 
 #[cfg(test)]
@@ -185,21 +185,21 @@ mod tests {
 
     fn shell(script: &str) -> Process {
         let child = tokio::process::Command::new("sh").args(["-c", script]).spawn().unwrap();
-        Process::of_child(child).unwrap()
+        Process::from_child(child).unwrap()
     }
 
     #[tokio::test]
     async fn the_exit_of_a_child_is_told_to_everyone_who_waits() {
-        let check = async |script: &str, expect: Exit| {
+        let check = async |script: &str, expect: ProcessExit| {
             let process = shell(script);
-            let (first, second) = tokio::join!(process.exited(), process.exited());
-            assert_eq!((first, second, process.exited().await), (expect, expect, expect), "{script}");
+            let (first, second) = tokio::join!(process.wait_for_exit(), process.wait_for_exit());
+            assert_eq!((first, second, process.wait_for_exit().await), (expect, expect, expect), "{script}");
             assert!(!process.is_alive());
             process.signal(Signal::KILL).unwrap();
         };
-        check("exit 0", Exit::Code(0)).await;
-        check("exit 7", Exit::Code(7)).await;
-        check("kill -9 $$", Exit::Signal(9)).await;
+        check("exit 0", ProcessExit::Code(0)).await;
+        check("exit 7", ProcessExit::Code(7)).await;
+        check("kill -9 $$", ProcessExit::Signal(9)).await;
     }
 
     #[tokio::test]
@@ -209,16 +209,16 @@ mod tests {
         assert!(other.is_alive());
         assert_eq!(other.start_ticks(), child.start_ticks());
         other.signal(Signal::TERM).unwrap();
-        assert_eq!(other.exited().await, Exit::Unknown);
-        assert_eq!(child.exited().await, Exit::Signal(15));
+        assert_eq!(other.wait_for_exit().await, ProcessExit::Unknown);
+        assert_eq!(child.wait_for_exit().await, ProcessExit::Signal(15));
     }
 
     #[tokio::test]
     async fn an_ended_child_leaves_no_zombie() {
         let process = shell("exit 0");
         let pid = process.pid();
-        process.exited().await;
-        assert_eq!(platform::facts(pid).unwrap_err().kind(), io::ErrorKind::NotFound);
+        process.wait_for_exit().await;
+        assert_eq!(platform::read_facts(pid).unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     #[tokio::test]
@@ -227,8 +227,8 @@ mod tests {
             assert!(Process::open(pid).is_err(), "{pid}");
         }
         let zombie = shell("exit 0");
-        zombie.ended().await;
+        zombie.wait_for_end().await;
         assert!(Process::open(zombie.pid()).is_err());
-        zombie.exited().await;
+        zombie.wait_for_exit().await;
     }
 }

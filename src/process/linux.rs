@@ -15,7 +15,7 @@ use procfs::process::{Process, Stat};
 
 /// What identifies a process beyond its PID, and where it hangs in the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Facts {
+pub struct ProcessFacts {
     pub pid: u32,
     pub parent: u32,
     /// PID of the leader of its session.
@@ -29,29 +29,29 @@ pub struct Facts {
 }
 
 /// The id of this boot: PIDs and start ticks mean nothing across boots.
-pub fn boot_id() -> io::Result<String> {
+pub fn read_boot_id() -> io::Result<String> {
     Ok(std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 
 /// The facts about `pid`; an error of kind `NotFound` when no such process is there.
-pub fn facts(pid: u32) -> io::Result<Facts> {
-    facts_of(&open(pid)?)
+pub fn read_facts(pid: u32) -> io::Result<ProcessFacts> {
+    read_facts_of(&open_process(pid)?)
 }
 
 /// The name of `pid` as `ps` shows it, for messages.
-pub fn name_of(pid: u32) -> Option<String> {
-    open(pid).ok()?.stat().ok().map(|stat| stat.comm)
+pub fn read_name(pid: u32) -> Option<String> {
+    open_process(pid).ok()?.stat().ok().map(|stat| stat.comm)
 }
 
 /// The command line of `pid`, the program first. Programs may have overwritten it with a title.
-pub fn arguments_of(pid: u32) -> io::Result<Vec<OsString>> {
+pub fn read_arguments(pid: u32) -> io::Result<Vec<OsString>> {
     let line = std::fs::read(format!("/proc/{pid}/cmdline"))?;
     let words = line.strip_suffix(b"\0").unwrap_or(&line).split(|&byte| byte == 0);
     Ok(words.map(|word| OsString::from_vec(word.to_vec())).collect())
 }
 
 /// Whether another file has taken the place of the program that `pid` runs.
-pub fn program_was_replaced(pid: u32) -> bool {
+pub fn is_program_replaced(pid: u32) -> bool {
     let program = std::fs::read_link(format!("/proc/{pid}/exe"));
     program.is_ok_and(|program| program.as_os_str().as_encoded_bytes().ends_with(b" (deleted)"))
 }
@@ -66,14 +66,15 @@ pub struct InotifyLimits {
     pub instances_used: u64,
 }
 
-pub fn inotify_limits() -> io::Result<InotifyLimits> {
+pub fn read_inotify_limits() -> io::Result<InotifyLimits> {
     let limit = |name: &str| -> io::Result<u64> {
         let text = std::fs::read_to_string(format!("/proc/sys/fs/inotify/{name}"))?;
         text.trim().parse().map_err(io::Error::other)
     };
     let us = rustix::process::getuid().as_raw();
-    let ours = everyone()?.into_iter().filter(|facts| facts.uid == us);
-    let used: usize = ours.map(|facts| descriptors(facts.pid, |link| link == Path::new("anon_inode:inotify"))).sum();
+    let ours = list_processes()?.into_iter().filter(|facts| facts.uid == us);
+    let used: usize =
+        ours.map(|facts| count_descriptors(facts.pid, |link| link == Path::new("anon_inode:inotify"))).sum();
     let (watches, instances) = (limit("max_user_watches")?, limit("max_user_instances")?);
     Ok(InotifyLimits { watches, instances, instances_used: used as u64 })
 }
@@ -81,15 +82,15 @@ pub fn inotify_limits() -> io::Result<InotifyLimits> {
 /// The value of `name` in the environment that `pid` was started with.
 ///
 /// Some programs overwrite that area with their title (Chromium's renderers do): `None` proves nothing.
-pub fn value_in_environment(pid: u32, name: &str) -> io::Result<Option<OsString>> {
-    Ok(open(pid)?.environ().map_err(told)?.remove(OsStr::new(name)))
+pub fn read_environment_value(pid: u32, name: &str) -> io::Result<Option<OsString>> {
+    Ok(open_process(pid)?.environ().map_err(to_io_error)?.remove(OsStr::new(name)))
 }
 
 /// The facts of every process that we may look at.
-pub(super) fn everyone() -> io::Result<Vec<Facts>> {
-    let all = procfs::process::all_processes().map_err(told)?;
+pub(super) fn list_processes() -> io::Result<Vec<ProcessFacts>> {
+    let all = procfs::process::all_processes().map_err(to_io_error)?;
     // One that ends while we walk is no error.
-    Ok(all.flatten().filter_map(|process| facts_of(&process).ok()).collect())
+    Ok(all.flatten().filter_map(|process| read_facts_of(&process).ok()).collect())
 }
 
 /// Whether anybody listens on `port`.
@@ -98,38 +99,38 @@ pub fn is_listened_on(port: u16) -> io::Result<bool> {
 }
 
 /// The first of `candidates` that holds a socket listening on `port`, whatever the address.
-pub fn listener_among(port: u16, candidates: &[u32]) -> io::Result<Option<u32>> {
+pub fn find_listener_among(port: u16, candidates: &[u32]) -> io::Result<Option<u32>> {
     let mut sockets = listening_sockets(port)?;
-    Ok(sockets.find_map(|socket| candidates.iter().copied().find(|&pid| holds(pid, &socket))))
+    Ok(sockets.find_map(|socket| candidates.iter().copied().find(|&pid| has_open(pid, &socket))))
 }
 
 /// Every process we may look into that listens on `port`; for messages ("port 9222 is taken by …").
-pub fn listeners_on(port: u16) -> io::Result<Vec<u32>> {
+pub fn list_listeners(port: u16) -> io::Result<Vec<u32>> {
     let sockets: Vec<String> = listening_sockets(port)?.collect();
-    let listens = |pid: &u32| sockets.iter().any(|socket| holds(*pid, socket));
-    Ok(everyone()?.iter().map(|facts| facts.pid).filter(listens).collect())
+    let listens = |pid: &u32| sockets.iter().any(|socket| has_open(*pid, socket));
+    Ok(list_processes()?.iter().map(|facts| facts.pid).filter(listens).collect())
 }
 
 /// Every process we may look into that holds the pipe with this inode, except ourselves.
-pub(super) fn holders_of_pipe(inode: u64) -> io::Result<Vec<u32>> {
+pub(super) fn list_pipe_holders(inode: u64) -> io::Result<Vec<u32>> {
     let pipe = format!("pipe:[{inode}]");
-    let others = everyone()?.into_iter().map(|facts| facts.pid).filter(|&pid| pid != std::process::id());
-    Ok(others.filter(|&pid| holds(pid, &pipe)).collect())
+    let others = list_processes()?.into_iter().map(|facts| facts.pid).filter(|&pid| pid != std::process::id());
+    Ok(others.filter(|&pid| has_open(pid, &pipe)).collect())
 }
 
 /// Every process we may look into that has a file below `folder` open.
-pub(super) fn holders_below(folder: &Path) -> io::Result<Vec<Facts>> {
-    let holds_one = |facts: &Facts| any_descriptor(facts.pid, |target| target.starts_with(folder));
-    Ok(everyone()?.into_iter().filter(holds_one).collect())
+pub(super) fn list_holders_below(folder: &Path) -> io::Result<Vec<ProcessFacts>> {
+    let holds_one = |facts: &ProcessFacts| has_descriptor(facts.pid, |target| target.starts_with(folder));
+    Ok(list_processes()?.into_iter().filter(holds_one).collect())
 }
 
-fn open(pid: u32) -> io::Result<Process> {
+fn open_process(pid: u32) -> io::Result<Process> {
     let pid = i32::try_from(pid).map_err(|_| io::Error::from(io::ErrorKind::NotFound))?;
-    Process::new(pid).map_err(told)
+    Process::new(pid).map_err(to_io_error)
 }
 
 /// The library's error as the one everybody speaks; a process that is not there is `NotFound`.
-fn told(cause: ProcError) -> io::Error {
+fn to_io_error(cause: ProcError) -> io::Error {
     match cause {
         ProcError::NotFound(_) => io::ErrorKind::NotFound.into(),
         ProcError::PermissionDenied(_) => io::ErrorKind::PermissionDenied.into(),
@@ -142,14 +143,14 @@ fn told(cause: ProcError) -> io::Error {
     }
 }
 
-fn facts_of(process: &Process) -> io::Result<Facts> {
-    let stat = process.stat().map_err(told)?;
-    let uid = process.uid().map_err(told)?;
-    Ok(from_stat(&stat, uid))
+fn read_facts_of(process: &Process) -> io::Result<ProcessFacts> {
+    let stat = process.stat().map_err(to_io_error)?;
+    let uid = process.uid().map_err(to_io_error)?;
+    Ok(parse_stat(&stat, uid))
 }
 
-fn from_stat(stat: &Stat, uid: u32) -> Facts {
-    Facts {
+fn parse_stat(stat: &Stat, uid: u32) -> ProcessFacts {
+    ProcessFacts {
         pid: stat.pid.unsigned_abs(),
         parent: stat.ppid.unsigned_abs(),
         session: stat.session.unsigned_abs(),
@@ -170,13 +171,13 @@ fn listening_sockets(port: u16) -> io::Result<impl Iterator<Item = String>> {
     // A machine without IPv6 has no such file. Opened only when it is needed.
     let v6 = std::iter::once_with(|| File::open("/proc/net/tcp6")).flatten();
     let lines = |file| BufReader::with_capacity(READ, file).lines().map_while(io::Result::ok).skip(1);
-    let listening = move |file| lines(file).map_while(|line| listening(&line));
+    let listening = move |file| lines(file).map_while(|line| parse_listening_socket(&line));
     let all = std::iter::once(v4).chain(v6).flat_map(listening);
     Ok(all.filter(move |(listens_on, _)| *listens_on == port).map(|(_, inode)| format!("socket:[{inode}]")))
 }
 
 /// Port and inode of a line of `/proc/net/tcp`, if it is a listening socket's.
-fn listening(line: &str) -> Option<(u16, u64)> {
+fn parse_listening_socket(line: &str) -> Option<(u16, u64)> {
     const LISTEN: &str = "0A";
     let mut words = line.split_ascii_whitespace();
     let (_, port) = words.nth(1)?.rsplit_once(':')?;
@@ -197,17 +198,17 @@ pub fn has_dead_connections(port: u16) -> io::Result<bool> {
 }
 
 /// Whether our user has made the connection from `from` to `to`, both on this machine.
-pub fn is_ours(from: SocketAddr, to: SocketAddr) -> io::Result<bool> {
+pub fn is_own_connection(from: SocketAddr, to: SocketAddr) -> io::Result<bool> {
     let table = if from.is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };
     let us = rustix::process::getuid().as_raw();
-    let ends = format!(" {} {} ", as_in_table(from), as_in_table(to));
+    let ends = format!(" {} {} ", format_table_address(from), format_table_address(to));
     let text = std::fs::read_to_string(table)?;
     let owner = |line: &str| line.split_ascii_whitespace().nth(7)?.parse().ok();
     Ok(text.lines().find(|line| line.contains(&ends)).and_then(owner) == Some(us))
 }
 
 /// The kernel prints an address in words of its own byte order.
-fn as_in_table(address: SocketAddr) -> String {
+fn format_table_address(address: SocketAddr) -> String {
     let words = match address.ip() {
         IpAddr::V4(ip) => ip.octets().to_vec(),
         IpAddr::V6(ip) => ip.octets().to_vec(),
@@ -217,18 +218,18 @@ fn as_in_table(address: SocketAddr) -> String {
 }
 
 /// Whether `pid` has `target` open.
-fn holds(pid: u32, target: &str) -> bool {
-    any_descriptor(pid, |link| link.as_os_str() == OsStr::new(target))
+fn has_open(pid: u32, target: &str) -> bool {
+    has_descriptor(pid, |link| link.as_os_str() == OsStr::new(target))
 }
 
 /// How many open descriptors of `pid` link to what is `wanted`.
-fn descriptors(pid: u32, wanted: impl Fn(&Path) -> bool) -> usize {
+fn count_descriptors(pid: u32, wanted: impl Fn(&Path) -> bool) -> usize {
     let all = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
     all.filter(|descriptor| std::fs::read_link(descriptor.path()).is_ok_and(|link| wanted(&link))).count()
 }
 
 /// Whether what an open descriptor of `pid` links to is `wanted`; another user's process counts as having none.
-fn any_descriptor(pid: u32, wanted: impl Fn(&Path) -> bool) -> bool {
+fn has_descriptor(pid: u32, wanted: impl Fn(&Path) -> bool) -> bool {
     let Ok(descriptors) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
     // Links only: asking each descriptor for more would cost ten times as much.
     descriptors.flatten().any(|descriptor| std::fs::read_link(descriptor.path()).is_ok_and(|link| wanted(&link)))
@@ -255,24 +256,24 @@ mod tests {
     #[test]
     fn our_own_facts_are_told_and_stay_the_same() {
         let me = std::process::id();
-        let first = facts(me).unwrap();
+        let first = read_facts(me).unwrap();
         assert_eq!((first.pid, first.uid, first.zombie), (me, rustix::process::getuid().as_raw(), false));
         assert!(first.start_ticks > 0);
-        assert_eq!(facts(me).unwrap().start_ticks, first.start_ticks);
-        assert!(everyone().unwrap().contains(&first));
-        assert_eq!(boot_id().unwrap().len(), 36);
+        assert_eq!(read_facts(me).unwrap().start_ticks, first.start_ticks);
+        assert!(list_processes().unwrap().contains(&first));
+        assert_eq!(read_boot_id().unwrap().len(), 36);
     }
 
     #[test]
     fn a_process_that_is_not_there_is_not_found() {
         for pid in [u32::MAX, 0, i32::MAX as u32] {
-            assert_eq!(facts(pid).unwrap_err().kind(), io::ErrorKind::NotFound, "{pid}");
+            assert_eq!(read_facts(pid).unwrap_err().kind(), io::ErrorKind::NotFound, "{pid}");
         }
     }
 
     #[test]
     fn only_listening_sockets_are_read_from_the_table() {
-        let check = |line: &str, expect: Option<(u16, u64)>| assert_eq!(listening(line), expect, "{line}");
+        let check = |line: &str, expect: Option<(u16, u64)>| assert_eq!(parse_listening_socket(line), expect, "{line}");
         let v4 = "   0: 0100007F:A78B 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 231912 1 000000001ca1349d 100 0 0 10 0";
         check(v4, Some((0xa78b, 231912)));
         check(&v4.replace(" 0A ", " 01 "), None);
@@ -288,10 +289,10 @@ mod tests {
             let to = listener.local_addr().unwrap();
             let dialled = std::net::TcpStream::connect(to).unwrap();
             let from = dialled.local_addr().unwrap();
-            assert!(is_ours(from, to).unwrap(), "{from} {to}");
-            assert!(!is_ours(to, "127.0.0.1:1".parse().unwrap()).unwrap());
+            assert!(is_own_connection(from, to).unwrap(), "{from} {to}");
+            assert!(!is_own_connection(to, "127.0.0.1:1".parse().unwrap()).unwrap());
         }
-        assert_eq!(as_in_table("127.0.0.1:42891".parse().unwrap()), "0100007F:A78B");
+        assert_eq!(format_table_address("127.0.0.1:42891".parse().unwrap()), "0100007F:A78B");
     }
 
     #[test]
@@ -306,11 +307,11 @@ mod tests {
     fn the_listener_is_found(listener: std::net::TcpListener) {
         let port = listener.local_addr().unwrap().port();
         let me = std::process::id();
-        assert_eq!(listener_among(port, &[1, me]).unwrap(), Some(me));
-        assert_eq!(listener_among(port, &[1]).unwrap(), None);
-        assert!(listeners_on(port).unwrap().contains(&me) && is_listened_on(port).unwrap());
+        assert_eq!(find_listener_among(port, &[1, me]).unwrap(), Some(me));
+        assert_eq!(find_listener_among(port, &[1]).unwrap(), None);
+        assert!(list_listeners(port).unwrap().contains(&me) && is_listened_on(port).unwrap());
         drop(listener);
-        assert_eq!(listener_among(port, &[me]).unwrap(), None);
+        assert_eq!(find_listener_among(port, &[me]).unwrap(), None);
         // Another test that forks in this moment holds the socket until its exec.
         let started = std::time::Instant::now();
         while is_listened_on(port).unwrap() {

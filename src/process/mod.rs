@@ -28,15 +28,19 @@ mod tree;
 #[cfg(target_os = "linux")]
 use linux as platform;
 
-pub use captured::{Captured, Finished, Outcome, run, run_until};
+pub use captured::{CapturedCommand, CommandOutcome, FinishedCommand, run_command, run_until_line};
 pub use environment::{LAUNCH_ID, clean_environment};
-pub use handle::{Exit, Process};
-pub use output::{follow, tail, trim, until};
-pub use piped::{Piped, piped};
+pub use handle::{Process, ProcessExit};
+pub use output::{read_tail, truncate_to_tail, wait_for_line, watch_until};
+pub use piped::{PipedProcess, spawn_piped};
 pub use platform::{
-    Facts, InotifyLimits, arguments_of, boot_id, facts, has_dead_connections, inotify_limits, is_listened_on, is_ours,
-    listener_among, listeners_on, name_of, program_was_replaced, value_in_environment,
+    InotifyLimits, ProcessFacts, find_listener_among, has_dead_connections, is_listened_on, is_own_connection,
+    is_program_replaced, list_listeners, read_arguments, read_boot_id, read_environment_value, read_facts,
+    read_inotify_limits, read_name,
 };
-pub use spawn::{Spawn, spawn};
-pub use stop::{Ended, stop};
-pub use tree::{carrying, gone, holding_below, kill_all_but, kill_now, marked, started_with, sweep, tree_of};
+pub use spawn::{DetachedCommand, spawn_detached};
+pub use stop::{StopOutcome, stop_tree};
+pub use tree::{
+    find_by_argument, find_file_holders_below, find_launch_processes, group_by_launch_id, kill_launch,
+    kill_launch_except, list_tree, sweep_launch, wait_until_gone,
+};

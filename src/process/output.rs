@@ -19,7 +19,7 @@ const TAIL_BYTES: u64 = 64 * 1024;
 const LINE_BYTES: usize = 64 * 1024;
 
 /// The last `lines` lines of the file, from at most its last 64 KiB. Bytes that are not UTF-8 become `�`.
-pub fn tail(path: &Path, lines: usize) -> io::Result<String> {
+pub fn read_tail(path: &Path, lines: usize) -> io::Result<String> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
     let start = length.saturating_sub(TAIL_BYTES);
@@ -41,19 +41,19 @@ pub(super) fn last_lines(text: &str, lines: usize, cut: bool) -> String {
 
 /// Waits until a line from byte `from` on satisfies `wanted`, and returns what it made of it. Lines come without
 /// their ends; an unfinished last line is not offered. Never returns by itself: race it with exit and deadline.
-pub async fn follow<T>(path: &Path, from: u64, mut wanted: impl FnMut(&str) -> Option<T>) -> io::Result<T> {
-    let mut lines = Lines { file: File::open(path)?, position: from, line: Vec::new() };
-    until(path, move || lines.find(&mut wanted)).await
+pub async fn wait_for_line<T>(path: &Path, from: u64, mut wanted: impl FnMut(&str) -> Option<T>) -> io::Result<T> {
+    let mut lines = LineFollower { file: File::open(path)?, position: from, line: Vec::new() };
+    watch_until(path, move || lines.find(&mut wanted)).await
 }
 
-struct Lines {
+struct LineFollower {
     file: File,
     position: u64,
     /// The unfinished line read so far.
     line: Vec<u8>,
 }
 
-impl Lines {
+impl LineFollower {
     /// Reads to the end of what is there.
     fn find<T>(&mut self, wanted: &mut impl FnMut(&str) -> Option<T>) -> io::Result<Option<T>> {
         if self.file.metadata()?.len() < self.position {
@@ -87,9 +87,9 @@ impl Lines {
 
 /// Runs `check` now and after each change of `watched` (a file, or the entries of a folder) until it finds
 /// something. The kernel tells of changes; only where no watch can be had is the file looked at every 50 ms.
-pub async fn until<T>(watched: &Path, mut check: impl FnMut() -> io::Result<Option<T>>) -> io::Result<T> {
+pub async fn watch_until<T>(watched: &Path, mut check: impl FnMut() -> io::Result<Option<T>>) -> io::Result<T> {
     let changed = Arc::new(Notify::new());
-    let _watch = watch(watched, &changed)?;
+    let _watch = start_watch(watched, &changed)?;
     loop {
         // The watch stands, so a change during the check leaves a permit behind and none is missed.
         if let Some(found) = check()? {
@@ -99,11 +99,11 @@ pub async fn until<T>(watched: &Path, mut check: impl FnMut() -> io::Result<Opti
     }
 }
 
-fn watch(path: &Path, changed: &Arc<Notify>) -> io::Result<Box<dyn Watcher + Send>> {
+fn start_watch(path: &Path, changed: &Arc<Notify>) -> io::Result<Box<dyn Watcher + Send>> {
     let teller = || {
         let changed = changed.clone();
         move |event: notify::Result<notify::Event>| {
-            if event.map_or(true, |event| tells_a_change(event.kind)) {
+            if event.map_or(true, |event| is_content_change(event.kind)) {
                 changed.notify_one();
             }
         }
@@ -122,13 +122,13 @@ fn watch(path: &Path, changed: &Arc<Notify>) -> io::Result<Box<dyn Watcher + Sen
 }
 
 /// That somebody opens a file is told, too: a check that opens what it looks at would wake itself for ever.
-fn tells_a_change(kind: EventKind) -> bool {
+fn is_content_change(kind: EventKind) -> bool {
     !matches!(kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write))
 }
 
 /// Cuts a file that has grown beyond `limit` bytes down to its last `keep` bytes, in place, so that a program that
 /// appends to it goes on. What it writes in that very moment may be lost. Returns whether it was cut.
-pub fn trim(path: &Path, limit: u64, keep: u64) -> io::Result<bool> {
+pub fn truncate_to_tail(path: &Path, limit: u64, keep: u64) -> io::Result<bool> {
     let file = OpenOptions::new().read(true).append(true).open(path)?;
     let length = file.metadata()?.len();
     if length <= limit {
@@ -152,7 +152,7 @@ mod tests {
         let check = |content: &[u8], lines: usize, expect: &str| {
             let path = folder.path().join("log");
             std::fs::write(&path, content).unwrap();
-            assert_eq!(tail(&path, lines).unwrap(), expect);
+            assert_eq!(read_tail(&path, lines).unwrap(), expect);
         };
         check(b"", 3, "");
         check(b"one", 3, "one");
@@ -172,7 +172,7 @@ mod tests {
         file.seek(SeekFrom::End(0)).unwrap();
         file.write_all(b"\nthe end\n").unwrap();
         let started = std::time::Instant::now();
-        assert_eq!(tail(&path, 1).unwrap(), "the end");
+        assert_eq!(read_tail(&path, 1).unwrap(), "the end");
         assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
     }
 
@@ -184,7 +184,7 @@ mod tests {
         let port = |line: &str| line.strip_prefix("up ").map(str::to_owned);
         let waiting = tokio::spawn({
             let path = path.clone();
-            async move { follow(&path, 0, port).await.unwrap() }
+            async move { wait_for_line(&path, 0, port).await.unwrap() }
         });
         let mut writer = OpenOptions::new().append(true).open(&path).unwrap();
         for piece in ["\n", "u", "p 4", "2\r\n", "up 43\n"] {
@@ -192,9 +192,9 @@ mod tests {
             writer.write_all(piece.as_bytes()).unwrap();
         }
         assert_eq!(waiting.await.unwrap(), "42");
-        assert_eq!(follow(&path, 0, port).await.unwrap(), "42");
+        assert_eq!(wait_for_line(&path, 0, port).await.unwrap(), "42");
         let past = std::fs::metadata(&path).unwrap().len() - 6;
-        assert_eq!(follow(&path, past, port).await.unwrap(), "43");
+        assert_eq!(wait_for_line(&path, past, port).await.unwrap(), "43");
     }
 
     #[tokio::test]
@@ -208,7 +208,7 @@ mod tests {
             Ok(std::fs::read_to_string(&path).ok().filter(|text| text == "whole"))
         };
         // Nothing changes: a check that wakes itself is made thousands of times.
-        let waited = tokio::time::timeout(Duration::from_millis(200), until(folder.path(), look)).await;
+        let waited = tokio::time::timeout(Duration::from_millis(200), watch_until(folder.path(), look)).await;
         assert!(waited.is_err(), "{waited:?}");
         assert_eq!(looks, 1);
     }
@@ -220,14 +220,14 @@ mod tests {
         std::fs::write(&path, "noise ".repeat(1000)).unwrap();
         let waiting = tokio::spawn({
             let path = path.clone();
-            async move { follow(&path, 0, |line| (line == "up").then_some(())).await.unwrap() }
+            async move { wait_for_line(&path, 0, |line| (line == "up").then_some(())).await.unwrap() }
         });
         tokio::task::yield_now().await;
         let mut writer = OpenOptions::new().append(true).open(&path).unwrap();
-        assert!(trim(&path, 100, 10).unwrap());
+        assert!(truncate_to_tail(&path, 100, 10).unwrap());
         writer.write_all(b"\nup\n").unwrap();
         waiting.await.unwrap();
-        assert!(!trim(&path, 100, 10).unwrap());
+        assert!(!truncate_to_tail(&path, 100, 10).unwrap());
         assert!(std::fs::metadata(&path).unwrap().len() < 100);
     }
 }

@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// What to start. `argv[0]` is looked up on the `PATH` of `env` unless it contains a slash.
 #[derive(Clone, Debug)]
-pub struct Spawn {
+pub struct DetachedCommand {
     pub argv: Vec<OsString>,
     pub cwd: PathBuf,
     /// The whole environment; see [`super::clean_environment`].
@@ -28,19 +28,19 @@ pub struct Spawn {
 
 /// Starts the program as the leader of its own session. Errors: [`ErrorKind::MissingTool`] when it is not there,
 /// [`ErrorKind::Usage`] for an empty command or a missing folder, [`ErrorKind::Other`] else.
-pub fn spawn(what: &Spawn) -> Result<Process> {
+pub fn spawn_detached(what: &DetachedCommand) -> Result<Process> {
     let output = open_output(&what.output)?;
-    let again = output.try_clone().map_err(|cause| cannot_start(&what.argv, cause))?;
-    let mut command = command(&what.argv, &what.cwd, &what.env)?;
+    let again = output.try_clone().map_err(|cause| start_error(&what.argv, cause))?;
+    let mut command = build_command(&what.argv, &what.cwd, &what.env)?;
     command.stdout(output).stderr(again);
-    start(command, &what.argv)
+    spawn_process(command, &what.argv)
 }
 
 /// The command with everything set but where its output goes.
-pub(super) fn command(argv: &[OsString], cwd: &Path, env: &BTreeMap<OsString, OsString>) -> Result<Command> {
+pub(super) fn build_command(argv: &[OsString], cwd: &Path, env: &BTreeMap<OsString, OsString>) -> Result<Command> {
     let (program, args) = argv.split_first().ok_or_else(|| Error::usage("cannot start an empty command"))?;
     if !cwd.is_dir() {
-        return Err(Error::usage(format!("cannot start {} in {}", show(argv), cwd.display()))
+        return Err(Error::usage(format!("cannot start {} in {}", display_command(argv), cwd.display()))
             .because("there is no such folder"));
     }
     let mut command = Command::new(program);
@@ -52,9 +52,9 @@ pub(super) fn command(argv: &[OsString], cwd: &Path, env: &BTreeMap<OsString, Os
     Ok(command)
 }
 
-pub(super) fn start(mut command: Command, argv: &[OsString]) -> Result<Process> {
-    let child = command.spawn().map_err(|cause| cannot_start(argv, cause))?;
-    Process::of_child(child).map_err(|cause| cannot_start(argv, cause))
+pub(super) fn spawn_process(mut command: Command, argv: &[OsString]) -> Result<Process> {
+    let child = command.spawn().map_err(|cause| start_error(argv, cause))?;
+    Process::from_child(child).map_err(|cause| start_error(argv, cause))
 }
 
 fn open_output(path: &PathBuf) -> Result<File> {
@@ -63,9 +63,9 @@ fn open_output(path: &PathBuf) -> Result<File> {
         .map_err(|cause| Error::other(format!("cannot write the window's output to {}", path.display())).because(cause))
 }
 
-pub(super) fn cannot_start(argv: &[OsString], cause: io::Error) -> Error {
+pub(super) fn start_error(argv: &[OsString], cause: io::Error) -> Error {
     let kind = if cause.kind() == io::ErrorKind::NotFound { ErrorKind::MissingTool } else { ErrorKind::Other };
-    let error = Error::new(kind, format!("cannot start {}", show(argv)));
+    let error = Error::new(kind, format!("cannot start {}", display_command(argv)));
     match cause.kind() {
         io::ErrorKind::NotFound => error.because("there is no such program").hint(lookup_hint(argv)),
         _ => error.because(cause),
@@ -78,7 +78,7 @@ fn lookup_hint(argv: &[OsString]) -> String {
 }
 
 /// A command as a reader would type it, shortened for messages.
-pub(super) fn show(argv: &[OsString]) -> String {
+pub(super) fn display_command(argv: &[OsString]) -> String {
     let mut text = argv.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ");
     if let Some((end, _)) = text.char_indices().nth(200) {
         text.truncate(end);
@@ -89,11 +89,11 @@ pub(super) fn show(argv: &[OsString]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Exit, clean_environment, facts};
+    use super::super::{ProcessExit, clean_environment, read_facts};
     use super::*;
 
-    fn spec(folder: &std::path::Path, argv: &[&str]) -> Spawn {
-        Spawn {
+    fn spec(folder: &std::path::Path, argv: &[&str]) -> DetachedCommand {
+        DetachedCommand {
             argv: argv.iter().map(OsString::from).collect(),
             cwd: folder.to_owned(),
             env: clean_environment([("MARK", "märk wert")]),
@@ -105,12 +105,12 @@ mod tests {
     async fn a_program_leads_its_own_session_and_writes_to_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let spec = spec(folder.path(), &["sh", "-c", "echo out $MARK; echo err >&2; exec sleep 60"]);
-        let process = spawn(&spec).unwrap();
-        super::super::follow(&spec.output, 0, |line| (line == "err").then_some(())).await.unwrap();
-        assert_eq!(facts(process.pid()).unwrap().session, process.pid());
+        let process = spawn_detached(&spec).unwrap();
+        super::super::wait_for_line(&spec.output, 0, |line| (line == "err").then_some(())).await.unwrap();
+        assert_eq!(read_facts(process.pid()).unwrap().session, process.pid());
         assert_eq!(std::fs::read_to_string(&spec.output).unwrap(), "out märk wert\nerr\n");
         process.signal_group(rustix::process::Signal::KILL);
-        assert_eq!(process.exited().await, Exit::Signal(9));
+        assert_eq!(process.wait_for_exit().await, ProcessExit::Signal(9));
     }
 
     #[tokio::test]
@@ -119,7 +119,7 @@ mod tests {
         let check = |argv: &[&str], cwd: &str, kind: ErrorKind, text: &str| {
             let mut spec = spec(folder.path(), argv);
             spec.cwd = folder.path().join(cwd);
-            let error = spawn(&spec).unwrap_err();
+            let error = spawn_detached(&spec).unwrap_err();
             assert_eq!(error.kind, kind, "{error}");
             assert!(error.to_string().contains(text), "{error}");
         };

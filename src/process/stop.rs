@@ -7,22 +7,22 @@ use std::time::Duration;
 use rustix::process::Signal;
 use tokio::time::timeout;
 
-use super::handle::{Exit, Process};
+use super::handle::{Process, ProcessExit};
 use super::tree;
 
 /// What it took to end the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum StopOutcome {
     /// It had ended before, or went when asked.
-    Asked(Exit),
-    Terminated(Exit),
-    Killed(Exit),
+    Asked(ProcessExit),
+    Terminated(ProcessExit),
+    Killed(ProcessExit),
 }
 
-impl Ended {
-    pub fn exit(self) -> Exit {
+impl StopOutcome {
+    pub fn exit(self) -> ProcessExit {
         match self {
-            Ended::Asked(exit) | Ended::Terminated(exit) | Ended::Killed(exit) => exit,
+            StopOutcome::Asked(exit) | StopOutcome::Terminated(exit) | StopOutcome::Killed(exit) => exit,
         }
     }
 }
@@ -30,17 +30,21 @@ impl Ended {
 /// Ends `main` and everyone below it. `ask` is polite and answers whether it was heard; it and SIGTERM get `grace`
 /// each, and `async { false }` goes to SIGTERM at once.
 /// Errors: someone outlives SIGKILL for seconds.
-pub async fn stop(main: &Process, ask: impl Future<Output = bool>, grace: Duration) -> std::io::Result<Ended> {
+pub async fn stop_tree(
+    main: &Process,
+    ask: impl Future<Output = bool>,
+    grace: Duration,
+) -> std::io::Result<StopOutcome> {
     // Taken before: once the parents have gone, nobody can tell whose children these were.
-    let tree = tree::tree_of(main)?;
+    let tree = tree::list_tree(main)?;
     let ended = end_main(main, &tree, ask, grace).await;
     kill(main, &tree);
-    tree::gone(&tree).await?;
-    let exit = timeout(Duration::from_secs(2), main.exited()).await.map_err(std::io::Error::other)?;
+    tree::wait_until_gone(&tree).await?;
+    let exit = timeout(Duration::from_secs(2), main.wait_for_exit()).await.map_err(std::io::Error::other)?;
     Ok(match ended {
-        Some(Step::Asked) => Ended::Asked(exit),
-        Some(Step::Terminated) => Ended::Terminated(exit),
-        None => Ended::Killed(exit),
+        Some(Step::Asked) => StopOutcome::Asked(exit),
+        Some(Step::Terminated) => StopOutcome::Terminated(exit),
+        None => StopOutcome::Killed(exit),
     })
 }
 
@@ -50,23 +54,23 @@ enum Step {
 }
 
 async fn end_main(main: &Process, tree: &[Process], ask: impl Future<Output = bool>, grace: Duration) -> Option<Step> {
-    let leaves = async { ask.await && timeout(grace, main.ended()).await.is_ok() };
+    let leaves = async { ask.await && timeout(grace, main.wait_for_end()).await.is_ok() };
     let gone = tokio::select! {
-        () = main.ended() => true,
+        () = main.wait_for_end() => true,
         gone = timeout(grace, leaves) => gone.unwrap_or(false),
     };
     if gone {
         return Some(Step::Asked);
     }
     signal_all(main, tree, Signal::TERM);
-    timeout(grace, main.ended()).await.ok().map(|()| Step::Terminated)
+    timeout(grace, main.wait_for_end()).await.ok().map(|()| Step::Terminated)
 }
 
 /// `main` is not reaped before this, so its group's id is still its own.
 fn kill(main: &Process, tree: &[Process]) {
     signal_all(main, tree, Signal::KILL);
     // Whoever was forked since the tree was taken.
-    for late in tree::tree_of(main).unwrap_or_default() {
+    for late in tree::list_tree(main).unwrap_or_default() {
         let _ = late.signal(Signal::KILL);
     }
 }
@@ -81,20 +85,20 @@ fn signal_all(main: &Process, tree: &[Process], signal: Signal) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Spawn, clean_environment, follow, spawn};
+    use super::super::{DetachedCommand, clean_environment, spawn_detached, wait_for_line};
     use super::*;
 
     async fn shell(script: &str) -> (Process, tempfile::TempDir) {
         let folder = tempfile::tempdir().unwrap();
         let output = folder.path().join("log");
-        let process = spawn(&Spawn {
+        let process = spawn_detached(&DetachedCommand {
             argv: ["sh", "-c", script].map(Into::into).to_vec(),
             cwd: folder.path().into(),
             env: clean_environment::<&str, &str>([]),
             output: output.clone(),
         })
         .unwrap();
-        follow(&output, 0, |line| (line == "up").then_some(())).await.unwrap();
+        wait_for_line(&output, 0, |line| (line == "up").then_some(())).await.unwrap();
         (process, folder)
     }
 
@@ -104,8 +108,11 @@ mod tests {
     #[tokio::test]
     async fn term_is_enough_for_the_well_behaved() {
         let (process, _folder) = shell("trap 'exit 3' TERM; echo up; sleep 60 & wait").await;
-        let tree = tree::tree_of(&process).unwrap();
-        assert_eq!(stop(&process, async { false }, LONG).await.unwrap(), Ended::Terminated(Exit::Code(3)));
+        let tree = tree::list_tree(&process).unwrap();
+        assert_eq!(
+            stop_tree(&process, async { false }, LONG).await.unwrap(),
+            StopOutcome::Terminated(ProcessExit::Code(3))
+        );
         assert!(tree.iter().all(|one| !one.is_alive()));
     }
 
@@ -113,9 +120,12 @@ mod tests {
     async fn those_deaf_to_term_are_killed_with_all_their_children() {
         let (process, _folder) =
             shell("trap '' TERM; (trap '' TERM; setsid sleep 60) & echo up; while :; do wait; done").await;
-        let tree = tree::tree_of(&process).unwrap();
+        let tree = tree::list_tree(&process).unwrap();
         assert!(!tree.is_empty());
-        assert_eq!(stop(&process, async { false }, SHORT).await.unwrap(), Ended::Killed(Exit::Signal(9)));
+        assert_eq!(
+            stop_tree(&process, async { false }, SHORT).await.unwrap(),
+            StopOutcome::Killed(ProcessExit::Signal(9))
+        );
         assert!(tree.iter().all(|one| !one.is_alive()));
     }
 
@@ -123,14 +133,17 @@ mod tests {
     async fn who_leaves_when_asked_gets_no_signal() {
         let (process, _folder) = shell("trap 'exit 4' USR1; echo up; sleep 60 & wait").await;
         let ask = async { process.signal(Signal::USR1).is_ok() };
-        let ended = stop(&process, ask, LONG).await.unwrap();
-        assert_eq!(ended, Ended::Asked(Exit::Code(4)));
+        let ended = stop_tree(&process, ask, LONG).await.unwrap();
+        assert_eq!(ended, StopOutcome::Asked(ProcessExit::Code(4)));
     }
 
     #[tokio::test]
     async fn the_dead_are_reported_as_they_ended() {
         let (process, _folder) = shell("echo up; exit 5").await;
-        process.ended().await;
-        assert_eq!(stop(&process, std::future::pending(), LONG).await.unwrap(), Ended::Asked(Exit::Code(5)));
+        process.wait_for_end().await;
+        assert_eq!(
+            stop_tree(&process, std::future::pending(), LONG).await.unwrap(),
+            StopOutcome::Asked(ProcessExit::Code(5))
+        );
     }
 }

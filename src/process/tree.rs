@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use super::environment::LAUNCH_ID;
 use super::handle::Process;
-use super::platform::{self, Facts};
+use super::platform::{self, ProcessFacts};
 
 /// How often the sweep looks again for what was forked while it killed.
 const ROUNDS: usize = 10;
@@ -23,22 +23,22 @@ const ROUNDS: usize = 10;
 const GONE_WITHIN: Duration = Duration::from_secs(2);
 
 /// The living descendants of `root` and the members of the session it leads, `root` itself not included.
-pub fn tree_of(root: &Process) -> io::Result<Vec<Process>> {
-    let everyone = platform::everyone()?;
+pub fn list_tree(root: &Process) -> io::Result<Vec<Process>> {
+    let everyone = platform::list_processes()?;
     // While `root` lives (or is our zombie) its PID is its own, so nobody else's children are taken for its.
     let known = everyone.iter().any(|one| one.pid == root.pid() && one.start_ticks == root.start_ticks());
     if !known {
         return Ok(Vec::new());
     }
-    let members = members_of(root.pid(), &everyone);
-    Ok(members.into_iter().filter_map(hold).collect())
+    let members = select_members(root.pid(), &everyone);
+    Ok(members.into_iter().filter_map(open_if_ours).collect())
 }
 
-fn members_of(root: u32, everyone: &[Facts]) -> Vec<&Facts> {
+fn select_members(root: u32, everyone: &[ProcessFacts]) -> Vec<&ProcessFacts> {
     let mut inside = HashSet::from([root]);
     loop {
         let before = inside.len();
-        let belongs = |one: &&Facts| inside.contains(&one.parent) || one.session == root;
+        let belongs = |one: &&ProcessFacts| inside.contains(&one.parent) || one.session == root;
         let found: Vec<u32> = everyone.iter().filter(belongs).map(|one| one.pid).collect();
         inside.extend(found);
         if inside.len() == before {
@@ -48,39 +48,40 @@ fn members_of(root: u32, everyone: &[Facts]) -> Vec<&Facts> {
 }
 
 /// The living processes of our user whose environment carries `launch_id`.
-pub fn carrying(launch_id: &str) -> io::Result<Vec<Process>> {
+pub fn find_launch_processes(launch_id: &str) -> io::Result<Vec<Process>> {
     if launch_id.is_empty() {
         return Ok(Vec::new());
     }
-    let carries = |one: &&Facts| {
-        let value = platform::value_in_environment(one.pid, LAUNCH_ID);
+    let carries = |one: &&ProcessFacts| {
+        let value = platform::read_environment_value(one.pid, LAUNCH_ID);
         matches!(value, Ok(Some(value)) if value == OsStr::new(launch_id))
     };
     // Held first, asked again second: the one that is held is the one that carries it.
-    let everyone = platform::everyone()?;
-    Ok(everyone.iter().filter(carries).filter_map(|one| hold(one).filter(|_| carries(&one))).collect())
+    let everyone = platform::list_processes()?;
+    Ok(everyone.iter().filter(carries).filter_map(|one| open_if_ours(one).filter(|_| carries(&one))).collect())
 }
 
 /// Holds the process that `facts` tell of, unless it has ended, is another user's, or is ourselves.
-fn hold(facts: &Facts) -> Option<Process> {
+fn open_if_ours(facts: &ProcessFacts) -> Option<Process> {
     let ours = facts.uid == rustix::process::getuid().as_raw() && !facts.zombie;
     let process = ours.then(|| Process::open(facts.pid).ok())??;
     (process.start_ticks() == facts.start_ticks).then_some(process)
 }
 
 /// The living processes of our user that have a file below `folder` open.
-pub fn holding_below(folder: &Path) -> io::Result<Vec<Process>> {
-    Ok(platform::holders_below(folder)?.iter().filter_map(hold).collect())
+pub fn find_file_holders_below(folder: &Path) -> io::Result<Vec<Process>> {
+    Ok(platform::list_holders_below(folder)?.iter().filter_map(open_if_ours).collect())
 }
 
 /// The living processes of our user that carry a launch id, by that id.
-pub fn marked() -> io::Result<BTreeMap<String, Vec<Process>>> {
-    let mark_of = |one: &Facts| platform::value_in_environment(one.pid, LAUNCH_ID).ok().flatten()?.into_string().ok();
+pub fn group_by_launch_id() -> io::Result<BTreeMap<String, Vec<Process>>> {
+    let mark_of =
+        |one: &ProcessFacts| platform::read_environment_value(one.pid, LAUNCH_ID).ok().flatten()?.into_string().ok();
     let mut all: BTreeMap<String, Vec<Process>> = BTreeMap::new();
-    for one in platform::everyone()?.iter() {
+    for one in platform::list_processes()?.iter() {
         let Some(mark) = mark_of(one).filter(|mark| !mark.is_empty()) else { continue };
         // Held first, asked again second.
-        if let Some(process) = hold(one).filter(|_| mark_of(one).as_ref() == Some(&mark)) {
+        if let Some(process) = open_if_ours(one).filter(|_| mark_of(one).as_ref() == Some(&mark)) {
             all.entry(mark).or_default().push(process);
         }
     }
@@ -88,22 +89,22 @@ pub fn marked() -> io::Result<BTreeMap<String, Vec<Process>>> {
 }
 
 /// The living processes of our user with one of `words` on their command line.
-pub fn started_with(words: &[&OsStr]) -> io::Result<Vec<Process>> {
-    let has_one = |one: &&Facts| {
-        platform::arguments_of(one.pid).is_ok_and(|line| line.iter().any(|word| words.contains(&word.as_os_str())))
+pub fn find_by_argument(words: &[&OsStr]) -> io::Result<Vec<Process>> {
+    let has_one = |one: &&ProcessFacts| {
+        platform::read_arguments(one.pid).is_ok_and(|line| line.iter().any(|word| words.contains(&word.as_os_str())))
     };
-    let everyone = platform::everyone()?;
-    Ok(everyone.iter().filter(has_one).filter_map(|one| hold(one).filter(|_| has_one(&one))).collect())
+    let everyone = platform::list_processes()?;
+    Ok(everyone.iter().filter(has_one).filter_map(|one| open_if_ours(one).filter(|_| has_one(&one))).collect())
 }
 
 /// Kills at once, without waiting, everyone who carries `launch_id`: for a `Drop`.
-pub fn kill_now(launch_id: &str) {
-    kill_all_but(None, launch_id);
+pub fn kill_launch(launch_id: &str) {
+    kill_launch_except(None, launch_id);
 }
 
 /// Kills at once, without waiting, everyone who carries `launch_id` except this one.
-pub fn kill_all_but(spared: Option<u32>, launch_id: &str) {
-    for process in carrying(launch_id).unwrap_or_default() {
+pub fn kill_launch_except(spared: Option<u32>, launch_id: &str) {
+    for process in find_launch_processes(launch_id).unwrap_or_default() {
         if Some(process.pid()) != spared {
             let _ = process.signal(Signal::KILL);
         }
@@ -112,10 +113,10 @@ pub fn kill_all_but(spared: Option<u32>, launch_id: &str) {
 
 /// Ends everyone who carries `launch_id`, with SIGTERM and after `grace` with SIGKILL, and waits until they are gone.
 /// Returns the PIDs that were found. Errors: `/proc` cannot be read, or someone outlives SIGKILL.
-pub async fn sweep(launch_id: &str, grace: Duration) -> io::Result<Vec<u32>> {
-    let mut swept = terminate(launch_id, grace).await?;
+pub async fn sweep_launch(launch_id: &str, grace: Duration) -> io::Result<Vec<u32>> {
+    let mut swept = terminate_launch(launch_id, grace).await?;
     for _ in 0..ROUNDS {
-        let found = carrying(launch_id)?;
+        let found = find_launch_processes(launch_id)?;
         if found.is_empty() {
             swept.sort_unstable();
             swept.dedup();
@@ -125,37 +126,39 @@ pub async fn sweep(launch_id: &str, grace: Duration) -> io::Result<Vec<u32>> {
             process.signal(Signal::KILL)?;
             swept.push(process.pid());
         }
-        gone(&found).await?;
+        wait_until_gone(&found).await?;
     }
     Err(io::Error::other(format!("processes of launch {launch_id} keep coming back")))
 }
 
-async fn terminate(launch_id: &str, grace: Duration) -> io::Result<Vec<u32>> {
-    let found = if grace.is_zero() { Vec::new() } else { carrying(launch_id)? };
+async fn terminate_launch(launch_id: &str, grace: Duration) -> io::Result<Vec<u32>> {
+    let found = if grace.is_zero() { Vec::new() } else { find_launch_processes(launch_id)? };
     for process in &found {
         process.signal(Signal::TERM)?;
     }
     // Whoever is left gets the other signal.
-    let _ = timeout(grace, gone(&found)).await;
+    let _ = timeout(grace, wait_until_gone(&found)).await;
     Ok(found.iter().map(Process::pid).collect())
 }
 
 /// Waits until all are gone; an error after 2 s.
-pub async fn gone(processes: &[Process]) -> io::Result<()> {
+pub async fn wait_until_gone(processes: &[Process]) -> io::Result<()> {
     for process in processes {
         let told = format!("process {} does not end", process.pid());
-        timeout(GONE_WITHIN, process.exited()).await.map_err(|_| io::Error::new(io::ErrorKind::TimedOut, told))?;
+        timeout(GONE_WITHIN, process.wait_for_exit())
+            .await
+            .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, told))?;
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Spawn, clean_environment, follow, spawn};
+    use super::super::{DetachedCommand, clean_environment, spawn_detached, wait_for_line};
     use super::*;
 
-    fn facts(pid: u32, parent: u32, session: u32) -> Facts {
-        Facts { pid, parent, session, uid: 1000, start_ticks: 1, zombie: false }
+    fn facts(pid: u32, parent: u32, session: u32) -> ProcessFacts {
+        ProcessFacts { pid, parent, session, uid: 1000, start_ticks: 1, zombie: false }
     }
 
     #[test]
@@ -169,7 +172,7 @@ mod tests {
             facts(20, 1, 20),  // strangers
             facts(21, 20, 20),
         ];
-        let pids: Vec<u32> = members_of(10, &everyone).iter().map(|one| one.pid).collect();
+        let pids: Vec<u32> = select_members(10, &everyone).iter().map(|one| one.pid).collect();
         assert_eq!(pids, [11, 12, 13, 14]);
     }
 
@@ -179,34 +182,34 @@ mod tests {
         let launch_id = format!("sweep-{}", std::process::id());
         // The daemon leaves by a double fork into its own session; the other has an empty environment.
         let script = "(setsid sleep 61 &) ; (trap '' TERM; sleep 64) & sleep 62 & env -i sleep 63 & echo up; wait";
-        let process = spawn(&Spawn {
+        let process = spawn_detached(&DetachedCommand {
             argv: ["sh", "-c", script].map(Into::into).to_vec(),
             cwd: folder.path().into(),
             env: clean_environment([(LAUNCH_ID, &launch_id)]),
             output: folder.path().join("log"),
         })
         .unwrap();
-        follow(&folder.path().join("log"), 0, |line| (line == "up").then_some(())).await.unwrap();
+        wait_for_line(&folder.path().join("log"), 0, |line| (line == "up").then_some(())).await.unwrap();
         // In the middle of an exec a process shows no environment.
         let sleeps = |all: &[Process], time: &str| {
-            all.iter().any(|one| platform::arguments_of(one.pid()).is_ok_and(|line| line == ["sleep", time]))
+            all.iter().any(|one| platform::read_arguments(one.pid()).is_ok_and(|line| line == ["sleep", time]))
         };
         let since = std::time::Instant::now();
-        while !["61", "62", "64"].iter().all(|time| sleeps(&carrying(&launch_id).unwrap(), time))
-            || !sleeps(&tree_of(&process).unwrap(), "63")
+        while !["61", "62", "64"].iter().all(|time| sleeps(&find_launch_processes(&launch_id).unwrap(), time))
+            || !sleeps(&list_tree(&process).unwrap(), "63")
         {
-            assert!(since.elapsed() < Duration::from_secs(60), "{:?}", carrying(&launch_id));
+            assert!(since.elapsed() < Duration::from_secs(60), "{:?}", find_launch_processes(&launch_id));
         }
-        let tree = tree_of(&process).unwrap();
+        let tree = list_tree(&process).unwrap();
         assert!(tree.len() >= 2, "{tree:?}");
-        let killed = sweep(&launch_id, Duration::ZERO).await.unwrap();
+        let killed = sweep_launch(&launch_id, Duration::ZERO).await.unwrap();
         assert!(killed.len() >= 3, "{killed:?}");
-        assert!(carrying(&launch_id).unwrap().is_empty());
+        assert!(find_launch_processes(&launch_id).unwrap().is_empty());
         for process in tree {
             process.signal(Signal::KILL).unwrap();
-            process.exited().await;
+            process.wait_for_exit().await;
         }
-        assert!(sweep(&launch_id, Duration::ZERO).await.unwrap().is_empty());
-        assert!(carrying("").unwrap().is_empty());
+        assert!(sweep_launch(&launch_id, Duration::ZERO).await.unwrap().is_empty());
+        assert!(find_launch_processes("").unwrap().is_empty());
     }
 }

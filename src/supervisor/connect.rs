@@ -25,7 +25,7 @@ use super::lock;
 pub use super::paths::SupervisorPaths;
 use super::paths::check_socket_owner;
 use crate::api::protocol::{INITIALIZE, InitializeParams, InitializeResult};
-use crate::error::{Context, Error, ErrorData, ErrorKind, Result};
+use crate::error::{Error, ErrorContext, ErrorData, ErrorKind, Result};
 use crate::process::Process;
 use crate::wire::rpc::{CallError, RpcIncoming, RpcPeer, open_connection};
 
@@ -77,7 +77,7 @@ impl SupervisorConnection {
         let process = Process::open(self.supervisor.pid);
         let _ = (&mut self.driver).await;
         if let Ok(process) = process {
-            process.exited().await;
+            process.wait_for_exit().await;
         }
     }
 }

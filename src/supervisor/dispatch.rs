@@ -18,7 +18,7 @@ use crate::api::window::{
     WindowChangesParams, WindowRestartParams, WindowStartParams, WindowStatus, WindowStatusParams, WindowStopParams,
 };
 use crate::api::{OPERATIONS, Operation, OperationParams};
-use crate::error::{Context, Error, Result};
+use crate::error::{Error, ErrorContext, Result};
 use crate::window::{Caller, RebuildPolicy};
 use crate::wire::rpc::{RpcId, RpcPeer};
 

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::paths::SupervisorPaths;
-use crate::error::{Context, Result};
+use crate::error::{ErrorContext, Result};
 
 /// The right to be the supervisor; the kernel takes it back when the process ends, however it ends.
 #[derive(Debug)]

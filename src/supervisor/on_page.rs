@@ -65,12 +65,12 @@ pub(super) fn input_result(on_page: PageResult<page::BatchOutcome>) -> page_inpu
     page_input::PageInputResult { actions, snapshot, generation, relaunched: again.map(relaunch_report), notes }
 }
 
-pub(super) fn log_query(since: Option<u64>, limit: Option<usize>, filter: Option<String>) -> page::Query {
-    page::Query { since, limit: limit.unwrap_or(DEFAULT_ENTRIES).clamp(1, MAX_ENTRIES), filter }
+pub(super) fn log_query(since: Option<u64>, limit: Option<usize>, filter: Option<String>) -> page::RingQuery {
+    page::RingQuery { since, limit: limit.unwrap_or(DEFAULT_ENTRIES).clamp(1, MAX_ENTRIES), filter }
 }
 
 pub(super) fn console_entries(
-    (extract, generation): (page::Extract<page::ConsoleMessage>, u64),
+    (extract, generation): (page::RingExtract<page::ConsoleMessage>, u64),
 ) -> api::ConsoleEntries {
     let place = log_cursor(&extract, generation);
     let entry = |it: page::ConsoleMessage| api::ConsoleEntry {
@@ -84,7 +84,7 @@ pub(super) fn console_entries(
 }
 
 pub(super) fn network_entries(
-    (extract, pending, generation): (page::Extract<page::RecordedRequest>, Vec<page::RecordedRequest>, u64),
+    (extract, pending, generation): (page::RingExtract<page::RecordedRequest>, Vec<page::RecordedRequest>, u64),
 ) -> api::NetworkEntries {
     let mut place = log_cursor(&extract, generation);
     if pending.len() > MAX_PENDING {
@@ -110,7 +110,7 @@ fn network_entry(it: page::RecordedRequest) -> api::NetworkEntry {
     }
 }
 
-fn log_cursor<T>(extract: &page::Extract<T>, generation: u64) -> api::PageLogCursor {
+fn log_cursor<T>(extract: &page::RingExtract<T>, generation: u64) -> api::PageLogCursor {
     let note = extract.foreign.then(|| "the cursor is not of this supervisor: entries may be told again".to_owned());
     api::PageLogCursor { cursor: extract.cursor, dropped: extract.dropped, more: extract.more, generation, note }
 }

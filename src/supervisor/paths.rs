@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::config::folders;
-use crate::error::{Context, Error, Result};
+use crate::error::{Error, ErrorContext, Result};
 
 /// The longest path of a Unix socket that every platform takes, in bytes (macOS: 104, Linux: 108).
 const MAX_SOCKET_PATH: usize = 103;

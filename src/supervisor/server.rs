@@ -24,7 +24,7 @@ use super::paths::{SupervisorPaths, check_socket_owner};
 use super::window_follow::{self, WindowFollowers};
 use crate::config::init;
 use crate::debug::SessionRegistry;
-use crate::error::{Context, ErrorData, Result};
+use crate::error::{ErrorContext, ErrorData, Result};
 use crate::window::{Window, WindowPaths};
 
 /// What every connection shares.

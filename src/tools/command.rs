@@ -11,8 +11,8 @@ use std::time::Duration;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use super::find::{is_program, on_path};
-use crate::error::{Context, Error, ErrorKind, Result};
+use super::find::{find_on_path, is_program};
+use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::process::clean_environment;
 
 /// How long one step of an installation may take on a slow network.
@@ -37,48 +37,53 @@ const OFFLINE: &[&str] = &[
 
 /// Runs a command to its end. `lock` becomes its stdin (it reads as empty): should we be killed, the lock is held until
 /// the command has ended too, and nobody installs into the same folder meanwhile.
-pub async fn quietly<S: AsRef<OsStr>>(argv: &[S], folder: Option<&Path>, lock: &File) -> Result<()> {
+pub async fn run_quietly<S: AsRef<OsStr>>(argv: &[S], folder: Option<&Path>, lock: &File) -> Result<()> {
     let lock = lock.try_clone().doing(|| "cannot keep the lock of the tools".into())?;
-    let output = run(argv, folder, Stdio::from(lock), DEADLINE).await?;
+    let output = run_bounded(argv, folder, Stdio::from(lock), DEADLINE).await?;
     if output.status.success() {
         return Ok(());
     }
-    let said = tail(&[output.stdout, output.stderr].concat());
-    let error = Error::other(format!("`{}` failed", show(argv))).because(format!("{}\n{said}", output.status));
-    Err(if OFFLINE.iter().any(|word| said.contains(word)) { error.hint(offline(argv)) } else { error })
+    let said = last_lines(&[output.stdout, output.stderr].concat());
+    let error = Error::other(format!("`{}` failed", display_argv(argv))).because(format!("{}\n{said}", output.status));
+    Err(if OFFLINE.iter().any(|word| said.contains(word)) { error.hint(offline_hint(argv)) } else { error })
 }
 
 /// Runs a command that answers at once, and gives what it printed.
-pub async fn ask<S: AsRef<OsStr>>(argv: &[S], deadline: Duration) -> Result<String> {
-    let output = run(argv, None, Stdio::null(), deadline).await?;
+pub async fn read_output<S: AsRef<OsStr>>(argv: &[S], deadline: Duration) -> Result<String> {
+    let output = run_bounded(argv, None, Stdio::null(), deadline).await?;
     let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     if output.status.success() {
         return Ok(said);
     }
-    Err(Error::other(format!("`{}` failed", show(argv)))
-        .because(format!("{}\n{}", output.status, tail(&output.stderr)).trim_end().to_owned()))
+    Err(Error::other(format!("`{}` failed", display_argv(argv)))
+        .because(format!("{}\n{}", output.status, last_lines(&output.stderr)).trim_end().to_owned()))
 }
 
-async fn run<S: AsRef<OsStr>>(argv: &[S], folder: Option<&Path>, stdin: Stdio, deadline: Duration) -> Result<Output> {
+async fn run_bounded<S: AsRef<OsStr>>(
+    argv: &[S],
+    folder: Option<&Path>,
+    stdin: Stdio,
+    deadline: Duration,
+) -> Result<Output> {
     let (program, arguments) = argv.split_first().ok_or_else(|| Error::usage("cannot run an empty command"))?;
     let environment = clean_environment::<OsString, OsString>([]);
-    let program = located(program.as_ref(), environment.get(OsStr::new("PATH")).map(OsString::as_os_str))?;
+    let program = locate_program(program.as_ref(), environment.get(OsStr::new("PATH")).map(OsString::as_os_str))?;
     let mut command = Command::new(program);
     command.args(arguments).env_clear().envs(environment).stdin(stdin).kill_on_drop(true);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     folder.map(|folder| command.current_dir(folder));
-    let child = command.spawn().doing(|| format!("cannot start `{}`", show(argv)))?;
+    let child = command.spawn().doing(|| format!("cannot start `{}`", display_argv(argv)))?;
     match timeout(deadline, child.wait_with_output()).await {
-        Ok(output) => output.doing(|| format!("cannot run `{}`", show(argv))),
-        Err(_) => Err(Error::new(ErrorKind::TimedOut, format!("`{}` has not ended", show(argv)))
+        Ok(output) => output.doing(|| format!("cannot run `{}`", display_argv(argv))),
+        Err(_) => Err(Error::new(ErrorKind::TimedOut, format!("`{}` has not ended", display_argv(argv)))
             .because(format!("it was stopped after {}", humantime::format_duration(deadline)))),
     }
 }
 
 /// Where the program lies. Errors: [`ErrorKind::MissingTool`], with nothing to hint at: the caller knows what brings it.
-fn located(program: &OsStr, path: Option<&OsStr>) -> Result<std::path::PathBuf> {
+fn locate_program(program: &OsStr, path: Option<&OsStr>) -> Result<std::path::PathBuf> {
     let found = match (program.to_str(), Path::new(program).components().count()) {
-        (Some(name), 1) => on_path(&[name], path),
+        (Some(name), 1) => find_on_path(&[name], path),
         _ => Some(program.into()).filter(|file: &std::path::PathBuf| is_program(file)),
     };
     found.ok_or_else(|| {
@@ -87,7 +92,7 @@ fn located(program: &OsStr, path: Option<&OsStr>) -> Result<std::path::PathBuf> 
     })
 }
 
-fn offline<S: AsRef<OsStr>>(argv: &[S]) -> &'static str {
+fn offline_hint<S: AsRef<OsStr>>(argv: &[S]) -> &'static str {
     let npm = argv.first().is_some_and(|program| program.as_ref().to_string_lossy().ends_with("npm"));
     if npm {
         "the registry cannot be reached: `npm ping` tries it, `npm config get registry` names it"
@@ -97,11 +102,11 @@ fn offline<S: AsRef<OsStr>>(argv: &[S]) -> &'static str {
 }
 
 /// A command as a reader would type it.
-fn show<S: AsRef<OsStr>>(argv: &[S]) -> String {
+fn display_argv<S: AsRef<OsStr>>(argv: &[S]) -> String {
     argv.iter().map(|word| word.as_ref().to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
 
-fn tail(output: &[u8]) -> String {
+fn last_lines(output: &[u8]) -> String {
     let text = String::from_utf8_lossy(output);
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(TAIL_LINES)..].join("\n")
@@ -118,13 +123,13 @@ mod tests {
     #[tokio::test]
     async fn a_command_fails_with_its_last_words_and_a_next_step() {
         let check = async |argv: &[&str], kind: ErrorKind, parts: &[&str]| {
-            let error = quietly(argv, None, &lock()).await.unwrap_err();
+            let error = run_quietly(argv, None, &lock()).await.unwrap_err();
             assert_eq!(error.kind, kind, "{error}");
             for part in parts {
                 assert!(error.to_string().contains(part), "{part:?} is not in {error}");
             }
         };
-        quietly(&["true"], None, &lock()).await.unwrap();
+        run_quietly(&["true"], None, &lock()).await.unwrap();
         check(&["sh", "-c", "echo one; echo two >&2; exit 3"], ErrorKind::Other, &["exit status: 3", "one", "two"])
             .await;
         check(&["sh", "-c", "echo npm ERR! ECONNREFUSED; exit 1"], ErrorKind::Other, &["hint: the package index"])
@@ -136,8 +141,8 @@ mod tests {
     #[tokio::test]
     async fn a_command_that_hangs_is_stopped_and_its_input_is_empty() {
         let started = std::time::Instant::now();
-        let error = ask(&["sleep", "60"], Duration::from_millis(50)).await.unwrap_err();
+        let error = read_output(&["sleep", "60"], Duration::from_millis(50)).await.unwrap_err();
         assert!(error.kind == ErrorKind::TimedOut && started.elapsed().as_secs() < 10, "{error}");
-        quietly(&["sh", "-c", "read line && exit 1; exit 0"], None, &lock()).await.unwrap();
+        run_quietly(&["sh", "-c", "read line && exit 1; exit 0"], None, &lock()).await.unwrap();
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 
 /// The first of `names` that can be executed in a folder of `path` (the value of PATH).
-pub fn on_path(names: &[&str], path: Option<&OsStr>) -> Option<PathBuf> {
+pub fn find_on_path(names: &[&str], path: Option<&OsStr>) -> Option<PathBuf> {
     let path = path?;
     let folders: Vec<PathBuf> = std::env::split_paths(path).filter(|folder| folder.is_absolute()).collect();
     let candidates = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
@@ -38,7 +38,7 @@ mod tests {
         let first = make("two/first", 0o755);
         let path = std::env::join_paths([folder.path().join("one"), folder.path().join("two")]).unwrap();
         let check = |names: &[&str], expect: Option<&Path>| {
-            assert_eq!(on_path(names, Some(&path)).as_deref(), expect, "{names:?}")
+            assert_eq!(find_on_path(names, Some(&path)).as_deref(), expect, "{names:?}")
         };
         check(&["first", "second"], Some(&first));
         check(&["plain", "second"], Some(&second));

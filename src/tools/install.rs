@@ -5,11 +5,11 @@
 use std::fs::{File, OpenOptions};
 use std::path::PathBuf;
 
-use super::package::Locked;
+use super::package::ToolPackage;
 use super::pins::{Pins, Tool};
-use super::slot::{self, Filled, Package};
-use super::table::folder;
-use crate::error::{Context, Error, Result};
+use super::slot::{self, InstallOutcome, InstallablePackage};
+use super::table::tools_folder;
+use crate::error::{Error, ErrorContext, Result};
 
 /// The right to install; the kernel frees it when this process, and what it has started, has ended.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub struct Installer {
 impl Installer {
     /// Makes the folder of the tools; waits while another one installs, and says so through `progress`.
     pub fn open(progress: &dyn Fn(&str)) -> Result<Installer> {
-        let tools = folder()?;
+        let tools = tools_folder()?;
         let cannot = |cause| {
             Error::other(format!("cannot install tools into {}", tools.display()))
                 .because(cause)
@@ -39,13 +39,13 @@ impl Installer {
     }
 
     /// Makes sure that this one tool is there, without what it needs.
-    pub async fn fill(&self, tool: &Tool) -> Result<Filled> {
-        self.fill_with(&Locked { tool, lock: &self.lock }).await
+    pub async fn ensure_tool(&self, tool: &Tool) -> Result<InstallOutcome> {
+        self.ensure_package(&ToolPackage { tool, lock: &self.lock }).await
     }
 
     /// Makes sure that a package of the caller's own kind is there.
-    pub async fn fill_with(&self, package: &impl Package) -> Result<Filled> {
-        slot::fill(&self.tools, package).await.map_err(|cause| {
+    pub async fn ensure_package(&self, package: &impl InstallablePackage) -> Result<InstallOutcome> {
+        slot::ensure_installed(&self.tools, package).await.map_err(|cause| {
             let into = self.tools.join(package.name());
             Error::new(cause.kind, format!("cannot install {} into {}", package.pin(), into.display())).because(cause)
         })
@@ -53,14 +53,14 @@ impl Installer {
 }
 
 /// Installs the tool and what it needs; answers with what had to be done for each, in that order.
-pub async fn install(name: &str, progress: &dyn Fn(&str)) -> Result<Vec<(Tool, Filled)>> {
+pub async fn install_tool(name: &str, progress: &dyn Fn(&str)) -> Result<Vec<(Tool, InstallOutcome)>> {
     let pins = Pins::read()?;
     let wanted = pins.with_needs(pins.tool(name)?)?;
     let installer = Installer::open(progress)?;
     let mut done = Vec::new();
     for tool in wanted {
         progress(&format!("installing {} ({})", tool.name, tool.pin()));
-        done.push((tool.clone(), installer.fill(tool).await?));
+        done.push((tool.clone(), installer.ensure_tool(tool).await?));
     }
     Ok(done)
 }

@@ -24,9 +24,9 @@ mod system;
 mod table;
 pub mod vscode;
 
-pub use find::{is_program, on_path};
-pub use install::{Installer, install};
-pub use pins::{Pins, Source, SystemPin, Template, Tool};
-pub use slot::{Filled, Package};
-pub use system::{Found, probe};
-pub use table::{Row, State, entry, folder, rows, state};
+pub use find::{find_on_path, is_program};
+pub use install::{Installer, install_tool};
+pub use pins::{ExtensionTemplate, Pins, SystemPin, Tool, ToolSource};
+pub use slot::{InstallOutcome, InstallablePackage};
+pub use system::{ProbedProgram, probe_program};
+pub use table::{ToolState, ToolStatus, entry_path, list_tools, tool_state, tools_folder};

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::command::quietly;
-use super::pins::{Source, Tool};
-use super::slot::Package;
-use crate::error::{Context, Error, ErrorKind, Result};
+use super::command::run_quietly;
+use super::pins::{Tool, ToolSource};
+use super::slot::InstallablePackage;
+use crate::error::{Error, ErrorContext, ErrorKind, Result};
 
 /// Retries that a flaky network needs, without the minutes that npm would wait where there is none.
 const NPM: &[&str] = &[
@@ -27,12 +27,12 @@ const NPM: &[&str] = &[
 const PIP: &[&str] = &["-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--only-binary", ":all:"];
 
 /// A tool, and the lock that is held while it is installed.
-pub struct Locked<'a> {
+pub struct ToolPackage<'a> {
     pub tool: &'a Tool,
     pub lock: &'a File,
 }
 
-impl Package for Locked<'_> {
+impl InstallablePackage for ToolPackage<'_> {
     fn name(&self) -> &str {
         &self.tool.name
     }
@@ -44,82 +44,82 @@ impl Package for Locked<'_> {
     async fn install(&self, folder: &Path) -> Result<()> {
         let pin = self.pin();
         match &self.tool.source {
-            Source::Wheel { .. } => {
+            ToolSource::Wheel { .. } => {
                 let target = ["--no-deps".as_ref(), "--target".as_ref(), folder.as_os_str(), pin.as_ref()];
-                self.python(OsStr::new("python3"), PIP, &target).await
+                self.run_python(OsStr::new("python3"), PIP, &target).await
             }
-            Source::Npm { package, inner, .. } => {
+            ToolSource::Npm { package, inner, .. } => {
                 let into = ["--prefix".as_ref(), folder.as_os_str(), pin.as_ref()];
-                self.npm(&into, None).await?;
+                self.run_npm(&into, None).await?;
                 for root in inner_folders(folder, package, inner) {
-                    self.npm(&["--omit=dev".as_ref()], Some(&root)).await?;
+                    self.run_npm(&["--omit=dev".as_ref()], Some(&root)).await?;
                 }
                 Ok(())
             }
-            Source::Venv { packages } => {
-                self.python(OsStr::new("python3"), &["-m", "venv"], &[folder.as_os_str()]).await?;
+            ToolSource::Venv { packages } => {
+                self.run_python(OsStr::new("python3"), &["-m", "venv"], &[folder.as_os_str()]).await?;
                 let packages: Vec<&OsStr> = packages.iter().map(OsStr::new).collect();
-                self.python(folder.join("bin/python").as_os_str(), PIP, &packages).await
+                self.run_python(folder.join("bin/python").as_os_str(), PIP, &packages).await
             }
         }
     }
 
     async fn verify(&self, folder: &Path) -> Result<()> {
         match &self.tool.source {
-            Source::Wheel { package, version } => is_unpacked(folder, package, version)?,
-            Source::Npm { package, version, inner } => {
-                is_version(folder, package, version)?;
+            ToolSource::Wheel { package, version } => verify_wheel(folder, package, version)?,
+            ToolSource::Npm { package, version, inner } => {
+                verify_npm_version(folder, package, version)?;
                 for root in [vec![folder.to_owned()], inner_folders(folder, package, inner)].concat() {
-                    is_finished(&root)?;
+                    verify_npm_install(&root)?;
                 }
             }
-            Source::Venv { packages } => self.holds(folder, packages).await?,
+            ToolSource::Venv { packages } => self.verify_packages(folder, packages).await?,
         }
         let entry = folder.join(&self.tool.entry);
         if self.tool.proof.is_empty() {
-            return ensure(entry.exists(), || format!("{} is missing", entry.display()));
+            return check_that(entry.exists(), || format!("{} is missing", entry.display()));
         }
         let proof = self.tool.proof.iter().map(OsStr::new);
-        quietly(&[entry.as_os_str()].into_iter().chain(proof).collect::<Vec<_>>(), None, self.lock).await
+        run_quietly(&[entry.as_os_str()].into_iter().chain(proof).collect::<Vec<_>>(), None, self.lock).await
     }
 }
 
-impl Locked<'_> {
-    async fn npm(&self, arguments: &[&OsStr], folder: Option<&Path>) -> Result<()> {
+impl ToolPackage<'_> {
+    async fn run_npm(&self, arguments: &[&OsStr], folder: Option<&Path>) -> Result<()> {
         let argv: Vec<&OsStr> =
             ["npm", "install"].iter().chain(NPM).map(OsStr::new).chain(arguments.iter().copied()).collect();
-        let ran = quietly(&argv, folder, self.lock).await;
-        ran.map_err(|error| brought_by(error, "npm", "nodejs npm"))
+        let ran = run_quietly(&argv, folder, self.lock).await;
+        ran.map_err(|error| with_install_hint(error, "npm", "nodejs npm"))
     }
 
-    async fn python(&self, python: &OsStr, first: &[&str], rest: &[&OsStr]) -> Result<()> {
+    async fn run_python(&self, python: &OsStr, first: &[&str], rest: &[&OsStr]) -> Result<()> {
         let argv: Vec<&OsStr> =
             [python].into_iter().chain(first.iter().map(OsStr::new)).chain(rest.iter().copied()).collect();
-        let ran = quietly(&argv, None, self.lock).await;
+        let ran = run_quietly(&argv, None, self.lock).await;
         ran.map_err(|error| {
             let told = error.to_string();
             match ["No module named pip", "No module named venv", "ensurepip is not available"] {
                 words if words.iter().any(|word| told.contains(word)) => {
                     error.hint("`apt-get install python3-pip python3-venv` brings what is missing")
                 }
-                _ => brought_by(error, "python3", "python3 python3-pip python3-venv"),
+                _ => with_install_hint(error, "python3", "python3 python3-pip python3-venv"),
             }
         })
     }
 
     /// That the environment has exactly these packages.
-    async fn holds(&self, folder: &Path, packages: &[String]) -> Result<()> {
+    async fn verify_packages(&self, folder: &Path, packages: &[String]) -> Result<()> {
         let python = folder.join("bin/python");
         let freeze = ["-m", "pip", "freeze", "--disable-pip-version-check"].map(OsStr::new);
         let argv: Vec<&OsStr> = [python.as_os_str()].into_iter().chain(freeze).collect();
-        let installed = super::command::ask(&argv, std::time::Duration::from_secs(60)).await?;
+        let installed = super::command::read_output(&argv, std::time::Duration::from_secs(60)).await?;
         let missing = packages.iter().find(|package| !installed.lines().any(|line| line == *package));
         missing.map_or(Ok(()), |package| Err(Error::other(format!("{package} is not in the environment"))))
     }
 }
 
 /// An error of a program that is not there, with the packages that bring it.
-fn brought_by(error: Error, program: &str, apt: &str) -> Error {
+fn with_install_hint(error: Error, program: &str, apt: &str) -> Error {
     if error.kind == ErrorKind::MissingTool {
         error.hint(format!("`apt-get install {apt}` brings {program}; or put another one on PATH"))
     } else {
@@ -131,13 +131,13 @@ fn inner_folders(folder: &Path, package: &str, inner: &[String]) -> Vec<PathBuf>
     inner.iter().map(|inner| folder.join("node_modules").join(package).join(inner)).collect()
 }
 
-fn is_unpacked(folder: &Path, package: &str, version: &str) -> Result<()> {
+fn verify_wheel(folder: &Path, package: &str, version: &str) -> Result<()> {
     let unpacked = format!("{}-{version}.dist-info", package.replace('-', "_"));
     let record = folder.join(&unpacked).join("RECORD");
-    ensure(record.is_file(), || format!("{unpacked} is missing or of another version"))
+    check_that(record.is_file(), || format!("{unpacked} is missing or of another version"))
 }
 
-fn is_version(folder: &Path, package: &str, version: &str) -> Result<()> {
+fn verify_npm_version(folder: &Path, package: &str, version: &str) -> Result<()> {
     #[derive(Deserialize)]
     struct Manifest {
         version: String,
@@ -146,15 +146,15 @@ fn is_version(folder: &Path, package: &str, version: &str) -> Result<()> {
     let doing = || format!("cannot read {}", manifest.display());
     let text = std::fs::read_to_string(&manifest).doing(doing)?;
     let found: Manifest = serde_json::from_str(&text).doing(doing)?;
-    ensure(found.version == version, || format!("{package} is {}, not {version}", found.version))
+    check_that(found.version == version, || format!("{package} is {}, not {version}", found.version))
 }
 
 /// npm writes this file as the last act of an install.
-fn is_finished(root: &Path) -> Result<()> {
+fn verify_npm_install(root: &Path) -> Result<()> {
     let finished = root.join("node_modules/.package-lock.json").is_file();
-    ensure(finished, || format!("the install in {} never finished", root.display()))
+    check_that(finished, || format!("the install in {} never finished", root.display()))
 }
 
-fn ensure(holds: bool, otherwise: impl FnOnce() -> String) -> Result<()> {
+fn check_that(holds: bool, otherwise: impl FnOnce() -> String) -> Result<()> {
     if holds { Ok(()) } else { Err(Error::other(otherwise())) }
 }

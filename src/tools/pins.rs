@@ -18,7 +18,7 @@ pub struct Pins {
     #[serde(rename = "tool")]
     pub tools: Vec<Tool>,
     #[serde(rename = "template")]
-    pub templates: Vec<Template>,
+    pub templates: Vec<ExtensionTemplate>,
     #[expect(dead_code, reason = "read by the tidy test, which holds the examples to it")]
     typescript: toml::Value,
 }
@@ -41,7 +41,7 @@ pub struct SystemPin {
 /// What a test generates with other tools; `cargo xtask tools` knows how.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Template {
+pub struct ExtensionTemplate {
     pub name: String,
     pub arguments: Vec<String>,
     /// The tools that generate it.
@@ -50,12 +50,12 @@ pub struct Template {
 
 /// A tool in a folder of its own.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(try_from = "Written")]
+#[serde(try_from = "RawTool")]
 pub struct Tool {
     pub name: String,
     /// What it is good for, in a few words.
     pub what: String,
-    pub source: Source,
+    pub source: ToolSource,
     /// What is started or loaded, below the tool's folder.
     pub entry: String,
     /// Arguments with which `entry` must exit with 0; empty: the files are proof enough.
@@ -69,7 +69,7 @@ pub struct Tool {
 
 /// Where a tool comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum ToolSource {
     /// A PyPI package.
     Wheel { package: String, version: String },
     /// An npm package; `inner` are folders inside it that need an install of their own.
@@ -81,7 +81,7 @@ pub enum Source {
 /// A tool as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct Written {
+struct RawTool {
     name: String,
     what: String,
     wheel: Option<String>,
@@ -100,10 +100,10 @@ struct Written {
     tests_only: bool,
 }
 
-impl TryFrom<Written> for Tool {
+impl TryFrom<RawTool> for Tool {
     type Error = String;
 
-    fn try_from(it: Written) -> Result<Tool, String> {
+    fn try_from(it: RawTool) -> Result<Tool, String> {
         let unpinned = |pin: &str| format!("{}: {pin:?} names no exact version", it.name);
         let split = |pin: &str, by: &str| {
             let (package, version) = pin.rsplit_once(by).filter(|(_, version)| is_exact(version))?;
@@ -112,20 +112,20 @@ impl TryFrom<Written> for Tool {
         let source = match (it.wheel, it.npm, it.venv) {
             (Some(pin), None, None) => {
                 let (package, version) = split(&pin, "==").ok_or_else(|| unpinned(&pin))?;
-                Source::Wheel { package, version }
+                ToolSource::Wheel { package, version }
             }
             (None, Some(pin), None) => {
                 let (package, version) = split(&pin, "@").ok_or_else(|| unpinned(&pin))?;
-                Source::Npm { package, version, inner: it.inner }
+                ToolSource::Npm { package, version, inner: it.inner }
             }
             (None, None, Some(packages)) => {
                 let loose = packages.iter().find(|pin| split(pin, "==").is_none());
                 loose.map_or(Ok(()), |pin| Err(unpinned(pin)))?;
-                Source::Venv { packages }
+                ToolSource::Venv { packages }
             }
             _ => return Err(format!("{}: exactly one of `wheel`, `npm` and `venv` is needed", it.name)),
         };
-        let Written { name, what, entry, proof, needs, brings, tests_only, .. } = it;
+        let RawTool { name, what, entry, proof, needs, brings, tests_only, .. } = it;
         Ok(Tool { name, what, source, entry, proof, needs, brings, tests_only })
     }
 }
@@ -144,9 +144,9 @@ impl Tool {
     /// The name and the exact version, as the package's client wants them.
     pub fn pin(&self) -> String {
         match &self.source {
-            Source::Wheel { package, version } => format!("{package}=={version}"),
-            Source::Npm { package, version, .. } => format!("{package}@{version}"),
-            Source::Venv { packages } => packages.join(" "),
+            ToolSource::Wheel { package, version } => format!("{package}=={version}"),
+            ToolSource::Npm { package, version, .. } => format!("{package}@{version}"),
+            ToolSource::Venv { packages } => packages.join(" "),
         }
     }
 }

@@ -11,14 +11,14 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Context, Result};
+use crate::error::{ErrorContext, Result};
 
 /// Holds the pin of what lies in the folder; only a finished install has it.
 const STAMP: &str = ".devtether-pin";
 
 /// Something that can be put into a folder and can prove that it is whole.
 #[expect(async_fn_in_trait, reason = "nobody needs its futures on another thread")]
-pub trait Package {
+pub trait InstallablePackage {
     fn name(&self) -> &str;
     /// The name and the exact version, as the package's client wants them.
     fn pin(&self) -> String;
@@ -28,16 +28,16 @@ pub trait Package {
 
 /// What [`fill`] had to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Filled {
+pub enum InstallOutcome {
     Present,
     /// An install by hand in the right place, which proved to be whole.
-    TakenOver,
+    Adopted,
     Installed,
 }
 
 /// What a slot says of itself, without proving it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Content {
+pub(super) enum FolderContent {
     Absent,
     /// A finished install of this pin.
     Pin(String),
@@ -46,63 +46,63 @@ pub(super) enum Content {
 }
 
 /// What lies in `<tools>/<name>`.
-pub(super) fn content(tools: &Path, name: &str) -> Content {
+pub(super) fn read_content(tools: &Path, name: &str) -> FolderContent {
     let folder = tools.join(name);
     match fs::read_to_string(folder.join(STAMP)) {
-        Ok(pin) => Content::Pin(pin),
-        Err(_) if folder.exists() => Content::Unproven,
-        Err(_) => Content::Absent,
+        Ok(pin) => FolderContent::Pin(pin),
+        Err(_) if folder.exists() => FolderContent::Unproven,
+        Err(_) => FolderContent::Absent,
     }
 }
 
 /// Makes sure that `<tools>/<name>` holds the pinned package. The caller holds the lock of `tools`.
-pub(super) async fn fill(tools: &Path, package: &impl Package) -> Result<Filled> {
+pub(super) async fn ensure_installed(tools: &Path, package: &impl InstallablePackage) -> Result<InstallOutcome> {
     let folder = tools.join(package.name());
-    match content(tools, package.name()) {
-        Content::Pin(pin) if pin == package.pin() => return Ok(Filled::Present),
-        Content::Unproven if package.verify(&folder).await.is_ok() => {
-            stamp(&folder, package)?;
-            return Ok(Filled::TakenOver);
+    match read_content(tools, package.name()) {
+        FolderContent::Pin(pin) if pin == package.pin() => return Ok(InstallOutcome::Present),
+        FolderContent::Unproven if package.verify(&folder).await.is_ok() => {
+            write_stamp(&folder, package)?;
+            return Ok(InstallOutcome::Adopted);
         }
         _ => {}
     }
-    let fresh = Sibling::of(tools, package.name(), "fresh")?;
+    let fresh = StagingFolder::of(tools, package.name(), "fresh")?;
     package.install(&fresh.path).await?;
     package.verify(&fresh.path).await.doing(|| format!("{} was installed, but does not work", package.pin()))?;
-    stamp(&fresh.path, package)?;
-    let old = Sibling::of(tools, package.name(), "old")?;
+    write_stamp(&fresh.path, package)?;
+    let old = StagingFolder::of(tools, package.name(), "old")?;
     let doing = || format!("cannot move {} into place", package.pin());
     match fs::rename(&folder, &old.path) {
         Err(cause) if cause.kind() != ErrorKind::NotFound => return Err(cause).doing(doing),
         _ => {}
     }
     fs::rename(&fresh.path, &folder).doing(doing)?;
-    Ok(Filled::Installed)
+    Ok(InstallOutcome::Installed)
 }
 
-fn stamp(folder: &Path, package: &impl Package) -> Result<()> {
+fn write_stamp(folder: &Path, package: &impl InstallablePackage) -> Result<()> {
     let file = folder.join(STAMP);
     fs::write(&file, package.pin()).doing(|| format!("cannot write {}", file.display()))
 }
 
 /// A folder beside the tool's, gone when it is dropped; what an interrupted run left there goes first.
-struct Sibling {
+struct StagingFolder {
     path: PathBuf,
 }
 
-impl Sibling {
-    fn of(tools: &Path, name: &str, role: &str) -> Result<Sibling> {
+impl StagingFolder {
+    fn of(tools: &Path, name: &str, role: &str) -> Result<StagingFolder> {
         let path = tools.join(format!(".{name}.{role}"));
         match fs::remove_dir_all(&path) {
             Err(cause) if cause.kind() != ErrorKind::NotFound => {
                 Err(cause).doing(|| format!("cannot clear {}", path.display()))
             }
-            _ => Ok(Sibling { path }),
+            _ => Ok(StagingFolder { path }),
         }
     }
 }
 
-impl Drop for Sibling {
+impl Drop for StagingFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);
     }
@@ -122,7 +122,7 @@ mod tests {
         installs: Cell<u32>,
     }
 
-    impl Package for OneFile {
+    impl InstallablePackage for OneFile {
         fn name(&self) -> &str {
             "one"
         }
@@ -153,10 +153,10 @@ mod tests {
     async fn a_tool_is_installed_once_and_again_only_when_its_pin_changes() {
         let tools = tempfile::tempdir().unwrap();
         let first = one("1");
-        assert_eq!(fill(tools.path(), &first).await.unwrap(), Filled::Installed);
-        assert_eq!(fill(tools.path(), &first).await.unwrap(), Filled::Present);
+        assert_eq!(ensure_installed(tools.path(), &first).await.unwrap(), InstallOutcome::Installed);
+        assert_eq!(ensure_installed(tools.path(), &first).await.unwrap(), InstallOutcome::Present);
         assert_eq!(first.installs.get(), 1);
-        assert_eq!(fill(tools.path(), &one("2")).await.unwrap(), Filled::Installed);
+        assert_eq!(ensure_installed(tools.path(), &one("2")).await.unwrap(), InstallOutcome::Installed);
         assert_eq!(fs::read_to_string(tools.path().join("one/file")).unwrap(), "2");
         assert_eq!(names(tools.path()), ["one"]);
     }
@@ -164,14 +164,14 @@ mod tests {
     #[tokio::test]
     async fn an_interrupted_install_is_never_taken_for_a_finished_one() {
         let tools = tempfile::tempdir().unwrap();
-        fill(tools.path(), &OneFile { dies: true, ..one("1") }).await.unwrap_err();
+        ensure_installed(tools.path(), &OneFile { dies: true, ..one("1") }).await.unwrap_err();
         assert_eq!(names(tools.path()), [""; 0]);
         // The same as a kill: half of it lies in the folder itself, or in the sibling, and there is no stamp.
         for half in ["one", ".one.fresh", ".one.old"] {
             fs::create_dir_all(tools.path().join(half)).unwrap();
             fs::write(tools.path().join(half).join("file"), "hal").unwrap();
         }
-        assert_eq!(fill(tools.path(), &one("1")).await.unwrap(), Filled::Installed);
+        assert_eq!(ensure_installed(tools.path(), &one("1")).await.unwrap(), InstallOutcome::Installed);
         assert_eq!(fs::read_to_string(tools.path().join("one/file")).unwrap(), "1");
         assert_eq!(names(tools.path()), ["one"]);
     }
@@ -179,9 +179,9 @@ mod tests {
     #[tokio::test]
     async fn a_failed_update_keeps_the_old_tool() {
         let tools = tempfile::tempdir().unwrap();
-        fill(tools.path(), &one("1")).await.unwrap();
-        fill(tools.path(), &OneFile { dies: true, ..one("2") }).await.unwrap_err();
-        assert_eq!(fill(tools.path(), &one("1")).await.unwrap(), Filled::Present);
+        ensure_installed(tools.path(), &one("1")).await.unwrap();
+        ensure_installed(tools.path(), &OneFile { dies: true, ..one("2") }).await.unwrap_err();
+        assert_eq!(ensure_installed(tools.path(), &one("1")).await.unwrap(), InstallOutcome::Present);
     }
 
     #[tokio::test]
@@ -189,7 +189,7 @@ mod tests {
         let tools = tempfile::tempdir().unwrap();
         fs::create_dir(tools.path().join("one")).unwrap();
         fs::write(tools.path().join("one/file"), "1").unwrap();
-        assert_eq!(fill(tools.path(), &one("1")).await.unwrap(), Filled::TakenOver);
-        assert_eq!(fill(tools.path(), &one("1")).await.unwrap(), Filled::Present);
+        assert_eq!(ensure_installed(tools.path(), &one("1")).await.unwrap(), InstallOutcome::Adopted);
+        assert_eq!(ensure_installed(tools.path(), &one("1")).await.unwrap(), InstallOutcome::Present);
     }
 }

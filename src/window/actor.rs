@@ -23,7 +23,7 @@ use super::operations::{self, ReplaceError};
 use super::state::{WindowEffect, WindowInput, WindowPhase, decide_transition};
 use crate::clock::now_ms;
 use crate::error::{Error, ErrorKind, Result};
-use crate::process::Exit;
+use crate::process::ProcessExit;
 
 /// How those who waited for a work are answered: they share its outcome.
 pub type CommandResult = Result<OperationOutcome, Arc<Error>>;
@@ -294,7 +294,7 @@ impl WindowActor {
     }
 
     /// The window's process has ended by itself.
-    fn gone(&mut self, exit: Exit) {
+    fn gone(&mut self, exit: ProcessExit) {
         let Some(up) = self.take_up() else { return };
         warn!(pid = up.facts.electron_pid, "the window ended by itself: {exit}");
         let ended = up.exit_report(exit, self.shared.deeds.describe_calls());
@@ -311,9 +311,9 @@ impl WindowActor {
     }
 }
 
-async fn ended(up: Option<&LiveWindow>) -> Exit {
+async fn ended(up: Option<&LiveWindow>) -> ProcessExit {
     match up {
-        Some(up) => up.process.exited().await,
+        Some(up) => up.process.wait_for_exit().await,
         None => std::future::pending().await,
     }
 }

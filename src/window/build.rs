@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use crate::changes::{ChangeTracker, FileSnapshot};
 use crate::config::WindowConfig;
 use crate::error::Result;
-use crate::steps;
+use crate::task_runner;
 
 /// The most rounds of one build: a user who goes on typing gets a window all the same.
 const MAX_ROUNDS: usize = 3;
@@ -77,7 +77,7 @@ impl Build<'_> {
         }
         rounds.begin(&baseline);
         loop {
-            let ran = steps::run(&self.recipe.build, self.launch_id, progress).await?;
+            let ran = task_runner::run_plan(&self.recipe.build, self.launch_id, progress).await?;
             built.duration += ran.duration;
             built.tail = ran.tail;
             let mut after = self.tracker.take_snapshot().await?;

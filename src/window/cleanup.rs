@@ -9,8 +9,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::launch::{is_launch_id, launch_id_of_scratch_dir, scratch_dir_of};
-use crate::error::{Context, Result};
-use crate::process::{self, Ended, Process};
+use crate::error::{ErrorContext, Result};
+use crate::process::{self, Process, StopOutcome};
 
 /// How long a window may take over each step of its end.
 pub const GRACE: Duration = Duration::from_secs(3);
@@ -26,8 +26,8 @@ pub async fn stop_window(
     launch_id: &str,
     state_dir: &Path,
     grace: Duration,
-) -> Result<Ended> {
-    let ended = process::stop(process, ask, grace).await;
+) -> Result<StopOutcome> {
+    let ended = process::stop_tree(process, ask, grace).await;
     let cleaned = clean_up_launch(launch_id, state_dir).await;
     let ended = ended.doing(|| format!("cannot end the window's process {}", process.pid()))?;
     cleaned.map(|()| ended)
@@ -39,7 +39,7 @@ pub async fn clean_up_launch(launch_id: &str, state_dir: &Path) -> Result<()> {
     if !is_launch_id(launch_id) {
         return Ok(()); // it would name a folder outside, and nobody can carry it
     }
-    let swept = process::sweep(launch_id, Duration::from_secs(1)).await;
+    let swept = process::sweep_launch(launch_id, Duration::from_secs(1)).await;
     let scratch = scratch_dir_of(state_dir, launch_id);
     let removed = remove_scratch(&scratch).await;
     swept.doing(|| format!("cannot end what is left of launch {launch_id}"))?;
@@ -54,7 +54,7 @@ async fn remove_scratch(scratch: &Path) -> io::Result<()> {
         if remove_folder(scratch).is_ok() {
             return Ok(());
         }
-        process::gone(&process::holding_below(scratch)?).await?;
+        process::wait_until_gone(&process::find_file_holders_below(scratch)?).await?;
     }
     remove_folder(scratch)
 }

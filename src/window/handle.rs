@@ -16,8 +16,8 @@ use super::context::{OperationOutcome, PublishedState, WindowContext, WindowPath
 use super::live_window::LiveWindow;
 use super::operations;
 use super::page::{
-    self, BatchOutcome, CapturedImage, ConsoleMessage, ExpressionResult, Extract, InputAction, PageConnection,
-    PageSnapshot, Query, RecordedRequest, ScreenshotRequest,
+    self, BatchOutcome, CapturedImage, ConsoleMessage, ExpressionResult, InputAction, PageConnection, PageSnapshot,
+    RecordedRequest, RingExtract, RingQuery, ScreenshotRequest,
 };
 use super::state::WindowInput;
 use crate::changes::{ChangeReport, ChangeTracker, FileChange, FileChangeKind, PathExplanation};
@@ -386,13 +386,13 @@ impl Window {
     }
 
     /// What the window has said. Never relaunches, and needs no window: a crashed one's last words are there, too.
-    pub async fn console(&self, query: &Query) -> (Extract<ConsoleMessage>, u64) {
+    pub async fn console(&self, query: &RingQuery) -> (RingExtract<ConsoleMessage>, u64) {
         let generation = self.listening().await;
         (self.shared.records.console(query), generation)
     }
 
     /// What the window has asked the network for: what has ended, and what is on its way. Never relaunches.
-    pub async fn network(&self, query: &Query) -> (Extract<RecordedRequest>, Vec<RecordedRequest>, u64) {
+    pub async fn network(&self, query: &RingQuery) -> (RingExtract<RecordedRequest>, Vec<RecordedRequest>, u64) {
         let generation = self.listening().await;
         let (extract, under_way) = self.shared.records.network(query);
         (extract, under_way, generation)

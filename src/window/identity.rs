@@ -66,7 +66,7 @@ pub fn verify_process(session: &WindowSession) -> Result<Process, IdentityError>
     if pid <= 1 || pid == std::process::id() {
         return Err(IdentityError::InvalidPid(pid));
     }
-    if process::boot_id()? != session.boot_id {
+    if process::read_boot_id()? != session.boot_id {
         return Err(IdentityError::OtherBoot);
     }
     let process = Process::open(pid).map_err(|cause| match cause.kind() {
@@ -81,14 +81,14 @@ pub fn verify_process(session: &WindowSession) -> Result<Process, IdentityError>
 
 fn check_owner(process: &Process, session: &WindowSession) -> Result<(), IdentityError> {
     let pid = process.pid();
-    let facts = process::facts(pid).map_err(|_| IdentityError::Exited(pid))?;
+    let facts = process::read_facts(pid).map_err(|_| IdentityError::Exited(pid))?;
     if facts.uid != rustix::process::getuid().as_raw() {
         return Err(IdentityError::OtherUser { pid, uid: facts.uid });
     }
     if facts.start_ticks != session.pid_start_ticks {
         return Err(IdentityError::ReusedPid { pid, found: facts.start_ticks, wanted: session.pid_start_ticks });
     }
-    let carried = process::value_in_environment(pid, LAUNCH_ID).ok().flatten();
+    let carried = process::read_environment_value(pid, LAUNCH_ID).ok().flatten();
     if carried.is_none_or(|carried| carried != session.launch_id.as_str()) {
         return Err(IdentityError::MissingLaunchId(pid));
     }
@@ -99,11 +99,11 @@ fn check_owner(process: &Process, session: &WindowSession) -> Result<(), Identit
 pub(super) fn verify_tree_port(process: &Process, port: u16) -> Result<(), IdentityError> {
     let pid = process.pid();
     // Nearly always it is the process itself; the walk over all processes is for wrappers.
-    if process::listener_among(port, &[pid])?.is_some() {
+    if process::find_listener_among(port, &[pid])?.is_some() {
         return Ok(());
     }
-    let tree: Vec<u32> = process::tree_of(process)?.iter().map(Process::pid).collect();
-    if process::listener_among(port, &tree)?.is_some() {
+    let tree: Vec<u32> = process::list_tree(process)?.iter().map(Process::pid).collect();
+    if process::find_listener_among(port, &tree)?.is_some() {
         return Ok(());
     }
     Err(IdentityError::PortOutsideTree { port, pid, by: describe_listener(port) })
@@ -112,16 +112,16 @@ pub(super) fn verify_tree_port(process: &Process, port: u16) -> Result<(), Ident
 /// Proves that one of the processes of a launch listens on `port`: for an extension host's inspector, which is no
 /// descendant of the window's main process.
 pub fn verify_launch_port(launch_id: &str, port: u16) -> Result<(), IdentityError> {
-    let carriers: Vec<u32> = process::carrying(launch_id)?.iter().map(Process::pid).collect();
-    match process::listener_among(port, &carriers)? {
+    let carriers: Vec<u32> = process::find_launch_processes(launch_id)?.iter().map(Process::pid).collect();
+    match process::find_listener_among(port, &carriers)? {
         Some(_) => Ok(()),
         None => Err(IdentityError::PortOutsideLaunch { port, by: describe_listener(port) }),
     }
 }
 
 fn describe_listener(port: u16) -> String {
-    match process::listeners_on(port).unwrap_or_default().first() {
-        Some(&pid) => format!("process {pid} ({})", process::name_of(pid).unwrap_or_default()),
+    match process::list_listeners(port).unwrap_or_default().first() {
+        Some(&pid) => format!("process {pid} ({})", process::read_name(pid).unwrap_or_default()),
         None => "nobody that we can see".to_owned(),
     }
 }

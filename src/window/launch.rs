@@ -33,8 +33,8 @@ pub use self::readiness::parse_inspector_port;
 use crate::cdp::Endpoint;
 use crate::clock::now_ms;
 use crate::config::{WindowKind, WindowSettings};
-use crate::error::{Context, Error, ErrorKind, Result};
-use crate::process::{self, LAUNCH_ID, Process, Spawn};
+use crate::error::{Error, ErrorContext, ErrorKind, Result};
+use crate::process::{self, DetachedCommand, LAUNCH_ID, Process};
 use crate::tools;
 
 /// How long a started program may take to open its debugging port, and each further step of a launch, by default.
@@ -88,7 +88,7 @@ pub async fn launch_window(plan: &WindowLaunchPlan, progress: impl Fn(&str) + Se
     if !is_launch_id(&plan.launch_id) {
         return Err(Error::usage(format!("{:?} cannot be a launch id", plan.launch_id)));
     }
-    let boot_id = process::boot_id().doing(|| "cannot read the id of this boot".to_owned())?;
+    let boot_id = process::read_boot_id().doing(|| "cannot read the id of this boot".to_owned())?;
     let launch = LaunchAttempt::begin(plan, &progress)?;
     let started_at_ms = now_ms();
     let started = match kind {
@@ -199,7 +199,7 @@ impl<'a> LaunchAttempt<'a> {
 
     /// Looks programs up where the launched ones would.
     fn on_path(&self, names: &[&str]) -> Option<PathBuf> {
-        tools::on_path(names, self.environment().get(OsStr::new("PATH")).map(OsString::as_os_str))
+        tools::find_on_path(names, self.environment().get(OsStr::new("PATH")).map(OsString::as_os_str))
     }
 
     /// A program that a setting names: a path, or a name to be looked up as the launched ones would.
@@ -214,7 +214,7 @@ impl<'a> LaunchAttempt<'a> {
 
     /// Starts a program of this launch in the workspace, or in the folder that is set.
     fn spawn<S: AsRef<OsStr>>(&self, argv: impl IntoIterator<Item = S>) -> Result<Process> {
-        let process = process::spawn(&Spawn {
+        let process = process::spawn_detached(&DetachedCommand {
             argv: argv.into_iter().map(|word| word.as_ref().to_owned()).collect(),
             cwd: self.settings().cwd.as_deref().map_or_else(|| self.plan.workspace.clone(), |cwd| self.path(cwd)),
             env: self.environment(),
@@ -245,7 +245,7 @@ impl Drop for LaunchAttempt<'_> {
             for process in self.started.get_mut().unwrap_or_else(PoisonError::into_inner) {
                 process.signal_group(Signal::KILL);
             }
-            process::kill_now(&self.plan.launch_id);
+            process::kill_launch(&self.plan.launch_id);
             // What a dying process still writes there is removed with the state folder's owner.
             let _ = std::fs::remove_dir_all(&self.scratch);
         }

@@ -13,7 +13,7 @@ use super::page::{ConsoleMessage, ExtensionHostConsole, ExtensionHostInspector, 
 use super::session_file::WindowSession;
 use crate::clock::now_ms;
 use crate::error::{Error, ErrorKind, Result};
-use crate::process::{self, Exit, Process};
+use crate::process::{self, Process, ProcessExit};
 
 /// How much of its output and its console a window's last words are.
 const LAST_LINES: usize = 20;
@@ -128,11 +128,11 @@ impl LiveWindow {
     /// Keeps a window that prints for days from filling the disk.
     pub fn trim_output(&self) {
         // Nothing is lost that anybody is shown; on an error there is only more of it.
-        let _ = process::trim(&self.output, MOST_OUTPUT, KEPT_OUTPUT);
+        let _ = process::truncate_to_tail(&self.output, MOST_OUTPUT, KEPT_OUTPUT);
     }
 
     /// What the window said before it ended.
-    pub fn exit_report(&self, exit: Exit, doing: Vec<String>) -> WindowExit {
+    pub fn exit_report(&self, exit: ProcessExit, doing: Vec<String>) -> WindowExit {
         let started = self.facts.debug_window_started_at;
         let at_ms = now_ms();
         let console = select_last_entries(self.records.last_messages(LOOKED_AT, started));
@@ -142,7 +142,7 @@ impl LiveWindow {
             lived: Duration::from_millis(at_ms.saturating_sub(started)),
             doing,
             console: console.iter().map(|entry| format!("[{}] {}", entry.level, entry.text)).collect(),
-            output: process::tail(&self.output, LAST_LINES).unwrap_or_default(),
+            output: process::read_tail(&self.output, LAST_LINES).unwrap_or_default(),
         }
     }
 
@@ -189,7 +189,7 @@ fn select_last_entries(said: Vec<ConsoleMessage>) -> Vec<ConsoleMessage> {
 /// How a window ended by itself.
 #[derive(Clone, Debug)]
 pub struct WindowExit {
-    pub exit: Exit,
+    pub exit: ProcessExit,
     pub at_ms: u64,
     /// Since its launch.
     pub lived: Duration,
@@ -204,15 +204,15 @@ pub struct WindowExit {
 impl WindowExit {
     pub fn code(&self) -> Option<i32> {
         match self.exit {
-            Exit::Code(code) => Some(code),
-            Exit::Signal(_) | Exit::Unknown => None,
+            ProcessExit::Code(code) => Some(code),
+            ProcessExit::Signal(_) | ProcessExit::Unknown => None,
         }
     }
 
     pub fn signal(&self) -> Option<i32> {
         match self.exit {
-            Exit::Signal(signal) => Some(signal),
-            Exit::Code(_) | Exit::Unknown => None,
+            ProcessExit::Signal(signal) => Some(signal),
+            ProcessExit::Code(_) | ProcessExit::Unknown => None,
         }
     }
 
@@ -220,9 +220,9 @@ impl WindowExit {
     /// lived for a while was closed.
     pub fn is_crash(&self) -> bool {
         match self.exit {
-            Exit::Code(code) => code != 0,
-            Exit::Signal(_) => true,
-            Exit::Unknown => self.lived < SOON,
+            ProcessExit::Code(code) => code != 0,
+            ProcessExit::Signal(_) => true,
+            ProcessExit::Unknown => self.lived < SOON,
         }
     }
 
@@ -261,15 +261,15 @@ mod tests {
 
     #[test]
     fn a_window_that_was_nobodys_child_and_lived_for_a_while_was_closed() {
-        let check = |exit: Exit, lived: u64, expect: bool| {
+        let check = |exit: ProcessExit, lived: u64, expect: bool| {
             let lived = Duration::from_secs(lived);
             let ended = WindowExit { exit, at_ms: 0, lived, doing: vec![], console: vec![], output: String::new() };
             assert_eq!(ended.is_crash(), expect, "{exit:?} {lived:?}");
         };
-        check(Exit::Code(0), 1, false);
-        check(Exit::Code(1), 99, true);
-        check(Exit::Signal(11), 99, true);
-        check(Exit::Unknown, 99, false);
-        check(Exit::Unknown, 1, true);
+        check(ProcessExit::Code(0), 1, false);
+        check(ProcessExit::Code(1), 99, true);
+        check(ProcessExit::Signal(11), 99, true);
+        check(ProcessExit::Unknown, 99, false);
+        check(ProcessExit::Unknown, 1, true);
     }
 }

@@ -20,7 +20,7 @@ use super::{cleanup, identity};
 use crate::changes::{ChangeTracker, FileSnapshot};
 use crate::clock::now_ms;
 use crate::config::{WindowConfig, trust::WorkspaceCommands};
-use crate::error::{Context, Error, Result};
+use crate::error::{Error, ErrorContext, Result};
 use crate::process;
 
 /// What a swept process gets between SIGTERM and SIGKILL.
@@ -103,7 +103,7 @@ async fn sweep_leftovers(shared: &WindowContext, kept: Option<&str>) {
     if let Err(error) = cleanup::clean_up_abandoned(&shared.paths.state, kept).await {
         warn!("{error}");
     }
-    match process::sweep(&shared.paths.build_launch_id, GRACE).await {
+    match process::sweep_launch(&shared.paths.build_launch_id, GRACE).await {
         Ok(ended) if ended.is_empty() => {}
         Ok(ended) => info!("ended a build that was left behind: {ended:?}"),
         Err(error) => warn!("cannot look for a build that was left behind: {error}"),

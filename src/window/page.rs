@@ -61,7 +61,7 @@ pub use self::screenshot::{CapturedImage, ImageFormat, ScreenshotRequest};
 use self::targets::{BrowserTargets, PageNotice};
 use crate::cdp::{self, CdpEvent, Endpoint};
 use crate::error::{Error, ErrorKind, Result};
-pub use crate::ring::{Extract, Query};
+pub use crate::ring::{RingExtract, RingQuery};
 
 /// For requests that the browser answers without the page.
 const SHORT: Duration = Duration::from_secs(2);

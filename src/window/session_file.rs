@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::launch::is_launch_id;
-use crate::error::{Context, Result};
-use crate::keep::{self, Kept};
+use crate::error::{ErrorContext, Result};
+use crate::workspace_dir::{self, WorkspaceFile};
 
-pub use crate::keep::FOLDER;
+pub use crate::workspace_dir::DEVTOOLS_FOLDER;
 
 const NAME: &str = "session.json";
 /// The schema that this program writes; it reads nothing newer.
@@ -48,15 +48,15 @@ pub struct WindowSession {
 #[derive(Debug, thiserror::Error)]
 pub enum SessionFileError {
     #[error(transparent)]
-    File(#[from] keep::Unusable),
+    File(#[from] workspace_dir::UnusableFile),
     #[error("it has the newer schema {0} (this program knows {VERSION}); a newer tether wrote it")]
     Newer(u64),
     #[error("it is not a session file: {0}")]
     Malformed(String),
 }
 
-fn state_file(workspace: &Path) -> Kept<'_> {
-    Kept { workspace, name: NAME, most: 64 * 1024, what: "the window runs on" }
+fn state_file(workspace: &Path) -> WorkspaceFile<'_> {
+    WorkspaceFile { workspace, name: NAME, most: 64 * 1024, what: "the window runs on" }
 }
 
 /// The path, for messages.

@@ -171,7 +171,7 @@ fn without_a_desktop_vs_code_the_way_without_one_is_offered() {
         command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY");
         ran(command).fails(code, words);
     };
-    if devtether::tools::vscode::find(None, std::env::var_os("PATH").as_deref()).is_none() {
+    if devtether::tools::vscode::find_launcher(None, std::env::var_os("PATH").as_deref()).is_none() {
         check("", 6, &[&["cannot find a desktop VS Code", "VSCodium (`codium`)", "set `vscode ="], &web[..]].concat());
     }
     check("vscode = \"no/code\"", 6, &[&["no/code is no program", "correct `vscode`"], &web[..]].concat());

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use devtether::config::folders;
-use devtether::tools::entry;
+use devtether::tools::entry_path;
 
 use crate::tools::told;
 
@@ -27,7 +27,7 @@ impl Place {
 
     /// What is started of an installed tool, by its name in the pins.
     pub fn tool(&self, name: &str) -> Result<PathBuf> {
-        entry(name).map_err(told)
+        entry_path(name).map_err(told)
     }
 
     /// Cargo's target folder of this checkout.

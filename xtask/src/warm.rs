@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use devtether::adapters::{ADAPTERS, AdapterSearch};
-use devtether::process::{self, Captured, LAUNCH_ID, clean_environment, sweep};
-use devtether::tools::{Pins, entry};
+use devtether::process::{self, CapturedCommand, LAUNCH_ID, clean_environment, sweep_launch};
+use devtether::tools::{Pins, entry_path};
 use devtether::window::launch::BROWSERS;
 
 use crate::leftovers::Run;
@@ -30,16 +30,16 @@ pub fn start_all(run: &Run) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         for argv in programs(folder.path())? {
-            start(Captured { argv, cwd: folder.path().to_owned(), env: env.clone(), timeout: PATIENCE }).await;
+            start(CapturedCommand { argv, cwd: folder.path().to_owned(), env: env.clone(), timeout: PATIENCE }).await;
         }
-        sweep(&mark, Duration::ZERO).await?;
+        sweep_launch(&mark, Duration::ZERO).await?;
         Ok(())
     })
 }
 
-async fn start(what: Captured) {
+async fn start(what: CapturedCommand) {
     let began = Instant::now();
-    let how = match process::run(&what, std::future::pending()).await {
+    let how = match process::run_command(&what, std::future::pending()).await {
         Ok(finished) if finished.success() => "ended well".to_owned(),
         Ok(finished) => format!("{:?}", finished.outcome),
         Err(error) => error.to_string(),
@@ -57,15 +57,15 @@ fn programs(folder: &Path) -> Result<Vec<Argv>> {
     let flags = flags.into_iter().chain(sandbox);
     let mut all: Vec<Argv> = search.on_path(BROWSERS).map(|browser| argv([browser], flags)).into_iter().collect();
     // VS Code's server, as windows have it: code-server's own program would write into the user's home.
-    let server = entry("code-server").map_err(told)?.join("lib/vscode/out/server-main.js");
-    let node = entry("node24").map_err(told)?;
+    let server = entry_path("code-server").map_err(told)?.join("lib/vscode/out/server-main.js");
+    let node = entry_path("node24").map_err(told)?;
     if node.is_file() && server.is_file() {
         let (data, extensions) = (data("--server-data-dir"), data("--extensions-dir"));
         all.push(argv([node, server], [&*data, &user, &extensions, "--version"]));
     }
     // Our own installs, as they are proven.
     for tool in pins.tools.iter().filter(|tool| !tool.proof.is_empty()) {
-        let program = entry(&tool.name).map_err(told)?;
+        let program = entry_path(&tool.name).map_err(told)?;
         all.extend(program.is_file().then(|| argv([program], tool.proof.iter().map(String::as_str))));
     }
     let adapters = ADAPTERS.iter().filter_map(|row| (row.find)(&search).ok());

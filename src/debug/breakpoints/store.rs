@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use super::anchor::{AnchorStatus, LineAnchor};
 use super::spec::{BreakpointConditions, BreakpointKind, BreakpointSpec, ExceptionSpec};
 use crate::debug::source_file;
-use crate::error::{Context, Error, ErrorKind, Result};
-use crate::keep::Kept;
+use crate::error::{Error, ErrorContext, ErrorKind, Result};
+use crate::workspace_dir::WorkspaceFile;
 
 const NAME: &str = "breakpoints.json";
 const VERSION: u32 = 1;
@@ -226,8 +226,8 @@ impl BreakpointStore {
     }
 }
 
-fn store_file(workspace: &Path) -> Kept<'_> {
-    Kept { workspace, name: NAME, most: 16 << 20, what: "the breakpoints are as they were" }
+fn store_file(workspace: &Path) -> WorkspaceFile<'_> {
+    WorkspaceFile { workspace, name: NAME, most: 16 << 20, what: "the breakpoints are as they were" }
 }
 
 fn parse_stored(text: &[u8]) -> Result<StoredBreakpoints, String> {

@@ -26,7 +26,7 @@ use crate::debug::session::event_log::EventLog;
 use crate::debug::session::snapshot::{RunState, SessionSnapshot};
 use crate::debug::session::target::TargetPlan;
 use crate::error::{Error, ErrorKind, Result};
-use crate::process::{self, Exit};
+use crate::process::{self, ProcessExit};
 use crate::sync::lock;
 
 /// For each single request to an adapter.
@@ -145,7 +145,7 @@ impl ManagedSession {
         self.ending.stopped.store(true, Ordering::SeqCst);
         self.ending.lets_go.store(detach, Ordering::SeqCst);
         if !detach && !self.is_attached() && self.adapter.quirks.may_leave_debuggee {
-            process::kill_all_but(self.pid, &self.mark);
+            process::kill_launch_except(self.pid, &self.mark);
         }
         let state = self.session.stop(!detach).await;
         self.wait_until_ended().await;
@@ -302,7 +302,7 @@ async fn live(
     }
     if is_program && seen.borrow().run_state() == RunState::Terminated && !ending.stopped.load(Ordering::SeqCst) {
         // It ends by itself: with what, its own exit tells.
-        if let Ok(Exit::Code(code)) = tokio::time::timeout(ENDS, running.exited()).await {
+        if let Ok(ProcessExit::Code(code)) = tokio::time::timeout(ENDS, running.exited()).await {
             let _ = ending.exit_code.set(i64::from(code));
         }
     }
@@ -364,7 +364,7 @@ pub(in crate::debug) fn start_error(hosted: &ManagedSession) -> Error {
 
 fn last_output(hosted: &ManagedSession) -> String {
     const LINES: usize = 10;
-    let query = crate::ring::Query { since: None, limit: LINES, filter: None };
+    let query = crate::ring::RingQuery { since: None, limit: LINES, filter: None };
     let said = hosted.session.event_log().read_output(&query).entries;
     let text: String = said.into_iter().map(|it| it.text).collect();
     text.trim_end().to_owned()

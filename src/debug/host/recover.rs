@@ -46,7 +46,7 @@ impl SessionRegistry {
     pub async fn recover_sessions(&self, now: ResolveRequest<'_>) {
         let left = std::mem::take(&mut *lock(&self.0.left));
         join_all(left.sessions.iter().map(|entry| self.recover_session(entry, &left, now))).await;
-        let alive: BTreeSet<String> = process::marked().unwrap_or_default().into_keys().collect();
+        let alive: BTreeSet<String> = process::group_by_launch_id().unwrap_or_default().into_keys().collect();
         self.0.ledger.forget_released(|mark| alive.contains(mark));
         self.0.recovered.send_replace(true);
     }
@@ -59,7 +59,7 @@ impl SessionRegistry {
     }
 
     async fn recover_session(&self, entry: &StoredSession, left: &LeftoverSessions, now: ResolveRequest<'_>) {
-        let ended = if left.rebooted { Ok(Vec::new()) } else { process::sweep(&entry.mark, GRACE).await };
+        let ended = if left.rebooted { Ok(Vec::new()) } else { process::sweep_launch(&entry.mark, GRACE).await };
         match &ended {
             Ok(ended) if ended.is_empty() => {}
             Ok(ended) => info!("{}: ended what was left of it: {ended:?}", entry.id),

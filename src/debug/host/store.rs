@@ -12,10 +12,10 @@ use tracing::warn;
 
 use super::managed_session::{PreparedSession, SessionRequest};
 use crate::clock::now_ms;
-use crate::error::Context;
-use crate::keep::Kept;
+use crate::error::ErrorContext;
 use crate::process;
 use crate::sync::lock;
+use crate::workspace_dir::WorkspaceFile;
 
 const NAME: &str = "sessions.json";
 /// The schema that this program writes; it reads no other.
@@ -93,7 +93,7 @@ struct StoreState {
 impl SessionStore {
     /// Opens the file, and answers with what is in it. One that cannot be used is set aside.
     pub fn open(folder: Option<&Path>) -> (SessionStore, LeftoverSessions) {
-        let boot_id = process::boot_id().unwrap_or_default();
+        let boot_id = process::read_boot_id().unwrap_or_default();
         let mut written = folder.and_then(read_file).unwrap_or_default();
         let rebooted = written.boot_id != boot_id;
         if rebooted {
@@ -207,8 +207,8 @@ fn push_released(written: &mut SessionsFile, mark: &str) {
     }
 }
 
-fn store_file(folder: &Path) -> Kept<'_> {
-    Kept { workspace: folder, name: NAME, most: 1 << 20, what: "the debug sessions run on" }
+fn store_file(folder: &Path) -> WorkspaceFile<'_> {
+    WorkspaceFile { workspace: folder, name: NAME, most: 1 << 20, what: "the debug sessions run on" }
 }
 
 fn read_file(folder: &Path) -> Option<SessionsFile> {

@@ -14,7 +14,7 @@ use crate::debug::breakpoints::BreakpointKind;
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::stop::{StopKind, ThreadStop};
 use crate::error::Result;
-use crate::ring::Query;
+use crate::ring::RingQuery;
 use crate::sync::lock;
 
 /// About 1,500 tokens.
@@ -181,7 +181,7 @@ impl DebugSession {
 
     fn output_since_stop(&self, most: usize, cut: &mut Vec<String>) -> String {
         let (since, _) = *lock(&self.shared.spoken);
-        let said = self.event_log().read_output(&Query { since, limit: usize::MAX, filter: None });
+        let said = self.event_log().read_output(&RingQuery { since, limit: usize::MAX, filter: None });
         let text: String =
             said.entries.iter().filter(|it| is_program_output(&it.category)).map(|it| it.text.as_str()).collect();
         let mut start = text.len().saturating_sub(most);

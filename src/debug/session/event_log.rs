@@ -9,11 +9,11 @@ use tokio::sync::watch;
 use crate::clock::now_ms;
 use crate::dap::types::{BreakpointEvent, LoadedSourceEvent, ModuleEvent, OutputEvent, ProcessEvent, ThreadEvent};
 use crate::dap::{LostEvents, RawEvent};
-use crate::ring::{Extract, Kept, Limits, Query, Ring};
+use crate::ring::{Ring, RingEntry, RingExtract, RingLimits, RingQuery};
 use crate::sync::lock;
 
-const OUTPUT: Limits = Limits { entries: 20_000, bytes: 4 << 20 };
-const EVENTS: Limits = Limits { entries: 5_000, bytes: 1 << 20 };
+const OUTPUT: RingLimits = RingLimits { entries: 20_000, bytes: 4 << 20 };
+const EVENTS: RingLimits = RingLimits { entries: 5_000, bytes: 1 << 20 };
 /// The longest piece of output that is kept whole, in bytes.
 const MAX_ENTRY_BYTES: usize = 64 << 10;
 
@@ -40,7 +40,7 @@ pub struct LoggedEvent {
     pub thread: Option<i64>,
 }
 
-impl Kept for LoggedOutput {
+impl RingEntry for LoggedOutput {
     fn bytes(&self) -> usize {
         self.text.len() + self.category.len() + 64
     }
@@ -50,7 +50,7 @@ impl Kept for LoggedOutput {
     }
 }
 
-impl Kept for LoggedEvent {
+impl RingEntry for LoggedEvent {
     fn bytes(&self) -> usize {
         self.text.len() + self.kind.len() + 64
     }
@@ -82,11 +82,11 @@ impl Default for EventLog {
 }
 
 impl EventLog {
-    pub fn read_output(&self, query: &Query) -> Extract<LoggedOutput> {
+    pub fn read_output(&self, query: &RingQuery) -> RingExtract<LoggedOutput> {
         lock(&self.output).read(query)
     }
 
-    pub fn read_events(&self, query: &Query) -> Extract<LoggedEvent> {
+    pub fn read_events(&self, query: &RingQuery) -> RingExtract<LoggedEvent> {
         lock(&self.events).read(query)
     }
 
@@ -97,7 +97,7 @@ impl EventLog {
 
     /// Up to where everything has been told now.
     pub fn output_cursor(&self) -> u64 {
-        lock(&self.output).read(&Query { since: None, limit: 0, filter: None }).cursor
+        lock(&self.output).read(&RingQuery { since: None, limit: 0, filter: None }).cursor
     }
 
     /// Output of the program or its adapter.
@@ -194,7 +194,7 @@ mod tests {
             .record_event(&event("module", r#"{"reason": "new", "module": {"id": 1, "name": "m", "path": "/m.so"}}"#));
         record.record_event(&event("stopped", r#"{"reason": "step"}"#));
         record.push_output("stderr", &"é".repeat(MAX_ENTRY_BYTES));
-        let all = Query { since: None, limit: 100, filter: None };
+        let all = RingQuery { since: None, limit: 100, filter: None };
         let said = record.read_output(&all).entries;
         assert_eq!((said.len(), said[0].category.as_str(), said[0].text.as_str()), (2, "stdout", "hello\n"));
         assert!(said[1].text.len() < MAX_ENTRY_BYTES + 50 && said[1].text.ends_with("bytes left out)\n"));

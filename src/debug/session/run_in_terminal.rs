@@ -12,7 +12,7 @@ use super::event_log::EventLog;
 use crate::dap::types::{RunInTerminalArguments, RunInTerminalResponse};
 use crate::dap::{ErrorResponse, IncomingRequest};
 use crate::error::Result;
-use crate::process::{self, LAUNCH_ID, Piped};
+use crate::process::{self, LAUNCH_ID, PipedProcess};
 
 /// Runs what is asked for, and answers; then reads its output to its end. `mark` is what the session's processes are found by.
 pub async fn run_in_terminal(asked: IncomingRequest, record: Arc<EventLog>, mark: String) {
@@ -28,10 +28,10 @@ pub async fn run_in_terminal(asked: IncomingRequest, record: Arc<EventLog>, mark
     asked.respond(&RunInTerminalResponse { process_id, ..RunInTerminalResponse::default() });
     tokio::join!(log_output(piped.stdout, "stdout", &record), log_output(piped.stderr, "stderr", &record));
     // Reaped here; how it exited is the adapter's to tell.
-    piped.process.exited().await;
+    piped.process.wait_for_exit().await;
 }
 
-fn spawn_program(wanted: &RunInTerminalArguments, mark: &str) -> Result<Piped> {
+fn spawn_program(wanted: &RunInTerminalArguments, mark: &str) -> Result<PipedProcess> {
     let mut env: BTreeMap<OsString, OsString> = process::clean_environment::<&str, &str>([]);
     for (name, value) in &wanted.env {
         match value {
@@ -45,7 +45,7 @@ fn spawn_program(wanted: &RunInTerminalArguments, mark: &str) -> Result<Piped> {
     } else {
         wanted.args.iter().map(OsString::from).collect()
     };
-    process::piped(&argv, Path::new(&wanted.cwd), &env, false)
+    process::spawn_piped(&argv, Path::new(&wanted.cwd), &env, false)
 }
 
 /// What comes in pieces is kept in pieces, cut where a character ends.
@@ -70,7 +70,7 @@ mod tests {
 
     use super::*;
     use crate::dap::{DapClient, DapConnection, DapIncoming, DapServer};
-    use crate::ring::Query;
+    use crate::ring::RingQuery;
 
     #[tokio::test]
     async fn a_program_is_run_with_its_environment_and_its_output_is_the_sessions() {
@@ -88,7 +88,7 @@ mod tests {
         };
         let (answer, ()) = tokio::join!(server.request(&wanted, Duration::from_secs(30)), running);
         assert!(answer.unwrap().process_id.is_some());
-        let said = record.read_output(&Query { since: None, limit: 10, filter: None }).entries;
+        let said = record.read_output(&RingQuery { since: None, limit: 10, filter: None }).entries;
         let mut said: Vec<_> = said.iter().map(|it| (it.category.as_str(), it.text.as_str())).collect();
         said.sort_unstable();
         assert_eq!(said, [("stderr", "the mark\n"), ("stdout", "ä €\n")]);

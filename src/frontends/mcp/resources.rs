@@ -79,7 +79,7 @@ impl ResourceKind {
                 None => "nothing has been built yet".to_owned(),
                 Some(build) => build["tail"].as_str().unwrap_or_default().to_owned(),
             },
-            ResourceKind::Console => render::text(PageConsoleParams::METHOD, answer),
+            ResourceKind::Console => render::render_text(PageConsoleParams::METHOD, answer),
         };
         ResourceContents::text(text, self.uri()).with_mime_type(self.description().2)
     }

@@ -21,8 +21,8 @@ pub fn call_result(operation: &Operation, outcome: Result<Value>) -> CallToolRes
         Ok(answer) => answer,
         Err(error) => return CallToolResult::error(vec![ContentBlock::text(error.to_string())]),
     };
-    let mut content = vec![ContentBlock::text(render::text(operation.method, &answer))];
-    if let Some(picture) = render::picture(operation.method, &answer) {
+    let mut content = vec![ContentBlock::text(render::render_text(operation.method, &answer))];
+    if let Some(picture) = render::read_picture(operation.method, &answer) {
         content.insert(0, ContentBlock::image(picture.data, picture.mime_type));
         answer.as_object_mut().map(|answer| answer.remove(IMAGE_FIELD));
     }

@@ -8,9 +8,11 @@ use std::fmt::Write;
 
 use serde_json::Value as Json;
 
-use self::stop::{SHOWN, frame_lines, probed, reason, state, stopped, variable_line, variable_lines};
-use super::page::followed;
-use super::{ago, indented, read};
+use self::stop::{
+    MAX_THREADS, frame_lines, probe_text, reason_text, state_text, stopped_text, variable_line, variable_lines,
+};
+use super::page::cursor_line;
+use super::{age_text, indent_lines, parse_result};
 use crate::api::debug::breakpoints::{
     BreakpointDrift, BreakpointExceptionsParams, BreakpointList, BreakpointListParams, BreakpointRemoveParams,
     BreakpointReport, BreakpointSetParams, BreakpointState, ExceptionBreakpointsReport, WatchpointAccess,
@@ -30,66 +32,68 @@ use crate::api::debug::{
 };
 use crate::api::{OperationParams, page};
 
-pub fn text(method: &str, answer: &Json) -> Option<String> {
+pub fn debug_text(method: &str, answer: &Json) -> Option<String> {
     match method {
-        DebugLaunchParams::METHOD | DebugAttachParams::METHOD => read(answer).map(|it| launched(&it)),
+        DebugLaunchParams::METHOD | DebugAttachParams::METHOD => parse_result(answer).map(|it| launch_text(&it)),
         WaitForStopParams::METHOD
         | DebugContinueParams::METHOD
         | DebugPauseParams::METHOD
         | DebugStepParams::METHOD
-        | DebugRunToParams::METHOD => read(answer).map(|it: StopReport| stopped(&it)),
-        DebugStatusParams::METHOD => read(answer).and_then(|it| status(&it)),
-        DebugStopParams::METHOD => read(answer).map(|it| ended(&it)),
-        DebugProbeParams::METHOD => read(answer).map(|it| probed(&it)),
-        BreakpointSetParams::METHOD | WatchpointSetParams::METHOD => read(answer).map(|it| breakpoint(&it)),
-        BreakpointListParams::METHOD | BreakpointRemoveParams::METHOD => read(answer).map(|it| breakpoints(&it)),
-        BreakpointExceptionsParams::METHOD => read(answer).map(|it| exceptions(&it)),
-        DebugStackParams::METHOD => read(answer).map(|it: FrameList| cut(frame_lines(&it.frames), it.truncated)),
-        DebugVariablesParams::METHOD => read(answer).map(|it| variables(&it)),
+        | DebugRunToParams::METHOD => read(answer).map(|it: StopReport| stopped_text(&it)),
+        DebugStatusParams::METHOD => parse_result(answer).and_then(|it| status_text(&it)),
+        DebugStopParams::METHOD => parse_result(answer).map(|it| end_text(&it)),
+        DebugProbeParams::METHOD => parse_result(answer).map(|it| probe_text(&it)),
+        BreakpointSetParams::METHOD | WatchpointSetParams::METHOD => parse_result(answer).map(|it| breakpoint_text(&it)),
+        BreakpointListParams::METHOD | BreakpointRemoveParams::METHOD => parse_result(answer).map(|it| breakpoints_text(&it)),
+        BreakpointExceptionsParams::METHOD => parse_result(answer).map(|it| exceptions_text(&it)),
+        DebugStackParams::METHOD => {
+            parse_result(answer).map(|it: FrameList| append_truncation(frame_lines(&it.frames), it.truncated))
+        }
+        DebugVariablesParams::METHOD => parse_result(answer).map(|it| variables_text(&it)),
         DebugEvaluateParams::METHOD | DebugSetVariableParams::METHOD => {
-            read(answer).map(|it: EvaluatedValue| value(&it))
+            read(answer).map(|it: EvaluatedValue| value_text(&it))
         }
         DebugSourceParams::METHOD => {
             read(answer).map(|it: SourceExcerpt| format!("{}\n{}", it.file, it.text.trim_end()))
         }
-        DebugOutputParams::METHOD => read(answer).map(|it| output(&it)),
-        DebugEventsParams::METHOD => read(answer).map(|it| events(&it)),
+        DebugOutputParams::METHOD => parse_result(answer).map(|it| output_text(&it)),
+        DebugEventsParams::METHOD => parse_result(answer).map(|it| events_text(&it)),
         _ => None,
     }
 }
 
-fn launched(it: &LaunchReport) -> String {
+fn launch_text(it: &LaunchReport) -> String {
     let pid = it.pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
-    let mut out = format!("session {} ({}{pid})\n{}", it.stopped.session_id, it.adapter, stopped(&it.stopped));
+    let mut out = format!("session {} ({}{pid})\n{}", it.stopped.session_id, it.adapter, stopped_text(&it.stopped));
     for it in it.breakpoints.iter().filter(|it| it.state != BreakpointState::Verified) {
-        let _ = write!(out, "\n{}", breakpoint(it));
+        let _ = write!(out, "\n{}", breakpoint_text(it));
     }
     out
 }
 
 /// `None`: it tells neither of one session nor of several.
-fn status(it: &DebugStatus) -> Option<String> {
+fn status_text(it: &DebugStatus) -> Option<String> {
     match (&it.session, &it.sessions) {
-        (Some(it), _) => Some(session(it)),
+        (Some(it), _) => Some(session_text(it)),
         (None, Some(none)) if none.is_empty() => {
             Some("no debug session: `tether debug launch PROGRAM` begins one".to_owned())
         }
-        (None, Some(all)) => Some(all.iter().map(session).collect::<Vec<_>>().join("\n")),
+        (None, Some(all)) => Some(all.iter().map(session_text).collect::<Vec<_>>().join("\n")),
         (None, None) => None,
     }
 }
 
-fn session(it: &DebugSessionStatus) -> String {
+fn session_text(it: &DebugSessionStatus) -> String {
     let mut facts = vec![it.adapter.clone()];
     facts.extend(it.vm_name.clone());
     facts.extend(it.pid.map(|pid| format!("pid {pid}")));
     facts.push(match it.ended_at {
-        Some(at) => format!("ended {} ago", ago(at)),
-        None => format!("up {}", ago(it.started_at)),
+        Some(at) => format!("ended {} ago", age_text(at)),
+        None => format!("up {}", age_text(it.started_at)),
     });
     let doing = match &it.stop_reason {
-        Some(stop) => format!("stopped: {}", reason(stop)),
-        None => state(it.state, it.exit_code, it.message.as_deref()),
+        Some(stop) => format!("stopped: {}", reason_text(stop)),
+        None => state_text(it.state, it.exit_code, it.message.as_deref()),
     };
     let mut out = format!("{} {} ({}) {doing}", it.session_id, it.name, facts.join(", "));
     if let (Some(_), Some(message)) = (&it.stop_reason, &it.message) {
@@ -98,13 +102,13 @@ fn session(it: &DebugSessionStatus) -> String {
     if let Some(exception) = &it.exception {
         let _ = write!(out, "\n  {}: {}", exception.class, exception.message);
         if !exception.stack.trim().is_empty() {
-            let _ = write!(out, "\n{}", indented(&exception.stack));
+            let _ = write!(out, "\n{}", indent_lines(&exception.stack));
         }
     }
-    threads(&mut out, "suspended", &it.suspended_threads);
-    threads(&mut out, "running", &it.running_threads);
+    write_threads(&mut out, "suspended", &it.suspended_threads);
+    write_threads(&mut out, "running", &it.running_threads);
     for target in it.targets.iter().filter(|_| it.targets.len() > 1) {
-        let _ = write!(out, "\n  target {}: {}", target.name, state(target.state, None, None));
+        let _ = write!(out, "\n  target {}: {}", target.name, state_text(target.state, None, None));
     }
     if it.stale {
         out.push_str("\n  note: a source file has changed since it began: `restart` of launch runs the new code");
@@ -113,32 +117,32 @@ fn session(it: &DebugSessionStatus) -> String {
 }
 
 /// At most [`SHOWN`] of them.
-fn threads(out: &mut String, word: &str, threads: &[ThreadStatus]) {
-    for it in threads.iter().take(SHOWN) {
-        let stop = it.stop_reason.as_ref().map(|stop| format!(": {}", reason(stop))).unwrap_or_default();
+fn write_threads(out: &mut String, word: &str, threads: &[ThreadStatus]) {
+    for it in threads.iter().take(MAX_THREADS) {
+        let stop = it.stop_reason.as_ref().map(|stop| format!(": {}", reason_text(stop))).unwrap_or_default();
         let _ = write!(out, "\n  {word} thread {} {}{stop}", it.thread_id, it.name);
     }
-    if threads.len() > SHOWN {
-        let _ = write!(out, "\n  … and {} more {word} threads", threads.len() - SHOWN);
+    if threads.len() > MAX_THREADS {
+        let _ = write!(out, "\n  … and {} more {word} threads", threads.len() - MAX_THREADS);
     }
 }
 
-fn ended(it: &SessionEndReport) -> String {
-    format!("{} {}", it.session_id, state(it.state, it.exit_code, it.message.as_deref()))
+fn end_text(it: &SessionEndReport) -> String {
+    format!("{} {}", it.session_id, state_text(it.state, it.exit_code, it.message.as_deref()))
 }
 
-fn breakpoints(it: &BreakpointList) -> String {
-    let mut lines: Vec<String> = it.breakpoints.iter().map(breakpoint).collect();
+fn breakpoints_text(it: &BreakpointList) -> String {
+    let mut lines: Vec<String> = it.breakpoints.iter().map(breakpoint_text).collect();
     if lines.is_empty() {
         lines.push("no breakpoints".to_owned());
     }
     if it.exceptions != ExceptionBreakpointsReport::default() {
-        lines.push(exceptions(&it.exceptions));
+        lines.push(exceptions_text(&it.exceptions));
     }
     lines.join("\n")
 }
 
-fn breakpoint(it: &BreakpointReport) -> String {
+fn breakpoint_text(it: &BreakpointReport) -> String {
     let place = match (&it.file, it.line, &it.function, &it.expression) {
         (Some(file), Some(line), ..) => format!("breakpoint {} at {file}:{line}", it.breakpoint_id),
         (.., Some(function), _) => format!("breakpoint {} in {function}", it.breakpoint_id),
@@ -171,7 +175,7 @@ fn breakpoint(it: &BreakpointReport) -> String {
     format!("{place}: {}{message}", facts.join(", "))
 }
 
-fn exceptions(it: &ExceptionBreakpointsReport) -> String {
+fn exceptions_text(it: &ExceptionBreakpointsReport) -> String {
     let mut which = match (it.caught, it.uncaught) {
         (true, true) => vec!["caught and uncaught ones".to_owned()],
         (true, false) => vec!["caught ones".to_owned()],
@@ -193,23 +197,23 @@ fn exceptions(it: &ExceptionBreakpointsReport) -> String {
     out
 }
 
-fn variables(it: &VariableList) -> String {
+fn variables_text(it: &VariableList) -> String {
     let mut out = if it.variables.is_empty() { "no variables".to_owned() } else { variable_lines(&it.variables) };
     for scope in &it.scopes {
         let _ = write!(out, "\n{} [ref {}]", scope.name, scope.variables_reference);
     }
-    cut(out, it.truncated.clone())
+    append_truncation(out, it.truncated.clone())
 }
 
-fn cut(text: String, truncated: Option<String>) -> String {
+fn append_truncation(text: String, truncated: Option<String>) -> String {
     text + &truncated.map(|it| format!("\n… {it}")).unwrap_or_default()
 }
 
-fn value(it: &EvaluatedValue) -> String {
+fn value_text(it: &EvaluatedValue) -> String {
     variable_line("", &it.result, it.variables_reference)
 }
 
-fn output(it: &OutputEntries) -> String {
+fn output_text(it: &OutputEntries) -> String {
     let mut out = String::new();
     let mut last: Option<(&str, bool)> = None;
     for entry in &it.entries {
@@ -228,21 +232,21 @@ fn output(it: &OutputEntries) -> String {
     if !out.is_empty() && !out.ends_with('\n') {
         out.push('\n');
     }
-    out + &place(&it.place, it.entries.is_empty())
+    out + &debug_cursor_line(&it.place, it.entries.is_empty())
 }
 
-fn events(it: &EventEntries) -> String {
+fn events_text(it: &EventEntries) -> String {
     let mut out = String::new();
     for entry in &it.entries {
         let thread = entry.thread_id.map(|id| format!(" (thread {id})")).unwrap_or_default();
         let _ = writeln!(out, "[{}] {}{thread}", entry.event, entry.text.trim_end().replace('\n', "\n    "));
     }
-    out + &place(&it.place, it.entries.is_empty())
+    out + &debug_cursor_line(&it.place, it.entries.is_empty())
 }
 
-fn place(it: &DebugLogCursor, empty: bool) -> String {
+fn debug_cursor_line(it: &DebugLogCursor, empty: bool) -> String {
     let DebugLogCursor { cursor, dropped, more } = *it;
-    followed(&page::PageLogCursor { cursor, dropped, more, ..page::PageLogCursor::default() }, empty)
+    cursor_line(&page::PageLogCursor { cursor, dropped, more, ..page::PageLogCursor::default() }, empty)
 }
 
 #[cfg(test)]

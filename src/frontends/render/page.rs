@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::window::relaunched;
-use super::{duration, noted, read};
+use super::window::relaunch_text;
+use super::{duration_text, notes_text, parse_result};
 use crate::api::OperationParams;
 use crate::api::page::{
     ConsoleEntries, NetworkEntries, NetworkEntry, PageConsoleParams, PageLogCursor, PageNetworkParams,
@@ -13,49 +13,48 @@ use crate::api::page::{
 };
 use crate::api::page_input::{PageInputParams, PageInputResult};
 
-pub fn text(method: &str, answer: &Value) -> Option<String> {
+pub fn page_text(method: &str, answer: &Value) -> Option<String> {
     match method {
-        PageSnapshotParams::METHOD => {
-            read(answer).map(|it: PageSnapshotResult| relaunched(it.relaunched.as_ref()) + &it.text + &noted(&it.notes))
-        }
-        PageInputParams::METHOD => read(answer).map(|it| acted(&it)),
-        PageConsoleParams::METHOD => read(answer).map(|it| console(&it)),
-        PageNetworkParams::METHOD => read(answer).map(|it| network(&it)),
+        PageSnapshotParams::METHOD => parse_result(answer)
+            .map(|it: PageSnapshotResult| relaunch_text(it.relaunched.as_ref()) + &it.text + &notes_text(&it.notes)),
+        PageInputParams::METHOD => parse_result(answer).map(|it| input_text(&it)),
+        PageConsoleParams::METHOD => parse_result(answer).map(|it| console_text(&it)),
+        PageNetworkParams::METHOD => parse_result(answer).map(|it| network_text(&it)),
         _ => None,
     }
 }
 
-fn acted(it: &PageInputResult) -> String {
-    let mut out = relaunched(it.relaunched.as_ref());
+fn input_text(it: &PageInputResult) -> String {
+    let mut out = relaunch_text(it.relaunched.as_ref());
     for step in &it.actions {
         let _ = writeln!(out, "{}", step.did);
         for note in &step.notes {
             let _ = writeln!(out, "  {note}");
         }
     }
-    out.push_str(noted(&it.notes).trim_start());
+    out.push_str(notes_text(&it.notes).trim_start());
     if let Some(snapshot) = &it.snapshot {
         out.push_str(snapshot);
     }
     out.trim_end().to_owned()
 }
 
-fn console(it: &ConsoleEntries) -> String {
+fn console_text(it: &ConsoleEntries) -> String {
     let mut out = String::new();
     for entry in &it.entries {
         let place = entry.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
         let source = if entry.source == "page" { String::new() } else { format!("{} ", entry.source) };
         let _ = writeln!(out, "[{source}{}] {}{place}", entry.level, entry.text.replace('\n', "\n    "));
     }
-    out + &followed(&it.place, it.entries.is_empty())
+    out + &cursor_line(&it.place, it.entries.is_empty())
 }
 
-fn network(it: &NetworkEntries) -> String {
+fn network_text(it: &NetworkEntries) -> String {
     let mut out = String::new();
     it.entries.iter().chain(&it.pending).for_each(|request| {
         let _ = writeln!(out, "{}", request_line(request));
     });
-    out + &followed(&it.place, it.entries.is_empty() && it.pending.is_empty())
+    out + &cursor_line(&it.place, it.entries.is_empty() && it.pending.is_empty())
 }
 
 fn request_line(it: &NetworkEntry) -> String {
@@ -72,7 +71,7 @@ fn request_line(it: &NetworkEntry) -> String {
     }
     let mut facts = vec![it.kind.clone()];
     facts.extend((it.bytes > 0).then(|| format!("{} bytes", it.bytes)));
-    facts.extend(it.duration_ms.map(duration));
+    facts.extend(it.duration_ms.map(duration_text));
     facts.extend(it.from.as_ref().map(|from| format!("from {from}")));
     facts.retain(|fact| !fact.is_empty());
     let _ = write!(out, " ({})", facts.join(", "));
@@ -80,7 +79,7 @@ fn request_line(it: &NetworkEntry) -> String {
 }
 
 /// The last line of what is read with a cursor.
-pub(super) fn followed(it: &PageLogCursor, empty: bool) -> String {
+pub(super) fn cursor_line(it: &PageLogCursor, empty: bool) -> String {
     let mut words = Vec::new();
     words.extend(empty.then(|| "nothing".to_owned()));
     words.extend((it.more > 0).then(|| format!("{} more", it.more)));

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::{ago, duration, indented, noted, read};
+use super::{age_text, duration_text, indent_lines, notes_text, parse_result};
 use crate::api::OperationParams;
 use crate::api::page::{PageEvaluateParams, PageEvaluateResult, PageImage, PageScreenshotParams};
 use crate::api::window::{
@@ -12,29 +12,30 @@ use crate::api::window::{
     WindowRestartParams, WindowStartParams, WindowStatus, WindowStatusParams, WindowStopParams,
 };
 
-pub fn text(method: &str, answer: &Value) -> Option<String> {
+pub fn window_text(method: &str, answer: &Value) -> Option<String> {
     match method {
         WindowStatusParams::METHOD
         | WindowStartParams::METHOD
         | WindowStopParams::METHOD
-        | WindowRestartParams::METHOD => read(answer).map(|it| status(&it)),
-        WindowChangesParams::METHOD => read(answer).map(|it| changes(&it)),
-        PageEvaluateParams::METHOD => read(answer).map(|it| evaluated(&it)),
-        PageScreenshotParams::METHOD => {
-            read(answer).map(|it: PageImage| relaunched(it.relaunched.as_ref()) + "a picture" + &noted(&it.notes))
+        | WindowRestartParams::METHOD => {
+            parse_result(answer).map(|it| status_text(&it))
         }
+        WindowChangesParams::METHOD => parse_result(answer).map(|it| changes_text(&it)),
+        PageEvaluateParams::METHOD => parse_result(answer).map(|it| evaluation_text(&it)),
+        PageScreenshotParams::METHOD => parse_result(answer)
+            .map(|it: PageImage| relaunch_text(it.relaunched.as_ref()) + "a picture" + &notes_text(&it.notes)),
         _ => None,
     }
 }
 
-fn status(it: &WindowStatus) -> String {
+fn status_text(it: &WindowStatus) -> String {
     let mut out = state_word(it.state).to_owned();
     let mut facts = Vec::new();
     facts.extend(it.pid.map(|_| format!("generation {}", it.generation)));
     facts.extend(it.pid.map(|pid| format!("pid {pid}")));
     facts.extend(it.cdp_port.map(|port| format!("CDP port {port}")));
     facts.extend(it.inspector_port.map(|port| format!("inspector port {port}")));
-    facts.extend(it.started_at.map(|at| format!("up {}", ago(at))));
+    facts.extend(it.started_at.map(|at| format!("up {}", age_text(at))));
     if it.reconnected {
         facts.push("reconnected".into());
     }
@@ -46,9 +47,9 @@ fn status(it: &WindowStatus) -> String {
     }
     if let Some(build) = &it.last_build {
         let word = if build.ok { "succeeded" } else { "failed" };
-        let _ = write!(out, "\n  last build {word} in {}", duration(build.duration_ms));
+        let _ = write!(out, "\n  last build {word} in {}", duration_text(build.duration_ms));
         if !build.ok && !build.tail.is_empty() {
-            let _ = write!(out, "\n{}", indented(&build.tail));
+            let _ = write!(out, "\n{}", indent_lines(&build.tail));
         }
     }
     if let Some(exit) = &it.exit {
@@ -57,7 +58,7 @@ fn status(it: &WindowStatus) -> String {
             (None, Some(signal)) => format!("by signal {signal}"),
             (None, None) => "by itself (its code is unknown: it was not our child)".into(),
         };
-        let _ = write!(out, "\n  it ended {how}, {} ago", ago(exit.at));
+        let _ = write!(out, "\n  it ended {how}, {} ago", age_text(exit.at));
         for doing in &exit.doing {
             let _ = write!(out, "\n    while {doing}");
         }
@@ -84,7 +85,7 @@ fn state_word(state: ReportedWindowState) -> &'static str {
     }
 }
 
-fn changes(it: &WindowChanges) -> String {
+fn changes_text(it: &WindowChanges) -> String {
     let mut out = String::new();
     if let Some(decision) = &it.decision {
         let word = if decision.tracked { "is tracked" } else { "is ignored" };
@@ -103,12 +104,12 @@ fn changes(it: &WindowChanges) -> String {
         }
         out.push('\n');
     }
-    let compared = it.compared_to.map(|at| format!(" (compared to the build of {} ago)", ago(at)));
+    let compared = it.compared_to.map(|at| format!(" (compared to the build of {} ago)", age_text(at)));
     match (it.compared_to, it.stale) {
         (None, _) => out.push_str("there is no window to compare with"),
         (_, false) => out.push_str("nothing has changed"),
         (_, true) => {
-            let _ = write!(out, "{} changed", count(it.total, "file"));
+            let _ = write!(out, "{} changed", count_files_text(it.total, "file"));
         }
     }
     out.push_str(&compared.unwrap_or_default());
@@ -124,23 +125,23 @@ fn changes(it: &WindowChanges) -> String {
     out
 }
 
-fn evaluated(it: &PageEvaluateResult) -> String {
+fn evaluation_text(it: &PageEvaluateResult) -> String {
     let result = match (&it.exception, &it.value) {
         (Some(exception), _) => format!("exception: {exception}"),
         (None, Some(Value::String(text))) => text.clone(),
         (None, value) => value.clone().unwrap_or(Value::Null).to_string(),
     };
-    relaunched(it.relaunched.as_ref()) + &result + &noted(&it.notes)
+    relaunch_text(it.relaunched.as_ref()) + &result + &notes_text(&it.notes)
 }
 
 /// The line that an operation's result begins with when the window was relaunched for it.
-pub fn relaunched(it: Option<&RelaunchReport>) -> String {
+pub fn relaunch_text(it: Option<&RelaunchReport>) -> String {
     let Some(it) = it else { return String::new() };
     let mut out = format!(
         "relaunched because {} (build {}, launch {})\n",
         it.because,
-        duration(it.build_ms),
-        duration(it.launch_ms)
+        duration_text(it.build_ms),
+        duration_text(it.launch_ms)
     );
     for note in &it.notes {
         let _ = writeln!(out, "  note: {}", note.replace('\n', "\n    "));
@@ -157,7 +158,7 @@ fn change_line(change: &ChangedFile) -> String {
     format!("{word} {}", change.path)
 }
 
-fn count(n: u64, what: &str) -> String {
+fn count_files_text(n: u64, what: &str) -> String {
     if n == 1 { format!("1 {what} has") } else { format!("{n} {what}s have") }
 }
 
@@ -169,7 +170,7 @@ mod tests {
     #[test]
     fn results_read_as_sentences() {
         let check = |method: &str, answer: Value, expect: &str| {
-            assert_eq!(text(method, &answer).as_deref(), Some(expect), "{answer}")
+            assert_eq!(window_text(method, &answer).as_deref(), Some(expect), "{answer}")
         };
         check(
             "window/status",

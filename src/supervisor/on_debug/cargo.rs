@@ -13,7 +13,7 @@ use super::super::server::SupervisorContext;
 use crate::config::CARGO_TEST_BUILD;
 use crate::config::trust::WorkspaceCommands;
 use crate::error::{Error, ErrorKind, Result};
-use crate::process::{self, Captured, LAUNCH_ID, clean_environment};
+use crate::process::{self, CapturedCommand, LAUNCH_ID, clean_environment};
 use crate::window::Caller;
 
 /// A cold build of everything that a workspace depends on.
@@ -82,9 +82,9 @@ async fn build_tests(folder: &Path, mark: &str, call: &OperationCall<'_>) -> Res
     call.report_progress("building the tests");
     let argv = CARGO_TEST_BUILD.iter().map(OsString::from).collect();
     let env = clean_environment([(LAUNCH_ID, mark)]);
-    let what = Captured { argv, cwd: folder.to_owned(), env, timeout: BUILD_TIMEOUT };
+    let what = CapturedCommand { argv, cwd: folder.to_owned(), env, timeout: BUILD_TIMEOUT };
     let mut programs = Vec::new();
-    let finished = process::run_until(&what, |line| {
+    let finished = process::run_until_line(&what, |line| {
         match serde_json::from_str::<TestArtifact>(line) {
             Ok(artifact) if artifact.executable.is_some() && artifact.target.test => programs.push(artifact),
             Err(_) if !line.starts_with('{') => call.report_progress(line.trim()),
@@ -107,9 +107,9 @@ async fn list_tests(program: &TestArtifact, mark: &str) -> Vec<String> {
     let executable = program.executable.clone().unwrap_or_default();
     let argv = [executable.into_os_string(), "--list".into(), "--format".into(), "terse".into()].to_vec();
     let cwd = program.package_folder();
-    let what = Captured { argv, cwd, env: clean_environment([(LAUNCH_ID, mark)]), timeout: LIST_TIMEOUT };
+    let what = CapturedCommand { argv, cwd, env: clean_environment([(LAUNCH_ID, mark)]), timeout: LIST_TIMEOUT };
     let mut names = Vec::new();
-    let finished = process::run_until(&what, |line| {
+    let finished = process::run_until_line(&what, |line| {
         names.extend(line.strip_suffix(": test").map(str::to_owned));
         false
     });

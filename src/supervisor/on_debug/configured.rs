@@ -14,7 +14,7 @@ use crate::config::{BuildPlan, DebugConfiguration, DebugPlan, EditorInputs, Step
 use crate::debug::program::DebugTarget;
 use crate::debug::{ManagedSession, SessionRegistry, SessionRequest};
 use crate::error::{Error, Result};
-use crate::steps;
+use crate::task_runner;
 use crate::window::Caller;
 
 /// What its caller says beside its name, and over what is written in it.
@@ -160,7 +160,7 @@ async fn run_tasks(supervisor: &SupervisorContext, plan: &BuildPlan, call: &Oper
     }
     let _turn = supervisor.launch_memory.task_lock.lock().await;
     let mark = supervisor.build_launch_id().await;
-    let ran = steps::run(plan, &mark, &|doing| call.report_progress(doing)).await?;
+    let ran = task_runner::run_plan(plan, &mark, &|doing| call.report_progress(doing)).await?;
     let left = ran.left.into_iter().map(|who| format!("a task left a process behind: {who}"));
     let watchers = plan.steps.iter().filter(|step| matches!(step.completion, StepCompletion::AfterCycle(_)));
     let ended = watchers.map(|step| format!("the background task {:?} was ended after its first cycle", step.label));
@@ -174,7 +174,7 @@ fn run_post_debug_task(supervisor: &SupervisorContext, hosted: &ManagedSession, 
     }
     let (mark, record) = (supervisor.paths.build_launch_id(), Arc::clone(hosted.session.event_log()));
     supervisor.sessions.run_after_end(hosted, async move {
-        if let Err(error) = steps::run(&plan, &mark, &|_| {}).await {
+        if let Err(error) = task_runner::run_plan(&plan, &mark, &|_| {}).await {
             warn!("postDebugTask: {error}");
             record.push_event("postDebugTask", error.to_string());
         }

@@ -15,7 +15,7 @@ use crate::api::debug::{
 use crate::debug::inspect::ScopedId;
 use crate::debug::{ManagedSession, Resume, RunState, SessionRegistry};
 use crate::error::Result;
-use crate::ring::Query;
+use crate::ring::RingQuery;
 use crate::supervisor::server::SupervisorContext;
 
 pub async fn wait_for_stop(sessions: &SessionRegistry, it: WaitForStopParams) -> Result<StopReport> {
@@ -82,7 +82,7 @@ pub async fn wait_and_report(
 
 /// What an adapter wants its user to know, such as that a condition cannot be evaluated: the first line of the newest.
 fn important_message(hosted: &ManagedSession, since: u64) -> Option<String> {
-    let query = Query { since: Some(since), limit: usize::MAX, filter: None };
+    let query = RingQuery { since: Some(since), limit: usize::MAX, filter: None };
     let mut said = hosted.session.event_log().read_output(&query).entries;
     said.retain(|it| it.category == "important");
     said.last()?.text.lines().find(|line| !line.trim().is_empty()).map(|line| line.trim().to_owned())

@@ -14,8 +14,8 @@ use crate::api::debug::values::FileLine;
 use crate::debug::inspect::{self, ScopedId, VariableParent, is_local, lines_around};
 use crate::debug::source_file;
 use crate::debug::{DebugSession, SessionRegistry};
-use crate::error::{Context as _, Error, ErrorKind, Result};
-use crate::ring::{Extract, Query};
+use crate::error::{Error, ErrorContext as _, ErrorKind, Result};
+use crate::ring::{RingExtract, RingQuery};
 
 pub async fn stack(sessions: &SessionRegistry, it: DebugStackParams) -> Result<FrameList> {
     let hosted = sessions.find_session(it.session_id.as_deref())?;
@@ -208,10 +208,10 @@ pub async fn events(sessions: &SessionRegistry, it: DebugEventsParams) -> Result
     Ok(EventEntries { entries: told.entries.into_iter().map(entry).collect(), place })
 }
 
-fn log_query(since: Option<u64>, limit: Option<usize>) -> Query {
-    Query { since, limit: limit.unwrap_or(DEFAULT_ENTRY_COUNT as usize).max(1), filter: None }
+fn log_query(since: Option<u64>, limit: Option<usize>) -> RingQuery {
+    RingQuery { since, limit: limit.unwrap_or(DEFAULT_ENTRY_COUNT as usize).max(1), filter: None }
 }
 
-fn log_cursor<T>(told: &Extract<T>) -> DebugLogCursor {
+fn log_cursor<T>(told: &RingExtract<T>) -> DebugLogCursor {
     DebugLogCursor { cursor: told.cursor, dropped: told.dropped, more: told.more }
 }

@@ -11,7 +11,7 @@ use crate::api::debug::DebugLaunchParams;
 use crate::config::{NamedTest, TestRun};
 use crate::debug::SessionRequest;
 use crate::debug::program::{DebugTarget, DebugTargetKind};
-use crate::error::{Context, Result};
+use crate::error::{ErrorContext, Result};
 
 /// Errors: as [`NamedTest::find`]; the tests cannot be built, or are not trusted.
 pub async fn prepare_named_test(

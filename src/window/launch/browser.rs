@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use super::readiness::{wait_for, wait_for_endpoint};
 use super::{LaunchAttempt, ReadyProgram, make_private};
 use crate::cdp::Endpoint;
-use crate::error::{Context, Error, ErrorKind, Result};
+use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::process::{self, Process};
 use crate::window::page::{ExpressionResult, PageConnection, PageHistory};
 
@@ -92,7 +92,7 @@ pub async fn start_browser(launch: &LaunchAttempt<'_>, url: &str, args: &[String
     let process = launch.spawn(command_line(launch, &program, &profile, args, url))?;
     let port_file = profile.join(PORT_FILE);
     let ready = async {
-        let found = process::until(&profile, || read_port(&port_file)).await;
+        let found = process::watch_until(&profile, || read_port(&port_file)).await;
         found.doing(|| format!("cannot watch {}", profile.display()))
     };
     let waiting = wait_for(launch, &process, "the browser", "opened its debugging port", ready).await;
@@ -174,7 +174,7 @@ fn profile_owner(profile: &Path) -> Option<u32> {
     let (host, pid) = target.to_str()?.rsplit_once('-')?;
     let here = rustix::system::uname().nodename().to_str().is_ok_and(|name| name == host);
     let pid: u32 = pid.parse().ok().filter(|_| here)?;
-    process::facts(pid).is_ok_and(|facts| !facts.zombie).then_some(pid)
+    process::read_facts(pid).is_ok_and(|facts| !facts.zombie).then_some(pid)
 }
 
 fn command_line(

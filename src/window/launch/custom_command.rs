@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, TcpListener};
 
 use super::readiness::{wait_for, wait_for_listener};
 use super::{LaunchAttempt, ReadyProgram, untrusted_port};
-use crate::error::{Context, Error, Result};
+use crate::error::{Error, ErrorContext, Result};
 use crate::window::identity::verify_tree_port;
 
 const PLACEHOLDER: &str = "${cdpPort}";

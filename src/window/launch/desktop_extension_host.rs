@@ -29,7 +29,7 @@ use super::web_extension_host::{wait_for_workbench_title, write_settings};
 use super::{LaunchAttempt, ReadyProgram, environment_of, make_private, untrusted_port};
 use crate::cdp::Endpoint;
 use crate::config::WindowSettings;
-use crate::error::{Context, Error, ErrorKind, Result};
+use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::process::{self, Process};
 use crate::tools;
 use crate::window::identity::{IdentityError, verify_launch_port, verify_tree_port};
@@ -73,11 +73,12 @@ pub async fn launch_desktop_extension_host(launch: &LaunchAttempt<'_>) -> Result
     let started = launch.spawn(command_line(&launcher, &profile, inspector, &shown))?;
     let ready = async {
         let file = profile.user.join(PORT_FILE);
-        let found = process::until(&profile.user, || read_port(&file)).await;
+        let found = process::watch_until(&profile.user, || read_port(&file)).await;
         found.doing(|| format!("cannot watch {}", profile.user.display()))
     };
     let unmarked = KillProfileUsers { profile: &profile };
-    let living = || [process::carrying(&launch.plan.launch_id).unwrap_or_default(), profile.users()].concat();
+    let living =
+        || [process::find_launch_processes(&launch.plan.launch_id).unwrap_or_default(), profile.users()].concat();
     let waiting = wait_for_launcher(launch, &started, living, "VS Code", "opened its debugging port", ready).await;
     let port = waiting.map_err(|error| append_vscode_log(error, &profile.user))?;
     let process = find_main_process(launch, &started, port, &profile.user)?;
@@ -97,7 +98,7 @@ pub fn find_desktop_vscode(settings: &WindowSettings, workspace: &Path) -> Optio
     let environment = environment_of(settings);
     let setting = settings.vscode.as_deref().map(|path| workspace.join(path));
     let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
-    let launcher = tools::vscode::find(setting.as_deref(), path)?;
+    let launcher = tools::vscode::find_launcher(setting.as_deref(), path)?;
     (!settings.headless && has_display(&environment)).then_some(launcher)
 }
 
@@ -111,14 +112,14 @@ fn find_launcher(launch: &LaunchAttempt<'_>) -> Result<PathBuf> {
             .hint("`kind = \"web-extension-host\"` in devtools.toml runs the extension in VS Code in a browser")
             .hint("`tether adapters install code-server` installs what that needs")
     };
-    let Some(launcher) = tools::vscode::find(setting.as_deref(), path.map(OsString::as_os_str)) else {
+    let Some(launcher) = tools::vscode::find_launcher(setting.as_deref(), path.map(OsString::as_os_str)) else {
         let error = Error::new(ErrorKind::MissingTool, "cannot find a desktop VS Code");
         return Err(match setting {
             Some(setting) => web(error
                 .because(format!("{} is no program", setting.display()))
                 .hint("correct `vscode` in the [window] section of devtools.toml")),
             None => web(error
-                .because(format!("none is on PATH or in the usual places: {}", tools::vscode::looked_for()))
+                .because(format!("none is on PATH or in the usual places: {}", tools::vscode::describe_products()))
                 .hint("set `vscode = \"/path/to/bin/code\"` in the [window] section of devtools.toml")),
         });
     };
@@ -172,7 +173,7 @@ impl VsCodeProfile {
     /// Who runs with this user data folder.
     fn users(&self) -> Vec<Process> {
         let joined = flag_with_path("--user-data-dir=", &self.user);
-        process::started_with(&[&joined, self.user.as_os_str()]).unwrap_or_default()
+        process::find_by_argument(&[&joined, self.user.as_os_str()]).unwrap_or_default()
     }
 }
 
@@ -186,7 +187,7 @@ impl Drop for KillProfileUsers<'_> {
     fn drop(&mut self) {
         let users = self.profile.users();
         // Its helpers overwrite their command lines: known as its descendants, while it lives.
-        let below = users.iter().filter_map(|process| process::tree_of(process).ok()).flatten().collect::<Vec<_>>();
+        let below = users.iter().filter_map(|process| process::list_tree(process).ok()).flatten().collect::<Vec<_>>();
         for process in users.iter().chain(&below) {
             let _ = process.signal(Signal::KILL);
         }
@@ -217,9 +218,9 @@ fn command_line(launcher: &Path, profile: &VsCodeProfile, inspector: u16, shown:
 /// The real Electron behind the launcher: of this launch, the owner of the port, with our user data on its command line.
 fn find_main_process(launch: &LaunchAttempt<'_>, started: &Process, port: u16, user: &Path) -> Result<Process> {
     let doing = || "cannot find the process of the launched VS Code".to_owned();
-    let carriers = process::carrying(&launch.plan.launch_id).doing(doing)?;
+    let carriers = process::find_launch_processes(&launch.plan.launch_id).doing(doing)?;
     let pids: Vec<u32> = carriers.iter().map(Process::pid).collect();
-    let owner = process::listener_among(port, &pids).doing(doing)?;
+    let owner = process::find_listener_among(port, &pids).doing(doing)?;
     let Some(owner) = owner else {
         let doubt =
             verify_launch_port(&launch.plan.launch_id, port).err().map(|doubt| doubt.to_string()).unwrap_or_default();
@@ -227,7 +228,7 @@ fn find_main_process(launch: &LaunchAttempt<'_>, started: &Process, port: u16, u
             "a launcher that changes the environment (flatpak, a wrapper) hides it: set `vscode` to the real one",
         ));
     };
-    let data = process::arguments_of(owner).doing(doing)?;
+    let data = process::read_arguments(owner).doing(doing)?;
     if !names_user_data(&data, user) {
         return Err(Error::other(doing())
             .because(format!("process {owner} owns its port {port}, but runs with another user data folder")));
@@ -277,7 +278,7 @@ async fn wait_for_workbench(
 fn append_vscode_log(error: Error, user: &Path) -> Error {
     let runs = std::fs::read_dir(user.join("logs")).into_iter().flatten().flatten();
     let newest = runs.map(|run| run.path().join("main.log")).filter(|log| log.is_file()).max();
-    match newest.and_then(|log| process::tail(&log, LOG_LINES).ok()).filter(|tail| !tail.is_empty()) {
+    match newest.and_then(|log| process::read_tail(&log, LOG_LINES).ok()).filter(|tail| !tail.is_empty()) {
         Some(tail) => Error { hints: error.hints, ..Error::new(error.kind, error.doing) }.because(format!(
             "{}\nits log ends with:\n{tail}",
             error.source.map(|source| source.to_string()).unwrap_or_default()

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use super::LaunchAttempt;
-use crate::error::{Context, Error, Result};
+use crate::error::{Error, ErrorContext, Result};
 
 /// VS Code's own flag; may be given several times.
 const FLAG: &str = "--extensionDevelopmentPath";

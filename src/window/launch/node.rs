@@ -11,7 +11,7 @@ use super::{LaunchAttempt, ReadyProgram};
 use crate::cdp::events::ScriptParsed;
 use crate::cdp::types;
 use crate::cdp::{self, CdpClient, CdpEvent, Endpoint, EventSubscription};
-use crate::error::{Context, Error, ErrorKind, Result};
+use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::process;
 
 /// How long Node may take over the first turn of the script; after that the window counts as ready anyway.
@@ -30,7 +30,7 @@ pub async fn launch_node(launch: &LaunchAttempt<'_>) -> Result<ReadyProgram> {
     argv.extend(launch.settings().args.iter().map(OsString::from));
     let process = launch.spawn(argv)?;
     let ready = async {
-        let found = process::follow(&launch.output, 0, parse_inspector_port).await;
+        let found = process::wait_for_line(&launch.output, 0, parse_inspector_port).await;
         found.doing(|| format!("cannot read {}", launch.output.display()))
     };
     let port = wait_for(launch, &process, "node", "opened its inspector", ready).await?;

@@ -10,8 +10,8 @@ use tokio::time::timeout;
 
 use super::LaunchAttempt;
 use crate::cdp::{self, Endpoint};
-use crate::error::{Context, Error, ErrorKind, Result};
-use crate::process::{self, Exit, Process};
+use crate::error::{Error, ErrorContext, ErrorKind, Result};
+use crate::process::{self, Process, ProcessExit};
 use crate::window::identity::verify_tree_port;
 
 /// How long an ending program may take from its first refusal to its exit.
@@ -30,7 +30,7 @@ pub async fn wait_for<T>(
     what: &str,
     ready: impl Future<Output = Result<T>>,
 ) -> Result<T> {
-    wait_until(launch, process, process.exited(), who, what, ready).await
+    wait_until(launch, process, process.wait_for_exit(), who, what, ready).await
 }
 
 /// As [`wait_for`], for a launcher that ends with 0 when it has started the real program: what counts is the end of
@@ -44,8 +44,8 @@ pub async fn wait_for_launcher<T>(
     ready: impl Future<Output = Result<T>>,
 ) -> Result<T> {
     let ended = async {
-        let exit = launcher.exited().await;
-        if exit.success() {
+        let exit = launcher.wait_for_exit().await;
+        if exit.is_success() {
             wait_for_exit_of(living).await;
         }
         exit
@@ -60,7 +60,7 @@ async fn wait_for_exit_of(living: impl Fn() -> Vec<Process>) {
             return;
         }
         for process in left {
-            process.exited().await;
+            process.wait_for_exit().await;
         }
     }
 }
@@ -68,7 +68,7 @@ async fn wait_for_exit_of(living: impl Fn() -> Vec<Process>) {
 async fn wait_until<T>(
     launch: &LaunchAttempt<'_>,
     process: &Process,
-    ended: impl Future<Output = Exit>,
+    ended: impl Future<Output = ProcessExit>,
     who: &str,
     what: &str,
     ready: impl Future<Output = Result<T>>,
@@ -98,7 +98,7 @@ async fn wait_until<T>(
 }
 
 fn append_output_tail(error: Error, cause: String, output: &Path) -> Error {
-    let tail = process::tail(output, TAIL_LINES).unwrap_or_default();
+    let tail = process::read_tail(output, TAIL_LINES).unwrap_or_default();
     let cause = if tail.is_empty() {
         format!("{cause}, without any output")
     } else {

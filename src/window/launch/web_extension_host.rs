@@ -22,7 +22,7 @@ use super::readiness::wait_for;
 use super::{LaunchAttempt, ReadyProgram, make_private};
 use crate::cdp::Endpoint;
 use crate::config::WindowKind;
-use crate::error::{Context, Error, ErrorKind, Result};
+use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::process::{self, Process};
 use crate::tools;
 use crate::window::page::{ExpressionResult, PageConnection, PageHistory};
@@ -73,7 +73,7 @@ impl VsCodeServer {
     fn find(launch: &LaunchAttempt<'_>) -> Result<VsCodeServer> {
         let place = |setting: &Option<PathBuf>, tool: &str| match setting {
             Some(path) => Some(launch.path(path)),
-            None => tools::entry(tool).ok(),
+            None => tools::entry_path(tool).ok(),
         };
         let node = place(&launch.settings().node, "node24");
         let code_server = place(&launch.settings().code_server, "code-server");
@@ -86,7 +86,7 @@ impl VsCodeServer {
 }
 
 fn missing_tool(tool: &str, setting: &str) -> Error {
-    let place = tools::folder().unwrap_or_default();
+    let place = tools::tools_folder().unwrap_or_default();
     Error::new(ErrorKind::MissingTool, format!("cannot launch the Extension Development Host without {tool}"))
         .because(format!("it is not in {}", place.display()))
         .hint("`tether adapters install code-server` installs it there")
@@ -132,7 +132,7 @@ pub(super) fn write_settings(folder: &Path) -> Result<()> {
 
 /// Waits for a line in the output that all programs of this launch share.
 async fn follow_output(launch: &LaunchAttempt<'_>, wanted: fn(&str) -> Option<u16>) -> Result<u16> {
-    let found = process::follow(&launch.output, 0, wanted).await;
+    let found = process::wait_for_line(&launch.output, 0, wanted).await;
     found.doing(|| format!("cannot read {}", launch.output.display()))
 }
 

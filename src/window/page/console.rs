@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::cdp::CdpEvent;
 use crate::cdp::events::{ConsoleApiCalled, ExceptionThrown, LogEntryAdded};
 use crate::cdp::types::{ObjectPreview, RemoteObject, StackTrace};
-use crate::ring::Kept;
+use crate::ring::RingEntry;
 
 const TEXT_BYTES: usize = 4096;
 
@@ -49,7 +49,7 @@ pub struct ConsoleMessage {
     pub place: Option<String>,
 }
 
-impl Kept for ConsoleMessage {
+impl RingEntry for ConsoleMessage {
     fn bytes(&self) -> usize {
         self.text.len() + self.level.len() + self.place.as_ref().map_or(0, String::len) + 80
     }

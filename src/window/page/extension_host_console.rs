@@ -52,7 +52,7 @@ async fn follow_restarts(inspected: ExtensionHostInspector, records: Arc<PageHis
         let again = |line: &str| parse_inspector_port(line).filter(|port| *port == inspected.port);
         tokio::select! {
             _ = left.changed() => return,
-            listens = process::follow(&inspected.output, from, again) => if listens.is_err() { return },
+            listens = process::wait_for_line(&inspected.output, from, again) => if listens.is_err() { return },
         }
         info!("the extension host has restarted");
     }

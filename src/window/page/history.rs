@@ -12,9 +12,9 @@ use super::element_refs::{RefCounter, lock_unpoisoned};
 use super::network::{NetworkLog, RecordedRequest};
 use crate::cdp::CdpEvent;
 use crate::clock::now_ms;
-use crate::ring::{Extract, Limits, Query, Ring};
+use crate::ring::{Ring, RingExtract, RingLimits, RingQuery};
 
-const CONSOLE: Limits = Limits { entries: 5000, bytes: 2 << 20 };
+const CONSOLE: RingLimits = RingLimits { entries: 5000, bytes: 2 << 20 };
 
 /// See the module.
 pub struct PageHistory {
@@ -87,12 +87,12 @@ impl PageHistory {
         last
     }
 
-    pub fn console(&self, query: &Query) -> Extract<ConsoleMessage> {
+    pub fn console(&self, query: &RingQuery) -> RingExtract<ConsoleMessage> {
         lock_unpoisoned(&self.console).read(query)
     }
 
     /// Those that have ended, and those on their way.
-    pub fn network(&self, query: &Query) -> (Extract<RecordedRequest>, Vec<RecordedRequest>) {
+    pub fn network(&self, query: &RingQuery) -> (RingExtract<RecordedRequest>, Vec<RecordedRequest>) {
         let network = lock_unpoisoned(&self.network);
         (network.read(query), network.in_flight())
     }

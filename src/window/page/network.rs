@@ -9,9 +9,9 @@ use crate::cdp::events::{
     LoadingFailed, LoadingFinished, RequestWillBeSent, ResponseInfo, ResponseReceived, WebSocketCreated,
 };
 use crate::clock::now_ms;
-use crate::ring::{Extract, Kept, Limits, Query, Ring};
+use crate::ring::{Ring, RingEntry, RingExtract, RingLimits, RingQuery};
 
-const ENDED: Limits = Limits { entries: 2000, bytes: 1 << 20 };
+const ENDED: RingLimits = RingLimits { entries: 2000, bytes: 1 << 20 };
 /// Requests that are followed at the same time; older ones are given up.
 const MAX_IN_FLIGHT: usize = 500;
 const URL_BYTES: usize = 1000;
@@ -36,7 +36,7 @@ pub struct RecordedRequest {
     pub from: Option<&'static str>,
 }
 
-impl Kept for RecordedRequest {
+impl RingEntry for RecordedRequest {
     fn bytes(&self) -> usize {
         self.url.len() + self.failure.as_ref().map_or(0, String::len) + self.mime.len() + 150
     }
@@ -74,7 +74,7 @@ impl Default for NetworkLog {
 }
 
 impl NetworkLog {
-    pub fn read(&self, query: &Query) -> Extract<RecordedRequest> {
+    pub fn read(&self, query: &RingQuery) -> RingExtract<RecordedRequest> {
         self.ended.read(query)
     }
 
@@ -210,7 +210,7 @@ mod tests {
     }
 
     fn all(network: &NetworkLog) -> Vec<RecordedRequest> {
-        network.read(&Query { since: None, limit: 1000, filter: None }).entries
+        network.read(&RingQuery { since: None, limit: 1000, filter: None }).entries
     }
 
     #[test]

@@ -4,7 +4,7 @@ use devtether::debug::breakpoints::{BreakpointConditions, DataAccess, ExceptionS
 use devtether::debug::inspect::{ScopedId, VariableParent};
 use devtether::debug::program::{DebugTarget, DebugTargetKind};
 use devtether::debug::{Resume, SessionRegistry, SessionRequest, StopKind};
-use devtether::ring::Query;
+use devtether::ring::RingQuery;
 
 use crate::adapter_features::debuggees::Subject;
 use crate::adapter_features::feature_table::Told;
@@ -161,7 +161,7 @@ async fn thrown(subject: &Subject, play: &Play, sessions: &SessionRegistry) -> R
     }
     play.resume(Resume::Continue).await;
     let waited = play.hosted.session.wait_for_stop(LONG).await;
-    let said = play.hosted.session.event_log().read_output(&Query { since: None, limit: 40, filter: None });
+    let said = play.hosted.session.event_log().read_output(&RingQuery { since: None, limit: 40, filter: None });
     let (target, stop) = waited.stop.unwrap_or_else(|| panic!("{said:?}"));
     let reason = play.hosted.session.stop_cause(target, &stop).await;
     assert_eq!(reason.kind, StopKind::Exception, "{reason:?}");

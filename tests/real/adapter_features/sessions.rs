@@ -5,7 +5,7 @@ use std::time::Duration;
 use devtether::debug::breakpoints::BindingStatus;
 use devtether::debug::{ManagedSession, Resume, SessionRegistry, SessionRequest, StopKind};
 use devtether::process::LAUNCH_ID;
-use devtether::ring::Query;
+use devtether::ring::RingQuery;
 use tokio::task::JoinHandle;
 
 use crate::adapter_features::debuggees::Subject;
@@ -52,7 +52,7 @@ impl Play {
     pub async fn stopped(&self) -> Stop {
         let session = &self.hosted.session;
         let waited = session.wait_for_stop(LONG).await;
-        let said = || session.event_log().read_output(&Query { since: None, limit: 40, filter: None }).entries;
+        let said = || session.event_log().read_output(&RingQuery { since: None, limit: 40, filter: None }).entries;
         let Some((target, stop)) = &waited.stop else { panic!("{waited:?}: {:#?}", said()) };
         let reason = session.stop_cause(*target, stop).await;
         let top = reason.top_frame.unwrap_or_else(|| panic!("no frame: {stop:?}"));
@@ -82,7 +82,7 @@ impl Play {
     pub async fn prints(&self, words: &str) {
         let record = self.hosted.session.event_log();
         let mut spoken = record.watch_output();
-        let all = || record.read_output(&Query { since: None, limit: 10_000, filter: None }).entries;
+        let all = || record.read_output(&RingQuery { since: None, limit: 10_000, filter: None }).entries;
         let said = spoken.wait_for(|_| all().iter().any(|said| said.text.contains(words)));
         let said = tokio::time::timeout(LONG, said).await;
         assert!(said.is_ok(), "{words:?} is not in {:#?}", all());

@@ -160,7 +160,7 @@ impl Play {
                 OutputPiece::Dropped(count) => panic!("{count} pieces were lost"),
             }
         }
-        let query = devtether::ring::Query { since: None, limit: 10_000, filter: None };
+        let query = devtether::ring::RingQuery { since: None, limit: 10_000, filter: None };
         let told = self.session.event_log().read_output(&query);
         text + &told.entries.iter().map(|said| said.text.as_str()).collect::<String>()
     }

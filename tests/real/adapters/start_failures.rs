@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use devtether::adapters::{AdapterHost, ConnectMethod, LaunchPlan, ProcessPlan, start_adapter};
 use devtether::dap::types::{Fields, StartRequest};
 use devtether::error::{Error, ErrorKind};
-use devtether::process::{LAUNCH_ID, Piped, clean_environment, piped};
+use devtether::process::{LAUNCH_ID, PipedProcess, clean_environment, spawn_piped};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader, Lines};
 
 use crate::adapters::adapter_session::LONG;
@@ -23,7 +23,8 @@ impl Started {
     pub fn of(argv: &[&OsStr], env: &[(&str, &OsStr)]) -> Started {
         let argv: Vec<OsString> = argv.iter().map(|word| (*word).to_owned()).collect();
         let env = clean_environment(env.iter().map(|(name, value)| (*name, *value)));
-        let Piped { process, stdout, stderr, .. } = piped(&argv, &std::env::temp_dir(), &env, false).unwrap();
+        let PipedProcess { process, stdout, stderr, .. } =
+            spawn_piped(&argv, &std::env::temp_dir(), &env, false).unwrap();
         let lines = |pipe: Box<dyn AsyncRead + Unpin>| BufReader::new(pipe).lines();
         Started { process, out: lines(Box::new(stdout)), err: lines(Box::new(stderr)) }
     }

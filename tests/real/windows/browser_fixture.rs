@@ -8,7 +8,7 @@ use devtether::error::Error;
 use devtether::window::launch::LaunchedWindow;
 use devtether::window::page::{
     ActionKind, ActionTarget, BatchOutcome, ConsoleMessage, ExpressionResult, InputAction, MouseButton, PageConnection,
-    PageHistory, Query, SnapshotRequest, WaitCondition,
+    PageHistory, RingQuery, SnapshotRequest, WaitCondition,
 };
 use serde_json::Value;
 
@@ -157,8 +157,8 @@ pub fn look(max: usize) -> SnapshotRequest {
     SnapshotRequest { max, root: None, page: None }
 }
 
-pub fn all(filter: &str) -> Query {
-    Query { since: None, limit: 10_000, filter: Some(filter.to_owned()) }
+pub fn all(filter: &str) -> RingQuery {
+    RingQuery { since: None, limit: 10_000, filter: Some(filter.to_owned()) }
 }
 
 pub fn without_ref(line: &str) -> String {

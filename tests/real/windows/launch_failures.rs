@@ -87,8 +87,8 @@ async fn a_program_that_ends_early_is_told_with_its_last_words() {
                 assert!(error.contains("code 1") && error.contains("broken at once"), "{error}");
             }
             Ok(launched) => {
-                assert_eq!(launched.process.exited().await, process::Exit::Code(1));
-                let told = process::tail(&launched.output, 20).unwrap();
+                assert_eq!(launched.process.wait_for_exit().await, process::ProcessExit::Code(1));
+                let told = process::read_tail(&launched.output, 20).unwrap();
                 assert!(told.contains("broken at once"), "{told}");
                 place.stop(&launched, None).await;
             }
@@ -110,7 +110,7 @@ async fn a_port_that_another_program_took_is_never_connected_to() {
     let plan = place.plan(WindowKind::Command, command(&words));
     let stranger = async {
         let file = place.workspace.join("port");
-        let port = process::until(&place.workspace, || Ok(std::fs::read_to_string(&file).ok())).await.unwrap();
+        let port = process::watch_until(&place.workspace, || Ok(std::fs::read_to_string(&file).ok())).await.unwrap();
         tokio::net::TcpListener::bind(format!("127.0.0.1:{}", port.trim())).await.unwrap()
     };
     let launching = async {
@@ -165,15 +165,15 @@ async fn a_dropped_launch_kills_what_it_had_started() {
     let words = ["sh", "-c", "(setsid sleep 60 &); echo ${cdpPort} > up.new; mv up.new up; exec sleep 60"];
     let plan = place.plan(WindowKind::Command, command(&words));
     let up = place.workspace.join("up");
-    let started = process::until(&place.workspace, || Ok(up.exists().then_some(())));
+    let started = process::watch_until(&place.workspace, || Ok(up.exists().then_some(())));
     let started = async { tokio::time::timeout(Duration::from_secs(10), started).await };
     tokio::select! {
         launched = launch_window(&plan, |_| {}) => panic!("{launched:?}"),
         started = started => started.unwrap().unwrap(),
     }
     // Signalled by the drop; what is waited for here is only their end.
-    for left in process::carrying(&place.launch_id).unwrap() {
-        tokio::time::timeout(Duration::from_secs(5), left.exited()).await.unwrap();
+    for left in process::find_launch_processes(&place.launch_id).unwrap() {
+        tokio::time::timeout(Duration::from_secs(5), left.wait_for_exit()).await.unwrap();
     }
     place.nothing_left();
 }
@@ -197,7 +197,7 @@ async fn what_a_killed_supervisor_left_in_the_middle_of_a_launch_is_cleaned_up()
     let words = ["sh", "-c", "(setsid sleep 60 &); echo ${cdpPort} > up.new; mv up.new up; exec sleep 60"];
     let plan = place.plan(WindowKind::Command, command(&words));
     let up = place.workspace.join("up");
-    let started = process::until(&place.workspace, || Ok(up.exists().then_some(())));
+    let started = process::watch_until(&place.workspace, || Ok(up.exists().then_some(())));
     let mut launching = Box::pin(launch_window(&plan, |_| {}));
     tokio::select! {
         launched = &mut launching => panic!("{launched:?}"),
@@ -205,9 +205,9 @@ async fn what_a_killed_supervisor_left_in_the_middle_of_a_launch_is_cleaned_up()
     }
     // As after SIGKILL: nothing of ours runs any more, not even a destructor.
     std::mem::forget(launching);
-    assert!(process::carrying(&place.launch_id).unwrap().len() >= 2);
+    assert!(process::find_launch_processes(&place.launch_id).unwrap().len() >= 2);
     cleanup::clean_up_abandoned(&place.state, Some(&place.launch_id)).await.unwrap();
-    assert!(process::carrying(&place.launch_id).unwrap().len() >= 2, "the living window was harmed");
+    assert!(process::find_launch_processes(&place.launch_id).unwrap().len() >= 2, "the living window was harmed");
     cleanup::clean_up_abandoned(&place.state, None).await.unwrap();
     place.nothing_left();
 }

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use devtether::config::{WindowKind, WindowSettings};
 use devtether::error::Result;
-use devtether::process::{self, Ended, Process};
+use devtether::process::{self, Process, StopOutcome};
 use devtether::window::cleanup;
 use devtether::window::launch::{LaunchedWindow, WindowLaunchPlan, launch_window, output_file_of, scratch_dir_of};
 use devtether::window::page::PageConnection;
@@ -73,16 +73,16 @@ impl Place {
     }
 
     pub fn nothing_left(&self) {
-        let left = process::carrying(&self.launch_id).unwrap();
+        let left = process::find_launch_processes(&self.launch_id).unwrap();
         assert!(left.is_empty(), "left behind: {left:?}");
         assert!(!scratch_dir_of(&self.state, &self.launch_id).exists(), "the scratch folder is left");
     }
 
     /// Stops the window and proves that neither its tree nor anything with its launch id is left.
-    pub async fn stop(&self, launched: &LaunchedWindow, page: Option<&PageConnection>) -> Ended {
-        let mut tree = process::tree_of(&launched.process).unwrap();
+    pub async fn stop(&self, launched: &LaunchedWindow, page: Option<&PageConnection>) -> StopOutcome {
+        let mut tree = process::list_tree(&launched.process).unwrap();
         for other in &launched.others {
-            tree.extend(process::tree_of(other).unwrap());
+            tree.extend(process::list_tree(other).unwrap());
         }
         let ask = async {
             match page {
@@ -94,7 +94,7 @@ impl Place {
             cleanup::stop_window(&launched.process, ask, &self.launch_id, &self.state, cleanup::GRACE).await.unwrap();
         for process in &tree {
             // A renderer goes when it sees that its browser has gone.
-            tokio::time::timeout(Duration::from_secs(5), process.exited())
+            tokio::time::timeout(Duration::from_secs(5), process.wait_for_exit())
                 .await
                 .expect("a process of the tree is left");
         }
@@ -105,10 +105,10 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        process::kill_now(&self.launch_id);
+        process::kill_launch(&self.launch_id);
         if std::thread::panicking() {
             let output = output_file_of(&self.state, &self.launch_id);
-            eprintln!("the window's output:\n{}", process::tail(&output, 40).unwrap_or_default());
+            eprintln!("the window's output:\n{}", process::read_tail(&output, 40).unwrap_or_default());
         }
     }
 }
@@ -135,7 +135,7 @@ pub fn session_of(launched: &LaunchedWindow, place: &Place) -> WindowSession {
 }
 
 pub fn is_gone(pid: u32) -> bool {
-    process::facts(pid).map_or(true, |facts| facts.zombie)
+    process::read_facts(pid).map_or(true, |facts| facts.zombie)
 }
 
 pub fn hold(pid: u32) -> Process {

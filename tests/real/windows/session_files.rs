@@ -4,21 +4,21 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use devtether::process::{boot_id, facts, value_in_environment};
+use devtether::process::{read_boot_id, read_environment_value, read_facts};
 use devtether::window::identity::{IdentityError, verify_process, verify_window};
-use devtether::window::session_file::{self, FOLDER, VERSION, WindowSession};
+use devtether::window::session_file::{self, DEVTOOLS_FOLDER, VERSION, WindowSession};
 
 use super::is_gone;
 
 fn folder() -> tempfile::TempDir {
     let workspace = tempfile::tempdir().unwrap();
-    std::fs::create_dir(workspace.path().join(FOLDER)).unwrap();
+    std::fs::create_dir(workspace.path().join(DEVTOOLS_FOLDER)).unwrap();
     workspace
 }
 
 /// A session that is right in all but what a test makes wrong; its process is the test itself.
 fn session() -> WindowSession {
-    let me = facts(std::process::id()).unwrap();
+    let me = read_facts(std::process::id()).unwrap();
     WindowSession {
         version: VERSION,
         cdp_port: 9222,
@@ -29,7 +29,7 @@ fn session() -> WindowSession {
         debug_window_started_at: 1,
         persisted_at: 2,
         launch_id: "0123456789abcdef".into(),
-        boot_id: boot_id().unwrap(),
+        boot_id: read_boot_id().unwrap(),
         pid_start_ticks: me.start_ticks,
         browser_id: "161d8ae9-9745-4f5c-a16a-eae1e4a430c3".into(),
     }
@@ -92,15 +92,15 @@ fn only_a_regular_file_of_our_own_in_a_folder_of_our_own_is_read() {
         session_file::set_aside(workspace.path(), &refusal).unwrap();
     };
     let file = |workspace: &Path| {
-        std::fs::create_dir_all(workspace.join(FOLDER)).unwrap();
+        std::fs::create_dir_all(workspace.join(DEVTOOLS_FOLDER)).unwrap();
         session_file::session_path(workspace)
     };
     check(&|at| symlink("/etc/passwd", file(at)).unwrap(), "not a regular file");
     check(&|at| symlink("session.json", file(at)).unwrap(), "not a regular file");
     check(&|at| std::fs::create_dir(file(at)).unwrap(), "not a regular file");
     check(&|at| assert!(Command::new("mkfifo").arg(file(at)).status().unwrap().success()), "not a regular file");
-    check(&|at| std::fs::write(at.join(FOLDER), &good).unwrap(), "a link or a file");
-    check(&|at| symlink("/tmp", at.join(FOLDER)).unwrap(), "a link or a file");
+    check(&|at| std::fs::write(at.join(DEVTOOLS_FOLDER), &good).unwrap(), "a link or a file");
+    check(&|at| symlink("/tmp", at.join(DEVTOOLS_FOLDER)).unwrap(), "a link or a file");
     // The rest needs another user's file, which only root can make.
     if rustix::process::geteuid().is_root() {
         let chown = |path: &Path| std::os::unix::fs::chown(path, Some(65534), None).unwrap();
@@ -114,7 +114,7 @@ fn only_a_regular_file_of_our_own_in_a_folder_of_our_own_is_read() {
         check(
             &|at| {
                 std::fs::write(file(at), &good).unwrap();
-                chown(&at.join(FOLDER))
+                chown(&at.join(DEVTOOLS_FOLDER))
             },
             "belongs to user 65534",
         );
@@ -149,7 +149,7 @@ fn saving_is_private_atomic_and_ignored_by_git() {
 fn a_folder_that_is_not_ours_is_not_written_to() {
     let workspace = tempfile::tempdir().unwrap();
     let elsewhere = tempfile::tempdir().unwrap();
-    symlink(elsewhere.path(), workspace.path().join(FOLDER)).unwrap();
+    symlink(elsewhere.path(), workspace.path().join(DEVTOOLS_FOLDER)).unwrap();
     let error = session_file::save_session(workspace.path(), &session()).unwrap_err().to_string();
     assert!(error.contains(".devtools") && error.contains("hint:"), "{error}");
     assert_eq!(std::fs::read_dir(elsewhere.path()).unwrap().count(), 0);
@@ -195,7 +195,7 @@ impl Victim {
     fn of(mut command: Command) -> Victim {
         let victim = Victim(command.spawn().unwrap());
         let started = std::time::Instant::now();
-        while value_in_environment(victim.0.id(), "PATH").unwrap().is_none() {
+        while read_environment_value(victim.0.id(), "PATH").unwrap().is_none() {
             assert!(started.elapsed().as_secs() < 5, "the victim has no environment");
         }
         victim
@@ -203,7 +203,7 @@ impl Victim {
 
     fn session(&self) -> WindowSession {
         let pid = self.0.id();
-        WindowSession { electron_pid: pid, pid_start_ticks: facts(pid).unwrap().start_ticks, ..session() }
+        WindowSession { electron_pid: pid, pid_start_ticks: read_facts(pid).unwrap().start_ticks, ..session() }
     }
 }
 
@@ -260,7 +260,7 @@ async fn a_process_of_another_user_is_never_ours() {
     let victim = Victim::of(command);
     let doubt = verify_window(&victim.session()).await.unwrap_err();
     assert!(matches!(doubt, IdentityError::OtherUser { uid: 65534, .. }), "{doubt}");
-    assert!(devtether::process::carrying(&session().launch_id).unwrap().is_empty());
+    assert!(devtether::process::find_launch_processes(&session().launch_id).unwrap().is_empty());
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use devtether::error::{Error, ErrorKind};
 use devtether::process;
-use devtether::window::page::{ActionKind, ConsoleSource, ExpressionResult, InputAction, Query, ScreenshotRequest};
+use devtether::window::page::{ActionKind, ConsoleSource, ExpressionResult, InputAction, RingQuery, ScreenshotRequest};
 use serde_json::{Value, json};
 
 use super::browser_fixture::{Visit, all, click, look, press, without_ref};
@@ -125,7 +125,7 @@ async fn requests_end_with_the_connection_over_which_they_were_heard() {
         }
     };
     tokio::time::timeout(Duration::from_secs(60), heard).await.expect("the request was never heard of");
-    process::kill_now(&visit.place.launch_id);
+    process::kill_launch(&visit.place.launch_id);
     let told = async {
         while under_way() > 0 {
             tokio::task::yield_now().await;
@@ -171,12 +171,12 @@ async fn a_million_lines_cost_bounded_memory_and_hold_nobody_up() {
     let grown = resident().saturating_sub(memory);
     assert!(grown < 100 << 20, "{grown} bytes more");
     // A reader who had stopped before the flood is told how much it has missed, and of nothing twice.
-    let query = Query { since: Some(before), limit: 100, filter: None };
+    let query = RingQuery { since: Some(before), limit: 100, filter: None };
     let part = visit.records.console(&query);
     // The browser may have said something, too.
     let told = part.dropped + part.entries.len() as u64 + part.more;
     assert!((messages..messages + 10).contains(&told), "{told}");
-    let newest = visit.records.console(&Query { since: None, limit: 1, filter: None });
+    let newest = visit.records.console(&RingQuery { since: None, limit: 1, filter: None });
     let last = format!("line {}", messages - 1);
     assert_eq!(newest.entries[0].text.lines().next(), Some(last.as_str()));
     visit.end().await;
@@ -264,7 +264,7 @@ async fn the_network_tells_what_came_of_each_request() {
     // A reader with a cursor gets what is new, and that once.
     let (first, _) = visit.records.network(&all(""));
     visit.value("await fetch('/data.json').then(it => it.text())").await;
-    let new = |since| visit.records.network(&Query { since: Some(since), ..all("") }).0;
+    let new = |since| visit.records.network(&RingQuery { since: Some(since), ..all("") }).0;
     let mut later = new(first.cursor);
     while later.entries.is_empty() {
         visit.page.ping(Duration::from_secs(5)).await;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use devtether::config::{WindowKind, WindowSettings};
 use devtether::error::ErrorKind;
-use devtether::process::{self, Ended, Exit};
+use devtether::process::{self, ProcessExit, StopOutcome};
 use devtether::window::identity::{IdentityError, verify_launch_port, verify_window};
 use devtether::window::page::{ExpressionResult, PageConnection, ScreenshotRequest};
 use devtether::window::{cleanup, session_file};
@@ -72,7 +72,7 @@ async fn a_browser_lives_its_whole_life() {
     tokio::time::timeout(SECONDS(10), arrived).await.unwrap();
 
     let ended = place.stop(&launched, Some(&page)).await;
-    assert_eq!(ended, Ended::Asked(Exit::Code(0)));
+    assert_eq!(ended, StopOutcome::Asked(ProcessExit::Code(0)));
     page.wait_closed().await;
     assert!(page.evaluate("1", SECONDS(5)).await.is_err());
     assert!(verify_window(&session).await.unwrap_err().to_string().contains("its window has ended"));
@@ -199,7 +199,7 @@ async fn the_death_of_a_window_is_noticed_at_once_and_cleaned_up() {
     let place = Place::fresh();
     let launched = place.launch(WindowKind::Browser, settings()).await.unwrap();
     let page = PageConnection::open(launched.cdp_port).await.unwrap();
-    let tree = process::tree_of(&launched.process).unwrap();
+    let tree = process::list_tree(&launched.process).unwrap();
     // As a supervisor sees it that has reconnected: the process is not its child.
     let held = hold(launched.process.pid());
     // The kernel takes its time to tear a browser down (4–40 ms, and more on a busy machine); what counts is what we
@@ -212,14 +212,14 @@ async fn the_death_of_a_window_is_noticed_at_once_and_cleaned_up() {
         Instant::now()
     });
     held.signal(rustix::process::Signal::KILL).unwrap();
-    tokio::join!(held.exited(), page.wait_closed());
+    tokio::join!(held.wait_for_exit(), page.wait_closed());
     let noticed = Instant::now().saturating_duration_since(kernel.join().unwrap());
     assert!(noticed < Duration::from_millis(100), "{noticed:?}");
-    assert_eq!(launched.process.exited().await, Exit::Signal(9));
+    assert_eq!(launched.process.wait_for_exit().await, ProcessExit::Signal(9));
     cleanup::clean_up_launch(&place.launch_id, &place.state).await.unwrap();
     place.nothing_left();
     for process in tree {
-        tokio::time::timeout(SECONDS(5), process.exited()).await.expect("a process of the tree is left");
+        tokio::time::timeout(SECONDS(5), process.wait_for_exit()).await.expect("a process of the tree is left");
     }
 }
 
@@ -238,7 +238,7 @@ async fn a_window_that_hangs_as_a_whole_is_silent_and_can_be_stopped() {
     let ask = page.request_close();
     let grace = Duration::from_millis(200);
     let ended = cleanup::stop_window(&launched.process, ask, &place.launch_id, &place.state, grace).await.unwrap();
-    assert_eq!(ended, Ended::Killed(Exit::Signal(9)));
+    assert_eq!(ended, StopOutcome::Killed(ProcessExit::Signal(9)));
     place.nothing_left();
 }
 
@@ -257,7 +257,7 @@ async fn a_command_whose_window_is_a_child_of_it_is_proven_and_stopped_as_a_whol
     let page = PageConnection::open(launched.cdp_port).await.unwrap();
     console_says(&page, "up").await;
     assert_eq!(value(&page, "answer").await, json!(42));
-    assert_eq!(place.stop(&launched, Some(&page)).await, Ended::Terminated(Exit::Signal(15)));
+    assert_eq!(place.stop(&launched, Some(&page)).await, StopOutcome::Terminated(ProcessExit::Signal(15)));
     page.wait_closed().await;
 }
 
@@ -289,7 +289,7 @@ async fn a_node_service_lives_its_whole_life() {
 
     assert!(!page.request_close().await);
     drop(page);
-    assert_eq!(place.stop(&launched, None).await, Ended::Terminated(Exit::Code(7)));
+    assert_eq!(place.stop(&launched, None).await, StopOutcome::Terminated(ProcessExit::Code(7)));
 }
 
 #[tokio::test]
@@ -306,8 +306,9 @@ async fn a_node_service_that_ends_is_not_kept_by_our_looking_at_it() {
     let page = PageConnection::open(launched.cdp_port).await.unwrap();
     console_says(&page, "up").await;
     value(&page, "void finish()").await;
-    let ended = tokio::time::timeout(SECONDS(10), launched.process.exited()).await.expect("it waits for us to leave");
-    assert_eq!(ended, Exit::Code(9));
+    let ended =
+        tokio::time::timeout(SECONDS(10), launched.process.wait_for_exit()).await.expect("it waits for us to leave");
+    assert_eq!(ended, ProcessExit::Code(9));
     page.wait_closed().await;
     place.stop(&launched, None).await;
 }
@@ -337,5 +338,5 @@ async fn an_extension_development_host_lives_its_whole_life() {
     let activated = async { while value(&host, "globalThis.fixture?.mode ?? null").await != json!(2) {} };
     tokio::time::timeout(SECONDS(20), activated).await.expect("the extension was not activated in development mode");
     drop(host);
-    assert_eq!(place.stop(&launched, Some(&page)).await, Ended::Asked(Exit::Code(0)));
+    assert_eq!(place.stop(&launched, Some(&page)).await, StopOutcome::Asked(ProcessExit::Code(0)));
 }

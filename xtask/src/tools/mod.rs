@@ -9,10 +9,10 @@ mod templates;
 use std::time::Instant;
 
 use anyhow::{Result, anyhow, bail};
-use devtether::tools::{Filled, Installer, Package, Pins};
+use devtether::tools::{InstallOutcome, InstallablePackage, Installer, Pins};
 use xshell::Cmd;
 
-type Filling = devtether::error::Result<Filled>;
+type Filling = devtether::error::Result<InstallOutcome>;
 
 /// Who needs the tools: it decides which, and how much is told about them.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -34,12 +34,12 @@ async fn install_all(need: For) -> Result<()> {
     let installer = Installer::open(&|text| println!("  {text}")).map_err(told)?;
     system::ensure(&pins.systems, need).await?;
     for tool in pins.tools.iter().filter(|tool| need == For::Tests || !(tool.tests_only || tool.is_adapter())) {
-        report(&tool.name, &tool.pin(), need, installer.fill(tool)).await?;
+        report(&tool.name, &tool.pin(), need, installer.ensure_tool(tool)).await?;
     }
     // After what generates them.
     for template in pins.templates.iter().filter(|_| need == For::Tests) {
         let package = templates::Generated::of(template, &pins);
-        report(package.name(), &package.pin(), need, installer.fill_with(&package)).await?;
+        report(package.name(), &package.pin(), need, installer.ensure_package(&package)).await?;
     }
     Ok(())
 }
@@ -48,11 +48,11 @@ async fn report(name: &str, pin: &str, need: For, filling: impl Future<Output = 
     let began = Instant::now();
     let filled = filling.await.map_err(|error| told(error.hint("`cargo xtask tools` tries again")))?;
     let said = match filled {
-        Filled::Present => "present".to_owned(),
-        Filled::TakenOver => "present, installed by hand".to_owned(),
-        Filled::Installed => format!("installed in {:.1} s", began.elapsed().as_secs_f64()),
+        InstallOutcome::Present => "present".to_owned(),
+        InstallOutcome::Adopted => "present, installed by hand".to_owned(),
+        InstallOutcome::Installed => format!("installed in {:.1} s", began.elapsed().as_secs_f64()),
     };
-    if need == For::Tests || filled == Filled::Installed {
+    if need == For::Tests || filled == InstallOutcome::Installed {
         println!("  {name:<19} {pin} {said}");
     }
     Ok(())

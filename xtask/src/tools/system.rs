@@ -3,7 +3,7 @@
 //! Must not know about the data folder: nothing here is ours to remove or replace.
 
 use anyhow::{Result, bail};
-use devtether::tools::{SystemPin, probe};
+use devtether::tools::{SystemPin, probe_program};
 use xshell::{Shell, cmd};
 
 use super::{For, told};
@@ -12,7 +12,7 @@ use super::{For, told};
 pub async fn ensure(pins: &[SystemPin], need: For) -> Result<()> {
     let mut missing = Vec::new();
     for pin in pins.iter().filter(|pin| need == For::Tests || !pin.tests_only) {
-        if probe(pin).await.is_err() {
+        if probe_program(pin).await.is_err() {
             missing.push(pin);
         }
     }
@@ -25,7 +25,7 @@ pub async fn ensure(pins: &[SystemPin], need: For) -> Result<()> {
     let packages: Vec<&str> = missing.iter().flat_map(|pin| &pin.apt).map(String::as_str).collect();
     apt_install(&packages)?;
     for pin in missing {
-        probe(pin).await.map_err(told)?;
+        probe_program(pin).await.map_err(told)?;
     }
     println!("  {:<19} installed {}", "system", packages.join(" "));
     Ok(())

@@ -5,27 +5,27 @@
 use std::fs;
 use std::path::Path;
 
-use devtether::error::{Context, Error, Result};
-use devtether::tools::{Package, Pins, Template, entry};
+use devtether::error::{Error, ErrorContext, Result};
+use devtether::tools::{ExtensionTemplate, InstallablePackage, Pins, entry_path};
 use xshell::{Shell, cmd};
 
 use super::quietly;
 
 /// One of them, and what generates it.
 pub struct Generated<'a> {
-    template: &'a Template,
+    template: &'a ExtensionTemplate,
     pins: &'a Pins,
 }
 
 impl<'a> Generated<'a> {
-    pub fn of(template: &'a Template, pins: &'a Pins) -> Self {
+    pub fn of(template: &'a ExtensionTemplate, pins: &'a Pins) -> Self {
         Generated { template, pins }
     }
 
     fn generate(&self, folder: &Path) -> anyhow::Result<()> {
         let sh = Shell::new()?;
-        let tools = devtether::tools::folder()?;
-        let node = entry("node24")?;
+        let tools = devtether::tools::tools_folder()?;
+        let node = entry_path("node24")?;
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/real/extension_templates/generate.mjs");
         let arguments = &self.template.arguments;
         fs::create_dir_all(folder)?;
@@ -35,7 +35,7 @@ impl<'a> Generated<'a> {
     }
 }
 
-impl Package for Generated<'_> {
+impl InstallablePackage for Generated<'_> {
     fn name(&self) -> &str {
         &self.template.name
     }

@@ -2,45 +2,45 @@
 
 use std::fmt::Write;
 
-use super::super::{duration, noted};
+use super::super::{duration_text, notes_text};
 use crate::api::debug::results::{
     DebugSessionState, FrameEntry, ProbeReport, StopLocation, StopReason, StopReport, StopSnapshot, StopType,
     VariableEntry,
 };
 
 /// How many threads are told of in a text; the structured result has all.
-pub const SHOWN: usize = 10;
+pub const MAX_THREADS: usize = 10;
 
 /// Where a session is after something was done.
-pub fn stopped(it: &StopReport) -> String {
+pub fn stopped_text(it: &StopReport) -> String {
     let mut out = match &it.stop_reason {
-        Some(stop) => format!("stopped: {}", reason(stop)),
-        None => state(it.state, it.exit_code, it.message.as_deref()),
+        Some(stop) => format!("stopped: {}", reason_text(stop)),
+        None => state_text(it.state, it.exit_code, it.message.as_deref()),
     };
     out = format!("{} {out}", it.session_id).trim_start().to_owned();
-    for other in it.also_stopped.iter().take(SHOWN) {
-        let _ = write!(out, "\nalso stopped: {}", reason(other));
+    for other in it.also_stopped.iter().take(MAX_THREADS) {
+        let _ = write!(out, "\nalso stopped: {}", reason_text(other));
     }
-    if it.also_stopped.len() > SHOWN {
-        let _ = write!(out, "\n… and {} more threads", it.also_stopped.len() - SHOWN);
+    if it.also_stopped.len() > MAX_THREADS {
+        let _ = write!(out, "\n… and {} more threads", it.also_stopped.len() - MAX_THREADS);
     }
     if let (Some(_), Some(message)) = (&it.stop_reason, &it.message) {
         let _ = write!(out, "\nnote: {message}");
     }
     if let Some(snapshot) = &it.snapshot {
-        out.push_str(&look(snapshot));
+        out.push_str(&snapshot_text(snapshot));
     }
-    out + &noted(&it.notes)
+    out + &notes_text(&it.notes)
 }
 
 /// What a probe has found.
-pub fn probed(it: &ProbeReport) -> String {
+pub fn probe_text(it: &ProbeReport) -> String {
     let mut out = match (&it.stop_reason, &it.message) {
-        (Some(stop), None) => format!("stopped: {}", reason(stop)),
-        (Some(stop), Some(message)) => format!("stopped: {}\nnote: {message}", reason(stop)),
-        (None, message) => state(it.state, it.exit_code, message.as_deref()),
+        (Some(stop), None) => format!("stopped: {}", reason_text(stop)),
+        (Some(stop), Some(message)) => format!("stopped: {}\nnote: {message}", reason_text(stop)),
+        (None, message) => state_text(it.state, it.exit_code, message.as_deref()),
     };
-    let _ = write!(out, " (after {})", duration(it.waited_ms));
+    let _ = write!(out, " (after {})", duration_text(it.waited_ms));
     for probe in &it.values {
         let said = match (&probe.value, &probe.error) {
             (Some(value), _) => variable_line(&probe.expression, &value.result, value.variables_reference),
@@ -48,11 +48,11 @@ pub fn probed(it: &ProbeReport) -> String {
         };
         let _ = write!(out, "\n{said}");
     }
-    out + &look(&it.snapshot) + &noted(&it.notes)
+    out + &snapshot_text(&it.snapshot) + &notes_text(&it.notes)
 }
 
 /// What a session does that is not stopped, or that nobody knows the stop of.
-pub fn state(state: DebugSessionState, exit_code: Option<i64>, message: Option<&str>) -> String {
+pub fn state_text(state: DebugSessionState, exit_code: Option<i64>, message: Option<&str>) -> String {
     let word = match (state, exit_code) {
         (DebugSessionState::Starting, _) => "is starting".to_owned(),
         (DebugSessionState::Running, _) => "is running".to_owned(),
@@ -65,10 +65,10 @@ pub fn state(state: DebugSessionState, exit_code: Option<i64>, message: Option<&
 }
 
 /// Why, where and on which thread.
-pub fn reason(it: &StopReason) -> String {
-    let mut out = why(it);
+pub fn reason_text(it: &StopReason) -> String {
+    let mut out = stop_type_text(it);
     if let Some(location) = &it.location {
-        let _ = write!(out, " {}", place(location));
+        let _ = write!(out, " {}", location_text(location));
     }
     match (&it.thread_name, it.thread_id) {
         (Some(name), _) => drop(write!(out, ", thread {name}")),
@@ -78,7 +78,7 @@ pub fn reason(it: &StopReason) -> String {
     out
 }
 
-fn why(it: &StopReason) -> String {
+fn stop_type_text(it: &StopReason) -> String {
     let details = &it.details;
     let field = || details.field_name.as_deref().unwrap_or("a watched value");
     match it.kind {
@@ -110,9 +110,9 @@ fn why(it: &StopReason) -> String {
     }
 }
 
-fn place(it: &StopLocation) -> String {
+fn location_text(it: &StopLocation) -> String {
     let class = it.class_name.as_ref().map(|class| format!("{class}.")).unwrap_or_default();
-    let within = format!("in {class}{}", called(&it.method_name));
+    let within = format!("in {class}{}", callable_name(&it.method_name));
     match &it.source_path {
         Some(path) => format!("at {path}:{} {within}", it.line_number),
         None => format!("{within}, line {}", it.line_number),
@@ -120,12 +120,12 @@ fn place(it: &StopLocation) -> String {
 }
 
 /// `total` is `total()`; what has signs of its own, such as `<module>` or `main(int)`, stays.
-fn called(name: &str) -> String {
+fn callable_name(name: &str) -> String {
     let plain = name.ends_with(|it: char| it.is_alphanumeric() || it == '_');
     if plain { format!("{name}()") } else { name.to_owned() }
 }
 
-fn look(it: &StopSnapshot) -> String {
+fn snapshot_text(it: &StopSnapshot) -> String {
     let mut out = String::new();
     if let Some(source) = &it.source {
         let _ = write!(out, "\n{}", source.text.trim_end());
@@ -153,7 +153,7 @@ pub fn frame_lines(frames: &[FrameEntry]) -> String {
             (None, Some(reference)) => format!(", line {} of source {reference}", it.line),
             (None, None) => String::new(),
         };
-        format!("  #{} {}{place}", it.frame_id, called(&it.name))
+        format!("  #{} {}{place}", it.frame_id, callable_name(&it.name))
     };
     if frames.is_empty() { "no frames".to_owned() } else { frames.iter().map(line).collect::<Vec<_>>().join("\n") }
 }

@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags};
 
-use crate::error::{Context, Error, ErrorKind, Result};
+use crate::error::{Error, ErrorContext, ErrorKind, Result};
 
 /// The folder of ours in a workspace.
-pub const FOLDER: &str = ".devtools";
+pub const DEVTOOLS_FOLDER: &str = ".devtools";
 
 /// One file of ours in a workspace.
 #[derive(Clone, Copy, Debug)]
-pub struct Kept<'a> {
+pub struct WorkspaceFile<'a> {
     pub workspace: &'a Path,
     pub name: &'a str,
     /// More bytes than this it never has.
@@ -28,8 +28,8 @@ pub struct Kept<'a> {
 
 /// Why a file is not used. Each text completes "… was set aside: …".
 #[derive(Debug, thiserror::Error)]
-pub enum Unusable {
-    #[error("{FOLDER} is not a folder of ours: {0}")]
+pub enum UnusableFile {
+    #[error("{DEVTOOLS_FOLDER} is not a folder of ours: {0}")]
     Folder(String),
     #[error("it is not a regular file")]
     NotRegular,
@@ -41,27 +41,27 @@ pub enum Unusable {
     Unreadable(#[from] io::Error),
 }
 
-impl From<rustix::io::Errno> for Unusable {
+impl From<rustix::io::Errno> for UnusableFile {
     fn from(cause: rustix::io::Errno) -> Self {
-        Unusable::Unreadable(cause.into())
+        UnusableFile::Unreadable(cause.into())
     }
 }
 
-impl Kept<'_> {
+impl WorkspaceFile<'_> {
     /// The path, for messages.
     pub fn path(&self) -> PathBuf {
-        self.workspace.join(FOLDER).join(self.name)
+        self.workspace.join(DEVTOOLS_FOLDER).join(self.name)
     }
 
     /// Its bytes; `None` when there is none.
-    pub fn read(&self) -> Result<Option<Vec<u8>>, Unusable> {
+    pub fn read(&self) -> Result<Option<Vec<u8>>, UnusableFile> {
         let Some(folder) = open_folder(self.workspace)? else { return Ok(None) };
         // O_NONBLOCK: opening a FIFO must not wait for its writer.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = match fs::openat(&folder, self.name, flags, Mode::empty()) {
             Ok(file) => file,
             Err(rustix::io::Errno::NOENT) => return Ok(None),
-            Err(rustix::io::Errno::LOOP) => return Err(Unusable::NotRegular),
+            Err(rustix::io::Errno::LOOP) => return Err(UnusableFile::NotRegular),
             Err(cause) => return Err(cause.into()),
         };
         check_file(&file, self.most)?;
@@ -73,7 +73,7 @@ impl Kept<'_> {
     /// Replaces it. Errors name the path.
     pub fn replace(&self, text: &[u8]) -> Result<()> {
         let folder = make_folder(self.workspace)?;
-        replace(&folder, self.name, &self.temporary(), text).map_err(|cause| {
+        replace_file(&folder, self.name, &self.temporary(), text).map_err(|cause| {
             let _ = fs::unlinkat(&folder, self.temporary(), AtFlags::empty());
             Error::other(format!("cannot write {}", self.path().display()))
                 .because(cause)
@@ -110,7 +110,7 @@ impl Kept<'_> {
     }
 }
 
-fn replace(folder: &OwnedFd, name: &str, temporary: &str, text: &[u8]) -> io::Result<()> {
+fn replace_file(folder: &OwnedFd, name: &str, temporary: &str, text: &[u8]) -> io::Result<()> {
     // Left by a supervisor that was killed in the middle; there is only one supervisor.
     let _ = fs::unlinkat(folder, temporary, AtFlags::empty());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -121,45 +121,45 @@ fn replace(folder: &OwnedFd, name: &str, temporary: &str, text: &[u8]) -> io::Re
     Ok(fs::fsync(folder)?)
 }
 
-fn check_file(file: &OwnedFd, most: u64) -> Result<(), Unusable> {
+fn check_file(file: &OwnedFd, most: u64) -> Result<(), UnusableFile> {
     let stat = fs::fstat(file)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return Err(Unusable::NotRegular);
+        return Err(UnusableFile::NotRegular);
     }
     if stat.st_uid != rustix::process::geteuid().as_raw() {
-        return Err(Unusable::Foreign(stat.st_uid));
+        return Err(UnusableFile::Foreign(stat.st_uid));
     }
     match u64::try_from(stat.st_size) {
         Ok(size) if size <= most => Ok(()),
-        size => Err(Unusable::Huge(size.unwrap_or(u64::MAX))),
+        size => Err(UnusableFile::Huge(size.unwrap_or(u64::MAX))),
     }
 }
 
 /// Opens `.devtools` if it is a folder of ours and no link to one.
-fn open_folder(workspace: &Path) -> Result<Option<OwnedFd>, Unusable> {
+fn open_folder(workspace: &Path) -> Result<Option<OwnedFd>, UnusableFile> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let folder = match fs::open(workspace.join(FOLDER), flags, Mode::empty()) {
+    let folder = match fs::open(workspace.join(DEVTOOLS_FOLDER), flags, Mode::empty()) {
         Ok(folder) => folder,
         Err(rustix::io::Errno::NOENT) => return Ok(None),
         Err(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR) => {
-            return Err(Unusable::Folder("it is a link or a file".into()));
+            return Err(UnusableFile::Folder("it is a link or a file".into()));
         }
         Err(cause) => return Err(cause.into()),
     };
     let owner = fs::fstat(&folder)?.st_uid;
     if owner != rustix::process::geteuid().as_raw() {
-        return Err(Unusable::Folder(format!("it belongs to user {owner}")));
+        return Err(UnusableFile::Folder(format!("it belongs to user {owner}")));
     }
     Ok(Some(folder))
 }
 
 /// Makes `.devtools` with its own `.gitignore`, unless it is there.
 fn make_folder(workspace: &Path) -> Result<OwnedFd> {
-    let folder = workspace.join(FOLDER);
+    let folder = workspace.join(DEVTOOLS_FOLDER);
     let doing = || format!("cannot use {}", folder.display());
     match fs::mkdir(&folder, Mode::RWXU) {
         Ok(()) | Err(rustix::io::Errno::EXIST) => {}
-        Err(cause) => return Err(cannot_make(&folder, cause.into())),
+        Err(cause) => return Err(folder_error(&folder, cause.into())),
     }
     let opened = open_folder(workspace).map_err(|cause| {
         Error::new(ErrorKind::Usage, doing())
@@ -174,7 +174,7 @@ fn make_folder(workspace: &Path) -> Result<OwnedFd> {
     Ok(opened)
 }
 
-fn cannot_make(folder: &Path, cause: io::Error) -> Error {
+fn folder_error(folder: &Path, cause: io::Error) -> Error {
     let error = Error::other(format!("cannot make {}", folder.display())).because(cause);
     error.hint("the workspace must be writable: a window that nobody can find again is not started")
 }

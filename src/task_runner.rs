@@ -18,14 +18,14 @@ use tokio::sync::OnceCell;
 
 use crate::config::{BackgroundCycle, BuildPlan, BuildStep, DEVTOOLS_TOML, StepCompletion, StepOrder};
 use crate::error::{Error, ErrorKind, Result};
-use crate::process::{self, Captured, Finished, LAUNCH_ID, Outcome, clean_environment};
+use crate::process::{self, CapturedCommand, CommandOutcome, FinishedCommand, LAUNCH_ID, clean_environment};
 
 /// How much of the output is kept, and goes into the error of a build that failed.
 const TAIL_LINES: usize = 40;
 
 /// What came of all steps.
 #[derive(Debug, Default)]
-pub struct Ran {
+pub struct BuildRun {
     pub duration: Duration,
     /// The last lines of what they printed, in the order in which they ended.
     pub tail: String,
@@ -34,9 +34,9 @@ pub struct Ran {
 }
 
 /// Runs a plan. `mark` is the launch id of every process of it. Errors: the first step that failed, with its last lines.
-pub async fn run(plan: &BuildPlan, mark: &str, progress: &(dyn Fn(&str) + Send + Sync)) -> Result<Ran> {
+pub async fn run_plan(plan: &BuildPlan, mark: &str, progress: &(dyn Fn(&str) + Send + Sync)) -> Result<BuildRun> {
     let started = Instant::now();
-    let runner = Runner {
+    let runner = TaskRunner {
         plan,
         mark,
         progress,
@@ -51,17 +51,17 @@ pub async fn run(plan: &BuildPlan, mark: &str, progress: &(dyn Fn(&str) + Send +
     Ok(ran)
 }
 
-struct Runner<'a> {
+struct TaskRunner<'a> {
     plan: &'a BuildPlan,
     mark: &'a str,
     progress: &'a (dyn Fn(&str) + Send + Sync),
     deadline: Instant,
     /// A step that several others wait for runs once.
     done: Vec<OnceCell<()>>,
-    ran: Mutex<Ran>,
+    ran: Mutex<BuildRun>,
 }
 
-impl Runner<'_> {
+impl TaskRunner<'_> {
     fn order<'s>(&'s self, order: &'s StepOrder) -> Pin<Box<dyn Future<Output = Result<()>> + Send + 's>> {
         Box::pin(async move {
             match order {
@@ -85,7 +85,7 @@ impl Runner<'_> {
     async fn step(&self, step: &BuildStep) -> Result<()> {
         (self.progress)(&format!("building: {}", step.label));
         let own = step.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let what = Captured {
+        let what = CapturedCommand {
             argv: step.argv.iter().map(OsString::from).collect(),
             cwd: step.cwd.clone(),
             env: clean_environment(own.chain([(LAUNCH_ID, self.mark)])),
@@ -93,8 +93,8 @@ impl Runner<'_> {
         };
         let (finished, tail) = match &step.completion {
             StepCompletion::OnExit => {
-                let finished = process::run(&what, std::future::pending()).await;
-                let finished = finished.map_err(|error| not_started(step, error))?;
+                let finished = process::run_command(&what, std::future::pending()).await;
+                let finished = finished.map_err(|error| start_error(step, error))?;
                 let tail = last_lines(&finished.tail);
                 match finished.success() {
                     true => (finished, tail),
@@ -110,11 +110,11 @@ impl Runner<'_> {
     }
 
     /// A background task to the end of its first cycle.
-    async fn cycle(&self, step: &BuildStep, cycle: &BackgroundCycle, what: &Captured) -> Result<(Finished, String)> {
+    async fn cycle(&self, step: &BuildStep, cycle: &BackgroundCycle, what: &CapturedCommand) -> Result<(FinishedCommand, String)> {
         let mut reading = cycle.start_tracking();
         // What it prints when it is ended is not the build's.
         let mut lines = VecDeque::new();
-        let finished = process::run_until(what, |line| {
+        let finished = process::run_until_line(what, |line| {
             let (before, ended) = (reading.error_count(), reading.is_ended());
             reading.read_line(line);
             if !ended || reading.error_count() > before {
@@ -123,34 +123,34 @@ impl Runner<'_> {
             }
             reading.is_ended()
         });
-        let finished = finished.await.map_err(|error| not_started(step, error))?;
+        let finished = finished.await.map_err(|error| start_error(step, error))?;
         let tail = last_lines(&lines.make_contiguous().join("\n"));
         let how = match (finished.outcome, reading.error_count()) {
             // A watcher that ends well has done its work, too.
-            (Outcome::Cancelled, 0) => return Ok((finished, tail)),
-            (Outcome::Exited(exit), 0) if exit.success() => return Ok((finished, tail)),
-            (Outcome::Cancelled, 1) => "failed with 1 error".to_owned(),
-            (Outcome::Cancelled, errors) => format!("failed with {errors} errors"),
-            (Outcome::TimedOut, _) => {
+            (CommandOutcome::Cancelled, 0) => return Ok((finished, tail)),
+            (CommandOutcome::Exited(exit), 0) if exit.is_success() => return Ok((finished, tail)),
+            (CommandOutcome::Cancelled, 1) => "failed with 1 error".to_owned(),
+            (CommandOutcome::Cancelled, errors) => format!("failed with {errors} errors"),
+            (CommandOutcome::TimedOut, _) => {
                 let within = humantime::format_duration(self.plan.timeout);
                 format!("did not print its end pattern `{}` within {within} and was stopped", cycle.ends_pattern)
             }
-            (Outcome::Exited(exit), _) => {
+            (CommandOutcome::Exited(exit), _) => {
                 format!("ended before it printed its end pattern `{}`: {exit}", cycle.ends_pattern)
             }
         };
         Err(self.failed(step, &how, &tail))
     }
 
-    fn how(&self, step: &BuildStep, finished: &Finished) -> String {
+    fn how(&self, step: &BuildStep, finished: &FinishedCommand) -> String {
         match finished.outcome {
-            Outcome::TimedOut => {
+            CommandOutcome::TimedOut => {
                 let within = humantime::format_duration(self.plan.timeout);
                 let all = if self.plan.steps.len() > 1 { ", all steps together," } else { "" };
                 format!("did not end within {within}{all} and was stopped")
             }
-            Outcome::Cancelled => "was stopped".to_owned(),
-            Outcome::Exited(exit) => format!("failed: {exit} ({})", step.shell_command()),
+            CommandOutcome::Cancelled => "was stopped".to_owned(),
+            CommandOutcome::Exited(exit) => format!("failed: {exit} ({})", step.shell_command()),
         }
     }
 
@@ -172,7 +172,7 @@ impl Runner<'_> {
     }
 }
 
-fn not_started(step: &BuildStep, error: Error) -> Error {
+fn start_error(step: &BuildStep, error: Error) -> Error {
     let kind = if error.kind == ErrorKind::MissingTool { ErrorKind::MissingTool } else { ErrorKind::BuildFailed };
     let doing = format!("the build `{}` cannot be run", step.label);
     Error::new(kind, doing).because(error).hint(format!("look at {}", step.origin))
