@@ -101,10 +101,12 @@ fn window_finding(status: &WindowStatus) -> Finding {
     let said = format!("the window is {}{pid}", state.unwrap_or_default());
     match status.state {
         ReportedWindowState::Exited => {
-            say(Warning, said).hint("`tether status` tells how it ended; `tether start` starts it")
+            running_finding(Warning, said).hint("`tether status` tells how it ended; `tether start` starts it")
         }
         ReportedWindowState::Unresponsive => running_finding(Warning, said).hint("`tether restart` replaces it"),
-        ReportedWindowState::Stale => running_finding(Good, said + "; the next operation on it rebuilds and relaunches"),
+        ReportedWindowState::Stale => {
+            running_finding(Good, said + "; the next operation on it rebuilds and relaunches")
+        }
         _ => running_finding(Good, said),
     }
 }

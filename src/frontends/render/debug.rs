@@ -39,22 +39,26 @@ pub fn debug_text(method: &str, answer: &Json) -> Option<String> {
         | DebugContinueParams::METHOD
         | DebugPauseParams::METHOD
         | DebugStepParams::METHOD
-        | DebugRunToParams::METHOD => read(answer).map(|it: StopReport| stopped_text(&it)),
+        | DebugRunToParams::METHOD => parse_result(answer).map(|it: StopReport| stopped_text(&it)),
         DebugStatusParams::METHOD => parse_result(answer).and_then(|it| status_text(&it)),
         DebugStopParams::METHOD => parse_result(answer).map(|it| end_text(&it)),
         DebugProbeParams::METHOD => parse_result(answer).map(|it| probe_text(&it)),
-        BreakpointSetParams::METHOD | WatchpointSetParams::METHOD => parse_result(answer).map(|it| breakpoint_text(&it)),
-        BreakpointListParams::METHOD | BreakpointRemoveParams::METHOD => parse_result(answer).map(|it| breakpoints_text(&it)),
+        BreakpointSetParams::METHOD | WatchpointSetParams::METHOD => {
+            parse_result(answer).map(|it| breakpoint_text(&it))
+        }
+        BreakpointListParams::METHOD | BreakpointRemoveParams::METHOD => {
+            parse_result(answer).map(|it| breakpoints_text(&it))
+        }
         BreakpointExceptionsParams::METHOD => parse_result(answer).map(|it| exceptions_text(&it)),
         DebugStackParams::METHOD => {
             parse_result(answer).map(|it: FrameList| append_truncation(frame_lines(&it.frames), it.truncated))
         }
         DebugVariablesParams::METHOD => parse_result(answer).map(|it| variables_text(&it)),
         DebugEvaluateParams::METHOD | DebugSetVariableParams::METHOD => {
-            read(answer).map(|it: EvaluatedValue| value_text(&it))
+            parse_result(answer).map(|it: EvaluatedValue| value_text(&it))
         }
         DebugSourceParams::METHOD => {
-            read(answer).map(|it: SourceExcerpt| format!("{}\n{}", it.file, it.text.trim_end()))
+            parse_result(answer).map(|it: SourceExcerpt| format!("{}\n{}", it.file, it.text.trim_end()))
         }
         DebugOutputParams::METHOD => parse_result(answer).map(|it| output_text(&it)),
         DebugEventsParams::METHOD => parse_result(answer).map(|it| events_text(&it)),

@@ -17,9 +17,7 @@ pub fn window_text(method: &str, answer: &Value) -> Option<String> {
         WindowStatusParams::METHOD
         | WindowStartParams::METHOD
         | WindowStopParams::METHOD
-        | WindowRestartParams::METHOD => {
-            parse_result(answer).map(|it| status_text(&it))
-        }
+        | WindowRestartParams::METHOD => parse_result(answer).map(|it| status_text(&it)),
         WindowChangesParams::METHOD => parse_result(answer).map(|it| changes_text(&it)),
         PageEvaluateParams::METHOD => parse_result(answer).map(|it| evaluation_text(&it)),
         PageScreenshotParams::METHOD => parse_result(answer)
