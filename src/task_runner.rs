@@ -110,7 +110,12 @@ impl TaskRunner<'_> {
     }
 
     /// A background task to the end of its first cycle.
-    async fn cycle(&self, step: &BuildStep, cycle: &BackgroundCycle, what: &CapturedCommand) -> Result<(FinishedCommand, String)> {
+    async fn cycle(
+        &self,
+        step: &BuildStep,
+        cycle: &BackgroundCycle,
+        what: &CapturedCommand,
+    ) -> Result<(FinishedCommand, String)> {
         let mut reading = cycle.start_tracking();
         // What it prints when it is ended is not the build's.
         let mut lines = VecDeque::new();
