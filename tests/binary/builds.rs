@@ -154,7 +154,7 @@ fn ten_clients_at_once_share_one_build_and_one_window() {
 }
 
 #[test]
-fn a_restart_builds_only_when_it_is_wanted() {
+fn a_restart_builds_only_when_requested() {
     let sandbox = node_with_build("mkdir -p .devtools; echo x >> .devtools/rounds");
     let rounds = || fs::read_to_string(sandbox.path(".devtools/rounds")).unwrap().lines().count();
     let check = |arguments: &[&str], builds: usize| {

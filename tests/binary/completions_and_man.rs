@@ -4,16 +4,16 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::{Ran, Sandbox, ran};
+use crate::support::{CommandOutput, Sandbox, run_command};
 
 /// Runs a program that a laptop may lack; where CI is, these must be there.
-fn run(program: &str, arguments: &[&str], input: &Path) -> Option<Ran> {
+fn run(program: &str, arguments: &[&str], input: &Path) -> Option<CommandOutput> {
     if !crate::support::requirements::has_program(program) {
         return None;
     }
     let mut command = Command::new(program);
     command.args(arguments).arg(input).env("MANWIDTH", "100").stdin(Stdio::null());
-    Some(ran(command))
+    Some(run_command(command))
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::support::{NODE_SERVICE, Sandbox, is_alive, ran, wait_for_end};
+use crate::support::{NODE_SERVICE, Sandbox, is_alive, run_command, wait_for_end};
 use serde_json::json;
 
 /// A launch.json whose one configuration is a Node service, with this `preLaunchTask`.
@@ -65,7 +65,7 @@ fn a_launch_json_and_its_task_are_enough() {
 }
 
 #[test]
-fn what_is_wrong_in_the_files_is_told_by_file_line_and_name() {
+fn errors_in_files_name_file_line_and_field() {
     let sandbox = untrusted("a", &shell("a", "true", ", \"dependsOn\": \"b\""));
     let tasks = |text: &str| sandbox.write(".vscode/tasks.json", text);
     let refuses = |words: &[&str]| {
@@ -139,7 +139,7 @@ fn a_background_task_is_waited_for_by_its_end_pattern_and_ended_then() {
 }
 
 #[test]
-fn a_background_task_that_ends_without_a_word_is_an_error() {
+fn a_background_task_that_exits_without_output_is_an_error() {
     let sandbox = trusted("watch", &shell("watch", "echo begin; echo no compiler here; exit 3", MATCHER));
     sandbox
         .tether(&["start"])
@@ -157,24 +157,28 @@ fn a_background_task_that_ends_without_a_word_is_an_error() {
 fn tasks_run_side_by_side_or_in_sequence_and_each_once() {
     // The two can only end together: each waits for the other's word.
     let meet = |own: &str, other: &str| {
-        format!("echo {own} >> .devtools/ran; echo x > .devtools/{own} & cat .devtools/{other}")
+        format!("echo {own} >> .devtools/run_command; echo x > .devtools/{own} & cat .devtools/{other}")
     };
     let base = r#", "dependsOn": "base""#;
     let tasks = [
-        shell("base", "mkdir -p .devtools; echo base >> .devtools/ran; mkfifo .devtools/left .devtools/right", ""),
+        shell(
+            "base",
+            "mkdir -p .devtools; echo base >> .devtools/run_command; mkfifo .devtools/left .devtools/right",
+            "",
+        ),
         shell("left", &meet("left", "right"), base),
         shell("right", &meet("right", "left"), base),
-        shell("last", "echo last >> .devtools/ran", r#", "dependsOn": ["left", "right"]"#),
-        shell("one", "echo one >> .devtools/ran", ""),
+        shell("last", "echo last >> .devtools/run_command", r#", "dependsOn": ["left", "right"]"#),
+        shell("one", "echo one >> .devtools/run_command", ""),
         r#"{ "label": "all", "dependsOn": ["last", "one"], "dependsOrder": "sequence" }"#.to_owned(),
     ];
     let sandbox = trusted("all", &tasks.join(","));
     sandbox.tether(&["start"]).ok();
-    let ran = lines(&sandbox, ".devtools/ran");
+    let run_command = lines(&sandbox, ".devtools/run_command");
     assert_eq!(
-        (ran.len(), ran[0].as_str(), &ran[3..]),
+        (run_command.len(), run_command[0].as_str(), &run_command[3..]),
         (5, "base", &["last".to_owned(), "one".to_owned()][..]),
-        "{ran:?}"
+        "{run_command:?}"
     );
     let printed = sandbox.json(&["start", "--print-config"]);
     assert_eq!(printed["build"]["order"], "(`base`, then `left` with `base`, then `right`), then `last`, then `one`");
@@ -235,11 +239,11 @@ fn a_command_that_has_changed_by_one_byte_is_not_run() {
     }
     sandbox.write(".npmrc", "script-shell = ./evil.sh\n");
     sandbox.tether(&["restart"]).fails(5, &[".npmrc script-shell", "./evil.sh", ".npmrc:1"]);
-    assert!(!sandbox.path("ran").exists());
+    assert!(!sandbox.path("run_command").exists());
 }
 
 #[test]
-fn a_script_of_another_folder_that_a_script_runs_is_agreed_to_as_well() {
+fn consent_covers_scripts_of_other_folders() {
     let sandbox = untrusted("npm: compile", "");
     sandbox.write("package.json", r#"{"scripts": {"compile": "cd webview-ui && npm run build"}}"#);
     let package = |script: &str| {
@@ -255,14 +259,14 @@ fn a_script_of_another_folder_that_a_script_runs_is_agreed_to_as_well() {
 }
 
 #[test]
-fn a_repository_cannot_bring_its_own_consent() {
+fn a_repository_cannot_contain_its_own_consent() {
     let sandbox = untrusted("make", &shell("make", "true", ""));
     // The consent of another user, or of the author, as it would lie in a repository.
     let inside = sandbox.path("cfg");
     let with_inside = |arguments: &[&str]| {
         let mut command = sandbox.command(arguments);
         command.env("XDG_CONFIG_HOME", &inside);
-        ran(command)
+        run_command(command)
     };
     with_inside(&["trust", "--yes"])
         .fails(5, &["cannot believe the trust records", "inside the workspace", "XDG_CONFIG_HOME"]);
@@ -383,7 +387,7 @@ fn what_the_build_writes_is_no_change() {
 
 #[test]
 fn what_would_run_is_printed_and_not_run() {
-    let sandbox = untrusted("make", &shell("make", "touch ran", ""));
+    let sandbox = untrusted("make", &shell("make", "touch run_command", ""));
     let printed = sandbox.json(&["start", "--print-config"]);
     assert_eq!((&printed["configuration"], &printed["trusted"]), (&json!("Serve"), &json!(false)));
     assert_eq!(printed["window"]["kind"], "node");
@@ -397,14 +401,14 @@ fn what_would_run_is_printed_and_not_run() {
         assert!(text.contains(line), "{line} is not in {text}");
     }
     sandbox.tether(&["start", "--print-config", "--config", "No"]).fails(3, &["\"Serve\""]);
-    assert!(!sandbox.path("ran").exists());
+    assert!(!sandbox.path("run_command").exists());
     assert_eq!((sandbox.supervisor(), sandbox.processes()), (None, vec![]), "no supervisor was needed");
     let schema = sandbox.tether(&["schema"]).ok().json();
     assert!(schema["$defs"]["WindowSettings"]["properties"]["codeServer"].is_object(), "{schema}");
 }
 
 #[test]
-fn a_folder_with_nothing_is_offered_a_beginning() {
+fn an_empty_folder_is_pointed_to_tether_init() {
     let sandbox = Sandbox::new();
     for command in [&["start"][..], &["start", "--print-config"]] {
         sandbox.tether(command).fails(2, &["cannot tell what to launch", "`tether init`"]);

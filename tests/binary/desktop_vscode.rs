@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use crate::support::requirements::has_program;
-use crate::support::{Ran, Sandbox, carrying, is_alive, kill, ran, wait_for_end};
+use crate::support::{CommandOutput, Sandbox, carrying, is_alive, kill, run_command, wait_for_end};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -45,11 +45,11 @@ fn starts(sandbox: &Sandbox) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn start(sandbox: &Sandbox) -> Ran {
+fn start(sandbox: &Sandbox) -> CommandOutput {
     let mut command = sandbox.command(["start", "--json"]);
     // As from a terminal in VS Code.
     command.env("VSCODE_IPC_HOOK", "/x").env("ELECTRON_RUN_AS_NODE", "1");
-    ran(command)
+    run_command(command)
 }
 
 fn name_of(pid: u32) -> String {
@@ -96,7 +96,7 @@ fn the_program_behind_the_launcher_is_the_window_from_its_start_to_its_stop() {
 }
 
 #[test]
-fn a_window_that_ends_by_itself_is_noticed_though_it_is_nobodys_child() {
+fn the_exit_of_a_window_that_is_not_our_child_is_noticed() {
     let Some(sandbox) = with_launcher(STAND_IN, "") else { return };
     let pid = start(&sandbox).ok().json()["pid"].as_u64().unwrap() as u32;
     kill(pid, Signal::KILL);
@@ -107,7 +107,7 @@ fn a_window_that_ends_by_itself_is_noticed_though_it_is_nobodys_child() {
 }
 
 #[test]
-fn a_launcher_that_starts_nothing_is_told_at_once_with_its_last_words() {
+fn a_launcher_that_starts_nothing_is_an_error_with_its_last_output() {
     let check = |script: &str, words: &[&str]| {
         let Some(sandbox) = with_launcher(script, "") else { return };
         let since = std::time::Instant::now();
@@ -126,7 +126,7 @@ fn a_launcher_that_starts_nothing_is_told_at_once_with_its_last_words() {
 }
 
 #[test]
-fn what_a_launcher_hides_by_dropping_its_environment_is_refused_and_ended() {
+fn a_window_without_our_environment_is_refused_and_ended() {
     let hiding = STAND_IN.replace("process.env.STAND_IN_DROPS_ENVIRONMENT", "true");
     let Some(sandbox) = with_launcher(&hiding, "") else { return };
     sandbox
@@ -160,7 +160,7 @@ fn what_a_launcher_hides_by_dropping_its_environment_is_refused_and_ended() {
 }
 
 #[test]
-fn without_a_desktop_vs_code_the_way_without_one_is_offered() {
+fn without_a_desktop_vs_code_code_server_is_suggested() {
     let web = ["`kind = \"web-extension-host\"`", "`tether adapters install code-server`"];
     let check = |settings: &str, code: i32, words: &[&str]| {
         let sandbox = Sandbox::with(&[
@@ -169,7 +169,7 @@ fn without_a_desktop_vs_code_the_way_without_one_is_offered() {
         ]);
         let mut command = sandbox.command(["start"]);
         command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY");
-        ran(command).fails(code, words);
+        run_command(command).fails(code, words);
     };
     if devtether::tools::vscode::find_launcher(None, std::env::var_os("PATH").as_deref()).is_none() {
         check("", 6, &[&["cannot find a desktop VS Code", "VSCodium (`codium`)", "set `vscode ="], &web[..]].concat());

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-use crate::support::{Ran, Sandbox, is_alive, kill, node, ran, wait_for_end};
+use crate::support::{CommandOutput, Sandbox, is_alive, kill, node, run_command, wait_for_end};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -20,8 +20,8 @@ fn finding(report: &Value, level: &str, words: &[&str]) -> Value {
     found[0].clone()
 }
 
-fn doctor(sandbox: &Sandbox) -> Ran {
-    ran(sandbox.command(["doctor", "--json"]))
+fn doctor(sandbox: &Sandbox) -> CommandOutput {
+    run_command(sandbox.command(["doctor", "--json"]))
 }
 
 fn pid(status: &Value) -> u32 {
@@ -41,7 +41,7 @@ fn state_of(sandbox: &Sandbox) -> PathBuf {
 }
 
 #[test]
-fn a_healthy_workspace_is_well_before_and_while_its_window_runs() {
+fn a_healthy_workspace_has_no_problems_before_and_while_its_window_runs() {
     let sandbox = node();
     let before = doctor(&sandbox).ok().json();
     assert_eq!((before["ok"].as_bool(), before["problems"].as_u64()), (Some(true), Some(0)));
@@ -69,7 +69,7 @@ fn what_the_window_needs_and_is_missing_is_a_problem_with_the_command_that_bring
     let missing = |set: &[(&str, &str)], code: i32| {
         let mut command = sandbox.command(["doctor", "--json"]);
         command.env("DEVTETHER_DATA_DIR", sandbox.home().join("nothing")).envs(set.iter().copied());
-        let found = ran(command);
+        let found = run_command(command);
         assert_eq!(found.code, code, "{found:?}");
         found.json()
     };
@@ -111,7 +111,7 @@ fn settings_and_folders_that_are_wrong_are_problems() {
     sandbox.write(".devtoolsignore", "[broken\n");
     let mut command = sandbox.command(["doctor", "--workspace", "/nowhere/at/all"]);
     command.env_remove("NO_COLOR");
-    let told = ran(command);
+    let told = run_command(command);
     assert!(told.code == 1 && told.stdout.contains("/nowhere/at/all") && told.stdout.contains("1 problem"), "{told:?}");
 }
 
@@ -122,20 +122,20 @@ fn a_window_without_a_supervisor_is_found_and_never_reaped() {
     kill_supervisor(&sandbox);
     let report = doctor(&sandbox).ok().json();
     finding(&report, "ok", &["a window lives", &format!("process {window}"), "connected to it again"]);
-    let reaped = ran(sandbox.command(["doctor", "--reap", "--yes", "--json"])).ok().json();
+    let reaped = run_command(sandbox.command(["doctor", "--reap", "--yes", "--json"])).ok().json();
     assert_eq!(reaped["orphans"], serde_json::json!([]));
     assert!(reaped["leftAlone"].to_string().contains("is the window of"), "{reaped}");
     // `git clean -fdx` has taken the file; the next supervisor finds the window all the same.
     fs::remove_file(sandbox.path(".devtools/session.json")).unwrap();
     finding(&doctor(&sandbox).ok().json(), "ok", &["a window lives", &format!("process {window}")]);
-    let reaped = ran(sandbox.command(["doctor", "--reap", "--yes", "--json"])).ok().json();
+    let reaped = run_command(sandbox.command(["doctor", "--reap", "--yes", "--json"])).ok().json();
     assert_eq!(reaped["orphans"], serde_json::json!([]));
     let again = sandbox.status();
     assert_eq!((pid(&again), again["reconnected"].as_bool()), (window, Some(true)));
 }
 
 #[test]
-fn a_session_file_whose_window_has_ended_is_told_as_stale() {
+fn a_session_file_of_an_exited_window_is_reported_as_stale() {
     let sandbox = node();
     let window = pid(&sandbox.json(&["start"]));
     kill_supervisor(&sandbox);
@@ -152,7 +152,7 @@ fn a_session_file_whose_window_has_ended_is_told_as_stale() {
 }
 
 #[test]
-fn orphans_are_shown_and_only_with_consent_ended_and_nobody_else_is() {
+fn orphans_are_listed_and_only_they_are_ended_with_consent() {
     let (sandbox, other, supervised) = (node(), node(), node());
     let orphan = pid(&sandbox.json(&["start"]));
     let launch = sandbox.session().unwrap()["launchId"].as_str().unwrap().to_owned();
@@ -169,7 +169,7 @@ fn orphans_are_shown_and_only_with_consent_ended_and_nobody_else_is() {
     assert!(is_alive(orphan), "it was only shown");
     sandbox.tether(&["doctor", "--yes"]).fails(2, &["--reap"]);
 
-    let ended = ran(sandbox.command(["doctor", "--reap", "--yes", "--json"])).ok().json();
+    let ended = run_command(sandbox.command(["doctor", "--reap", "--yes", "--json"])).ok().json();
     let [one] = &ended["orphans"].as_array().unwrap()[..] else { panic!("{ended}") };
     assert_eq!((one["launchId"].as_str(), one["ended"].as_bool()), (Some(&*launch), Some(true)));
     assert_eq!(one["processes"][0]["pid"], orphan);
@@ -180,7 +180,7 @@ fn orphans_are_shown_and_only_with_consent_ended_and_nobody_else_is() {
 }
 
 #[test]
-fn a_supervisor_of_another_version_is_told_and_left_running() {
+fn a_supervisor_of_another_version_is_reported_and_left_running() {
     let sandbox = node();
     sandbox.json(&["start"]);
     let supervisor = sandbox.supervisor().unwrap();
@@ -194,7 +194,7 @@ fn a_supervisor_of_another_version_is_told_and_left_running() {
 }
 
 #[test]
-fn a_supervisor_whose_program_has_been_replaced_is_told() {
+fn a_supervisor_whose_binary_was_replaced_is_reported() {
     let sandbox = node();
     let program = sandbox.home().join("tether");
     let install = || {
@@ -205,7 +205,7 @@ fn a_supervisor_whose_program_has_been_replaced_is_told() {
     install();
     let mut start = std::process::Command::new(&program);
     start.args(["start"]).current_dir(&sandbox.workspace).envs(sandbox.variables());
-    ran(start).ok();
+    run_command(start).ok();
     install();
     finding(&doctor(&sandbox).ok().json(), "warning", &["its program has been replaced", "tether shutdown"]);
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::support::requirements::is_root;
-use crate::support::{Sandbox, node, ran};
+use crate::support::{Sandbox, node, run_command};
 use serde_json::Value;
 
 /// `nobody`, on every Linux.
@@ -25,7 +25,7 @@ fn as_nobody(script: &str, argument: &Path) -> Child {
 }
 
 fn socket_of(sandbox: &Sandbox) -> PathBuf {
-    let report = ran(sandbox.command(["doctor", "--json"])).json();
+    let report = run_command(sandbox.command(["doctor", "--json"])).json();
     let told = report["findings"].as_array().unwrap().iter().filter_map(|it| it["what"].as_str());
     told.filter_map(|what| what.strip_prefix("its socket is ")).next().unwrap().into()
 }
@@ -61,7 +61,7 @@ impl Impostor {
 }
 
 #[test]
-fn a_socket_that_another_user_put_at_our_place_is_neither_used_nor_removed() {
+fn a_socket_of_another_user_at_our_path_is_neither_used_nor_removed() {
     if !is_root() {
         return;
     }
@@ -83,7 +83,7 @@ fn a_socket_that_another_user_put_at_our_place_is_neither_used_nor_removed() {
 }
 
 #[test]
-fn another_user_at_our_socket_is_turned_away_with_the_reason() {
+fn another_user_at_our_socket_is_refused_with_the_reason() {
     if !is_root() {
         return;
     }
@@ -121,7 +121,7 @@ fn another_users_runtime_folder_is_refused() {
     sandbox.tether(&["shutdown"]).ok();
     chown(sandbox.home().join("run/devtether"), Some(NOBODY), None).unwrap();
     sandbox.tether(&["status"]).fails(1, &["cannot use the folder", "it belongs to user 65534, and we are 0"]);
-    let report = ran(sandbox.command(["doctor", "--json"]));
+    let report = run_command(sandbox.command(["doctor", "--json"]));
     assert!(report.code == 1 && report.stdout.contains("it belongs to user 65534"), "{report:?}");
     chown(sandbox.home().join("run/devtether"), Some(0), None).unwrap();
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::{Child, Command, Stdio};
 
-use crate::support::{NODE_SERVICE, Ran, Sandbox, is_alive, kill, ran, wait_for_end};
+use crate::support::{CommandOutput, NODE_SERVICE, Sandbox, is_alive, kill, run_command, wait_for_end};
 use devtether::api::protocol::InitializeParams;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -48,7 +48,7 @@ fn a_stale_socket_is_no_obstacle() {
 }
 
 #[test]
-fn a_frozen_supervisor_is_named_with_what_to_do() {
+fn a_frozen_supervisor_is_an_error_with_a_hint() {
     let sandbox = crate::support::node();
     let window = pid(&sandbox.json(&["start"]));
     let frozen = sandbox.supervisor().unwrap();
@@ -80,7 +80,7 @@ fn two_workspaces_have_two_supervisors_and_a_copy_does_not_take_the_others_windo
     let in_copy = |arguments: &[&str]| {
         let mut command = sandbox.command(arguments);
         command.current_dir(&copy);
-        ran(command)
+        run_command(command)
     };
     assert_eq!(in_copy(&["status", "--json"]).json()["state"], "absent");
     assert!(copy.join(".devtools/session.json.stale").exists());
@@ -94,7 +94,7 @@ fn two_workspaces_have_two_supervisors_and_a_copy_does_not_take_the_others_windo
 }
 
 #[test]
-fn a_deleted_workspace_can_still_be_asked_and_stopped() {
+fn status_and_stop_work_in_a_deleted_workspace() {
     let sandbox = crate::support::node();
     let window = pid(&sandbox.json(&["start"]));
     let elsewhere = sandbox.home().join("elsewhere");
@@ -103,7 +103,7 @@ fn a_deleted_workspace_can_still_be_asked_and_stopped() {
         let mut command =
             sandbox.command(arguments.iter().copied().chain(["--workspace", sandbox.workspace.to_str().unwrap()]));
         command.current_dir("/");
-        ran(command)
+        run_command(command)
     };
     let status = of_deleted(&["status", "--json"]).ok().json();
     assert_eq!(pid(&status), window);
@@ -137,7 +137,7 @@ async fn a_newer_front_end_drains_an_older_supervisor_and_the_window_stays() {
 }
 
 /// Runs a shell script as root of a mount namespace of its own, in which `tether` and `$WORKSPACE` can be used.
-fn in_namespace(sandbox: &Sandbox, script: &str) -> Option<Ran> {
+fn in_namespace(sandbox: &Sandbox, script: &str) -> Option<CommandOutput> {
     let possible = Command::new("unshare").args(["-Urm", "true"]).status().is_ok_and(|status| status.success());
     if !possible {
         crate::support::requirements::report_missing("`unshare -Urm` fails: no mount namespaces");
@@ -146,7 +146,7 @@ fn in_namespace(sandbox: &Sandbox, script: &str) -> Option<Ran> {
     let mut command = Command::new("unshare");
     command.args(["-Urm", "sh", "-euc", script]).current_dir("/").stdin(Stdio::null());
     command.envs(sandbox.variables()).env("WORKSPACE", &sandbox.workspace).env("tether", env!("CARGO_BIN_EXE_tether"));
-    Some(ran(command))
+    Some(run_command(command))
 }
 
 /// What a workspace on a disk that takes no more says and does: the window comes up, a note says what could not be
@@ -166,10 +166,10 @@ fn on_a_disk(mount: &str, words: &[&str]) {
         "$tether" shutdown
         "#
     );
-    let Some(ran) = in_namespace(&sandbox, &script) else { return };
-    let ran = ran.ok();
-    let answers: Vec<Value> = ran.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let started: Value = serde_json::from_str(ran.stderr.lines().last().unwrap()).unwrap();
+    let Some(run_command) = in_namespace(&sandbox, &script) else { return };
+    let run_command = run_command.ok();
+    let answers: Vec<Value> = run_command.stdout.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let started: Value = serde_json::from_str(run_command.stderr.lines().last().unwrap()).unwrap();
     let notes = started["notes"].to_string();
     assert!(words.iter().all(|word| notes.contains(word)), "{started}");
     assert_eq!((pid(&answers[0]), &answers[0]["reconnected"]), (pid(&started), &json!(true)));
@@ -187,7 +187,7 @@ fn a_full_disk_has_a_window_that_is_found_again() {
 }
 
 #[test]
-fn no_session_file_makes_us_touch_what_is_not_ours() {
+fn no_session_file_makes_us_signal_or_connect_to_another_process() {
     let sandbox = crate::support::node();
     let started = sandbox.json(&["start"]);
     let ours = sandbox.session().unwrap();
@@ -236,7 +236,7 @@ fn no_session_file_makes_us_touch_what_is_not_ours() {
 }
 
 #[test]
-fn a_workspace_that_is_none_and_settings_that_are_wrong_are_told() {
+fn no_workspace_and_wrong_settings_are_errors() {
     let sandbox = Sandbox::new();
     sandbox.tether(&["status", "--workspace", "no/such/folder"]).fails(2, &["no/such/folder", "--workspace"]);
     sandbox.tether(&["start"]).fails(2, &["what to launch", "`tether init`", "launch.json"]);
@@ -257,7 +257,7 @@ fn a_workspace_that_is_none_and_settings_that_are_wrong_are_told() {
 }
 
 #[test]
-fn another_way_of_watching_is_a_change_like_any_other() {
+fn changed_watch_settings_count_as_a_change() {
     let sandbox = crate::support::node();
     sandbox.json(&["start"]);
     let toml = fs::read_to_string(sandbox.path("devtools.toml")).unwrap();

@@ -5,18 +5,18 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::{Ran, Sandbox, ran};
+use crate::support::{CommandOutput, Sandbox, run_command};
 use serde_json::Value;
 
 /// An index that nobody serves: the port is reserved, and refuses at once.
 const NOWHERE: &str = "http://127.0.0.1:9/";
 
 /// `tether adapters …` with a data folder of its own.
-fn adapters(sandbox: &Sandbox, arguments: &[&str], set: impl FnOnce(&mut Command)) -> Ran {
+fn adapters(sandbox: &Sandbox, arguments: &[&str], set: impl FnOnce(&mut Command)) -> CommandOutput {
     let mut command = sandbox.command(["adapters"].iter().chain(arguments));
     command.env("DEVTETHER_DATA_DIR", data(sandbox));
     set(&mut command);
-    ran(command)
+    run_command(command)
 }
 
 fn data(sandbox: &Sandbox) -> PathBuf {
@@ -52,7 +52,7 @@ fn nothing_half(sandbox: &Sandbox) {
 }
 
 #[test]
-fn each_tool_is_told_with_its_state_and_the_command_that_cures_it() {
+fn each_tool_is_listed_with_its_state_and_the_command_that_installs_it() {
     let sandbox = Sandbox::new();
     let check = |state: &str, text: &str| {
         let rows = rows(&sandbox);
@@ -75,7 +75,7 @@ fn each_tool_is_told_with_its_state_and_the_command_that_cures_it() {
 }
 
 #[test]
-fn each_adapter_is_told_with_its_place_or_with_what_installs_it() {
+fn each_adapter_is_listed_with_its_path_or_the_command_that_installs_it() {
     let sandbox = Sandbox::new();
     let path = only(&sandbox, &["python3"]);
     let told = |arguments: &[&str]| {
@@ -173,7 +173,7 @@ fn without_a_network_the_registry_is_named_as_the_cause() {
 }
 
 #[test]
-fn a_data_folder_that_cannot_be_written_is_told_with_the_variable_that_moves_it() {
+fn an_unwritable_data_folder_is_an_error_that_names_the_variable_to_set() {
     let sandbox = Sandbox::new();
     fs::write(data(&sandbox), "a file").unwrap();
     adapters(&sandbox, &["install", "node24"], |_| {})

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use serde_json::{Value, json};
 
 use crate::support::Sandbox;
-use crate::support::mcp_client::{Agent, text};
+use crate::support::mcp_client::{McpClient, text};
 
 /// A `tether mcp` that is spoken to line by line, as no client library would.
 struct Raw {
@@ -48,7 +48,7 @@ impl Raw {
 }
 
 #[test]
-fn every_line_has_an_answer_and_the_next_one_is_heard() {
+fn every_line_gets_a_response_and_the_next_one_is_read() {
     let sandbox = crate::support::node();
     let mut raw = Raw::start(&sandbox);
     let long = vec![b'x'; 20 * 1024 * 1024];
@@ -71,7 +71,7 @@ fn every_line_has_an_answer_and_the_next_one_is_heard() {
 }
 
 #[test]
-fn a_last_line_without_an_end_is_answered_before_the_end() {
+fn a_last_line_without_a_newline_is_answered_before_exit() {
     let sandbox = crate::support::node();
     let mut raw = Raw::start(&sandbox);
     raw.stdin.write_all(br#"{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}"#).unwrap();
@@ -85,7 +85,7 @@ fn a_last_line_without_an_end_is_answered_before_the_end() {
 #[tokio::test]
 async fn wrong_arguments_are_an_error_that_names_them() {
     let sandbox = crate::support::node();
-    let agent = Agent::start(&sandbox).await;
+    let agent = McpClient::start(&sandbox).await;
     for (tool, arguments, words) in [
         ("window_evaluate", json!({}), "missing field `expression`"),
         ("window_evaluate", json!({"expression": 7}), "expected a string"),
@@ -107,7 +107,7 @@ async fn mcp_cannot_grant_trust() {
     let sandbox = Sandbox::new();
     sandbox.write("server.js", crate::support::NODE_SERVICE);
     sandbox.write("devtools.toml", "[window]\nkind = 'node'\nprogram = 'server.js'\n");
-    let agent = Agent::start(&sandbox).await;
+    let agent = McpClient::start(&sandbox).await;
     let result = agent.ask("window_start", json!({})).await;
     assert_eq!(result.is_error, Some(true));
     assert!(text(&result).contains("tether trust"), "{}", text(&result));
@@ -118,7 +118,7 @@ async fn mcp_cannot_grant_trust() {
 async fn a_path_is_explained_by_the_rule_and_the_line_that_decided() {
     let sandbox = crate::support::node();
     sandbox.write(".devtoolsignore", "# ours\nout/\n!dist\n");
-    let agent = Agent::start(&sandbox).await;
+    let agent = McpClient::start(&sandbox).await;
     for (path, tracked, rule, line) in [
         ("out/a.js", false, json!("out/"), json!(2)),
         ("dist/a.js", true, json!("!dist"), json!(3)),
@@ -132,7 +132,7 @@ async fn a_path_is_explained_by_the_rule_and_the_line_that_decided() {
 }
 
 #[test]
-fn a_client_that_asks_for_progress_is_told_what_is_being_done() {
+fn a_client_that_sends_a_progress_token_receives_progress() {
     let sandbox = crate::support::node_with_build("cat .devtools/go");
     std::fs::create_dir(sandbox.path(".devtools")).unwrap();
     let go = sandbox.path(".devtools/go");

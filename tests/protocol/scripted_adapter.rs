@@ -4,14 +4,14 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
-use crate::support::scenario_sandbox::Stage;
+use crate::support::scenario_sandbox::ScenarioSandbox;
 
 /// Stands where the workspace's Python is looked for, and so for debugpy in it.
 const ADAPTER: &str = include_str!("scripted_adapter.py");
 
 /// A program whose adapter misbehaves in that way.
-fn with(how: &str) -> Option<Stage> {
-    let stage = Stage::with("debugpy", "app.py", &format!("{how}\n"))?;
+fn with(how: &str) -> Option<ScenarioSandbox> {
+    let stage = ScenarioSandbox::with("debugpy", "app.py", &format!("{how}\n"))?;
     stage.sandbox.write(".venv/bin/python", ADAPTER);
     let executable = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(stage.sandbox.path(".venv/bin/python"), executable).unwrap();
@@ -19,14 +19,14 @@ fn with(how: &str) -> Option<Stage> {
 }
 
 /// As [`with`], stopped.
-fn stopped(how: &str) -> Option<Stage> {
+fn stopped(how: &str) -> Option<ScenarioSandbox> {
     let stage = with(how)?;
     let launched = stage.json(&["debug", "launch", "app.py", "--wait", "60"]);
     assert_eq!(launched["stopped"], true, "{launched:#}");
     Some(stage)
 }
 
-fn launch_fails(stage: &Stage, code: i32, words: &[&str]) {
+fn launch_fails(stage: &ScenarioSandbox, code: i32, words: &[&str]) {
     stage.sandbox.tether(&["debug", "launch", "app.py", "--wait", "60"]).fails(code, words);
     stage.nothing_is_left();
     // Nor does it stand in the list.
@@ -34,22 +34,22 @@ fn launch_fails(stage: &Stage, code: i32, words: &[&str]) {
 }
 
 #[test]
-fn an_adapter_that_is_missing_is_told_with_what_installs_it() {
-    let stage = Stage::with("debugpy", "app.py", "1\n");
+fn a_missing_adapter_is_an_error_with_the_command_that_installs_it() {
+    let stage = ScenarioSandbox::with("debugpy", "app.py", "1\n");
     let Some(stage) = stage else { return };
     let mut command = stage.sandbox.command(["debug", "launch", "app.py", "--adapter", "netcoredbg"]);
     command.env("PATH", "/nowhere").env("HOME", stage.sandbox.home());
-    crate::support::ran(command).fails(6, &["netcoredbg", "PATH", "hint: "]);
+    crate::support::run_command(command).fails(6, &["netcoredbg", "PATH", "hint: "]);
 }
 
 #[test]
-fn an_adapter_that_ends_at_once_is_told_with_its_code_and_its_last_words() {
+fn an_adapter_that_exits_at_once_is_an_error_with_its_code_and_last_output() {
     let Some(stage) = with("exits") else { return };
     launch_fails(&stage, 1, &["debugpy", "exited with code 3", "ImportError: no module named xdbg"]);
 }
 
 #[test]
-fn an_adapter_that_never_answers_is_given_up_in_time() {
+fn an_adapter_that_never_responds_times_out() {
     let Some(stage) = with("silent") else { return };
     let began = Instant::now();
     launch_fails(&stage, 1, &["cannot launch app.py with debugpy", "no response to initialize within 30s"]);
@@ -57,7 +57,7 @@ fn an_adapter_that_never_answers_is_given_up_in_time() {
 }
 
 #[test]
-fn a_flood_of_events_delays_no_answer_and_what_was_dropped_is_told() {
+fn a_flood_of_events_delays_no_response_and_dropped_events_are_counted() {
     let Some(stage) = stopped("floods") else { return };
     assert_eq!(stage.json(&["debug", "evaluate", "x"])["result"], "answered");
     let output = stage.json(&["debug", "output", "--since", "0", "--limit", "1"]);
@@ -75,7 +75,7 @@ fn a_flood_of_events_delays_no_answer_and_what_was_dropped_is_told() {
 }
 
 #[test]
-fn a_connection_that_breaks_in_the_middle_of_a_call_is_told_with_its_cause() {
+fn a_connection_that_breaks_during_a_call_is_an_error_with_its_cause() {
     for (how, words) in
         [("garbage", &["no Content-Length"][..]), ("half", &["middle of a frame"]), ("dies", &["the connection ended"])]
     {
@@ -95,7 +95,7 @@ fn a_connection_that_breaks_in_the_middle_of_a_call_is_told_with_its_cause() {
 }
 
 #[test]
-fn what_comes_twice_counts_once() {
+fn events_sent_twice_count_once() {
     let Some(stage) = with("twice") else { return };
     stage.json(&["break", "set", "app.py:1"]);
     let launched = stage.json(&["debug", "launch", "app.py", "--wait", "60"]);
@@ -109,7 +109,7 @@ fn what_comes_twice_counts_once() {
 }
 
 #[test]
-fn a_goodbye_that_is_not_answered_is_not_waited_for() {
+fn a_disconnect_without_a_response_is_not_awaited() {
     let Some(stage) = stopped("mute") else { return };
     let began = Instant::now();
     let ended = stage.json(&["debug", "stop"]);
@@ -119,7 +119,7 @@ fn a_goodbye_that_is_not_answered_is_not_waited_for() {
 }
 
 #[test]
-fn a_refusal_is_told_in_the_adapters_own_words_and_the_stop_stays() {
+fn an_adapters_error_message_is_passed_on_and_the_stop_remains() {
     let Some(stage) = stopped("refuses") else { return };
     stage.sandbox.tether(&["debug", "step"]).fails(1, &["cannot let the program go on", "there is nothing to step in"]);
     let status = stage.json(&["debug", "status"]);

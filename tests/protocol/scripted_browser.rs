@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// One page, with one button.
 struct Scripted {
@@ -48,7 +48,7 @@ impl Scripted {
                 }
             }
         };
-        tokio::time::timeout(PATIENCE, next).await.expect("it was never asked for")
+        tokio::time::timeout(TEST_TIMEOUT, next).await.expect("it was never asked for")
     }
 }
 
@@ -105,7 +105,7 @@ fn is_event(request: &Value, kind: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_drag_that_is_given_up_releases_the_button_and_lets_the_browser_drag_again() {
+async fn a_cancelled_drag_releases_the_button_and_restores_the_browsers_own_dragging() {
     let held = |request: &Value| is_event(request, "mouseMoved") && request["params"]["buttons"] == 1;
     let mut scripted = Scripted::start(held).await;
     let drag = [InputAction {
@@ -133,7 +133,7 @@ async fn a_drag_that_is_given_up_releases_the_button_and_lets_the_browser_drag_a
 }
 
 #[tokio::test]
-async fn the_page_is_told_how_long_an_element_may_take_to_be_fit_for_a_picture() {
+async fn the_injected_script_receives_the_screenshot_deadline() {
     let mut scripted = Scripted::start(|_| false).await;
     let tree = scripted.page.snapshot(&SnapshotRequest { max: 1000, root: None, page: None }).await.unwrap().text;
     let go = tree.lines().find_map(|line| line.strip_suffix(" button \"Go\"")).unwrap();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::support::requirements::installed_tool;
-use crate::support::{Sandbox, ran};
+use crate::support::{Sandbox, run_command};
 use regress::Regex;
 
 fn skill() -> PathBuf {
@@ -59,7 +59,7 @@ fn is_as_said(text: &str, said: &str) -> bool {
 }
 
 #[test]
-fn the_commands_of_the_skill_print_what_it_says() {
+fn the_commands_of_the_skill_print_what_it_shows() {
     let tools = devtether::config::folders::data_dir().unwrap().join("tools");
     if !["debugpy", "pytest"].into_iter().all(|tool| installed_tool(tool).is_some()) {
         return;
@@ -88,11 +88,11 @@ fn shell(sandbox: &Sandbox, line: &str) -> String {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("{line} 2>&1")]).current_dir(&sandbox.workspace);
     command.envs(sandbox.variables()).env("PATH", path.unwrap());
-    ran(command).stdout
+    run_command(command).stdout
 }
 
 #[test]
-fn its_header_is_one_that_agents_take() {
+fn the_skills_header_is_valid() {
     // Source: <https://agentskills.io/specification>
     let text = fs::read_to_string(skill().join("SKILL.md")).unwrap();
     let header = text.strip_prefix("---\n").and_then(|rest| rest.split("\n---\n").next()).unwrap();
@@ -104,7 +104,7 @@ fn its_header_is_one_that_agents_take() {
 }
 
 #[test]
-fn dots_stand_for_anything() {
+fn an_ellipsis_matches_any_text() {
     for (text, said, expect) in [
         ("a\nb", "a\nb", true),
         ("a\nb", "a", false),

@@ -12,25 +12,25 @@ use serde_json::Value;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-use crate::support::{PATIENCE, Sandbox, kill};
+use crate::support::{Sandbox, TEST_TIMEOUT, kill};
 
-pub struct Agent {
+pub struct McpClient {
     pub child: Child,
     client: RunningService<RoleClient, ()>,
 }
 
-impl Agent {
-    pub async fn start(sandbox: &Sandbox) -> Agent {
+impl McpClient {
+    pub async fn start(sandbox: &Sandbox) -> McpClient {
         let mut command = Command::from(sandbox.command(["mcp"]));
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let stdio = (child.stdout.take().unwrap(), child.stdin.take().unwrap());
-        let client = timeout(PATIENCE, ().serve(stdio)).await.expect("no handshake").unwrap();
-        Agent { child, client }
+        let client = timeout(TEST_TIMEOUT, ().serve(stdio)).await.expect("no handshake").unwrap();
+        McpClient { child, client }
     }
 
     pub async fn ask(&self, tool: &str, arguments: Value) -> CallToolResult {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments.as_object().unwrap().clone());
-        timeout(PATIENCE, self.client.call_tool(params)).await.expect("no answer").unwrap()
+        timeout(TEST_TIMEOUT, self.client.call_tool(params)).await.expect("no answer").unwrap()
     }
 
     /// The structured result; panics when the tool failed.
@@ -43,13 +43,13 @@ impl Agent {
     /// Closes its stdin, and answers how it ended.
     pub async fn leave(mut self) -> std::process::ExitStatus {
         self.client.cancel().await.unwrap();
-        timeout(PATIENCE, self.child.wait()).await.expect("it does not end").unwrap()
+        timeout(TEST_TIMEOUT, self.child.wait()).await.expect("it does not end").unwrap()
     }
 
     /// Ends it by a signal, and waits for its end.
     pub async fn end_by(mut self, signal: Signal) {
         kill(self.child.id().unwrap(), signal);
-        timeout(PATIENCE, self.child.wait()).await.expect("it does not end").unwrap();
+        timeout(TEST_TIMEOUT, self.child.wait()).await.expect("it does not end").unwrap();
     }
 }
 

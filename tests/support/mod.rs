@@ -21,7 +21,7 @@ use serde_json::Value;
 /// Marks everything that a sandbox starts, however it was detached.
 const MARK: &str = "DEVTETHER_TEST_SANDBOX";
 /// Longer than anything may take: a test that reaches it has hung.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+pub const TEST_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A workspace with folders of the user of its own. Dropped, it stops what it started; what outlives that fails the test.
 pub struct Sandbox {
@@ -32,25 +32,25 @@ pub struct Sandbox {
 
 /// What a run of `tether` came to.
 #[derive(Debug)]
-pub struct Ran {
+pub struct CommandOutput {
     pub code: i32,
     pub stdout: String,
     pub stderr: String,
 }
 
-impl Ran {
+impl CommandOutput {
     pub fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
     /// Panics unless it succeeded.
-    pub fn ok(self) -> Ran {
+    pub fn ok(self) -> CommandOutput {
         assert_eq!(self.code, 0, "{self:?}");
         self
     }
 
     /// Panics unless it failed with this exit code and all of these words.
-    pub fn fails(self, code: i32, words: &[&str]) -> Ran {
+    pub fn fails(self, code: i32, words: &[&str]) -> CommandOutput {
         assert_eq!(self.code, code, "{self:?}");
         for word in words {
             assert!(self.stderr.contains(word), "{word:?} is not in: {}", self.stderr);
@@ -115,13 +115,13 @@ impl Sandbox {
     }
 
     /// Runs `tether` to its end.
-    pub fn tether(&self, arguments: &[&str]) -> Ran {
-        ran(self.command(arguments))
+    pub fn tether(&self, arguments: &[&str]) -> CommandOutput {
+        run_command(self.command(arguments))
     }
 
     /// Runs `tether … --json`, which must succeed.
     pub fn json(&self, arguments: &[&str]) -> Value {
-        ran(self.command(arguments.iter().copied().chain(["--json"]))).ok().json()
+        run_command(self.command(arguments.iter().copied().chain(["--json"]))).ok().json()
     }
 
     pub fn status(&self) -> Value {
@@ -142,7 +142,7 @@ impl Sandbox {
         let there = "document.readyState === 'complete' && location.protocol !== 'about:'";
         let mut next = Instant::now() + Duration::from_secs(15);
         eventually("the page is there", || {
-            let asked = ran(self.command(["evaluate", there, "--json"]));
+            let asked = run_command(self.command(["evaluate", there, "--json"]));
             if asked.code == 0 && asked.json()["value"] == true {
                 return Some(());
             }
@@ -183,10 +183,10 @@ impl Sandbox {
 }
 
 /// Runs a command to its end.
-pub fn ran(mut command: Command) -> Ran {
+pub fn run_command(mut command: Command) -> CommandOutput {
     let Output { status, stdout, stderr } = command.output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Ran { code: status.code().unwrap_or(-1), stdout: text(stdout), stderr: text(stderr) }
+    CommandOutput { code: status.code().unwrap_or(-1), stdout: text(stdout), stderr: text(stderr) }
 }
 
 impl Drop for Sandbox {
@@ -250,7 +250,7 @@ pub fn wait_for_end(pid: u32) {
     let Some(pid) = rustix::process::Pid::from_raw(pid as i32) else { return };
     let Ok(handle) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) else { return };
     let mut polled = [rustix::event::PollFd::new(&handle, rustix::event::PollFlags::IN)];
-    let patience = rustix::event::Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
+    let patience = rustix::event::Timespec { tv_sec: TEST_TIMEOUT.as_secs() as i64, tv_nsec: 0 };
     let ended = rustix::event::poll(&mut polled, Some(&patience)).unwrap();
     assert!(ended > 0, "process {pid:?} did not end");
 }
@@ -262,7 +262,7 @@ pub fn eventually<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
         if let Some(found) = check() {
             return found;
         }
-        assert!(since.elapsed() < PATIENCE, "never: {what}");
+        assert!(since.elapsed() < TEST_TIMEOUT, "never: {what}");
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::support::mcp_client::{Agent, text};
+use crate::support::mcp_client::{McpClient, text};
 
 /// Asks until the answer has these words.
-pub async fn until(agent: &Agent, tool: &str, arguments: Value, words: &str) -> String {
+pub async fn until(agent: &McpClient, tool: &str, arguments: Value, words: &str) -> String {
     let since = std::time::Instant::now();
     loop {
         let told = text(&agent.ask(tool, arguments.clone()).await);
@@ -18,7 +18,7 @@ pub async fn until(agent: &Agent, tool: &str, arguments: Value, words: &str) -> 
 
 /// Types a command into the palette; the ref of its row, once the palette shows it. A workbench that is still coming up
 /// loses keys, or closes the palette again: then as a user would, once more.
-pub async fn choose_in_palette(agent: &Agent, command: &str) -> String {
+pub async fn choose_in_palette(agent: &McpClient, command: &str) -> String {
     let open = json!({"actions": [
         {"do": "press", "keys": "Escape"}, {"do": "press", "keys": "F1"},
         {"do": "wait", "text": "Type the name of a command"}, {"do": "type", "text": command},
@@ -38,7 +38,7 @@ pub async fn choose_in_palette(agent: &Agent, command: &str) -> String {
 
 /// Runs a command by the palette until the page shows `words`: a row that is clicked while the palette is drawn anew
 /// does nothing.
-pub async fn run_in_palette(agent: &Agent, command: &str, words: &str) {
+pub async fn run_in_palette(agent: &McpClient, command: &str, words: &str) {
     for _ in 0..6 {
         let row = choose_in_palette(agent, command).await;
         let run = json!({"actions": [

@@ -5,26 +5,26 @@ use std::process::{Child, Command, Stdio};
 use devtether::adapters::FoundAdapter;
 use serde_json::Value;
 
-use crate::support::{Ran, Sandbox, ran};
+use crate::support::{CommandOutput, Sandbox, run_command};
 
 /// Where an adapter lies; `None` after having said so.
 pub fn found(name: &str) -> Option<FoundAdapter> {
     crate::support::requirements::installed_adapter(name).map(|(_, found)| found)
 }
 
-pub struct Stage {
+pub struct ScenarioSandbox {
     pub sandbox: Sandbox,
     text: String,
     pub file: &'static str,
 }
 
-impl Stage {
+impl ScenarioSandbox {
     /// With one source; `None` when the adapter is not there.
-    pub fn with(adapter: &str, file: &'static str, text: &str) -> Option<Stage> {
+    pub fn with(adapter: &str, file: &'static str, text: &str) -> Option<ScenarioSandbox> {
         found(adapter)?;
         let sandbox = Sandbox::new();
         sandbox.write(file, text);
-        Some(Stage { sandbox, text: text.to_owned(), file })
+        Some(ScenarioSandbox { sandbox, text: text.to_owned(), file })
     }
 
     /// The line that ends with the marker.
@@ -37,8 +37,8 @@ impl Stage {
         format!("{}:{}", self.file, self.line(marker))
     }
 
-    pub fn tether(&self, arguments: &[&str]) -> Ran {
-        ran(self.sandbox.command([&["--json"], arguments].concat()))
+    pub fn tether(&self, arguments: &[&str]) -> CommandOutput {
+        run_command(self.sandbox.command([&["--json"], arguments].concat()))
     }
 
     /// Runs it; it must succeed.

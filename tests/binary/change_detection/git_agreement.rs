@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use devtether::changes::{BUILT_IN_IGNORES, IgnoreRules};
 
-use crate::change_detection::random::Dice;
+use crate::change_detection::random::SeededRandom;
 
 const NAMES: [&str; 22] = [
     "a",
@@ -118,7 +118,7 @@ fn plant(root: &Path) -> Vec<(String, bool)> {
     paths.into_iter().filter(|(path, _)| !path.is_empty()).collect()
 }
 
-fn pattern(dice: &mut Dice) -> String {
+fn pattern(dice: &mut SeededRandom) -> String {
     let lead = dice.pick(&["", "", "", "", "/", "!", "!/", "**/"]).to_owned();
     let body: String = (0..=dice.below(5)).map(|_| dice.pick(&PIECES)).collect();
     lead + &body + dice.pick(&["", "", "", "/", "/*", "/**"])
@@ -151,7 +151,7 @@ fn git_says(root: &Path, paths: &[(String, bool)]) -> Vec<(bool, Option<usize>)>
 
 #[test]
 fn the_ignore_file_means_what_git_would_make_of_it() {
-    let mut dice = Dice::new("git");
+    let mut dice = SeededRandom::new("git");
     let workspace = tempfile::tempdir().unwrap();
     let root = workspace.path();
     assert!(Command::new("git").args(["init", "-q", "."]).current_dir(root).status().unwrap().success());

@@ -1,13 +1,13 @@
 //! Random choices that can be made again: `TETHER_SEED` picks the seed, and every test prints its own.
 
 /// SplitMix64 (Steele, Lea, Flood 2014): small, and the same on every machine.
-pub struct Dice(u64);
+pub struct SeededRandom(u64);
 
-impl Dice {
-    pub fn new(name: &str) -> Dice {
+impl SeededRandom {
+    pub fn new(name: &str) -> SeededRandom {
         let seed = std::env::var("TETHER_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(20_261_121);
         println!("{name}: TETHER_SEED={seed}");
-        Dice(seed)
+        SeededRandom(seed)
     }
 
     pub fn next(&mut self) -> u64 {

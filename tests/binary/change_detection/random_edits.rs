@@ -7,11 +7,11 @@ use std::time::{Duration, SystemTime};
 
 use devtether::changes::ChangeCriterion;
 
-use crate::change_detection::random::Dice;
+use crate::change_detection::random::SeededRandom;
 use crate::change_detection::workspace_fixture::{Files, Vouched, Workspace, baseline, difference, forget, shown};
 
 /// One random edit; gives the paths that it touched.
-fn edit(workspace: &Workspace, dice: &mut Dice, number: usize) -> Vec<String> {
+fn edit(workspace: &Workspace, dice: &mut SeededRandom, number: usize) -> Vec<String> {
     let (file, other) = (some_file(dice), some_file(dice));
     let folder = |file: &str| file.rsplit_once('/').unwrap().0.to_owned();
     let path = |rel: &str| workspace.path(rel);
@@ -85,7 +85,7 @@ fn edit(workspace: &Workspace, dice: &mut Dice, number: usize) -> Vec<String> {
     vec![file]
 }
 
-fn some_file(dice: &mut Dice) -> String {
+fn some_file(dice: &mut SeededRandom) -> String {
     let folder = dice.below(1000);
     format!("p{}/m{}/f{folder}/s{}.ts", folder / 100, folder / 10, dice.below(10))
 }
@@ -100,8 +100,8 @@ fn append(path: &Path) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_random_edits_are_each_seen_at_once_and_ten_thousand_questions_see_nothing_more() {
-    let mut dice = Dice::new("edits");
+async fn a_thousand_random_edits_are_each_seen_at_once_and_ten_thousand_checks_see_no_others() {
+    let mut dice = SeededRandom::new("edits");
     let workspace = Workspace::with_folders(1000);
     let tracker = workspace.watched(ChangeCriterion::Metadata).await;
     let mut now = Files::new();

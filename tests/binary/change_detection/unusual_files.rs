@@ -62,7 +62,7 @@ fn set_modified(path: &Path, time: SystemTime) {
 }
 
 #[tokio::test]
-async fn every_kind_of_edit_counts_and_what_changes_no_file_does_not() {
+async fn every_kind_of_edit_counts_and_other_events_do_not() {
     let workspace = Workspace::with_folders(3);
     let (a, b) = ("p0/m0/f0/s0.ts", "p0/m0/f0/s1.ts");
     let both = Both::of(&workspace).await;
@@ -83,7 +83,7 @@ async fn every_kind_of_edit_counts_and_what_changes_no_file_does_not() {
 }
 
 #[tokio::test]
-async fn a_future_time_counts_once_and_not_for_ever() {
+async fn a_future_mtime_counts_once() {
     let workspace = Workspace::with_folders(1);
     let both = Both::of(&workspace).await;
     let far = SystemTime::now() + Duration::from_secs(86_400 * 3650);
@@ -115,7 +115,7 @@ async fn links_count_as_themselves_and_nothing_is_followed_or_opened() {
 }
 
 #[tokio::test]
-async fn a_folder_and_a_file_may_take_each_others_place() {
+async fn a_folder_and_a_file_may_replace_each_other() {
     let workspace = Workspace::with_folders(1);
     workspace.write("x/a", "1");
     workspace.write("y", "1");
@@ -147,7 +147,7 @@ async fn a_name_that_is_not_utf_8_is_a_name_like_any_other() {
 }
 
 #[tokio::test]
-async fn a_new_supervisor_sees_what_changed_while_nobody_watched() {
+async fn a_new_supervisor_sees_changes_made_while_none_was_running() {
     let workspace = Workspace::with_folders(20);
     let file = workspace.cookies.path().join("snapshot");
     let first = workspace.watched(ChangeCriterion::Metadata).await;
@@ -183,7 +183,7 @@ async fn new_rules_hold_at_once_and_an_ignored_file_is_not_a_removed_one() {
 }
 
 #[tokio::test]
-async fn contents_decide_where_that_is_asked_for() {
+async fn contents_decide_when_confirm_is_content() {
     let workspace = Workspace::with_folders(2);
     symlink("a", workspace.path("link")).unwrap();
     let (watching, walking) =
@@ -210,7 +210,7 @@ async fn contents_decide_where_that_is_asked_for() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_asks_after_a_write_is_answered_with_it_however_many_ask_at_once() {
+async fn every_concurrent_check_after_a_write_includes_it() {
     let workspace = Arc::new(Workspace::with_folders(10));
     let tracker = workspace.watched(ChangeCriterion::Metadata).await;
     let askers = (0..200).map(|number| {
@@ -228,7 +228,7 @@ async fn whoever_asks_after_a_write_is_answered_with_it_however_many_ask_at_once
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn folders_that_are_swapped_while_we_look_are_known_rightly_once_they_rest() {
+async fn folders_swapped_during_a_scan_are_correct_once_they_are_stable() {
     let workspace = Arc::new(Workspace::with_folders(40));
     let both = Both::of(&workspace).await;
     let mover = Arc::clone(&workspace);
@@ -263,7 +263,7 @@ async fn folders_that_are_swapped_while_we_look_are_known_rightly_once_they_rest
 }
 
 #[tokio::test]
-async fn a_watch_that_cannot_vouch_for_itself_is_replaced_and_meanwhile_the_answer_is_walked_for() {
+async fn an_unreliable_watch_is_replaced_and_meanwhile_checks_scan() {
     let workspace = Workspace::with_folders(5);
     let tracker = workspace.watched(ChangeCriterion::Metadata).await;
     // A cleaner of temporary files takes the fence file's folder away.
@@ -285,7 +285,7 @@ async fn a_watch_that_cannot_vouch_for_itself_is_replaced_and_meanwhile_the_answ
 }
 
 #[tokio::test]
-async fn a_workspace_that_is_gone_is_an_error_that_says_so_and_its_return_is_noticed() {
+async fn a_missing_workspace_is_an_error_and_its_return_is_noticed() {
     let workspace = Workspace::with_folders(1);
     let tracker = workspace.watched(ChangeCriterion::Metadata).await;
     fs::rename(&workspace.root, workspace.cookies.path().join("away")).unwrap();
@@ -342,7 +342,7 @@ fn arguments(test: &str) -> [String; 3] {
 }
 
 #[test]
-fn when_the_kernels_watches_run_out_answers_are_walked_for_and_the_setting_is_named() {
+fn when_inotify_watches_run_out_checks_scan_and_the_sysctl_is_named() {
     let possible = Command::new("unshare").args(["--user", "--map-root-user", "true"]).status();
     if !possible.is_ok_and(|status| status.success()) {
         return crate::support::requirements::report_missing("`unshare --user` fails: no user namespaces");
@@ -377,7 +377,7 @@ async fn child_without_watches() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_read_is_told_and_the_rest_goes_on() {
+fn an_unreadable_folder_is_reported_and_the_rest_is_still_scanned() {
     if !rustix::process::geteuid().is_root() {
         return without_rights();
     }

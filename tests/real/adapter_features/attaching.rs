@@ -8,7 +8,7 @@ use devtether::debug::program::{Address, DebugTarget, DebugTargetKind};
 use devtether::debug::{Resume, SessionRequest, StopKind};
 
 use crate::adapter_features::debuggees::Subject;
-use crate::adapter_features::sessions::Stage;
+use crate::adapter_features::sessions::FeatureSessions;
 use crate::support::listening_with_debugpy;
 
 /// A program of ours; ended with this.
@@ -76,7 +76,7 @@ fn address_in(line: &str) -> Address {
 
 pub async fn attaches(subject: &Subject) -> Result<(), String> {
     let (running, what) = started(subject);
-    let stage = Stage::of(subject);
+    let stage = FeatureSessions::of(subject);
     let spin = subject.line("SPIN");
     stage.sessions.set_line_breakpoint(&subject.source, spin, BreakpointConditions::default()).await.unwrap();
     let wanted = DebugTarget { kind: what, cwd: subject.workspace(), ..DebugTarget::default() };

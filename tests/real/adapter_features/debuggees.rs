@@ -205,6 +205,6 @@ fn marker(line: &str) -> Option<&str> {
 }
 
 fn run(command: &mut Command) {
-    let ran = command.output().unwrap();
-    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let run_command = command.output().unwrap();
+    assert!(run_command.status.success(), "{}", String::from_utf8_lossy(&run_command.stderr));
 }

@@ -7,8 +7,8 @@ use devtether::debug::{Resume, SessionRegistry, SessionRequest, StopKind};
 use devtether::ring::RingQuery;
 
 use crate::adapter_features::debuggees::Subject;
-use crate::adapter_features::feature_table::Told;
-use crate::adapter_features::sessions::{LONG, Play, Stage};
+use crate::adapter_features::feature_table::FeatureResults;
+use crate::adapter_features::sessions::{FeatureSession, FeatureSessions, LONG};
 
 fn request(subject: &Subject) -> SessionRequest {
     SessionRequest {
@@ -23,9 +23,9 @@ fn request(subject: &Subject) -> SessionRequest {
     }
 }
 
-pub async fn tell(subject: &Subject) -> Told {
-    let mut told = Told::default();
-    let stage = Stage::of(subject);
+pub async fn tell(subject: &Subject) -> FeatureResults {
+    let mut told = FeatureResults::default();
+    let stage = FeatureSessions::of(subject);
     let sessions = &stage.sessions;
     let set = async |marker: &str, conditions: BreakpointConditions| {
         sessions.set_line_breakpoint(&subject.source, subject.line(marker), conditions).await.unwrap().spec.id
@@ -78,7 +78,7 @@ pub async fn tell(subject: &Subject) -> Told {
     told
 }
 
-async fn looked_into(subject: &Subject, play: &Play, told: &mut Told) {
+async fn looked_into(subject: &Subject, play: &FeatureSession, told: &mut FeatureResults) {
     let session = &play.hosted.session;
     let stack = session.stack(None, None, None).await.unwrap();
     let path = stack.frames[0].path().unwrap();
@@ -96,7 +96,7 @@ async fn looked_into(subject: &Subject, play: &Play, told: &mut Told) {
     assert!(look.source.iter().any(|(_, text)| text.contains("CALL")), "{look:?}");
 }
 
-async fn stepped(subject: &Subject, play: &Play, told: &mut Told) {
+async fn stepped(subject: &Subject, play: &FeatureSession, told: &mut FeatureResults) {
     let (kind, function, _) = play.then(Resume::Into).await;
     assert_eq!(kind, StopKind::StepComplete);
     assert!(function.contains("total"), "{function}");
@@ -122,13 +122,13 @@ fn why(error: &devtether::error::Error) -> String {
     error.causes().pop().unwrap_or_else(|| error.doing.clone())
 }
 
-async fn logged(play: &Play, sessions: &SessionRegistry, log: u32) -> Result<(), String> {
+async fn logged(play: &FeatureSession, sessions: &SessionRegistry, log: u32) -> Result<(), String> {
     play.takes(sessions, log).await?;
     play.prints("order is 0").await;
     Ok(())
 }
 
-async fn function_hit(play: &Play, sessions: &SessionRegistry) -> Result<(), String> {
+async fn function_hit(play: &FeatureSession, sessions: &SessionRegistry) -> Result<(), String> {
     let name = if play.hosted.adapter.name == "dlv" { "main.total" } else { "total" };
     sessions.remove_breakpoints(|_| true).await.unwrap();
     let set = sessions.set_function_breakpoint(name.to_owned(), BreakpointConditions::default()).await.unwrap();
@@ -140,7 +140,7 @@ async fn function_hit(play: &Play, sessions: &SessionRegistry) -> Result<(), Str
     Ok(())
 }
 
-async fn watched(subject: &Subject, play: &Play, sessions: &SessionRegistry) -> Result<(), String> {
+async fn watched(subject: &Subject, play: &FeatureSession, sessions: &SessionRegistry) -> Result<(), String> {
     let name = subject.data.unwrap_or("result");
     let set = sessions.set_data_breakpoint(name.to_owned(), DataAccess::Write).await.map_err(|error| why(&error))?;
     play.takes(sessions, set.spec.id).await?;
@@ -155,7 +155,7 @@ async fn watched(subject: &Subject, play: &Play, sessions: &SessionRegistry) -> 
     Ok(())
 }
 
-async fn thrown(subject: &Subject, play: &Play, sessions: &SessionRegistry) -> Result<(), String> {
+async fn thrown(subject: &Subject, play: &FeatureSession, sessions: &SessionRegistry) -> Result<(), String> {
     if sessions.exception_support().known_filters.is_empty() {
         return Err("no exception filters".to_owned());
     }
@@ -170,7 +170,7 @@ async fn thrown(subject: &Subject, play: &Play, sessions: &SessionRegistry) -> R
     Ok(())
 }
 
-async fn counted(subject: &Subject, stage: &Stage) -> Result<(), String> {
+async fn counted(subject: &Subject, stage: &FeatureSessions) -> Result<(), String> {
     let sessions = &stage.sessions;
     sessions.set_exception_spec(ExceptionSpec::default()).await.unwrap();
     let third = BreakpointConditions { hit_condition: Some("3".to_owned()), ..BreakpointConditions::default() };

@@ -29,9 +29,9 @@ const FILE: &str = "src/adapters/abilities.md";
 
 /// What one adapter can; where it cannot, why.
 #[derive(Debug, Default)]
-pub struct Told(Vec<(&'static str, Option<String>)>);
+pub struct FeatureResults(Vec<(&'static str, Option<String>)>);
 
-impl Told {
+impl FeatureResults {
     /// Notes an ability; the reason why it is not there is the adapter's own word.
     pub fn can(&mut self, ability: &'static str, outcome: Result<(), String>) {
         assert!(ABILITIES.contains(&ability), "{ability}");
@@ -52,7 +52,7 @@ impl Told {
 static FILE_LOCK: Mutex<()> = Mutex::new(());
 
 /// The adapter's column must be what the table says; with `UPDATE_ABILITIES` it is put there.
-pub fn hold(adapter: &str, told: &Told) {
+pub fn hold(adapter: &str, told: &FeatureResults) {
     let _one = FILE_LOCK.lock().unwrap();
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(FILE);
     let mut columns = read(&fs::read_to_string(&path).unwrap_or_default());

@@ -9,10 +9,10 @@ mod feature_script;
 mod feature_table;
 mod sessions;
 
-use feature_table::Told;
+use feature_table::FeatureResults;
 
 /// Tells the story with one adapter; `None` when it is not there.
-async fn told(adapter: &'static str) -> Option<Told> {
+async fn told(adapter: &'static str) -> Option<FeatureResults> {
     let subject = debuggees::of(adapter)?;
     let mut told = feature_script::tell(&subject).await;
     told.can("attach", attaching::attaches(&subject).await);

@@ -12,23 +12,23 @@ use crate::adapter_features::debuggees::Subject;
 
 pub const LONG: Duration = Duration::from_secs(120);
 
-pub struct Stage {
+pub struct FeatureSessions {
     pub sessions: SessionRegistry,
     driver: JoinHandle<()>,
     mark: String,
 }
 
-impl Stage {
-    pub fn of(subject: &Subject) -> Stage {
+impl FeatureSessions {
+    pub fn of(subject: &Subject) -> FeatureSessions {
         let workspace = subject.workspace();
         let mark = format!("abilities-{}", workspace.file_name().unwrap().to_string_lossy().replace(' ', "-"));
         let (sessions, driver) = SessionRegistry::open(&workspace, mark.clone());
-        Stage { sessions, driver: tokio::spawn(driver), mark }
+        FeatureSessions { sessions, driver: tokio::spawn(driver), mark }
     }
 
-    pub async fn start(&self, request: SessionRequest) -> Play {
+    pub async fn start(&self, request: SessionRequest) -> FeatureSession {
         let hosted = self.sessions.start_session(request).await.unwrap_or_else(|error| panic!("{error}"));
-        Play { hosted }
+        FeatureSession { hosted }
     }
 
     /// Ends all; nothing may be left.
@@ -40,14 +40,14 @@ impl Stage {
     }
 }
 
-pub struct Play {
+pub struct FeatureSession {
     pub hosted: ManagedSession,
 }
 
 /// Where it has stopped: why, the function, the line.
 pub type Stop = (StopKind, String, u32);
 
-impl Play {
+impl FeatureSession {
     /// Waits for a stop.
     pub async fn stopped(&self) -> Stop {
         let session = &self.hosted.session;

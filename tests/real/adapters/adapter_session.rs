@@ -19,13 +19,13 @@ pub const LONG: Duration = Duration::from_secs(90);
 pub use crate::support::requirements::installed_adapter as found;
 
 /// A folder of a test's own, with programs in it.
-pub struct Place {
+pub struct ProgramFolder {
     folder: tempfile::TempDir,
 }
 
-impl Place {
-    pub fn new() -> Place {
-        Place { folder: tempfile::Builder::new().prefix("tether adäpters ").tempdir().unwrap() }
+impl ProgramFolder {
+    pub fn new() -> ProgramFolder {
+        ProgramFolder { folder: tempfile::Builder::new().prefix("tether adäpters ").tempdir().unwrap() }
     }
 
     pub fn path(&self) -> PathBuf {
@@ -47,21 +47,26 @@ impl Place {
 }
 
 /// A session with an adapter, as the supervisor has it.
-pub struct Play {
+pub struct AdapterSession {
     pub session: DebugSession,
     pub running: AdapterHost,
     driver: Option<JoinHandle<()>>,
     mark: String,
 }
 
-impl Play {
+impl AdapterSession {
     /// Begins to debug what is wanted, with breakpoints.
-    pub async fn open(row: &Adapter, found: &FoundAdapter, wanted: &DebugTarget, stops: &[(&Path, u32)]) -> Play {
+    pub async fn open(
+        row: &Adapter,
+        found: &FoundAdapter,
+        wanted: &DebugTarget,
+        stops: &[(&Path, u32)],
+    ) -> AdapterSession {
         let begin = (row.plan)(found, wanted).unwrap_or_else(|error| panic!("{error}"));
-        Play::of(row, begin, wanted, stops).await
+        AdapterSession::of(row, begin, wanted, stops).await
     }
 
-    pub async fn of(row: &Adapter, begin: LaunchPlan, wanted: &DebugTarget, stops: &[(&Path, u32)]) -> Play {
+    pub async fn of(row: &Adapter, begin: LaunchPlan, wanted: &DebugTarget, stops: &[(&Path, u32)]) -> AdapterSession {
         let mark = format!("adapters-{}-{}", std::process::id(), tempfile::tempdir().unwrap().path().display());
         let running = start_adapter(row.name, begin, &mark, LONG).await.unwrap_or_else(|error| panic!("{error}"));
         let mut book = BreakpointStore::open(&wanted.cwd);
@@ -87,7 +92,7 @@ impl Play {
             start_deadline: LONG,
         };
         let (session, driver) = DebugSession::open(plan, Arc::clone(&running.connect), Arc::new(Mutex::new(book)));
-        Play { session, running, driver: Some(tokio::spawn(driver)), mark }
+        AdapterSession { session, running, driver: Some(tokio::spawn(driver)), mark }
     }
 
     /// Waits for a stop, and says why and on which line it is.
@@ -197,7 +202,7 @@ impl Play {
 pub async fn stops_and_ends(adapter: &str, wanted: &DebugTarget, stop: (&Path, u32), total: &str) {
     let Some((row, found)) = found(adapter) else { return };
     let began = std::time::Instant::now();
-    let mut play = Play::open(row, &found, wanted, &[stop]).await;
+    let mut play = AdapterSession::open(row, &found, wanted, &[stop]).await;
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(stop.1)));
     let locals = play.locals().await;
     println!("{adapter}: from its start to locals in {:?}", began.elapsed());

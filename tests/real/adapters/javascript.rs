@@ -5,7 +5,7 @@ use std::path::Path;
 use devtether::adapters::{Address, DebugTargetKind};
 use devtether::debug::StopKind;
 
-use crate::adapters::adapter_session::{Place, Play, found, stops_and_ends};
+use crate::adapters::adapter_session::{AdapterSession, ProgramFolder, found, stops_and_ends};
 
 const APP: &str = "\
 function double(order) {
@@ -17,14 +17,14 @@ console.log(double(21));
 
 #[tokio::test]
 async fn a_program_is_debugged_in_a_child_of_its_session() {
-    let place = Place::new();
+    let place = ProgramFolder::new();
     let (app, line) = place.file("äpp one.js", APP);
     stops_and_ends("js-debug", &place.wants(DebugTargetKind::Program(app.clone())), (&app, line), "total = 42").await;
 }
 
 #[tokio::test]
-async fn what_runs_with_an_inspector_is_attached_to_and_lives_on_when_it_is_left() {
-    let place = Place::new();
+async fn a_program_with_an_inspector_keeps_running_after_detach() {
+    let place = ProgramFolder::new();
     let text = "let total = 0;\nsetInterval(() => {\n  total += 1; // STOP\n}, 10);\n";
     let (app, line) = place.file("sërver.js", text);
     is_attached_to(&place, &app, (&app, line), "total").await;
@@ -32,7 +32,7 @@ async fn what_runs_with_an_inspector_is_attached_to_and_lives_on_when_it_is_left
 
 /// What `tsc` makes of a source below `src`, whose map names it relatively.
 #[tokio::test]
-async fn what_was_compiled_is_stopped_in_its_source() {
+async fn a_compiled_program_stops_in_its_source() {
     const COMPILED: &str = "\
 \"use strict\";
 const ticks = [];
@@ -53,7 +53,7 @@ setInterval(() => {
   ticks.push(tick); // STOP
 }, 20);
 ";
-    let place = Place::new();
+    let place = ProgramFolder::new();
     for folder in ["src", "out"] {
         std::fs::create_dir(place.path().join(folder)).unwrap();
     }
@@ -65,19 +65,22 @@ setInterval(() => {
     // Launched, it stops in what runs at once, too.
     let Some((row, found)) = found("js-debug") else { return };
     let first = 5;
-    let play = Play::open(row, &found, &place.wants(DebugTargetKind::Program(compiled)), &[(&source, first)]).await;
+    let play =
+        AdapterSession::open(row, &found, &place.wants(DebugTargetKind::Program(compiled)), &[(&source, first)]).await;
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(first)));
     play.end().await;
 }
 
 /// Attaches to what runs, stops it at a line where a number can be evaluated, and leaves it.
-async fn is_attached_to(place: &Place, program: &Path, at: (&Path, u32), number: &str) {
+async fn is_attached_to(place: &ProgramFolder, program: &Path, at: (&Path, u32), number: &str) {
     let Some((row, found)) = found("js-debug") else { return };
     let node = found.interpreter.clone().unwrap();
     let argv = [node.as_os_str(), "--inspect=127.0.0.1:0".as_ref(), program.as_os_str()];
     let mut running = crate::adapters::start_failures::Started::of(&argv, &[]);
     let port: u16 = running.line(|line| line.split("ws://127.0.0.1:").nth(1)?.split('/').next()?.parse().ok()).await;
-    let play = Play::open(row, &found, &place.wants(DebugTargetKind::Listener(Address::loopback(port))), &[at]).await;
+    let play =
+        AdapterSession::open(row, &found, &place.wants(DebugTargetKind::Listener(Address::loopback(port))), &[at])
+            .await;
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(at.1)));
     assert!(play.evaluate(number).await.parse::<u64>().is_ok());
     play.let_go().await;
@@ -88,7 +91,7 @@ async fn is_attached_to(place: &Place, program: &Path, at: (&Path, u32), number:
 async fn a_page_of_a_browser_is_attached_to() {
     let Some((row, found)) = found("js-debug") else { return };
     let Some(chromium) = on_path("chromium") else { return };
-    let place = Place::new();
+    let place = ProgramFolder::new();
     let text = "let total = 0;\nsetInterval(() => {\n  total += 1; // STOP\n}, 10);\n";
     let (app, line) = place.file("päge.js", text);
     place.file("index.html", "<meta charset=utf-8><script src='päge.js'></script>");
@@ -100,7 +103,8 @@ async fn a_page_of_a_browser_is_attached_to() {
     argv.extend([&profile, &url].map(std::ffi::OsStr::new));
     let mut browser = crate::adapters::start_failures::Started::of(&argv, &[]);
     let port: u16 = browser.line(|line| line.split("ws://127.0.0.1:").nth(1)?.split('/').next()?.parse().ok()).await;
-    let play = Play::open(row, &found, &place.wants(DebugTargetKind::Page { url, port }), &[(&app, line)]).await;
+    let play =
+        AdapterSession::open(row, &found, &place.wants(DebugTargetKind::Page { url, port }), &[(&app, line)]).await;
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
     assert!(play.evaluate("total").await.parse::<u64>().is_ok());
     play.let_go().await;

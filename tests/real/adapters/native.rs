@@ -6,7 +6,7 @@ use std::process::Command;
 use devtether::adapters::{ADAPTERS, Address, DebugTargetKind, FoundAdapter};
 use devtether::debug::StopKind;
 
-use crate::adapters::adapter_session::{Place, Play, found, stops_and_ends};
+use crate::adapters::adapter_session::{AdapterSession, ProgramFolder, found, stops_and_ends};
 
 const APP: &str = "\
 #include <stdio.h>
@@ -34,27 +34,28 @@ int main(void) {
 }
 ";
 
-fn built(place: &Place, name: &str, text: &str) -> (PathBuf, PathBuf, u32) {
+fn built(place: &ProgramFolder, name: &str, text: &str) -> (PathBuf, PathBuf, u32) {
     let (source, line) = place.file(&format!("{name}.c"), text);
     let program = place.path().join(format!("{name} built"));
-    let ran = Command::new("cc").args(["-g", "-O0", "-o"]).arg(&program).arg(&source).status().unwrap();
-    assert!(ran.success());
+    let run_command = Command::new("cc").args(["-g", "-O0", "-o"]).arg(&program).arg(&source).status().unwrap();
+    assert!(run_command.success());
     (program, source, line)
 }
 
 async fn launches(adapter: &str) {
-    let place = Place::new();
+    let place = ProgramFolder::new();
     let (program, source, line) = built(&place, "äpp one", APP);
     stops_and_ends(adapter, &place.wants(DebugTargetKind::Program(program)), (&source, line), "total = 42").await;
 }
 
 async fn attaches(adapter: &str) {
     let Some((row, found)) = found(adapter) else { return };
-    let place = Place::new();
+    let place = ProgramFolder::new();
     let (program, source, line) = built(&place, "sërver", SERVER);
     let mut running = crate::adapters::start_failures::Started::of(&[program.as_os_str()], &[]);
     running.line(|line| (line == "up").then_some(())).await;
-    let play = Play::open(row, &found, &place.wants(DebugTargetKind::Pid(running.pid())), &[(&source, line)]).await;
+    let play =
+        AdapterSession::open(row, &found, &place.wants(DebugTargetKind::Pid(running.pid())), &[(&source, line)]).await;
     play.stopped_at(line).await;
     assert!(play.evaluate("total").await.parse::<u64>().is_ok());
     play.let_go().await;
@@ -65,7 +66,7 @@ async fn attaches(adapter: &str) {
 async fn attaches_to_a_stub(adapter: &str) {
     let (Some((row, at)), Some((_, gdb))) = (found(adapter), found("gdb")) else { return };
     let Some(python) = gdb.interpreter else { return };
-    let place = Place::new();
+    let place = ProgramFolder::new();
     let (program, source, line) = built(&place, "äpp", APP);
     let words = ["-I", "-m", "gdb_for_pwndbg.gdbserver", "--once", "127.0.0.1:0"].map(std::ffi::OsStr::new);
     let argv = [&[python.as_os_str()], &words[..], &[program.as_os_str()]].concat();
@@ -73,7 +74,7 @@ async fn attaches_to_a_stub(adapter: &str) {
     let port: u16 = stub.line(|line| line.strip_prefix("Listening on port ")?.parse().ok()).await;
     let mut wanted = place.wants(DebugTargetKind::Listener(Address::loopback(port)));
     wanted.fields.insert("program".to_owned(), program.display().to_string().into());
-    let play = Play::open(row, &at, &wanted, &[(&source, line)]).await;
+    let play = AdapterSession::open(row, &at, &wanted, &[(&source, line)]).await;
     play.stopped_at(line).await;
     // An LLDB that was built without XML cannot run expressions over such a stub.
     let locals = play.locals().await;
@@ -83,11 +84,11 @@ async fn attaches_to_a_stub(adapter: &str) {
 
 async fn stops_on_entry(adapter: &str) {
     let Some((row, found)) = found(adapter) else { return };
-    let place = Place::new();
+    let place = ProgramFolder::new();
     let (program, ..) = built(&place, "äpp", APP);
     let mut wanted = place.wants(DebugTargetKind::Program(program));
     wanted.stop_on_entry = true;
-    let play = Play::open(row, &found, &wanted, &[]).await;
+    let play = AdapterSession::open(row, &found, &wanted, &[]).await;
     let waited = play.session.wait_for_stop(crate::adapters::adapter_session::LONG).await;
     // What they call it differs: an entry, a breakpoint, a signal.
     assert!(waited.stop.is_some(), "{adapter}: {waited:?}");
@@ -116,9 +117,11 @@ async fn a_function_that_is_called_leaves_the_stop_as_it_was() {
         "int twice(int x) { return 2 * x; }\nint main(void) {\n  int x = twice(1);\n  return x - 2; // STOP\n}\n";
     for adapter in ["lldb-dap", "gdb"] {
         let Some((row, found)) = found(adapter) else { continue };
-        let place = Place::new();
+        let place = ProgramFolder::new();
         let (program, source, line) = built(&place, "cäll", text);
-        let play = Play::open(row, &found, &place.wants(DebugTargetKind::Program(program)), &[(&source, line)]).await;
+        let play =
+            AdapterSession::open(row, &found, &place.wants(DebugTargetKind::Program(program)), &[(&source, line)])
+                .await;
         let stopped = play.stopped().await;
         assert_eq!(stopped, (StopKind::BreakpointHit, i64::from(line)), "{adapter}");
         assert!(play.evaluate("twice(x) + 38").await.contains("42"), "{adapter}");
@@ -130,12 +133,12 @@ async fn a_function_that_is_called_leaves_the_stop_as_it_was() {
 
 /// gdb's own goodbye waits for no output, and its reader of it for ends of lines.
 #[tokio::test]
-async fn gdb_tells_what_was_printed_last() {
+async fn the_last_output_is_received_from_gdb() {
     let Some((row, found)) = found("gdb") else { return };
-    let place = Place::new();
+    let place = ProgramFolder::new();
     let text = "#include <stdio.h>\nint main(void) {\n  puts(\"a line\");\n  fputs(\"and half\", stdout);\n}\n";
     let (program, ..) = built(&place, "läst", text);
-    let mut play = Play::open(row, &found, &place.wants(DebugTargetKind::Program(program)), &[]).await;
+    let mut play = AdapterSession::open(row, &found, &place.wants(DebugTargetKind::Program(program)), &[]).await;
     play.ended().await;
     let output = play.output();
     assert!(output.ends_with("a line\nand half"), "{output}");
@@ -151,7 +154,7 @@ async fn each_stops_on_entry() {
 
 async fn shows_rust(adapter: &str) {
     let Some((row, found)) = found(adapter) else { return };
-    let place = Place::new();
+    let place = ProgramFolder::new();
     let text = "fn main() {\n    let name = String::from(\"grün\");\n    let list = vec![1, 2, 3];\n    \
                 println!(\"{name} {list:?}\"); // STOP\n}\n";
     let (source, line) = place.file("src/mäin.rs", text);
@@ -159,7 +162,8 @@ async fn shows_rust(adapter: &str) {
     let program = place.path().join("target/built");
     std::fs::create_dir(program.parent().unwrap()).unwrap();
     assert!(Command::new("rustc").arg("-g").arg("-o").arg(&program).arg(&source).status().unwrap().success());
-    let play = Play::open(row, &found, &place.wants(DebugTargetKind::Program(program)), &[(&source, line)]).await;
+    let play =
+        AdapterSession::open(row, &found, &place.wants(DebugTargetKind::Program(program)), &[(&source, line)]).await;
     play.stopped_at(line).await;
     let locals = play.locals().await;
     let shown = |start: &str| locals.iter().any(|local| local.starts_with(start));
@@ -198,8 +202,8 @@ async fn each_attaches_to_what_gdbserver_serves() {
 }
 
 #[test]
-fn a_source_and_what_cannot_be_executed_are_refused_with_what_to_do() {
-    let place = Place::new();
+fn sources_and_non_executables_are_refused_with_a_hint() {
+    let place = ProgramFolder::new();
     let (source, _) = place.file("ä.rs", "fn main() {}");
     let (data, _) = place.file("data", "no program");
     let anything = FoundAdapter { path: "/x".into(), interpreter: None, place: String::new(), formatters: None };

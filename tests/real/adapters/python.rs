@@ -4,7 +4,7 @@ use devtether::adapters::{Address, DebugTargetKind};
 use devtether::debug::{RunState, StopKind};
 use serde_json::json;
 
-use crate::adapters::adapter_session::{LONG, Place, Play, found, stops_and_ends};
+use crate::adapters::adapter_session::{AdapterSession, LONG, ProgramFolder, found, stops_and_ends};
 
 const APP: &str = "\
 import sys
@@ -18,14 +18,14 @@ print(double(21), sys.argv[1:], flush=True)
 
 #[tokio::test]
 async fn a_program_is_debugged_directly() {
-    let place = Place::new();
+    let place = ProgramFolder::new();
     let (app, line) = place.file("äpp one.py", APP);
     stops_and_ends("debugpy", &place.wants(DebugTargetKind::Program(app.clone())), (&app, line), "total = 42").await;
 }
 
 #[tokio::test]
-async fn a_program_is_debugged_through_the_adapter_when_its_subprocesses_shall_be_too() {
-    let place = Place::new();
+async fn a_program_with_subprocess_debugging_goes_through_the_adapter() {
+    let place = ProgramFolder::new();
     let (app, line) = place.file("äpp one.py", APP);
     let mut wanted = place.wants(DebugTargetKind::Program(app.clone()));
     wanted.fields.insert("subProcess".to_owned(), json!(true));
@@ -35,14 +35,14 @@ async fn a_program_is_debugged_through_the_adapter_when_its_subprocesses_shall_b
 #[tokio::test]
 async fn a_subprocess_is_a_target_of_the_same_session() {
     let Some((row, found)) = found("debugpy") else { return };
-    let place = Place::new();
+    let place = ProgramFolder::new();
     let (child, line) = place.file("chïld.py", "total = 6 * 7\nprint('child')  # STOP\n");
     let text = "import subprocess, sys\nsubprocess.run([sys.executable, sys.argv[1]], check=True)\n";
     let (parent, _) = place.file("pärent.py", text);
     let mut wanted = place.wants(DebugTargetKind::Program(parent));
     wanted.args = vec![child.display().to_string()];
     wanted.fields.insert("subProcess".to_owned(), json!(true));
-    let play = Play::open(row, &found, &wanted, &[(&child, line)]).await;
+    let play = AdapterSession::open(row, &found, &wanted, &[(&child, line)]).await;
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
     assert_eq!(play.session.snapshot().targets.len(), 2);
     assert_eq!(play.evaluate("total").await, "42");
@@ -53,13 +53,13 @@ async fn a_subprocess_is_a_target_of_the_same_session() {
 #[tokio::test]
 async fn a_module_is_debugged_with_its_arguments_and_environment() {
     let Some((row, found)) = found("debugpy") else { return };
-    let place = Place::new();
+    let place = ProgramFolder::new();
     let text = "import os, sys\ntotal = sys.argv[1:] + [os.environ.get('WÖRD'), os.environ.get('HOME')]\nprint('up')  # STOP\n";
     let (main, line) = place.file("päckage/__main__.py", text);
     let mut wanted = place.wants(DebugTargetKind::Module("päckage".to_owned()));
     wanted.args = vec!["a b".to_owned(), "ç".to_owned()];
     wanted.env = [("WÖRD".to_owned(), Some("grün".to_owned())), ("HOME".to_owned(), None)].into();
-    let play = Play::open(row, &found, &wanted, &[(&main, line)]).await;
+    let play = AdapterSession::open(row, &found, &wanted, &[(&main, line)]).await;
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
     assert_eq!(play.evaluate("total").await, "['a b', 'ç', 'grün', None]");
     play.end().await;
@@ -68,19 +68,19 @@ async fn a_module_is_debugged_with_its_arguments_and_environment() {
 #[tokio::test]
 async fn it_stops_on_entry_and_ends_when_it_is_stopped_in_the_middle() {
     let Some((row, found)) = found("debugpy") else { return };
-    let place = Place::new();
+    let place = ProgramFolder::new();
     let (app, _) = place.file("wait.py", "import time\nwhile True:\n    time.sleep(1)\n");
     let mut wanted = place.wants(DebugTargetKind::Program(app));
     wanted.stop_on_entry = true;
-    let play = Play::open(row, &found, &wanted, &[]).await;
+    let play = AdapterSession::open(row, &found, &wanted, &[]).await;
     assert_eq!(play.stopped().await, (StopKind::Entry, 1));
     play.end().await;
 }
 
 #[tokio::test]
-async fn a_listening_program_is_attached_to_and_lives_on_when_it_is_left() {
+async fn a_listening_program_keeps_running_after_detach() {
     let Some((row, found)) = found("debugpy") else { return };
-    let place = Place::new();
+    let place = ProgramFolder::new();
     let text =
         "import time\nprint('up', flush=True)\ntotal = 0\nwhile True:\n    total += 1\n    time.sleep(0.01)  # STOP\n";
     let (app, line) = place.file("sërver.py", text);
@@ -94,14 +94,14 @@ async fn a_listening_program_is_attached_to_and_lives_on_when_it_is_left() {
     let port: u16 = program.line(|line| line.strip_prefix("port ")?.parse().ok()).await;
     let wanted = place.wants(DebugTargetKind::Listener(Address::loopback(port)));
     for _ in 0..2 {
-        let mut play = Play::open(row, &found, &wanted, &[(&app, line)]).await;
+        let mut play = AdapterSession::open(row, &found, &wanted, &[(&app, line)]).await;
         for _ in 0..10 {
             if play.session.wait_for_stop(LONG).await.stop.is_some() {
                 break;
             }
             // On a busy machine it may come before debugpy has closed the connection of the one before, and is hung up on.
             play.let_go().await;
-            play = Play::open(row, &found, &wanted, &[(&app, line)]).await;
+            play = AdapterSession::open(row, &found, &wanted, &[(&app, line)]).await;
         }
         assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
         play.let_go().await;
@@ -112,7 +112,7 @@ async fn a_listening_program_is_attached_to_and_lives_on_when_it_is_left() {
 #[tokio::test]
 async fn a_running_process_is_attached_to() {
     let Some((row, found)) = found("debugpy") else { return };
-    let place = Place::new();
+    let place = ProgramFolder::new();
     let text =
         "import time\nprint('up', flush=True)\ntotal = 0\nwhile True:\n    total += 1\n    time.sleep(0.01)  # STOP\n";
     let (app, line) = place.file("wörker.py", text);
@@ -120,7 +120,7 @@ async fn a_running_process_is_attached_to() {
     let mut program = crate::adapters::start_failures::Started::of(&[python.as_os_str(), app.as_os_str()], &[]);
     program.line(|line| (line == "up").then_some(())).await;
     let wanted = place.wants(DebugTargetKind::Pid(program.pid()));
-    let play = Play::open(row, &found, &wanted, &[(&app, line)]).await;
+    let play = AdapterSession::open(row, &found, &wanted, &[(&app, line)]).await;
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
     assert!(play.evaluate("total").await.parse::<u64>().unwrap() > 0);
     play.let_go().await;
@@ -128,11 +128,11 @@ async fn a_running_process_is_attached_to() {
 }
 
 #[tokio::test]
-async fn a_program_that_breaks_at_once_says_why() {
+async fn a_program_that_fails_at_once_reports_why() {
     let Some((row, found)) = found("debugpy") else { return };
-    let place = Place::new();
+    let place = ProgramFolder::new();
     let (app, _) = place.file("broken.py", "def f(:\n");
-    let mut play = Play::open(row, &found, &place.wants(DebugTargetKind::Program(app)), &[]).await;
+    let mut play = AdapterSession::open(row, &found, &place.wants(DebugTargetKind::Program(app)), &[]).await;
     let waited = play.session.wait_for_stop(LONG).await;
     assert!(waited.stop.is_none(), "{waited:?}");
     let words = async {

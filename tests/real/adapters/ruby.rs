@@ -3,7 +3,7 @@
 use devtether::adapters::{Address, DebugTargetKind};
 use devtether::debug::StopKind;
 
-use crate::adapters::adapter_session::{Place, Play, found, stops_and_ends};
+use crate::adapters::adapter_session::{AdapterSession, ProgramFolder, found, stops_and_ends};
 
 const APP: &str = "\
 def double(order)
@@ -15,20 +15,20 @@ puts double(21)
 
 #[tokio::test]
 async fn a_script_is_debugged() {
-    let place = Place::new();
+    let place = ProgramFolder::new();
     let (app, line) = place.file("äpp one.rb", APP);
     stops_and_ends("rdbg", &place.wants(DebugTargetKind::Program(app.clone())), (&app, line), "total = 42").await;
 }
 
 #[tokio::test]
-async fn what_it_prints_is_told_before_its_end_and_its_arguments_are_its_own() {
+async fn its_output_arrives_before_its_end_and_its_arguments_are_passed() {
     let Some((row, found)) = found("rdbg") else { return };
-    let place = Place::new();
+    let place = ProgramFolder::new();
     let (app, line) = place.file("ärgs.rb", "puts 'up'\nwords = ARGV + [ENV['WÖRD']]\nwords.size # STOP\n");
     let mut wanted = place.wants(DebugTargetKind::Program(app.clone()));
     wanted.args = vec!["--open".to_owned(), "a b".to_owned()];
     wanted.env = [("WÖRD".to_owned(), Some("grün".to_owned()))].into();
-    let mut play = Play::open(row, &found, &wanted, &[(&app, line)]).await;
+    let mut play = AdapterSession::open(row, &found, &wanted, &[(&app, line)]).await;
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
     assert_eq!(play.evaluate("words").await, r#"["--open", "a b", "grün"]"#);
     play.says("up\n").await;
@@ -38,7 +38,7 @@ async fn what_it_prints_is_told_before_its_end_and_its_arguments_are_its_own() {
 #[tokio::test]
 async fn a_program_that_listens_is_attached_to() {
     let Some((row, found)) = found("rdbg") else { return };
-    let place = Place::new();
+    let place = ProgramFolder::new();
     let (app, line) = place.file("sërver.rb", "total = 0\nloop do\n  total += 1\n  sleep 0.01 # STOP\nend\n");
     let options = ["--open", "--port", "0", "--nonstop", "--"].map(std::ffi::OsStr::new);
     let argv = [&[found.path.as_os_str()], &options[..], &[app.as_os_str()]].concat();
@@ -46,7 +46,7 @@ async fn a_program_that_listens_is_attached_to() {
     let port = |line: &str| line.split("TCP/IP (127.0.0.1:").nth(1)?.trim_end_matches(')').parse().ok();
     let port: u16 = program.line(port).await;
     let wanted = place.wants(DebugTargetKind::Listener(Address::loopback(port)));
-    let play = Play::open(row, &found, &wanted, &[(&app, line)]).await;
+    let play = AdapterSession::open(row, &found, &wanted, &[(&app, line)]).await;
     play.stopped_at(line).await;
     assert!(play.evaluate("total").await.parse::<u64>().is_ok());
     play.let_go().await;

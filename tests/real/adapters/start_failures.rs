@@ -91,7 +91,7 @@ const READY: ConnectMethod = ConnectMethod::UnixSocket { is_ready: |line| line =
 const PORT: ConnectMethod = ConnectMethod::TcpPort { parse_address: |line| line.parse().ok() };
 
 #[tokio::test]
-async fn an_adapter_that_is_not_there_is_a_missing_tool() {
+async fn a_missing_adapter_is_a_missing_tool() {
     for reach in [ConnectMethod::Pipes, ConnectMethod::ConnectBack, READY, PORT] {
         let error = fails(reach, &["no-such-adapter-here", "{address}"], LONG).await;
         assert_eq!(error.kind, ErrorKind::MissingTool);
@@ -100,7 +100,7 @@ async fn an_adapter_that_is_not_there_is_a_missing_tool() {
 }
 
 #[tokio::test]
-async fn an_adapter_that_ends_at_once_is_told_with_its_code_and_last_words() {
+async fn an_adapter_that_exits_at_once_is_an_error_with_its_code_and_last_output() {
     let script = "echo one; echo no module named xdbg >&2; exit 3";
     for reach in [ConnectMethod::ConnectBack, READY, PORT] {
         let error = fails(reach, &["sh", "-c", script], LONG).await;
@@ -113,7 +113,7 @@ async fn an_adapter_that_ends_at_once_is_told_with_its_code_and_last_words() {
 }
 
 #[tokio::test]
-async fn an_adapter_that_ends_at_once_over_pipes_is_told_by_its_connection() {
+async fn an_adapter_on_pipes_that_exits_at_once_is_reported_by_its_connection() {
     for script in ["echo no such thing >&2; exit 3", "cat > /dev/null & echo no such thing >&2; kill -SEGV $$"] {
         let running = start_adapter("xdbg", begin(ConnectMethod::Pipes, &["sh", "-c", script]), "faults-pipes", LONG)
             .await
@@ -132,7 +132,7 @@ async fn an_adapter_that_ends_at_once_over_pipes_is_told_by_its_connection() {
 }
 
 #[tokio::test]
-async fn an_adapter_that_never_listens_is_told_in_time_with_what_it_said() {
+async fn an_adapter_that_never_listens_times_out_with_its_output() {
     let script = "echo thinking; trap '' TERM; sleep 600 & wait; wait";
     for reach in [ConnectMethod::ConnectBack, READY, PORT] {
         let began = Instant::now();
@@ -148,7 +148,7 @@ async fn runs(script: &str, mark: &str) -> AdapterHost {
 }
 
 #[tokio::test]
-async fn what_is_dropped_is_killed_with_all_that_carries_its_mark_and_what_is_let_go_lives() {
+async fn a_dropped_adapter_is_killed_with_all_its_processes_and_a_detached_one_keeps_running() {
     let script = "(setsid sleep 601 &); sleep 602 & echo 127.0.0.1:9; wait";
     let running = runs(script, "faults-dropped").await;
     // In the middle of an exec a process shows no environment.
@@ -175,7 +175,7 @@ async fn what_is_dropped_is_killed_with_all_that_carries_its_mark_and_what_is_le
 }
 
 #[tokio::test]
-async fn a_socket_that_is_announced_before_it_is_there_is_awaited() {
+async fn a_socket_printed_before_it_exists_is_awaited() {
     let python = "import os, socket, sys, threading; listening = socket.socket(socket.AF_UNIX); print('ready', flush=True); \
                   listening.bind(sys.argv[1]); os.sched_yield(); listening.listen(); listening.accept()[0].recv(9)";
     let running =
@@ -186,7 +186,7 @@ async fn a_socket_that_is_announced_before_it_is_there_is_awaited() {
 }
 
 #[tokio::test]
-async fn a_second_connection_to_what_takes_one_only_is_refused() {
+async fn a_second_connection_to_a_single_client_debuggee_is_refused() {
     let running = start_adapter("xdbg", begin(ConnectMethod::Pipes, &["cat"]), "faults-second", LONG).await.unwrap();
     (running.connect)().await.unwrap();
     let error = (running.connect)().await.unwrap_err().to_string();

@@ -3,31 +3,31 @@
 use serde_json::Value;
 
 use crate::support::requirements::installed_adapter;
-use crate::support::{Ran, Sandbox, eventually, is_alive, ran};
+use crate::support::{CommandOutput, Sandbox, eventually, is_alive, run_command};
 
 /// Whether a debug adapter is installed. Reports it when it is not.
 pub fn has_adapter(name: &str) -> bool {
     installed_adapter(name).is_some()
 }
 
-pub struct Stage {
+pub struct CommandSandbox {
     pub sandbox: Sandbox,
 }
 
-impl Stage {
-    pub fn with(files: &[(&str, &str)]) -> Stage {
+impl CommandSandbox {
+    pub fn with(files: &[(&str, &str)]) -> CommandSandbox {
         let sandbox = Sandbox::new();
         files.iter().for_each(|(path, text)| sandbox.write(path, text));
-        Stage { sandbox }
+        CommandSandbox { sandbox }
     }
 
     /// The answer of `tether … --json`, which must succeed.
     pub fn json(&self, line: &[&str]) -> Value {
-        ran(self.sandbox.command(["--json"].iter().chain(line))).ok().json()
+        run_command(self.sandbox.command(["--json"].iter().chain(line))).ok().json()
     }
 
     /// `tether …`, which may fail.
-    pub fn tether(&self, line: &[&str]) -> Ran {
+    pub fn tether(&self, line: &[&str]) -> CommandOutput {
         self.sandbox.tether(line)
     }
 

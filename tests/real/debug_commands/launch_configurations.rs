@@ -5,7 +5,7 @@ use std::process::Stdio;
 
 use serde_json::json;
 
-use crate::debug_commands::command_sandbox::{Stage, has_adapter};
+use crate::debug_commands::command_sandbox::{CommandSandbox, has_adapter};
 use crate::support::eventually;
 
 const APP: &str = "\
@@ -52,8 +52,8 @@ const TASKS: &str = r#"{ "version": "2.0.0", "tasks": [
   { "label": "tidy", "type": "shell", "command": "echo tidied > tidied.txt" },
   { "label": "broken", "type": "shell", "command": "echo no semicolon; exit 3" } ] }"#;
 
-fn stage() -> Stage {
-    Stage::with(&[
+fn stage() -> CommandSandbox {
+    CommandSandbox::with(&[
         ("app.py", APP),
         ("server.js", SERVER),
         (".env", "# of the machine\nORDER=21\nexport OTHER=\"below\"\n"),
@@ -62,7 +62,7 @@ fn stage() -> Stage {
     ])
 }
 
-fn trust(stage: &Stage, name: &str) {
+fn trust(stage: &CommandSandbox, name: &str) {
     stage.tether(&["trust", "--yes", "--config", name]).ok();
 }
 
@@ -99,7 +99,7 @@ fn a_configuration_is_debugged_between_its_tasks_with_its_environment() {
 }
 
 #[test]
-fn a_task_is_ended_when_nobody_waits_for_it_any_more() {
+fn a_task_of_a_cancelled_launch_is_ended() {
     if !has_adapter("debugpy") {
         return;
     }
@@ -127,8 +127,11 @@ fn the_file_that_is_named_is_compiled_and_debugged_as_the_extension_for_c_writes
         "command": "gcc", "args": ["-g", "${file}", "-o", "${fileDirname}/${fileBasenameNoExtension}"],
         "options": { "cwd": "${fileDirname}" }, "problemMatcher": ["$gcc"] } ] }"#;
     let source = "#include <stdlib.h>\nint main(int count, char **words) {\n  int total = 2 * atoi(words[1]);\n  return total; // STOP\n}\n";
-    let stage =
-        Stage::with(&[("sub/my app.c", source), (".vscode/launch.json", launch), (".vscode/tasks.json", tasks)]);
+    let stage = CommandSandbox::with(&[
+        ("sub/my app.c", source),
+        (".vscode/launch.json", launch),
+        (".vscode/tasks.json", tasks),
+    ]);
     let name = "C/C++: gcc build and debug active file";
     trust(&stage, name);
     let at = stage.at("sub/my app.c", "STOP");
@@ -141,7 +144,7 @@ fn the_file_that_is_named_is_compiled_and_debugged_as_the_extension_for_c_writes
 }
 
 #[test]
-fn a_compound_begins_all_its_parts_and_ends_them_together_when_it_says_so() {
+fn a_compound_starts_all_its_configurations_and_stop_all_ends_them_together() {
     if !has_adapter("debugpy") || !has_adapter("js-debug") {
         return;
     }
@@ -159,7 +162,7 @@ fn a_compound_begins_all_its_parts_and_ends_them_together_when_it_says_so() {
 }
 
 #[test]
-fn of_a_compound_with_a_part_that_fails_nothing_is_left() {
+fn a_compound_with_a_failing_configuration_leaves_nothing() {
     if !has_adapter("js-debug") {
         return;
     }
@@ -207,7 +210,7 @@ fn nothing_of_a_configuration_runs_before_the_user_has_agreed_to_exactly_that() 
 }
 
 #[test]
-fn a_configuration_that_cannot_be_debugged_is_told_with_its_line_and_what_there_is() {
+fn a_configuration_that_cannot_be_debugged_is_an_error_with_its_line_and_the_alternatives() {
     let stage = stage();
     let check = |line: &[&str], code: i32, words: &[&str]| {
         stage.tether(&[&["debug"], line].concat()).fails(code, words);
@@ -242,7 +245,7 @@ fn a_configuration_that_cannot_be_debugged_is_told_with_its_line_and_what_there_
 }
 
 #[test]
-fn a_task_that_fails_is_told_with_its_last_words_and_no_session_begins() {
+fn a_failed_task_is_an_error_with_its_last_output_and_no_session_starts() {
     if !has_adapter("debugpy") {
         return;
     }
@@ -256,7 +259,7 @@ fn a_task_that_fails_is_told_with_its_last_words_and_no_session_begins() {
 }
 
 #[test]
-fn the_current_file_is_the_one_that_the_caller_names_and_what_he_says_wins() {
+fn the_callers_file_and_values_override_the_configuration() {
     if !has_adapter("debugpy") {
         return;
     }

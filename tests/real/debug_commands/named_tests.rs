@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::debug_commands::command_sandbox::{Stage, has_adapter};
+use crate::debug_commands::command_sandbox::{CommandSandbox, has_adapter};
 
 const PYTHON: &str = "\
 import pytest
@@ -63,7 +63,7 @@ test('doubles (a lot) not', () => { throw new Error('nobody asked for this one')
 ";
 
 /// Launches a test to its `STOP`, looks at `total`, and lets it end.
-fn stops_in(stage: &Stage, name: &str, file: &str) -> Value {
+fn stops_in(stage: &CommandSandbox, name: &str, file: &str) -> Value {
     stage.json(&["break", &stage.at(file, "STOP")]);
     let launched = stage.json(&["debug", "launch", "--test", name, "--wait", "180"]);
     assert_eq!(launched["stopped"], true, "{launched:#}");
@@ -84,7 +84,7 @@ fn a_test_of_pytest() {
     if !has_adapter("debugpy") {
         return;
     }
-    let stage = Stage::with(&[("tests/test_orders.py", PYTHON)]);
+    let stage = CommandSandbox::with(&[("tests/test_orders.py", PYTHON)]);
     std::os::unix::fs::symlink(environment, stage.sandbox.path(".venv")).unwrap();
     let launched = stops_in(&stage, "tests/test_orders.py::TestOrders::test_twice[20-40]", "tests/test_orders.py");
     assert_eq!(launched["adapter"], "debugpy");
@@ -99,7 +99,7 @@ fn a_test_of_cargo_is_built_first_when_the_user_has_agreed_to_that() {
         return;
     }
     let manifest = "[package]\nname = \"orders\"\nversion = \"0.1.0\"\nedition = \"2021\"\n[workspace]\n";
-    let stage = Stage::with(&[("rust/Cargo.toml", manifest), ("rust/src/lib.rs", RUST)]);
+    let stage = CommandSandbox::with(&[("rust/Cargo.toml", manifest), ("rust/src/lib.rs", RUST)]);
     let launch = |name: &str| stage.tether(&["debug", "launch", "--test", name]);
     launch("tests::doubles").fails(5, &["that build its tests are not trusted", " --tests`"]);
     assert!(!stage.sandbox.path("rust/target").exists());
@@ -117,7 +117,7 @@ fn a_test_of_go() {
         return;
     }
     let module = "module example.org/orders\n\ngo 1.19\n";
-    let stage = Stage::with(&[("go/go.mod", module), ("go/orders_test.go", GO)]);
+    let stage = CommandSandbox::with(&[("go/go.mod", module), ("go/orders_test.go", GO)]);
     assert_eq!(stops_in(&stage, "TestTwice/a lot", "go/orders_test.go")["adapter"], "dlv");
 }
 
@@ -126,13 +126,13 @@ fn a_test_of_node() {
     if !has_adapter("js-debug") {
         return;
     }
-    let stage = Stage::with(&[("js/orders.test.js", NODE)]);
+    let stage = CommandSandbox::with(&[("js/orders.test.js", NODE)]);
     assert_eq!(stops_in(&stage, "doubles (a lot)", "js/orders.test.js")["adapter"], "js-debug");
 }
 
 #[test]
-fn a_name_that_several_may_have_or_nobody_is_told_with_what_would_make_it_clear() {
-    let stage = Stage::with(&[
+fn an_ambiguous_or_unknown_test_name_is_an_error_with_a_hint() {
+    let stage = CommandSandbox::with(&[
         ("a_test.go", "package a\nfunc TestOne(t *testing.T) {}"),
         ("sub/b_test.go", "package b\nfunc TestOne(t *testing.T) {}"),
     ]);

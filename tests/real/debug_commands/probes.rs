@@ -4,7 +4,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::debug_commands::command_sandbox::{Stage, has_adapter};
+use crate::debug_commands::command_sandbox::{CommandSandbox, has_adapter};
 
 const PYTHON: &str = "\
 import sys, time
@@ -47,7 +47,7 @@ int main(int count, char **words) {
 ";
 
 /// Probes the `STOP` of a source; `program` is what is run, where that is another file.
-fn probes(stage: &Stage, source: &str, program: &[&str]) {
+fn probes(stage: &CommandSandbox, source: &str, program: &[&str]) {
     let at = stage.at(source, "STOP");
     let probe = |more: &[&str]| -> Value {
         let probed = stage.json(&[&["probe", at.as_str()], program, more].concat());
@@ -79,21 +79,21 @@ fn probes(stage: &Stage, source: &str, program: &[&str]) {
 #[test]
 fn a_python_program_is_probed() {
     if has_adapter("debugpy") {
-        probes(&Stage::with(&[("my app.py", PYTHON)]), "my app.py", &[]);
+        probes(&CommandSandbox::with(&[("my app.py", PYTHON)]), "my app.py", &[]);
     }
 }
 
 #[test]
 fn a_javascript_program_is_probed() {
     if has_adapter("js-debug") {
-        probes(&Stage::with(&[("my app.js", NODE)]), "my app.js", &[]);
+        probes(&CommandSandbox::with(&[("my app.js", NODE)]), "my app.js", &[]);
     }
 }
 
 #[test]
 fn a_compiled_program_is_probed() {
     if has_adapter("lldb-dap") {
-        let stage = Stage::with(&[("app.c", C)]);
+        let stage = CommandSandbox::with(&[("app.c", C)]);
         let mut cc = Command::new("cc");
         cc.args(["-g", "-O0", "-o", "my app", "app.c"]).current_dir(&stage.sandbox.workspace);
         assert!(cc.status().unwrap().success());
@@ -105,19 +105,21 @@ fn a_compiled_program_is_probed() {
 fn a_module_of_a_program_is_probed() {
     if has_adapter("debugpy") {
         let lib = "def total(order):\n    amount = order * 2\n    return amount  # STOP\n";
-        let stage = Stage::with(&[("lib.py", lib), ("main.py", "import lib\nlib.total(21)\n")]);
+        let stage = CommandSandbox::with(&[("lib.py", lib), ("main.py", "import lib\nlib.total(21)\n")]);
         let probed = stage.json(&["probe", &stage.at("lib.py", "STOP"), "main.py", "--expr", "amount"]);
         assert_eq!(probed["values"][0]["result"], "42", "{probed:#}");
     }
 }
 
 #[test]
-fn what_cannot_be_probed_is_told() {
-    let stage = Stage::with(&[("app.py", PYTHON), ("app.txt", "text")]);
+fn an_impossible_probe_is_an_error() {
+    let stage = CommandSandbox::with(&[("app.py", PYTHON), ("app.txt", "text")]);
     let check = |line: &[&str], words: &[&str]| {
-        let ran = stage.tether(&[&["probe"], line].concat());
-        assert_ne!(ran.code, 0, "{ran:?}");
-        words.iter().for_each(|word| assert!(ran.stderr.contains(word), "{word:?} is not in {}", ran.stderr));
+        let run_command = stage.tether(&[&["probe"], line].concat());
+        assert_ne!(run_command.code, 0, "{run_command:?}");
+        words
+            .iter()
+            .for_each(|word| assert!(run_command.stderr.contains(word), "{word:?} is not in {}", run_command.stderr));
         assert_eq!(stage.others(), [""; 0]);
     };
     check(&["app.py"], &["says no line", "`", "app.py:LINE`"]);

@@ -2,17 +2,17 @@
 
 use serde_json::Value;
 
-use crate::support::scenario_sandbox::Stage;
+use crate::support::scenario_sandbox::ScenarioSandbox;
 
 const CODE: &str = "def total(order):\n    result = order * 2\n    return result  # STOP\n\nprint(total(21))\n";
 
-fn listed(stage: &Stage) -> Value {
+fn listed(stage: &ScenarioSandbox) -> Value {
     stage.json(&["break", "list"])["breakpoints"][0].clone()
 }
 
 #[test]
 fn breakpoints_outlive_sessions_and_supervisors_and_follow_their_code() {
-    let Some(stage) = Stage::with("debugpy", "äpp.py", CODE) else { return };
+    let Some(stage) = ScenarioSandbox::with("debugpy", "äpp.py", CODE) else { return };
     let set = stage.breaks("STOP");
     stage.sandbox.tether(&["shutdown"]).ok();
     stage.sandbox.write("äpp.py", &format!("import sys\n\n{CODE}"));

@@ -1,6 +1,6 @@
 //! P1, P2: a probe, and a session across separate calls.
 
-use crate::support::scenario_sandbox::Stage;
+use crate::support::scenario_sandbox::ScenarioSandbox;
 
 const APP: &str = "\
 function total(order) {
@@ -11,8 +11,8 @@ console.log('value', total(21));
 ";
 
 #[test]
-fn p1_a_probe_runs_to_the_line_tells_what_is_there_and_leaves_nothing() {
-    let Some(stage) = Stage::with("js-debug", "äpp.js", APP) else { return };
+fn p1_a_probe_runs_to_the_line_reports_its_state_and_leaves_nothing() {
+    let Some(stage) = ScenarioSandbox::with("js-debug", "äpp.js", APP) else { return };
     let probed = stage.json(&["probe", &stage.at("STOP"), "--expr", "result + 1", "--expr", "nothing"]);
     assert_eq!(probed["frames"][0]["name"], "global.total", "{probed:#}");
     let locals = probed["locals"].as_array().unwrap();
@@ -27,10 +27,10 @@ fn p1_a_probe_runs_to_the_line_tells_what_is_there_and_leaves_nothing() {
 }
 
 #[test]
-fn p2_a_session_is_led_by_separate_calls_and_its_stop_leaves_nothing() {
+fn p2_separate_commands_drive_one_session_and_its_stop_leaves_nothing() {
     let text =
         "def total(order):\n    result = order * 2\n    return result  # STOP\n\nprint('value', total(21))  # CALL\n";
-    let Some(stage) = Stage::with("debugpy", "app.py", text) else { return };
+    let Some(stage) = ScenarioSandbox::with("debugpy", "app.py", text) else { return };
     stage.breaks("CALL");
     stage.check(&stage.json(&["debug", "launch", "app.py", "--wait", "60"]), "BREAKPOINT_HIT", "CALL");
     stage.json(&["break", &stage.at("STOP")]);

@@ -4,14 +4,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::ran;
-use crate::support::scenario_sandbox::Stage;
+use crate::support::run_command;
+use crate::support::scenario_sandbox::ScenarioSandbox;
 
 const SPINS: &str = "import time\nprint('up', flush=True)\nwhile True:\n    time.sleep(0.01)  # SPIN\n# a comment\n";
 
 #[test]
-fn a_program_that_ends_before_its_breakpoint_says_how() {
-    let Some(stage) = Stage::with("debugpy", "short.py", "def never():\n    return 1  # NEVER\n\nprint('short')\n")
+fn a_program_that_exits_before_its_breakpoint_reports_its_exit() {
+    let Some(stage) =
+        ScenarioSandbox::with("debugpy", "short.py", "def never():\n    return 1  # NEVER\n\nprint('short')\n")
     else {
         return;
     };
@@ -30,9 +31,9 @@ fn a_program_that_ends_before_its_breakpoint_says_how() {
 }
 
 #[test]
-fn a_program_that_crashes_is_told_and_leaves_nothing() {
+fn a_crash_is_reported_and_leaves_no_process() {
     let text = "import os, time\ntime.sleep(0.3)\nos.abort()\n";
-    let Some(stage) = Stage::with("debugpy", "crash.py", text) else { return };
+    let Some(stage) = ScenarioSandbox::with("debugpy", "crash.py", text) else { return };
     stage.json(&["debug", "launch", "crash.py"]);
     let ended = stage.json(&["debug", "wait", "60"]);
     assert_eq!(ended["stopped"], false, "{ended}");
@@ -44,7 +45,7 @@ fn a_program_that_crashes_is_told_and_leaves_nothing() {
 #[test]
 fn a_program_that_forks_is_debugged_and_its_child_is_no_orphan() {
     let text = "import os, time\nchild = os.fork()\nif child == 0:\n    while True:\n        time.sleep(0.01)\nvalue = 1\nprint(value)  # PARENT\n";
-    let Some(stage) = Stage::with("debugpy", "forks.py", text) else { return };
+    let Some(stage) = ScenarioSandbox::with("debugpy", "forks.py", text) else { return };
     stage.breaks("PARENT");
     let stopped = stage.json(&["debug", "launch", "forks.py", "--wait", "60"]);
     stage.check(&stopped, "BREAKPOINT_HIT", "PARENT");
@@ -53,9 +54,9 @@ fn a_program_that_forks_is_debugged_and_its_child_is_no_orphan() {
 }
 
 #[test]
-fn a_hundred_megabytes_of_output_are_bounded_and_what_was_dropped_is_said() {
+fn a_hundred_megabytes_of_output_are_bounded_and_the_dropped_count_is_reported() {
     let text = "import sys\nline = 'x' * 999 + '\\n'\nfor number in range(100_000):\n    sys.stdout.write(line)\nprint('the end')  # END\n";
-    let Some(stage) = Stage::with("debugpy", "floods.py", text) else { return };
+    let Some(stage) = ScenarioSandbox::with("debugpy", "floods.py", text) else { return };
     stage.breaks("END");
     let stopped = stage.json(&["debug", "launch", "floods.py", "--wait", "110"]);
     stage.check(&stopped, "BREAKPOINT_HIT", "END");
@@ -75,7 +76,7 @@ fn a_hundred_megabytes_of_output_are_bounded_and_what_was_dropped_is_said() {
 #[test]
 fn a_million_elements_are_read_page_by_page() {
     let text = "const big = Array.from({ length: 1_000_000 }, (_, at) => at * 2);\nconsole.log(big.length); // STOP\n";
-    let Some(stage) = Stage::with("js-debug", "big.js", text) else { return };
+    let Some(stage) = ScenarioSandbox::with("js-debug", "big.js", text) else { return };
     stage.breaks("STOP");
     let stopped = stage.json(&["debug", "launch", "big.js", "--wait", "60"]);
     stage.check(&stopped, "BREAKPOINT_HIT", "STOP");
@@ -100,7 +101,7 @@ fn a_million_elements_are_read_page_by_page() {
 #[test]
 fn an_evaluation_that_never_ends_has_a_deadline_and_the_session_can_be_stopped() {
     let text = "def spin():\n    while True:\n        pass\n\nprint('here')  # STOP\n";
-    let Some(stage) = Stage::with("debugpy", "endless.py", text) else { return };
+    let Some(stage) = ScenarioSandbox::with("debugpy", "endless.py", text) else { return };
     stage.breaks("STOP");
     stage.json(&["debug", "launch", "endless.py", "--wait", "60"]);
     // A reference that was never given, of a target that never was.
@@ -117,8 +118,8 @@ fn an_evaluation_that_never_ends_has_a_deadline_and_the_session_can_be_stopped()
 }
 
 #[test]
-fn what_cannot_be_asked_for_is_refused_with_what_can() {
-    let Some(stage) = Stage::with("debugpy", "spins.py", SPINS) else { return };
+fn invalid_requests_are_refused_with_the_valid_ones() {
+    let Some(stage) = ScenarioSandbox::with("debugpy", "spins.py", SPINS) else { return };
     stage
         .sandbox
         .tether(&["debug", "status", "d9"])
@@ -155,7 +156,7 @@ fn what_cannot_be_asked_for_is_refused_with_what_can() {
 
 #[test]
 fn of_two_clients_that_step_at_once_one_steps_and_a_stop_in_the_middle_of_a_start_undoes_it() {
-    let Some(stage) = Stage::with("debugpy", "spins.py", SPINS) else { return };
+    let Some(stage) = ScenarioSandbox::with("debugpy", "spins.py", SPINS) else { return };
     stage.breaks("SPIN");
     stage.json(&["debug", "launch", "spins.py", "--wait", "60"]);
     stage.json(&["break", "remove", "--all"]);
@@ -163,15 +164,15 @@ fn of_two_clients_that_step_at_once_one_steps_and_a_stop_in_the_middle_of_a_star
         let both: Vec<_> = (0..2)
             .map(|_| {
                 let command = stage.sandbox.command(["--json", "debug", "step", "over", "--wait", "60"]);
-                std::thread::spawn(move || ran(command))
+                std::thread::spawn(move || run_command(command))
             })
             .collect();
-        let ran: Vec<_> = both.into_iter().map(|thread| thread.join().unwrap()).collect();
-        for it in &ran {
+        let run_command: Vec<_> = both.into_iter().map(|thread| thread.join().unwrap()).collect();
+        for it in &run_command {
             // The slower one may come when the step is over, and steps again.
             assert!(it.code == 0 || it.stdout.contains("the program is not stopped"), "{it:?}");
         }
-        assert!(ran.iter().any(|it| it.code == 0), "{ran:?}");
+        assert!(run_command.iter().any(|it| it.code == 0), "{run_command:?}");
     }
     stage.json(&["debug", "stop"]);
     let mut starting = stage.sandbox.command(["--json", "debug", "launch", "spins.py", "--wait", "60"]);
@@ -191,7 +192,7 @@ fn of_two_clients_that_step_at_once_one_steps_and_a_stop_in_the_middle_of_a_star
 #[test]
 fn columns_are_counted_in_utf_16_also_behind_astral_characters() {
     let text = "function f() {\n  return 1; // STOP\n}\nconst words = '😀😀'; f();\n";
-    let Some(stage) = Stage::with("js-debug", "😀 ästral.js", text) else { return };
+    let Some(stage) = ScenarioSandbox::with("js-debug", "😀 ästral.js", text) else { return };
     stage.breaks("STOP");
     let stopped = stage.json(&["debug", "launch", "😀 ästral.js", "--wait", "60"]);
     stage.check(&stopped, "BREAKPOINT_HIT", "STOP");

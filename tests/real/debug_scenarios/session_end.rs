@@ -3,14 +3,14 @@
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::support::mcp_client::Agent;
-use crate::support::scenario_sandbox::Stage;
-use crate::support::{kill, ran};
+use crate::support::mcp_client::McpClient;
+use crate::support::scenario_sandbox::ScenarioSandbox;
+use crate::support::{kill, run_command};
 
 #[test]
-fn e1_the_end_of_the_program_or_of_its_connection_ends_a_wait_and_says_which() {
+fn e1_the_end_of_the_program_or_of_its_connection_ends_a_wait_and_is_named() {
     let text = "import time\ntime.sleep(1)\nraise SystemExit(3)\n";
-    let Some(stage) = Stage::with("debugpy", "ends.py", text) else { return };
+    let Some(stage) = ScenarioSandbox::with("debugpy", "ends.py", text) else { return };
     stage.json(&["debug", "launch", "ends.py"]);
     let ended = stage.json(&["debug", "wait", "60"]);
     assert_eq!((ended["stopped"].as_bool(), ended["state"].as_str()), (Some(false), Some("TERMINATED")), "{ended}");
@@ -21,7 +21,7 @@ fn e1_the_end_of_the_program_or_of_its_connection_ends_a_wait_and_says_which() {
     let mut waiting = stage.sandbox.command(["--json", "debug", "wait", "60"]);
     let waiting = std::thread::spawn(move || {
         waiting.stdin(std::process::Stdio::null());
-        ran(waiting)
+        run_command(waiting)
     });
     kill(launched["pid"].as_u64().unwrap() as u32, Signal::KILL);
     let lost = waiting.join().unwrap().ok().json();
@@ -36,9 +36,9 @@ fn e1_the_end_of_the_program_or_of_its_connection_ends_a_wait_and_says_which() {
 #[tokio::test]
 async fn e3_a_thousand_resumes_and_waits_never_see_the_old_stop_and_never_lose_one() {
     let text = "number = 0\nwhile number < 5000:\n    number += 1  # STOP\n";
-    let Some(stage) = Stage::with("debugpy", "counts.py", text) else { return };
+    let Some(stage) = ScenarioSandbox::with("debugpy", "counts.py", text) else { return };
     stage.breaks("STOP");
-    let agent = Agent::start(&stage.sandbox).await;
+    let agent = McpClient::start(&stage.sandbox).await;
     agent.call("debug_launch", json!({"program": "counts.py", "wait": 60})).await;
     for hit in 2..=1001 {
         agent.call("debug_continue", json!({"budget": 0})).await;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::support::listening_with_debugpy;
-use crate::support::scenario_sandbox::{Stage, found};
+use crate::support::scenario_sandbox::{ScenarioSandbox, found};
 
 const LOOP: &str = "\
 import time
@@ -25,7 +25,7 @@ main()
 ";
 
 /// A program that waits for its debugger.
-fn listening(stage: &Stage) -> (crate::support::scenario_sandbox::Running, String) {
+fn listening(stage: &ScenarioSandbox) -> (crate::support::scenario_sandbox::Running, String) {
     let debugpy = found("debugpy").unwrap();
     let command = listening_with_debugpy(&debugpy, &stage.sandbox.path(stage.file), true);
     let (running, line) = stage.starts(command, "port ");
@@ -34,8 +34,8 @@ fn listening(stage: &Stage) -> (crate::support::scenario_sandbox::Running, Strin
 }
 
 #[test]
-fn s1_s2_a_breakpoint_in_a_loop_is_hit_again_and_again_and_steps_lead_on() {
-    let Some(stage) = Stage::with("debugpy", "äpp.py", LOOP) else { return };
+fn s1_s2_a_breakpoint_in_a_loop_is_hit_each_time_and_steps_advance() {
+    let Some(stage) = ScenarioSandbox::with("debugpy", "äpp.py", LOOP) else { return };
     let set = stage.breaks("CALL");
     assert_eq!(set["state"], "pending");
     let (mut running, port) = listening(&stage);
@@ -45,10 +45,13 @@ fn s1_s2_a_breakpoint_in_a_loop_is_hit_again_and_again_and_steps_lead_on() {
     stage.check(&status, "BREAKPOINT_HIT", "CALL");
     assert_eq!(status["stopReason"]["details"]["breakpointId"], set["breakpointId"]);
     assert_eq!(status["stopReason"]["details"]["hitCount"], 1);
-    assert_eq!(Stage::local(&attached, "number"), "0");
+    assert_eq!(ScenarioSandbox::local(&attached, "number"), "0");
     let again = stage.json(&["debug", "continue", "--wait", "60"]);
     stage.check(&again, "BREAKPOINT_HIT", "CALL");
-    assert_eq!((again["stopReason"]["details"]["hitCount"].as_u64(), Stage::local(&again, "number")), (Some(2), "1"));
+    assert_eq!(
+        (again["stopReason"]["details"]["hitCount"].as_u64(), ScenarioSandbox::local(&again, "number")),
+        (Some(2), "1")
+    );
 
     let over = stage.json(&["debug", "step", "over", "--wait", "60"]);
     stage.check(&over, "STEP_COMPLETE", "AFTER");
@@ -61,7 +64,7 @@ fn s1_s2_a_breakpoint_in_a_loop_is_hit_again_and_again_and_steps_lead_on() {
     // What was attached to is let go, and lives.
     let ended = stage.json(&["debug", "stop"]);
     assert_eq!(ended["state"], "TERMINATED");
-    assert!(running.0.wait().unwrap().success(), "it was let go, and ran to its end");
+    assert!(running.0.wait().unwrap().success(), "it was let go, and run_command to its end");
 }
 
 const SLEEPS: &str = "\
@@ -74,7 +77,7 @@ while True:
 
 #[test]
 fn s3_s4_s8_a_wait_ends_with_the_stop_or_in_time_or_at_once() {
-    let Some(stage) = Stage::with("debugpy", "sleeps.py", SLEEPS) else { return };
+    let Some(stage) = ScenarioSandbox::with("debugpy", "sleeps.py", SLEEPS) else { return };
     stage.breaks("STOP");
     stage.json(&["debug", "launch", "sleeps.py"]);
     let waited = stage.json(&["debug", "wait", "60"]);
@@ -110,7 +113,7 @@ raise ValueError('uncaught')  # UNCAUGHT
 
 #[test]
 fn s5_exceptions_of_a_class_stop_caught_and_uncaught_with_class_message_and_stack() {
-    let Some(stage) = Stage::with("debugpy", "raises.py", RAISES) else { return };
+    let Some(stage) = ScenarioSandbox::with("debugpy", "raises.py", RAISES) else { return };
     stage.json(&["break", "exceptions", "--caught", "--uncaught", "--class", "ValueError"]);
     let caught = stage.json(&["debug", "launch", "raises.py", "--wait", "60"]);
     stage.check(&caught, "EXCEPTION", "CAUGHT");
@@ -146,7 +149,7 @@ int main(void) {
 
 #[test]
 fn s6_a_watchpoint_stops_on_reads_or_on_writes_with_the_old_and_the_new_value() {
-    let Some(stage) = Stage::with("lldb-dap", "shared.c", SHARED) else { return };
+    let Some(stage) = ScenarioSandbox::with("lldb-dap", "shared.c", SHARED) else { return };
     let built = std::process::Command::new("cc")
         .args(["-g", "-O0", "-o", "shared", "shared.c"])
         .current_dir(&stage.sandbox.workspace)
@@ -189,7 +192,7 @@ while True:
 
 #[test]
 fn s7_monitoring_does_not_stop_and_its_events_are_read_once_or_peeked_at() {
-    let Some(stage) = Stage::with("debugpy", "threads.py", THREADS) else { return };
+    let Some(stage) = ScenarioSandbox::with("debugpy", "threads.py", THREADS) else { return };
     stage.json(&["debug", "launch", "threads.py"]);
     crate::support::eventually("output", || {
         let said = stage.json(&["debug", "output"])["entries"].to_string();
@@ -225,7 +228,7 @@ if (isMainThread) {
 
 #[test]
 fn e2_several_threads_stop_the_first_is_primary_and_all_are_listed() {
-    let Some(stage) = Stage::with("js-debug", "workers.js", WORKERS) else { return };
+    let Some(stage) = ScenarioSandbox::with("js-debug", "workers.js", WORKERS) else { return };
     stage.breaks("MAIN");
     stage.breaks("WORKER");
     stage.json(&["debug", "launch", "workers.js", "--wait", "60"]);
@@ -257,7 +260,7 @@ fn e2_several_threads_stop_the_first_is_primary_and_all_are_listed() {
 #[test]
 fn e4_a_step_into_native_code_comes_back_as_a_stop() {
     let text = "words = ['b', 'a']\nwords.sort()  # NATIVE\nprint(words)  # AFTER\n";
-    let Some(stage) = Stage::with("debugpy", "native.py", text) else { return };
+    let Some(stage) = ScenarioSandbox::with("debugpy", "native.py", text) else { return };
     stage.breaks("NATIVE");
     stage.json(&["debug", "launch", "native.py", "--wait", "60"]);
     stage.check(&stage.json(&["debug", "step", "into", "--wait", "60"]), "STEP_COMPLETE", "AFTER");
@@ -270,7 +273,7 @@ fn e5_m4_a_program_that_is_launched_suspended_stops_at_its_entry_and_resuming_st
         ("debugpy", "entry.py", "print('begun')  # FIRST\nprint('up')\n"),
         ("js-debug", "entry.js", "console.log('begun'); // FIRST\nconsole.log('up');\n"),
     ] {
-        let Some(stage) = Stage::with(adapter, file, text) else { continue };
+        let Some(stage) = ScenarioSandbox::with(adapter, file, text) else { continue };
         let launched = stage.json(&["debug", "launch", file, "--stop-on-entry", "--wait", "60"]);
         stage.check(&launched, "ENTRY", "FIRST");
         let ended = stage.json(&["debug", "continue", "--wait", "60"]);

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::support::scenario_sandbox::Stage;
+use crate::support::scenario_sandbox::ScenarioSandbox;
 
 const FAMILY: &str = "\
 const { Worker, isMainThread } = require('node:worker_threads');
@@ -30,7 +30,7 @@ fn names(status: &Value) -> Vec<String> {
 
 #[test]
 fn m1_m2_m3_m5_a_program_its_worker_and_its_child_are_one_session_and_each_stop_is_inspected_once() {
-    let Some(stage) = Stage::with("js-debug", "family.js", FAMILY) else { return };
+    let Some(stage) = ScenarioSandbox::with("js-debug", "family.js", FAMILY) else { return };
     let set = stage.breaks("STOP");
     assert_eq!(set["state"], "pending");
     let launched = stage.json(&["debug", "launch", "family.js", "--wait", "60"]);
@@ -48,7 +48,7 @@ fn m1_m2_m3_m5_a_program_its_worker_and_its_child_are_one_session_and_each_stop_
         // Without a frame, that of the primary stop.
         let who = stage.json(&["debug", "evaluate", "who"])["result"].as_str().unwrap().to_owned();
         let length = stage.json(&["debug", "evaluate", "length"])["result"].as_str().unwrap().to_owned();
-        assert_eq!(Stage::local(&stop, "length"), length);
+        assert_eq!(ScenarioSandbox::local(&stop, "length"), length);
         seen.push(who);
         stop = stage.json(&["debug", "continue", "--wait", "60"]);
     }
@@ -60,7 +60,7 @@ fn m1_m2_m3_m5_a_program_its_worker_and_its_child_are_one_session_and_each_stop_
 
 #[test]
 fn m6_a_stop_leaves_nothing_of_children_parent_and_adapter() {
-    let Some(stage) = Stage::with("js-debug", "family.js", FAMILY) else { return };
+    let Some(stage) = ScenarioSandbox::with("js-debug", "family.js", FAMILY) else { return };
     stage.breaks("STOP");
     stage.json(&["debug", "launch", "family.js", "--wait", "60"]);
     let next = stage.json(&["debug", "continue", "--wait", "60"]);

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::debug_survival::surviving_debuggees::{PYTHON, found, line};
 use crate::support::Sandbox;
-use crate::support::mcp_client::Agent;
+use crate::support::mcp_client::McpClient;
 
 const TIMES: usize = 100;
 
@@ -15,13 +15,13 @@ async fn a_hundred_servers_are_killed_and_each_next_one_finds_the_same_stop_with
         return;
     }
     let sandbox = Sandbox::with(&[("app ö.py", PYTHON)]);
-    let mut agent = Agent::start(&sandbox).await;
+    let mut agent = McpClient::start(&sandbox).await;
     let at = crate::debug_survival::surviving_debuggees::stop("app ö.py", PYTHON);
     let launched = agent.call("debug_launch", json!({"program": "app ö.py", "breakpoints": [at], "wait": 60})).await;
     let (session, stopped_at, pid) = (launched["sessionId"].clone(), line(&launched), launched["pid"].clone());
     for round in 0..TIMES {
         agent.end_by(Signal::KILL).await;
-        agent = Agent::start(&sandbox).await;
+        agent = McpClient::start(&sandbox).await;
         let status = agent.call("debug_status", json!({})).await;
         assert_eq!((&status["sessionId"], &status["state"]), (&session, &json!("STOPPED")), "{round}: {status}");
         assert_eq!((line(&status), &status["pid"]), (stopped_at, &pid), "{round}: {status}");

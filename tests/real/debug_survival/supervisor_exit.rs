@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::debug_survival::surviving_debuggees::{
     JAVASCRIPT, Listening, PYTHON, events, found, kill_supervisor, line, stop,
 };
-use crate::support::{Sandbox, is_alive, ran};
+use crate::support::{Sandbox, is_alive, run_command};
 
 /// How a supervisor comes to its end.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -76,7 +76,7 @@ fn a_node_program_with_an_inspector_is_attached_to_again_under_the_same_id() {
 }
 
 #[test]
-fn what_was_launched_is_told_as_lost_with_the_reason_and_nothing_of_it_is_left() {
+fn launched_programs_are_lost_with_the_reason_and_leave_no_process() {
     for (adapter, file, text, reason) in [
         ("debugpy", "app.py", PYTHON, "debugpy's program went with its connection"),
         ("js-debug", "app.js", JAVASCRIPT, "js-debug went with it, and so did the program that it had launched"),
@@ -106,7 +106,7 @@ fn what_was_launched_is_told_as_lost_with_the_reason_and_nothing_of_it_is_left()
 }
 
 #[test]
-fn what_was_launched_ends_with_a_supervisor_that_is_ended_and_the_next_one_says_so() {
+fn launched_programs_end_with_the_supervisor_and_the_next_one_reports_it() {
     if found("debugpy").is_none() {
         return;
     }
@@ -120,7 +120,7 @@ fn what_was_launched_ends_with_a_supervisor_that_is_ended_and_the_next_one_says_
 }
 
 #[test]
-fn what_nothing_listens_for_any_more_is_lost_and_says_why() {
+fn a_program_that_no_longer_listens_is_lost_with_the_reason() {
     let Some(debugpy) = found("debugpy") else { return };
     let sandbox = Sandbox::with(&[("app.py", PYTHON)]);
     let program = Listening::python(&sandbox, &debugpy, "app.py");
@@ -134,7 +134,7 @@ fn what_nothing_listens_for_any_more_is_lost_and_says_why() {
 }
 
 #[test]
-fn a_dead_supervisors_debuggees_are_orphans_and_a_program_that_was_let_go_is_none() {
+fn debuggees_of_a_killed_supervisor_are_orphans_and_a_detached_program_is_not() {
     if found("debugpy").is_none() {
         return;
     }
@@ -147,7 +147,7 @@ fn a_dead_supervisors_debuggees_are_orphans_and_a_program_that_was_let_go_is_non
     kill_supervisor(&sandbox);
     let shown = sandbox.tether(&["doctor", "--reap"]).ok().stdout;
     assert!(shown.contains("has let go, and lives on"), "{shown}");
-    let ended = ran(sandbox.command(["doctor", "--reap", "--yes", "--json"])).ok().json();
+    let ended = run_command(sandbox.command(["doctor", "--reap", "--yes", "--json"])).ok().json();
     let all = ended["orphans"].as_array().unwrap();
     assert!(all.len() == 1 && all[0]["ended"] == true, "{ended}");
     assert_eq!(all[0]["processes"][0]["pid"], launched["pid"]);

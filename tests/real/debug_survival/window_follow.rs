@@ -114,7 +114,7 @@ fn a_session_in_an_extension_follows_the_extension_development_host() {
 }
 
 #[test]
-fn a_part_that_the_window_does_not_have_is_told_by_its_name() {
+fn an_unknown_window_target_is_an_error_that_names_it() {
     let sandbox = Sandbox::with(&[("server.js", JAVASCRIPT), ("devtools.toml", NODE)]);
     let attach = |part| sandbox.tether(&["debug", "attach", "--window", part]);
     attach("page").fails(3, &["there is no window", "tether start"]);

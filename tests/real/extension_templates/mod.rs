@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::support::mcp_client::{Agent, text};
+use crate::support::mcp_client::{McpClient, text};
 use crate::support::palette::{run_in_palette, until};
 use crate::support::requirements::installed_tool;
 use crate::support::{Sandbox, is_alive};
@@ -72,7 +72,7 @@ async fn an_agent_runs_the_command_of_a_template_by_mcp_alone() {
     let sandbox = Sandbox::new();
     generate(&tools, &JAVASCRIPT, &sandbox.workspace);
     sandbox.tether(&["trust", "--yes"]).ok();
-    let agent = Agent::start(&sandbox).await;
+    let agent = McpClient::start(&sandbox).await;
     agent.call("window_start", json!({})).await;
     until(&agent, "window_snapshot", json!({}), "tree \"Files Explorer\"").await;
     run_in_palette(&agent, "Hello World", "Hello World from Hello Tether!").await;

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::mcp_client::Agent;
+use crate::support::mcp_client::McpClient;
 use crate::support::requirements::has_code_server;
 use crate::support::{NODE_SERVICE, Sandbox, is_alive};
 
@@ -79,12 +79,12 @@ exports.activate = () => {
 
 impl Kind {
     /// What is told of the window once it has been started and shows what it shall.
-    async fn started(&self, agent: &Agent) -> Value {
+    async fn started(&self, agent: &McpClient) -> Value {
         let started = agent.call("window_start", json!({})).await;
         if self.is_browser { self.sandbox.arrived() } else { started }
     }
 
-    async fn version(&self, agent: &Agent) -> Value {
+    async fn version(&self, agent: &McpClient) -> Value {
         agent.call("window_evaluate", json!({"expression": self.probe, "timeoutMs": 60_000})).await
     }
 }
@@ -92,7 +92,7 @@ impl Kind {
 /// L1: an editor closes the front end's stdin → it ends soon → the window lives → the next front end's first operation on
 /// the page goes to the same window.
 async fn front_end_restarts(kind: Kind) {
-    let agent = Agent::start(&kind.sandbox).await;
+    let agent = McpClient::start(&kind.sandbox).await;
     let started = kind.started(&agent).await;
     assert_eq!(kind.version(&agent).await["value"], "old");
     let left = Instant::now();
@@ -100,7 +100,7 @@ async fn front_end_restarts(kind: Kind) {
     assert!(left.elapsed() < Duration::from_secs(10), "it took {:?} to end", left.elapsed());
     assert!(is_alive(started["pid"].as_u64().unwrap() as u32));
 
-    let agent = Agent::start(&kind.sandbox).await;
+    let agent = McpClient::start(&kind.sandbox).await;
     let evaluated = kind.version(&agent).await;
     assert_eq!((&evaluated["value"], evaluated.get("relaunched")), (&json!("old"), None));
     let status = agent.call("window_status", json!({})).await;
@@ -113,7 +113,7 @@ async fn front_end_restarts(kind: Kind) {
 /// L2: a tracked file is saved → the next operation on the page builds, swaps, and runs in the new window; its result
 /// says which file; session.json tells of the new window.
 async fn source_changes(kind: Kind) {
-    let agent = Agent::start(&kind.sandbox).await;
+    let agent = McpClient::start(&kind.sandbox).await;
     let started = kind.started(&agent).await;
     assert_eq!(kind.version(&agent).await["value"], "old");
     kind.sandbox

@@ -21,7 +21,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use crate::support::{PATIENCE, Sandbox, is_alive};
+use crate::support::{Sandbox, TEST_TIMEOUT, is_alive};
 
 const STATE: &str = "tether://window/state";
 const BUILD: &str = "tether://window/build";
@@ -64,13 +64,13 @@ impl Client {
         let (updated_in, updated) = mpsc::unbounded_channel();
         let (progress_in, progress) = mpsc::unbounded_channel();
         let listener = Listener { updated: updated_in, progress: progress_in };
-        let service = timeout(PATIENCE, listener.serve_with_lifecycle(stdio, lifecycle)).await;
+        let service = timeout(TEST_TIMEOUT, listener.serve_with_lifecycle(stdio, lifecycle)).await;
         Client { service: service.expect("no handshake").unwrap(), updated, progress, _child: child }
     }
 
     async fn read(&self, uri: &str) -> Result<String, ServiceError> {
         let read = self.service.read_resource(ReadResourceRequestParams::new(uri));
-        match timeout(PATIENCE, read).await.expect("no answer")?.contents.into_iter().next() {
+        match timeout(TEST_TIMEOUT, read).await.expect("no answer")?.contents.into_iter().next() {
             Some(ResourceContents::TextResourceContents { text, .. }) => Ok(text),
             other => panic!("{other:?}"),
         }
@@ -82,7 +82,7 @@ impl Client {
 
     /// Waits to be told of `uri`.
     async fn told_of(&mut self, uri: &str) {
-        while timeout(PATIENCE, self.updated.recv()).await.expect("never told").unwrap() != uri {}
+        while timeout(TEST_TIMEOUT, self.updated.recv()).await.expect("never told").unwrap() != uri {}
     }
 
     /// Waits to be told that the window's state is this one.
@@ -109,7 +109,7 @@ fn stateless() -> ClientLifecycleMode {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_subscribes_is_told_of_each_change_of_state_and_of_each_build() {
+async fn a_subscriber_is_notified_of_each_state_change_and_each_build() {
     let sandbox = crate::support::node_with_build("echo built it");
     let mut client = Client::start(&sandbox, legacy()).await;
     let listed = client.service.list_all_resources().await.unwrap();
@@ -140,7 +140,7 @@ async fn a_client_that_subscribes_is_told_of_each_change_of_state_and_of_each_bu
         sandbox.json(&["stop"]);
         sandbox.json(&["start"]);
         let mut others = 0;
-        while timeout(PATIENCE, client.updated.recv()).await.expect("never told").unwrap() != BUILD {
+        while timeout(TEST_TIMEOUT, client.updated.recv()).await.expect("never told").unwrap() != BUILD {
             others += 1;
         }
         // What was on its way has arrived with the first round.
@@ -149,7 +149,7 @@ async fn a_client_that_subscribes_is_told_of_each_change_of_state_and_of_each_bu
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_client_that_subscribes_is_told_when_a_debug_session_begins_stops_goes_on_and_ends() {
+async fn a_subscriber_is_notified_when_a_debug_session_starts_stops_resumes_and_ends() {
     let sandbox = Sandbox::with(&[("app.js", "let n = 0;\nsetInterval(() => {\n  n += 1;\n}, 1000);\n")]);
     let mut client = Client::start(&sandbox, legacy()).await;
     client.service.subscribe(SubscribeRequestParams::new(SESSIONS)).await.unwrap();
@@ -176,7 +176,7 @@ async fn the_stateless_era_listens_on_one_stream() {
     let sandbox = crate::support::node();
     let client = Client::start(&sandbox, stateless()).await;
     let wanted = SubscriptionFilter::builder().resource_subscriptions([STATE, "tether://no/such"]).build();
-    let mut stream = timeout(PATIENCE, client.service.listen(wanted)).await.unwrap().unwrap();
+    let mut stream = timeout(TEST_TIMEOUT, client.service.listen(wanted)).await.unwrap().unwrap();
     let accepted = stream.acknowledged().resource_subscriptions.clone();
     assert_eq!(accepted, Some(vec![STATE.to_owned()]));
     sandbox.json(&["start"]);
@@ -186,7 +186,7 @@ async fn the_stateless_era_listens_on_one_stream() {
             break;
         }
         let busy = state == BUSY;
-        match timeout(if busy { SOON } else { PATIENCE }, stream.next()).await {
+        match timeout(if busy { SOON } else { TEST_TIMEOUT }, stream.next()).await {
             Ok(Ok(Some(ServerNotification::ResourceUpdatedNotification(told)))) => assert_eq!(told.params.uri, STATE),
             Err(_) if busy => {}
             other => panic!("{other:?}"),
@@ -205,13 +205,13 @@ async fn an_unknown_resource_is_refused_with_the_names_of_those_that_are() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_start_tells_its_progress_to_whoever_wants_it() {
+async fn a_start_reports_its_progress_to_clients_that_request_it() {
     let sandbox = crate::support::node_with_build("true");
     for lifecycle in [legacy(), stateless()] {
         let mut client = Client::start(&sandbox, lifecycle).await;
-        timeout(PATIENCE, client.service.call_tool(with_progress())).await.unwrap().unwrap();
+        timeout(TEST_TIMEOUT, client.service.call_tool(with_progress())).await.unwrap().unwrap();
         let mut told = vec![];
-        while let Ok(Some(message)) = timeout(PATIENCE, client.progress.recv()).await {
+        while let Ok(Some(message)) = timeout(TEST_TIMEOUT, client.progress.recv()).await {
             told.push(message);
             if told.iter().any(|it| it.contains("building")) && told.iter().any(|it| it.contains("starting")) {
                 break;
@@ -232,7 +232,7 @@ fn with_progress() -> CallToolRequestParams {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_build_that_its_only_asker_calls_off_ends_with_everything_that_it_started() {
+async fn cancelling_the_only_request_for_a_build_ends_all_its_processes() {
     let sandbox = crate::support::node_with_build(
         "mkdir -p .devtools; echo $$ > .devtools/build; mkfifo .devtools/never; cat .devtools/never",
     );
@@ -253,7 +253,7 @@ async fn a_build_that_its_only_asker_calls_off_ends_with_everything_that_it_star
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_build_that_another_waits_for_goes_on_when_one_calls_off_and_when_a_client_dies() {
+async fn a_shared_build_continues_when_one_client_cancels_or_is_killed() {
     let sandbox = crate::support::node_with_build("mkdir -p .devtools; mkfifo .devtools/go; cat .devtools/go");
     let call = || ClientRequest::CallToolRequest(Request::new(CallToolRequestParams::new("window_start")));
     let one = Client::start(&sandbox, legacy()).await;
@@ -262,11 +262,11 @@ async fn a_build_that_another_waits_for_goes_on_when_one_calls_off_and_when_a_cl
     crate::support::eventually("the build runs", || sandbox.path(".devtools/go").exists().then_some(()));
     let Client { service, mut progress, .. } = two;
     let second = tokio::spawn(async move {
-        let answer = timeout(PATIENCE, service.call_tool(with_progress())).await;
+        let answer = timeout(TEST_TIMEOUT, service.call_tool(with_progress())).await;
         (service, answer.expect("no answer").unwrap())
     });
     // It waits for the build when it is told of it.
-    timeout(PATIENCE, progress.recv()).await.expect("the second one does not wait").unwrap();
+    timeout(TEST_TIMEOUT, progress.recv()).await.expect("the second one does not wait").unwrap();
     first.cancel(None).await.unwrap();
     drop(one);
     std::fs::write(sandbox.path(".devtools/go"), "").unwrap();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::support::mcp_client::Agent;
+use crate::support::mcp_client::McpClient;
 use crate::support::{Sandbox, is_alive, kill, node_with_build, wait_for_end};
 
 fn supervisor(sandbox: &Sandbox) -> u32 {
@@ -23,12 +23,12 @@ async fn no_end_of_a_front_end_harms_the_window() {
     let sandbox = crate::support::node();
     let window = pid(&sandbox.json(&["start"]));
     for signal in [Signal::INT, Signal::TERM, Signal::HUP, Signal::KILL, Signal::ABORT] {
-        let agent = Agent::start(&sandbox).await;
+        let agent = McpClient::start(&sandbox).await;
         assert_eq!(pid(&agent.call("window_status", json!({})).await), window);
         agent.end_by(signal).await;
         assert!(is_alive(window), "{signal:?}");
     }
-    let agent = Agent::start(&sandbox).await;
+    let agent = McpClient::start(&sandbox).await;
     assert_eq!(agent.call("window_evaluate", json!({"expression": "answer"})).await["value"], 42);
     agent.leave().await;
 }
@@ -87,7 +87,7 @@ fn no_end_of_a_supervisor_harms_the_window_and_the_next_one_reconnects() {
 }
 
 #[tokio::test]
-async fn a_panic_of_the_supervisor_is_logged_and_the_window_lives() {
+async fn a_panic_of_the_supervisor_is_logged_and_the_window_stays() {
     let sandbox = crate::support::node();
     let window = pid(&sandbox.json(&["start"]));
     let old = supervisor(&sandbox);
@@ -139,7 +139,7 @@ fn what_changed_while_no_supervisor_watched_is_seen_by_the_next_one() {
 }
 
 #[test]
-fn a_window_that_ends_by_itself_is_noticed_and_told() {
+fn a_window_that_exits_is_noticed_and_reported() {
     let sandbox = crate::support::node();
     let window = pid(&sandbox.json(&["start"]));
     kill(window, Signal::KILL);
@@ -154,7 +154,7 @@ fn a_window_that_ends_by_itself_is_noticed_and_told() {
 }
 
 #[test]
-fn an_exit_code_and_the_last_words_are_told() {
+fn exit_code_and_last_output_are_reported() {
     let sandbox = crate::support::node();
     sandbox.json(&["start"]);
     let asked = sandbox.tether(&["evaluate", "console.error('out of coffee'); process.exit(7)"]);
@@ -239,7 +239,7 @@ fn the_log_can_be_read_and_shutdown_keeps_the_window() {
 }
 
 #[test]
-fn a_supervisor_with_nothing_to_hold_ends_after_its_idle_time() {
+fn an_idle_supervisor_exits_after_its_timeout() {
     let sandbox = crate::support::node();
     let idle = |time: &str| {
         let mut child = sandbox.command(["supervise", "--idle", time]).stdout(Stdio::piped()).spawn().unwrap();

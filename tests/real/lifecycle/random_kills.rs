@@ -5,7 +5,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::support::mcp_client::Agent;
+use crate::support::mcp_client::McpClient;
 use crate::support::{Sandbox, is_alive, kill};
 
 /// In the ordinary run; `TETHER_CHAOS_CYCLES=200` is the proof that the design asks for.
@@ -42,12 +42,12 @@ async fn the_window_outlives_every_kill() {
     let seed = std::env::var("TETHER_CHAOS_SEED").ok().and_then(|n| n.parse().ok()).unwrap_or(20_261_121);
     eprintln!("{cycles} cycles, seed {seed}");
     let (sandbox, mut dice) = (chromium(), Dice(seed));
-    let agent = Agent::start(&sandbox).await;
+    let agent = McpClient::start(&sandbox).await;
     agent.call("window_start", json!({})).await;
     let window = sandbox.arrived()["pid"].as_u64().unwrap();
     agent.leave().await;
     for cycle in 0..cycles {
-        let agent = Agent::start(&sandbox).await;
+        let agent = McpClient::start(&sandbox).await;
         let front_end = agent.child.id().unwrap();
         // Somebody asks, and somebody dies meanwhile.
         let moment = Duration::from_micros(dice.below(8_000));
@@ -70,7 +70,7 @@ async fn the_window_outlives_every_kill() {
         }
         check(&sandbox, window);
         // Every later call is answered, by the same window.
-        let later = Agent::start(&sandbox).await;
+        let later = McpClient::start(&sandbox).await;
         let status = sandbox.once_it_answers(later.call("window_status", json!({})).await);
         assert_eq!((&status["state"], &status["pid"]), (&json!("ready"), &json!(window)), "cycle {cycle}: {status}");
         let answer: Value = later.call("window_evaluate", json!({"expression": "document.title"})).await;

@@ -6,7 +6,7 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::support::{Sandbox, ran};
+use crate::support::{Sandbox, run_command};
 
 const PACKAGE: &str = r#"{
     "name": "tether", "publisher": "test", "version": "0.0.1", "engines": {"vscode": "^1.100.0"},
@@ -75,7 +75,7 @@ fn vs_code_starts_our_server_lists_its_tools_and_calls_them() {
     sandbox.write("package.json", PACKAGE);
     sandbox.write("devtools.toml", "[window]\nkind = 'web-extension-host'\n");
     let of_service = |words: &[&str]| {
-        ran(sandbox.command(["--workspace", service.to_str().unwrap()].iter().chain(words).copied())).ok()
+        run_command(sandbox.command(["--workspace", service.to_str().unwrap()].iter().chain(words).copied())).ok()
     };
     sandbox.tether(&["trust", "--yes"]).ok();
     of_service(&["trust", "--yes"]);

@@ -14,8 +14,8 @@ use tokio::time::timeout;
 use super::find;
 use crate::support::requirements::{has_program, installed_tool};
 
-use crate::support::mcp_client::{Agent, text};
-use crate::support::{PATIENCE, Sandbox};
+use crate::support::mcp_client::{McpClient, text};
+use crate::support::{Sandbox, TEST_TIMEOUT};
 
 const PAGE: &str = r#"<!doctype html><link rel=icon href="data:,"><title>Shop</title><h1>Shop</h1>
 <label>Name <input id=name></label><button id=buy>Buy</button><p id=said role=status></p>
@@ -49,7 +49,7 @@ async fn the_same_script_finds_the_same_through_us_and_through_the_peer() {
     let (port, serving) = shop().await;
     let sandbox =
         Sandbox::with(&[("devtools.toml", &format!("[window]\nkind = 'browser'\nurl = 'http://127.0.0.1:{port}/'\n"))]);
-    let agent = Agent::start(&sandbox).await;
+    let agent = McpClient::start(&sandbox).await;
     let cdp = agent.call("window_start", json!({})).await["cdpPort"].as_u64().unwrap();
     let ours = through_us(&agent).await;
     agent.call("window_evaluate", json!({"expression": "location.reload()"})).await;
@@ -65,7 +65,7 @@ async fn the_same_script_finds_the_same_through_us_and_through_the_peer() {
 
 const END: &str = "[document.getElementById('name').value, said.textContent]";
 
-async fn through_us(agent: &Agent) -> Findings {
+async fn through_us(agent: &McpClient) -> Findings {
     let tree = text(&agent.ask("window_snapshot", json!({})).await);
     let (name, buy) = (find(&tree, "textbox"), find(&tree, "button"));
     let acted = agent.ask("window_input", json!({"actions": [
@@ -109,13 +109,13 @@ async fn through_the_peer(peer: &Path, cdp: u64) -> Findings {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true).spawn().unwrap();
     let stdio = (child.stdout.take().unwrap(), child.stdin.take().unwrap());
-    let client: Client = timeout(PATIENCE, ().serve(stdio)).await.expect("no handshake").unwrap();
+    let client: Client = timeout(TEST_TIMEOUT, ().serve(stdio)).await.expect("no handshake").unwrap();
     let call = async |tool: &str, mut arguments: Value| {
         if tool != "list_pages" {
             arguments["pageId"] = json!(1);
         }
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments.as_object().unwrap().clone());
-        let result = timeout(PATIENCE, client.call_tool(params)).await.expect("no answer").unwrap();
+        let result = timeout(TEST_TIMEOUT, client.call_tool(params)).await.expect("no answer").unwrap();
         let text: String = result.content.iter().filter_map(ContentBlock::as_text).map(|it| it.text.clone()).collect();
         assert_ne!(result.is_error, Some(true), "{tool}: {text}");
         text
@@ -167,7 +167,7 @@ async fn through_the_peer(peer: &Path, cdp: u64) -> Findings {
             .collect(),
     };
     client.cancel().await.unwrap();
-    let _ = timeout(PATIENCE, child.wait()).await;
+    let _ = timeout(TEST_TIMEOUT, child.wait()).await;
     findings
 }
 

@@ -101,7 +101,7 @@ fn a_reader_of_the_console_follows_it_over_relaunches_and_after_the_end() {
 }
 
 #[test]
-fn the_command_line_says_what_it_does_not_understand() {
+fn the_command_line_names_what_it_does_not_understand() {
     let sandbox = Sandbox::new();
     sandbox.tether(&["input", "jump e1"]).fails(2, &["there is no action \"jump\""]);
     sandbox.tether(&["input"]).fails(2, &["ACTION"]);

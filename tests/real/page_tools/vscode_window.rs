@@ -6,7 +6,7 @@ use super::find;
 use crate::support::requirements::{has_code_server, has_program};
 
 use crate::support::Sandbox;
-use crate::support::mcp_client::{Agent, text};
+use crate::support::mcp_client::{McpClient, text};
 use crate::support::palette::{choose_in_palette, run_in_palette, until};
 
 const EXTENSION: &str = r#"
@@ -36,7 +36,7 @@ async fn an_agent_runs_a_command_and_reads_notification_webview_and_log() {
     let toml = "[window]\nkind = 'web-extension-host'\n";
     let sandbox =
         Sandbox::with(&[("package.json", &manifest.to_string()), ("extension.js", EXTENSION), ("devtools.toml", toml)]);
-    let agent = Agent::start(&sandbox).await;
+    let agent = McpClient::start(&sandbox).await;
     agent.call("window_start", json!({})).await;
     until(&agent, "window_snapshot", json!({}), "tree \"Files Explorer\"").await;
 

@@ -12,32 +12,32 @@ use devtether::window::page::{
 };
 use serde_json::Value;
 
-use super::web_site::Site;
-use super::{Place, settings};
+use super::web_site::WebSite;
+use super::{WindowFolder, settings};
 
 /// Longer than anything may take.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TEST_TIMEOUT: Duration = Duration::from_secs(120);
 
-pub struct Visit {
-    pub place: Place,
-    pub site: Site,
+pub struct BrowserFixture {
+    pub place: WindowFolder,
+    pub site: WebSite,
     pub launched: LaunchedWindow,
     pub page: PageConnection,
     pub records: Arc<PageHistory>,
 }
 
-impl Visit {
+impl BrowserFixture {
     /// Opens `/`.
-    pub async fn to(pages: &[(&str, &str)]) -> Visit {
-        let place = Place::fresh();
-        let site = Site::serve(pages).await;
+    pub async fn to(pages: &[(&str, &str)]) -> BrowserFixture {
+        let place = WindowFolder::fresh();
+        let site = WebSite::serve(pages).await;
         // What is downloaded belongs to the test, too.
         let home = [("HOME".to_owned(), place.workspace.display().to_string())].into();
         let settings = WindowSettings { url: Some(site.url("/")), env: home, ..settings() };
         let launched = place.launch(WindowKind::Browser, settings).await.unwrap();
         let records = Arc::new(PageHistory::new(None));
         let page = PageConnection::open_with_history(launched.cdp_port, Arc::clone(&records)).await.unwrap();
-        let visit = Visit { place, site, launched, page, records };
+        let visit = BrowserFixture { place, site, launched, page, records };
         visit.arrive().await;
         visit
     }
@@ -47,14 +47,14 @@ impl Visit {
     async fn arrive(&self) {
         let there = "document.readyState === 'complete' && location.protocol !== 'about:'";
         let (since, mut next) = (Instant::now(), Duration::from_secs(15));
-        while !matches!(self.page.evaluate(there, PATIENCE).await, Ok(ExpressionResult::Value(Value::Bool(true)))) {
-            assert!(since.elapsed() < 2 * PATIENCE, "the page never came");
+        while !matches!(self.page.evaluate(there, TEST_TIMEOUT).await, Ok(ExpressionResult::Value(Value::Bool(true)))) {
+            assert!(since.elapsed() < 2 * TEST_TIMEOUT, "the page never came");
             if since.elapsed() > next {
                 next += Duration::from_secs(15);
-                let where_now = self.page.evaluate("[location.href, document.readyState]", PATIENCE).await;
+                let where_now = self.page.evaluate("[location.href, document.readyState]", TEST_TIMEOUT).await;
                 eprintln!("not there after {:?}, but at {where_now:?}: asked again", since.elapsed());
                 let again = format!("location.href = {:?}; 0", self.site.url("/"));
-                let _ = self.page.evaluate(&again, PATIENCE).await;
+                let _ = self.page.evaluate(&again, TEST_TIMEOUT).await;
             }
         }
     }
@@ -64,7 +64,7 @@ impl Visit {
     }
 
     pub async fn value(&self, expression: &str) -> Value {
-        match self.page.evaluate(expression, PATIENCE).await.unwrap() {
+        match self.page.evaluate(expression, TEST_TIMEOUT).await.unwrap() {
             ExpressionResult::Value(value) => value,
             ExpressionResult::Exception(text) => panic!("{expression}: {text}"),
         }
@@ -74,11 +74,11 @@ impl Visit {
     pub async fn becomes(&self, expression: &str, expect: Value) {
         let since = Instant::now();
         loop {
-            let last = self.page.evaluate(expression, PATIENCE).await;
+            let last = self.page.evaluate(expression, TEST_TIMEOUT).await;
             if matches!(&last, Ok(ExpressionResult::Value(value)) if *value == expect) {
                 return;
             }
-            assert!(since.elapsed() < PATIENCE, "{expression} is {last:?}, never {expect}");
+            assert!(since.elapsed() < TEST_TIMEOUT, "{expression} is {last:?}, never {expect}");
         }
     }
 
@@ -147,8 +147,8 @@ impl Visit {
             if let Some(entry) = self.console(words).pop() {
                 return entry;
             }
-            self.page.ping(PATIENCE).await;
-            assert!(since.elapsed() < PATIENCE, "{words:?} is not in {:?}", self.console(""));
+            self.page.ping(TEST_TIMEOUT).await;
+            assert!(since.elapsed() < TEST_TIMEOUT, "{words:?} is not in {:?}", self.console(""));
         }
     }
 }

@@ -10,7 +10,7 @@ use devtether::process;
 use devtether::window::cleanup;
 use devtether::window::launch::launch_window;
 
-use super::{Place, settings};
+use super::{WindowFolder, settings};
 use crate::support::requirements::{has_code_server, has_program};
 
 fn command(words: &[&str]) -> WindowSettings {
@@ -18,7 +18,7 @@ fn command(words: &[&str]) -> WindowSettings {
 }
 
 async fn check(kind: WindowKind, what: WindowSettings, expect: ErrorKind, parts: &[&str]) {
-    let error = Place::fresh().refused(kind, what).await;
+    let error = WindowFolder::fresh().refused(kind, what).await;
     assert_eq!(error.kind, expect, "{error}");
     for part in parts {
         assert!(error.to_string().contains(part), "{part:?} is not in:\n{error}");
@@ -26,7 +26,7 @@ async fn check(kind: WindowKind, what: WindowSettings, expect: ErrorKind, parts:
 }
 
 #[tokio::test]
-async fn what_is_missing_is_named_with_the_setting_that_cures_it() {
+async fn a_missing_program_is_named_with_the_setting_to_change() {
     let missing = |name: &str| Some(PathBuf::from(name));
     let browser = WindowSettings { browser: missing("no-browser"), ..settings() };
     check(WindowKind::Browser, browser, ErrorKind::MissingTool, &["no-browser", "no such program", "`browser`"]).await;
@@ -70,14 +70,14 @@ async fn settings_that_name_no_window_are_refused_before_anything_starts() {
 }
 
 #[tokio::test]
-async fn a_program_that_ends_early_is_told_with_its_last_words() {
+async fn a_program_that_exits_early_is_an_error_with_its_last_output() {
     let words = ["sh", "-c", "echo first ${cdpPort}; echo last words >&2; exit 3"];
     check(WindowKind::Command, command(&words), ErrorKind::Other, &["ended before", "code 3", "last words", "hint:"])
         .await;
     check(WindowKind::Command, command(&["true", "${cdpPort}"]), ErrorKind::Other, &["code 0", "without any output"])
         .await;
     if has_program("node") {
-        let place = Place::fresh();
+        let place = WindowFolder::fresh();
         place.file("broken.js", "throw new Error('broken at once')");
         let program = Some(PathBuf::from("broken.js"));
         // Whether it ends before or after it counts as ready is a race that nobody can win.
@@ -96,7 +96,7 @@ async fn a_program_that_ends_early_is_told_with_its_last_words() {
         place.nothing_left();
     }
     // A browser that cannot start.
-    let place = Place::fresh();
+    let place = WindowFolder::fresh();
     let fake = place.file("browser", "#!/bin/sh\necho no display >&2\nexit 5\n");
     std::fs::set_permissions(&fake, std::fs::Permissions::from_mode(0o755)).unwrap();
     let error = place.refused(WindowKind::Browser, WindowSettings { browser: Some(fake), ..settings() }).await;
@@ -105,7 +105,7 @@ async fn a_program_that_ends_early_is_told_with_its_last_words() {
 
 #[tokio::test]
 async fn a_port_that_another_program_took_is_never_connected_to() {
-    let place = Place::fresh();
+    let place = WindowFolder::fresh();
     let words = ["sh", "-c", "echo ${cdpPort} > port.new; mv port.new port; sleep 60"];
     let plan = place.plan(WindowKind::Command, command(&words));
     let stranger = async {
@@ -138,7 +138,7 @@ async fn a_stale_port_file_and_a_stale_lock_do_no_harm() {
     if !has_program("chromium") {
         return;
     }
-    let place = Place::fresh();
+    let place = WindowFolder::fresh();
     let profile = place.state.join("kept profile");
     std::fs::create_dir_all(&profile).unwrap();
     std::fs::write(profile.join("DevToolsActivePort"), "1\n/devtools/browser/161d8ae9-9745-4f5c-a16a-eae1e4a430c3")
@@ -150,7 +150,7 @@ async fn a_stale_port_file_and_a_stale_lock_do_no_harm() {
     assert_ne!(launched.cdp_port, 1);
 
     // The profile is in use now: a second launch must neither hand over to it nor harm it.
-    let second = Place::fresh();
+    let second = WindowFolder::fresh();
     let error = second.refused(WindowKind::Browser, kept).await.to_string();
     assert!(error.contains(&format!("process {}", launched.process.pid())), "{error}");
     assert!(error.contains("remove `profile`"), "{error}");
@@ -161,7 +161,7 @@ async fn a_stale_port_file_and_a_stale_lock_do_no_harm() {
 
 #[tokio::test]
 async fn a_dropped_launch_kills_what_it_had_started() {
-    let place = Place::fresh();
+    let place = WindowFolder::fresh();
     let words = ["sh", "-c", "(setsid sleep 60 &); echo ${cdpPort} > up.new; mv up.new up; exec sleep 60"];
     let plan = place.plan(WindowKind::Command, command(&words));
     let up = place.workspace.join("up");
@@ -184,7 +184,7 @@ async fn a_program_that_never_opens_its_port_is_stopped_at_the_deadline() {
     let words = ["sh", "-c", "trap '' TERM; echo waiting for ${cdpPort}; while :; do sleep 60; done"];
     let deaf = WindowSettings { timeout, ..command(&words) };
     check(WindowKind::Command, deaf, ErrorKind::TimedOut, &["within 300ms", "waiting for", "was stopped"]).await;
-    let place = Place::fresh();
+    let place = WindowFolder::fresh();
     let fake = place.file("browser", "#!/bin/sh\necho thinking\nexec sleep 60\n");
     std::fs::set_permissions(&fake, std::fs::Permissions::from_mode(0o755)).unwrap();
     let error = place.refused(WindowKind::Browser, WindowSettings { browser: Some(fake), timeout, ..settings() }).await;
@@ -192,8 +192,8 @@ async fn a_program_that_never_opens_its_port_is_stopped_at_the_deadline() {
 }
 
 #[tokio::test]
-async fn what_a_killed_supervisor_left_in_the_middle_of_a_launch_is_cleaned_up() {
-    let place = Place::fresh();
+async fn processes_of_a_launch_whose_supervisor_was_killed_are_cleaned_up() {
+    let place = WindowFolder::fresh();
     let words = ["sh", "-c", "(setsid sleep 60 &); echo ${cdpPort} > up.new; mv up.new up; exec sleep 60"];
     let plan = place.plan(WindowKind::Command, command(&words));
     let up = place.workspace.join("up");

@@ -25,22 +25,22 @@ use devtether::window::page::PageConnection;
 use devtether::window::session_file::{VERSION, WindowSession};
 
 /// A workspace and a state folder of a test's own; what a failed test leaves running is killed.
-pub struct Place {
+pub struct WindowFolder {
     pub workspace: PathBuf,
     pub state: PathBuf,
     pub launch_id: String,
     _folder: tempfile::TempDir,
 }
 
-impl Place {
+impl WindowFolder {
     /// The names have spaces and letters that are not ASCII, as users' folders have.
-    pub fn fresh() -> Place {
+    pub fn fresh() -> WindowFolder {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let folder = tempfile::tempdir().unwrap();
         let (workspace, state) = (folder.path().join("work spce"), folder.path().join("stte dir"));
         std::fs::create_dir(&workspace).unwrap();
         let launch_id = format!("test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        Place { workspace, state, launch_id, _folder: folder }
+        WindowFolder { workspace, state, launch_id, _folder: folder }
     }
 
     pub fn plan(&self, kind: WindowKind, settings: WindowSettings) -> WindowLaunchPlan {
@@ -103,7 +103,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for WindowFolder {
     fn drop(&mut self) {
         process::kill_launch(&self.launch_id);
         if std::thread::panicking() {
@@ -117,7 +117,7 @@ pub fn settings() -> WindowSettings {
     WindowSettings { headless: true, ..WindowSettings::default() }
 }
 
-pub fn session_of(launched: &LaunchedWindow, place: &Place) -> WindowSession {
+pub fn session_of(launched: &LaunchedWindow, place: &WindowFolder) -> WindowSession {
     WindowSession {
         version: VERSION,
         cdp_port: launched.cdp_port,

@@ -6,7 +6,7 @@ use devtether::error::ErrorKind;
 use devtether::window::page::{ActionKind, ActionTarget, InputAction, MouseButton, WaitCondition};
 use serde_json::json;
 
-use super::browser_fixture::{Visit, action, at, click, press, shows, typed, typed_into};
+use super::browser_fixture::{BrowserFixture, action, at, click, press, shows, typed, typed_into};
 use crate::support::requirements::has_program;
 
 const BENCH: &str = r#"<!doctype html><title>Bench</title><style>#pad{height:1500px}#drop,#card{width:90px;height:40px}</style>
@@ -22,11 +22,11 @@ addEventListener('keydown', e => log.push('key ' + [e.ctrlKey && 'C', e.shiftKey
 </script>"#;
 
 #[tokio::test]
-async fn every_action_is_what_a_user_would_do() {
+async fn every_action_has_the_effect_of_real_input() {
     if !has_program("chromium") {
         return;
     }
-    let visit = Visit::to(&[("/", BENCH)]).await;
+    let visit = BrowserFixture::to(&[("/", BENCH)]).await;
     let refs = ["One", "Hover", "Text", "Area", "Card", "Drop", "Far below"];
     let mut names = Vec::new();
     for words in refs {
@@ -81,11 +81,11 @@ drop.ondrop = () => { over = false; dropped++; };
 </script>"#;
 
 #[tokio::test]
-async fn a_drag_that_is_given_up_in_the_middle_lets_go() {
+async fn a_cancelled_drag_releases_the_button() {
     if !has_program("chromium") {
         return;
     }
-    let visit = Visit::to(&[("/", DRAGS)]).await;
+    let visit = BrowserFixture::to(&[("/", DRAGS)]).await;
     let (knob, card, drop) = (visit.find("Knob").await, visit.find("Card").await, visit.find("Drop").await);
     let drag = |what: &str| ActionKind::Drag { from: at(what), to: at(&drop) };
     let (moves, carries) = ([action(drag(&knob))], [action(drag(&card))]);
@@ -107,11 +107,11 @@ const SLOW: &str = r#"<!doctype html><title>Slow</title>
 <button id=ghost>Ghost</button>"#;
 
 #[tokio::test]
-async fn an_element_is_waited_for_until_it_can_be_acted_on() {
+async fn an_action_waits_until_its_element_is_ready() {
     if !has_program("chromium") {
         return;
     }
-    let visit = Visit::to(&[("/", SLOW)]).await;
+    let visit = BrowserFixture::to(&[("/", SLOW)]).await;
     let late = visit.find("\"Late\"").await;
     let (mover, below) = (visit.find("Mover").await, visit.find("Below").await);
     visit
@@ -135,11 +135,11 @@ async fn an_element_is_waited_for_until_it_can_be_acted_on() {
 }
 
 #[tokio::test]
-async fn what_stands_in_the_way_is_told_in_time() {
+async fn an_obstructed_element_is_an_error_within_the_deadline() {
     if !has_program("chromium") {
         return;
     }
-    let visit = Visit::to(&[("/", SLOW)]).await;
+    let visit = BrowserFixture::to(&[("/", SLOW)]).await;
     let (late, below, ghost) = (visit.find("\"Late\"").await, visit.find("Below").await, visit.find("Ghost").await);
     let (mover, veil) = (visit.find("Mover").await, visit.find("Veil").await);
     // By a timer: a page that draws no frame for a while is taken for one that nobody sees, where nothing moves.
@@ -171,7 +171,7 @@ async fn what_stands_in_the_way_is_told_in_time() {
 }
 
 #[tokio::test]
-async fn something_over_a_frame_is_in_the_way_of_what_is_in_it() {
+async fn an_element_over_a_frame_obstructs_what_is_in_it() {
     if !has_program("chromium") {
         return;
     }
@@ -182,7 +182,7 @@ async fn something_over_a_frame_is_in_the_way_of_what_is_in_it() {
         ),
         ("/far", "<button onclick=\"this.textContent='Pushed'\">Push</button>"),
     ];
-    let visit = Visit::to(&pages).await;
+    let visit = BrowserFixture::to(&pages).await;
     visit.act(vec![shows("Push")]).await;
     let push = visit.find("Push").await;
     let error = visit.refused(click(&push), 300).await.to_string();
@@ -194,7 +194,7 @@ async fn something_over_a_frame_is_in_the_way_of_what_is_in_it() {
 }
 
 #[tokio::test]
-async fn dialogs_navigations_and_downloads_are_told_and_block_nothing() {
+async fn dialogs_navigations_and_downloads_are_reported_and_block_nothing() {
     if !has_program("chromium") {
         return;
     }
@@ -206,7 +206,7 @@ async fn dialogs_navigations_and_downloads_are_told_and_block_nothing() {
         ),
         ("/file.zip", "PK"),
     ];
-    let visit = Visit::to(&pages).await;
+    let visit = BrowserFixture::to(&pages).await;
     let notes = visit.click("Ask").await.steps.remove(0).notes;
     assert_eq!(notes, ["a dialog was dismissed: alert \"stop!\"", "a dialog was dismissed: confirm \"sure?\""]);
     assert_eq!(visit.console("dialog").len(), 2);
@@ -227,11 +227,11 @@ async fn dialogs_navigations_and_downloads_are_told_and_block_nothing() {
 }
 
 #[tokio::test]
-async fn the_batches_of_two_agents_never_mix() {
+async fn input_batches_of_two_agents_never_interleave() {
     if !has_program("chromium") {
         return;
     }
-    let visit = Visit::to(&[("/", "<textarea aria-label=Area></textarea>")]).await;
+    let visit = BrowserFixture::to(&[("/", "<textarea aria-label=Area></textarea>")]).await;
     let area = visit.find("Area").await;
     let batch = |letter: &str| -> Vec<InputAction> {
         std::iter::once(typed_into(&area, letter)).chain((0..9).map(|_| typed(letter))).map(action).collect()
@@ -252,11 +252,11 @@ async fn the_batches_of_two_agents_never_mix() {
 }
 
 #[tokio::test]
-async fn a_wait_ends_when_its_time_is_over_and_not_before() {
+async fn a_wait_ends_at_its_timeout_and_not_before() {
     if !has_program("chromium") {
         return;
     }
-    let visit = Visit::to(&[("/", "x")]).await;
+    let visit = BrowserFixture::to(&[("/", "x")]).await;
     let begun = Instant::now();
     let wait = InputAction { kind: ActionKind::Wait(WaitCondition::TimeElapsed), timeout: Duration::from_millis(300) };
     visit.page.act(&[wait], None, None).await.unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use devtether::window::page::{ActionKind, InputAction, SnapshotRequest};
 use serde_json::json;
 
-use super::browser_fixture::{Visit, action, click, look, shows, typed_into};
+use super::browser_fixture::{BrowserFixture, action, click, look, shows, typed_into};
 use crate::support::requirements::has_program;
 
 const RICH: &str = r##"<!doctype html><title>Rich</title>
@@ -34,11 +34,11 @@ const RICH: &str = r##"<!doctype html><title>Rich</title>
 <script>document.getElementById('host').attachShadow({mode:'open'}).innerHTML='<button>In the shadow</button>'</script>"##;
 
 #[tokio::test]
-async fn a_page_is_told_as_a_short_tree() {
+async fn a_page_snapshot_is_a_short_tree() {
     if !has_program("chromium") {
         return;
     }
-    let visit = Visit::to(&[("/", RICH)]).await;
+    let visit = BrowserFixture::to(&[("/", RICH)]).await;
     let expect = r#"navigation "Main"
  link "Home" → /a?b
  link "Skip"
@@ -90,7 +90,7 @@ async fn frames_of_this_and_of_other_processes_are_in_the_one_tree() {
         ("/far", "<button>Far</button><iframe title=back src=$here/back></iframe>"),
         ("/back", "<button onclick='this.textContent=\"Pushed\"'>Back</button><input aria-label=Deep>"),
     ];
-    let visit = Visit::to(&pages).await;
+    let visit = BrowserFixture::to(&pages).await;
     visit.act(vec![super::browser_fixture::shows("Back")]).await;
     let expect = [
         "heading \"Top\" level=1",
@@ -125,7 +125,8 @@ async fn a_ref_means_its_element_as_long_as_there_is_one_and_nothing_afterwards(
         return;
     }
     let visit =
-        Visit::to(&[("/", "<button id=a>A</button><button id=b>B</button>"), ("/next", "<button>N</button>")]).await;
+        BrowserFixture::to(&[("/", "<button id=a>A</button><button id=b>B</button>"), ("/next", "<button>N</button>")])
+            .await;
     let (a, b) = (visit.find("\"A\"").await, visit.find("\"B\"").await);
     visit
         .value("document.body.prepend(b); document.body.prepend(document.createElement('hr')); b.textContent = 'B2'")
@@ -161,11 +162,11 @@ async fn a_ref_means_its_element_as_long_as_there_is_one_and_nothing_afterwards(
 }
 
 #[tokio::test]
-async fn a_page_of_fifty_megabytes_is_cut_and_said_to_be() {
+async fn a_page_of_fifty_megabytes_is_truncated_and_marked_so() {
     if !has_program("chromium") {
         return;
     }
-    let visit = Visit::to(&[("/", "<title>big</title><main id=m></main>")]).await;
+    let visit = BrowserFixture::to(&[("/", "<title>big</title><main id=m></main>")]).await;
     let rows = "m.innerHTML = ('<div>' + 'data '.repeat(400) + '<a href=\"#x\">entry</a></div>').repeat(25000);
         await new Promise(drawn => requestAnimationFrame(() => setTimeout(drawn))); m.innerHTML.length";
     assert!(visit.value(rows).await.as_u64().unwrap() > 50_000_000);
@@ -182,7 +183,7 @@ async fn other_pages_are_listed_and_can_be_addressed() {
     if !has_program("chromium") {
         return;
     }
-    let visit = Visit::to(&[
+    let visit = BrowserFixture::to(&[
         ("/", "<title>first</title><a href=/second target=_blank>open</a>"),
         ("/second", "<title>second</title><h1>Two</h1>"),
     ])
@@ -215,11 +216,11 @@ async fn other_pages_are_listed_and_can_be_addressed() {
 }
 
 #[tokio::test]
-async fn what_is_looked_at_afterwards_is_the_page_that_was_acted_on() {
+async fn the_snapshot_after_input_is_of_the_same_page() {
     if !has_program("chromium") {
         return;
     }
-    let visit = Visit::to(&[
+    let visit = BrowserFixture::to(&[
         ("/", "<title>first</title><a href=/second target=_blank rel=opener>open</a>"),
         ("/second", "<title>second</title><input aria-label=Name><button onclick='window.close()'>Close</button>"),
     ])
@@ -252,18 +253,18 @@ async fn what_is_looked_at_afterwards_is_the_page_that_was_acted_on() {
 }
 
 /// Longer than anything may take.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TEST_TIMEOUT: Duration = Duration::from_secs(120);
 
 const FREEZES: &str = "<script>onmessage = () => { console.log('frozen'); const ask = new XMLHttpRequest();
 ask.open('GET', '/gate', false); ask.send(); }</script><button>Slow</button>";
 
 #[tokio::test]
-async fn a_frame_that_was_slow_once_is_there_again_when_it_answers() {
+async fn a_slow_frame_is_included_again_once_it_responds() {
     if !has_program("chromium") {
         return;
     }
     let pages = [("/", "<iframe title=far src=$other/far></iframe>"), ("/far", FREEZES)];
-    let visit = Visit::to(&pages).await;
+    let visit = BrowserFixture::to(&pages).await;
     visit.act(vec![shows("Slow")]).await;
     visit.value("frames[0].postMessage('freeze', '*')").await;
     visit.hears("frozen").await;
@@ -271,7 +272,7 @@ async fn a_frame_that_was_slow_once_is_there_again_when_it_answers() {
     visit.value("document.body.append(document.createElement('iframe'))").await;
     assert_eq!(visit.tree().await[0], "iframe \"far\" (does not answer)");
     let waiting = async {
-        let waits = [action(shows("Slow"))].map(|it| InputAction { timeout: PATIENCE, ..it });
+        let waits = [action(shows("Slow"))].map(|it| InputAction { timeout: TEST_TIMEOUT, ..it });
         visit.page.act(&waits, None, None).await.map(drop)
     };
     let opening = async {

@@ -156,7 +156,7 @@ fn a_folder_that_is_not_ours_is_not_written_to() {
 }
 
 #[test]
-fn a_full_disk_keeps_the_old_file_and_is_told() {
+fn a_full_disk_keeps_the_old_file_and_is_an_error() {
     // A tmpfs of one page stands for the full disk; only root can mount one.
     let workspace = tempfile::tempdir().unwrap();
     let mut mount = Command::new("mount");
@@ -217,7 +217,7 @@ impl Drop for Victim {
 }
 
 #[tokio::test]
-async fn nobody_else_is_taken_for_the_window() {
+async fn no_other_process_is_taken_for_the_window() {
     let ours = session().launch_id;
     let victim = Victim::with_launch_id(None);
     let marked = Victim::with_launch_id(Some(&ours));
@@ -264,7 +264,7 @@ async fn a_process_of_another_user_is_never_ours() {
 }
 
 #[tokio::test]
-async fn a_window_that_does_not_answer_is_silent_and_not_foreign() {
+async fn an_unresponsive_window_is_not_taken_for_a_foreign_one() {
     // It listens, and never says a word: what a frozen window looks like from outside.
     let script =
         "const s = require('net').createServer(() => {}).listen(0, '127.0.0.1', () => console.log(s.address().port))";

@@ -7,11 +7,11 @@ use devtether::process;
 use devtether::window::page::{ActionKind, ConsoleSource, ExpressionResult, InputAction, RingQuery, ScreenshotRequest};
 use serde_json::{Value, json};
 
-use super::browser_fixture::{Visit, all, click, look, press, without_ref};
+use super::browser_fixture::{BrowserFixture, all, click, look, press, without_ref};
 use crate::support::requirements::has_program;
 
 /// What each tool of the page says, and that it says it in time.
-async fn told_by_all(visit: &Visit, name: &str) -> Vec<Error> {
+async fn told_by_all(visit: &BrowserFixture, name: &str) -> Vec<Error> {
     let limit = Duration::from_secs(30);
     let quick = |does: ActionKind| [InputAction { kind: does, timeout: Duration::from_millis(500) }];
     let (keys, clicks, shot, tree) = (quick(press("a")), quick(click(name)), ScreenshotRequest::default(), look(1000));
@@ -29,11 +29,11 @@ async fn told_by_all(visit: &Visit, name: &str) -> Vec<Error> {
 }
 
 #[tokio::test]
-async fn a_crashed_page_is_told_by_every_tool_at_once() {
+async fn every_tool_reports_a_crashed_page_at_once() {
     if !has_program("chromium") {
         return;
     }
-    let visit = Visit::to(&[("/", "<button>B</button>")]).await;
+    let visit = BrowserFixture::to(&[("/", "<button>B</button>")]).await;
     let button = visit.find("\"B\"").await;
     // In flight when it crashes.
     let waiting = visit.page.evaluate("new Promise(() => {})", Duration::from_secs(60));
@@ -56,7 +56,7 @@ async fn a_crashed_page_is_told_by_every_tool_at_once() {
 }
 
 /// A page may not lead itself to `chrome://crash`: the browser does, as when a user types it.
-async fn lead_to_crash(visit: &Visit) {
+async fn lead_to_crash(visit: &BrowserFixture) {
     let endpoint = visit.page.endpoint();
     let connected = devtether::cdp::open_connection(endpoint.port, &endpoint.path, Duration::from_secs(5)).await;
     let (client, connection) = connected.unwrap();
@@ -73,11 +73,11 @@ async fn lead_to_crash(visit: &Visit) {
 }
 
 #[tokio::test]
-async fn a_frozen_page_is_told_by_every_tool_in_time() {
+async fn every_tool_reports_a_frozen_page_within_its_deadline() {
     if !has_program("chromium") {
         return;
     }
-    let visit = Visit::to(&[("/", "<button>B</button>")]).await;
+    let visit = BrowserFixture::to(&[("/", "<button>B</button>")]).await;
     let button = visit.find("\"B\"").await;
     visit.value("console.log('last words'); setTimeout(() => { while (true) {} }, 0); 0").await;
     for (index, error) in told_by_all(&visit, &button).await.into_iter().enumerate() {
@@ -93,11 +93,11 @@ async fn a_frozen_page_is_told_by_every_tool_in_time() {
 }
 
 #[tokio::test]
-async fn a_script_that_nobody_waits_for_any_more_is_stopped() {
+async fn a_script_of_a_cancelled_request_is_stopped() {
     if !has_program("chromium") {
         return;
     }
-    let visit = Visit::to(&[("/", "x")]).await;
+    let visit = BrowserFixture::to(&[("/", "x")]).await;
     let evaluate = |expression| visit.page.evaluate(expression, Duration::from_secs(600));
     visit.gives_up(evaluate("console.log('runs and runs'); while (true) {}"), "runs and runs").await;
     let answers = tokio::time::timeout(Duration::from_secs(60), evaluate("1 + 1")).await;
@@ -111,11 +111,11 @@ async fn a_script_that_nobody_waits_for_any_more_is_stopped() {
 }
 
 #[tokio::test]
-async fn requests_end_with_the_connection_over_which_they_were_heard() {
+async fn network_requests_end_with_their_connection() {
     if !has_program("chromium") {
         return;
     }
-    let visit = Visit::to(&[("/", "x")]).await;
+    let visit = BrowserFixture::to(&[("/", "x")]).await;
     visit.value("fetch('/never'); 0").await;
     let under_way = || visit.records.network(&all("")).1.len();
     let heard = async {
@@ -139,13 +139,13 @@ async fn requests_end_with_the_connection_over_which_they_were_heard() {
 /// A hundred thousand messages of ten lines each. A message costs Chromium itself about 60 µs: a million of them, each with
 /// a line of its own, are sent with `TETHER_FLOOD_MESSAGES=1000000`.
 #[tokio::test]
-async fn a_million_lines_cost_bounded_memory_and_hold_nobody_up() {
+async fn a_million_lines_cost_bounded_memory_and_block_no_reader() {
     if !has_program("chromium") {
         return;
     }
     let messages: u64 = std::env::var("TETHER_FLOOD_MESSAGES").map_or(100_000, |count| count.parse().unwrap());
     let lines = 1_000_000 / messages;
-    let visit = Visit::to(&[("/", "<title>loud</title>")]).await;
+    let visit = BrowserFixture::to(&[("/", "<title>loud</title>")]).await;
     let before = visit.records.console(&all("")).cursor;
     let memory = resident();
     // In portions, as a page that lives does: what is asked in between is answered.
@@ -194,7 +194,7 @@ new Worker('/worker.js');
 </script><iframe src=$other/frame></iframe>";
 
 #[tokio::test]
-async fn the_console_hears_page_frames_and_workers() {
+async fn the_console_has_entries_of_page_frames_and_workers() {
     if !has_program("chromium") {
         return;
     }
@@ -203,7 +203,7 @@ async fn the_console_hears_page_frames_and_workers() {
         ("/frame", "<script>console.warn('from the frame')</script>"),
         ("/worker.js", "console.log('from the worker')"),
     ];
-    let visit = Visit::to(&pages).await;
+    let visit = BrowserFixture::to(&pages).await;
     let check = async |words: &str, source: ConsoleSource, level: &str, place: &str| {
         let entry = visit.console_says(words).await;
         assert_eq!((entry.source, entry.level.as_str()), (source, level), "{entry:?}");
@@ -229,11 +229,11 @@ async fn the_console_hears_page_frames_and_workers() {
 }
 
 #[tokio::test]
-async fn the_network_tells_what_came_of_each_request() {
+async fn the_network_log_has_the_outcome_of_each_request() {
     if !has_program("chromium") {
         return;
     }
-    let visit = Visit::to(&[("/", "<title>net</title>"), ("/data.json", "{\"a\":1}")]).await;
+    let visit = BrowserFixture::to(&[("/", "<title>net</title>"), ("/data.json", "{\"a\":1}")]).await;
     let ask = "await Promise.allSettled(['/data.json', '/missing', '/redirect', 'http://127.0.0.1:1/'].map(url => fetch(url, {method: url === '/missing' ? 'POST' : 'GET'}).then(it => it.text()))); fetch('/never'); 0";
     visit.value(ask).await;
     let ended = |filter: &str| visit.records.network(&all(filter)).0.entries;
@@ -276,7 +276,7 @@ async fn the_network_tells_what_came_of_each_request() {
 }
 
 /// Width and height of a picture, and the colour of the pixel at 60, 25.
-async fn measured(visit: &Visit, data: &str) -> Value {
+async fn measured(visit: &BrowserFixture, data: &str) -> Value {
     let of = format!("new Promise(done => {{ const i = new Image(); i.onload = () => {{
         const c = document.createElement('canvas').getContext('2d'); c.drawImage(i, -60, -25, i.width, i.height);
         done([i.width, i.height, Array.from(c.getImageData(0, 0, 1, 1).data).join()]) }}; i.src = 'data:image/png;base64,{data}' }})");
@@ -284,7 +284,7 @@ async fn measured(visit: &Visit, data: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_picture_of_what_is_larger_than_the_window_begins_at_its_corner() {
+async fn a_screenshot_of_a_larger_element_starts_at_its_corner() {
     if !has_program("chromium") {
         return;
     }
@@ -298,7 +298,7 @@ async fn a_picture_of_what_is_larger_than_the_window_begins_at_its_corner() {
             "<style>body{margin:0}</style><div role=img aria-label=Tall style='width:200px;height:2000px;background:blue'><div style='width:120px;height:50px;background:red'></div></div>",
         ),
     ];
-    let visit = Visit::to(&pages).await;
+    let visit = BrowserFixture::to(&pages).await;
     visit.value("scrollTo(0, 1500)").await;
     let tall = loop {
         let text = visit.snapshot().await;
@@ -317,11 +317,11 @@ async fn a_picture_of_what_is_larger_than_the_window_begins_at_its_corner() {
 }
 
 #[tokio::test]
-async fn a_picture_is_of_what_was_asked_for() {
+async fn a_screenshot_shows_the_requested_element() {
     if !has_program("chromium") {
         return;
     }
-    let visit = Visit::to(&[("/", "<style>body{margin:0}</style><div style='height:3000px'></div><div id=d role=img aria-label=Red style='width:120px;height:50px;background:red'></div><div style='height:3000px'>")]).await;
+    let visit = BrowserFixture::to(&[("/", "<style>body{margin:0}</style><div style='height:3000px'></div><div id=d role=img aria-label=Red style='width:120px;height:50px;background:red'></div><div style='height:3000px'>")]).await;
     let red = visit.find("Red").await;
     let take = async |shot: ScreenshotRequest| visit.page.screenshot(&shot).await.unwrap().data;
     let element = ScreenshotRequest { element: Some(red.clone()), ..ScreenshotRequest::default() };

@@ -9,16 +9,16 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 /// Serves until it is dropped.
-pub struct Site {
+pub struct WebSite {
     port: u16,
     serving: JoinHandle<()>,
     /// `/gate` is answered when it is open.
     gate: watch::Sender<bool>,
 }
 
-impl Site {
+impl WebSite {
     /// With pages by their path. `$here` in them is this host, `$other` the other one.
-    pub async fn serve(pages: &[(&str, &str)]) -> Site {
+    pub async fn serve(pages: &[(&str, &str)]) -> WebSite {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let filled = |text: &str| {
@@ -33,7 +33,7 @@ impl Site {
                 tokio::spawn(answer(stream, Arc::clone(&pages), opened.clone()));
             }
         });
-        Site { port, serving, gate }
+        WebSite { port, serving, gate }
     }
 
     /// Lets those go on who have asked for `/gate`: a page that does so without letting anything else happen is frozen.
@@ -46,7 +46,7 @@ impl Site {
     }
 }
 
-impl Drop for Site {
+impl Drop for WebSite {
     fn drop(&mut self) {
         self.serving.abort();
     }

@@ -11,7 +11,7 @@ use devtether::window::page::{ExpressionResult, PageConnection, ScreenshotReques
 use devtether::window::{cleanup, session_file};
 use serde_json::json;
 
-use super::{Place, hold, session_of, settings};
+use super::{WindowFolder, hold, session_of, settings};
 use crate::support::requirements::{has_code_server, has_program};
 
 const SECONDS: fn(u64) -> Duration = Duration::from_secs;
@@ -36,11 +36,11 @@ async fn console_says(page: &PageConnection, text: &str) {
 }
 
 #[tokio::test]
-async fn a_browser_lives_its_whole_life() {
+async fn a_browser_is_launched_inspected_and_stopped() {
     if !has_program("chromium") {
         return;
     }
-    let place = Place::fresh();
+    let place = WindowFolder::fresh();
     let file = place.file("pg 1.html", "<title>hello</title><h1>hello</h1><script>console.log('loaded', 42)</script>");
     let url = format!("file://{}", file.display()).replace(' ', "%20");
     let launched = place.launch(WindowKind::Browser, WindowSettings { url: Some(url), ..settings() }).await.unwrap();
@@ -79,11 +79,11 @@ async fn a_browser_lives_its_whole_life() {
 }
 
 #[tokio::test]
-async fn what_an_expression_comes_to_is_told_whatever_it_is() {
+async fn every_kind_of_expression_result_is_returned() {
     if !has_program("chromium") {
         return;
     }
-    let place = Place::fresh();
+    let place = WindowFolder::fresh();
     let launched = place.launch(WindowKind::Browser, settings()).await.unwrap();
     let page = PageConnection::open(launched.cdp_port).await.unwrap();
     for (expression, expect) in [
@@ -125,13 +125,13 @@ async fn what_an_expression_comes_to_is_told_whatever_it_is() {
 }
 
 #[tokio::test]
-async fn scripts_that_never_end_are_stopped_and_the_page_lives_on() {
+async fn endless_scripts_are_stopped_and_the_page_continues() {
     if !has_program("chromium") || !has_program("node") {
         return;
     }
-    let browser = Place::fresh();
+    let browser = WindowFolder::fresh();
     let window = browser.launch(WindowKind::Browser, settings()).await.unwrap();
-    let node = Place::fresh();
+    let node = WindowFolder::fresh();
     let service = launch_node(&node, "setInterval(() => {}, 1000)").await;
     for port in [window.cdp_port, service.cdp_port] {
         let page = PageConnection::open(port).await.unwrap();
@@ -146,11 +146,11 @@ async fn scripts_that_never_end_are_stopped_and_the_page_lives_on() {
 }
 
 #[tokio::test]
-async fn a_frozen_page_is_told_from_a_dead_one() {
+async fn a_frozen_page_is_distinguished_from_a_crashed_one() {
     if !has_program("chromium") {
         return;
     }
-    let place = Place::fresh();
+    let place = WindowFolder::fresh();
     let launched = place.launch(WindowKind::Browser, settings()).await.unwrap();
     let page = PageConnection::open(launched.cdp_port).await.unwrap();
     value(&page, "void setTimeout(() => { while (true) {} }, 0)").await;
@@ -165,11 +165,11 @@ async fn a_frozen_page_is_told_from_a_dead_one() {
 }
 
 #[tokio::test]
-async fn a_closed_tab_is_left_for_another_one() {
+async fn when_the_tab_is_closed_another_tab_becomes_the_page() {
     if !has_program("chromium") {
         return;
     }
-    let place = Place::fresh();
+    let place = WindowFolder::fresh();
     let launched = place.launch(WindowKind::Browser, settings()).await.unwrap();
     let page = PageConnection::open(launched.cdp_port).await.unwrap();
     let url = "data:text/html,<title>other</title>";
@@ -192,11 +192,11 @@ async fn a_closed_tab_is_left_for_another_one() {
 }
 
 #[tokio::test]
-async fn the_death_of_a_window_is_noticed_at_once_and_cleaned_up() {
+async fn the_exit_of_a_window_is_noticed_at_once_and_cleaned_up() {
     if !has_program("chromium") {
         return;
     }
-    let place = Place::fresh();
+    let place = WindowFolder::fresh();
     let launched = place.launch(WindowKind::Browser, settings()).await.unwrap();
     let page = PageConnection::open(launched.cdp_port).await.unwrap();
     let tree = process::list_tree(&launched.process).unwrap();
@@ -224,11 +224,11 @@ async fn the_death_of_a_window_is_noticed_at_once_and_cleaned_up() {
 }
 
 #[tokio::test]
-async fn a_window_that_hangs_as_a_whole_is_silent_and_can_be_stopped() {
+async fn a_hanging_window_is_unresponsive_and_can_be_stopped() {
     if !has_program("node") {
         return;
     }
-    let place = Place::fresh();
+    let place = WindowFolder::fresh();
     let launched = launch_node(&place, "setInterval(() => {}, 1000)").await;
     let page = PageConnection::open(launched.cdp_port).await.unwrap();
     launched.process.signal(rustix::process::Signal::STOP).unwrap();
@@ -243,11 +243,11 @@ async fn a_window_that_hangs_as_a_whole_is_silent_and_can_be_stopped() {
 }
 
 #[tokio::test]
-async fn a_command_whose_window_is_a_child_of_it_is_proven_and_stopped_as_a_whole() {
+async fn a_window_that_is_a_child_of_the_command_is_proven_and_stopped_with_it() {
     if !has_program("node") {
         return;
     }
-    let place = Place::fresh();
+    let place = WindowFolder::fresh();
     place.file("server.js", "globalThis.answer = 42; setInterval(() => {}, 1000); console.log('up')");
     let words = ["sh", "-c", "node --inspect=127.0.0.1:${cdpPort} server.js & wait"];
     let command = words.map(str::to_owned).to_vec();
@@ -261,18 +261,18 @@ async fn a_command_whose_window_is_a_child_of_it_is_proven_and_stopped_as_a_whol
     page.wait_closed().await;
 }
 
-async fn launch_node(place: &Place, script: &str) -> devtether::window::launch::LaunchedWindow {
+async fn launch_node(place: &WindowFolder, script: &str) -> devtether::window::launch::LaunchedWindow {
     place.file("srver 1.js", script);
     let program = Some(Path::new("srver 1.js").to_owned());
     place.launch(WindowKind::Node, WindowSettings { program, ..settings() }).await.unwrap()
 }
 
 #[tokio::test]
-async fn a_node_service_lives_its_whole_life() {
+async fn a_node_service_is_launched_inspected_and_stopped() {
     if !has_program("node") {
         return;
     }
-    let place = Place::fresh();
+    let place = WindowFolder::fresh();
     let script = "globalThis.answer = 42; console.log('up', answer); setInterval(() => {}, 1000); process.on('SIGTERM', () => process.exit(7))";
     let launched = launch_node(&place, script).await;
     assert_eq!(launched.inspector_port, Some(launched.cdp_port));
@@ -293,11 +293,11 @@ async fn a_node_service_lives_its_whole_life() {
 }
 
 #[tokio::test]
-async fn a_node_service_that_ends_is_not_kept_by_our_looking_at_it() {
+async fn our_connection_does_not_keep_a_node_service_from_exiting() {
     if !has_program("node") {
         return;
     }
-    let place = Place::fresh();
+    let place = WindowFolder::fresh();
     let launched = launch_node(
         &place,
         "globalThis.finish = () => { clearInterval(t); process.exitCode = 9 }; const t = setInterval(() => {}, 1000); console.log('up')",
@@ -314,11 +314,11 @@ async fn a_node_service_that_ends_is_not_kept_by_our_looking_at_it() {
 }
 
 #[tokio::test]
-async fn an_extension_development_host_lives_its_whole_life() {
+async fn an_extension_development_host_is_launched_inspected_and_stopped() {
     if !has_program("chromium") || !has_code_server() {
         return;
     }
-    let place = Place::fresh();
+    let place = WindowFolder::fresh();
     let extension = Some(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/extension"));
     let settings = WindowSettings { extension, ..settings() };
     let launched = place.launch(WindowKind::WebExtensionHost, settings).await.unwrap();
