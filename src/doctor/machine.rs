@@ -9,7 +9,7 @@ use super::{Finding, FindingLevel, FindingTopic};
 use crate::config::{WindowKind, WindowSettings, folders};
 use crate::error::Error;
 use crate::tools::{self, Pins, SystemPin, ToolState, ToolStatus};
-use crate::window::launch::BROWSERS;
+use crate::window::launch::BROWSER_NAMES;
 
 /// Less free space than this is told.
 const LITTLE: u64 = 500 << 20;
@@ -70,7 +70,7 @@ async fn check_system_program(pin: &SystemPin, missing: FindingLevel) -> Finding
     if pin.name == "chromium" {
         // Any of its kin does; a window starts the first that it finds.
         let path = std::env::var_os("PATH");
-        let found = BROWSERS.iter().find(|name| tools::find_on_path(&[name], path.as_deref()).is_some());
+        let found = BROWSER_NAMES.iter().find(|name| tools::find_on_path(&[name], path.as_deref()).is_some());
         pin.probe[0] = found.unwrap_or(&"chromium").to_string();
     }
     match tools::probe_program(&pin).await {

@@ -21,7 +21,7 @@ use crate::process;
 use crate::supervisor::connect::SupervisorPaths;
 use crate::supervisor::lock::{LockHolder, LockReservation, LockStatus, inspect_lock};
 use crate::window::identity::{IdentityError, verify_process};
-use crate::window::{cleanup, launch, session_file};
+use crate::window::{cleanup, launch_id, session_file};
 
 /// How long an orphan may take to end when it is asked to.
 const GRACE: Duration = Duration::from_secs(2);
@@ -90,8 +90,8 @@ fn find_state_folder(state: &Path, id: &str) -> Option<PathBuf> {
     let knows = |home: &PathBuf| {
         is_build(home, id)
             || is_debug_session(home, id)
-            || (launch::is_launch_id(id)
-                && (launch::scratch_dir_of(home, id).exists() || launch::output_file_of(home, id).exists()))
+            || (launch_id::is_launch_id(id)
+                && (launch_id::scratch_dir_of(home, id).exists() || launch_id::output_file_of(home, id).exists()))
     };
     homes.into_iter().find(knows)
 }

@@ -17,16 +17,16 @@ pub(super) fn known_window_status(published: &PublishedState) -> api::WindowStat
     let up = published.window.as_deref();
     api::WindowStatus {
         state: window_state(published.phase),
-        pid: up.map(|up| up.facts.electron_pid),
-        cdp_port: up.map(|up| up.facts.cdp_port),
-        inspector_port: up.and_then(|up| up.facts.inspector_port),
-        launch_id: up.map(|up| up.facts.launch_id.clone()),
-        started_at: up.map(|up| up.facts.debug_window_started_at),
+        pid: up.map(|up| up.session.electron_pid),
+        cdp_port: up.map(|up| up.session.cdp_port),
+        inspector_port: up.and_then(|up| up.session.inspector_port),
+        launch_id: up.map(|up| up.session.launch_id.clone()),
+        started_at: up.map(|up| up.session.debug_window_started_at),
         generation: published.generation,
         reconnected: up.is_some_and(|up| up.reconnected),
         last_build: published.last_build.as_ref().map(build_report),
         exit: published.exit.as_ref().map(exit_report),
-        notes: published.doing.iter().chain(&published.notes).cloned().collect(),
+        notes: published.progress.iter().chain(&published.notes).cloned().collect(),
         ..api::WindowStatus::default()
     }
 }
@@ -71,7 +71,7 @@ fn exit_report(ended: &WindowExit) -> api::WindowExitReport {
         code: ended.code(),
         signal: ended.signal(),
         at: ended.at_ms,
-        doing: ended.doing.clone(),
+        doing: ended.in_flight.clone(),
         console: ended.console.clone(),
         output: ended.output.clone(),
     }

@@ -84,7 +84,7 @@ pub async fn window_part_request(window: &Window, part: WindowPart, cwd: &Path) 
 }
 
 fn is_node(up: &LiveWindow) -> bool {
-    up.facts.inspector_port == Some(up.facts.cdp_port)
+    up.session.inspector_port == Some(up.session.cdp_port)
 }
 
 fn page_target(up: &LiveWindow) -> Result<DebugTargetKind> {
@@ -92,12 +92,12 @@ fn page_target(up: &LiveWindow) -> Result<DebugTargetKind> {
         let error = Error::usage("cannot attach to the window's page").because("this window is Node: it has none");
         return Err(error.hint("`tether debug attach --window extension-host` attaches to the program itself"));
     }
-    Ok(DebugTargetKind::Page { url: String::new(), port: up.facts.cdp_port })
+    Ok(DebugTargetKind::Page { url: String::new(), port: up.session.cdp_port })
 }
 
 /// A window that is Node is all extension host.
 fn extension_host_target(up: &LiveWindow) -> Result<DebugTargetKind> {
-    let port = up.facts.inspector_port.ok_or_else(|| {
+    let port = up.session.inspector_port.ok_or_else(|| {
         let error = Error::usage("cannot attach to the extension host").because("this window has none");
         error.hint("`tether debug attach --window page` attaches to its page")
     })?;

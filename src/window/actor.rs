@@ -1,12 +1,13 @@
-//! The one task that owns the window: wishes and facts go in, a published state comes out.
+//! The task that owns the window: receives commands and events, publishes the state.
 //!
-//! It decides nothing by itself ([`state::step`] does) and waits for nothing but its next input: reconnecting, building,
-//! launching and closing run beside it, at most one at a time, and die with it without touching the window.
+//! Transitions are decided by [`decide_transition`]. The actor waits for nothing but its next input: reconnecting,
+//! building, launching and closing run in a task of their own, at most one at a time. When the actor ends, they are
+//! aborted, and the window keeps running.
 //!
 //! ```text
-//!  wishes ─┐                       ┌─▶ work (reconnect │ build │ launch │ swap │ close)
-//!  exits ──┼─▶ actor ── step ──────┤
-//!  work ◀──┘                       └─▶ published (watch) ─▶ handles, editors
+//!  commands ────┐                                   ┌─▶ operation (reconnect │ build │ replace │ close)
+//!  exits ───────┼─▶ actor ── decide_transition ─────┤
+//!  operation ◀──┘                                   └─▶ published state (watch) ─▶ handles, editors
 //! ```
 
 use std::sync::Arc;
@@ -16,8 +17,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
-use super::build::{BuildRounds, BuildSummary, CompletedBuild};
-use super::context::{OperationOutcome, PublishedState, WindowContext};
+use super::build::{BuildSummary, CompletedBuild};
+use super::build_rounds::BuildRounds;
+use super::commands::{ActorMessage, CommandResult, OperationOutcome, WindowCommand};
+use super::context::{PublishedState, WindowContext};
 use super::live_window::LiveWindow;
 use super::operations::{self, ReplaceError};
 use super::state::{WindowEffect, WindowInput, WindowPhase, decide_transition};
@@ -25,91 +28,78 @@ use crate::clock::now_ms;
 use crate::error::{Error, ErrorKind, Result};
 use crate::process::ProcessExit;
 
-/// How those who waited for a work are answered: they share its outcome.
-pub type CommandResult = Result<OperationOutcome, Arc<Error>>;
-
-/// A wish, and who waits for what comes of it.
-pub struct WindowCommand {
-    pub input: WindowInput,
-    pub reply: oneshot::Sender<CommandResult>,
-}
-
-/// What comes to the actor from the handles.
-pub enum ActorMessage {
-    Wish(WindowCommand),
-    /// Somebody who waited called it off; the other end of the wish's reply is gone.
-    CalledOff,
-}
-
-/// What a work under way came to.
-pub enum OperationResult {
+/// What an operation returned.
+enum OperationResult {
     Reconnected(Option<LiveWindow>),
     Built { outcome: Result<CompletedBuild>, rounds: BuildRounds, took: Duration },
     Launched { outcome: Result<LiveWindow, ReplaceError>, took: Duration },
     Closed(Result<()>),
 }
 
+/// The owner of the window: see the module.
 pub struct WindowActor {
-    shared: Arc<WindowContext>,
-    wishes: mpsc::Receiver<ActorMessage>,
-    work: JoinSet<OperationResult>,
-    /// Who waits for the work under way.
+    context: Arc<WindowContext>,
+    inbox: mpsc::Receiver<ActorMessage>,
+    operation: JoinSet<OperationResult>,
+    /// The callers that wait for the running operation.
     waiters: Vec<oneshot::Sender<CommandResult>>,
-    /// Wishes that can be looked at only when the work under way has ended.
-    later: Vec<WindowCommand>,
+    /// Commands to be handled after the running operation has ended.
+    deferred: Vec<WindowCommand>,
     outcome: OperationOutcome,
-    /// Between a build and the launch of what it made.
-    built: Option<CompletedBuild>,
+    /// Set between a build and the launch of its result.
+    build: Option<CompletedBuild>,
     rounds: BuildRounds,
 }
 
 impl WindowActor {
-    pub fn new(shared: Arc<WindowContext>, wishes: mpsc::Receiver<ActorMessage>) -> WindowActor {
+    /// The actor of one workspace's window; [`Self::drive`] runs it.
+    pub fn new(context: Arc<WindowContext>, inbox: mpsc::Receiver<ActorMessage>) -> WindowActor {
         WindowActor {
-            shared,
-            wishes,
-            work: JoinSet::new(),
+            context,
+            inbox,
+            operation: JoinSet::new(),
             waiters: Vec::new(),
-            later: Vec::new(),
+            deferred: Vec::new(),
             outcome: OperationOutcome::default(),
-            built: None,
+            build: None,
             rounds: BuildRounds::default(),
         }
     }
 
-    /// Lives until the last handle is gone. First looks for the window of an earlier supervisor.
+    /// Searches for the window of an earlier supervisor, then runs until the last handle is dropped.
     pub async fn drive(mut self) {
-        let shared = Arc::clone(&self.shared);
-        self.work.spawn(async move { OperationResult::Reconnected(operations::reconnect_window(&shared).await) });
+        let context = Arc::clone(&self.context);
+        self.operation.spawn(async move { OperationResult::Reconnected(operations::reconnect_window(&context).await) });
         loop {
-            let up = self.now(|published| published.window.clone());
+            let window = self.read(|published| published.window.clone());
             tokio::select! {
-                biased; // facts before wishes: a window that has ended is not kept
-                exit = ended(up.as_deref()) => self.gone(exit),
-                Some(done) = self.work.join_next() => match done {
-                    Ok(done) => self.finish(done),
+                biased; // events before commands: a window that has exited cannot be kept
+                exit = wait_for_exit(window.as_deref()) => self.handle_exit(exit),
+                Some(result) = self.operation.join_next() => match result {
+                    Ok(result) => self.handle_result(result),
                     Err(error) if error.is_cancelled() => {}
-                    Err(error) => warn!("a work failed: {error}"),
+                    Err(error) => warn!("a window operation failed: {error}"),
                 },
-                wish = self.wishes.recv() => match wish {
-                    Some(ActorMessage::Wish(wish)) => self.wish(wish),
-                    Some(ActorMessage::CalledOff) => self.called_off(),
+                message = self.inbox.recv() => match message {
+                    Some(ActorMessage::Command(command)) => self.handle_command(command),
+                    Some(ActorMessage::CallerCancelled) => self.handle_cancellation(),
                     None => return,
                 },
             }
         }
     }
 
-    fn now<T>(&self, look: impl FnOnce(&PublishedState) -> T) -> T {
-        look(&self.shared.published.borrow())
+    fn read<T>(&self, read: impl FnOnce(&PublishedState) -> T) -> T {
+        read(&self.context.published.borrow())
     }
 
     fn publish(&self, change: impl FnOnce(&mut PublishedState)) {
-        self.shared.published.send_modify(change);
+        self.context.published.send_modify(change);
     }
 
-    fn step(&mut self, input: WindowInput) -> WindowEffect {
-        let phase = self.now(|published| published.phase);
+    /// Enters the next phase; returns what is to be done.
+    fn apply_input(&mut self, input: WindowInput) -> WindowEffect {
+        let phase = self.read(|published| published.phase);
         let (next, effect) = decide_transition(phase, input);
         if let Some(next) = next {
             info!("{phase:?} + {input:?} → {next:?}");
@@ -118,62 +108,67 @@ impl WindowActor {
         effect
     }
 
-    fn wish(&mut self, wish: WindowCommand) {
-        match self.step(wish.input) {
-            WindowEffect::JoinOperation => self.waiters.push(wish.reply),
-            WindowEffect::Defer => self.later.push(wish),
+    fn handle_command(&mut self, command: WindowCommand) {
+        match self.apply_input(command.input) {
+            WindowEffect::JoinOperation => self.waiters.push(command.reply),
+            WindowEffect::Defer => self.deferred.push(command),
             WindowEffect::Respond => {
-                let _ = wish.reply.send(Ok(OperationOutcome::default()));
+                let _ = command.reply.send(Ok(OperationOutcome::default()));
             }
-            begins => {
-                // Whoever waited for the work that ends now is told so; only `Close` ends one.
-                self.settle(&Err(Arc::new(stopped())));
+            operation => {
+                // Only `Close` aborts an operation: its callers get an error.
+                self.respond_to_waiters(&Err(Arc::new(stopped_error())));
                 self.outcome = OperationOutcome::default();
                 self.publish(|published| published.notes.clear());
-                self.waiters.push(wish.reply);
-                self.begin(begins);
+                self.waiters.push(command.reply);
+                self.start_operation(operation);
             }
         }
     }
 
-    /// When nobody is left who waits for the build under way, it is ended.
-    fn called_off(&mut self) {
+    /// Aborts the running build when no caller waits for it any more.
+    fn handle_cancellation(&mut self) {
         self.waiters.retain(|waiter| !waiter.is_closed());
-        if self.waiters.is_empty() && self.step(WindowInput::Cancelled) == WindowEffect::AbortBuild {
-            self.work.abort_all();
-            self.built = None;
-            self.publish(|published| published.doing = None);
-            for wish in std::mem::take(&mut self.later) {
-                self.wish(wish);
-            }
+        if self.waiters.is_empty() && self.apply_input(WindowInput::Cancelled) == WindowEffect::AbortBuild {
+            self.operation.abort_all();
+            self.build = None;
+            self.publish(|published| published.progress = None);
+            self.handle_deferred();
         }
     }
 
-    fn begin(&mut self, effect: WindowEffect) {
-        let shared = Arc::clone(&self.shared);
+    fn handle_deferred(&mut self) {
+        for command in std::mem::take(&mut self.deferred) {
+            self.handle_command(command);
+        }
+    }
+
+    fn start_operation(&mut self, effect: WindowEffect) {
+        let context = Arc::clone(&self.context);
         match effect {
             WindowEffect::Build => {
                 let mut rounds = std::mem::take(&mut self.rounds);
-                self.work.spawn(async move {
+                self.operation.spawn(async move {
                     let started = Instant::now();
-                    let outcome = operations::build_window(&shared, &mut rounds).await;
+                    let outcome = operations::build_window(&context, &mut rounds).await;
                     OperationResult::Built { outcome, rounds, took: started.elapsed() }
                 });
             }
             WindowEffect::Launch | WindowEffect::Replace => {
-                let old = self.take_up();
-                let built = self.built.take();
-                self.work.spawn(async move {
+                let old = self.take_window();
+                let build = self.build.take();
+                self.operation.spawn(async move {
                     let started = Instant::now();
-                    let outcome = operations::replace_window(&shared, old, built).await;
+                    let outcome = operations::replace_window(&context, old, build).await;
                     OperationResult::Launched { outcome, took: started.elapsed() }
                 });
             }
             WindowEffect::Close => {
-                // Ends a build's group, or what a launch has started so far.
-                self.work.abort_all();
-                let old = self.take_up();
-                self.work.spawn(async move { OperationResult::Closed(operations::close_window(&shared, old).await) });
+                // Kills the process groups of a build, or what a launch has started so far.
+                self.operation.abort_all();
+                let old = self.take_window();
+                self.operation
+                    .spawn(async move { OperationResult::Closed(operations::close_window(&context, old).await) });
             }
             WindowEffect::Nothing
             | WindowEffect::AbortBuild
@@ -185,139 +180,138 @@ impl WindowActor {
         }
     }
 
-    fn take_up(&self) -> Option<Arc<LiveWindow>> {
-        let mut up = None;
-        self.publish(|published| up = published.window.take());
-        up
+    fn take_window(&self) -> Option<Arc<LiveWindow>> {
+        let mut window = None;
+        self.publish(|published| window = published.window.take());
+        window
     }
 
-    fn finish(&mut self, done: OperationResult) {
-        match done {
+    fn handle_result(&mut self, result: OperationResult) {
+        match result {
             OperationResult::Reconnected(found) => {
                 match found {
-                    Some(up) => self.came_up(Ok(up)),
-                    None => self.step_and_settle(WindowInput::LaunchFinished { ok: false }, Ok(())),
+                    Some(window) => self.handle_launched(Ok(window)),
+                    None => self.finish_operation(WindowInput::LaunchFinished { ok: false }, Ok(())),
                 }
                 self.publish(|published| published.search_done = true);
             }
             OperationResult::Built { outcome, rounds, took } => {
                 self.rounds = rounds;
-                // One that was ended in the moment in which it was done has built nothing for anybody.
-                if matches!(self.now(|published| published.phase), WindowPhase::Building { .. }) {
-                    self.built_is(outcome, took);
+                // A build that ended while it was being aborted is dropped.
+                if matches!(self.read(|published| published.phase), WindowPhase::Building { .. }) {
+                    self.handle_built(outcome, took);
                 }
             }
             OperationResult::Launched { outcome, took } => {
                 self.outcome.launch = took;
-                self.came_up(outcome);
+                self.handle_launched(outcome);
             }
             OperationResult::Closed(outcome) => {
                 self.publish(|published| published.exit = None);
-                self.step_and_settle(WindowInput::CloseFinished, outcome);
+                self.finish_operation(WindowInput::CloseFinished, outcome);
             }
         }
     }
 
-    fn built_is(&mut self, built: Result<CompletedBuild>, took: Duration) {
+    fn handle_built(&mut self, result: Result<CompletedBuild>, took: Duration) {
         let ended_at_ms = now_ms();
-        let last = match &built {
-            Ok(built) => {
-                Some(BuildSummary { ok: true, ended_at_ms, duration: built.duration, tail: built.tail.clone() })
+        let summary = match &result {
+            Ok(build) => {
+                Some(BuildSummary { ok: true, ended_at_ms, duration: build.duration, tail: build.tail.clone() })
             }
             Err(error) if error.kind == ErrorKind::BuildFailed => {
                 Some(BuildSummary { ok: false, ended_at_ms, duration: took, tail: error.to_string() })
             }
-            // It was not even begun.
+            // The build was not started.
             Err(_) => None,
         };
-        if let Some(last) = last {
-            self.publish(|published| published.last_build = Some(last));
+        if let Some(summary) = summary {
+            self.publish(|published| published.last_build = Some(summary));
         }
-        match built {
-            Err(error) => self.step_and_settle(WindowInput::BuildFinished { ok: false }, Err(error)),
-            Ok(built) => {
-                self.outcome.build = built.duration;
-                self.outcome.notes.extend(built.notes.iter().cloned());
-                self.publish(|published| published.notes.extend(built.notes.iter().cloned()));
-                self.built = Some(built);
-                let effect = self.step(WindowInput::BuildFinished { ok: true });
-                self.begin(effect);
+        match result {
+            Err(error) => self.finish_operation(WindowInput::BuildFinished { ok: false }, Err(error)),
+            Ok(build) => {
+                self.outcome.build = build.duration;
+                self.outcome.notes.extend(build.notes.iter().cloned());
+                self.publish(|published| published.notes.extend(build.notes.iter().cloned()));
+                self.build = Some(build);
+                let effect = self.apply_input(WindowInput::BuildFinished { ok: true });
+                self.start_operation(effect);
             }
         }
     }
 
-    fn came_up(&mut self, outcome: Result<LiveWindow, ReplaceError>) {
+    fn handle_launched(&mut self, outcome: Result<LiveWindow, ReplaceError>) {
         match outcome {
-            // It came up in the moment in which it was stopped: the closing that is under way ends it by its launch id.
-            Ok(_) if self.now(|published| published.phase) != WindowPhase::Starting => {}
-            Ok(up) => {
-                let generation = self.shared.assign_generation(&up.facts.launch_id);
-                let up = Arc::new(up);
+            // A stop came first: the close operation that now runs kills the new window by its launch id.
+            Ok(_) if self.read(|published| published.phase) != WindowPhase::Starting => {}
+            Ok(window) => {
+                let generation = self.context.assign_generation(&window.session.launch_id);
+                let window = Arc::new(window);
                 self.publish(|published| {
                     published.generation = generation;
                     published.exit = None;
-                    published.notes.extend(up.notes.iter().cloned());
-                    published.window = Some(up);
+                    published.notes.extend(window.notes.iter().cloned());
+                    published.window = Some(window);
                 });
-                self.step_and_settle(WindowInput::LaunchFinished { ok: true }, Ok(()));
+                self.finish_operation(WindowInput::LaunchFinished { ok: true }, Ok(()));
             }
-            Err(ReplaceError { error, kept: Some(old) }) => {
+            Err(ReplaceError { error, old_window: Some(old) }) => {
                 self.publish(|published| published.window = Some(old));
-                self.step_and_settle(WindowInput::OldWindowKept, Err(error));
+                self.finish_operation(WindowInput::OldWindowKept, Err(error));
             }
-            Err(ReplaceError { error, kept: None }) => {
-                self.step_and_settle(WindowInput::LaunchFinished { ok: false }, Err(error))
+            Err(ReplaceError { error, old_window: None }) => {
+                self.finish_operation(WindowInput::LaunchFinished { ok: false }, Err(error));
             }
         }
     }
 
-    fn step_and_settle(&mut self, input: WindowInput, outcome: Result<()>) {
-        if self.step(input) != WindowEffect::RespondToWaiters {
+    /// Responds to the waiting callers, then handles the deferred commands.
+    fn finish_operation(&mut self, input: WindowInput, result: Result<()>) {
+        if self.apply_input(input) != WindowEffect::RespondToWaiters {
             return;
         }
-        self.publish(|published| published.doing = None);
-        if let Err(error) = &outcome {
+        self.publish(|published| published.progress = None);
+        if let Err(error) = &result {
             warn!("{error}");
         }
-        let done = std::mem::take(&mut self.outcome);
-        self.settle(&outcome.map(|()| done).map_err(Arc::new));
-        for wish in std::mem::take(&mut self.later) {
-            self.wish(wish);
-        }
+        let outcome = std::mem::take(&mut self.outcome);
+        self.respond_to_waiters(&result.map(|()| outcome).map_err(Arc::new));
+        self.handle_deferred();
     }
 
-    fn settle(&mut self, settled: &CommandResult) {
+    fn respond_to_waiters(&mut self, result: &CommandResult) {
         for waiter in self.waiters.drain(..) {
-            // Whoever no longer waits need not hear.
-            let _ = waiter.send(settled.clone());
+            // A caller that has gone needs no response.
+            let _ = waiter.send(result.clone());
         }
     }
 
-    /// The window's process has ended by itself.
-    fn gone(&mut self, exit: ProcessExit) {
-        let Some(up) = self.take_up() else { return };
-        warn!(pid = up.facts.electron_pid, "the window ended by itself: {exit}");
-        let ended = up.exit_report(exit, self.shared.deeds.describe_calls());
-        if ended.is_crash() {
-            self.shared.crash_loop().record_crash(Instant::now());
+    /// The window's process has exited without being stopped.
+    fn handle_exit(&mut self, exit: ProcessExit) {
+        let Some(window) = self.take_window() else { return };
+        warn!(pid = window.session.electron_pid, "the window ended by itself: {exit}");
+        let exit = window.exit_report(exit, self.context.in_flight.describe_calls());
+        if exit.is_crash() {
+            self.context.crash_loop().record_crash(Instant::now());
         }
-        self.publish(|published| published.exit = Some(ended));
-        if self.step(WindowInput::WindowExited) == WindowEffect::ReapAfterExit {
-            operations::remove_session_files(&self.shared);
-            let shared = Arc::clone(&self.shared);
-            // Its remains go whatever else is under way; only the supervisor's end waits for it.
-            self.shared.mourners.spawn(async move { operations::clean_up_after_exit(&shared, &up).await });
+        self.publish(|published| published.exit = Some(exit));
+        if self.apply_input(WindowInput::WindowExited) == WindowEffect::ReapAfterExit {
+            operations::remove_session_files(&self.context);
+            let context = Arc::clone(&self.context);
+            // Independent of other operations; only the end of the supervisor waits for it.
+            self.context.exit_cleanups.spawn(async move { operations::clean_up_after_exit(&context, &window).await });
         }
     }
 }
 
-async fn ended(up: Option<&LiveWindow>) -> ProcessExit {
-    match up {
-        Some(up) => up.process.wait_for_exit().await,
+async fn wait_for_exit(window: Option<&LiveWindow>) -> ProcessExit {
+    match window {
+        Some(window) => window.process.wait_for_exit().await,
         None => std::future::pending().await,
     }
 }
 
-fn stopped() -> Error {
+fn stopped_error() -> Error {
     Error::new(ErrorKind::Cancelled, "the window was stopped meanwhile").hint("`tether start` starts it again")
 }

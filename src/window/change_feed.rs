@@ -1,42 +1,40 @@
-//! What is worth another look at the window: a change of its state, or of its files.
+//! Notifications that the window's state, or one of its tracked files, may have changed.
 //!
-//! Must not know who looks, or what they see.
+//! Does not depend on the receivers, nor on how they read the state.
 
 use std::sync::Arc;
 
 use tokio::sync::watch;
 
 use super::context::PublishedState;
-use super::handle::Window;
+use super::window_handle::Window;
 use crate::changes::ChangeTracker;
 
 impl Window {
-    /// What is worth another look, from now on.
+    /// A feed of the changes from now on.
     pub fn change_feed(&self) -> ChangeFeed {
         ChangeFeed { window: self.clone(), published: self.watch(), hints: None }
     }
-}
 
-impl Window {
-    /// A count that rises with each entry of the console.
+    /// A count that rises with each console entry.
     pub fn console_count(&self) -> watch::Receiver<u64> {
-        self.shared.records.said()
+        self.context.history.said()
     }
 }
 
-/// What is worth another look at the window.
+/// A receiver of change notifications; see [`Window::change_feed`].
 pub struct ChangeFeed {
     window: Window,
     published: watch::Receiver<PublishedState>,
-    /// Of the tracker that compares.
+    /// Of the tracker that holds the window's baseline.
     hints: Option<(Arc<ChangeTracker>, watch::Receiver<u64>)>,
 }
 
 impl ChangeFeed {
-    /// Waits until the window's state, or a tracked file, may have changed; `false`: nothing will any more.
+    /// Waits until the window's state, or a tracked file, may have changed. `false`: the window's actor has ended.
     pub async fn wait_for_change(&mut self) -> bool {
         let tracker = self.window.tracker().ok();
-        // Another one compares after a change of `[watch]`, which comes with a change of what is published.
+        // A change of `[watch]` replaces the tracker; the published state changes along with it.
         if tracker.as_ref().map(Arc::as_ptr) != self.hints.as_ref().map(|(tracker, _)| Arc::as_ptr(tracker)) {
             self.hints = tracker.map(|tracker| {
                 let mut hints = tracker.subscribe_hints();
@@ -50,7 +48,7 @@ impl ChangeFeed {
             match hints {
                 Some((_, hints)) => match hints.changed().await {
                     Ok(()) => {}
-                    // A tracker that has ended says nothing more.
+                    // The tracker has ended.
                     Err(_) => std::future::pending().await,
                 },
                 None => std::future::pending().await,

@@ -1,54 +1,54 @@
-//! A window that ends by itself again and again: how long it is left alone.
+//! Crash loop detection: how long a window that crashes repeatedly may not be started.
 //!
-//! Pure: the caller brings the time. Must not know why a window ended.
+//! Pure: the caller passes the time. Does not depend on why a window exited.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// So many crashes within so long are a loop.
-const MANY: usize = 3;
+/// This many crashes within [`WITHIN`] are a loop.
+const MIN_CRASHES: usize = 3;
 const WITHIN: Duration = Duration::from_secs(60);
-/// The first pause; each further crash doubles it.
-const PAUSE: Duration = Duration::from_secs(10);
-const LONGEST: Duration = Duration::from_secs(300);
+/// The first pause; each further crash doubles it, up to [`MAX_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_secs(10);
+const MAX_PAUSE: Duration = Duration::from_secs(300);
 
-/// The crashes of late.
+/// The recent crashes of one window.
 #[derive(Debug, Default)]
 pub struct CrashLoop {
-    /// Not longer ago than [`WITHIN`], as of the last one.
+    /// At most [`WITHIN`] before the last one.
     recent: VecDeque<Instant>,
-    /// How many in a row came while there was a loop.
+    /// Consecutive crashes in a loop.
     looping: u32,
 }
 
 impl CrashLoop {
-    /// One more.
+    /// Adds a crash.
     pub fn record_crash(&mut self, now: Instant) {
-        let paused =
+        let in_loop =
             self.remaining_pause(now).is_some() || self.pause_until().is_some_and(|until| now < until + WITHIN);
         self.recent.retain(|at| now.duration_since(*at) <= WITHIN);
         self.recent.push_back(now);
-        self.looping = if self.recent.len() >= MANY || paused { self.looping + 1 } else { 0 };
+        self.looping = if self.recent.len() >= MIN_CRASHES || in_loop { self.looping + 1 } else { 0 };
     }
 
-    /// What made it crash has changed, or the user insists.
+    /// Forgets all crashes: a tracked file has changed, or the user requires a start.
     pub fn reset(&mut self) {
         *self = CrashLoop::default();
     }
 
-    /// How long it is still left alone; `None`: it may be started.
+    /// The rest of the pause; `None`: the window may be started.
     pub fn remaining_pause(&self, now: Instant) -> Option<Duration> {
         self.pause_until()?.checked_duration_since(now).filter(|left| !left.is_zero())
     }
 
-    /// How many crashes there were of late.
+    /// The number of recent crashes.
     pub fn count(&self) -> usize {
         self.recent.len()
     }
 
     fn pause_until(&self) -> Option<Instant> {
         let doublings = self.looping.checked_sub(1)?;
-        let pause = PAUSE.saturating_mul(1 << doublings.min(10)).min(LONGEST);
+        let pause = FIRST_PAUSE.saturating_mul(1 << doublings.min(10)).min(MAX_PAUSE);
         Some(*self.recent.back()? + pause)
     }
 }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn three_within_a_minute_are_a_loop_and_each_further_one_doubles_the_pause() {
+    fn three_crashes_within_a_minute_are_a_loop_and_each_further_one_doubles_the_pause() {
         let zero = Instant::now();
         let check = |at: &[u64], now: u64, expect: Option<u64>| {
             let mut crashes = CrashLoop::default();
@@ -75,12 +75,12 @@ mod tests {
         check(&[0, 1, 2, 13], 13, Some(20));
         check(&[0, 1, 2, 13, 34], 34, Some(40));
         check(&[0, 1, 2, 13, 34, 75, 156, 317], 317, Some(300));
-        // It ran well for a while: a new count.
+        // A window that ran long enough: the count begins anew.
         check(&[0, 1, 2, 13, 200], 200, None);
     }
 
     #[test]
-    fn what_is_forgiven_is_forgotten() {
+    fn a_reset_forgets_all_crashes() {
         let now = Instant::now();
         let mut crashes = CrashLoop::default();
         (0..5).for_each(|_| crashes.record_crash(now));

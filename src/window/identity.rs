@@ -1,7 +1,7 @@
-//! The proof that a session file tells of our own, living window.
+//! Verification that a session file describes our own running window.
 //!
-//! Nothing is signalled and nothing is connected to before it. The process is held by its pidfd first and examined
-//! second, so what was proven stays true of what is held. Must not act on what it finds.
+//! Comes before any signal or connection. The process is first opened as a pidfd and then inspected, so the result holds
+//! for the process behind that pidfd. Does not act on the result.
 
 use std::io;
 
@@ -9,17 +9,17 @@ use super::session_file::WindowSession;
 use crate::cdp;
 use crate::process::{self, LAUNCH_ID, Process};
 
-/// Our window: the process is ours, and its port is its own.
+/// Our window: we launched the process, and it owns its port.
 #[derive(Debug)]
 pub struct VerifiedWindow {
     pub process: Process,
     pub endpoint: cdp::Endpoint,
 }
 
-/// The check that failed. Each text completes "session.json was set aside: …".
+/// The failed check. Each text completes "session.json was set aside: …".
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
-    /// The normal case after a window was closed or the machine restarted.
+    /// The usual case after the window was closed.
     #[error("its window has ended (no process {0})")]
     Exited(u32),
     #[error("it was written before this machine was started")]
@@ -28,24 +28,24 @@ pub enum IdentityError {
     InvalidPid(u32),
     #[error("process {pid} belongs to user {uid}")]
     OtherUser { pid: u32, uid: u32 },
-    #[error("PID {pid} was reused: that process started at tick {found}, the window at tick {wanted}")]
-    ReusedPid { pid: u32, found: u64, wanted: u64 },
+    #[error("PID {pid} was reused: that process started at tick {found}, the window at tick {expected}")]
+    ReusedPid { pid: u32, found: u64, expected: u64 },
     #[error("process {0} does not carry the launch id in its environment")]
     MissingLaunchId(u32),
     #[error("port {port} is not listened on by process {pid} or a descendant of it, but by {by}")]
     PortOutsideTree { port: u16, pid: u32, by: String },
     #[error("port {port} is not listened on by a process of this launch, but by {by}")]
     PortOutsideLaunch { port: u16, by: String },
-    #[error("port {port} is answered by browser {found:?}, the window is {wanted:?}")]
-    OtherBrowser { port: u16, found: String, wanted: String },
-    /// The process is proven, but does not answer: a frozen window, not a foreign one.
+    #[error("port {port} is answered by browser {found:?}, the window is {expected:?}")]
+    OtherBrowser { port: u16, found: String, expected: String },
+    /// The process is verified, but does not respond: our window is frozen.
     #[error("the window (process {}) does not answer: {cause}", process.pid())]
     Unresponsive { process: Process, cause: cdp::CdpError },
     #[error("the processes of this machine cannot be examined: {0}")]
     Unreadable(#[from] io::Error),
 }
 
-/// Proves that the session's process and port are our window's. Connects only after all other checks have held.
+/// Verifies that the session's process and port are our window's. Connects only after all other checks.
 pub async fn verify_window(session: &WindowSession) -> Result<VerifiedWindow, IdentityError> {
     let process = verify_process(session)?;
     let endpoint = match cdp::discover_endpoint(session.cdp_port).await {
@@ -54,8 +54,8 @@ pub async fn verify_window(session: &WindowSession) -> Result<VerifiedWindow, Id
         Err(cause) => return Err(IdentityError::Unresponsive { process, cause }),
     };
     if endpoint.browser_id != session.browser_id {
-        let (port, found, wanted) = (session.cdp_port, endpoint.browser_id, session.browser_id.clone());
-        return Err(IdentityError::OtherBrowser { port, found, wanted });
+        let (port, found, expected) = (session.cdp_port, endpoint.browser_id, session.browser_id.clone());
+        return Err(IdentityError::OtherBrowser { port, found, expected });
     }
     Ok(VerifiedWindow { process, endpoint })
 }
@@ -75,7 +75,7 @@ pub fn verify_process(session: &WindowSession) -> Result<Process, IdentityError>
     })?;
     check_owner(&process, session)?;
     verify_tree_port(&process, session.cdp_port)?;
-    // Everything above was asked by PID: it holds if the PID had the same owner all the time.
+    // The checks above used the PID: they hold if the process has not exited meanwhile.
     if process.is_alive() { Ok(process) } else { Err(IdentityError::Exited(pid)) }
 }
 
@@ -86,19 +86,19 @@ fn check_owner(process: &Process, session: &WindowSession) -> Result<(), Identit
         return Err(IdentityError::OtherUser { pid, uid: facts.uid });
     }
     if facts.start_ticks != session.pid_start_ticks {
-        return Err(IdentityError::ReusedPid { pid, found: facts.start_ticks, wanted: session.pid_start_ticks });
+        return Err(IdentityError::ReusedPid { pid, found: facts.start_ticks, expected: session.pid_start_ticks });
     }
-    let carried = process::read_environment_value(pid, LAUNCH_ID).ok().flatten();
-    if carried.is_none_or(|carried| carried != session.launch_id.as_str()) {
+    let launch_id = process::read_environment_value(pid, LAUNCH_ID).ok().flatten();
+    if launch_id.is_none_or(|launch_id| launch_id != session.launch_id.as_str()) {
         return Err(IdentityError::MissingLaunchId(pid));
     }
     Ok(())
 }
 
-/// That `port` is listened on by the process or by a descendant of it.
+/// Verifies that the process or a descendant of it listens on `port`.
 pub(super) fn verify_tree_port(process: &Process, port: u16) -> Result<(), IdentityError> {
     let pid = process.pid();
-    // Nearly always it is the process itself; the walk over all processes is for wrappers.
+    // Usually it is the process itself; wrappers need the scan of all processes.
     if process::find_listener_among(port, &[pid])?.is_some() {
         return Ok(());
     }
@@ -109,11 +109,11 @@ pub(super) fn verify_tree_port(process: &Process, port: u16) -> Result<(), Ident
     Err(IdentityError::PortOutsideTree { port, pid, by: describe_listener(port) })
 }
 
-/// Proves that one of the processes of a launch listens on `port`: for an extension host's inspector, which is no
-/// descendant of the window's main process.
+/// Verifies that a process with this launch id listens on `port`: an extension host is no descendant of the window's main
+/// process.
 pub fn verify_launch_port(launch_id: &str, port: u16) -> Result<(), IdentityError> {
-    let carriers: Vec<u32> = process::find_launch_processes(launch_id)?.iter().map(Process::pid).collect();
-    match process::find_listener_among(port, &carriers)? {
+    let pids: Vec<u32> = process::find_launch_processes(launch_id)?.iter().map(Process::pid).collect();
+    match process::find_listener_among(port, &pids)? {
         Some(_) => Ok(()),
         None => Err(IdentityError::PortOutsideLaunch { port, by: describe_listener(port) }),
     }
@@ -122,6 +122,6 @@ pub fn verify_launch_port(launch_id: &str, port: u16) -> Result<(), IdentityErro
 fn describe_listener(port: u16) -> String {
     match process::list_listeners(port).unwrap_or_default().first() {
         Some(&pid) => format!("process {pid} ({})", process::read_name(pid).unwrap_or_default()),
-        None => "nobody that we can see".to_owned(),
+        None => "no process of this user".to_owned(),
     }
 }

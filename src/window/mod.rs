@@ -1,48 +1,61 @@
-//! The window: the long-lived program under the tether.
+//! The window: the long-lived program under development, from its build to the clean-up after its exit.
 //!
 //! | file | owns |
 //! |---|---|
-//! | `handle` | what the supervisor asks of the window; the rule "look for changes first" |
-//! | `asker`, `news` | who waits for an operation; what is worth another look |
-//! | `actor` | the one task that owns it; `state` decides for it, `work` does the long things |
-//! | `shared` | what these share: what is known of the window, who tracks its files |
-//! | `launches` | how many there have been: the number of each |
-//! | `crashes` | a window that ends by itself again and again |
-//! | `build` | building until the files hold still, and finding out what it was built from |
-//! | `up` | a window that lives: its facts, its process, the connection to it |
-//! | `launch` | starting one of each kind, and learning its ports |
-//! | `session_file` | `.devtools/session.json`, which a window outlives its supervisor by |
-//! | `identity` | the proof that a session file tells of our own window |
-//! | `page` | looking into it over CDP |
-//! | `stop` | closing it, and leaving nothing behind |
+//! | `window_handle` | [`Window`], the supervisor's handle: start, stop, restart, status; refreshes a stale window |
+//! | `page_operations` | the handle's operations on the page |
+//! | `change_feed` | notifications of changes of the state and of tracked files |
+//! | `caller`, `commands` | the caller of an operation; messages to the actor |
+//! | `actor` | the task that owns the window; `state` has its transitions, `operations` does the work |
+//! | `context` | the state that these share: the published state, the trackers of the window's files |
+//! | `in_flight` | the calls that use the window, for the report of an exit |
+//! | `generation` | the number of a window among all windows of a workspace |
+//! | `crash_loop` | the pause after repeated crashes |
+//! | `build`, `build_rounds` | the build; whether it must be run again because files changed meanwhile |
+//! | `live_window`, `window_exit` | a running window and its connections; how it exited |
+//! | `launch`, `launch_id` | launching each kind of window; the id and the paths of a launch |
+//! | `session_file` | `.devtools/session.json`, with which a new supervisor finds the window again |
+//! | `identity` | verification that a session file describes our own window |
+//! | `page` | the window's page over CDP |
+//! | `cleanup` | closing a window, and removing its processes and files |
 //!
-//! Must not know sessions, front ends or the wire API.
+//! Does not depend on debug sessions, front ends or the wire API.
 
 pub mod cleanup;
 pub mod identity;
 pub mod launch;
+pub mod launch_id;
 pub mod page;
 pub mod session_file;
 
 mod actor;
 mod build;
+mod build_rounds;
 mod caller;
 mod change_feed;
+mod commands;
 mod context;
 mod crash_loop;
 mod generation;
-mod handle;
+mod in_flight;
 mod live_window;
 mod operations;
+mod page_operations;
 mod state;
+mod window_exit;
+mod window_handle;
 
-// The words of its changes, which are part of what it says.
+// The types of the changed files are part of this module's interface.
 pub use crate::changes::{ChangeReport, FileChange, FileChangeKind, PathExplanation};
 pub use build::BuildSummary;
-pub use caller::{Caller, InFlightGuard, Progress};
+pub use caller::Caller;
 pub use change_feed::ChangeFeed;
-pub use context::{OperationOutcome, PublishedState, WindowPaths};
-pub use handle::{FileChanges, PageResult, RebuildPolicy, RelaunchReport, Window, WindowInspection, split_evaluated};
-pub use live_window::{LiveWindow, WindowExit};
+pub use commands::OperationOutcome;
+pub use context::{PublishedState, WindowPaths};
+pub use in_flight::InFlightGuard;
+pub use live_window::LiveWindow;
 pub use page::ExpressionResult;
+pub use page_operations::{PageResult, split_evaluated};
 pub use state::WindowPhase;
+pub use window_exit::WindowExit;
+pub use window_handle::{FileChanges, RebuildPolicy, RelaunchReport, Window, WindowInspection};

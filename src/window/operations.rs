@@ -1,76 +1,78 @@
-//! The long works of the window, one function each: find it again, build it, swap it, close it, bury it.
+//! The operations on the window, one function each: reconnect, build, replace, close, clean up after an exit.
 //!
-//! They run beside the actor and report to it. Each leaves the files as it leaves the processes: `session.json`, in the
-//! workspace and again in the state folder (a workspace may be read-only, or cleaned by git), and `built-<launch id>`
-//! beside it, the snapshot of the files that the window was built from.
+//! They run beside the actor, which receives their results. Each leaves the files in the same state as the processes:
+//! `session.json`, in the workspace and again in the state folder (a workspace may be read-only, or cleaned by git), and
+//! the snapshot of the files that the window was built from.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tracing::{info, warn};
 
-use super::build::{Build, BuildRounds, CompletedBuild};
+use super::build::{Build, CompletedBuild};
+use super::build_rounds::BuildRounds;
 use super::context::WindowContext;
-use super::launch::{self, LaunchedWindow, WindowLaunchPlan, output_file_of};
+use super::launch::{self, LaunchedWindow, WindowLaunchPlan};
+use super::launch_id::{baseline_file_of, new_launch_id, output_file_of};
 use super::live_window::LiveWindow;
 use super::session_file::{self, WindowSession};
 use super::{cleanup, identity};
 use crate::changes::{ChangeTracker, FileSnapshot};
 use crate::clock::now_ms;
 use crate::config::{WindowConfig, trust::WorkspaceCommands};
-use crate::error::{Error, ErrorContext, Result};
+use crate::error::{Error, Result};
 use crate::process;
 
-/// What a swept process gets between SIGTERM and SIGKILL.
+/// The time between SIGTERM and SIGKILL of a swept process.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Looks for the window of an earlier supervisor. Whatever speaks against it is logged, and the file set aside.
-pub async fn reconnect_window(shared: &WindowContext) -> Option<LiveWindow> {
-    let found = find_window(shared).await;
-    let kept = found.as_ref().map(|up| up.facts.launch_id.clone());
-    sweep_leftovers(shared, kept.as_deref()).await;
+/// Searches for the window of an earlier supervisor. A session file that fails verification is logged and set aside.
+pub async fn reconnect_window(context: &WindowContext) -> Option<LiveWindow> {
+    let found = find_window(context).await;
+    let kept = found.as_ref().map(|window| window.session.launch_id.clone());
+    sweep_leftovers(context, kept.as_deref()).await;
     found
 }
 
-async fn find_window(shared: &WindowContext) -> Option<LiveWindow> {
-    for root in session_roots(shared) {
-        if let Some(up) = find_window_in(shared, root).await {
-            // What was lost or set aside elsewhere is there again.
-            save_session_files(shared, &up.facts);
-            return Some(up);
+async fn find_window(context: &WindowContext) -> Option<LiveWindow> {
+    for root in session_roots(context) {
+        if let Some(window) = find_window_in(context, root).await {
+            // Restores the other session file, which may be missing or set aside.
+            save_session_files(context, &window.session);
+            return Some(window);
         }
     }
     None
 }
 
-/// Where `session.json` is: in the workspace, as everybody expects, and in the state folder.
-fn session_roots(shared: &WindowContext) -> [&Path; 2] {
-    [&shared.paths.workspace, &shared.paths.state]
+/// The folders with a `session.json`: the workspace, where users expect it, and the state folder.
+fn session_roots(context: &WindowContext) -> [&Path; 2] {
+    [&context.paths.workspace, &context.paths.state]
 }
 
-async fn find_window_in(shared: &WindowContext, root: &Path) -> Option<LiveWindow> {
-    let home = &shared.paths;
+async fn find_window_in(context: &WindowContext, root: &Path) -> Option<LiveWindow> {
+    let paths = &context.paths;
     let session = match session_file::load_session(root) {
         Ok(session) => session?,
-        Err(unusable) => return set_aside(root, unusable),
+        Err(error) => return set_aside(root, error),
     };
-    // A copied workspace brings the session of the other one along.
-    if session.host_bridge_path.file_name() != home.bridge.file_name() {
+    // A copied workspace contains the session file of the original.
+    if session.host_bridge_path.file_name() != paths.bridge.file_name() {
         return set_aside(root, "it is the session of another workspace");
     }
-    let proof = identity::verify_window(&session).await;
-    let output = output_file_of(&home.state, &session.launch_id);
-    let mut up = match LiveWindow::from_session(session, proof, output, Arc::clone(&shared.records)).await {
-        Ok(up) => up,
-        Err(doubt) => return set_aside(root, doubt),
+    let verified = identity::verify_window(&session).await;
+    let output = output_file_of(&paths.state, &session.launch_id);
+    let mut window = match LiveWindow::from_session(session, verified, output, Arc::clone(&context.history)).await {
+        Ok(window) => window,
+        Err(error) => return set_aside(root, error),
     };
-    match restore_baseline(shared, &up).await {
-        Ok(()) => info!(pid = up.facts.electron_pid, "reconnected"),
-        Err(error) => up.notes.push(format!("its files cannot be compared: {error}")),
+    match restore_baseline(context, &window).await {
+        Ok(()) => info!(pid = window.session.electron_pid, "reconnected"),
+        Err(error) => window.notes.push(format!("its files cannot be compared: {error}")),
     }
-    Some(up)
+    Some(window)
 }
 
 fn set_aside(root: &Path, reason: impl std::fmt::Display) -> Option<LiveWindow> {
@@ -81,148 +83,149 @@ fn set_aside(root: &Path, reason: impl std::fmt::Display) -> Option<LiveWindow> 
     None
 }
 
-/// Compares with the files that the found window was built from; without its snapshot, whatever is newer than its start
-/// counts as changed.
-pub async fn restore_baseline(shared: &WindowContext, up: &LiveWindow) -> Result<()> {
-    let tracker = shared.tracker(&shared.read_tracking_config()?)?;
-    let file = baseline_file(shared, &up.facts.launch_id);
-    let kept = FileSnapshot::load(&file, tracker.root()).unwrap_or_else(|error| {
+/// Compares the workspace with the files that a found window was built from. Without the stored snapshot, files newer than
+/// the start of the window count as changed.
+pub async fn restore_baseline(context: &WindowContext, window: &LiveWindow) -> Result<()> {
+    let tracker = context.tracker_for(&context.read_tracking_config()?)?;
+    let file = baseline_file_of(&context.paths.state, &window.session.launch_id);
+    let stored = FileSnapshot::load(&file, tracker.root()).unwrap_or_else(|error| {
         warn!("{error}");
         None
     });
-    let baseline = match kept {
+    let baseline = match stored {
         Some(snapshot) => Arc::new(snapshot),
-        None => Arc::new(tracker.take_snapshot().await?.as_of(up.facts.debug_window_started_at)),
+        None => Arc::new(tracker.take_snapshot().await?.as_of(window.session.debug_window_started_at)),
     };
-    shared.set_baseline(&tracker, baseline).await;
+    context.set_baseline(&tracker, baseline).await;
     Ok(())
 }
 
-/// StepCompletion what a supervisor that was killed in the middle of a launch, or of a build, has left behind.
-async fn sweep_leftovers(shared: &WindowContext, kept: Option<&str>) {
-    if let Err(error) = cleanup::clean_up_abandoned(&shared.paths.state, kept).await {
+/// Kills the processes of a launch or a build during which the supervisor was killed.
+async fn sweep_leftovers(context: &WindowContext, kept: Option<&str>) {
+    if let Err(error) = cleanup::clean_up_abandoned(&context.paths.state, kept).await {
         warn!("{error}");
     }
-    match process::sweep_launch(&shared.paths.build_launch_id, GRACE).await {
-        Ok(ended) if ended.is_empty() => {}
-        Ok(ended) => info!("ended a build that was left behind: {ended:?}"),
-        Err(error) => warn!("cannot look for a build that was left behind: {error}"),
+    match process::sweep_launch(&context.paths.build_launch_id, GRACE).await {
+        Ok(killed) if killed.is_empty() => {}
+        Ok(killed) => info!("killed the processes of an earlier build: {killed:?}"),
+        Err(error) => warn!("cannot search for the processes of an earlier build: {error}"),
     }
 }
 
-/// Builds, when the user trusts the workspace's commands.
-pub async fn build_window(shared: &WindowContext, rounds: &mut BuildRounds) -> Result<CompletedBuild> {
+/// Runs the build, if the user trusts the workspace's commands. Begins anew when the commands change meanwhile.
+pub async fn build_window(context: &WindowContext, rounds: &mut BuildRounds) -> Result<CompletedBuild> {
     loop {
-        let recipe = read_trusted_recipe(shared)?;
-        let tracker = tracker_of(shared, &recipe)?;
-        let build = Build { recipe: &recipe, tracker: &tracker, launch_id: &shared.paths.build_launch_id };
-        let still = || read_trusted_recipe(shared).map(|now| now.consent_lines() == recipe.consent_lines());
-        if let Some(built) = build.run(rounds, still, &|doing| shared.report_progress(doing)).await? {
-            return Ok(built);
+        let config = read_trusted_config(context)?;
+        let tracker = tracker_of(context, &config)?;
+        let build = Build { config: &config, tracker: &tracker, launch_id: &context.paths.build_launch_id };
+        let is_current = || read_trusted_config(context).map(|now| now.consent_lines() == config.consent_lines());
+        let progress = |text: &str| context.report_progress(text);
+        if let Some(completed) = build.run(rounds, is_current, &progress).await? {
+            return Ok(completed);
         }
     }
 }
 
-/// What to run, as the workspace's files say now, when there is a window in it and the user trusts it.
-pub fn read_trusted_recipe(shared: &WindowContext) -> Result<WindowConfig> {
-    let recipe = shared.read_recipe()?;
-    recipe.check_window()?;
-    WorkspaceCommands::of_window(&recipe).require_consent()?;
-    // Only now: the environment is the user's own.
-    Ok(recipe.with_environment_values())
+/// Reads what to build and launch; an error without a window in it, or if the user does not trust its commands.
+fn read_trusted_config(context: &WindowContext) -> Result<WindowConfig> {
+    let config = context.read_config()?;
+    config.check_window()?;
+    WorkspaceCommands::of_window(&config).require_consent()?;
+    // After the check: the user's own environment is not part of what they trust.
+    Ok(config.with_environment_values())
 }
 
-fn tracker_of(shared: &WindowContext, recipe: &WindowConfig) -> Result<Arc<ChangeTracker>> {
-    shared.tracker(&(recipe.watch.clone(), recipe.build_outputs.clone()))
+fn tracker_of(context: &WindowContext, config: &WindowConfig) -> Result<Arc<ChangeTracker>> {
+    context.tracker_for(&(config.watch.clone(), config.build_outputs.clone()))
 }
 
-/// Why there is no new window.
+/// Why a window was not replaced.
 pub struct ReplaceError {
     pub error: Error,
-    /// The old window, when it failed before that was touched.
-    pub kept: Option<Arc<LiveWindow>>,
+    /// The old window, if the error came before it was closed.
+    pub old_window: Option<Arc<LiveWindow>>,
 }
 
 impl From<Error> for ReplaceError {
     fn from(error: Error) -> Self {
-        ReplaceError { error, kept: None }
+        ReplaceError { error, old_window: None }
     }
 }
 
-/// Closes the old window, if there is one, and launches a new one. All that can fail beforehand does so before.
+/// Closes the old window, if there is one, and launches a new one. Everything that can be checked is checked before the
+/// old window is closed.
 pub async fn replace_window(
-    shared: &WindowContext,
+    context: &WindowContext,
     old: Option<Arc<LiveWindow>>,
-    built: Option<CompletedBuild>,
+    build: Option<CompletedBuild>,
 ) -> Result<LiveWindow, ReplaceError> {
-    let (recipe, tracker, baseline) = match prepare_launch(shared, old.as_deref(), built).await {
+    let (config, tracker, baseline) = match prepare_launch(context, old.as_deref(), build).await {
         Ok(ready) => ready,
-        Err(error) => return Err(ReplaceError { error, kept: old }),
+        Err(error) => return Err(ReplaceError { error, old_window: old }),
     };
     if old.is_some() {
-        shared.report_progress("closing the old window");
-        close_window(shared, old).await?;
+        context.report_progress("closing the old window");
+        close_window(context, old).await?;
     }
-    Ok(launch_new_window(shared, recipe, &tracker, baseline).await?)
+    Ok(launch_new_window(context, config, &tracker, baseline).await?)
 }
 
-/// What to launch, and from which files it was built: a window that replaces another one without a build runs what that
-/// one ran.
+/// What to launch, and the files that it was built from. Without a build, a replacement runs the build of the old window.
 async fn prepare_launch(
-    shared: &WindowContext,
+    context: &WindowContext,
     old: Option<&LiveWindow>,
-    built: Option<CompletedBuild>,
+    build: Option<CompletedBuild>,
 ) -> Result<(WindowConfig, Arc<ChangeTracker>, Arc<FileSnapshot>)> {
-    if let Some(CompletedBuild { recipe, baseline, .. }) = built {
-        let tracker = tracker_of(shared, &recipe)?;
-        return Ok((*recipe, tracker, baseline));
+    if let Some(CompletedBuild { config, baseline, .. }) = build {
+        let tracker = tracker_of(context, &config)?;
+        return Ok((*config, tracker, baseline));
     }
-    let recipe = read_trusted_recipe(shared)?;
-    let tracker = tracker_of(shared, &recipe)?;
-    let kept = old.filter(|_| !recipe.build.is_empty()).and_then(|old| {
-        let file = baseline_file(shared, &old.facts.launch_id);
+    let config = read_trusted_config(context)?;
+    let tracker = tracker_of(context, &config)?;
+    let stored = old.filter(|_| !config.build.is_empty()).and_then(|old| {
+        let file = baseline_file_of(&context.paths.state, &old.session.launch_id);
         FileSnapshot::load(&file, tracker.root()).unwrap_or_default()
     });
-    let baseline = match kept {
-        Some(kept) => Arc::new(kept),
+    let baseline = match stored {
+        Some(stored) => Arc::new(stored),
         None => tracker.take_snapshot().await?,
     };
-    Ok((recipe, tracker, baseline))
+    Ok((config, tracker, baseline))
 }
 
 async fn launch_new_window(
-    shared: &WindowContext,
-    recipe: WindowConfig,
+    context: &WindowContext,
+    config: WindowConfig,
     tracker: &Arc<ChangeTracker>,
     baseline: Arc<FileSnapshot>,
 ) -> Result<LiveWindow> {
-    remove_older_launches(shared);
+    remove_older_launches(context);
     let launch_id = new_launch_id()?;
     let plan = WindowLaunchPlan {
-        settings: recipe.window,
-        workspace: shared.paths.workspace.clone(),
-        state_dir: shared.paths.state.clone(),
+        settings: config.window,
+        workspace: context.paths.workspace.clone(),
+        state_dir: context.paths.state.clone(),
         launch_id,
     };
-    shared.report_progress("launching");
-    let launched = launch::launch_window(&plan, |doing| shared.report_progress(doing)).await?;
-    let facts = new_session(shared, &plan, &launched);
-    let mut notes = save_launch(shared, &facts, &baseline);
-    notes.extend(recipe.notes);
-    if let Err(error) = shared.update_choice(|choice| choice.running = recipe.configuration) {
+    context.report_progress("launching");
+    let launched = launch::launch_window(&plan, |text| context.report_progress(text)).await?;
+    let session = new_session(context, &plan, &launched);
+    let mut notes = save_launch(context, &session, &baseline);
+    notes.extend(config.notes);
+    if let Err(error) = context.update_active_config(|active| active.running = config.configuration) {
         notes.push(error.to_string());
     }
-    shared.set_baseline(tracker, baseline).await;
-    Ok(LiveWindow::launched(launched, facts, notes, Arc::clone(&shared.records)).await)
+    context.set_baseline(tracker, baseline).await;
+    Ok(LiveWindow::from_launch(launched, session, notes, Arc::clone(&context.history)).await)
 }
 
-fn new_session(shared: &WindowContext, plan: &WindowLaunchPlan, launched: &LaunchedWindow) -> WindowSession {
+fn new_session(context: &WindowContext, plan: &WindowLaunchPlan, launched: &LaunchedWindow) -> WindowSession {
     WindowSession {
         version: session_file::VERSION,
         cdp_port: launched.cdp_port,
         electron_pid: launched.process.pid(),
         inspector_port: launched.inspector_port,
-        host_bridge_path: shared.paths.bridge.clone(),
+        host_bridge_path: context.paths.bridge.clone(),
         user_data_dir: launched.user_data_dir.clone(),
         debug_window_started_at: launched.started_at_ms,
         persisted_at: now_ms(),
@@ -233,50 +236,51 @@ fn new_session(shared: &WindowContext, plan: &WindowLaunchPlan, launched: &Launc
     }
 }
 
-/// Writes what a new supervisor needs. A window that cannot be remembered is still a window: what failed is a note.
-fn save_launch(shared: &WindowContext, facts: &WindowSession, baseline: &FileSnapshot) -> Vec<String> {
+/// Writes what a new supervisor needs to find the window again. Errors are returned as notes: the window runs all the same.
+fn save_launch(context: &WindowContext, session: &WindowSession, baseline: &FileSnapshot) -> Vec<String> {
     let mut notes = Vec::new();
-    if let Err(error) = baseline.save(&baseline_file(shared, &facts.launch_id)) {
+    if let Err(error) = baseline.save(&baseline_file_of(&context.paths.state, &session.launch_id)) {
         notes.push(error.to_string());
     }
-    notes.extend(save_session_files(shared, facts));
+    notes.extend(save_session_files(context, session));
     for note in &notes {
         warn!("{note}");
     }
     notes
 }
 
-/// Writes `session.json` wherever it belongs; what failed.
-fn save_session_files(shared: &WindowContext, facts: &WindowSession) -> Vec<String> {
-    let saved = session_roots(shared).into_iter().map(|root| session_file::save_session(root, facts));
+/// Writes both session files; returns the errors.
+fn save_session_files(context: &WindowContext, session: &WindowSession) -> Vec<String> {
+    let saved = session_roots(context).into_iter().map(|root| session_file::save_session(root, session));
     saved.filter_map(Result::err).map(|error| error.to_string()).collect()
 }
 
-/// Closes the window and everything that belongs to it, and forgets it.
-pub async fn close_window(shared: &WindowContext, up: Option<Arc<LiveWindow>>) -> Result<()> {
-    let Some(up) = up else {
-        // A launch was ended in the middle: what it had started is killed already, but not waited for.
-        remove_session_files(shared);
-        return cleanup::clean_up_abandoned(&shared.paths.state, None).await;
+/// Closes the window, kills all its processes, and removes its session files.
+pub async fn close_window(context: &WindowContext, window: Option<Arc<LiveWindow>>) -> Result<()> {
+    let Some(window) = window else {
+        // A launch was aborted: its processes are killed already, but have not been waited for.
+        remove_session_files(context);
+        return cleanup::clean_up_abandoned(&context.paths.state, None).await;
     };
-    shared.report_progress("closing the window");
-    let launch_id = &up.facts.launch_id;
+    context.report_progress("closing the window");
+    let launch_id = &window.session.launch_id;
     let stopped =
-        cleanup::stop_window(&up.process, up.request_close(), launch_id, &shared.paths.state, cleanup::GRACE).await;
-    remove_session_files(shared);
+        cleanup::stop_window(&window.process, window.request_close(), launch_id, &context.paths.state, cleanup::GRACE)
+            .await;
+    remove_session_files(context);
     stopped.map(|_| ())
 }
 
-/// Tidies up after a window that ended by itself.
-pub async fn clean_up_after_exit(shared: &WindowContext, up: &LiveWindow) {
-    if let Err(error) = cleanup::clean_up_launch(&up.facts.launch_id, &shared.paths.state).await {
+/// Kills the remaining processes of a window that has exited, and removes its scratch folder.
+pub async fn clean_up_after_exit(context: &WindowContext, window: &LiveWindow) {
+    if let Err(error) = cleanup::clean_up_launch(&window.session.launch_id, &context.paths.state).await {
         warn!("{error}");
     }
 }
 
-/// Removes what earlier launches left in the state folder, now that there is to be a new one.
-fn remove_older_launches(shared: &WindowContext) {
-    let Ok(entries) = fs::read_dir(&shared.paths.state) else { return };
+/// Removes the files of earlier launches from the state folder, before a new launch.
+fn remove_older_launches(context: &WindowContext) {
+    let Ok(entries) = fs::read_dir(&context.paths.state) else { return };
     for entry in entries.filter_map(std::result::Result::ok) {
         let name = entry.file_name().to_string_lossy().into_owned();
         if name.starts_with("output-") || name.starts_with("built-") {
@@ -287,24 +291,11 @@ fn remove_older_launches(shared: &WindowContext) {
     }
 }
 
-/// Removes the files that tell of a window. Its output and its snapshot stay until there is a newer one.
-pub fn remove_session_files(shared: &WindowContext) {
-    for root in session_roots(shared) {
+/// Removes the session files. The output and the snapshot are kept until the next launch.
+pub fn remove_session_files(context: &WindowContext) {
+    for root in session_roots(context) {
         if let Err(error) = session_file::remove_session(root) {
             warn!("{error}");
         }
     }
-}
-
-fn baseline_file(shared: &WindowContext, launch_id: &str) -> PathBuf {
-    shared.paths.state.join(format!("built-{launch_id}"))
-}
-
-/// 128 random bits in hex.
-fn new_launch_id() -> Result<String> {
-    let mut bytes = [0; 16];
-    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
-        .map_err(std::io::Error::from)
-        .doing(|| "cannot draw a launch id".into())?;
-    Ok(hex::encode(bytes))
 }

@@ -1,21 +1,21 @@
-//! `.devtools/session.json`: what a new supervisor needs to find its window again.
+//! The session file `.devtools/session.json`: what a new supervisor needs to find its window again.
 //!
-//! The file lies in a workspace, so it may be anybody's: reading it believes nothing but shapes; [`super::identity`]
-//! proves the rest. How it is read and written is `keep`'s.
+//! The workspace, and so the file, may be hostile. Reading checks only its schema; [`super::identity`] verifies that it
+//! describes our window. Safe reading and writing: [`crate::keep`].
 
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::launch::is_launch_id;
+use super::launch_id::is_launch_id;
 use crate::error::{ErrorContext, Result};
 use crate::workspace_dir::{self, WorkspaceFile};
 
 pub use crate::workspace_dir::DEVTOOLS_FOLDER;
 
 const NAME: &str = "session.json";
-/// The schema that this program writes; it reads nothing newer.
+/// The schema version that this program writes; newer ones are not read.
 pub const VERSION: u64 = 1;
 
 /// The content of the file. Times are epoch milliseconds.
@@ -29,13 +29,13 @@ pub struct WindowSession {
     /// The extension host's or Node's inspector.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inspector_port: Option<u16>,
-    /// The supervisor's socket, which the editor side dials.
+    /// The supervisor's socket, to which editors connect.
     pub host_bridge_path: PathBuf,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_data_dir: Option<PathBuf>,
     pub debug_window_started_at: u64,
     pub persisted_at: u64,
-    /// Given to the window in its environment, as `DEVTETHER_LAUNCH_ID`.
+    /// The value of `DEVTETHER_LAUNCH_ID` in the environment of the window.
     pub launch_id: String,
     pub boot_id: String,
     /// Clock ticks between boot and the start of the main process.
@@ -64,7 +64,7 @@ pub fn session_path(workspace: &Path) -> PathBuf {
     state_file(workspace).path()
 }
 
-/// Reads the file; `None` when there is none.
+/// Reads the file; `None` if there is none.
 pub fn load_session(workspace: &Path) -> Result<Option<WindowSession>, SessionFileError> {
     state_file(workspace).read()?.map(|text| parse_session(&text)).transpose()
 }
@@ -72,21 +72,21 @@ pub fn load_session(workspace: &Path) -> Result<Option<WindowSession>, SessionFi
 fn parse_session(text: &[u8]) -> Result<WindowSession, SessionFileError> {
     let malformed = |cause: serde_json::Error| SessionFileError::Malformed(cause.to_string());
     let value: Value = serde_json::from_slice(text).map_err(malformed)?;
-    // The version first: a newer schema may differ in everything else.
+    // The version first: a newer schema may have other fields.
     match value.get("version").and_then(Value::as_u64) {
         Some(VERSION) => {}
         Some(version) if version > VERSION => return Err(SessionFileError::Newer(version)),
         _ => return Err(SessionFileError::Malformed("`version` is missing or wrong".into())),
     }
     let session: WindowSession = serde_json::from_value(value).map_err(malformed)?;
-    let wrong = |what: &str| Err(SessionFileError::Malformed(format!("`{what}` has an impossible value")));
+    let invalid = |what: &str| Err(SessionFileError::Malformed(format!("`{what}` has an impossible value")));
     match &session {
-        s if s.electron_pid <= 1 || i32::try_from(s.electron_pid).is_err() => wrong("electronPid"),
-        s if s.cdp_port == 0 => wrong("cdpPort"),
-        s if s.inspector_port == Some(0) => wrong("inspectorPort"),
-        s if !is_launch_id(&s.launch_id) => wrong("launchId"),
-        s if !s.host_bridge_path.is_absolute() => wrong("hostBridgePath"),
-        s if s.user_data_dir.as_ref().is_some_and(|dir| !dir.is_absolute()) => wrong("userDataDir"),
+        s if s.electron_pid <= 1 || i32::try_from(s.electron_pid).is_err() => invalid("electronPid"),
+        s if s.cdp_port == 0 => invalid("cdpPort"),
+        s if s.inspector_port == Some(0) => invalid("inspectorPort"),
+        s if !is_launch_id(&s.launch_id) => invalid("launchId"),
+        s if !s.host_bridge_path.is_absolute() => invalid("hostBridgePath"),
+        s if s.user_data_dir.as_ref().is_some_and(|dir| !dir.is_absolute()) => invalid("userDataDir"),
         _ => Ok(session),
     }
 }
@@ -104,7 +104,7 @@ pub fn remove_session(workspace: &Path) -> Result<()> {
     state_file(workspace).remove()
 }
 
-/// Renames a file that is not to be used to `session.json.stale`. Returns the line to be logged, which says why.
+/// Renames an unusable file to `session.json.stale`. Returns a line with the reason, to be logged.
 pub fn set_aside(workspace: &Path, reason: impl std::fmt::Display) -> Result<String> {
     state_file(workspace).set_aside(&reason.to_string())
 }

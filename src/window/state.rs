@@ -1,43 +1,45 @@
-//! Where the window is in its life: a pure table, without I/O.
+//! The lifecycle of the window as a pure transition table, without I/O.
 //!
 //! ```text
-//!            Start            Built             Launched
-//!  Absent ──────────▶ Building ──────▶ Starting ─────────▶ Up ──Gone──▶ Exited
-//!    ▲                  ▲   │ failed      │ failed          │              │
-//!    │                  │   ▼             ▼                 │            Start
-//!    │                  │ what was      Absent              │              │
-//!    │                  └────────────── Restart ────────────┤              ▼
-//!    └───Closed─── Stopping ◀─────────────── Stop ──────────┘          Building
+//!            Start        BuildFinished    LaunchFinished
+//!  Absent ──────────▶ Building ──────▶ Starting ──────▶ Running ──WindowExited──▶ Exited
+//!    ▲                  ▲   │ failed      │ failed          │                        │
+//!    │                  │   ▼             ▼                 │                      Start
+//!    │                  │ Running or    Absent              │                        │
+//!    │                  │ Absent                            │                        ▼
+//!    │                  └────────────── Restart ────────────┤                    Building
+//!    └─CloseFinished─ Stopping ◀─────────── Stop ───────────┘
 //! ```
 //!
-//! The old window lives through `Building`; it is closed only when there is something to put in its place.
-//! `Starting` is also the phase of a new supervisor that looks for the window of the last one.
+//! The old window keeps running during `Building`; it is closed only when there is a build to replace it.
+//! A new supervisor begins in `Starting`, while it searches for the window of the previous supervisor.
 
-/// Where the window is.
+/// Where the window is in its lifecycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WindowPhase {
     #[default]
     Absent,
-    /// A build runs; `old` tells whether a window lives meanwhile.
+    /// A build runs.
     Building {
+        /// Whether a window runs meanwhile.
         old: bool,
     },
-    /// A window is being launched, or looked for.
+    /// A window is being launched, or the one of an earlier supervisor is being searched for.
     Starting,
     Running,
     Stopping,
-    /// It ended by itself.
+    /// The window exited without being stopped.
     Exited,
 }
 
 impl WindowPhase {
-    /// Work is under way that ends by itself.
+    /// Whether an operation runs, which ends by itself.
     pub fn is_busy(self) -> bool {
         matches!(self, WindowPhase::Building { .. } | WindowPhase::Starting | WindowPhase::Stopping)
     }
 }
 
-/// What happens to the window: wishes, and facts.
+/// What happens to the window: commands of callers, and events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowInput {
     Start {
@@ -47,7 +49,7 @@ pub enum WindowInput {
         build: bool,
     },
     Stop,
-    /// Nobody wants the work under way any more.
+    /// All callers of the running operation have cancelled.
     Cancelled,
     BuildFinished {
         ok: bool,
@@ -55,39 +57,39 @@ pub enum WindowInput {
     LaunchFinished {
         ok: bool,
     },
-    /// No other window could be launched, and the old one was not touched.
+    /// The replacement failed before the old window was touched.
     OldWindowKept,
     CloseFinished,
     WindowExited,
 }
 
-/// What the actor has to do about it.
+/// What the actor has to do after a transition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowEffect {
     Nothing,
     /// Run the build.
     Build,
-    /// Launch a window; there is none.
+    /// Launch a window; none runs.
     Launch,
     /// Close the window, then launch another.
     Replace,
-    /// Close the window, and end the work that is under way.
+    /// Abort the running operation, and close the window.
     Close,
-    /// The wish is fulfilled already.
+    /// Respond at once: nothing is to be done.
     Respond,
-    /// End the build that is under way, and answer all who wait.
+    /// Abort the running build.
     AbortBuild,
-    /// The work under way is what was wished for: its end is the answer.
+    /// Respond when the running operation ends: it does what the command requires.
     JoinOperation,
-    /// The work under way has to end before the wish can be looked at.
+    /// Handle the command after the running operation has ended.
     Defer,
-    /// The work has ended: answer all who wait.
+    /// The operation has ended: respond to all waiting callers.
     RespondToWaiters,
-    /// The window ended by itself: keep how, and tidy up after it.
+    /// The window exited by itself: publish its exit, and clean up.
     ReapAfterExit,
 }
 
-/// Decides. `None`: the phase stays.
+/// Returns the next phase (`None`: unchanged) and what is to be done.
 pub fn decide_transition(now: WindowPhase, input: WindowInput) -> (Option<WindowPhase>, WindowEffect) {
     use WindowEffect as E;
     use WindowInput as I;
@@ -105,18 +107,15 @@ pub fn decide_transition(now: WindowPhase, input: WindowInput) -> (Option<Window
         (P::Building { .. } | P::Starting, I::Stop) => (Some(P::Stopping), E::Close),
         (P::Building { old: true }, I::BuildFinished { ok: true }) => (Some(P::Starting), E::Replace),
         (P::Building { old: false }, I::BuildFinished { ok: true }) => (Some(P::Starting), E::Launch),
-        (P::Building { old: true }, I::BuildFinished { ok: false }) => (Some(P::Running), E::RespondToWaiters),
-        (P::Building { old: false }, I::BuildFinished { ok: false }) => (Some(P::Absent), E::RespondToWaiters),
+        (P::Building { old }, I::BuildFinished { ok: false }) => (Some(without_build(old)), E::RespondToWaiters),
         (P::Building { old: true }, I::WindowExited) => (Some(P::Building { old: false }), E::ReapAfterExit),
 
-        (P::Building { old: true }, I::Cancelled) => (Some(P::Running), E::AbortBuild),
-        (P::Building { old: false }, I::Cancelled) => (Some(P::Absent), E::AbortBuild),
-        // A launch or a close is not cut in the middle: it takes seconds, and ends with a window or without.
+        (P::Building { old }, I::Cancelled) => (Some(without_build(old)), E::AbortBuild),
+        // A launch or a close is not aborted: it takes only seconds.
         (_, I::Cancelled) => (None, E::Nothing),
 
-        (P::Starting, I::LaunchFinished { ok: true }) => (Some(P::Running), E::RespondToWaiters),
+        (P::Starting, I::LaunchFinished { ok: true } | I::OldWindowKept) => (Some(P::Running), E::RespondToWaiters),
         (P::Starting, I::LaunchFinished { ok: false }) => (Some(P::Absent), E::RespondToWaiters),
-        (P::Starting, I::OldWindowKept) => (Some(P::Running), E::RespondToWaiters),
 
         (P::Running, I::Start { .. }) => (None, E::Respond),
         (P::Running, I::Restart { build: true }) => (Some(P::Building { old: true }), E::Build),
@@ -128,12 +127,17 @@ pub fn decide_transition(now: WindowPhase, input: WindowInput) -> (Option<Window
         (P::Stopping, I::Start { .. } | I::Restart { .. }) => (None, E::Defer),
         (P::Stopping, I::CloseFinished) => (Some(P::Absent), E::RespondToWaiters),
 
-        // Late facts: about work that was ended, or about a window that we closed ourselves.
+        // Late events: of an aborted operation, or the exit of a window that was closed on purpose.
         (
             _,
             I::BuildFinished { .. } | I::LaunchFinished { .. } | I::OldWindowKept | I::CloseFinished | I::WindowExited,
         ) => (None, E::Nothing),
     }
+}
+
+/// The phase after a build that leads to no launch.
+fn without_build(old: bool) -> WindowPhase {
+    if old { WindowPhase::Running } else { WindowPhase::Absent }
 }
 
 #[cfg(test)]
@@ -144,10 +148,10 @@ mod tests {
     use WindowPhase as P;
 
     #[test]
-    fn the_table_holds() {
+    fn each_transition_has_its_next_phase_and_effect() {
         let check = |now, input, next, effect| {
-            let (to, does) = decide_transition(now, input);
-            assert_eq!((to.unwrap_or(now), does), (next, effect), "{now:?} + {input:?}");
+            let (to, actual) = decide_transition(now, input);
+            assert_eq!((to.unwrap_or(now), actual), (next, effect), "{now:?} + {input:?}");
         };
         let (old, new) = (P::Building { old: true }, P::Building { old: false });
         check(P::Absent, I::Start { build: true }, new, E::Build);
@@ -176,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_is_answered_and_work_is_never_begun_twice() {
+    fn every_command_gets_a_response_and_no_operation_is_started_twice() {
         let phases = [
             P::Absent,
             P::Building { old: true },
@@ -186,31 +190,31 @@ mod tests {
             P::Stopping,
             P::Exited,
         ];
-        let begins = |effect| matches!(effect, E::Build | E::Launch | E::Replace | E::Close);
+        let starts_operation = |effect| matches!(effect, E::Build | E::Launch | E::Replace | E::Close);
         for now in phases {
-            for wish in [I::Start { build: true }, I::Restart { build: false }, I::Stop] {
-                let (to, effect) = decide_transition(now, wish);
+            for command in [I::Start { build: true }, I::Restart { build: false }, I::Stop] {
+                let (to, effect) = decide_transition(now, command);
                 let to = to.unwrap_or(now);
                 assert!(
                     !matches!(effect, E::Nothing | E::RespondToWaiters),
-                    "{now:?} + {wish:?} leaves the asker without an answer"
+                    "{now:?} + {command:?} leaves the caller without a response"
                 );
                 assert_eq!(
-                    matches!(effect, E::JoinOperation | E::Defer) || begins(effect),
+                    matches!(effect, E::JoinOperation | E::Defer) || starts_operation(effect),
                     to.is_busy(),
-                    "{now:?} + {wish:?}"
+                    "{now:?} + {command:?}"
                 );
             }
-            for fact in [
+            for event in [
                 I::BuildFinished { ok: true },
                 I::LaunchFinished { ok: false },
                 I::OldWindowKept,
                 I::CloseFinished,
                 I::WindowExited,
             ] {
-                let (to, effect) = decide_transition(now, fact);
+                let (to, effect) = decide_transition(now, event);
                 let ended = now.is_busy() && !to.unwrap_or(now).is_busy();
-                assert_eq!(effect == E::RespondToWaiters, ended, "{now:?} + {fact:?}");
+                assert_eq!(effect == E::RespondToWaiters, ended, "{now:?} + {event:?}");
             }
         }
     }

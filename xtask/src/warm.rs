@@ -11,7 +11,7 @@ use anyhow::Result;
 use devtether::adapters::{ADAPTERS, AdapterSearch};
 use devtether::process::{self, CapturedCommand, LAUNCH_ID, clean_environment, sweep_launch};
 use devtether::tools::{Pins, entry_path};
-use devtether::window::launch::BROWSERS;
+use devtether::window::launch::BROWSER_NAMES;
 
 use crate::leftovers::Run;
 use crate::tools::told;
@@ -55,7 +55,7 @@ fn programs(folder: &Path) -> Result<Vec<Argv>> {
     let sandbox = rustix::process::geteuid().is_root().then_some("--no-sandbox");
     let flags = ["--headless=new", "--disable-gpu", "--disable-breakpad", &user, "--dump-dom", "about:blank"];
     let flags = flags.into_iter().chain(sandbox);
-    let mut all: Vec<Argv> = search.on_path(BROWSERS).map(|browser| argv([browser], flags)).into_iter().collect();
+    let mut all: Vec<Argv> = search.on_path(BROWSER_NAMES).map(|browser| argv([browser], flags)).into_iter().collect();
     // VS Code's server, as windows have it: code-server's own program would write into the user's home.
     let server = entry_path("code-server").map_err(told)?.join("lib/vscode/out/server-main.js");
     let node = entry_path("node24").map_err(told)?;

@@ -1,7 +1,7 @@
-//! A Chromium as the window: which one, with what flags, and on which port it listens.
+//! A Chromium as the window: the program, its flags, its profile and its debugging port.
 //!
-//! Chromium chooses the port itself and writes it to `DevToolsActivePort` in its profile. That file survives every
-//! kind of end, so it is removed before the start.
+//! Chromium chooses the port and writes it to `DevToolsActivePort` in its profile. It never removes that file, so the
+//! file of an earlier run is removed before the start.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -12,14 +12,14 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
+use super::attempt::{LaunchAttempt, ReadyProgram, create_private_dir};
 use super::readiness::{wait_for, wait_for_endpoint};
-use super::{LaunchAttempt, ReadyProgram, make_private};
 use crate::cdp::Endpoint;
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::process::{self, Process};
 use crate::window::page::{ExpressionResult, PageConnection, PageHistory};
 
-/// The programs that can be the browser, by their names on PATH, in the order in which they are preferred.
+/// The names of Chromium browsers on PATH, in the order of preference.
 pub const BROWSER_NAMES: &[&str] = &[
     "chromium",
     "chromium-browser",
@@ -29,12 +29,12 @@ pub const BROWSER_NAMES: &[&str] = &[
     "microsoft-edge",
     "brave-browser",
 ];
-/// How long the first page may take before the window counts as ready anyway.
-const FIRST_PAGE: Duration = Duration::from_secs(5);
+/// How long the first page is waited for; the window counts as ready after this time.
+const FIRST_PAGE_TIMEOUT: Duration = Duration::from_secs(5);
 pub(super) const PORT_FILE: &str = "DevToolsActivePort";
 
-/// Flags for every window: no first-run pages, no talk with the outside that the page did not ask for, and no
-/// throttling of a window that lies behind others.
+/// Flags for every window: no first-run pages, no network requests besides the page's, and no throttling of a window
+/// that is covered by others.
 const FLAGS: &[&str] = &[
     "--remote-debugging-port=0",
     "--no-first-run",
@@ -50,32 +50,33 @@ const FLAGS: &[&str] = &[
     "--password-store=basic",
 ];
 
-pub async fn launch_browser(launch: &LaunchAttempt<'_>) -> Result<ReadyProgram> {
-    let url = launch.settings().url.as_deref().unwrap_or("about:blank");
+/// Starts the browser with the configured address.
+pub async fn launch_browser(attempt: &LaunchAttempt<'_>) -> Result<ReadyProgram> {
+    let url = attempt.settings().url.as_deref().unwrap_or("about:blank");
     let StartedBrowser { process, endpoint, user_data_dir } =
-        start_browser(launch, url, &launch.settings().args).await?;
-    launch.progress("loading the first page");
-    // A page that loads slowly, or never, is no reason to fail: the window is there.
-    let _ = timeout(FIRST_PAGE, page_loaded(&endpoint, url)).await;
+        start_browser(attempt, url, &attempt.settings().args).await?;
+    attempt.report_progress("loading the first page");
+    // A page that does not load is no reason to fail: the window runs.
+    let _ = timeout(FIRST_PAGE_TIMEOUT, wait_for_first_page(&endpoint, url)).await;
     Ok(ReadyProgram { process, others: Vec::new(), endpoint, inspector_port: None, user_data_dir: Some(user_data_dir) })
 }
 
-/// Resolves when the first page has been parsed. A navigation destroys the waiting script, which is then asked again
+/// Resolves when the first page has been parsed. A navigation destroys the waiting script, which is then evaluated again
 /// in the new document.
-async fn page_loaded(endpoint: &Endpoint, url: &str) -> Result<()> {
+async fn wait_for_first_page(endpoint: &Endpoint, url: &str) -> Result<()> {
     let page = PageConnection::open_endpoint(endpoint.clone(), Arc::new(PageHistory::new(None))).await?;
     let parsed = format!(
         "new Promise(done => {{
-            if (location.href === 'about:blank' && {url:?} !== 'about:blank') return; // it is on its way
+            if (location.href === 'about:blank' && {url:?} !== 'about:blank') return; // the navigation follows
             if (document.readyState !== 'loading') return done(true);
             document.addEventListener('DOMContentLoaded', () => done(true));
         }})"
     );
-    while page.evaluate(&parsed, FIRST_PAGE).await? != ExpressionResult::Value(true.into()) {}
+    while page.evaluate(&parsed, FIRST_PAGE_TIMEOUT).await? != ExpressionResult::Value(true.into()) {}
     Ok(())
 }
 
-/// A browser whose debugging port answers.
+/// A browser whose debugging port responds.
 pub struct StartedBrowser {
     pub process: Process,
     pub endpoint: Endpoint,
@@ -83,28 +84,28 @@ pub struct StartedBrowser {
 }
 
 /// Starts the browser on `url` and waits for its debugging port.
-pub async fn start_browser(launch: &LaunchAttempt<'_>, url: &str, args: &[String]) -> Result<StartedBrowser> {
+pub async fn start_browser(attempt: &LaunchAttempt<'_>, url: &str, args: &[String]) -> Result<StartedBrowser> {
     check_url(url)?;
     check_args(args)?;
-    let program = find_browser(launch)?;
-    let profile = prepare_profile(launch)?;
-    launch.progress("starting the browser");
-    let process = launch.spawn(command_line(launch, &program, &profile, args, url))?;
+    let program = find_browser(attempt)?;
+    let profile = prepare_profile(attempt)?;
+    attempt.report_progress("starting the browser");
+    let process = attempt.spawn(command_line(attempt, &program, &profile, args, url))?;
     let port_file = profile.join(PORT_FILE);
     let ready = async {
         let found = process::watch_until(&profile, || read_port(&port_file)).await;
         found.doing(|| format!("cannot watch {}", profile.display()))
     };
-    let waiting = wait_for(launch, &process, "the browser", "opened its debugging port", ready).await;
+    let waiting = wait_for(attempt, &process, "the browser", "opened its debugging port", ready).await;
     let port = waiting.map_err(|error| explain_used_profile(error, &profile))?;
     let answering = wait_for_endpoint(&process, port);
-    let endpoint = wait_for(launch, &process, "the browser", "answered on its debugging port", answering).await?;
+    let endpoint = wait_for(attempt, &process, "the browser", "answered on its debugging port", answering).await?;
     Ok(StartedBrowser { process, endpoint, user_data_dir: profile })
 }
 
 fn check_url(url: &str) -> Result<()> {
     let scheme = url.split_once(':').map(|(scheme, _)| scheme).filter(|scheme| !scheme.is_empty());
-    // Anything else could be read as a flag, or as a search.
+    // The browser would take anything else for a flag or a search.
     if scheme.is_some_and(|scheme| {
         scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+.-".contains(&byte)) && !scheme.starts_with('-')
     }) {
@@ -115,10 +116,10 @@ fn check_url(url: &str) -> Result<()> {
         .hint("write `url = \"http://127.0.0.1:3000\"` or `url = \"file:///…\"` in devtools.toml"))
 }
 
-/// The two flags that we set ourselves: with others we would wait for a port that is never told.
+/// Rejects the flags that we set: with other values, we would wait for a port that is never written.
 fn check_args(args: &[String]) -> Result<()> {
-    let ours = ["--user-data-dir", "--remote-debugging-port", "--remote-debugging-pipe"];
-    match args.iter().find(|arg| ours.iter().any(|flag| arg.starts_with(flag))) {
+    let reserved = ["--user-data-dir", "--remote-debugging-port", "--remote-debugging-pipe"];
+    match args.iter().find(|arg| reserved.iter().any(|flag| arg.starts_with(flag))) {
         None => Ok(()),
         Some(arg) => Err(Error::usage(format!("cannot start the browser with `{arg}`"))
             .because("tether chooses port and profile itself")
@@ -126,17 +127,17 @@ fn check_args(args: &[String]) -> Result<()> {
     }
 }
 
-fn find_browser(launch: &LaunchAttempt<'_>) -> Result<PathBuf> {
+fn find_browser(attempt: &LaunchAttempt<'_>) -> Result<PathBuf> {
     let missing = |doing: String| Error::new(ErrorKind::MissingTool, doing);
-    match &launch.settings().browser {
-        Some(setting) => launch.program(setting).ok_or_else(|| {
-            missing(format!("cannot start the browser {}", launch.path(setting).display()))
+    match &attempt.settings().browser {
+        Some(setting) => attempt.find_program(setting).ok_or_else(|| {
+            missing(format!("cannot start the browser {}", attempt.resolve_path(setting).display()))
                 .because("there is no such program")
                 .hint(
                     "correct `browser` in the [window] section of devtools.toml, or `runtimeExecutable` in launch.json",
                 )
         }),
-        None => launch.on_path(BROWSER_NAMES).ok_or_else(|| {
+        None => attempt.find_on_path(BROWSER_NAMES).ok_or_else(|| {
             missing("cannot find a Chromium to open the window in".into())
                 .because(format!("none of {} is on PATH", BROWSER_NAMES.join(", ")))
                 .hint("`apt-get install chromium`, or set `browser = \"/path/to/chrome\"` in devtools.toml")
@@ -144,13 +145,13 @@ fn find_browser(launch: &LaunchAttempt<'_>) -> Result<PathBuf> {
     }
 }
 
-/// The profile folder, free of another run's port file and lock.
-fn prepare_profile(launch: &LaunchAttempt<'_>) -> Result<PathBuf> {
-    let profile = match &launch.settings().profile {
-        Some(kept) => launch.path(kept),
-        None => launch.scratch.join("browser"),
+/// Creates the profile folder, and removes the port file and the lock of an earlier run.
+fn prepare_profile(attempt: &LaunchAttempt<'_>) -> Result<PathBuf> {
+    let profile = match &attempt.settings().profile {
+        Some(kept) => attempt.resolve_path(kept),
+        None => attempt.scratch.join("browser"),
     };
-    make_private(&profile)?;
+    create_private_dir(&profile)?;
     if let Some(owner) = profile_owner(&profile) {
         return Err(Error::usage(format!("cannot use the profile {}", profile.display()))
             .because(format!("a running browser uses it (process {owner})"))
@@ -167,8 +168,8 @@ fn prepare_profile(launch: &LaunchAttempt<'_>) -> Result<PathBuf> {
     Ok(profile)
 }
 
-/// Who holds the profile: `SingletonLock` is a link to `<host>-<pid>`. A dead owner, or one on another machine that
-/// this profile was copied from, holds nothing.
+/// The process that uses the profile: `SingletonLock` is a link to `<host>-<pid>`. A process that has exited, or one on
+/// another machine from which the profile was copied, does not count.
 fn profile_owner(profile: &Path) -> Option<u32> {
     let target = std::fs::read_link(profile.join("SingletonLock")).ok()?;
     let (host, pid) = target.to_str()?.rsplit_once('-')?;
@@ -178,7 +179,7 @@ fn profile_owner(profile: &Path) -> Option<u32> {
 }
 
 fn command_line(
-    launch: &LaunchAttempt<'_>,
+    attempt: &LaunchAttempt<'_>,
     program: &Path,
     profile: &Path,
     args: &[String],
@@ -189,9 +190,9 @@ fn command_line(
     let mut data = OsString::from("--user-data-dir=");
     data.push(profile);
     argv.push(data);
-    if launch.settings().headless || !has_display(&launch.environment()) {
-        if !launch.settings().headless {
-            launch.progress("there is no display: the browser runs without a visible window");
+    if attempt.settings().headless || !has_display(&attempt.environment()) {
+        if !attempt.settings().headless {
+            attempt.report_progress("there is no display: the browser runs without a visible window");
         }
         argv.extend(["--headless=new", "--disable-gpu", "--window-size=1280,800"].map(OsString::from));
     }
@@ -208,7 +209,7 @@ pub(super) fn has_display(environment: &BTreeMap<OsString, OsString>) -> bool {
     cfg!(target_os = "macos") || set("DISPLAY") || set("WAYLAND_DISPLAY")
 }
 
-/// The port, once the file is there and whole: its second line is the path of the browser's WebSocket.
+/// The port, once the file is complete: its second line is the path of the browser's WebSocket.
 pub(super) fn read_port(file: &Path) -> io::Result<Option<u16>> {
     match std::fs::read_to_string(file) {
         Ok(text) => Ok(parse_port(&text)),
@@ -223,7 +224,7 @@ fn parse_port(text: &str) -> Option<u16> {
     (id.len() == 36).then(|| port.trim().parse().ok().filter(|&port| port > 0))?
 }
 
-/// A browser that finds its profile in use hands its page over and ends without an error.
+/// A browser whose profile is in use opens its page in the other browser, and exits with 0.
 fn explain_used_profile(error: Error, profile: &Path) -> Error {
     match profile_owner(profile) {
         Some(owner) => error.hint(format!("process {owner} uses the profile {}: close it first", profile.display())),
@@ -236,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_file_counts_when_it_is_whole() {
+    fn a_port_file_is_read_when_it_is_complete() {
         let check = |text: &str, expect: Option<u16>| assert_eq!(parse_port(text), expect, "{text:?}");
         check("37427\n/devtools/browser/161d8ae9-9745-4f5c-a16a-eae1e4a430c3", Some(37427));
         check("37427\n/devtools/browser/161d8ae9-9745-4f5c-a16a-eae1e4a430c3\n", Some(37427));
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn only_addresses_reach_the_browsers_command_line() {
+    fn only_urls_are_passed_to_the_browser() {
         let check = |url: &str, expect: bool| assert_eq!(check_url(url).is_ok(), expect, "{url:?}");
         for url in ["http://127.0.0.1:3000/a?b=c", "file:///a b/.html", "about:blank", "data:text/html,x"] {
             check(url, true);
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_counts_while_its_owner_lives_on_this_machine() {
+    fn a_profile_lock_counts_while_its_owner_runs_on_this_machine() {
         let folder = tempfile::tempdir().unwrap();
         let host = rustix::system::uname().nodename().to_str().unwrap().to_owned();
         let check = |target: &str, expect: Option<u32>| {

@@ -1,43 +1,45 @@
-//! What an Extension Development Host is to show: which extensions, which folder; and the rest of the user's arguments.
+//! The arguments of an Extension Development Host: extensions, folder, and the rest of the user's `args`.
 //!
-//! `args` may say all of it in VS Code's own words, as launch.json does. Must not know on what it is shown.
+//! `args` may contain VS Code's own flags, as in launch.json. Does not depend on the kind of the host.
 
 use std::path::{Path, PathBuf};
 
-use super::LaunchAttempt;
+use super::attempt::LaunchAttempt;
 use crate::error::{Error, ErrorContext, Result};
 
-/// VS Code's own flag; may be given several times.
+/// VS Code's flag; may be repeated.
 const FLAG: &str = "--extensionDevelopmentPath";
 
-/// What is to be shown.
+/// The parsed arguments.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ExtensionHostArgs {
     /// At least one; each has a package.json.
     pub extensions: Vec<PathBuf>,
     /// The folder that is opened.
     pub folder: PathBuf,
-    /// What is left of `args`.
+    /// The other words of `args`.
     pub args: Vec<String>,
 }
 
 impl ExtensionHostArgs {
-    pub fn read(launch: &LaunchAttempt<'_>) -> Result<ExtensionHostArgs> {
-        let settings = launch.settings();
-        let (mut extensions, folder, args) = split_args(&settings.args, &launch.plan.workspace);
+    /// Reads the window's settings. Errors: an extension without package.json, a folder that does not exist.
+    pub fn read(attempt: &LaunchAttempt<'_>) -> Result<ExtensionHostArgs> {
+        let settings = attempt.settings();
+        let (mut extensions, folder, args) = split_args(&settings.args, attempt.workspace());
         extensions.splice(0..0, settings.extension.iter().chain(&settings.more_extensions).cloned());
         if extensions.is_empty() {
             extensions.push(PathBuf::new());
         }
-        let extensions = extensions.iter().map(|path| check_extension(&launch.path(path))).collect::<Result<_>>()?;
-        let folder = settings.folder.as_deref().map(|folder| launch.path(folder)).or(folder);
-        let folder = folder.unwrap_or_else(|| launch.plan.workspace.clone());
+        let extensions =
+            extensions.iter().map(|path| check_extension(&attempt.resolve_path(path))).collect::<Result<_>>()?;
+        let folder = settings.folder.as_deref().map(|folder| attempt.resolve_path(folder)).or(folder);
+        let folder = folder.unwrap_or_else(|| attempt.workspace().to_owned());
         let folder = folder.canonicalize().doing(|| format!("cannot open the folder {}", folder.display()))?;
         Ok(ExtensionHostArgs { extensions, folder, args })
     }
 }
 
-/// The extensions that `args` name, the folder or file that they open, and the others.
+/// The extensions in `args`, the folder or file to open, and the other words.
 fn split_args(args: &[String], workspace: &Path) -> (Vec<PathBuf>, Option<PathBuf>, Vec<String>) {
     let (mut extensions, mut folder, mut others) = (Vec::new(), None, Vec::new());
     let mut words = args.iter();
@@ -46,7 +48,7 @@ fn split_args(args: &[String], workspace: &Path) -> (Vec<PathBuf>, Option<PathBu
         match word.strip_prefix(FLAG) {
             Some("") => extensions.extend(words.next().map(PathBuf::from)),
             Some(value) if value.starts_with('=') => extensions.push(PathBuf::from(&value[1..])),
-            // A word that names nothing is the value of the flag before it.
+            // A word that is no existing path is the value of the flag before it.
             _ if !word.starts_with('-') && !word.is_empty() && path.exists() => folder = Some(path),
             _ => others.push(word.clone()),
         }
@@ -68,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_in_the_words_of_vs_code_are_understood() {
+    fn vs_code_flags_are_split_from_other_arguments() {
         let workspace = tempfile::tempdir().unwrap();
         std::fs::create_dir(workspace.path().join("fixture")).unwrap();
         let check = |args: &[&str], extensions: &[&str], folder: Option<&str>, others: &[&str]| {

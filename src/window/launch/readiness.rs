@@ -1,44 +1,43 @@
-//! Waiting for a started program to get ready: against its exit and a deadline.
+//! Waiting until a started program is ready, or exits, or a deadline passes.
 //!
-//! The kernel tells nobody that a port is listened on, so [`listening`] is the one place that looks again and again,
-//! less and less often.
+//! The kernel has no notification for a new listening socket, so [`wait_for_listener`] polls, at growing intervals.
 
 use std::path::Path;
 use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::LaunchAttempt;
+use super::attempt::{LaunchAttempt, untrusted_port_error};
 use crate::cdp::{self, Endpoint};
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::process::{self, Process, ProcessExit};
 use crate::window::identity::verify_tree_port;
 
-/// How long an ending program may take from its first refusal to its exit.
-const ENDING: Duration = Duration::from_secs(2);
-/// How much of a failed program's output an error shows.
+/// The time between the first refused connection to an exiting program and its exit.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
+/// How many lines of a failed program's output an error contains.
 const TAIL_LINES: usize = 20;
-const FIRST_LOOK: Duration = Duration::from_millis(5);
-const SELDOMEST: Duration = Duration::from_millis(200);
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(5);
+const MAX_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Resolves with what `ready` finds. Errors when the process ends before, or the deadline passes; `who` and `what`
-/// make sentences: "`who` ended before it `what`".
+/// Waits for `ready`. Errors: the process exits first, or the deadline passes. `who` and `what` are parts of the
+/// message: "`who` ended before it `what`".
 pub async fn wait_for<T>(
-    launch: &LaunchAttempt<'_>,
+    attempt: &LaunchAttempt<'_>,
     process: &Process,
     who: &str,
     what: &str,
     ready: impl Future<Output = Result<T>>,
 ) -> Result<T> {
-    wait_until(launch, process, process.wait_for_exit(), who, what, ready).await
+    wait_until(attempt, process, process.wait_for_exit(), who, what, ready).await
 }
 
-/// As [`wait_for`], for a launcher that ends with 0 when it has started the real program: what counts is the end of
-/// everything that is `living`.
+/// As [`wait_for`], for a launcher that exits with 0 after it has started the real program: waits for the exit of all
+/// processes that `running` returns.
 pub async fn wait_for_launcher<T>(
-    launch: &LaunchAttempt<'_>,
+    attempt: &LaunchAttempt<'_>,
     launcher: &Process,
-    living: impl Fn() -> Vec<Process>,
+    running: impl Fn() -> Vec<Process>,
     who: &str,
     what: &str,
     ready: impl Future<Output = Result<T>>,
@@ -46,16 +45,16 @@ pub async fn wait_for_launcher<T>(
     let ended = async {
         let exit = launcher.wait_for_exit().await;
         if exit.is_success() {
-            wait_for_exit_of(living).await;
+            wait_for_exit_of(running).await;
         }
         exit
     };
-    wait_until(launch, launcher, ended, who, what, ready).await
+    wait_until(attempt, launcher, ended, who, what, ready).await
 }
 
-async fn wait_for_exit_of(living: impl Fn() -> Vec<Process>) {
+async fn wait_for_exit_of(running: impl Fn() -> Vec<Process>) {
     loop {
-        let left = living();
+        let left = running();
         if left.is_empty() {
             return;
         }
@@ -66,23 +65,23 @@ async fn wait_for_exit_of(living: impl Fn() -> Vec<Process>) {
 }
 
 async fn wait_until<T>(
-    launch: &LaunchAttempt<'_>,
+    attempt: &LaunchAttempt<'_>,
     process: &Process,
-    ended: impl Future<Output = ProcessExit>,
+    exit: impl Future<Output = ProcessExit>,
     who: &str,
     what: &str,
     ready: impl Future<Output = Result<T>>,
 ) -> Result<T> {
-    let deadline = launch.deadline();
-    tokio::pin!(ended);
-    let exited = tokio::select! {
-        biased; // what is ready is ready, even if the program ends in the same moment
+    let deadline = attempt.deadline();
+    tokio::pin!(exit);
+    let status = tokio::select! {
+        biased; // ready counts even if the program exits at the same moment
         ready = ready => match ready {
             Ok(found) => return Ok(found),
-            // A program that is ending refuses connections first; its exit says more than that.
-            Err(error) => timeout(ENDING, ended).await.map_err(|_| error)?,
+            // An exiting program refuses connections first; its exit is the better error.
+            Err(error) => timeout(EXIT_TIMEOUT, exit).await.map_err(|_| error)?,
         },
-        exit = &mut ended => exit,
+        status = &mut exit => status,
         () = tokio::time::sleep(deadline) => {
             let waited = humantime::format_duration(deadline);
             let error = Error::new(ErrorKind::TimedOut, format!("{who} has not {what} within {waited}"));
@@ -90,11 +89,11 @@ async fn wait_until<T>(
                 true => format!("process {} still runs and was stopped", process.pid()),
                 false => "what it started still runs and was stopped".to_owned(),
             };
-            return Err(append_output_tail(error, cause, &launch.output));
+            return Err(append_output_tail(error, cause, &attempt.output));
         }
     };
     let error = Error::other(format!("{who} ended before it {what}"));
-    Err(append_output_tail(error, exited.to_string(), &launch.output))
+    Err(append_output_tail(error, status.to_string(), &attempt.output))
 }
 
 fn append_output_tail(error: Error, cause: String, output: &Path) -> Error {
@@ -107,33 +106,33 @@ fn append_output_tail(error: Error, cause: String, output: &Path) -> Error {
     error.because(cause).hint(format!("`cat {}` shows all of its output", output.display()))
 }
 
-/// Proves that `port` is the process's own, then asks who answers there, again and again while it is still too busy.
+/// Verifies that the process owns `port`, then requests its endpoint, repeatedly while the program is too busy.
 pub async fn wait_for_endpoint(process: &Process, port: u16) -> Result<Endpoint> {
-    verify_tree_port(process, port).map_err(super::untrusted_port)?;
+    verify_tree_port(process, port).map_err(untrusted_port_error)?;
     loop {
         match cdp::discover_endpoint(port).await {
-            Err(cdp::CdpError::TimedOut { .. }) => {} // raced against the deadline of the launch
+            Err(cdp::CdpError::TimedOut { .. }) => {} // bounded by the caller's deadline
             found => {
-                let doing = || format!("the program that was launched does not answer on its debugging port {port}");
+                let doing = || format!("the launched program does not respond on its debugging port {port}");
                 return found.doing(doing);
             }
         }
     }
 }
 
-/// Resolves when somebody answers on the port; errors when it is nobody that is `ours`.
-pub async fn wait_for_listener(port: u16, ours: impl Fn(u16) -> Result<()>) -> Result<Endpoint> {
-    let mut pause = FIRST_LOOK;
+/// Resolves when a program responds on the port; `check_owner` returns an error for a program of another launch.
+pub async fn wait_for_listener(port: u16, check_owner: impl Fn(u16) -> Result<()>) -> Result<Endpoint> {
+    let mut pause = MIN_POLL_INTERVAL;
     loop {
         if process::is_listened_on(port).unwrap_or(false) {
-            ours(port)?;
-            // It listens, but may not serve yet.
+            check_owner(port)?;
+            // It may listen before it responds.
             if let Ok(endpoint) = cdp::discover_endpoint(port).await {
                 return Ok(endpoint);
             }
         }
         tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(SELDOMEST);
+        pause = (pause * 2).min(MAX_POLL_INTERVAL);
     }
 }
 
@@ -149,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_inspectors_port_is_read_from_nodes_own_line() {
+    fn the_inspector_port_is_parsed_from_the_line_that_node_prints() {
         let check = |line: &str, expect: Option<u16>| assert_eq!(parse_inspector_port(line), expect, "{line}");
         check("Debugger listening on ws://127.0.0.1:38351/0f2c936f-b1cd-4ac9-aab3-f63b0f33d55e", Some(38351));
         check("Debugger listening on ws://[::1]:9229/0f2c", Some(9229));

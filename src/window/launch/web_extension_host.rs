@@ -6,20 +6,20 @@
 //! node extension host ◄── started by the server ─────────┘
 //!          "Debugger listening on …" ──► inspector port ──► ready
 //! ```
-//! Server and browser share the launch id; the window's main process is the browser, since closing it is what a
-//! user calls closing the window. The `code-server` wrapper rejects the flag without which the built workbench
-//! ignores the extension under development, so its inner server is started.
+//! Server and browser share the launch id. The window's main process is the browser, because users close the window by
+//! closing it. The `code-server` wrapper rejects a flag without which the workbench ignores the extension under
+//! development, so the VS Code server inside of it is started directly.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::attempt::{LaunchAttempt, ReadyProgram, create_private_dir};
 use super::browser::{self, StartedBrowser};
 use super::custom_command::find_free_port;
 use super::extension_host_args::ExtensionHostArgs;
-use super::readiness::wait_for;
-use super::{LaunchAttempt, ReadyProgram, make_private};
+use super::readiness::{self, wait_for};
 use crate::cdp::Endpoint;
 use crate::config::WindowKind;
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
@@ -27,7 +27,7 @@ use crate::process::{self, Process};
 use crate::tools;
 use crate::window::page::{ExpressionResult, PageConnection, PageHistory};
 
-/// No welcome page or chat beside the extension under development, and no talk with the outside that nobody asked for.
+/// No welcome page or chat beside the extension under development, and no unrequested network access.
 const SETTINGS: &str = r#"{
     "workbench.startupEditor": "none",
     "workbench.secondarySideBar.defaultVisibility": "hidden",
@@ -40,43 +40,44 @@ const SETTINGS: &str = r#"{
 "#;
 const TITLE: &str = "[Extension Development Host]";
 
-pub async fn launch_web_extension_host(launch: &LaunchAttempt<'_>) -> Result<ReadyProgram> {
-    let tools = VsCodeServer::find(launch)?;
-    let shown = ExtensionHostArgs::read(launch)?;
-    launch.progress("starting the VS Code server");
-    let server = launch.spawn(server_command_line(launch, &tools)?)?;
-    let listening = follow_output(launch, parse_server_port);
-    let port = wait_for(launch, &server, "the VS Code server", "opened its port", listening).await?;
-    // What a derived extension host takes is VS Code's, not the browser's.
-    let derived = launch.settings().kind == Some(WindowKind::ExtensionHost);
-    let args = if derived { &[][..] } else { &shown.args };
-    let url = workbench_url(port, &shown.folder, &shown.extensions, find_free_port()?);
-    let StartedBrowser { process, endpoint, user_data_dir } = browser::start_browser(launch, &url, args).await?;
-    launch.progress("waiting for the extension host");
+/// Starts the VS Code server and a browser, and waits for the extension host.
+pub async fn launch_web_extension_host(attempt: &LaunchAttempt<'_>) -> Result<ReadyProgram> {
+    let tools = VsCodeServer::find(attempt)?;
+    let host_args = ExtensionHostArgs::read(attempt)?;
+    attempt.report_progress("starting the VS Code server");
+    let server = attempt.spawn(server_command_line(attempt, &tools)?)?;
+    let listening = follow_output(attempt, parse_server_port);
+    let port = wait_for(attempt, &server, "the VS Code server", "opened its port", listening).await?;
+    // The arguments of a derived extension host are VS Code's, not the browser's.
+    let derived = attempt.settings().kind == Some(WindowKind::ExtensionHost);
+    let args = if derived { &[][..] } else { &host_args.args };
+    let url = workbench_url(port, &host_args.folder, &host_args.extensions, find_free_port()?);
+    let StartedBrowser { process, endpoint, user_data_dir } = browser::start_browser(attempt, &url, args).await?;
+    attempt.report_progress("waiting for the extension host");
     let both = async {
-        tokio::try_join!(wait_for_workbench_title(&endpoint, launch.deadline()), wait_for_inspector(launch, &server))
+        tokio::try_join!(wait_for_workbench_title(&endpoint, attempt.deadline()), wait_for_inspector(attempt, &server))
     };
-    let while_served = wait_for(launch, &server, "the VS Code server", "started the extension host", both);
-    let shown = wait_for(launch, &process, "the browser", "shown the extension host's window", while_served).await;
-    let ((), inspector_port) = shown?;
+    let while_served = wait_for(attempt, &server, "the VS Code server", "started the extension host", both);
+    let inspected = wait_for(attempt, &process, "the browser", "shown the extension host's window", while_served).await;
+    let ((), inspector_port) = inspected?;
     let user_data_dir = Some(user_data_dir);
     Ok(ReadyProgram { process, others: vec![server], endpoint, inspector_port: Some(inspector_port), user_data_dir })
 }
 
-/// The programs that this window is made of.
+/// The programs of the VS Code server.
 struct VsCodeServer {
     node: PathBuf,
     server_main: PathBuf,
 }
 
 impl VsCodeServer {
-    fn find(launch: &LaunchAttempt<'_>) -> Result<VsCodeServer> {
+    fn find(attempt: &LaunchAttempt<'_>) -> Result<VsCodeServer> {
         let place = |setting: &Option<PathBuf>, tool: &str| match setting {
-            Some(path) => Some(launch.path(path)),
+            Some(path) => Some(attempt.resolve_path(path)),
             None => tools::entry_path(tool).ok(),
         };
-        let node = place(&launch.settings().node, "node24");
-        let code_server = place(&launch.settings().code_server, "code-server");
+        let node = place(&attempt.settings().node, "node24");
+        let code_server = place(&attempt.settings().code_server, "code-server");
         let server_main = code_server.map(|folder| folder.join("lib/vscode/out/server-main.js"));
         let node = node.filter(|node| tools::is_program(node)).ok_or_else(|| missing_tool("Node 24", "node"))?;
         let server_main =
@@ -93,12 +94,12 @@ fn missing_tool(tool: &str, setting: &str) -> Error {
         .hint(format!("or set `{setting}` in the [window] section of devtools.toml"))
 }
 
-fn server_command_line(launch: &LaunchAttempt<'_>, tools: &VsCodeServer) -> Result<Vec<OsString>> {
-    let data = match &launch.settings().profile {
-        Some(kept) => launch.path(kept).join("vscode-server"),
-        None => launch.scratch.join("vscode-server"),
+fn server_command_line(attempt: &LaunchAttempt<'_>, tools: &VsCodeServer) -> Result<Vec<OsString>> {
+    let data = match &attempt.settings().profile {
+        Some(kept) => attempt.resolve_path(kept).join("vscode-server"),
+        None => attempt.scratch.join("vscode-server"),
     };
-    make_private(&data)?;
+    create_private_dir(&data)?;
     write_settings(&data.join("user/User"))?;
     let mut argv: Vec<OsString> = vec![tools.node.clone().into(), tools.server_main.clone().into()];
     let flags = [
@@ -120,20 +121,20 @@ fn server_command_line(launch: &LaunchAttempt<'_>, tools: &VsCodeServer) -> Resu
     Ok(argv)
 }
 
-/// Gives a fresh profile settings under which every launch shows the same window; settings that are there stay.
+/// Writes default settings into a new profile, so that every launch shows the same window; existing ones are kept.
 pub(super) fn write_settings(folder: &Path) -> Result<()> {
     let file = folder.join("settings.json");
     if file.exists() {
         return Ok(());
     }
-    make_private(folder)?;
+    create_private_dir(folder)?;
     std::fs::write(&file, SETTINGS).doing(|| format!("cannot write {}", file.display()))
 }
 
-/// Waits for a line in the output that all programs of this launch share.
-async fn follow_output(launch: &LaunchAttempt<'_>, wanted: fn(&str) -> Option<u16>) -> Result<u16> {
-    let found = process::wait_for_line(&launch.output, 0, wanted).await;
-    found.doing(|| format!("cannot read {}", launch.output.display()))
+/// Waits for a line in the output, which all programs of this launch share.
+async fn follow_output(attempt: &LaunchAttempt<'_>, parse: fn(&str) -> Option<u16>) -> Result<u16> {
+    let found = process::wait_for_line(&attempt.output, 0, parse).await;
+    found.doing(|| format!("cannot read {}", attempt.output.display()))
 }
 
 /// The port in "Extension host agent listening on 38753".
@@ -141,7 +142,7 @@ fn parse_server_port(line: &str) -> Option<u16> {
     line.strip_prefix("Extension host agent listening on ")?.trim().parse().ok()
 }
 
-/// The workbench on `folder`, with the extensions under development and the wish for an inspector.
+/// The URL of the workbench with `folder`, the extensions under development, and an inspector on port `inspector`.
 fn workbench_url(port: u16, folder: &Path, extensions: &[PathBuf], inspector: u16) -> String {
     let remote = |extension: &PathBuf| {
         let address = format!("vscode-remote://127.0.0.1:{port}{}", percent_encode(&extension.to_string_lossy(), true));
@@ -166,32 +167,32 @@ fn percent_encode(text: &str, slashes: bool) -> String {
     encoded
 }
 
-/// Resolves when the page has the title that only an Extension Development Host has. Browsers send no event for a
-/// change of title, so the page itself watches.
+/// Resolves when the page has the title that only an Extension Development Host has. Browsers send no event for a new
+/// title, so a script in the page observes it.
 pub(super) async fn wait_for_workbench_title(endpoint: &Endpoint, deadline: Duration) -> Result<()> {
     let page = loop {
         match PageConnection::open_endpoint(endpoint.clone(), Arc::new(PageHistory::new(None))).await {
-            Err(error) if error.kind == ErrorKind::TimedOut => {} // still busy; raced against the deadline of the launch
+            Err(error) if error.kind == ErrorKind::TimedOut => {} // still busy; bounded by the caller's deadline
             attached => break attached?,
         }
     };
     let titled = format!(
         "new Promise(done => {{
-            const look = () => document.title.startsWith({TITLE:?}) && (watch.disconnect(), done(true));
-            const watch = new MutationObserver(look);
+            const check = () => document.title.startsWith({TITLE:?}) && (watch.disconnect(), done(true));
+            const watch = new MutationObserver(check);
             watch.observe(document, {{ subtree: true, childList: true, characterData: true }});
-            look();
+            check();
         }})"
     );
-    // A navigation destroys the watching script: it is then asked again in the new document.
+    // A navigation destroys the script, which is then evaluated again in the new document.
     while page.evaluate(&titled, deadline).await? != ExpressionResult::Value(true.into()) {}
     Ok(())
 }
 
-/// The extension host's inspector port, once it answers there and is proven to be below the server.
-async fn wait_for_inspector(launch: &LaunchAttempt<'_>, server: &Process) -> Result<u16> {
-    let port = follow_output(launch, super::readiness::parse_inspector_port).await?;
-    super::readiness::wait_for_endpoint(server, port).await?;
+/// The extension host's inspector port, once it responds and is verified to belong to the server's process tree.
+async fn wait_for_inspector(attempt: &LaunchAttempt<'_>, server: &Process) -> Result<u16> {
+    let port = follow_output(attempt, readiness::parse_inspector_port).await?;
+    readiness::wait_for_endpoint(server, port).await?;
     Ok(port)
 }
 
@@ -200,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_servers_port_is_read_from_its_own_line() {
+    fn the_server_port_is_parsed_from_the_line_that_the_server_prints() {
         let check = |line: &str, expect: Option<u16>| assert_eq!(parse_server_port(line), expect, "{line}");
         check("Extension host agent listening on 38753", Some(38753));
         check("Web UI available at http://localhost:38753", None);
@@ -209,8 +210,8 @@ mod tests {
     }
 
     #[test]
-    fn paths_with_spaces_and_letters_of_any_language_survive_the_address() {
-        let url = workbench_url(80, Path::new("/a b/ü&c"), &["/x/é\"y".into(), "/z".into()], 9871);
+    fn paths_with_spaces_and_non_ascii_letters_are_encoded_in_the_url() {
+        let url = workbench_url(80, Path::new("/a b/&c"), &["/x/\"y".into(), "/z".into()], 9871);
         assert!(url.starts_with("http://127.0.0.1:80/?folder=/a%20b/%C3%BC%26c&payload=%5B%5B%22"), "{url}");
         // Encoded twice: as a URI in JSON, and as a parameter.
         assert!(url.contains("vscode-remote%3A%2F%2F127.0.0.1%3A80%2Fx%2F%25C3%25A9%2522y"), "{url}");

@@ -176,14 +176,16 @@ fn a_window_that_crashes_again_and_again_is_left_alone_until_something_has_chang
         crate::support::eventually("exited", || (sandbox.status()["state"] == "exited").then_some(()));
     };
     (0..3).for_each(|_| crash());
-    sandbox.tether(&["start"]).fails(1, &["left alone", "3 times within a minute", "code 9", "--rebuild always"]);
+    sandbox
+        .tether(&["start"])
+        .fails(1, &["not started for another", "3 times within a minute", "code 9", "--rebuild always"]);
     assert!(sandbox.status()["notes"].to_string().contains("3 times"), "{}", sandbox.status());
     // Whoever insists gets it; and a file that has changed may have mended it.
     assert_eq!(sandbox.once_it_answers(sandbox.json(&["start", "--rebuild", "always"]))["state"], "ready");
     sandbox.tether(&["evaluate", "process.exit(9)"]);
     crate::support::eventually("exited", || (sandbox.status()["state"] == "exited").then_some(()));
     (0..2).for_each(|_| crash());
-    sandbox.tether(&["restart"]).fails(1, &["left alone"]);
+    sandbox.tether(&["restart"]).fails(1, &["not started for another"]);
     sandbox.write("server.js", &crate::support::NODE_SERVICE.replace("42", "43"));
     assert_eq!(sandbox.once_it_answers(sandbox.json(&["start"]))["state"], "ready");
     assert_eq!(sandbox.json(&["evaluate", "answer"])["value"], 43);

@@ -20,7 +20,8 @@ use devtether::config::{WindowKind, WindowSettings};
 use devtether::error::Result;
 use devtether::process::{self, Process, StopOutcome};
 use devtether::window::cleanup;
-use devtether::window::launch::{LaunchedWindow, WindowLaunchPlan, launch_window, output_file_of, scratch_dir_of};
+use devtether::window::launch::{LaunchedWindow, WindowLaunchPlan, launch_window};
+use devtether::window::launch_id::{output_file_of, scratch_dir_of};
 use devtether::window::page::PageConnection;
 use devtether::window::session_file::{VERSION, WindowSession};
 
