@@ -1,4 +1,4 @@
-//! Builds that fail, hang, fork, flood, loop, and that many clients want at once: the real program, a real Node window.
+//! Builds that fail, hang, fork, flood or loop, and concurrent requests for a build: real `tether`, real Node window.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ fn a_failed_build_is_the_error_and_the_old_window_stays() {
     assert_eq!(status["state"], "stale");
     assert_eq!(status["lastBuild"]["ok"], false);
     assert!(status["lastBuild"]["durationMs"].as_u64().unwrap() > 0, "{status}");
-    // Mended, the next operation builds and swaps.
+    // Once fixed, the next operation builds and swaps.
     fs::remove_file(sandbox.path("broken")).unwrap();
     sandbox.write("server.js", &crate::support::NODE_SERVICE.replace("42", "43"));
     let answer = sandbox.json(&["evaluate", "answer"]);
@@ -88,7 +88,7 @@ fn a_build_that_touches_tracked_files_is_stopped_after_two_rounds_and_explained(
     builds_its_own("touch gen/stamp.js", 2);
 }
 
-/// It could be a user who saves in each round: looked at once more.
+/// It could be a user who saves in each round, so one more round is allowed.
 #[test]
 fn a_build_that_writes_something_else_each_time_is_stopped_after_three_rounds_and_explained() {
     builds_its_own("date +%N > gen/stamp.js", 3);
@@ -100,7 +100,7 @@ fn builds_its_own(writes: &str, rounds: usize) {
     assert_eq!(fs::read_to_string(sandbox.path(".devtools/rounds")).unwrap(), "x\n".repeat(rounds));
     let notes = started["notes"].to_string();
     assert!(notes.contains("gen/stamp.js") && notes.contains("`/gen/stamp.js`"), "{notes}");
-    // And it is over: no operation builds again, until somebody else changes something.
+    // No operation builds again until another file changes.
     assert_eq!(sandbox.json(&["evaluate", "answer"]).get("relaunched"), None);
     sandbox.write("other.js", "");
     assert_eq!(sandbox.json(&["evaluate", "answer"])["relaunched"]["because"], "other.js was added");
@@ -118,7 +118,7 @@ fn a_command_that_changes_during_the_build_is_not_run_in_its_next_round() {
 
 #[test]
 fn an_edit_during_the_build_is_built_before_the_swap() {
-    // Each round waits for its own FIFO, which tells both ways.
+    // Each round waits for its own FIFO, which synchronises build and test.
     let sandbox =
         node_with_build("cd .devtools; echo x >> rounds; cat go$(wc -l < rounds) > /dev/null; cat ../src.txt >> built");
     fs::create_dir(sandbox.path(".devtools")).unwrap();
@@ -126,7 +126,7 @@ fn an_edit_during_the_build_is_built_before_the_swap() {
     let fifos = ["go1", "go2"].map(|name| sandbox.path(".devtools").join(name));
     assert!(std::process::Command::new("mkfifo").args(&fifos).status().unwrap().success());
     let mut start = sandbox.command(["start", "--json"]).stdout(std::process::Stdio::null()).spawn().unwrap();
-    // Opening the writing end waits for the build's reader: the build has begun.
+    // Opening the FIFO for writing blocks until the build reads it: the build has begun.
     let first = fs::OpenOptions::new().write(true).open(&fifos[0]).unwrap();
     sandbox.write("src.txt", "two\n");
     drop(first);
@@ -168,7 +168,7 @@ fn a_restart_builds_only_when_requested() {
     check(&["restart", "--rebuild", "never"], 0);
     check(&["start", "--rebuild", "always"], 1);
     sandbox.write("a.js", "");
-    // What was not built is still known to be: the next one that may build does.
+    // The change is still known: the next request that may build does.
     check(&["restart", "--rebuild", "never"], 0);
     assert_eq!(sandbox.status()["stale"], true);
     check(&["restart"], 1);

@@ -1,4 +1,4 @@
-//! `tether completions` and `tether man`, in the shells and in the `man` that are here.
+//! `tether completions` and `tether man`, with the installed shells and `man`.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::support::{CommandOutput, Sandbox, run_command};
 
-/// Runs a program that a laptop may lack; where CI is, these must be there.
+/// Runs a program. `None`, reported, when it is not installed.
 fn run(program: &str, arguments: &[&str], input: &Path) -> Option<CommandOutput> {
     if !crate::support::requirements::has_program(program) {
         return None;

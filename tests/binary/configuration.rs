@@ -1,5 +1,5 @@
-//! What is run without any configuration of ours: launch.json, tasks.json, package.json, in the hands of the real program;
-//! what is wrong in them, and what the user has not agreed to.
+//! Windows and builds from launch.json, tasks.json and package.json, with the real `tether`; errors in them; commands
+//! without consent.
 
 use std::fs;
 
@@ -15,7 +15,7 @@ fn launch(task: &str) -> String {
     )
 }
 
-/// The service with tasks; nobody has agreed to anything.
+/// The service with tasks, without consent.
 fn untrusted(task: &str, tasks: &str) -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.write("server.js", NODE_SERVICE);
@@ -89,7 +89,7 @@ fn errors_in_files_name_file_line_and_field() {
     refuses(&["the configuration \"Serve\" of ", "launch.json:3", "`cwd`", "`${nonsense}`"]);
     sandbox.write(".vscode/launch.json", "{\n  \"configurations\": [\n    { \"name\": \"Serve\",, }\n");
     refuses(&["launch.json:3:23"]);
-    // devtools.toml that says all of it is the way out, and `tether init` writes that.
+    // A complete devtools.toml, as `tether init` writes it, replaces them.
     sandbox.tether(&["init"]).ok();
     sandbox.tether(&["trust", "--yes"]).ok();
     assert_eq!(sandbox.json(&["start"])["state"], "ready");
@@ -111,7 +111,7 @@ fn a_task_that_never_ends_is_stopped_with_its_group() {
     assert_eq!(sandbox.status()["state"], "absent");
 }
 
-/// A watcher that says when a cycle begins and ends, and whose cycle has what is in `verdict`.
+/// A watcher that prints the begin and end of a cycle, and in it the contents of the file `verdict`.
 const WATCHER: &str = "echo $$ >> .devtools/watchers; echo begin; cat verdict; echo end; exec sleep 1000";
 const MATCHER: &str = r#", "isBackground": true, "problemMatcher": { "pattern": { "regexp": "^(.*): error: (.*)$", "file": 1, "message": 2 },
     "background": { "activeOnStart": false, "beginsPattern": "^begin$", "endsPattern": { "regexp": "^end$" } } }"#;
@@ -125,7 +125,7 @@ fn a_background_task_is_waited_for_by_its_end_pattern_and_ended_then() {
     assert_eq!(started["state"], "ready");
     assert_eq!(started["lastBuild"]["tail"], "begin\nfine\nend");
     assert!(!is_alive(pid_in(&sandbox, ".devtools/watchers")), "the watcher is ended with its first cycle");
-    // An error in its cycle is the build's: the window stays.
+    // An error in its cycle fails the build: the window stays.
     sandbox.write("verdict", "src/a.ts: error: no such thing\n");
     sandbox
         .tether(&["evaluate", "answer"])
@@ -155,7 +155,7 @@ fn a_background_task_that_exits_without_output_is_an_error() {
 
 #[test]
 fn tasks_run_side_by_side_or_in_sequence_and_each_once() {
-    // The two can only end together: each waits for the other's word.
+    // Each waits for the other, so they only end if they run in parallel.
     let meet = |own: &str, other: &str| {
         format!("echo {own} >> .devtools/run_command; echo x > .devtools/{own} & cat .devtools/{other}")
     };
@@ -227,7 +227,7 @@ fn a_command_that_has_changed_by_one_byte_is_not_run() {
     assert_eq!(sandbox.status()["state"], "stale", "the old window stays");
     package("echo 1");
     sandbox.json(&["evaluate", "answer"]);
-    // So with each other file.
+    // The same holds for each other file.
     for (file, from, to, told) in [
         (".vscode/launch.json", "server.js", "server2.js", "window.program"),
         (".vscode/launch.json", "\"request\"", "\"env\": {\"NODE_OPTIONS\": \"\"}, \"request\"", "window.env"),
@@ -261,7 +261,7 @@ fn consent_covers_scripts_of_other_folders() {
 #[test]
 fn a_repository_cannot_contain_its_own_consent() {
     let sandbox = untrusted("make", &shell("make", "true", ""));
-    // The consent of another user, or of the author, as it would lie in a repository.
+    // The consent of another user or the author, as a file of the repository.
     let inside = sandbox.path("cfg");
     let with_inside = |arguments: &[&str]| {
         let mut command = sandbox.command(arguments);
@@ -282,7 +282,7 @@ fn a_repository_cannot_contain_its_own_consent() {
     sandbox.tether(&["start"]).fails(5, &["nobody has agreed"]);
     sandbox.tether(&["shutdown"]).ok();
     with_inside(&["start"]).fails(5, &["cannot believe the trust records"]);
-    // Nor through a link that leads back into it.
+    // Nor through a link that points back into it.
     fs::remove_dir_all(sandbox.home().join("config")).unwrap();
     std::os::unix::fs::symlink(&inside, sandbox.home().join("config")).unwrap();
     sandbox.tether(&["shutdown"]).ok();
@@ -303,7 +303,7 @@ fn a_chosen_configuration_holds_until_the_window_is_stopped() {
     sandbox.tether(&["start", "--config", "Three"]).fails(3, &["\"Three\"", "\"One\", \"Two\""]);
     sandbox.tether(&["start", "--config", "Both"]).fails(3, &["compound", "\"One\", \"Two\""]);
     sandbox.tether(&["trust", "--yes"]).ok();
-    // Each is agreed to by itself, and a refused one changes nothing.
+    // Each needs its own consent, and a refused one changes nothing.
     sandbox.tether(&["start", "--config", "Two"]).fails(5, &["\"Two\"", "--config Two`"]);
     let answers = |expect: &str| assert_eq!(sandbox.json(&["evaluate", "answer"])["value"], expect);
     sandbox.json(&["start"]);
@@ -313,7 +313,7 @@ fn a_chosen_configuration_holds_until_the_window_is_stopped() {
     answers("2");
     assert_eq!(sandbox.json(&["start", "--config", "Two"])["pid"], two["pid"], "it runs already");
     assert_eq!(sandbox.json(&["start"])["pid"], two["pid"]);
-    // A relaunch, a new supervisor, and a relaunch by that one.
+    // A relaunch, then a new supervisor, then its relaunch.
     sandbox.write("server.js", &format!("{service}\n"));
     answers("2");
     sandbox.tether(&["shutdown"]).ok();
@@ -321,7 +321,7 @@ fn a_chosen_configuration_holds_until_the_window_is_stopped() {
     sandbox.write("server.js", &format!("{service}\n\n"));
     answers("2");
     assert_eq!(sandbox.json(&["start", "--print-config"])["configuration"], "Two");
-    // Gone from the file, it is told, and how to forget it.
+    // Removed from the file, it is an error with a hint.
     sandbox.write(".vscode/launch.json", &launch.to_string().replace("\"Two\"", "\"2\""));
     sandbox.tether(&["restart"]).fails(3, &["\"Two\"", "`tether stop`"]);
     sandbox.write(".vscode/launch.json", &launch.to_string());
@@ -350,10 +350,10 @@ fn a_configuration_that_is_chosen_while_another_is_built_is_built_itself() {
         sandbox.tether(&["trust", "--yes", "--config", name]).ok();
     }
     let mut one = sandbox.command(["start"]).stdout(std::process::Stdio::null()).spawn().unwrap();
-    // Opening the writing end waits for the build's reader.
+    // Opening the FIFO for writing blocks until the build reads it.
     let go = fs::OpenOptions::new().write(true).open(sandbox.path(".devtools/go")).unwrap();
     let two = sandbox.command(["start", "--config", "two"]).stdout(std::process::Stdio::null()).spawn();
-    // The other one has been heard when its choice is kept.
+    // The second request was received once its choice is stored.
     crate::support::eventually("the choice is kept", || {
         let states = fs::read_dir(sandbox.home().join("state/devtether")).unwrap().filter_map(Result::ok);
         states.map(|state| state.path().join("configuration.json")).find(|file| file.exists())
@@ -379,7 +379,7 @@ fn what_the_build_writes_is_no_change() {
     let told = sandbox.json(&["changes", "out/a.js"]);
     assert_eq!((&told["tracked"], &told["rule"], &told["line"]), (&json!(false), &json!("/out/"), &json!(5)));
     assert!(told["file"].as_str().unwrap().ends_with("tsconfig.json"));
-    // The user has the last word.
+    // The user's devtools.toml wins.
     sandbox.write(".devtoolsignore", "!/out/\n");
     assert_eq!(sandbox.status()["stale"], true);
     assert_eq!(sandbox.json(&["changes", "out/a.js"])["tracked"], true);

@@ -1,5 +1,5 @@
-//! A desktop VS Code as the window, with a stand-in for its launcher: no desktop VS Code can be installed where these
-//! tests run. What is real: the process behind a launcher that has ended, its Chromium, its inspector, its identity.
+//! A desktop VS Code window with a stand-in for its launcher, since no desktop VS Code can be installed for tests.
+//! Real are the process behind the exited launcher, its Chromium, its inspector, its identity.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use crate::support::{CommandOutput, Sandbox, carrying, is_alive, kill, run_comma
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-/// A workspace with an extension, and this launcher as the user's VS Code.
+/// A workspace with an extension, and this script as the launcher of VS Code.
 fn with_launcher(launcher: &str, settings: &str) -> Option<Sandbox> {
     if !["node", "chromium"].into_iter().all(has_program) {
         return None;
@@ -39,7 +39,7 @@ fn record(sandbox: &Sandbox) -> PathBuf {
     sandbox.home().join("record")
 }
 
-/// What the launcher was started with, each time.
+/// The launcher's arguments, one entry per start.
 fn starts(sandbox: &Sandbox) -> Vec<Value> {
     let text = fs::read_to_string(record(sandbox)).unwrap_or_default();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -47,7 +47,7 @@ fn starts(sandbox: &Sandbox) -> Vec<Value> {
 
 fn start(sandbox: &Sandbox) -> CommandOutput {
     let mut command = sandbox.command(["start", "--json"]);
-    // As from a terminal in VS Code.
+    // As in a terminal of VS Code.
     command.env("VSCODE_IPC_HOOK", "/x").env("ELECTRON_RUN_AS_NODE", "1");
     run_command(command)
 }
@@ -101,7 +101,7 @@ fn the_exit_of_a_window_that_is_not_our_child_is_noticed() {
     let pid = start(&sandbox).ok().json()["pid"].as_u64().unwrap() as u32;
     kill(pid, Signal::KILL);
     wait_for_end(pid);
-    // One that ends soon is taken for a crash, when nobody can tell its code.
+    // An early exit without a known code counts as a crash.
     let told = || ["crashed", "exited"].contains(&sandbox.status()["state"].as_str()?).then_some(());
     crate::support::eventually("the end is told", told);
 }
@@ -152,9 +152,9 @@ fn a_window_without_our_environment_is_refused_and_ended() {
         let line = |pid: u32| fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         all.filter(|&pid| String::from_utf8_lossy(&line(pid)).contains(text) && is_alive(pid)).collect::<Vec<_>>()
     };
-    // The stand-in's inspector is a program of its own; a real extension host ends with its VS Code.
+    // The stand-in's inspector is a separate program; a real extension host exits with its VS Code.
     naming(&format!("--inspect=127.0.0.1:{port}")).into_iter().for_each(|pid| kill(pid, Signal::KILL));
-    // They have been killed; the kernel ends them in its own time.
+    // They are killed; the kernel reaps them asynchronously.
     naming(&data).into_iter().for_each(wait_for_end);
     assert_eq!(naming(&data), [0; 0]);
 }

@@ -1,4 +1,4 @@
-//! `tether doctor`: what it finds, what it calls a problem, and whom it ends when it is asked to reap.
+//! `tether doctor`: findings, problems, and which processes `--reap` ends.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,7 +8,7 @@ use crate::support::{CommandOutput, Sandbox, is_alive, kill, node, run_command, 
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// The findings of this level whose text has all of these words, which must be exactly one.
+/// The one finding of this level whose text has all of these words.
 fn finding(report: &Value, level: &str, words: &[&str]) -> Value {
     let all = report["findings"].as_array().unwrap();
     let fits = |found: &&Value| {
@@ -28,7 +28,7 @@ fn pid(status: &Value) -> u32 {
     status["pid"].as_u64().unwrap() as u32
 }
 
-/// Kills the supervisor, so that its window is on its own.
+/// Kills the supervisor; its window keeps running.
 fn kill_supervisor(sandbox: &Sandbox) {
     let supervisor = sandbox.supervisor().unwrap();
     kill(supervisor, Signal::KILL);
@@ -52,7 +52,7 @@ fn a_healthy_workspace_has_no_problems_before_and_while_its_window_runs() {
     assert!(sandbox.supervisor().is_none(), "looking starts nothing");
 
     let window = pid(&sandbox.json(&["start"]));
-    // A page that is too busy to answer in time is asked again.
+    // A page that does not respond in time is read again.
     let during = crate::support::eventually("the page answers", || {
         Some(doctor(&sandbox).ok().json()).filter(|it| !it.to_string().contains("the window is unresponsive"))
     });
@@ -125,7 +125,7 @@ fn a_window_without_a_supervisor_is_found_and_never_reaped() {
     let reaped = run_command(sandbox.command(["doctor", "--reap", "--yes", "--json"])).ok().json();
     assert_eq!(reaped["orphans"], serde_json::json!([]));
     assert!(reaped["leftAlone"].to_string().contains("is the window of"), "{reaped}");
-    // `git clean -fdx` has taken the file; the next supervisor finds the window all the same.
+    // `git clean -fdx` removed the file; the next supervisor still finds the window.
     fs::remove_file(sandbox.path(".devtools/session.json")).unwrap();
     finding(&doctor(&sandbox).ok().json(), "ok", &["a window lives", &format!("process {window}")]);
     let reaped = run_command(sandbox.command(["doctor", "--reap", "--yes", "--json"])).ok().json();
@@ -159,7 +159,7 @@ fn orphans_are_listed_and_only_they_are_ended_with_consent() {
     kill_supervisor(&sandbox);
     fs::remove_file(sandbox.path(".devtools/session.json")).unwrap();
     fs::remove_file(state_of(&sandbox).join(".devtools/session.json")).unwrap();
-    // Another user's folders, as far as this one can tell; and a supervisor's window.
+    // Folders like another user's, and the window of a running supervisor.
     let stranger = pid(&other.json(&["start"]));
     let kept = pid(&supervised.json(&["start"]));
 

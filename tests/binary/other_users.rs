@@ -1,6 +1,6 @@
-//! Another user's socket at our place, and another user at our socket: refused, with nothing said and nothing removed.
+//! Another user's socket at our path, and another user at our socket: refused, without sending or removing anything.
 //!
-//! To be another user takes root: without it these tests are skipped.
+//! Running as another user takes root; without it these tests skip.
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read};
@@ -16,7 +16,7 @@ use serde_json::Value;
 /// `nobody`, on every Linux.
 const NOBODY: u32 = 65534;
 
-/// A Node of another user that runs this script.
+/// A Node process of another user that runs this script.
 fn as_nobody(script: &str, argument: &Path) -> Child {
     let mut command = Command::new("node");
     command.args(["-e", script]).arg(argument).current_dir("/").uid(NOBODY).gid(NOBODY);
@@ -30,7 +30,7 @@ fn socket_of(sandbox: &Sandbox) -> PathBuf {
     told.filter_map(|what| what.strip_prefix("its socket is ")).next().unwrap().into()
 }
 
-/// Another user's server at our place; it tells what it is told.
+/// Another user's server at our socket path; it prints what it receives.
 struct Impostor(Child);
 
 impl Impostor {
@@ -50,7 +50,7 @@ impl Impostor {
         Impostor(child)
     }
 
-    /// Ends it; answers what it has heard.
+    /// Stops it and returns what it received.
     fn end(mut self) -> String {
         drop(self.0.stdin.take());
         let mut heard = String::new();
@@ -74,7 +74,7 @@ fn a_socket_of_another_user_at_our_path_is_neither_used_nor_removed() {
     sandbox.tether(&["shutdown"]).fails(1, &words);
     assert!(socket.exists() && sandbox.supervisor().is_none());
 
-    // The file is ours now, but not who listens on it.
+    // The file is ours now, its listener is not.
     chown(&socket, Some(0), Some(0)).unwrap();
     sandbox.tether(&["status"]).fails(1, &["user 65534 answers on its socket, and we are user 0"]);
     assert_eq!(impostor.end(), "", "not a word is said to it");

@@ -1,4 +1,4 @@
-//! Being the only supervisor, wherever and however the workspace is.
+//! One supervisor per workspace, whatever the workspace's path and file system.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -41,7 +41,7 @@ fn a_stale_socket_is_no_obstacle() {
     let socket = fs::read_dir(&folder).unwrap().next().unwrap().unwrap().path();
     assert!(socket.exists(), "it was left behind");
     assert_eq!(pid(&sandbox.status()), window);
-    // Nor is a file in its place.
+    // Nor is a file at its path.
     sandbox.tether(&["shutdown"]).ok();
     fs::write(&socket, "no socket").unwrap();
     assert_eq!(pid(&sandbox.status()), window);
@@ -111,7 +111,7 @@ fn status_and_stop_work_in_a_deleted_workspace() {
     of_deleted(&["stop"]).ok();
     assert!(!is_alive(window));
     of_deleted(&["shutdown"]).ok();
-    // Nobody is there any more, and nobody can be started.
+    // No supervisor is running, and none can be started.
     of_deleted(&["status"]).fails(2, &["cannot be a workspace", "work space"]);
     fs::rename(&elsewhere, &sandbox.workspace).unwrap();
 }
@@ -123,8 +123,8 @@ async fn a_newer_front_end_drains_an_older_supervisor_and_the_window_stays() {
     let sandbox = crate::support::node();
     let window = pid(&sandbox.json(&["start"]));
     let old = sandbox.supervisor().unwrap();
-    // The library finds its folders by this process's environment: a thread of its own would see them too, so the
-    // socket is named instead.
+    // The library reads its folders from this process's environment, which other threads share, so the socket path is
+    // passed instead.
     let mut place = SupervisorPaths::of_workspace(&sandbox.workspace).unwrap();
     let state = fs::read_dir(sandbox.home().join("state/devtether")).unwrap().next().unwrap().unwrap().path();
     place.lock = state.join("supervisor.lock");
@@ -136,7 +136,7 @@ async fn a_newer_front_end_drains_an_older_supervisor_and_the_window_stays() {
     assert_eq!((pid(&status), &status["reconnected"]), (window, &json!(true)));
 }
 
-/// Runs a shell script as root of a mount namespace of its own, in which `tether` and `$WORKSPACE` can be used.
+/// Runs a shell script as root of its own mount namespace, with the variables `$tether` and `$WORKSPACE`.
 fn in_namespace(sandbox: &Sandbox, script: &str) -> Option<CommandOutput> {
     let possible = Command::new("unshare").args(["-Urm", "true"]).status().is_ok_and(|status| status.success());
     if !possible {
@@ -149,8 +149,8 @@ fn in_namespace(sandbox: &Sandbox, script: &str) -> Option<CommandOutput> {
     Some(run_command(command))
 }
 
-/// What a workspace on a disk that takes no more says and does: the window comes up, a note says what could not be
-/// written, and even the next supervisor finds it.
+/// On a file system without space or write access the window starts, a note names what could not be written, and the
+/// next supervisor finds the window.
 fn on_a_disk(mount: &str, words: &[&str]) {
     let sandbox = crate::support::node();
     let script = format!(
@@ -248,7 +248,7 @@ fn no_workspace_and_wrong_settings_are_errors() {
     sandbox.tether(&["trust"]).fails(5, &["nothing was trusted", "--yes"]);
     sandbox.tether(&["trust", "--yes"]).ok();
     sandbox.tether(&["start"]).ok();
-    // One byte more asks again, and the window that runs is left alone.
+    // One more byte needs new consent, and the running window stays.
     let window = pid(&sandbox.status());
     sandbox.write("devtools.toml", "[window]\nkind = 'node'\nprogram = 'server.js'\nargs = ['x']\n");
     sandbox.tether(&["evaluate", "answer"]).fails(5, &["window.args: [\"x\"]"]);
@@ -264,12 +264,12 @@ fn changed_watch_settings_count_as_a_change() {
     sandbox.write("devtools.toml", &format!("{toml}[watch]\nconfirm = 'content'\n"));
     assert_eq!(sandbox.status()["changes"][0]["path"], "devtools.toml");
     assert_eq!(sandbox.json(&["evaluate", "answer"])["relaunched"]["because"], "devtools.toml was modified");
-    // By content from now on: a touched file is no change, an edited one is.
+    // With confirm = "content" a touched file is no change, an edited one is.
     sandbox.write("server.js", NODE_SERVICE);
     assert_eq!(sandbox.once_it_answers(sandbox.status())["state"], "ready");
     sandbox.write("server.js", &NODE_SERVICE.replace("42", "43"));
     assert_eq!(sandbox.json(&["evaluate", "answer"])["value"], 43);
-    // A broken one is told, and the window stays.
+    // A broken file is an error, and the window stays.
     let window = pid(&sandbox.status());
     sandbox
         .write("devtools.toml", "[watch]\nroot = 'no/such/folder'\n[window]\nkind = 'node'\nprogram = 'server.js'\n");

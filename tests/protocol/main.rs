@@ -1,6 +1,6 @@
 //! Scripted peers through the real client: late responses, garbage, floods, half frames, silence.
 //!
-//! The peer is a script of the test: a browser, a debug adapter, an MCP client. What it talks to is the real code.
+//! The peer is a script of the test: a browser, a debug adapter, an MCP client. The other side is the real code.
 
 mod mcp_errors;
 mod scripted_adapter;

@@ -1,4 +1,4 @@
-//! What an MCP client that is wrong, or hasty, hears: an answer, always.
+//! Malformed and early MCP requests: each gets a response.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::Sandbox;
 use crate::support::mcp_client::{McpClient, text};
 
-/// A `tether mcp` that is spoken to line by line, as no client library would.
+/// A `tether mcp` driven line by line, without a client library.
 struct Raw {
     child: Child,
     stdin: ChildStdin,
@@ -148,7 +148,7 @@ fn a_client_that_sends_a_progress_token_receives_progress() {
     let told = read();
     assert_eq!((&told["method"], &told["params"]["progressToken"]), (&json!("notifications/progress"), &json!("p")));
     assert!(told["params"]["message"].as_str().unwrap().starts_with("building: sh -c"), "{told}");
-    // Only now may the build end.
+    // The build ends only after this.
     drop(std::fs::OpenOptions::new().write(true).open(&go).unwrap());
     let answer = loop {
         let message = read();

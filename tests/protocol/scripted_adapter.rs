@@ -1,15 +1,15 @@
-//! Adapters that misbehave, through the real `tether`: each is told with its cause and its last words, and nothing hangs,
-//! grows or is left.
+//! Misbehaving adapters, through the real `tether`: each is an error with its cause and last output; nothing hangs,
+//! grows or is left running.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use crate::support::scenario_sandbox::ScenarioSandbox;
 
-/// Stands where the workspace's Python is looked for, and so for debugpy in it.
+/// A script at the path of the workspace's Python, and so in place of debugpy.
 const ADAPTER: &str = include_str!("scripted_adapter.py");
 
-/// A program whose adapter misbehaves in that way.
+/// A sandbox whose adapter misbehaves in the given way.
 fn with(how: &str) -> Option<ScenarioSandbox> {
     let stage = ScenarioSandbox::with("debugpy", "app.py", &format!("{how}\n"))?;
     stage.sandbox.write(".venv/bin/python", ADAPTER);
@@ -18,7 +18,7 @@ fn with(how: &str) -> Option<ScenarioSandbox> {
     Some(stage)
 }
 
-/// As [`with`], stopped.
+/// As [`with`], with the program stopped.
 fn stopped(how: &str) -> Option<ScenarioSandbox> {
     let stage = with(how)?;
     let launched = stage.json(&["debug", "launch", "app.py", "--wait", "60"]);
@@ -29,7 +29,7 @@ fn stopped(how: &str) -> Option<ScenarioSandbox> {
 fn launch_fails(stage: &ScenarioSandbox, code: i32, words: &[&str]) {
     stage.sandbox.tether(&["debug", "launch", "app.py", "--wait", "60"]).fails(code, words);
     stage.nothing_is_left();
-    // Nor does it stand in the list.
+    // Nor is it in the list.
     stage.sandbox.tether(&["debug", "stop"]).fails(3, &["there is no debug session", "tether debug launch"]);
 }
 
@@ -66,7 +66,7 @@ fn a_flood_of_events_delays_no_response_and_dropped_events_are_counted() {
         let events = all["entries"].as_array().unwrap();
         events.iter().filter(|it| it["event"] == kind).count() as u64
     };
-    // 6,000 threads were told of, which the ring is too small for; nothing goes without a word.
+    // 6,000 thread events exceed the ring; the dropped ones are counted.
     assert!(all["dropped"].as_u64().unwrap() > 0, "{}", all["dropped"]);
     assert!(output["dropped"].as_u64().unwrap() > 0 || lost("lost") > 0, "{output}");
     assert!(stage.sandbox.peak() < 200 << 20, "the supervisor took {} bytes", stage.sandbox.peak());
@@ -100,7 +100,7 @@ fn events_sent_twice_count_once() {
     stage.json(&["break", "set", "app.py:1"]);
     let launched = stage.json(&["debug", "launch", "app.py", "--wait", "60"]);
     assert_eq!((&launched["stopped"], &launched["stopReason"]["type"]), (&true.into(), &"STEP_COMPLETE".into()));
-    // Each `initialized` gets the breakpoints, and an answer is the first.
+    // Each `initialized` event gets the breakpoints; of two responses the first counts.
     assert_eq!(stage.json(&["debug", "evaluate", "x"])["result"], "2");
     assert_eq!(stage.json(&["debug", "evaluate", "x"])["result"], "2");
     stage.json(&["debug", "stop"]);

@@ -1,4 +1,4 @@
-//! A browser that is no more than a script, for what only it can tell: what exactly was asked of it.
+//! A scripted browser, for assertions about the exact CDP requests.
 
 use std::time::Duration;
 
@@ -18,12 +18,12 @@ const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 /// One page, with one button.
 struct Scripted {
     page: PageConnection,
-    /// The requests, as they come.
+    /// The received requests in order.
     asked: mpsc::UnboundedReceiver<Value>,
 }
 
 impl Scripted {
-    /// Requests that are `silent` are never answered.
+    /// Requests for which `silent` returns true get no response.
     async fn start(silent: fn(&Value) -> bool) -> Scripted {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -38,7 +38,7 @@ impl Scripted {
         Scripted { page, asked }
     }
 
-    /// The next request like this.
+    /// The next request for which `like` returns true.
     async fn asked_for(&mut self, like: impl Fn(&Value) -> bool) -> Value {
         let next = async {
             loop {
@@ -64,7 +64,7 @@ async fn play(mut socket: WebSocketStream<TcpStream>, silent: fn(&Value) -> bool
         if !silent(&request) {
             messages.push(json!({"id": request["id"], "result": result(&request, &target)}));
         }
-        // Fails when the test has heard enough.
+        // Fails once the test has dropped its receiver.
         let _ = tell.send(request);
         for message in messages {
             socket.send(Message::text(message.to_string())).await.unwrap();
@@ -88,7 +88,7 @@ fn result(request: &Value, target: &Value) -> Value {
     }
 }
 
-/// What the script in the page answers.
+/// The results of the injected script.
 fn inside(expression: &Value) -> Value {
     let call = expression.as_str().unwrap();
     let seen = json!({"lines": [[0, "button \"Go\"", 3, 0]], "cut": false, "title": "t", "url": "http://x/"});
@@ -122,7 +122,7 @@ async fn a_cancelled_drag_releases_the_button_and_restores_the_browsers_own_drag
     }
     let mut next =
         async |kind: &str| scripted.asked_for(|request| request["params"]["type"] == kind).await["params"].clone();
-    // What the browser drags ends where it began; a page that drags by itself gets it back.
+    // The browser's drag ends where it began; a page that handles dragging itself receives its mouse move.
     for kind in ["dragOver", "dragCancel", "mouseMoved"] {
         let event = next(kind).await;
         assert_eq!((&event["x"], &event["y"]), (&json!(10.0), &json!(20.0)), "{event}");

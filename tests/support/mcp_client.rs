@@ -1,4 +1,4 @@
-//! An agent: an MCP client that was not written here (rmcp's), on the stdio of a `tether mcp` of its own.
+//! An MCP client that is not ours (rmcp's), on the stdio of its own `tether mcp` process.
 
 #![allow(dead_code)] // each test program uses a part
 
@@ -33,20 +33,20 @@ impl McpClient {
         timeout(TEST_TIMEOUT, self.client.call_tool(params)).await.expect("no answer").unwrap()
     }
 
-    /// The structured result; panics when the tool failed.
+    /// Calls a tool and returns its structured result. Panics when the tool fails.
     pub async fn call(&self, tool: &str, arguments: Value) -> Value {
         let result = self.ask(tool, arguments).await;
         assert_ne!(result.is_error, Some(true), "{}", text(&result));
         result.structured_content.expect("a structured result")
     }
 
-    /// Closes its stdin, and answers how it ended.
+    /// Closes the server's stdin and returns its exit status.
     pub async fn leave(mut self) -> std::process::ExitStatus {
         self.client.cancel().await.unwrap();
         timeout(TEST_TIMEOUT, self.child.wait()).await.expect("it does not end").unwrap()
     }
 
-    /// Ends it by a signal, and waits for its end.
+    /// Sends the server a signal and waits for its exit.
     pub async fn end_by(mut self, signal: Signal) {
         kill(self.child.id().unwrap(), signal);
         timeout(TEST_TIMEOUT, self.child.wait()).await.expect("it does not end").unwrap();

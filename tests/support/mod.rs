@@ -18,19 +18,19 @@ use std::time::{Duration, Instant};
 use devtether::adapters::FoundAdapter;
 use serde_json::Value;
 
-/// Marks everything that a sandbox starts, however it was detached.
+/// The environment variable that marks every process of a sandbox, also detached ones.
 const MARK: &str = "DEVTETHER_TEST_SANDBOX";
-/// Longer than anything may take: a test that reaches it has hung.
+/// Longer than any step of a test takes: a test that reaches it hangs.
 pub const TEST_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// A workspace with folders of the user of its own. Dropped, it stops what it started; what outlives that fails the test.
+/// A workspace with its own user folders. Drop stops what it started; a process that is left fails the test.
 pub struct Sandbox {
     home: tempfile::TempDir,
     pub workspace: PathBuf,
     mark: String,
 }
 
-/// What a run of `tether` came to.
+/// Exit code and output of one run of `tether`.
 #[derive(Debug)]
 pub struct CommandOutput {
     pub code: i32,
@@ -43,13 +43,13 @@ impl CommandOutput {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// Panics unless it succeeded.
+    /// Panics unless the exit code is 0.
     pub fn ok(self) -> CommandOutput {
         assert_eq!(self.code, 0, "{self:?}");
         self
     }
 
-    /// Panics unless it failed with this exit code and all of these words.
+    /// Panics unless it failed with this exit code and stderr contains all of these words.
     pub fn fails(self, code: i32, words: &[&str]) -> CommandOutput {
         assert_eq!(self.code, code, "{self:?}");
         for word in words {
@@ -70,7 +70,7 @@ impl Sandbox {
         Sandbox { home, workspace, mark }
     }
 
-    /// With files, and their commands trusted.
+    /// A sandbox with these files, their commands trusted.
     pub fn with(files: &[(&str, &str)]) -> Sandbox {
         let sandbox = Sandbox::new();
         for (path, text) in files {
@@ -94,7 +94,7 @@ impl Sandbox {
         self.home.path()
     }
 
-    /// The real program, in this sandbox.
+    /// The real `tether` in this sandbox.
     pub fn command<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tether"));
         command.args(arguments).current_dir(&self.workspace).stdin(Stdio::null());
@@ -104,7 +104,7 @@ impl Sandbox {
         command
     }
 
-    /// What a program that is to live in this sandbox needs in its environment.
+    /// The environment variables that put a process into this sandbox.
     pub fn variables(&self) -> Vec<(&'static str, std::ffi::OsString)> {
         vec![
             ("XDG_RUNTIME_DIR", self.home.path().join("run").into()),
@@ -114,7 +114,7 @@ impl Sandbox {
         ]
     }
 
-    /// Runs `tether` to its end.
+    /// Runs `tether` until it exits.
     pub fn tether(&self, arguments: &[&str]) -> CommandOutput {
         run_command(self.command(arguments))
     }
@@ -128,16 +128,15 @@ impl Sandbox {
         self.json(&["status"])
     }
 
-    /// An answer that tells the window's state. That its page has not answered in time tells of a busy machine: the
-    /// status is read again until it answers, and only that counts.
+    /// A status. `unresponsive` may be a busy machine: the status is read again until the page responds.
     pub fn once_it_answers(&self, told: Value) -> Value {
         let busy = |status: &Value| status["state"] == "unresponsive";
         if busy(&told) { eventually("the page answers", || Some(self.status()).filter(|it| !busy(it))) } else { told }
     }
 
-    /// The status of a Chromium that has just been started, once its page is there. One that starts from a cold disk
-    /// counts as ready before that, and has been seen to stay on `about:blank` for two minutes. A page may not be sent
-    /// from there to a file or to `data:`: another Chromium is started in its place, and that is told.
+    /// The status of a Chromium that was just started, once its page is loaded. One started from a cold disk is
+    /// `ready` before that, and was seen to stay on `about:blank` for two minutes. A page cannot navigate from there to
+    /// a file or to `data:`, so Chromium is restarted, and the test prints that.
     pub fn arrived(&self) -> Value {
         let there = "document.readyState === 'complete' && location.protocol !== 'about:'";
         let mut next = Instant::now() + Duration::from_secs(15);
@@ -162,7 +161,7 @@ impl Sandbox {
         Some(serde_json::from_slice(&bytes).expect("session.json is never half"))
     }
 
-    /// Who says that it is the supervisor.
+    /// The PID in the supervisor's lock file, if that process is running.
     pub fn supervisor(&self) -> Option<u32> {
         let states = fs::read_dir(self.home.path().join("state/devtether")).ok()?;
         let lock = states.filter_map(Result::ok).next()?.path().join("supervisor.lock");
@@ -170,19 +169,19 @@ impl Sandbox {
         Some(holder["pid"].as_u64()? as u32).filter(|pid| is_alive(*pid))
     }
 
-    /// The most memory that the supervisor ever had, in bytes.
+    /// The supervisor's peak resident memory in bytes.
     pub fn peak(&self) -> u64 {
         let supervisor = procfs::process::Process::new(self.supervisor().unwrap() as i32).unwrap();
         supervisor.status().unwrap().vmhwm.unwrap() * 1024
     }
 
-    /// The living processes of this sandbox, with their command lines.
+    /// The running processes of this sandbox with their command lines.
     pub fn processes(&self) -> Vec<(u32, String)> {
         carrying(MARK, &self.mark)
     }
 }
 
-/// Runs a command to its end.
+/// Runs a command until it exits.
 pub fn run_command(mut command: Command) -> CommandOutput {
     let Output { status, stdout, stderr } = command.output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
@@ -203,7 +202,7 @@ impl Drop for Sandbox {
     }
 }
 
-/// The living processes whose environment has `name=value`, with their command lines.
+/// The running processes whose environment has `name=value`, with their command lines.
 pub fn carrying(name: &str, value: &str) -> Vec<(u32, String)> {
     let all = procfs::process::all_processes().unwrap().filter_map(Result::ok);
     all.filter(|it| it.pid as u32 != std::process::id())
@@ -213,7 +212,7 @@ pub fn carrying(name: &str, value: &str) -> Vec<(u32, String)> {
         .collect()
 }
 
-/// As [`carrying`], of values that begin so.
+/// As [`carrying`], for values with this prefix.
 pub fn carrying_prefix(name: &str, prefix: &str) -> Vec<(u32, String)> {
     let all = procfs::process::all_processes().unwrap().filter_map(Result::ok);
     let carries = |value: &std::ffi::OsString| value.to_string_lossy().starts_with(prefix);
@@ -223,7 +222,7 @@ pub fn carrying_prefix(name: &str, prefix: &str) -> Vec<(u32, String)> {
         .collect()
 }
 
-/// A Python program with debugpy in it, which says `port N` when it listens; it waits for a debugger when that is wished.
+/// A Python program with debugpy that prints `port N` when it listens; with `waits` it waits for a debugger first.
 pub fn listening_with_debugpy(debugpy: &FoundAdapter, program: &Path, waits: bool) -> Command {
     let script = "import sys, runpy, debugpy; print('port', debugpy.listen(('127.0.0.1', 0))[1], flush=True); \
                   sys.argv[2] and debugpy.wait_for_client(); runpy.run_path(sys.argv[1], run_name='__main__')";
@@ -233,7 +232,7 @@ pub fn listening_with_debugpy(debugpy: &FoundAdapter, program: &Path, waits: boo
     command
 }
 
-/// Whether a process lives; a zombie does not.
+/// Whether a process is running; a zombie is not.
 pub fn is_alive(pid: u32) -> bool {
     procfs::process::Process::new(pid as i32).and_then(|it| it.stat()).is_ok_and(|stat| stat.state != 'Z')
 }
@@ -245,7 +244,7 @@ pub fn kill(pid: u32, signal: rustix::process::Signal) {
     }
 }
 
-/// Waits in the kernel until a process, of whomever, has ended.
+/// Blocks in the kernel until a process, child or not, has exited.
 pub fn wait_for_end(pid: u32) {
     let Some(pid) = rustix::process::Pid::from_raw(pid as i32) else { return };
     let Ok(handle) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) else { return };
@@ -255,7 +254,7 @@ pub fn wait_for_end(pid: u32) {
     assert!(ended > 0, "process {pid:?} did not end");
 }
 
-/// Asks again and again until `check` holds; for what nothing tells of. The pause only spares the processor.
+/// Repeats `check` until it returns a value, for conditions without an event. The pause only saves CPU time.
 pub fn eventually<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
     let since = Instant::now();
     loop {
@@ -267,7 +266,7 @@ pub fn eventually<T>(what: &str, mut check: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// A Node service that answers its own questions: `globalThis.answer`.
+/// A Node service with a value to evaluate: `globalThis.answer`.
 pub const NODE_SERVICE: &str = r#"
 globalThis.answer = 42;
 require("http").createServer((_, response) => response.end("hi")).listen(0, "127.0.0.1", () => console.log("up"));
@@ -290,7 +289,7 @@ pub fn node() -> Sandbox {
     ])
 }
 
-/// Asks the supervisor of a sandbox something that no front end offers, over its own wire.
+/// Calls a method of a sandbox's supervisor that no front end offers, over its socket.
 pub async fn in_place(sandbox: &Sandbox, method: &str) -> Result<Value, String> {
     let runtime = sandbox.home().join("run/devtether");
     let socket = fs::read_dir(runtime).unwrap().filter_map(Result::ok).next().expect("a socket").path();

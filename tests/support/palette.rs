@@ -1,10 +1,10 @@
-//! VS Code's command palette, by MCP alone.
+//! Drives VS Code's command palette with MCP tools only.
 
 use serde_json::{Value, json};
 
 use crate::support::mcp_client::{McpClient, text};
 
-/// Asks until the answer has these words.
+/// Calls a tool until its text contains `words`; returns that text.
 pub async fn until(agent: &McpClient, tool: &str, arguments: Value, words: &str) -> String {
     let since = std::time::Instant::now();
     loop {
@@ -16,13 +16,13 @@ pub async fn until(agent: &McpClient, tool: &str, arguments: Value, words: &str)
     }
 }
 
-/// Types a command into the palette; the ref of its row, once the palette shows it. A workbench that is still coming up
-/// loses keys, or closes the palette again: then as a user would, once more.
+/// Types a command into the palette and returns the ref of its row. A workbench that is still starting loses keys or
+/// closes the palette; the input is then repeated.
 pub async fn choose_in_palette(agent: &McpClient, command: &str) -> String {
     let open = json!({"actions": [
         {"do": "press", "keys": "Escape"}, {"do": "press", "keys": "F1"},
         {"do": "wait", "text": "Type the name of a command"}, {"do": "type", "text": command},
-        // What was typed is on the page before the row is.
+        // The typed text is on the page before the row is.
         {"do": "wait", "text": format!("{command}, "), "timeoutMs": 1000},
     ]});
     let row = format!("option \"{command}");
@@ -36,8 +36,8 @@ pub async fn choose_in_palette(agent: &McpClient, command: &str) -> String {
     panic!("the palette never shows {command}");
 }
 
-/// Runs a command by the palette until the page shows `words`: a row that is clicked while the palette is drawn anew
-/// does nothing.
+/// Runs a command from the palette until the page shows `words`: a click on a row during a redraw of the palette
+/// has no effect.
 pub async fn run_in_palette(agent: &McpClient, command: &str, words: &str) {
     for _ in 0..6 {
         let row = choose_in_palette(agent, command).await;

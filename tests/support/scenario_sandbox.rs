@@ -1,4 +1,4 @@
-//! A sandbox with programs in it, whose lines are found by markers.
+//! A sandbox with one program whose lines are found by markers.
 
 use std::process::{Child, Command, Stdio};
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::{CommandOutput, Sandbox, run_command};
 
-/// Where an adapter lies; `None` after having said so.
+/// The installed adapter. `None`, reported, when it is not installed.
 pub fn found(name: &str) -> Option<FoundAdapter> {
     crate::support::requirements::installed_adapter(name).map(|(_, found)| found)
 }
@@ -19,7 +19,7 @@ pub struct ScenarioSandbox {
 }
 
 impl ScenarioSandbox {
-    /// With one source; `None` when the adapter is not there.
+    /// A sandbox with one source file. `None`, reported, when the adapter is not installed.
     pub fn with(adapter: &str, file: &'static str, text: &str) -> Option<ScenarioSandbox> {
         found(adapter)?;
         let sandbox = Sandbox::new();
@@ -41,7 +41,7 @@ impl ScenarioSandbox {
         run_command(self.sandbox.command([&["--json"], arguments].concat()))
     }
 
-    /// Runs it; it must succeed.
+    /// Runs `tether --json`; it must succeed.
     pub fn json(&self, arguments: &[&str]) -> Value {
         self.tether(arguments).ok().json()
     }
@@ -50,32 +50,32 @@ impl ScenarioSandbox {
         self.json(&["break", "set", &self.at(marker)])
     }
 
-    /// Checks where and why a stop is.
+    /// Asserts the reason and the line of a stop.
     pub fn check(&self, answer: &Value, kind: &str, marker: &str) {
         let reason = &answer["stopReason"];
         let found = (answer["state"].as_str(), reason["type"].as_str(), reason["location"]["lineNumber"].as_u64());
         assert_eq!(found, (Some("STOPPED"), Some(kind), Some(self.line(marker))), "{answer:#}");
     }
 
-    /// The value of a local of the top frame, as a stop tells it.
+    /// The value of a local of the top frame, from a stop's snapshot.
     pub fn local<'a>(answer: &'a Value, name: &str) -> &'a str {
         let locals = answer["snapshot"]["locals"].as_array().unwrap_or_else(|| panic!("{answer:#}"));
         let found = locals.iter().find(|it| it["name"] == name).unwrap_or_else(|| panic!("no {name}: {answer:#}"));
         found["value"].as_str().unwrap()
     }
 
-    /// The processes besides the supervisor.
+    /// The sandbox's processes without its supervisor.
     pub fn others(&self) -> Vec<(u32, String)> {
         let all = self.sandbox.processes();
         all.into_iter().filter(|(_, line)| !line.contains(" supervise ")).collect()
     }
 
-    /// Nothing is left besides the supervisor; what has just ended gets a moment.
+    /// Waits until no process but the supervisor is left.
     pub fn nothing_is_left(&self) {
         crate::support::eventually("nothing is left", || self.others().is_empty().then_some(()));
     }
 
-    /// Starts a program of the workspace by itself, and waits for the line of `stderr` or `stdout` with these words.
+    /// Starts a program of the workspace without `tether`, and waits for the line of stderr or stdout with these words.
     pub fn starts(&self, mut command: Command, words: &str) -> (Running, String) {
         command.current_dir(&self.sandbox.workspace).envs(self.sandbox.variables());
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -85,7 +85,7 @@ impl ScenarioSandbox {
             [Box::new(running.0.stdout.take().unwrap()), Box::new(running.0.stderr.take().unwrap())];
         for stream in streams {
             let tell = tell.clone();
-            // Ends with the program.
+            // The thread ends with the program.
             std::thread::spawn(move || {
                 for line in std::io::BufRead::lines(std::io::BufReader::new(stream)).map_while(Result::ok) {
                     let _ = tell.send(line);
@@ -98,7 +98,7 @@ impl ScenarioSandbox {
     }
 }
 
-/// A program of ours; ended with this.
+/// A running program; killed and reaped on drop.
 pub struct Running(pub Child);
 
 impl Drop for Running {

@@ -1,4 +1,4 @@
-//! `.devtoolsignore` against `git check-ignore`, on random pattern files and a tree of awkward names.
+//! `.devtoolsignore` compared with `git check-ignore`, on random pattern files and a tree of unusual names.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -124,7 +124,7 @@ fn pattern(dice: &mut SeededRandom) -> String {
     lead + &body + dice.pick(&["", "", "", "/", "/*", "/**"])
 }
 
-/// What git says: ignored or not, and the line of the pattern that decided (of our own, below the built-in ones).
+/// Git's result: ignored or not, and the line of the deciding pattern (ours, below the built-in ones).
 fn git_says(root: &Path, paths: &[(String, bool)]) -> Vec<(bool, Option<usize>)> {
     let mut git = Command::new("git")
         .args(["check-ignore", "--no-index", "--stdin", "-z", "-v", "-n"])

@@ -1,4 +1,4 @@
-//! The changes room against the real thing: real file systems, the real kernel's watches, the real git.
+//! Change detection on real file systems, with the kernel's watches and the real git.
 #![cfg(target_os = "linux")]
 
 mod git_agreement;

@@ -1,6 +1,6 @@
-//! Random choices that can be made again: `TETHER_SEED` picks the seed, and every test prints its own.
+//! Reproducible random choices: `TETHER_SEED` sets the seed, and every test prints its own.
 
-/// SplitMix64 (Steele, Lea, Flood 2014): small, and the same on every machine.
+/// SplitMix64 (Steele, Lea, Flood 2014): the same sequence on every machine.
 pub struct SeededRandom(u64);
 
 impl SeededRandom {

@@ -1,4 +1,4 @@
-//! Edits of every kind, each followed at once by a question: none is missed, and nothing is made up.
+//! Edits of every kind, each followed at once by a check: none is missed, and none is reported that was not made.
 
 use std::fs::{self, File, FileTimes};
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use devtether::changes::ChangeCriterion;
 use crate::change_detection::random::SeededRandom;
 use crate::change_detection::workspace_fixture::{Files, Vouched, Workspace, baseline, difference, forget, shown};
 
-/// One random edit; gives the paths that it touched.
+/// Makes one random edit; returns the paths that it touched.
 fn edit(workspace: &Workspace, dice: &mut SeededRandom, number: usize) -> Vec<String> {
     let (file, other) = (some_file(dice), some_file(dice));
     let folder = |file: &str| file.rsplit_once('/').unwrap().0.to_owned();
@@ -66,7 +66,7 @@ fn edit(workspace: &Workspace, dice: &mut SeededRandom, number: usize) -> Vec<St
             let _ = fs::set_permissions(path(&file), fs::Permissions::from_mode(0o600 + (number as u32 % 2) * 0o44));
         }
         13 | 14 => {
-            // A whole folder, out of an ignored one and complete before it appears.
+            // A whole folder, moved out of an ignored one.
             fs::create_dir_all(path(&format!("node_modules/ready{number}/inner"))).unwrap();
             fs::write(path(&format!("node_modules/ready{number}/inner/f.ts")), "x").unwrap();
             let target = format!("p1/ready{number}");
@@ -75,7 +75,7 @@ fn edit(workspace: &Workspace, dice: &mut SeededRandom, number: usize) -> Vec<St
             return vec![target];
         }
         _ => {
-            // A folder that makes room for another one of the same name.
+            // A folder that is replaced by another one of the same name.
             let (there, away) = (folder(&file), format!("node_modules/away{number}"));
             drop(fs::rename(path(&there), path(&away)));
             workspace.write(&format!("{there}/s1.ts"), "of the second folder");
@@ -93,7 +93,7 @@ fn some_file(dice: &mut SeededRandom) -> String {
 fn append(path: &Path) {
     use std::io::Write;
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    // Whatever stands there, a link to a file that is gone included.
+    // Whatever is there, also a dangling link.
     if let Ok(mut file) = File::options().append(true).create(true).open(path) {
         file.write_all(b"// more\n").unwrap();
     }

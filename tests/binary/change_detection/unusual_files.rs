@@ -1,4 +1,4 @@
-//! Awkward files and failing watches: each has an answer, and the answer says how it was found.
+//! Unusual files and failing watches: each check reports whether it used the watch or a scan.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, FileTimes};
@@ -16,7 +16,7 @@ use devtether::error::ErrorKind;
 
 use crate::change_detection::workspace_fixture::{Vouched, Workspace, baseline, shown, warm, warm_again};
 
-/// Two trackers of one workspace: one that watches, and one that has no place for its fence file and must walk.
+/// Two trackers of one workspace: one that watches, and one that cannot write its fence file and must scan.
 struct Both {
     warm: ChangeTracker,
     cold: ChangeTracker,
@@ -35,7 +35,7 @@ impl Both {
         let (warm, cold) = (self.vouched.check(&self.warm).await, self.cold.compare_with_baseline().await.unwrap());
         assert_eq!(shown(&warm), expect);
         assert_eq!(shown(&cold), expect);
-        // It tries again and again to set watches, and a question may come while it does.
+        // It retries setting watches, and a check may come meanwhile.
         let reasons = ["no fence file", "still being set"];
         let says_why = |because: &str| reasons.iter().any(|reason| because.contains(reason));
         assert!(matches!(&cold.method, CheckMethod::Cold { because } if says_why(because)), "{:?}", cold.method);
@@ -198,7 +198,7 @@ async fn contents_decide_when_confirm_is_content() {
     let before = fs::read(&file).unwrap();
     fs::write(&file, "let x = 2;\n").unwrap();
     check(&["M p0/m0/f0/s0.ts"]).await;
-    // As `git checkout` there and back does it: a new file of the same content.
+    // As after `git checkout` there and back: a new file with the same content.
     fs::remove_file(&file).unwrap();
     fs::write(&file, &before).unwrap();
     fs::remove_file(workspace.path("link")).unwrap();
@@ -251,7 +251,7 @@ async fn folders_swapped_during_a_scan_are_correct_once_they_are_stable() {
     let cold = both.cold.compare_with_baseline().await.unwrap();
     let warm = both.vouched.check(&both.warm).await;
     assert_eq!(shown(&warm), shown(&cold));
-    // Every folder that is left is still watched.
+    // Every remaining folder is still watched.
     let mut left = vec![workspace.path("p0")];
     while let Some(folder) = left.pop() {
         fs::write(folder.join("probe.ts"), "x").unwrap();
@@ -266,7 +266,7 @@ async fn folders_swapped_during_a_scan_are_correct_once_they_are_stable() {
 async fn an_unreliable_watch_is_replaced_and_meanwhile_checks_scan() {
     let workspace = Workspace::with_folders(5);
     let tracker = workspace.watched(ChangeCriterion::Metadata).await;
-    // A cleaner of temporary files takes the fence file's folder away.
+    // A cleaner of temporary files removes the fence file's folder.
     for entry in fs::read_dir(workspace.cookies.path()).unwrap() {
         fs::remove_dir_all(entry.unwrap().path()).unwrap();
     }
@@ -330,7 +330,7 @@ async fn a_path_is_explained_by_the_rule_and_the_line_that_decided() {
     assert_eq!(tracker.explain_path(Path::new("../x")).await.unwrap_err().kind, ErrorKind::Usage);
 }
 
-/// Runs the other half of a test in a process of its own; called without it, that half does nothing.
+/// Runs the second half of a test in a separate process; without the variable that half returns at once.
 fn in_a_child(test: &str, mut command: Command) {
     let output = command.env("TETHER_CHILD", "1").output().unwrap();
     let told = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -347,7 +347,7 @@ fn when_inotify_watches_run_out_checks_scan_and_the_sysctl_is_named() {
     if !possible.is_ok_and(|status| status.success()) {
         return crate::support::requirements::report_missing("`unshare --user` fails: no user namespaces");
     }
-    // A user namespace has limits of its own, and its owner may lower them.
+    // A user namespace has its own limits, which its owner may lower.
     for (limit, value) in [("max_inotify_watches", "20"), ("max_inotify_instances", "0")] {
         let lower = format!("echo {value} > /proc/sys/user/{limit} && exec \"$0\" \"$@\"");
         let mut command = Command::new("unshare");
@@ -359,7 +359,7 @@ fn when_inotify_watches_run_out_checks_scan_and_the_sysctl_is_named() {
 
 #[tokio::test]
 async fn child_without_watches() {
-    // The half of the test above that runs in a user namespace with few watches.
+    // The second half of the test above, in a user namespace with few watches.
     let Ok(limit) = std::env::var("TETHER_LIMIT") else { return };
     let (reason, hint) = match limit.as_str() {
         "max_inotify_watches" => ("no inotify watches left", "sudo sysctl fs.inotify.max_user_watches=524288"),
@@ -381,7 +381,7 @@ fn an_unreadable_folder_is_reported_and_the_rest_is_still_scanned() {
     if !rustix::process::geteuid().is_root() {
         return without_rights();
     }
-    // Root reads everything: the check is made by a process of another user, in a workspace that it cannot write to.
+    // Root reads everything, so a process of another user runs the check, in a workspace that it cannot write to.
     let workspace = Workspace::reachable(3);
     fs::set_permissions(&workspace.root, fs::Permissions::from_mode(0o755)).unwrap();
     fs::set_permissions(workspace.path("p0/m0/f1"), fs::Permissions::from_mode(0o000)).unwrap();

@@ -1,4 +1,4 @@
-//! A real workspace on disk, and a second opinion on what is tracked in it and how it differs.
+//! A real workspace on disk, and an independent listing of its tracked files and their differences.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 /// mtime in seconds and nanoseconds, size, inode.
 type Seen = (i64, i64, u64, u64);
-/// By path; non-UTF-8 names are not used where this is.
+/// By path, which is UTF-8 here.
 pub type Files = BTreeMap<String, Seen>;
 
 pub struct Workspace {
@@ -39,7 +39,7 @@ impl Workspace {
         Workspace::new().filled(folders)
     }
 
-    /// As [`Workspace::with_folders`], where other users can reach it: the temporary folder may be ours alone.
+    /// As [`Workspace::with_folders`], at a path that other users can reach.
     pub fn reachable(folders: usize) -> Workspace {
         Workspace::below(Path::new("/tmp")).filled(folders)
     }
@@ -65,8 +65,8 @@ impl Workspace {
         fs::write(self.path(rel), text).unwrap();
     }
 
-    /// Returns when what is written from now on bears a later time than all that was: the clock that stamps files ticks
-    /// only every few milliseconds.
+    /// Returns once new writes get a later mtime than all earlier ones: the kernel's file clock ticks only every few
+    /// milliseconds.
     pub fn tick(&self) {
         let now = std::time::SystemTime::now();
         let probe = self.cookies.path().join("tick");
@@ -84,7 +84,7 @@ impl Workspace {
         ChangeTracker::start(TrackerOptions { root, cookie_dir, criterion: confirm, derived: Default::default() })
     }
 
-    /// A tracker whose watches stand, with the workspace as it is for a baseline.
+    /// A tracker with its watches set, and the present workspace as the baseline.
     pub async fn watched(&self, confirm: ChangeCriterion) -> ChangeTracker {
         let tracker = self.start(confirm);
         warm(&tracker).await;
@@ -92,7 +92,7 @@ impl Workspace {
         tracker
     }
 
-    /// What is tracked at and below `rel`, read by std alone, with the rules that the tests use spelled out.
+    /// The tracked files at and below `rel`, read with std only; the tests' ignore rules are written out here.
     pub fn look(&self, rel: &Path, into: &mut Files) {
         let ignored = |name: &str| ["node_modules", "dist", ".git", ".devtools"].contains(&name);
         let hidden = rel.components().any(|part| ignored(&part.as_os_str().to_string_lossy()));
@@ -113,22 +113,22 @@ impl Workspace {
     }
 }
 
-/// Waits until the watches stand: the hint says when something about the answers may have changed.
+/// Waits until the watches are set; the tracker's notification drives the wait.
 pub async fn warm(tracker: &ChangeTracker) {
     let mut hints = tracker.subscribe_hints();
     hints.wait_for(|count| *count > 0).await.unwrap();
 }
 
-/// Questions that the watch has to answer for.
+/// Checks that must be answered from the watch.
 ///
-/// A fence has a second, which a busy machine may not give it. A few times that is no defect: the answer says so, it was
-/// walked for and is as true, and the next question is put once the watches stand again.
+/// A fence has a deadline of a second, which a busy machine may exceed. A few times that is accepted: the report says
+/// that it came from a scan, and the next check waits until the watches are set again.
 #[derive(Default)]
 pub struct Vouched {
     late: Cell<usize>,
 }
 
-/// More late fences than this in a test are not the machine's.
+/// More late fences in one test than this are a defect.
 const MOST_LATE: usize = 5;
 
 impl Vouched {
@@ -144,7 +144,7 @@ impl Vouched {
     }
 }
 
-/// Waits until a lost watch has been replaced: questions drive that, and the hint tells when the new one stands.
+/// Waits until a lost watch was replaced; checks trigger the replacement.
 pub async fn warm_again(tracker: &ChangeTracker) {
     let mut hints = tracker.subscribe_hints();
     hints.mark_unchanged();
@@ -163,7 +163,7 @@ pub fn shown(check: &ChangeReport) -> Vec<String> {
     check.changed.iter().map(|change| format!("{} {}", letter(change.kind), change.path.display())).collect()
 }
 
-/// How `now` differs from `then`, in the same words and order.
+/// How `now` differs from `then`, in the same format and order.
 pub fn difference(then: &Files, now: &Files) -> Vec<String> {
     let mut changes: BTreeMap<&str, char> = BTreeMap::new();
     for (path, seen) in now {
@@ -178,7 +178,7 @@ pub fn difference(then: &Files, now: &Files) -> Vec<String> {
     changes.into_iter().map(|(path, kind)| format!("{kind} {path}")).collect()
 }
 
-/// Drops `rel` and what is below it.
+/// Removes `rel` and everything below it.
 pub fn forget(files: &mut Files, rel: &str) {
     let below = format!("{rel}/");
     let gone = files.range(rel.to_owned()..).map(|(path, _)| path).take_while(|path| path.starts_with(rel));
@@ -188,7 +188,7 @@ pub fn forget(files: &mut Files, rel: &str) {
     });
 }
 
-/// Makes the workspace as it is now the baseline.
+/// Makes the present workspace the baseline.
 pub async fn baseline(tracker: &ChangeTracker) {
     let snapshot: Arc<_> = tracker.take_snapshot().await.unwrap();
     tracker.set_baseline(snapshot).await;
