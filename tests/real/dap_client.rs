@@ -1,4 +1,4 @@
-//! The client against real adapters: the one order that suits them all, from `initialize` to `disconnect`.
+//! The DAP client against real adapters, with the one request order that suits all of them.
 //!
 //! A missing tool skips loudly on a laptop and fails where `CI=true`.
 
@@ -16,7 +16,7 @@ use crate::support::requirements::installed_tool;
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
-/// A process with a group of its own, which ends with it.
+/// A process in its own group; the group is killed on drop.
 struct Group(Child);
 
 impl Group {
@@ -48,7 +48,7 @@ fn fields(value: Value) -> Fields {
     serde_json::from_value(value).unwrap()
 }
 
-/// One conversation with an adapter.
+/// One DAP session with an adapter.
 struct Talk {
     client: DapClient,
     inbox: DapInbox,
@@ -73,7 +73,7 @@ impl Talk {
         }
     }
 
-    /// The next event of a kind; others pass by, and requests are refused.
+    /// The next event of a kind; others are skipped, reverse requests are refused.
     async fn event<T: DapEvent>(&mut self) -> T {
         loop {
             if let DapIncoming::Event(event) = self.next().await
@@ -109,7 +109,7 @@ impl Talk {
         started.response(DEADLINE).await.unwrap();
     }
 
-    /// Where it has stopped: the thread, the frame; its line is that of the breakpoint.
+    /// The thread and the top frame of the stop; asserts that it is on the breakpoint's line.
     async fn stopped(&mut self, line: i64) -> (i64, i64) {
         let stopped: StoppedEvent = self.event().await;
         assert_eq!(stopped.reason, "breakpoint");
@@ -138,7 +138,7 @@ impl Talk {
         found.into_iter().map(|variable| format!("{} = {}", variable.name, variable.value)).collect()
     }
 
-    /// Disconnects and closes; an adapter that no longer answers after it has told the end is not waited for.
+    /// Disconnects and closes. After `terminated` the response of `disconnect` is not awaited.
     async fn end(self) {
         let terminate = DisconnectArguments { terminate_debuggee: Some(true), ..DisconnectArguments::default() };
         let _ = self.client.request(&terminate, Duration::from_secs(5)).await;
@@ -175,7 +175,7 @@ async fn debugpy_connects_to_us_and_answers_without_the_40_ms() {
     }
     times.sort_unstable();
     println!("debugpy: evaluate p10 {:?}, p50 {:?}, p95 {:?}", times[20], times[100], times[190]);
-    // It would hit every request; a busy machine hits some.
+    // A 40 ms delay would hit every request; a busy machine hits some.
     assert!(times[20] < Duration::from_millis(20), "the 40 ms stall: {:?}", times[20]);
     talk.end().await;
     assert!(debuggee.0.wait().is_ok());
@@ -192,7 +192,7 @@ async fn js_debug_asks_for_a_second_connection_and_the_program_stops_there() {
     let mut command = Command::new("node");
     command.arg(server).arg(&socket).stdout(Stdio::piped());
     let mut adapter = Group::start(&mut command);
-    // Its own word that it listens.
+    // The line that says that it listens.
     let said = adapter.0.stdout.take().unwrap();
     let listens = tokio::task::spawn_blocking(move || {
         let mut line = String::new();

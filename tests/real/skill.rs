@@ -1,4 +1,4 @@
-//! The skill's commands against the real debugpy: what it shows is what an agent gets.
+//! The commands of the skill document with the real debugpy: their output is what the document shows.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ fn skill() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/skills/tether-debug")
 }
 
-/// The commands of a text, each with what it is said to print.
+/// The commands of a text, each with its shown output.
 fn transcripts(text: &str) -> Vec<(String, String)> {
     let blocks = text.split("```console\n").skip(1).map(|block| block.split("```").next().unwrap());
     let commands = blocks.flat_map(|block| block.strip_prefix("$ ").unwrap().split("\n$ "));
@@ -23,7 +23,7 @@ fn transcripts(text: &str) -> Vec<(String, String)> {
     commands.map(command).collect()
 }
 
-/// Without what is different each time.
+/// Replaces what differs in each run.
 fn redacted(text: &str) -> String {
     const CHANGING: &[(&str, &str)] = &[
         (r"0x[0-9a-f]+", "0x…"),
@@ -37,7 +37,7 @@ fn redacted(text: &str) -> String {
     CHANGING.iter().fold(text.trim_end().to_owned(), redact)
 }
 
-/// Whether a text is as it was said to be; `…` in a line stands for anything, as a line for any lines, or none.
+/// Whether a text matches what is shown; `…` in a line matches any text, as a whole line any lines or none.
 fn is_as_said(text: &str, said: &str) -> bool {
     fn lines(text: &[&str], said: &[&str]) -> bool {
         match said.split_first() {
@@ -79,7 +79,7 @@ fn the_commands_of_the_skill_print_what_it_shows() {
     }
 }
 
-/// What a line prints, typed into a shell that finds the real program.
+/// The output of a command line in a shell with the real `tether` on PATH.
 fn shell(sandbox: &Sandbox, line: &str) -> String {
     let folder = Path::new(env!("CARGO_BIN_EXE_tether")).parent().unwrap();
     let path = std::env::join_paths(

@@ -1,4 +1,4 @@
-//! Attaching to a program that runs already, stopping it, and leaving it alone again.
+//! Attaches to a running program, stops it, and detaches.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -11,7 +11,7 @@ use crate::adapter_features::debuggees::Subject;
 use crate::adapter_features::sessions::FeatureSessions;
 use crate::support::listening_with_debugpy;
 
-/// A program of ours; ended with this.
+/// A running program; killed and reaped on drop.
 struct Running(Child);
 
 impl Drop for Running {
@@ -21,7 +21,7 @@ impl Drop for Running {
     }
 }
 
-/// Starts it as its users would, and waits for its own word: what a debugger needs to know.
+/// Starts the program as its users would, and waits for the line with its debug address.
 fn started(subject: &Subject) -> (Running, DebugTargetKind) {
     let (mut command, ready) = match subject.adapter {
         "debugpy" => (listening_with_debugpy(&subject.found, &subject.source, false), "up"),
@@ -56,14 +56,14 @@ fn started(subject: &Subject) -> (Running, DebugTargetKind) {
     (running, what)
 }
 
-/// The first line with these words. What is said afterwards is read by nobody, and kept open.
+/// The first line with these words. Later output is drained, and the pipe stays open.
 fn said(mut reader: impl BufRead + Send + 'static, words: &str) -> String {
     let mut line = String::new();
     while !line.contains(words) {
         line.clear();
         assert!(reader.read_line(&mut line).unwrap() > 0, "it never says {words:?}");
     }
-    // A program whose pipe is closed ends; a thread that reads ends with it.
+    // A program whose pipe is closed ends; the reading thread ends with the program.
     std::thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()));
     line
 }
@@ -84,7 +84,7 @@ pub async fn attaches(subject: &Subject) -> Result<(), String> {
     let request =
         SessionRequest { name: "what runs".to_owned(), debug_target: wanted, adapter, ..SessionRequest::default() };
     let play = stage.start(request).await;
-    // Some stop where they come in.
+    // Some adapters stop where they attach.
     let (mut kind, _, mut line) = play.stopped().await;
     for _ in 0..3 {
         if (kind, line) != (StopKind::BreakpointHit, spin) {
@@ -96,7 +96,7 @@ pub async fn attaches(subject: &Subject) -> Result<(), String> {
     play.hosted.stop(true).await;
     stage.end().await;
     let mut running = running;
-    // rdbg keeps the breakpoint; hit again when nobody listens any more, it may end the program.
+    // rdbg keeps the breakpoint; a hit without a client may end the program.
     let lives = running.0.try_wait().unwrap().is_none();
     assert!(lives || subject.adapter == "rdbg", "it was left, and has ended");
     Ok(())

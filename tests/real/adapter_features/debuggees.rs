@@ -140,18 +140,18 @@ int main() {
 }
 "#;
 
-/// What the story is told with.
+/// The program that the script runs, with what it expects of the adapter.
 pub struct Subject {
     pub adapter: &'static str,
     pub found: FoundAdapter,
     pub folder: tempfile::TempDir,
     pub source: PathBuf,
-    /// What is launched.
+    /// The file to launch.
     pub program: PathBuf,
     lines: BTreeMap<String, u32>,
-    /// Of what is thrown, where the adapter can tell.
+    /// The class of the thrown exception, where the adapter reports it.
     pub class: Option<&'static str>,
-    /// Data that can be watched, as a name.
+    /// The name of a variable that can be watched.
     pub data: Option<&'static str>,
 }
 
@@ -165,7 +165,7 @@ impl Subject {
     }
 }
 
-/// The program of an adapter's language; `None`, loudly, when the adapter is not on this machine.
+/// The program in an adapter's language. `None`, reported, when the adapter is not installed.
 pub fn of(adapter: &'static str) -> Option<Subject> {
     let (_, found) = crate::support::requirements::installed_adapter(adapter)?;
     let (name, text, class) = match adapter {
@@ -183,7 +183,7 @@ pub fn of(adapter: &'static str) -> Option<Subject> {
         "dlv" => {
             std::fs::write(workspace.join("go.mod"), "module example.com/app\n\ngo 1.19\n").unwrap();
             let program = workspace.join("built app");
-            // As Delve wants it: without optimizations and inlining.
+            // As Delve needs it: without optimizations and inlining.
             run(Command::new("go").args(["build", "-gcflags=all=-N -l", "-o"]).arg(&program).current_dir(&workspace));
             program
         }

@@ -1,4 +1,4 @@
-//! The story: a program is launched, stopped in every way, looked into, changed, paused and ended.
+//! The feature script: a program is launched, stopped in every way, inspected, changed, paused and ended.
 
 use devtether::debug::breakpoints::{BreakpointConditions, DataAccess, ExceptionSpec};
 use devtether::debug::inspect::{ScopedId, VariableParent};
@@ -61,7 +61,7 @@ pub async fn tell(subject: &Subject) -> FeatureResults {
         assert!(play.evaluate("order").await.contains('3'));
     }
     told.can("conditional breakpoint", conditional_set);
-    // The rest of the loop is the function breakpoint's and the watchpoint's.
+    // The rest of the loop is for the function breakpoint and the watchpoint.
     told.can("function breakpoint", function_hit(&play, sessions).await);
     told.can("data breakpoint", watched(subject, &play, sessions).await);
     sessions.remove_breakpoints(|_| true).await.unwrap();
@@ -90,7 +90,7 @@ async fn looked_into(subject: &Subject, play: &FeatureSession, told: &mut Featur
     told.can("variables", Ok(()));
     assert!(play.evaluate("number + 40").await.contains("40"));
     told.can("evaluate", Ok(()));
-    // And a look around, as a stop answers it.
+    // The stop summary of the same stop.
     let thread = stack.thread;
     let look = session.summarize_stop(ScopedId { ..thread }, 6000).await.unwrap();
     assert!(look.source.iter().any(|(_, text)| text.contains("CALL")), "{look:?}");
@@ -102,7 +102,7 @@ async fn stepped(subject: &Subject, play: &FeatureSession, told: &mut FeatureRes
     assert!(function.contains("total"), "{function}");
     let (kind, mut function, mut line) = play.then(Resume::Out).await;
     assert_eq!(kind, StopKind::StepComplete);
-    // Where a step out ends, at the end of the function (rdbg), on the call or behind it, is the adapter's.
+    // A step out ends at the end of the function (rdbg), on the call or behind it, depending on the adapter.
     for _ in 0..3 {
         if line != subject.line("AFTER") {
             (_, function, line) = play.then(Resume::Over).await;
@@ -117,7 +117,7 @@ async fn stepped(subject: &Subject, play: &FeatureSession, told: &mut FeatureRes
     told.can("set variable", set.map(drop).map_err(|error| why(&error)));
 }
 
-/// The adapter's own word.
+/// The adapter's own message.
 fn why(error: &devtether::error::Error) -> String {
     error.causes().pop().unwrap_or_else(|| error.doing.clone())
 }

@@ -1,11 +1,11 @@
-//! The table of what adapters can do: a column each, generated from what the story has found out.
+//! The table of adapter features: one column per adapter, generated from the results of the script.
 
 use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-/// In the order of the story.
+/// In the order of the script.
 const ABILITIES: &[&str] = &[
     "launch",
     "line breakpoint",
@@ -27,12 +27,12 @@ const ABILITIES: &[&str] = &[
 const ADAPTERS: &[&str] = &["debugpy", "js-debug", "rdbg", "dlv", "lldb-dap", "codelldb", "gdb"];
 const FILE: &str = "src/adapters/abilities.md";
 
-/// What one adapter can; where it cannot, why.
+/// The features of one adapter; for a missing one the reason.
 #[derive(Debug, Default)]
 pub struct FeatureResults(Vec<(&'static str, Option<String>)>);
 
 impl FeatureResults {
-    /// Notes an ability; the reason why it is not there is the adapter's own word.
+    /// Adds a feature; the reason for a missing one is the adapter's message.
     pub fn can(&mut self, ability: &'static str, outcome: Result<(), String>) {
         assert!(ABILITIES.contains(&ability), "{ability}");
         println!("{ability}: {outcome:?}");
@@ -48,10 +48,10 @@ impl FeatureResults {
     }
 }
 
-/// One at a time reads and writes the file.
+/// Serialises reading and writing the file.
 static FILE_LOCK: Mutex<()> = Mutex::new(());
 
-/// The adapter's column must be what the table says; with `UPDATE_ABILITIES` it is put there.
+/// Asserts that the adapter's column matches the table; with `UPDATE_ABILITIES` writes it.
 pub fn hold(adapter: &str, told: &FeatureResults) {
     let _one = FILE_LOCK.lock().unwrap();
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(FILE);

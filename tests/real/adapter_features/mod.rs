@@ -1,5 +1,5 @@
-//! What each adapter can do, found out by telling one story with each of them: real programs, real adapters. The table
-//! of it, `src/adapters/abilities.md`, is written by these tests and held to them.
+//! What each adapter can do, found out by one script with real programs and real adapters. The table of it,
+//! `src/adapters/abilities.md`, is written and checked by these tests.
 //!
 //! `UPDATE_ABILITIES=1 cargo test --test real adapter_features` writes the table anew.
 
@@ -11,7 +11,7 @@ mod sessions;
 
 use feature_table::FeatureResults;
 
-/// Tells the story with one adapter; `None` when it is not there.
+/// Runs the script with one adapter. `None`, reported, when it is not installed.
 async fn told(adapter: &'static str) -> Option<FeatureResults> {
     let subject = debuggees::of(adapter)?;
     let mut told = feature_script::tell(&subject).await;

@@ -1,4 +1,4 @@
-//! Sessions of a workspace, as the supervisor has them; and the proof that nothing of them is left.
+//! Sessions of a workspace as in the supervisor, and the check that no process of them is left.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ impl FeatureSessions {
         FeatureSession { hosted }
     }
 
-    /// Ends all; nothing may be left.
+    /// Ends all sessions; no process may be left.
     pub async fn end(self) {
         self.sessions.end_all().await;
         assert_eq!(crate::support::carrying_prefix(LAUNCH_ID, &self.mark), []);
@@ -44,7 +44,7 @@ pub struct FeatureSession {
     pub hosted: ManagedSession,
 }
 
-/// Where it has stopped: why, the function, the line.
+/// A stop: kind, function, line.
 pub type Stop = (StopKind, String, u32);
 
 impl FeatureSession {
@@ -78,7 +78,7 @@ impl FeatureSession {
         answer.result
     }
 
-    /// Waits until the program has printed that.
+    /// Waits until the program has printed `words`.
     pub async fn prints(&self, words: &str) {
         let record = self.hosted.session.event_log();
         let mut spoken = record.watch_output();
@@ -88,7 +88,7 @@ impl FeatureSession {
         assert!(said.is_ok(), "{words:?} is not in {:#?}", all());
     }
 
-    /// Whether an adapter takes a breakpoint; else why not.
+    /// Whether the adapter accepts a breakpoint; else its reason.
     pub async fn takes(&self, sessions: &SessionRegistry, id: u32) -> Result<(), String> {
         self.hosted.session.wait_for_binding(id).await;
         let reported = sessions.list_breakpoints().into_iter().find(|it| it.spec.id == id).unwrap();

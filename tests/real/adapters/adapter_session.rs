@@ -1,4 +1,4 @@
-//! A program in a folder with spaces and non-ASCII, a session on it, and the proof that nothing of it is left.
+//! A program in a folder with spaces and non-ASCII letters, a session on it, and the check that no process is left.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ pub const LONG: Duration = Duration::from_secs(90);
 
 pub use crate::support::requirements::installed_adapter as found;
 
-/// A folder of a test's own, with programs in it.
+/// A folder with the programs of one test.
 pub struct ProgramFolder {
     folder: tempfile::TempDir,
 }
@@ -32,7 +32,7 @@ impl ProgramFolder {
         self.folder.path().canonicalize().unwrap()
     }
 
-    /// A file, and the line that says `STOP`.
+    /// Writes a file; returns its path and the line with `STOP`.
     pub fn file(&self, name: &str, text: &str) -> (PathBuf, u32) {
         let path = self.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -46,7 +46,7 @@ impl ProgramFolder {
     }
 }
 
-/// A session with an adapter, as the supervisor has it.
+/// A session with an adapter, as in the supervisor.
 pub struct AdapterSession {
     pub session: DebugSession,
     pub running: AdapterHost,
@@ -55,7 +55,7 @@ pub struct AdapterSession {
 }
 
 impl AdapterSession {
-    /// Begins to debug what is wanted, with breakpoints.
+    /// Starts a session with breakpoints.
     pub async fn open(
         row: &Adapter,
         found: &FoundAdapter,
@@ -95,7 +95,7 @@ impl AdapterSession {
         AdapterSession { session, running, driver: Some(tokio::spawn(driver)), mark }
     }
 
-    /// Waits for a stop, and says why and on which line it is.
+    /// Waits for a stop; returns its kind and line.
     pub async fn stopped(&self) -> (StopKind, i64) {
         let waited = self.session.wait_for_stop(LONG).await;
         let Some((_, stop)) = &waited.stop else { panic!("{waited:?}; {:?}", self.running.exit_summary().await) };
@@ -103,7 +103,7 @@ impl AdapterSession {
         (stop.kind, stack.frames[0].line)
     }
 
-    /// Waits for a stop on that line. An adapter that attaches may stop elsewhere first, and go on by itself.
+    /// Waits for a stop on `line`. After an attach an adapter may stop elsewhere first and continue.
     pub async fn stopped_at(&self, line: u32) {
         let there = async {
             loop {
@@ -115,7 +115,7 @@ impl AdapterSession {
                     Ok(stack) if hit && stack.frames.first().is_some_and(|frame| frame.line == i64::from(line)) => {
                         return;
                     }
-                    // Whether it is this or the adapter that lets it go on.
+                    // Either this or the adapter continues it.
                     Ok(_) => drop(self.session.resume(Resume::Continue, None).await),
                     Err(_) => tokio::task::yield_now().await,
                 }
@@ -124,7 +124,7 @@ impl AdapterSession {
         tokio::time::timeout(LONG, there).await.unwrap();
     }
 
-    /// Waits until the started process has printed that.
+    /// Waits until the started process has printed `text`.
     pub async fn says(&mut self, text: &str) {
         let mut said = String::new();
         while !said.contains(text) {
@@ -141,14 +141,14 @@ impl AdapterSession {
         answer.result
     }
 
-    /// `name = value`, of all scopes that are cheap to ask for.
+    /// `name = value` of all scopes that are not expensive.
     pub async fn locals(&self) -> Vec<String> {
         let groups = self.session.variables(&VariableParent::default()).await.unwrap();
         let all = groups.into_iter().flat_map(|group| group.variables);
         all.map(|variable| format!("{} = {}", variable.name, variable.value)).collect()
     }
 
-    /// Lets the program go on to its end.
+    /// Resumes the program and waits for its end.
     pub async fn finished(&self) -> WaitOutcome {
         self.session.resume(Resume::Continue, None).await.unwrap();
         let waited = self.session.wait_for_stop(LONG).await;
@@ -156,7 +156,7 @@ impl AdapterSession {
         waited
     }
 
-    /// All that came out of the started process so far, and out of `output` events.
+    /// The output of the started process so far, and of `output` events.
     pub fn output(&mut self) -> String {
         let mut text = String::new();
         while let Ok(said) = self.running.output.try_recv() {
@@ -170,13 +170,13 @@ impl AdapterSession {
         text + &told.entries.iter().map(|said| said.text.as_str()).collect::<String>()
     }
 
-    /// Waits until the program has ended by itself, and all that the adapter has told has come.
+    /// Waits until the program has ended by itself and all events of the adapter are received.
     pub async fn ended(&mut self) {
         let driver = self.driver.take().expect("it has not been waited for");
         tokio::time::timeout(LONG, driver).await.unwrap().unwrap();
     }
 
-    /// Ends the session, and waits until all that the adapter has told has come.
+    /// Ends the session and waits until all events of the adapter are received.
     pub async fn left(&mut self, terminate: bool) {
         self.session.stop(terminate).await;
         if let Some(driver) = self.driver.take() {
@@ -184,13 +184,13 @@ impl AdapterSession {
         }
     }
 
-    /// Leaves the program alive. debugpy hangs up on who comes before it has closed the connection of the one before.
+    /// Leaves the program running. debugpy closes a new connection that comes before the previous one is closed.
     pub async fn let_go(mut self) {
         self.left(false).await;
         self.running.detach().await;
     }
 
-    /// Ends it in whatever state it is; nothing may be left.
+    /// Ends the session in any state; no process may be left.
     pub async fn end(mut self) {
         self.left(true).await;
         self.running.stop().await.unwrap();
@@ -198,7 +198,7 @@ impl AdapterSession {
     }
 }
 
-/// The story that every adapter has to tell: it stops where it shall, its locals are there, it goes on to its end.
+/// The common case for every adapter: it stops at the breakpoint, locals are readable, the program runs to its end.
 pub async fn stops_and_ends(adapter: &str, wanted: &DebugTarget, stop: (&Path, u32), total: &str) {
     let Some((row, found)) = found(adapter) else { return };
     let began = std::time::Instant::now();
@@ -211,7 +211,7 @@ pub async fn stops_and_ends(adapter: &str, wanted: &DebugTarget, stop: (&Path, u
     let waited = play.finished().await;
     assert!(matches!(waited.state, RunState::Terminated), "{waited:?}");
     let began = std::time::Instant::now();
-    // What the program has printed may come after the word of its end.
+    // The program's output may arrive after its end was reported.
     play.left(true).await;
     let output = play.output();
     play.end().await;

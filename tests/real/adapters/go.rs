@@ -1,4 +1,4 @@
-//! Delve: a source, a package of a module, its tests, a program that is built already, a process.
+//! Delve: a source file, a package of a module, its tests, a built program, a process.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -46,7 +46,7 @@ async fn a_file_without_a_module_is_debugged() {
 async fn the_package_of_a_file_or_of_a_folder_is_debugged() {
     let place = ProgramFolder::new();
     let (app, line) = module(&place);
-    // One that the package does not build without.
+    // A file without which the package does not build.
     place.file("möd/more.go", "package main\n\nfunc init() { double(more) }\n\nconst more = 0\n");
     let (folder, _) = (app.parent().unwrap().to_owned(), ());
     let Some((row, found)) = found("dlv") else { return };

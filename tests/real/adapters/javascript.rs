@@ -30,7 +30,7 @@ async fn a_program_with_an_inspector_keeps_running_after_detach() {
     is_attached_to(&place, &app, (&app, line), "total").await;
 }
 
-/// What `tsc` makes of a source below `src`, whose map names it relatively.
+/// The output of `tsc` for a source below `src`, with a relative source map.
 #[tokio::test]
 async fn a_compiled_program_stops_in_its_source() {
     const COMPILED: &str = "\
@@ -62,7 +62,7 @@ setInterval(() => {
     let compiled = place.path().join("out/ticks.js");
     std::fs::write(&compiled, COMPILED).unwrap();
     is_attached_to(&place, &compiled, (&source, line), "tick.total").await;
-    // Launched, it stops in what runs at once, too.
+    // A launched program stops in code that runs at once, too.
     let Some((row, found)) = found("js-debug") else { return };
     let first = 5;
     let play =
@@ -71,7 +71,7 @@ setInterval(() => {
     play.end().await;
 }
 
-/// Attaches to what runs, stops it at a line where a number can be evaluated, and leaves it.
+/// Attaches to a running program, stops it at a line, evaluates a number, and detaches.
 async fn is_attached_to(place: &ProgramFolder, program: &Path, at: (&Path, u32), number: &str) {
     let Some((row, found)) = found("js-debug") else { return };
     let node = found.interpreter.clone().unwrap();

@@ -1,4 +1,4 @@
-//! The table of adapters against the real ones: from what a user wants to a stopped program, and nothing left running.
+//! The table of adapters with the real adapters: from a debug target to a stopped program, and no process left.
 //!
 //! A missing adapter skips loudly on a laptop and fails where `CI=true`.
 

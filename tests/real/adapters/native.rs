@@ -62,7 +62,7 @@ async fn attaches(adapter: &str) {
     assert!(running.is_alive());
 }
 
-/// With the stub of gdb's that comes with the gdb of ours.
+/// With the gdbserver of our installed gdb.
 async fn attaches_to_a_stub(adapter: &str) {
     let (Some((row, at)), Some((_, gdb))) = (found(adapter), found("gdb")) else { return };
     let Some(python) = gdb.interpreter else { return };
@@ -76,7 +76,7 @@ async fn attaches_to_a_stub(adapter: &str) {
     wanted.fields.insert("program".to_owned(), program.display().to_string().into());
     let play = AdapterSession::open(row, &at, &wanted, &[(&source, line)]).await;
     play.stopped_at(line).await;
-    // An LLDB that was built without XML cannot run expressions over such a stub.
+    // An LLDB built without XML cannot evaluate expressions over gdbserver.
     let locals = play.locals().await;
     assert!(locals.contains(&"total = 42".to_owned()), "{adapter}: {locals:?}");
     play.end().await;
@@ -90,7 +90,7 @@ async fn stops_on_entry(adapter: &str) {
     wanted.stop_on_entry = true;
     let play = AdapterSession::open(row, &found, &wanted, &[]).await;
     let waited = play.session.wait_for_stop(crate::adapters::adapter_session::LONG).await;
-    // What they call it differs: an entry, a breakpoint, a signal.
+    // The reported reason differs: an entry, a breakpoint, a signal.
     assert!(waited.stop.is_some(), "{adapter}: {waited:?}");
     play.end().await;
 }
@@ -110,7 +110,7 @@ async fn gdb_launches() {
     launches("gdb").await;
 }
 
-/// gdb lets the program run for it, and says that it has stopped anew.
+/// gdb resumes the program for the call, and sends another `stopped` event.
 #[tokio::test]
 async fn a_function_that_is_called_leaves_the_stop_as_it_was() {
     let text =
@@ -131,7 +131,7 @@ async fn a_function_that_is_called_leaves_the_stop_as_it_was() {
     }
 }
 
-/// gdb's own goodbye waits for no output, and its reader of it for ends of lines.
+/// gdb's `disconnect` does not wait for output, and its output reader waits for ends of lines.
 #[tokio::test]
 async fn the_last_output_is_received_from_gdb() {
     let Some((row, found)) = found("gdb") else { return };

@@ -1,4 +1,4 @@
-//! debugpy, by both of its routes, and attached.
+//! debugpy: direct, through its adapter, and attached.
 
 use devtether::adapters::{Address, DebugTargetKind};
 use devtether::debug::{RunState, StopKind};
@@ -84,7 +84,7 @@ async fn a_listening_program_keeps_running_after_detach() {
     let text =
         "import time\nprint('up', flush=True)\ntotal = 0\nwhile True:\n    total += 1\n    time.sleep(0.01)  # STOP\n";
     let (app, line) = place.file("sërver.py", text);
-    // Which port it listens on is told by debugpy's own function; the command line would not say.
+    // debugpy's function returns the port; its command line does not print it.
     let script = "import sys, runpy, debugpy; print('port', debugpy.listen(('127.0.0.1', 0))[1], flush=True); \
                   runpy.run_path(sys.argv[1])";
     let python = found.interpreter.clone().unwrap();
@@ -99,7 +99,7 @@ async fn a_listening_program_keeps_running_after_detach() {
             if play.session.wait_for_stop(LONG).await.stop.is_some() {
                 break;
             }
-            // On a busy machine it may come before debugpy has closed the connection of the one before, and is hung up on.
+            // On a busy machine debugpy has not closed the previous connection yet, and closes this one.
             play.let_go().await;
             play = AdapterSession::open(row, &found, &wanted, &[(&app, line)]).await;
         }

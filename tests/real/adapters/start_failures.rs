@@ -1,4 +1,4 @@
-//! Adapters that are missing, end at once, never say that they listen; and programs for others to attach to.
+//! Adapters that are missing, exit at once or never listen; and programs to attach to.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -12,7 +12,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader, Lines};
 
 use crate::adapters::adapter_session::LONG;
 
-/// A program that somebody else has started; killed when it is dropped.
+/// A program that `tether` did not start; killed on drop.
 pub struct Started {
     process: devtether::process::Process,
     out: Lines<BufReader<Box<dyn AsyncRead + Unpin>>>,
@@ -37,7 +37,7 @@ impl Started {
         self.process.is_alive()
     }
 
-    /// What is made of the first line that is wanted.
+    /// The first line for which the parser returns a value.
     pub async fn line<T>(&mut self, wanted: impl Fn(&str) -> Option<T>) -> T {
         loop {
             let line = async {
@@ -136,7 +136,7 @@ async fn an_adapter_that_never_listens_times_out_with_its_output() {
     let script = "echo thinking; trap '' TERM; sleep 600 & wait; wait";
     for reach in [ConnectMethod::ConnectBack, READY, PORT] {
         let began = Instant::now();
-        // Long enough for the shell to set its trap and to speak on a busy machine.
+        // Long enough for the shell to set its trap and print on a busy machine.
         let error = fails(reach, &["sh", "-c", script], Duration::from_secs(3)).await;
         assert!(error.kind == ErrorKind::TimedOut && began.elapsed() < Duration::from_secs(60), "{error}");
         says(&error, &["xdbg has not", "within 3s", "thinking", "by hand"]);
@@ -151,7 +151,7 @@ async fn runs(script: &str, mark: &str) -> AdapterHost {
 async fn a_dropped_adapter_is_killed_with_all_its_processes_and_a_detached_one_keeps_running() {
     let script = "(setsid sleep 601 &); sleep 602 & echo 127.0.0.1:9; wait";
     let running = runs(script, "faults-dropped").await;
-    // In the middle of an exec a process shows no environment.
+    // During exec a process has no readable environment.
     crate::support::eventually("all are seen", || {
         (crate::support::carrying(LAUNCH_ID, "faults-dropped").len() >= 3).then_some(())
     });
@@ -163,7 +163,7 @@ async fn a_dropped_adapter_is_killed_with_all_its_processes_and_a_detached_one_k
     runs(script, "faults-ended").await.stop().await.unwrap();
     assert_eq!(crate::support::carrying(LAUNCH_ID, "faults-ended"), []);
 
-    // The adapter goes, the program stays.
+    // The adapter exits, the program keeps running.
     runs(script, "faults-let-go").await.detach().await;
     let left = || crate::support::carrying(LAUNCH_ID, "faults-let-go");
     let both = crate::support::eventually("the adapter is gone, and both its programs are seen", || {

@@ -1,4 +1,4 @@
-//! A sandbox with programs in it, and `tether … --json` as the way to look at them.
+//! A sandbox with programs, driven by `tether … --json`.
 
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ impl CommandSandbox {
         CommandSandbox { sandbox }
     }
 
-    /// The answer of `tether … --json`, which must succeed.
+    /// The result of `tether … --json`, which must succeed.
     pub fn json(&self, line: &[&str]) -> Value {
         run_command(self.sandbox.command(["--json"].iter().chain(line))).ok().json()
     }
@@ -31,14 +31,14 @@ impl CommandSandbox {
         self.sandbox.tether(line)
     }
 
-    /// `FILE:LINE` of the line that says `STOP`, or what follows it in `mark`.
+    /// `FILE:LINE` of the line with `mark`.
     pub fn at(&self, file: &str, mark: &str) -> String {
         let text = std::fs::read_to_string(self.sandbox.path(file)).unwrap();
         let line = text.lines().position(|line| line.contains(mark)).unwrap_or_else(|| panic!("no {mark} in {file}"));
         format!("{file}:{}", line + 1)
     }
 
-    /// What an expression comes to in the stopped session.
+    /// The value of an expression in the stopped session.
     pub fn value(&self, expression: &str) -> String {
         self.json(&["debug", "evaluate", "--context", "watch", expression])["result"].as_str().unwrap().to_owned()
     }
@@ -51,14 +51,14 @@ impl CommandSandbox {
         });
     }
 
-    /// The processes that are there beside the supervisor, this moment.
+    /// The running processes of the sandbox without the supervisor.
     pub fn others(&self) -> Vec<String> {
         let supervisor = self.sandbox.supervisor();
         let all = self.sandbox.processes().into_iter().filter(|(pid, _)| Some(*pid) != supervisor && is_alive(*pid));
         all.map(|(pid, line)| format!("{pid} {line}")).collect()
     }
 
-    /// Waits for a file, and reads it.
+    /// Waits until a file is complete, and reads it.
     pub fn file(&self, path: &str) -> String {
         eventually(path, || std::fs::read_to_string(self.sandbox.path(path)).ok().filter(|text| text.ends_with('\n')))
     }

@@ -1,4 +1,4 @@
-//! What a configuration of the user's own launch.json becomes: its tasks, its environment, its parts, and who agrees to it.
+//! Sessions from the user's launch.json: tasks, environment, compounds and consent.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -83,7 +83,7 @@ fn a_configuration_is_debugged_between_its_tasks_with_its_environment() {
     assert!(!stage.sandbox.path("tidied.txt").exists());
     let status = stage.json(&["debug", "status"]);
     assert_eq!(status["name"], "App");
-    // Launched again, it is built again.
+    // Each launch builds again.
     let id = launched["sessionId"].as_str().unwrap();
     let again = stage.json(&["debug", "launch", "--restart", id, "--wait", "60"]);
     assert_eq!((&again["stopped"], again["sessionId"] != launched["sessionId"]), (&json!(true), true), "{again:#}");
@@ -91,7 +91,7 @@ fn a_configuration_is_debugged_between_its_tasks_with_its_environment() {
     stage.json(&["debug", "stop"]);
     assert_eq!(stage.file("tidied.txt"), "tidied\n");
     stage.is_quiet();
-    // The end of the supervisor is an end of the session, too.
+    // Shutting down the supervisor ends the session too.
     std::fs::remove_file(stage.sandbox.path("tidied.txt")).unwrap();
     stage.json(&["debug", "launch", "--config", "App", "--wait", "60"]);
     stage.tether(&["shutdown"]).ok();
@@ -187,7 +187,7 @@ fn nothing_of_a_configuration_runs_before_the_user_has_agreed_to_exactly_that() 
     };
     let how = format!("`tether trust --workspace '{}' --config App`", stage.sandbox.workspace.display());
     launch(5, &["for \"App\" are not trusted", "nobody has agreed", &how]);
-    // The consent to another one, or to the window, is none to this one.
+    // Consent to another configuration, or to the window, does not cover this one.
     trust(&stage, "Server");
     launch(5, &["nobody has agreed"]);
     let told = stage.tether(&["trust", "--config", "App", "--yes"]).ok().stdout;

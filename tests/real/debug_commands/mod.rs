@@ -1,4 +1,4 @@
-//! Debug sessions through the real `tether`, with real adapters, as its users have them.
+//! Debug commands of the real `tether` with real adapters.
 //!
 //! A missing adapter skips loudly on a laptop and fails where `CI=true`.
 

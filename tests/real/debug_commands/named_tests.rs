@@ -1,4 +1,4 @@
-//! Tests debugged by the names that their runners know them by.
+//! Tests debugged by the name that their runner uses.
 
 use serde_json::{Value, json};
 
@@ -62,7 +62,7 @@ test('doubles (a lot)', () => {
 test('doubles (a lot) not', () => { throw new Error('nobody asked for this one'); });
 ";
 
-/// Launches a test to its `STOP`, looks at `total`, and lets it end.
+/// Launches a test to its `STOP`, checks `total`, and lets it finish.
 fn stops_in(stage: &CommandSandbox, name: &str, file: &str) -> Value {
     stage.json(&["break", &stage.at(file, "STOP")]);
     let launched = stage.json(&["debug", "launch", "--test", name, "--wait", "180"]);

@@ -1,4 +1,4 @@
-//! One look at a line, and nothing of it is left, whatever the program does.
+//! `tether probe`: the state at a line, and nothing left, whatever the program does.
 
 use std::process::Command;
 
@@ -46,12 +46,12 @@ int main(int count, char **words) {
 }
 ";
 
-/// Probes the `STOP` of a source; `program` is what is run, where that is another file.
+/// Probes the `STOP` line of a source; `program` is the file to run, when it is another one.
 fn probes(stage: &CommandSandbox, source: &str, program: &[&str]) {
     let at = stage.at(source, "STOP");
     let probe = |more: &[&str]| -> Value {
         let probed = stage.json(&[&["probe", at.as_str()], program, more].concat());
-        // Nothing is left the moment that it has answered.
+        // No process is left once it has returned.
         assert_eq!(stage.others(), [""; 0]);
         assert_eq!(stage.json(&["debug", "status"])["sessions"], json!([]), "a probe is no session of the user's");
         probed

@@ -39,7 +39,7 @@ fn breakpoints_outlive_sessions_and_supervisors_and_follow_their_code() {
     stage.sandbox.write("äpp.py", "print('nothing of it')\n");
     let lost = listed(&stage);
     assert_eq!(lost["drift"], "lost");
-    // Never silently wrong: it stops nowhere.
+    // It does not stop on a wrong line.
     let ended = stage.json(&["debug", "launch", "äpp.py", "--wait", "60"]);
     assert_eq!(ended["state"], "TERMINATED", "{ended}");
     stage.nothing_is_left();

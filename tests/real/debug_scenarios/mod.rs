@@ -1,5 +1,5 @@
-//! The scenarios of debugging, by their numbers: the real `tether`, as a person or an agent in a terminal would use it,
-//! with real adapters. Each call is a process of its own; the supervisor holds the sessions.
+//! The debug scenarios by their numbers: the real `tether` command line with real adapters. Each call is a separate
+//! process; the supervisor holds the sessions.
 
 mod breakpoint_persistence;
 mod one_shot;

@@ -21,7 +21,7 @@ fn p1_a_probe_runs_to_the_line_reports_its_state_and_leaves_nothing() {
     assert_eq!(probed["values"][0]["result"], "43");
     assert!(probed["values"][1]["error"].as_str().unwrap().contains("nothing"), "{probed:#}");
     assert_eq!(stage.others(), []);
-    // It has left no breakpoint, and no session.
+    // It leaves no breakpoint and no session.
     assert_eq!(stage.json(&["break", "list"])["breakpoints"].as_array().unwrap().len(), 0);
     assert_eq!(stage.json(&["debug", "status"])["sessions"].as_array().unwrap().len(), 0);
 }

@@ -1,4 +1,4 @@
-//! Programs that misbehave, and users who ask for what cannot be: each has an answer, and nothing hangs or is left.
+//! Misbehaving programs and invalid requests: each gets a result or an error, and nothing hangs or is left running.
 
 use std::time::{Duration, Instant};
 
@@ -21,7 +21,7 @@ fn a_program_that_exits_before_its_breakpoint_reports_its_exit() {
     assert_eq!((ended["stopped"].as_bool(), ended["state"].as_str()), (Some(false), Some("TERMINATED")), "{ended}");
     assert_eq!(ended["exitCode"], 0);
     stage.nothing_is_left();
-    // It stays readable, and what it cannot do any more is said.
+    // The ended session stays readable; operations that need a running program are errors.
     assert!(stage.json(&["debug", "output"])["entries"].to_string().contains("short"));
     stage
         .sandbox
@@ -104,7 +104,7 @@ fn an_evaluation_that_never_ends_has_a_deadline_and_the_session_can_be_stopped()
     let Some(stage) = ScenarioSandbox::with("debugpy", "endless.py", text) else { return };
     stage.breaks("STOP");
     stage.json(&["debug", "launch", "endless.py", "--wait", "60"]);
-    // A reference that was never given, of a target that never was.
+    // A reference of a target that does not exist.
     let never = (1u64 << 40).to_string();
     stage.sandbox.tether(&["debug", "set", "spin", "1", "--in", &never]).fails(3, &["there is no value", &never]);
     let begun = Instant::now();
@@ -138,11 +138,11 @@ fn invalid_requests_are_refused_with_the_valid_ones() {
     for control in [&["debug", "step"][..], &["debug", "continue"], &["debug", "stack"], &["debug", "variables"]] {
         stage.sandbox.tether(control).fails(2, &["the program is not stopped", "RUNNING", "tether debug pause"]);
     }
-    // A comment is no place to stop at: debugpy takes the line before.
+    // A comment has no code to stop at: debugpy takes the line before.
     let comment = stage.json(&["break", "set", "spins.py:5"]);
     assert_eq!((&comment["state"], &comment["line"]), (&json!("verified"), &json!(4)), "{comment}");
     stage.json(&["break", "remove", "--all"]);
-    // A condition that is none does not stop, and not in silence.
+    // An invalid condition does not stop, and is reported.
     stage.json(&["break", "set", &stage.at("SPIN"), "--condition", "no such thing"]);
     let waited = stage.json(&["debug", "wait", "3"]);
     assert_eq!((&waited["stopped"], &waited["state"]), (&json!(false), &json!("RUNNING")), "{waited}");
@@ -169,7 +169,7 @@ fn of_two_clients_that_step_at_once_one_steps_and_a_stop_in_the_middle_of_a_star
             .collect();
         let run_command: Vec<_> = both.into_iter().map(|thread| thread.join().unwrap()).collect();
         for it in &run_command {
-            // The slower one may come when the step is over, and steps again.
+            // The slower request may arrive after the step has ended, and steps again.
             assert!(it.code == 0 || it.stdout.contains("the program is not stopped"), "{it:?}");
         }
         assert!(run_command.iter().any(|it| it.code == 0), "{run_command:?}");

@@ -1,4 +1,4 @@
-//! E1, E3: the end of a program while somebody waits; resuming and waiting in quick succession.
+//! E1, E3: the end of a program during a wait; resuming and waiting in quick succession.
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -32,7 +32,7 @@ fn e1_the_end_of_the_program_or_of_its_connection_ends_a_wait_and_is_named() {
     stage.nothing_is_left();
 }
 
-/// By an agent, whose calls follow each other faster than those of a terminal.
+/// By an MCP client, whose calls follow each other faster than command lines.
 #[tokio::test]
 async fn e3_a_thousand_resumes_and_waits_never_see_the_old_stop_and_never_lose_one() {
     let text = "number = 0\nwhile number < 5000:\n    number += 1  # STOP\n";

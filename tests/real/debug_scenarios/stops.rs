@@ -1,4 +1,4 @@
-//! S1–S8, E2, E4, E5: why a program stops, and what waits for it.
+//! S1–S8, E2, E4, E5: stop reasons and waits for a stop.
 
 use std::time::{Duration, Instant};
 
@@ -61,7 +61,7 @@ fn s1_s2_a_breakpoint_in_a_loop_is_hit_each_time_and_steps_advance() {
     assert_eq!(into["stopReason"]["location"]["methodName"], "total");
     let out = stage.json(&["debug", "step", "out", "--wait", "60"]);
     assert_eq!(out["stopReason"]["location"]["methodName"], "main");
-    // What was attached to is let go, and lives.
+    // The attached program is detached and keeps running.
     let ended = stage.json(&["debug", "stop"]);
     assert_eq!(ended["state"], "TERMINATED");
     assert!(running.0.wait().unwrap().success(), "it was let go, and run_command to its end");
@@ -204,7 +204,7 @@ fn s7_monitoring_does_not_stop_and_its_events_are_read_once_or_peeked_at() {
     };
     let first = stage.json(&["debug", "events"]);
     assert!(started(&first) >= 3, "{first}");
-    // Without a cursor they are peeked at, with it they are told once.
+    // Without a cursor events are peeked at; with it each is returned once.
     assert_eq!(started(&stage.json(&["debug", "events"])), started(&first));
     let cursor = first["cursor"].to_string();
     assert_eq!(started(&stage.json(&["debug", "events", "--since", &cursor])), 0);
@@ -246,7 +246,7 @@ fn e2_several_threads_stop_the_first_is_primary_and_all_are_listed() {
     let waited = stage.json(&["debug", "wait", "1"]);
     assert_eq!(waited["stopReason"]["threadId"], status["stopReason"]["threadId"], "the first stays primary");
     assert_eq!(waited["alsoStopped"].as_array().unwrap().len(), 1);
-    // Each goes on by itself.
+    // Each thread resumes separately.
     let other = waited["alsoStopped"][0]["threadId"].to_string();
     stage.json(&["debug", "continue", "--thread", &other]);
     stage.check(&stage.json(&["debug", "status"]), "BREAKPOINT_HIT", {

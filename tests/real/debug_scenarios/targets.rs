@@ -45,7 +45,7 @@ fn m1_m2_m3_m5_a_program_its_worker_and_its_child_are_one_session_and_each_stop_
     for hit in 1..=3 {
         stage.check(&stop, "BREAKPOINT_HIT", "STOP");
         assert_eq!(stop["stopReason"]["details"]["hitCount"], hit, "{stop:#}");
-        // Without a frame, that of the primary stop.
+        // Without a frame, the top frame of the primary stop.
         let who = stage.json(&["debug", "evaluate", "who"])["result"].as_str().unwrap().to_owned();
         let length = stage.json(&["debug", "evaluate", "length"])["result"].as_str().unwrap().to_owned();
         assert_eq!(ScenarioSandbox::local(&stop, "length"), length);
@@ -69,6 +69,6 @@ fn m6_a_stop_leaves_nothing_of_children_parent_and_adapter() {
     let ended = stage.json(&["debug", "stop"]);
     assert!(["TERMINATED", "DISCONNECTED"].contains(&ended["state"].as_str().unwrap()), "{ended}");
     assert_eq!(stage.others(), []);
-    // Twice is once.
+    // A second stop has no effect.
     stage.json(&["debug", "stop"]);
 }

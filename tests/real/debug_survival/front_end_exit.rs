@@ -1,4 +1,4 @@
-//! An agent's server is killed while its program is paused: the next one finds it as it was.
+//! An MCP server is killed while its program is stopped: the next server finds the same stop.
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -29,7 +29,7 @@ async fn a_hundred_servers_are_killed_and_each_next_one_finds_the_same_stop_with
         let values: Vec<_> = told["variables"].as_array().unwrap().iter().map(|it| it["value"].as_str()).collect();
         assert_eq!(values, [Some("1"), Some("'hello'")], "{round}: {told}");
     }
-    // And it goes on where it was.
+    // It resumes where it was stopped.
     let next = agent.call("debug_continue", json!({"wait": 60})).await;
     assert_eq!((line(&next), &next["stopped"]), (stopped_at, &json!(true)));
     assert_eq!(agent.call("debug_evaluate", json!({"expression": "total"})).await["result"], "2");

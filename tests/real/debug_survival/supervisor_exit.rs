@@ -1,4 +1,4 @@
-//! A supervisor dies, or is ended: what can be attached to again is, the rest is told and reaped.
+//! A killed or stopped supervisor: debuggees that listen are attached to again, the rest is reported lost and reaped.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::debug_survival::surviving_debuggees::{
 };
 use crate::support::{Sandbox, is_alive, run_command};
 
-/// How a supervisor comes to its end.
+/// How the supervisor is ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum End {
     Killed,
@@ -48,11 +48,11 @@ fn is_attached_to_again(sandbox: &Sandbox, mut program: Listening, at: &str) {
         assert_eq!(sandbox.json(&["debug", "evaluate", "1 + 1"])["result"], "2", "{how:?}");
         let told = events(sandbox, session, "reattached");
         assert!(told.len() == 1 && told[0].contains(session), "{how:?}: {told:?}");
-        // Told once.
+        // Reported once.
         let again = sandbox.json(&["debug", "wait", "60"]);
         assert!(again.get("notes").is_none(), "{how:?}: {again}");
     }
-    // One that was stopped does not come back.
+    // A stopped session does not come back.
     sandbox.json(&["debug", "stop", session]);
     end(sandbox, End::Killed);
     assert_eq!(sandbox.json(&["debug", "status"])["sessions"], json!([]));
@@ -99,7 +99,7 @@ fn launched_programs_are_lost_with_the_reason_and_leave_no_process() {
         assert!(others.is_empty(), "{others:?}");
         assert_eq!(events(&sandbox, session, "lost").len(), 1);
         sandbox.tether(&["debug", "continue"]).fails(2, &["not stopped", "DISCONNECTED"]);
-        // It can be launched anew, and its id is not given again.
+        // It can be launched again under a new id.
         let again = sandbox.json(&["debug", "launch", "--restart", session, "--wait", "60"]);
         assert!(again["sessionId"] != session && again["stopped"] == true, "{again}");
     }
@@ -152,7 +152,7 @@ fn debuggees_of_a_killed_supervisor_are_orphans_and_a_detached_program_is_not() 
     assert!(all.len() == 1 && all[0]["ended"] == true, "{ended}");
     assert_eq!(all[0]["processes"][0]["pid"], launched["pid"]);
     assert!(!is_alive(pid(&launched)) && is_alive(pid(&released)));
-    // The next supervisor leaves it alone, too, and the one after that.
+    // The next supervisor leaves it running too, and the one after that.
     for _ in 0..2 {
         sandbox.json(&["debug", "status"]);
         kill_supervisor(&sandbox);

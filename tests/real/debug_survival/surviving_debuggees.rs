@@ -1,4 +1,4 @@
-//! Programs to be debugged, in a sandbox of their own: launched ones, and ones that listen for debuggers.
+//! Programs to debug in a sandbox: launched ones, and ones that listen for debuggers.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::support::{Sandbox, kill, listening_with_debugpy, wait_for_end};
 
-/// Stops at the line that says `STOP`, again and again.
+/// A loop whose `STOP` line is hit repeatedly.
 pub const PYTHON: &str = "\
 import time
 total = 0
@@ -28,7 +28,7 @@ setInterval(() => {
 }, 10);
 ";
 
-/// `file:line` of the line that says `STOP`.
+/// `file:line` of the line with `STOP`.
 pub fn stop(file: &str, text: &str) -> String {
     let at = text.lines().position(|line| line.contains("STOP")).unwrap();
     format!("{file}:{}", at + 1)
@@ -39,7 +39,7 @@ pub fn found(name: &str) -> Option<FoundAdapter> {
     crate::support::requirements::installed_adapter(name).map(|(_, found)| found)
 }
 
-/// A program that listens for debuggers, and whose life is the test's.
+/// A program that listens for debuggers; killed on drop.
 pub struct Listening {
     child: Child,
     pub port: u16,
@@ -70,7 +70,7 @@ impl Listening {
         };
         let mut lines = BufReader::new(said).lines();
         let port = lines.find_map(|line| port(&line.unwrap())).expect("it listens");
-        // What it says later must not hold it up.
+        // Later output is drained, so that a full pipe does not block it.
         std::thread::spawn(move || lines.for_each(drop));
         Listening { child, port }
     }
@@ -87,21 +87,21 @@ impl Drop for Listening {
     }
 }
 
-/// The supervisor dies.
+/// Kills the supervisor and waits for its exit.
 pub fn kill_supervisor(sandbox: &Sandbox) {
     let supervisor = sandbox.supervisor().expect("a supervisor lives");
     kill(supervisor, Signal::KILL);
     wait_for_end(supervisor);
 }
 
-/// What a session's events say of one kind.
+/// The texts of a session's events of one kind.
 pub fn events(sandbox: &Sandbox, session: &str, kind: &str) -> Vec<String> {
     let told = sandbox.json(&["debug", "events", "--session", session, "--limit", "1000"]);
     let all = told["entries"].as_array().unwrap().iter().filter(|it| it["event"] == kind);
     all.map(|it| it["text"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Of the stop that an answer tells.
+/// The line of the stop in a result.
 pub fn line(stopped: &Value) -> u64 {
     stopped["stopReason"]["location"]["lineNumber"].as_u64().unwrap_or_else(|| panic!("{stopped}"))
 }

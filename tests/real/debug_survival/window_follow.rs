@@ -1,4 +1,4 @@
-//! Sessions that are tied to the window: they follow it over its launches, and hold it while they are stopped in it.
+//! Sessions that follow the window over its launches, and hold off a relaunch while they are stopped in it.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::support::Sandbox;
 
 const NODE: &str = "[window]\nkind = 'node'\nprogram = 'server.js'\n";
 
-/// The session follows the window; the answer is the stop in the program of now.
+/// Asserts that the session follows the window; returns the stop in the present program.
 fn follows(sandbox: &Sandbox, session: &str, stopped_at: u64, relaunch: impl FnOnce()) {
     let before = events(sandbox, session, "reattached").len();
     relaunch();
@@ -18,21 +18,21 @@ fn follows(sandbox: &Sandbox, session: &str, stopped_at: u64, relaunch: impl FnO
     assert_eq!(sandbox.status()["sessions"], json!([session]));
 }
 
-/// In a window that has been started.
+/// In a started window.
 fn is_followed_and_held(sandbox: &Sandbox, part: &str, file: &str, text: &str) {
     sandbox.json(&["break", "set", &stop(file, text)]);
     let attached = sandbox.json(&["debug", "attach", "--window", part, "--wait", "60"]);
     let (session, stopped_at) = (attached["sessionId"].as_str().unwrap(), line(&attached));
     assert_eq!(sandbox.status()["sessions"], json!([session]));
 
-    // Somebody looks at what is stopped in it: it is told as stale, and is not replaced.
+    // With a stop in it, the window is reported as stale and not replaced.
     let window = sandbox.status()["pid"].clone();
     sandbox.write(file, &text.replace("hello", "goodbye"));
     let held = sandbox.json(&["evaluate", "globalThis.word ?? null"]);
     let note = held["notes"].to_string();
     assert!(note.contains("stale: ") && note.contains(file) && note.contains(session), "{held}");
     assert!(held.get("relaunched").is_none() && sandbox.status()["pid"] == window, "{held}");
-    // Resumed, it is.
+    // Once resumed, it is replaced.
     follows(sandbox, session, stopped_at, || {
         sandbox.json(&["break", "remove", "--all"]);
         sandbox.json(&["debug", "continue"]);
@@ -42,12 +42,12 @@ fn is_followed_and_held(sandbox: &Sandbox, part: &str, file: &str, text: &str) {
         sandbox.json(&["restart"]);
     });
     assert_ne!(sandbox.status()["pid"], window);
-    // So it does over the death of a supervisor.
+    // The same holds over the kill of a supervisor.
     kill_supervisor(sandbox);
     let stopped = sandbox.json(&["debug", "wait", "60"]);
     assert_eq!((&stopped["sessionId"], line(&stopped)), (&json!(session), stopped_at), "{stopped}");
     follows(sandbox, session, stopped_at, || drop(sandbox.json(&["restart"])));
-    // Stopped by its user, it follows no more.
+    // A session that was stopped on request no longer follows.
     sandbox.json(&["debug", "stop", session]);
     sandbox.json(&["restart"]);
     assert_eq!(sandbox.json(&["debug", "status", session])["connected"], false);
@@ -79,7 +79,7 @@ fn a_session_in_a_page_follows_it_and_holds_it_while_it_is_stopped() {
     is_followed_and_held(&sandbox, "page", "page.js", JAVASCRIPT);
 }
 
-/// The extension's own code, in a real Extension Development Host. Relaunched because of an edit, it is debugged again.
+/// The extension's own code in a real Extension Development Host; after a relaunch for an edit it is debugged again.
 #[test]
 fn a_session_in_an_extension_follows_the_extension_development_host() {
     if found("js-debug").is_none() || !crate::support::requirements::has_code_server() {

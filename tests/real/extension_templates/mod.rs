@@ -1,7 +1,7 @@
-//! Extensions that we did not write: each template of Microsoft's `generator-code`, generated anew and left as it is.
+//! Extensions that we did not write: each template of Microsoft's `generator-code`, unmodified.
 //!
 //! `tether trust` and `tether start` open a real Extension Development Host with the extension active in it, and an edit
-//! of its source relaunches. No file is added by hand: what npm installs is the data folder's.
+//! of its source relaunches. No file is added by hand: the npm packages come from the data folder.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::support::requirements::installed_tool;
 use crate::support::{Sandbox, is_alive};
 use serde_json::json;
 
-/// Runs the extension's command in the workbench, and gives what it says.
+/// Runs the extension's command in the workbench, and returns its notification.
 const RUN_COMMAND: &str = include_str!("run_command.js");
 
 /// A template, as src/tools/pins.toml pins it: its name in the data folder, and what `generate.mjs` takes.
@@ -24,7 +24,7 @@ struct Template {
     source: &'static str,
     /// Whether it has a build, for which its packages are needed.
     builds: bool,
-    /// What a build and a window leave in the folder.
+    /// The files that a build and a window write into the folder.
     written: &'static [&'static str],
 }
 
@@ -65,7 +65,7 @@ fn the_javascript_template_runs_as_it_is() {
     runs_as_it_is(&JAVASCRIPT);
 }
 
-/// What an agent sees that has nothing but MCP: palette, notification, log.
+/// Palette, notification and log by MCP only.
 #[tokio::test]
 async fn an_agent_runs_the_command_of_a_template_by_mcp_alone() {
     let Some(tools) = installed_tools(&JAVASCRIPT) else { return };
@@ -97,7 +97,7 @@ fn runs_as_it_is(template: &Template) {
     assert_eq!(started["state"], "ready", "{started}");
     assert!(started["inspectorPort"].is_number(), "a real extension host has an inspector: {started}");
     assert_eq!(said(&sandbox), ("Info: Hello World from Hello Tether!".to_owned(), None));
-    // The build's own files are no change.
+    // Files that the build writes are no change.
     assert_eq!(sandbox.status()["stale"], false);
 
     let source = fs::read_to_string(sandbox.path(template.source)).unwrap();
@@ -110,14 +110,14 @@ fn runs_as_it_is(template: &Template) {
     assert_eq!(written, template.written.iter().map(|name| (*name).to_owned()).collect());
 }
 
-/// What the extension says to its command, and why the window was relaunched before.
+/// The extension's notification for its command, and why the window was relaunched before.
 fn said(sandbox: &Sandbox) -> (String, Option<String>) {
     let answer = sandbox.json(&["evaluate", "--timeout-ms", "90000", RUN_COMMAND]);
     let because = answer["relaunched"]["because"].as_str().map(str::to_owned);
     (answer["value"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned(), because)
 }
 
-/// The names at the top of the folder.
+/// The names of the folder's entries.
 fn names(folder: &Path) -> BTreeSet<String> {
     fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
@@ -129,7 +129,7 @@ fn generate(tools: &Path, template: &Template, folder: &Path) {
     assert!(generated.status.success(), "{}", String::from_utf8_lossy(&generated.stderr));
 }
 
-/// What `npm install` would put there, from the data folder, which has it for exactly this package.json.
+/// Links `node_modules` from the data folder, which has it for exactly this package.json.
 fn install(from: &Path, folder: &Path) {
     let manifest = |folder: &Path| fs::read_to_string(folder.join("package.json")).unwrap();
     assert_eq!(manifest(from), manifest(folder), "the packages in {} are for another template", from.display());

@@ -1,4 +1,4 @@
-//! L1 and L2 of the scenarios, on each kind of window that can be had: Chromium, Node, an Extension Development Host.
+//! Scenarios L1 and L2 on Chromium, Node and an Extension Development Host.
 
 use std::time::{Duration, Instant};
 
@@ -8,13 +8,13 @@ use crate::support::mcp_client::McpClient;
 use crate::support::requirements::has_code_server;
 use crate::support::{NODE_SERVICE, Sandbox, is_alive};
 
-/// A window, and what it shows of its own build: `probe` evaluates to the content of `version.txt`'s first line.
+/// A kind of window that shows its build: `probe` evaluates to the first line of `version.txt`.
 struct Kind {
     sandbox: Sandbox,
     probe: &'static str,
     /// The source file that is edited.
     source: &'static str,
-    /// It may count as ready before its page is there.
+    /// Whether it may be `ready` before its page is loaded.
     is_browser: bool,
 }
 
@@ -40,7 +40,7 @@ fn node() -> Kind {
     Kind { sandbox: Sandbox::with(&files), probe: "version", source: "version.txt", is_browser: false }
 }
 
-/// The extension under development puts its version into the status bar, where the page can be asked for it.
+/// The extension under development shows its version in the status bar, where the page can be evaluated.
 fn extension_development_host() -> Option<Kind> {
     if !has_code_server() {
         return None;
@@ -64,7 +64,7 @@ exports.activate = () => {
         ("devtools.toml", toml),
         (".devtoolsignore", "out/\n"),
     ]);
-    // The item comes with the extension's activation: awaited in the page, by the page's own news of changes.
+    // The item appears with the extension's activation: awaited in the page with a MutationObserver.
     let probe = r#"new Promise(found => {
         const look = () => {
             const item = [...document.querySelectorAll(".statusbar-item")].find(it => it.textContent.includes("version:"));
@@ -78,7 +78,7 @@ exports.activate = () => {
 }
 
 impl Kind {
-    /// What is told of the window once it has been started and shows what it shall.
+    /// The status of the window once it is started and shows the expected version.
     async fn started(&self, agent: &McpClient) -> Value {
         let started = agent.call("window_start", json!({})).await;
         if self.is_browser { self.sandbox.arrived() } else { started }
@@ -89,8 +89,8 @@ impl Kind {
     }
 }
 
-/// L1: an editor closes the front end's stdin → it ends soon → the window lives → the next front end's first operation on
-/// the page goes to the same window.
+/// L1: an editor closes the front end's stdin → it exits soon → the window stays → the next front end's first operation
+/// on the page goes to the same window.
 async fn front_end_restarts(kind: Kind) {
     let agent = McpClient::start(&kind.sandbox).await;
     let started = kind.started(&agent).await;
@@ -111,7 +111,7 @@ async fn front_end_restarts(kind: Kind) {
 }
 
 /// L2: a tracked file is saved → the next operation on the page builds, swaps, and runs in the new window; its result
-/// says which file; session.json tells of the new window.
+/// names the file; session.json describes the new window.
 async fn source_changes(kind: Kind) {
     let agent = McpClient::start(&kind.sandbox).await;
     let started = kind.started(&agent).await;

@@ -1,6 +1,6 @@
-//! The tether, told as the scenarios of its design: front ends and supervisors come and go, the window stays.
+//! The lifecycle scenarios of the design: front ends and supervisors restart, the window stays.
 //!
-//! The real `tether`, spoken to by a real MCP client over its stdio, with real windows.
+//! The real `tether`, a real MCP client on its stdio, real windows.
 
 mod lifecycle_scenarios;
 mod notifications;

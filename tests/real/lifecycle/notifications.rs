@@ -1,6 +1,6 @@
-//! What an MCP client is told without asking, and what ends when it calls something off: in both eras of the protocol.
+//! MCP notifications, progress and cancellation, in both eras of the protocol.
 
-// One era's way to subscribe is deprecated by the next.
+// The newer era deprecates the older one's way to subscribe.
 #![allow(deprecated)]
 
 use std::process::Stdio;
@@ -27,12 +27,12 @@ const STATE: &str = "tether://window/state";
 const BUILD: &str = "tether://window/build";
 const SESSIONS: &str = "tether://debug/sessions";
 const CONSOLE: &str = "tether://window/console";
-/// The state of a window whose page has not answered in time: found out by whoever reads it, and told to nobody.
+/// The state of a window whose page has not responded in time: read on request, never sent as a notification.
 const BUSY: &str = "unresponsive";
-/// It is read again after this.
+/// The interval after which it is read again.
 const SOON: Duration = Duration::from_millis(100);
 
-/// A client that keeps what it is told.
+/// A client that stores the notifications that it receives.
 struct Listener {
     updated: mpsc::UnboundedSender<String>,
     progress: mpsc::UnboundedSender<String>,
@@ -80,12 +80,12 @@ impl Client {
         serde_json::from_str(&self.read(STATE).await.unwrap()).unwrap()
     }
 
-    /// Waits to be told of `uri`.
+    /// Waits for a notification for `uri`.
     async fn told_of(&mut self, uri: &str) {
         while timeout(TEST_TIMEOUT, self.updated.recv()).await.expect("never told").unwrap() != uri {}
     }
 
-    /// Waits to be told that the window's state is this one.
+    /// Waits for a notification with this window state.
     async fn told_state(&mut self, wanted: &str) {
         loop {
             let state = self.state().await["state"].clone();
@@ -123,18 +123,18 @@ async fn a_subscriber_is_notified_of_each_state_change_and_each_build() {
     sandbox.json(&["start"]);
     client.told_of(BUILD).await;
     assert_eq!(client.read(BUILD).await.unwrap(), "built it");
-    // Nobody asks, and a file is saved: that the window is stale now is news.
+    // Without a request, a saved file makes the window stale: a notification is sent.
     client.told_state("ready").await;
     sandbox.write("server.js", &crate::support::NODE_SERVICE.replace("42", "43"));
     client.told_state("stale").await;
-    // And so is what the program says by itself.
+    // The program's own output is notified too.
     client.service.subscribe(SubscribeRequestParams::new(CONSOLE)).await.unwrap();
     sandbox.json(&["evaluate", "setTimeout(() => console.log('by itself'), 50)"]);
     while !client.read(CONSOLE).await.unwrap().contains("by itself") {
         client.told_of(CONSOLE).await;
     }
     client.service.unsubscribe(UnsubscribeRequestParams::new(CONSOLE)).await.unwrap();
-    // What is no longer subscribed to is no longer told of.
+    // After unsubscribing no notification is sent.
     client.service.unsubscribe(UnsubscribeRequestParams::new(STATE)).await.unwrap();
     for first in [true, false] {
         sandbox.json(&["stop"]);
@@ -143,7 +143,7 @@ async fn a_subscriber_is_notified_of_each_state_change_and_each_build() {
         while timeout(TEST_TIMEOUT, client.updated.recv()).await.expect("never told").unwrap() != BUILD {
             others += 1;
         }
-        // What was on its way has arrived with the first round.
+        // Notifications in flight have arrived with the first round trip.
         assert!(first || others == 0, "{others}");
     }
 }
@@ -167,7 +167,7 @@ async fn a_subscriber_is_notified_when_a_debug_session_starts_stops_resumes_and_
     sandbox.json(&["debug", "continue"]);
     reached(&mut client, "state", json!("RUNNING")).await;
     sandbox.json(&["debug", "stop"]);
-    // Whether js-debug still says goodbye is its own affair.
+    // Whether js-debug still responds to `disconnect` varies.
     reached(&mut client, "connected", json!(false)).await;
 }
 
@@ -222,7 +222,7 @@ async fn a_start_reports_its_progress_to_clients_that_request_it() {
     }
 }
 
-/// `window_start` by someone who wants to be told how it is getting on.
+/// `window_start` with a progress token.
 fn with_progress() -> CallToolRequestParams {
     let mut meta = RequestMetaObject::new();
     meta.set_progress_token(ProgressToken(NumberOrString::String("t".into())));
@@ -246,7 +246,7 @@ async fn cancelling_the_only_request_for_a_build_ends_all_its_processes() {
     handle.cancel(Some("enough".into())).await.unwrap();
     crate::support::wait_for_end(build);
     crate::support::eventually("the window is absent again", || (sandbox.status()["state"] == "absent").then_some(()));
-    // And nothing hinders the next one.
+    // The next request is not blocked.
     std::fs::write(sandbox.path("devtools.toml"), "[window]\nkind = 'node'\nprogram = 'server.js'\n").unwrap();
     sandbox.tether(&["trust", "--yes"]).ok();
     assert_eq!(sandbox.once_it_answers(sandbox.json(&["start"]))["state"], "ready");
@@ -265,7 +265,7 @@ async fn a_shared_build_continues_when_one_client_cancels_or_is_killed() {
         let answer = timeout(TEST_TIMEOUT, service.call_tool(with_progress())).await;
         (service, answer.expect("no answer").unwrap())
     });
-    // It waits for the build when it is told of it.
+    // It waits for the build once it receives its progress.
     timeout(TEST_TIMEOUT, progress.recv()).await.expect("the second one does not wait").unwrap();
     first.cancel(None).await.unwrap();
     drop(one);

@@ -1,4 +1,4 @@
-//! Whatever ends a front end or a supervisor, and at whatever moment, never harms the window.
+//! No exit of a front end or a supervisor, however and whenever, affects the window.
 
 use std::io::{Read, Write};
 use std::process::Stdio;
@@ -39,7 +39,7 @@ fn a_front_end_whose_stdout_is_closed_ends_without_an_error() {
     let window = pid(&sandbox.json(&["start"]));
     let mut child = sandbox.command(["mcp"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
-    // Its answer to this meets a closed pipe. stdin stays open: EPIPE alone ends it.
+    // Its response meets a closed pipe. stdin stays open: EPIPE alone makes it exit.
     writeln!(child.stdin.as_mut().unwrap(), "no message").unwrap();
     assert!(child.wait().unwrap().success());
     assert!(is_alive(window));
@@ -64,9 +64,9 @@ fn the_end_of_stdin_ends_a_front_end_even_in_a_build() {
     drop(stdin);
     let left = Instant::now();
     assert!(child.wait().unwrap().success());
-    // Its last words take less than a second, and the build that it could wait for has not ended yet.
+    // It exits within a second, and the build has not ended yet.
     assert!(left.elapsed() < Duration::from_secs(10), "it took {:?}", left.elapsed());
-    // The build goes on without it, and the window comes up.
+    // The build continues without it, and the window starts.
     drop(std::fs::OpenOptions::new().write(true).open(&fifos[1]).unwrap());
     assert_eq!(sandbox.once_it_answers(sandbox.json(&["start"]))["state"], "ready");
 }
@@ -149,7 +149,7 @@ fn a_window_that_exits_is_noticed_and_reported() {
     assert!(status["exit"]["output"].as_str().unwrap().contains("up"), "{status}");
     sandbox.tether(&["evaluate", "1"]).fails(3, &["the window has exited", "signal 9", "tether start"]);
     assert_eq!(sandbox.session(), None);
-    // And it can be started again.
+    // It can be started again.
     assert_eq!(sandbox.once_it_answers(sandbox.json(&["start"]))["state"], "ready");
 }
 
@@ -162,7 +162,7 @@ fn exit_code_and_last_output_are_reported() {
     let status = crate::support::eventually("exited", || Some(sandbox.status()).filter(|it| it["state"] == "exited"));
     assert_eq!(status["exit"]["code"], 7);
     assert!(status["exit"].to_string().contains("out of coffee"), "{status}");
-    // And what was being done with it.
+    // The operation in flight is named too.
     assert!(status["exit"]["doing"][0].as_str().unwrap().starts_with("window/evaluate"), "{status}");
     sandbox.tether(&["evaluate", "1"]).fails(3, &["the window has exited", "code 7", "out of coffee", "tether start"]);
 }
@@ -180,7 +180,7 @@ fn a_window_that_crashes_again_and_again_is_left_alone_until_something_has_chang
         .tether(&["start"])
         .fails(1, &["not started for another", "3 times within a minute", "code 9", "--rebuild always"]);
     assert!(sandbox.status()["notes"].to_string().contains("3 times"), "{}", sandbox.status());
-    // Whoever insists gets it; and a file that has changed may have mended it.
+    // An explicit start launches it again; so does a changed file, which may have fixed it.
     assert_eq!(sandbox.once_it_answers(sandbox.json(&["start", "--rebuild", "always"]))["state"], "ready");
     sandbox.tether(&["evaluate", "process.exit(9)"]);
     crate::support::eventually("exited", || (sandbox.status()["state"] == "exited").then_some(()));
@@ -191,14 +191,14 @@ fn a_window_that_crashes_again_and_again_is_left_alone_until_something_has_chang
     assert_eq!(sandbox.json(&["evaluate", "answer"])["value"], 43);
 }
 
-/// In Chromium: of a hundred Nodes that were frozen, one crashes when it finds its debugger gone and the next one there.
+/// In Chromium: about one of a hundred frozen Nodes crashes when its debugger is replaced meanwhile.
 #[test]
 fn a_frozen_window_is_unresponsive_and_is_not_replaced() {
     let sandbox = Sandbox::with(&[("devtools.toml", "[window]\nkind = 'browser'\nurl = 'about:blank'\n")]);
     let started = sandbox.json(&["start"]);
     kill(pid(&started), Signal::STOP);
     assert_eq!(sandbox.status()["state"], "unresponsive");
-    // Neither by the next supervisor.
+    // Nor by the next supervisor.
     let old = supervisor(&sandbox);
     kill(old, Signal::KILL);
     wait_for_end(old);
@@ -250,7 +250,7 @@ fn an_idle_supervisor_exits_after_its_timeout() {
         child
     };
     assert!(idle("50ms").wait().unwrap().success());
-    // With a window it stays. (Long enough for a busy machine to start a front end.)
+    // With a window it keeps running. (The timeout is long enough for a busy machine to start a front end.)
     let mut child = idle("10s");
     let window = pid(&sandbox.json(&["start"]));
     assert_eq!(pid(&sandbox.status()), window);

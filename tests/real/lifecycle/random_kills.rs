@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use crate::support::mcp_client::McpClient;
 use crate::support::{Sandbox, is_alive, kill};
 
-/// In the ordinary run; `TETHER_CHAOS_CYCLES=200` is the proof that the design asks for.
+/// The default; the design requires a run with `TETHER_CHAOS_CYCLES=200`.
 const CYCLES: u64 = 20;
 
-/// A reproducible sequence of moments and choices (Numerical Recipes' generator).
+/// A reproducible random sequence (Numerical Recipes' generator).
 struct Dice(u64);
 
 impl Dice {
@@ -26,12 +26,12 @@ fn chromium() -> Sandbox {
     Sandbox::with(&[("devtools.toml", &format!("[window]\nkind = 'browser'\nurl = '{page}'\n"))])
 }
 
-/// What a living supervisor's workspace must look like at any moment.
+/// Asserts the invariants of a workspace with a running supervisor.
 fn check(sandbox: &Sandbox, window: u64) {
     let supervisors: Vec<_> =
         sandbox.processes().into_iter().filter(|(_, line)| line.contains(" supervise ")).collect();
     assert!(supervisors.len() <= 1, "{supervisors:?}");
-    // `session` panics when it is half.
+    // `session` panics on a partial file.
     assert_eq!(sandbox.session().expect("it is never missing")["electronPid"], window);
     assert!(is_alive(window as u32));
 }
@@ -49,7 +49,7 @@ async fn the_window_outlives_every_kill() {
     for cycle in 0..cycles {
         let agent = McpClient::start(&sandbox).await;
         let front_end = agent.child.id().unwrap();
-        // Somebody asks, and somebody dies meanwhile.
+        // A request runs while a process is killed.
         let moment = Duration::from_micros(dice.below(8_000));
         let victims = dice.below(3);
         let asking = async { agent.ask("window_evaluate", json!({"expression": "document.title"})).await };
@@ -69,7 +69,7 @@ async fn the_window_outlives_every_kill() {
             () = async { killing.await; if victims != 1 { return } std::future::pending().await } => {}
         }
         check(&sandbox, window);
-        // Every later call is answered, by the same window.
+        // Every later call is answered by the same window.
         let later = McpClient::start(&sandbox).await;
         let status = sandbox.once_it_answers(later.call("window_status", json!({})).await);
         assert_eq!((&status["state"], &status["pid"]), (&json!("ready"), &json!(window)), "cycle {cycle}: {status}");

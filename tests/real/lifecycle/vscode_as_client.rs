@@ -1,6 +1,6 @@
 //! VS Code itself as the MCP client: its workbench starts `tether mcp`, lists the tools and calls them.
 //!
-//! The workbench runs in a window of ours, with an extension that provides the server's definition, as a user's would.
+//! The workbench runs in a `tether` window, with an extension that provides the server's definition.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ const PACKAGE: &str = r#"{
     "contributes": {"mcpServerDefinitionProviders": [{"id": "tether", "label": "tether"}]}
 }"#;
 
-/// Says what came of each step in a file of its own, since nobody can look into an extension.
+/// Writes the result of each step to a file.
 const EXTENSION: &str = r#"
 const vscode = require("vscode"), fs = require("fs"), path = require("path");
 const say = (name, what) => {
@@ -24,7 +24,7 @@ const say = (name, what) => {
 };
 const names = () => vscode.lm.tools.map((tool) => tool.name).filter((name) => name.startsWith("mcp_tether_"));
 const listed = async () => {
-  // A start that comes before the definition is known is silently ignored, and no event tells of a new tool.
+  // A start before the definition is known is silently ignored, and no event reports a new tool.
   while (!names().includes("mcp_tether_window_status")) {
     await vscode.commands.executeCommand("workbench.mcp.startServer", "test.tether/tether");
     await new Promise((resume) => setTimeout(resume, 100));
@@ -49,7 +49,7 @@ exports.activate = async () => {
 };
 "#;
 
-/// What the extension has said, once it has.
+/// Waits for the extension's file, and reads it.
 fn said(sandbox: &Sandbox, name: &str) -> Value {
     crate::support::eventually(name, || {
         if let Ok(failure) = fs::read_to_string(sandbox.path(".devtools/failed.json")) {
@@ -83,15 +83,15 @@ fn vs_code_starts_our_server_lists_its_tools_and_calls_them() {
 
     let tools = said(&sandbox, "tools").to_string();
     assert!(tools.contains("mcp_tether_window_start") && tools.contains("mcp_tether_window_evaluate"), "{tools}");
-    // A tool that only reads is not asked about.
+    // A read-only tool needs no confirmation.
     assert_eq!(said(&sandbox, "status")["state"], "absent");
-    // One that acts is: the user says yes.
+    // A tool that acts does: the user confirms.
     let yes = "[...document.querySelectorAll('.monaco-dialog-box .monaco-button')].find(it => it.textContent === 'Yes')?.click() === undefined";
     let start = crate::support::eventually("the window is started", || {
         sandbox.json(&["evaluate", yes]);
         sandbox.path(".devtools/start.json").exists().then(|| said(&sandbox, "start"))
     });
-    // A page that was too busy to answer in time is asked again.
+    // A page that did not respond in time is read again.
     let answers = |told: Value| Some(told).filter(|it| it["state"] != "unresponsive");
     let status = crate::support::eventually("the page answers", || answers(of_service(&["status", "--json"]).json()));
     assert_eq!(answers(start.clone()).unwrap_or(status.clone())["state"], "ready", "{start}");

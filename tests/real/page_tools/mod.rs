@@ -1,10 +1,10 @@
-//! The page tools as an agent has them: over relaunches, in a real VS Code, and beside another server of such tools.
+//! The page tools over MCP: over relaunches, in a real VS Code, and compared with another MCP server.
 
 mod peer_comparison;
 mod ref_generations;
 mod vscode_window;
 
-/// The ref of the only line of a snapshot with these words.
+/// The ref of the one line of a snapshot with these words.
 fn find(snapshot: &str, words: &str) -> String {
     let lines: Vec<&str> = snapshot.lines().skip(1).filter(|line| line.contains(words)).collect();
     assert_eq!(lines.len(), 1, "{words:?} in:\n{snapshot}");

@@ -1,4 +1,4 @@
-//! The same script through our page tools and through chrome-devtools-mcp, on the same Chromium: the same findings.
+//! The same script through our page tools and through chrome-devtools-mcp, on the same Chromium: the same results.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -29,14 +29,14 @@ buy.onclick = async () => {
 addEventListener('keydown', event => event.key === 'F2' && console.warn('help is wanted'));
 </script>"#;
 
-/// What a script of steps found out.
+/// The results of a script.
 #[derive(Debug, PartialEq)]
 struct Findings {
     title: Value,
-    /// What the page holds in the end.
+    /// The page's state at the end.
     name: Value,
     said: Value,
-    /// Roles and names that the snapshot tells, in order.
+    /// Roles and names in the snapshot, in order.
     tree: Vec<String>,
     console: Vec<String>,
     requests: Vec<String>,
@@ -171,7 +171,7 @@ async fn through_the_peer(peer: &Path, cdp: u64) -> Findings {
     findings
 }
 
-/// A page on a port of its own; orders are refused.
+/// A page on its own port; POST requests are refused.
 async fn shop() -> (u16, tokio::task::JoinHandle<()>) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();

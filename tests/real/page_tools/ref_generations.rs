@@ -1,4 +1,4 @@
-//! What refs and cursors mean when windows and supervisors come and go.
+//! The lifetime of refs and cursors over relaunches and supervisor restarts.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -40,12 +40,12 @@ fn a_ref_of_an_earlier_window_or_supervisor_is_stale() {
     let second = find(&snapshot(&sandbox), "\"Go\"");
     assert_ne!(first, second);
 
-    // An edit relaunches: the input that notices is not done on something else.
+    // An edit relaunches: the input that triggers it is not done in the new window.
     sandbox.write("page.html", "<title>t</title><h1>New</h1><button>Other</button>");
     stale(&second);
     let third = find(&snapshot(&sandbox), "\"Other\"");
 
-    // The window lives on, but what its elements were called died with the supervisor.
+    // The window stays, but its refs ended with the supervisor.
     let supervisor = sandbox.supervisor().unwrap();
     kill(supervisor, Signal::KILL);
     wait_for_end(supervisor);
@@ -85,13 +85,13 @@ fn a_reader_of_the_console_follows_it_over_relaunches_and_after_the_end() {
     assert!(!told.contains(&"one".into()), "{told:?}");
     assert!(read(Some(cursor)).0.is_empty());
 
-    // When the window dies, what it said is still there.
+    // After the window's exit its console is still readable.
     say("famous last words");
     let pid = sandbox.status()["pid"].as_u64().unwrap() as u32;
     kill(pid, Signal::KILL);
     wait_for_end(pid);
     assert!(read(Some(cursor)).0.contains(&"famous last words".into()));
-    // Another supervisor begins anew, and says so.
+    // Another supervisor starts a new history, and reports the gap.
     let supervisor = sandbox.supervisor().unwrap();
     kill(supervisor, Signal::KILL);
     wait_for_end(supervisor);

@@ -49,7 +49,7 @@ async fn an_agent_runs_a_command_and_reads_notification_webview_and_log() {
     let structured = acted.structured_content.as_ref().unwrap();
     assert!(structured["snapshot"].as_str().unwrap().contains("Greetings, agent"), "{structured}");
 
-    // The webview is a frame in a frame of another origin.
+    // The webview is a frame within a frame of another origin.
     let button = find(&told[told.find("page \"").unwrap()..], "Press me");
     let pressed =
         json!({"actions": [{"do": "click", "ref": button}, {"do": "wait", "text": "Pressed"}], "snapshot": true});
@@ -61,7 +61,7 @@ async fn an_agent_runs_a_command_and_reads_notification_webview_and_log() {
     let network = text(&agent.ask("window_network", json!({"filter": "failed"})).await);
     assert!(network.contains("cursor "), "{network}");
 
-    // A reload starts another extension host, which is listened to, too.
+    // A reload starts another extension host, whose console is read too.
     let reload = choose_in_palette(&agent, "Developer: Reload Window").await;
     agent.ask("window_input", json!({"actions": [{"do": "click", "ref": reload}]})).await;
     let cursor = agent.call("window_console", json!({"limit": 1})).await["cursor"].clone();

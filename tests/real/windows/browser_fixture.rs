@@ -1,4 +1,4 @@
-//! A browser on a page of a test's own site, and the words in which tests speak about it.
+//! A browser on a page of a test's site, with helpers to act on it and read it.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::web_site::WebSite;
 use super::{WindowFolder, settings};
 
-/// Longer than anything may take.
+/// Longer than any step takes.
 const TEST_TIMEOUT: Duration = Duration::from_secs(120);
 
 pub struct BrowserFixture {
@@ -31,7 +31,7 @@ impl BrowserFixture {
     pub async fn to(pages: &[(&str, &str)]) -> BrowserFixture {
         let place = WindowFolder::fresh();
         let site = WebSite::serve(pages).await;
-        // What is downloaded belongs to the test, too.
+        // Downloads go into the test's folder.
         let home = [("HOME".to_owned(), place.workspace.display().to_string())].into();
         let settings = WindowSettings { url: Some(site.url("/")), env: home, ..settings() };
         let launched = place.launch(WindowKind::Browser, settings).await.unwrap();
@@ -42,8 +42,8 @@ impl BrowserFixture {
         visit
     }
 
-    /// Waits for the page. A Chromium that starts from a cold disk has been seen to stay on `about:blank` for two
-    /// minutes: it is then asked for the page once more, and what was seen is told.
+    /// Waits for the page. A Chromium that starts from a cold disk was seen to stay on `about:blank` for two minutes:
+    /// the navigation is then repeated, and the test prints that.
     async fn arrive(&self) {
         let there = "document.readyState === 'complete' && location.protocol !== 'about:'";
         let (since, mut next) = (Instant::now(), Duration::from_secs(15));
@@ -86,13 +86,13 @@ impl BrowserFixture {
         self.page.snapshot(&look(40_000)).await.unwrap().text
     }
 
-    /// The tree without its refs and its first line.
+    /// The snapshot without refs and without its first line.
     pub async fn tree(&self) -> Vec<String> {
         let text = self.snapshot().await;
         text.lines().skip(1).map(without_ref).collect()
     }
 
-    /// The ref of the only line with these words.
+    /// The ref of the one line with these words.
     pub async fn find(&self, words: &str) -> String {
         let text = self.snapshot().await;
         let lines: Vec<&str> = text.lines().skip(1).filter(|line| line.contains(words)).collect();
@@ -110,7 +110,7 @@ impl BrowserFixture {
         self.act(vec![click(&name)]).await
     }
 
-    /// The error of one action that waits this long.
+    /// The error of one action with this timeout.
     pub async fn refused(&self, does: ActionKind, ms: u64) -> Error {
         let timeout = Duration::from_millis(ms);
         match self.page.act(&[InputAction { kind: does, timeout }], None, None).await {
@@ -123,7 +123,7 @@ impl BrowserFixture {
         self.records.console(&all(filter)).entries
     }
 
-    /// Resolves when the console has an entry with these words, without asking the page anything: it may be busy.
+    /// Resolves when the console has an entry with these words, without a request to the page, which may be busy.
     pub async fn hears(&self, words: &str) {
         let mut said = self.records.said();
         while self.console(words).is_empty() {
@@ -131,7 +131,7 @@ impl BrowserFixture {
         }
     }
 
-    /// Begins to do this, and gives up as soon as the console has these words.
+    /// Starts the actions, and cancels them once the console has these words.
     pub async fn gives_up<T: std::fmt::Debug>(&self, doing: impl Future<Output = T>, words: &str) {
         tokio::select! {
             biased;
@@ -140,7 +140,7 @@ impl BrowserFixture {
         }
     }
 
-    /// Resolves when the console has an entry with these words; each round trip lets earlier events in.
+    /// Resolves when the console has an entry with these words; each round trip delivers earlier events.
     pub async fn console_says(&self, words: &str) -> ConsoleMessage {
         let since = Instant::now();
         loop {

@@ -1,4 +1,4 @@
-//! Windows that cannot be launched: each is refused with subject, cause and next step, and leaves nothing running.
+//! Windows that cannot be launched: each is an error with subject, cause and next step, and leaves no process.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -80,7 +80,7 @@ async fn a_program_that_exits_early_is_an_error_with_its_last_output() {
         let place = WindowFolder::fresh();
         place.file("broken.js", "throw new Error('broken at once')");
         let program = Some(PathBuf::from("broken.js"));
-        // Whether it ends before or after it counts as ready is a race that nobody can win.
+        // Whether it exits before or after it counts as ready is a race; both results are correct.
         match place.launch(WindowKind::Node, WindowSettings { program, ..settings() }).await {
             Err(error) => {
                 let error = error.to_string();
@@ -149,7 +149,7 @@ async fn a_stale_port_file_and_a_stale_lock_do_no_harm() {
     let launched = place.launch(WindowKind::Browser, kept.clone()).await.unwrap();
     assert_ne!(launched.cdp_port, 1);
 
-    // The profile is in use now: a second launch must neither hand over to it nor harm it.
+    // The profile is in use now: a second launch must neither hand over to it nor disturb it.
     let second = WindowFolder::fresh();
     let error = second.refused(WindowKind::Browser, kept).await.to_string();
     assert!(error.contains(&format!("process {}", launched.process.pid())), "{error}");
@@ -171,7 +171,7 @@ async fn a_dropped_launch_kills_what_it_had_started() {
         launched = launch_window(&plan, |_| {}) => panic!("{launched:?}"),
         started = started => started.unwrap().unwrap(),
     }
-    // Signalled by the drop; what is waited for here is only their end.
+    // The drop sends the signal; this only waits for their exit.
     for left in process::find_launch_processes(&place.launch_id).unwrap() {
         tokio::time::timeout(Duration::from_secs(5), left.wait_for_exit()).await.unwrap();
     }
@@ -203,7 +203,7 @@ async fn processes_of_a_launch_whose_supervisor_was_killed_are_cleaned_up() {
         launched = &mut launching => panic!("{launched:?}"),
         started = started => started.unwrap(),
     }
-    // As after SIGKILL: nothing of ours runs any more, not even a destructor.
+    // As after SIGKILL: no code of ours runs, not even a destructor.
     std::mem::forget(launching);
     assert!(process::find_launch_processes(&place.launch_id).unwrap().len() >= 2);
     cleanup::clean_up_abandoned(&place.state, Some(&place.launch_id)).await.unwrap();

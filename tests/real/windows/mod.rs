@@ -1,6 +1,6 @@
 //! Real windows: Chromium, Node, a real Extension Development Host, and commands that misbehave.
 //!
-//! Each test launches into folders of its own, and ends by proving that nothing of its launch is left.
+//! Each test launches into its own folders, and ends by checking that no process of its launch is left.
 //! A missing tool skips loudly on a laptop and fails where `CI=true`.
 
 mod browser_fixture;
@@ -25,7 +25,7 @@ use devtether::window::launch_id::{output_file_of, scratch_dir_of};
 use devtether::window::page::PageConnection;
 use devtether::window::session_file::{VERSION, WindowSession};
 
-/// A workspace and a state folder of a test's own; what a failed test leaves running is killed.
+/// A workspace and a state folder for one test; processes that a failed test leaves are killed.
 pub struct WindowFolder {
     pub workspace: PathBuf,
     pub state: PathBuf,
@@ -34,7 +34,7 @@ pub struct WindowFolder {
 }
 
 impl WindowFolder {
-    /// The names have spaces and letters that are not ASCII, as users' folders have.
+    /// The names have spaces and non-ASCII letters, as users' folders do.
     pub fn fresh() -> WindowFolder {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let folder = tempfile::tempdir().unwrap();
@@ -63,7 +63,7 @@ impl WindowFolder {
         path
     }
 
-    /// The text of the error that a launch ends with, after which nothing of it may be left.
+    /// The error text of a failed launch, after which no process may be left.
     pub async fn refused(&self, kind: WindowKind, settings: WindowSettings) -> devtether::error::Error {
         let error = match self.launch(kind, settings).await {
             Ok(launched) => panic!("it was launched: {launched:?}"),
@@ -79,7 +79,7 @@ impl WindowFolder {
         assert!(!scratch_dir_of(&self.state, &self.launch_id).exists(), "the scratch folder is left");
     }
 
-    /// Stops the window and proves that neither its tree nor anything with its launch id is left.
+    /// Stops the window and asserts that neither its process tree nor a process with its launch id is left.
     pub async fn stop(&self, launched: &LaunchedWindow, page: Option<&PageConnection>) -> StopOutcome {
         let mut tree = process::list_tree(&launched.process).unwrap();
         for other in &launched.others {
@@ -94,7 +94,7 @@ impl WindowFolder {
         let ended =
             cleanup::stop_window(&launched.process, ask, &self.launch_id, &self.state, cleanup::GRACE).await.unwrap();
         for process in &tree {
-            // A renderer goes when it sees that its browser has gone.
+            // A renderer exits once it notices that its browser has exited.
             tokio::time::timeout(Duration::from_secs(5), process.wait_for_exit())
                 .await
                 .expect("a process of the tree is left");

@@ -1,4 +1,4 @@
-//! Input to real pages: every action, every obstacle, and what it tells.
+//! Input to real pages: every action, every obstruction, and its error.
 
 use std::time::{Duration, Instant};
 
@@ -93,7 +93,7 @@ async fn a_cancelled_drag_releases_the_button() {
     visit.becomes("button", json!("up")).await;
     visit.gives_up(visit.page.act(&carries, None, None), "it is over there").await;
     visit.becomes("[over, dragged, dropped]", json!([false, false, 0])).await;
-    // And the next one is as the first.
+    // The next one has the same result.
     visit.act(vec![drag(&card)]).await;
     visit.becomes("[over, dragged, dropped]", json!([false, false, 1])).await;
     visit.end().await;
@@ -119,7 +119,7 @@ async fn an_action_waits_until_its_element_is_ready() {
             "setTimeout(() => late.disabled = false, 150);
              setTimeout(() => veil.remove(), 300);
              setTimeout(() => document.body.append('All is there'), 500);
-             // It moves when this is answered: a busy machine begins late.
+             // It moves once this request is answered, since a busy machine starts late.
              mover.animate([{left: '0px'}, {left: '400px'}], 400).ready.then(() => 0)",
         )
         .await;
@@ -142,7 +142,7 @@ async fn an_obstructed_element_is_an_error_within_the_deadline() {
     let visit = BrowserFixture::to(&[("/", SLOW)]).await;
     let (late, below, ghost) = (visit.find("\"Late\"").await, visit.find("Below").await, visit.find("Ghost").await);
     let (mover, veil) = (visit.find("Mover").await, visit.find("Veil").await);
-    // By a timer: a page that draws no frame for a while is taken for one that nobody sees, where nothing moves.
+    // By a timer: a page that draws no frame for a while counts as hidden, and then nothing moves.
     visit.value("ghost.style.display = 'none'; setInterval(() => mover.style.left = (parseFloat(mover.style.left) + 37) % 400 + 'px', 5)").await;
     let check = async |does: ActionKind, expect: String| {
         let begun = Instant::now();
@@ -158,7 +158,7 @@ async fn an_obstructed_element_is_an_error_within_the_deadline() {
     check(shows("nowhere"), "the page does not show \"nowhere\"".into()).await;
     check(ActionKind::Wait(WaitCondition::ElementGone(late.clone())), format!("{late} is still there")).await;
     check(press("Contrl+P"), "there is no key \"Contrl\"".into()).await;
-    // A batch stops there, and says what it had done.
+    // The batch stops there and reports the completed actions.
     let actions = [click(&veil), typed("x"), click(&ghost), typed("never")]
         .map(|does| InputAction { timeout: Duration::from_millis(300), ..action(does) });
     let error = visit.page.act(&actions, None, None).await.unwrap_err().to_string();
@@ -213,7 +213,7 @@ async fn dialogs_navigations_and_downloads_are_reported_and_block_nothing() {
     let acted = visit.page.act(&[action(click(&visit.find("Next").await))], None, Some(10_000)).await.unwrap();
     assert_eq!(acted.steps[0].notes, [format!("the page went to {}", visit.site.url("/next"))]);
     assert!(acted.snapshot.unwrap().text.contains("heading \"There\""), "the snapshot is of the new page");
-    // A dialog that nobody waits for is told with the next answer.
+    // A dialog that no action awaits is reported with the next result.
     assert!(visit.page.take_notices().is_empty());
     visit.value("prompt('who?')").await;
     assert_eq!(visit.page.take_notices(), ["a dialog was dismissed: prompt \"who?\""]);

@@ -1,4 +1,4 @@
-//! Snapshots of real pages: what they tell, across frames, and what refs mean over time.
+//! Snapshots of real pages: contents, frames, and the lifetime of refs.
 
 use std::time::Duration;
 
@@ -103,13 +103,13 @@ async fn frames_of_this_and_of_other_processes_are_in_the_one_tree() {
         "  textbox \"Deep\"",
     ];
     assert_eq!(visit.tree().await, expect);
-    // What is found there can be acted on, too.
+    // Elements in frames accept input too.
     let back = visit.find("Back").await;
     let deep = visit.find("Deep").await;
     visit.act(vec![click(&back), typed_into(&deep, "down here")]).await;
     let tree = visit.tree().await;
     assert_eq!(tree[6..], ["  button \"Pushed\"", "  textbox \"Deep\" focused value=\"down here\""]);
-    // And looked at alone.
+    // And can be read alone.
     let far = visit.find("iframe \"far\"").await;
     let mut part = look(40_000);
     part.root = Some(far.clone());
@@ -147,7 +147,7 @@ async fn a_ref_means_its_element_as_long_as_there_is_one_and_nothing_afterwards(
     stale(&b, "removed").await;
     visit.value("location.reload()").await;
     visit.becomes("document.readyState", json!("complete")).await;
-    // The very same text again, and yet another document.
+    // The same text again in another document.
     let again = visit.find("\"A\"").await;
     assert_ne!(again, a);
     stale(&a, "gone").await;
@@ -246,13 +246,13 @@ async fn the_snapshot_after_input_is_of_the_same_page() {
     };
     let text = act(typed_into(&name, "Ada")).await;
     assert!(text.starts_with("page \"second\"") && text.contains("value=\"Ada\""), "{text}");
-    // Where that page is gone, it is the one that is left.
+    // When that page is gone, the remaining one is used.
     let text = act(click(&close)).await;
     assert!(text.starts_with("page \"first\""), "{text}");
     visit.end().await;
 }
 
-/// Longer than anything may take.
+/// Longer than any step takes.
 const TEST_TIMEOUT: Duration = Duration::from_secs(120);
 
 const FREEZES: &str = "<script>onmessage = () => { console.log('frozen'); const ask = new XMLHttpRequest();
@@ -268,7 +268,7 @@ async fn a_slow_frame_is_included_again_once_it_responds() {
     visit.act(vec![shows("Slow")]).await;
     visit.value("frames[0].postMessage('freeze', '*')").await;
     visit.hears("frozen").await;
-    // Another frame comes meanwhile: all are looked for anew.
+    // Another frame is added meanwhile: all are searched again.
     visit.value("document.body.append(document.createElement('iframe'))").await;
     assert_eq!(visit.tree().await[0], "iframe \"far\" (does not answer)");
     let waiting = async {

@@ -1,4 +1,4 @@
-//! Session files that lie: none of them may make us signal or connect to anybody.
+//! Hostile session files: none makes us signal or connect to a process that is not ours.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -16,7 +16,7 @@ fn folder() -> tempfile::TempDir {
     workspace
 }
 
-/// A session that is right in all but what a test makes wrong; its process is the test itself.
+/// A session record that is valid but for what a test changes; its process is the test itself.
 fn session() -> WindowSession {
     let me = read_facts(std::process::id()).unwrap();
     WindowSession {
@@ -101,7 +101,7 @@ fn only_a_regular_file_of_our_own_in_a_folder_of_our_own_is_read() {
     check(&|at| assert!(Command::new("mkfifo").arg(file(at)).status().unwrap().success()), "not a regular file");
     check(&|at| std::fs::write(at.join(DEVTOOLS_FOLDER), &good).unwrap(), "a link or a file");
     check(&|at| symlink("/tmp", at.join(DEVTOOLS_FOLDER)).unwrap(), "a link or a file");
-    // The rest needs another user's file, which only root can make.
+    // The rest needs another user's file, which only root can create.
     if rustix::process::geteuid().is_root() {
         let chown = |path: &Path| std::os::unix::fs::chown(path, Some(65534), None).unwrap();
         check(
@@ -130,7 +130,7 @@ fn saving_is_private_atomic_and_ignored_by_git() {
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
     assert_eq!(std::fs::read_to_string(path.with_file_name(".gitignore")).unwrap(), "*\n");
-    // A half-written new file of a killed supervisor is no obstacle, and a link in its place is not followed.
+    // A partial temporary file of a killed supervisor is replaced, and a link in its place is not followed.
     let bait = workspace.path().join("bait");
     std::fs::write(&bait, "untouched").unwrap();
     symlink(&bait, path.with_file_name("session.json.new")).unwrap();
@@ -157,7 +157,7 @@ fn a_folder_that_is_not_ours_is_not_written_to() {
 
 #[test]
 fn a_full_disk_keeps_the_old_file_and_is_an_error() {
-    // A tmpfs of one page stands for the full disk; only root can mount one.
+    // A small tmpfs stands in for the full disk; only root can mount one.
     let workspace = tempfile::tempdir().unwrap();
     let mut mount = Command::new("mount");
     mount.args(["-t", "tmpfs", "-o", "size=16k", "tmpfs"]).arg(workspace.path()).stderr(Stdio::null());
@@ -181,7 +181,7 @@ fn a_full_disk_keeps_the_old_file_and_is_an_error() {
     assert!(Command::new("umount").arg(workspace.path()).status().unwrap().success());
 }
 
-/// A process that a hostile file names. Killed at the end; must live until then.
+/// A process that a hostile file names. It must run until drop, which kills it.
 struct Victim(Child);
 
 impl Victim {
@@ -191,7 +191,7 @@ impl Victim {
         Victim::of(command)
     }
 
-    /// Starts it, and waits until it shows its environment, which it does not in the first moment.
+    /// Starts it, and waits until its environment can be read: during exec it cannot.
     fn of(mut command: Command) -> Victim {
         let victim = Victim(command.spawn().unwrap());
         let started = std::time::Instant::now();
@@ -221,7 +221,7 @@ async fn no_other_process_is_taken_for_the_window() {
     let ours = session().launch_id;
     let victim = Victim::with_launch_id(None);
     let marked = Victim::with_launch_id(Some(&ours));
-    // The listener of a victim's port: whoever connects is noticed.
+    // A listener on a victim's port, to notice connections.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     port.set_nonblocking(true).unwrap();
     let cdp_port = port.local_addr().unwrap().port();
@@ -242,7 +242,7 @@ async fn no_other_process_is_taken_for_the_window() {
         .await;
     let reused = marked.session().pid_start_ticks + 1;
     check(WindowSession { pid_start_ticks: reused, ..marked.session() }, "was reused").await;
-    // Everything is right but the port, which is a victim's.
+    // Everything is valid but the port, which is a victim's.
     let doubt = format!("but by process {}", std::process::id());
     check(marked.session(), &doubt).await;
     assert!(port.accept().is_err_and(|cause| cause.kind() == std::io::ErrorKind::WouldBlock), "somebody connected");
@@ -265,7 +265,7 @@ async fn a_process_of_another_user_is_never_ours() {
 
 #[tokio::test]
 async fn an_unresponsive_window_is_not_taken_for_a_foreign_one() {
-    // It listens, and never says a word: what a frozen window looks like from outside.
+    // It listens and never responds, like a frozen window.
     let script =
         "const s = require('net').createServer(() => {}).listen(0, '127.0.0.1', () => console.log(s.address().port))";
     if !crate::support::requirements::has_program("node") {

@@ -1,4 +1,4 @@
-//! Pages that crash, freeze, flood and stay silent: every tool answers in time, and says what is the matter.
+//! Pages that crash, freeze, flood or do not respond: every tool returns within its deadline with the cause.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::browser_fixture::{BrowserFixture, all, click, look, press, without_ref};
 use crate::support::requirements::has_program;
 
-/// What each tool of the page says, and that it says it in time.
+/// The result of each page tool, asserting its deadline.
 async fn told_by_all(visit: &BrowserFixture, name: &str) -> Vec<Error> {
     let limit = Duration::from_secs(30);
     let quick = |does: ActionKind| [InputAction { kind: does, timeout: Duration::from_millis(500) }];
@@ -35,10 +35,10 @@ async fn every_tool_reports_a_crashed_page_at_once() {
     }
     let visit = BrowserFixture::to(&[("/", "<button>B</button>")]).await;
     let button = visit.find("\"B\"").await;
-    // In flight when it crashes.
+    // In flight during the crash.
     let waiting = visit.page.evaluate("new Promise(() => {})", Duration::from_secs(60));
     let crash = async {
-        // Answered by the crash alone, if at all.
+        // Only the crash ends it.
         let _ = visit.page.evaluate("location.href = 'chrome://crash'; 0", Duration::from_secs(2)).await;
         lead_to_crash(&visit).await;
     };
@@ -55,7 +55,7 @@ async fn every_tool_reports_a_crashed_page_at_once() {
     visit.end().await;
 }
 
-/// A page may not lead itself to `chrome://crash`: the browser does, as when a user types it.
+/// A page cannot navigate itself to `chrome://crash`, so the browser does, as for a typed address.
 async fn lead_to_crash(visit: &BrowserFixture) {
     let endpoint = visit.page.endpoint();
     let connected = devtether::cdp::open_connection(endpoint.port, &endpoint.path, Duration::from_secs(5)).await;
@@ -66,7 +66,7 @@ async fn lead_to_crash(visit: &BrowserFixture) {
     let attach = devtether::cdp::types::AttachToTarget { target_id, flatten: true };
     let session = client.call(None, &attach, Duration::from_secs(5)).await.unwrap().session_id;
     let to = json!({"url": "chrome://crash"});
-    // Never answered: there is nobody left who could.
+    // Gets no response: the renderer is gone.
     let _ = client.call_raw(Some(&session), "Page.navigate", &to, Duration::from_secs(2)).await;
     client.close();
     connection.await.unwrap();
@@ -85,7 +85,7 @@ async fn every_tool_reports_a_frozen_page_within_its_deadline() {
         assert!(!error.hints.is_empty(), "{index}: {error}");
     }
     assert_eq!(visit.console("last words").len(), 1);
-    // Evaluating ends what runs when its own time is over; then the page is free again.
+    // An evaluation terminates the running script at its own deadline; then the page responds again.
     let error = visit.page.evaluate("1", Duration::from_millis(500)).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::TimedOut, "{error}");
     assert_eq!(visit.value("1 + 1").await, json!(2));
@@ -102,7 +102,7 @@ async fn a_script_of_a_cancelled_request_is_stopped() {
     visit.gives_up(evaluate("console.log('runs and runs'); while (true) {}"), "runs and runs").await;
     let answers = tokio::time::timeout(Duration::from_secs(60), evaluate("1 + 1")).await;
     assert_eq!(answers.expect("the page is still frozen").unwrap(), ExpressionResult::Value(json!(2)));
-    // One that awaits harms nobody: what is asked next is not ended in its place.
+    // A script that only awaits blocks nothing: the next evaluation is not terminated in its place.
     visit.gives_up(evaluate("console.log('awaits'); await new Promise(() => {})"), "awaits").await;
     for _ in 0..50 {
         assert_eq!(visit.value("1 + 1").await, json!(2));
@@ -120,7 +120,7 @@ async fn network_requests_end_with_their_connection() {
     let under_way = || visit.records.network(&all("")).1.len();
     let heard = async {
         while under_way() == 0 {
-            // Heard of with one of the next answers.
+            // The event arrives with one of the next responses.
             visit.page.ping(Duration::from_secs(60)).await;
         }
     };
@@ -136,8 +136,8 @@ async fn network_requests_end_with_their_connection() {
     assert_eq!(never.failure.as_deref(), Some("no longer followed: the connection to the window has ended"));
 }
 
-/// A hundred thousand messages of ten lines each. A message costs Chromium itself about 60 µs: a million of them, each with
-/// a line of its own, are sent with `TETHER_FLOOD_MESSAGES=1000000`.
+/// A hundred thousand messages of ten lines each. A message costs Chromium itself about 60 µs; the environment variable
+/// `TETHER_FLOOD_MESSAGES=1000000` sends a million of one line each.
 #[tokio::test]
 async fn a_million_lines_cost_bounded_memory_and_block_no_reader() {
     if !has_program("chromium") {
@@ -148,7 +148,7 @@ async fn a_million_lines_cost_bounded_memory_and_block_no_reader() {
     let visit = BrowserFixture::to(&[("/", "<title>loud</title>")]).await;
     let before = visit.records.console(&all("")).cursor;
     let memory = resident();
-    // In portions, as a page that lives does: what is asked in between is answered.
+    // In portions, so that the page responds in between.
     let flood = format!(
         "globalThis.flood = (async () => {{ const more = '\\n'.padEnd(200, 'x').repeat({lines} - 1); \
          for (let i = 0; i < {messages}; i++) {{ console.log('line ' + i + more); \
@@ -157,7 +157,7 @@ async fn a_million_lines_cost_bounded_memory_and_block_no_reader() {
     visit.value(&flood).await;
     let mut flooded = Box::pin(visit.page.evaluate("await globalThis.flood", Duration::from_secs(500)));
     let told = loop {
-        // The page itself answers when its own queue lets it; what was recorded is there at once.
+        // The page responds when its queue allows; recorded entries are returned at once.
         let answers = tokio::select! {
             flooded = &mut flooded => break flooded,
             told = visit.value("1 + 1") => told,
@@ -167,13 +167,13 @@ async fn a_million_lines_cost_bounded_memory_and_block_no_reader() {
     };
     drop(flooded);
     assert_eq!(told.unwrap(), ExpressionResult::Value(json!("flooded")));
-    // Half of what the lines themselves are.
+    // Half of the size of the lines themselves.
     let grown = resident().saturating_sub(memory);
     assert!(grown < 100 << 20, "{grown} bytes more");
-    // A reader who had stopped before the flood is told how much it has missed, and of nothing twice.
+    // A reader from before the flood gets the number of dropped entries, and no entry twice.
     let query = RingQuery { since: Some(before), limit: 100, filter: None };
     let part = visit.records.console(&query);
-    // The browser may have said something, too.
+    // The browser may have logged something too.
     let told = part.dropped + part.entries.len() as u64 + part.more;
     assert!((messages..messages + 10).contains(&told), "{told}");
     let newest = visit.records.console(&RingQuery { since: None, limit: 1, filter: None });
@@ -211,13 +211,13 @@ async fn the_console_has_entries_of_page_frames_and_workers() {
     };
     check("it is 7", ConsoleSource::Page, "info", ":2:9").await;
     check("error: bad", ConsoleSource::Page, "error", "").await;
-    // What was said before we came is told without a look into the objects: V8 keeps none.
+    // Entries from before our connection come without object previews: V8 keeps none.
     visit.value("console.log({a: [1], b: 'x'})").await;
     check("{a: array(1), b: \"x\"}", ConsoleSource::Page, "log", "").await;
     check("typeerror: thrown", ConsoleSource::Page, "exception", "").await;
     check("from the frame", ConsoleSource::Iframe, "warning", "frame:1").await;
     check("from the worker", ConsoleSource::Worker, "log", "worker.js:1:9").await;
-    // A second connection to the same window is told nothing that is known already.
+    // A second connection to the same window adds no known entry again.
     let count = visit.console("").len();
     let again =
         devtether::window::page::PageConnection::open_with_history(visit.launched.cdp_port, visit.records.clone())
@@ -241,7 +241,7 @@ async fn the_network_log_has_the_outcome_of_each_request() {
         if ended("fetch").len() >= 5 && !visit.records.network(&all("")).1.is_empty() {
             break;
         }
-        // Heard of with one of the next answers.
+        // The event arrives with one of the next responses.
         assert!(round < 100_000 && visit.page.ping(Duration::from_secs(60)).await, "{:?}", ended(""));
     }
     let told: Vec<_> = ended("fetch")
@@ -261,7 +261,7 @@ async fn the_network_log_has_the_outcome_of_each_request() {
     assert!(ended("failed").len() >= 2);
     let under_way: Vec<String> = visit.records.network(&all("")).1.into_iter().map(|it| it.url).collect();
     assert_eq!(under_way, [visit.site.url("/never")]);
-    // A reader with a cursor gets what is new, and that once.
+    // A reader with a cursor gets each new entry once.
     let (first, _) = visit.records.network(&all(""));
     visit.value("await fetch('/data.json').then(it => it.text())").await;
     let new = |since| visit.records.network(&RingQuery { since: Some(since), ..all("") }).0;
@@ -275,7 +275,7 @@ async fn the_network_log_has_the_outcome_of_each_request() {
     visit.end().await;
 }
 
-/// Width and height of a picture, and the colour of the pixel at 60, 25.
+/// Width and height of an image, and the colour of its pixel at 60, 25.
 async fn measured(visit: &BrowserFixture, data: &str) -> Value {
     let of = format!("new Promise(done => {{ const i = new Image(); i.onload = () => {{
         const c = document.createElement('canvas').getContext('2d'); c.drawImage(i, -60, -25, i.width, i.height);

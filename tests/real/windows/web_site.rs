@@ -8,16 +8,16 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// Serves until it is dropped.
+/// Serves until drop.
 pub struct WebSite {
     port: u16,
     serving: JoinHandle<()>,
-    /// `/gate` is answered when it is open.
+    /// `/gate` gets its response once this is open.
     gate: watch::Sender<bool>,
 }
 
 impl WebSite {
-    /// With pages by their path. `$here` in them is this host, `$other` the other one.
+    /// A site with pages by path. `$here` in them is this host, `$other` the other one.
     pub async fn serve(pages: &[(&str, &str)]) -> WebSite {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -36,7 +36,7 @@ impl WebSite {
         WebSite { port, serving, gate }
     }
 
-    /// Lets those go on who have asked for `/gate`: a page that does so without letting anything else happen is frozen.
+    /// Answers the requests for `/gate`: a page that waits for it synchronously is frozen until then.
     pub fn open_the_gate(&self) {
         self.gate.send_replace(true);
     }
@@ -68,13 +68,13 @@ async fn answer(stream: TcpStream, pages: Arc<HashMap<String, String>>, mut open
         }
         let path = request.split(' ').nth(1).unwrap_or("/").to_owned();
         if path == "/gate" {
-            // Fails when the site is gone.
+            // Fails once the site is dropped.
             let _ = opened.wait_for(|open| *open).await;
         }
         let body = pages.get(&path).cloned();
         let answer = match (path.as_str(), body) {
             ("/redirect", _) => "HTTP/1.1 302 Found\r\nLocation: /data.json\r\nContent-Length: 0\r\n\r\n".to_owned(),
-            // A request that never gets an answer.
+            // A request that never gets a response.
             ("/never", _) => std::future::pending().await,
             (path, Some(body)) => {
                 let (kind, extra) = match path.rsplit('.').next() {

@@ -1,4 +1,4 @@
-//! Launch → identity → look into the page → stop → nothing left, on each kind of window.
+//! Launch → identity → page → stop → nothing left, on each kind of window.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ async fn value(page: &PageConnection, expression: &str) -> serde_json::Value {
     }
 }
 
-/// Resolves when the console has an entry with `text`; each round trip lets the events before it come in.
+/// Resolves when the console has an entry with `text`; each round trip delivers the events before it.
 async fn console_says(page: &PageConnection, text: &str) {
     let looking = async {
         while !page.console().iter().any(|entry| entry.text.contains(text)) {
@@ -103,7 +103,7 @@ async fn every_kind_of_expression_result_is_returned() {
         ("/a/g", json!("/a/g")),
         ("let x = 1; x", json!(1)),
         ("let x = 2; x", json!(2)),
-        // Dialogs are dismissed, so that nothing hangs on them.
+        // Dialogs are dismissed, so that nothing blocks on them.
         ("alert('blocked?'); confirm('sure?')", json!(false)),
     ] {
         assert_eq!(value(&page, expression).await, expect, "{expression}");
@@ -154,11 +154,11 @@ async fn a_frozen_page_is_distinguished_from_a_crashed_one() {
     let launched = place.launch(WindowKind::Browser, settings()).await.unwrap();
     let page = PageConnection::open(launched.cdp_port).await.unwrap();
     value(&page, "void setTimeout(() => { while (true) {} }, 0)").await;
-    // The page is busy for ever, the browser is not.
+    // The page is busy for ever, the browser responds.
     assert!(!page.ping(Duration::from_millis(300)).await);
     assert!(devtether::cdp::discover_endpoint(launched.cdp_port).await.is_ok());
     assert!(verify_window(&session_of(&launched, &place)).await.is_ok());
-    // It can still be connected to and ended.
+    // It can still be connected to and stopped.
     let again = PageConnection::open(launched.cdp_port).await.unwrap();
     assert!(!again.ping(Duration::from_millis(300)).await);
     place.stop(&launched, Some(&page)).await;
@@ -200,10 +200,10 @@ async fn the_exit_of_a_window_is_noticed_at_once_and_cleaned_up() {
     let launched = place.launch(WindowKind::Browser, settings()).await.unwrap();
     let page = PageConnection::open(launched.cdp_port).await.unwrap();
     let tree = process::list_tree(&launched.process).unwrap();
-    // As a supervisor sees it that has reconnected: the process is not its child.
+    // As for a reconnected supervisor: the process is not a child.
     let held = hold(launched.process.pid());
-    // The kernel takes its time to tear a browser down (4–40 ms, and more on a busy machine); what counts is what we
-    // add to the moment in which it tells.
+    // The kernel needs 4–40 ms, and more on a busy machine, to tear down a browser; what is asserted is our delay
+    // after its notification.
     let pid = rustix::process::Pid::from_raw(held.pid() as i32).unwrap();
     let pidfd = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap();
     let kernel = std::thread::spawn(move || {
