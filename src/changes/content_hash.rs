@@ -2,13 +2,14 @@
 //!
 //! Owns reading and hashing. Does not depend on what the hashes are compared with.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
 use super::folder_files::{ContentHash, FileStamp};
+use super::open_file::open_nonblocking;
 use super::path_bytes;
 use super::read_dir::{self, FileKind};
 
@@ -53,17 +54,4 @@ fn hash_file(hash: &mut Sha256, path: &Path) -> io::Result<()> {
             Err(error) => return Err(error),
         }
     }
-}
-
-/// Opens without following a link and without waiting, should the file have become a FIFO meanwhile.
-#[cfg(unix)]
-fn open_nonblocking(path: &Path) -> io::Result<File> {
-    use rustix::fs::{Mode, OFlags};
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
-}
-
-#[cfg(not(unix))]
-fn open(path: &Path) -> io::Result<File> {
-    File::open(path)
 }

@@ -1,31 +1,31 @@
-//! One line of an ignore file, translated from git's dialect to globset's.
+//! Translates one pattern line of an ignore file from git's syntax to globset's.
 //!
-//! Owns git's reading of a pattern (`dir.c: parse_path_pattern`, `wildmatch.c: dowild`): what is a wildcard, what is
-//! escaped, where `**` counts, which patterns can never match. The matching itself is globset's.
-//! Must not know files, lines or what a match means.
+//! Owns git's interpretation of a pattern (`dir.c: parse_path_pattern`, `wildmatch.c: dowild`): wildcards, escapes, the
+//! meaning of `**`, and patterns that can never match. globset does the matching. Does not depend on files or line
+//! numbers.
 //!
-//! A pattern may need two globs: git strips the literal prefix before it looks at the first wildcard, so in `lib/ab**/x`
-//! the `**` stands at the start of what is left and crosses folders, which globset only allows after a slash.
+//! A pattern may need two globs: git removes the literal prefix before the first wildcard, so that in `lib/ab**/x` the
+//! `**` is at the start of the rest and matches across folders, which globset supports only after a slash.
 
 use thiserror::Error;
 
-/// A pattern that globset can compile.
+/// A pattern as globs that globset can compile.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct GlobPattern {
-    /// Any of them matching is a match; relative to the root, without a leading slash.
+    /// A match of any of them is a match; relative to the root, without a leading slash.
     pub globs: Vec<String>,
     pub negated: bool,
     pub dirs_only: bool,
 }
 
-/// Why a pattern can never match anything: git passes over it in silence, we say it.
+/// Why a pattern can never match: git skips it silently, here it is reported.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub(super) enum PatternError {
     #[error("the character class is not closed: write `\\[` for a literal bracket")]
     UnclosedClass,
     #[error("`[:{0}:]` is not a character class")]
     UnknownClass(String),
-    #[error("the character class holds nothing that a file name can hold")]
+    #[error("the character class contains nothing that a file name can contain")]
     EmptyClass,
     #[error("a backslash at the end escapes nothing")]
     TrailingBackslash,
@@ -33,16 +33,16 @@ pub(super) enum PatternError {
     TrailingSlashes,
 }
 
-/// Reads one pattern line: comments, line ends and trailing spaces are gone already. `None` for a pattern without
-/// a body (`!`, `/`, ``), which git also passes over.
+/// Translates one pattern line without comments, line end and trailing spaces. `None` for a pattern without a body
+/// (`!`, `/`, ``), which git skips, too.
 pub(super) fn parse_pattern(line: &str) -> Result<Option<GlobPattern>, PatternError> {
     let (negated, body) = line.strip_prefix('!').map_or((false, line), |rest| (true, rest));
     let (dirs_only, body) = body.strip_suffix('/').map_or((false, body), |rest| (true, rest));
     if body.is_empty() {
         return Ok(None);
     }
-    let mut globs = if body.contains('/') { in_path(body)? } else { vec![in_name(body)?] };
-    // No path ends in a slash, but to globset a lone `**/` is everything.
+    let mut globs = if body.contains('/') { translate_path(body)? } else { vec![translate_name(body)?] };
+    // No path ends in a slash, but globset matches everything with a single `**/`.
     globs.retain(|glob| !glob.ends_with('/'));
     if globs.is_empty() {
         return Err(PatternError::TrailingSlashes);
@@ -50,14 +50,14 @@ pub(super) fn parse_pattern(line: &str) -> Result<Option<GlobPattern>, PatternEr
     Ok(Some(GlobPattern { globs, negated, dirs_only }))
 }
 
-/// A pattern without a slash is held against the last component, wherever it lies; `**` is `*` there.
-fn in_name(body: &str) -> Result<String, PatternError> {
+/// Translates a pattern without a slash: it is matched against the last component of any path; `**` means `*`.
+fn translate_name(body: &str) -> Result<String, PatternError> {
     let body: Vec<char> = body.chars().collect();
     let mut glob = String::from("**/");
     let mut at = 0;
     while at < body.len() {
-        at = match stars(&body[at..]) {
-            0 => one(&body, at, &mut glob)?,
+        at = match count_stars(&body[at..]) {
+            0 => push_element(&body, at, &mut glob)?,
             run => {
                 glob.push('*');
                 at + run
@@ -67,27 +67,27 @@ fn in_name(body: &str) -> Result<String, PatternError> {
     Ok(glob)
 }
 
-/// A pattern with a slash is held against the whole path.
-fn in_path(body: &str) -> Result<Vec<String>, PatternError> {
+/// Translates a pattern with a slash: it is matched against the whole path.
+fn translate_path(body: &str) -> Result<Vec<String>, PatternError> {
     let body: Vec<char> = body.strip_prefix('/').unwrap_or(body).chars().collect();
     let first_wildcard = body.iter().position(|c| matches!(c, '*' | '?' | '[' | '\\')).unwrap_or(body.len());
     let mut globs = vec![String::new()];
-    // Where git's matcher starts afresh, and so looks at no character before a `**`.
-    let mut fresh = first_wildcard;
+    // Where git's matcher starts anew, and so does not check the character before a `**`.
+    let mut restart = first_wildcard;
     let mut at = 0;
     while at < body.len() {
-        at = match stars(&body[at..]) {
+        at = match count_stars(&body[at..]) {
             0 => {
                 let mut next = at;
                 for glob in &mut globs {
-                    next = one(&body, at, glob)?;
+                    next = push_element(&body, at, glob)?;
                 }
                 next
             }
             run => {
-                let opens = at == fresh || body[at - 1] == '/';
-                let next = double_star(&body, at, run, opens, &mut globs);
-                fresh = next;
+                let is_first = at == restart || body[at - 1] == '/';
+                let next = push_double_star(&body, at, run, is_first, &mut globs);
+                restart = next;
                 next
             }
         };
@@ -95,89 +95,89 @@ fn in_path(body: &str) -> Result<Vec<String>, PatternError> {
     Ok(globs)
 }
 
-/// Writes a run of stars, and the slash after it where it belongs to it; gives where to go on.
-fn double_star(body: &[char], at: usize, run: usize, opens: bool, globs: &mut Vec<String>) -> usize {
+/// Appends a run of stars, and the slash after it if that belongs to it; returns the next position.
+fn push_double_star(body: &[char], at: usize, run: usize, is_first: bool, globs: &mut Vec<String>) -> usize {
     let next = at + run;
-    let crosses = run > 1 && opens;
+    let crosses = run > 1 && is_first;
     let after_slash = globs[0].is_empty() || globs[0].ends_with('/');
     match &body[next..] {
-        [] if crosses && after_slash => each(globs, "**"),
-        [] if crosses => fork(globs, "*", "*/**"),
+        [] if crosses && after_slash => push_to_all(globs, "**"),
+        [] if crosses => push_alternatives(globs, "*", "*/**"),
         ['/', rest @ ..] if crosses => {
             if after_slash {
-                each(globs, "**/")
+                push_to_all(globs, "**/")
             } else {
-                fork(globs, "", "*/**/")
+                push_alternatives(globs, "", "*/**/")
             }
-            return next + 1 + repeated(rest);
+            return next + 1 + skip_repeated(rest);
         }
         ['\\', '/', ..] if crosses => {
-            // Escaped, the slash no longer stands for "no folder at all".
-            each(globs, "*/**/");
+            // An escaped slash cannot match "no folder at all".
+            push_to_all(globs, "*/**/");
             return next + 2;
         }
-        _ => each(globs, "*"),
+        _ => push_to_all(globs, "*"),
     }
     next
 }
 
-/// The length of further `**/` behind one: they add nothing, and dropping them bounds the number of globs.
-fn repeated(rest: &[char]) -> usize {
+/// The length of further `**/` after one: they have no effect, and dropping them limits the number of globs.
+fn skip_repeated(rest: &[char]) -> usize {
     let mut at = 0;
     loop {
-        match stars(&rest[at..]) {
+        match count_stars(&rest[at..]) {
             run if run > 1 && rest.get(at + run) == Some(&'/') => at += run + 1,
             _ => return at,
         }
     }
 }
 
-fn each(globs: &mut [String], text: &str) {
+fn push_to_all(globs: &mut [String], text: &str) {
     globs.iter_mut().for_each(|glob| glob.push_str(text));
 }
 
-fn fork(globs: &mut Vec<String>, here: &str, there: &str) {
+fn push_alternatives(globs: &mut Vec<String>, here: &str, there: &str) {
     let other: Vec<String> = globs.iter().map(|glob| format!("{glob}{there}")).collect();
-    each(globs, here);
+    push_to_all(globs, here);
     globs.extend(other);
 }
 
-fn stars(body: &[char]) -> usize {
+fn count_stars(body: &[char]) -> usize {
     body.iter().take_while(|c| **c == '*').count()
 }
 
-/// Writes the one element at `at` that is not a star; gives where the next one starts.
-fn one(body: &[char], at: usize, glob: &mut String) -> Result<usize, PatternError> {
+/// Appends the element at `at`, which is not a star; returns the next position.
+fn push_element(body: &[char], at: usize, glob: &mut String) -> Result<usize, PatternError> {
     match body[at] {
         '?' => glob.push('?'),
-        '[' => return class(body, at, glob),
+        '[' => return push_class(body, at, glob),
         '\\' => {
-            literal(*body.get(at + 1).ok_or(PatternError::TrailingBackslash)?, glob);
+            push_literal(*body.get(at + 1).ok_or(PatternError::TrailingBackslash)?, glob);
             return Ok(at + 2);
         }
-        c => literal(c, glob),
+        c => push_literal(c, glob),
     }
     Ok(at + 1)
 }
 
-fn literal(c: char, glob: &mut String) {
+fn push_literal(c: char, glob: &mut String) {
     if matches!(c, '?' | '*' | '[' | ']' | '{' | '}' | ',' | '\\' | '!' | '^') {
         glob.push('\\');
     }
     glob.push(c);
 }
 
-/// The members of a bracket expression. Git compares bytes; a character beyond ASCII is kept whole, which is the same
-/// for every name in valid UTF-8.
-struct Class {
+/// The members of a bracket expression. Git compares bytes; here a character beyond ASCII is one member, which is
+/// equivalent for names in valid UTF-8, except as described in `ignore_rules`.
+struct CharacterClass {
     ascii: [bool; 128],
     wide: Vec<(char, char)>,
 }
 
-/// Reads the bracket expression at `at` as `dowild` does; gives where the pattern goes on behind it.
-fn class(body: &[char], at: usize, glob: &mut String) -> Result<usize, PatternError> {
+/// Appends the bracket expression at `at`, parsed as `dowild` does; returns the next position.
+fn push_class(body: &[char], at: usize, glob: &mut String) -> Result<usize, PatternError> {
     let char_at = |at: usize| body.get(at).copied().ok_or(PatternError::UnclosedClass);
-    let mut members = Class { ascii: [false; 128], wide: Vec::new() };
+    let mut members = CharacterClass { ascii: [false; 128], wide: Vec::new() };
     let negated = matches!(char_at(at + 1)?, '!' | '^');
     let mut at = at + 1 + usize::from(negated);
     let mut before = None;
@@ -192,7 +192,7 @@ fn class(body: &[char], at: usize, glob: &mut String) -> Result<usize, PatternEr
                 at += 1 + usize::from(body[at + 1] == '\\');
                 members.add_range(low, char_at(at)?)
             }
-            ('[', _) if body.get(at + 1) == Some(&':') => match named_class(body, at)? {
+            ('[', _) if body.get(at + 1) == Some(&':') => match parse_named_class(body, at)? {
                 Some((name, end)) => {
                     at = end;
                     members.add_named(&name)?
@@ -203,22 +203,22 @@ fn class(body: &[char], at: usize, glob: &mut String) -> Result<usize, PatternEr
         };
         at += 1;
         if char_at(at)? == ']' {
-            members.write(negated, glob)?;
+            members.push_to(negated, glob)?;
             return Ok(at + 1);
         }
     }
 }
 
-/// The name in `[:name:]` and where its `]` stands; `None` when it is not of that form.
-fn named_class(body: &[char], at: usize) -> Result<Option<(String, usize)>, PatternError> {
+/// The name in `[:name:]` and the position of its `]`; `None` if it does not have that form.
+fn parse_named_class(body: &[char], at: usize) -> Result<Option<(String, usize)>, PatternError> {
     let start = at + 2;
     let end = body[start..].iter().position(|c| *c == ']').ok_or(PatternError::UnclosedClass)? + start;
     let well_formed = end > start && body[end - 1] == ':';
     Ok(well_formed.then(|| (body[start..end - 1].iter().collect(), end)))
 }
 
-impl Class {
-    /// Adds one member; gives it back as what a following `-` would start from.
+impl CharacterClass {
+    /// Adds one member; returns it as the start of a range, should `-` follow.
     fn add(&mut self, c: char) -> Option<char> {
         match self.ascii.get_mut(c as usize) {
             Some(member) => *member = true,
@@ -247,7 +247,7 @@ impl Class {
             "lower" => |c| c.is_ascii_lowercase(),
             "print" => |c| c.is_ascii_graphic() || c == ' ',
             "punct" => |c| c.is_ascii_punctuation(),
-            // Git's own table: neither vertical tab nor form feed.
+            // Git's own table: without vertical tab and form feed.
             "space" => |c| matches!(c, ' ' | '\t' | '\n' | '\r'),
             "upper" => |c| c.is_ascii_uppercase(),
             "xdigit" => |c| c.is_ascii_hexdigit(),
@@ -257,9 +257,9 @@ impl Class {
         Ok(None)
     }
 
-    /// Writes the class in globset's syntax, which has no escapes: `]` can only stand first, `-` first or last,
-    /// and `!` and `^` anywhere but first. No class matches a slash.
-    fn write(mut self, negated: bool, glob: &mut String) -> Result<(), PatternError> {
+    /// Appends the class in globset's syntax, which has no escapes: `]` must be first, `-` first or last, `!` and `^`
+    /// not first. No class matches a slash.
+    fn push_to(mut self, negated: bool, glob: &mut String) -> Result<(), PatternError> {
         self.ascii['/' as usize] = negated;
         let mut has = |c: char| std::mem::take(&mut self.ascii[c as usize]);
         let (bracket, dash, bang, caret) = (has(']'), has('-'), has('!'), has('^'));
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_is_translated_as_git_reads_it() {
+    fn a_pattern_is_translated_as_git_interprets_it() {
         check("foo", Ok(&["**/foo"]));
         check("*.log", Ok(&["**/*.log"]));
         check("**.log", Ok(&["**/*.log"]));
@@ -325,14 +325,14 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_without_a_body_is_passed_over() {
+    fn a_pattern_without_a_body_is_skipped() {
         check("!", Ok(&[]));
         check("/", Ok(&[]));
         check("!/", Ok(&[]));
     }
 
     #[test]
-    fn what_can_never_match_is_a_flaw() {
+    fn a_pattern_that_can_never_match_is_an_error() {
         check("a\\", Err(PatternError::TrailingBackslash));
         check("a\\/", Err(PatternError::TrailingBackslash));
         check("[abc", Err(PatternError::UnclosedClass));
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_keep_their_members_through_globsets_syntax() {
+    fn classes_keep_their_members_in_globsets_syntax() {
         check("[a-c]", Ok(&["**/[abc]"]));
         check("[]a]", Ok(&["**/[]a]"]));
         check("[!a]", Ok(&["**/[!/a]"]));

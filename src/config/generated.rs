@@ -8,11 +8,10 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use ignore::gitignore::Gitignore;
-
 use super::file::{Origin, normalize_path};
 use super::jsonc::{JsonDocument, JsonNode, JsonValue};
 use super::package::PackageJson;
+use crate::changes::IgnoreRules;
 
 /// A rule of ignoring, in the syntax of `.gitignore`, relative to the folder that is watched.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,7 +77,7 @@ impl OutputFinder<'_> {
     /// What `outFiles` and `main` name, where git is told to leave it out.
     fn find_ignored_outputs(&mut self) {
         let workspace = self.evidence.workspace;
-        let (ignored, _) = Gitignore::new(workspace.join(".gitignore"));
+        let git = IgnoreRules::load_gitignore(workspace);
         let launch = self.evidence.launch;
         let out_files = self.evidence.out_files.iter().filter(|(text, _)| !text.starts_with('!'));
         let out_files = out_files.map(|(text, line)| (fixed_folder(text), Origin::new(workspace, launch, Some(*line))));
@@ -88,8 +87,8 @@ impl OutputFinder<'_> {
         });
         for (folder, origin) in out_files.chain(main).collect::<Vec<_>>() {
             let folder = normalize_path(&workspace.join(folder));
-            let inside = folder.strip_prefix(workspace).is_ok_and(|rel| !rel.as_os_str().is_empty());
-            if inside && ignored.matched_path_or_any_parents(&folder, true).is_ignore() {
+            let inside = folder.strip_prefix(workspace).ok().filter(|rel| !rel.as_os_str().is_empty());
+            if inside.is_some_and(|rel| !git.decide(rel, true).tracked) {
                 self.add_folder(&folder, origin);
             }
         }

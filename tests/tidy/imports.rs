@@ -44,7 +44,8 @@ const TABLE: &[Row] = &[
     row("adapters", &["dap", "cdp", "jdwp", "process", "tools", "error"]),
     row("dap", &["wire", "error"]),
     row("api", &["error"]),
-    row("config", &["error"]),
+    // One reader and one matcher of ignore files.
+    row("config", &["changes::GitignoreChain", "changes::IgnoreRules", "error"]),
     row("task_runner", &["config", "process", "error"]),
     row("tools", &["config", "process", "error"]),
     row("wire", &["error"]),

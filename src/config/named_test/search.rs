@@ -4,8 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ignore::WalkBuilder;
-
+use crate::changes::GitignoreChain;
 use crate::config::file;
 
 /// More than any workspace that somebody works in has, and little enough to be looked through.
@@ -13,24 +12,47 @@ const MOST_FILES: usize = 100_000;
 /// Where there is only what others have written, or what was built.
 const SKIPPED_FOLDERS: &[&str] = &["node_modules", "target", "dist", "venv", "__pycache__", "vendor", "site-packages"];
 
-/// The files below a folder whose names fit and whose texts have it; sorted.
+/// The files below a folder whose names fit and whose texts have it; sorted. Hidden files and those that git ignores are
+/// skipped.
 pub fn find_files(folder: &Path, fits: impl Fn(&str) -> bool, has: impl Fn(&str) -> bool) -> Vec<PathBuf> {
-    let is_wanted = |entry: &ignore::DirEntry| {
-        let name = entry.file_name().to_string_lossy();
-        entry.depth() == 0 || !SKIPPED_FOLDERS.contains(&name.as_ref())
-    };
-    let walk = WalkBuilder::new(folder).require_git(false).filter_entry(is_wanted).build();
-    let files = walk.flatten().take(MOST_FILES).filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
     // `test/` is a folder by whose name Node knows its tests, also when it is the one that is searched.
     let above = folder.parent().unwrap_or(folder);
     let name = |path: &Path| path.strip_prefix(above).unwrap_or(path).to_string_lossy().into_owned();
-    let fitting = files.map(ignore::DirEntry::into_path).filter(|path| {
+    let fitting = list_files(folder).into_iter().filter(|path| {
         let base = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         fits(&base) || fits(&name(path))
     });
     let mut found: Vec<PathBuf> = fitting.filter(|path| read_source(path).is_some_and(|text| has(&text))).collect();
     found.sort();
     found
+}
+
+/// The regular files among the first [`MOST_FILES`] entries below a folder. Follows no symlink.
+fn list_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut folders = vec![(folder.to_owned(), GitignoreChain::load(folder))];
+    let mut entries_left = MOST_FILES;
+    while let Some((folder, git)) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let (path, name) = (entry.path(), entry.file_name());
+            let name = name.to_string_lossy();
+            let Ok(kind) = entry.file_type() else { continue };
+            let skipped = name.starts_with('.') || SKIPPED_FOLDERS.contains(&name.as_ref());
+            if skipped || git.is_ignored(&path, kind.is_dir()) {
+                continue;
+            }
+            if entries_left == 0 {
+                return files;
+            }
+            entries_left -= 1;
+            if kind.is_dir() {
+                folders.push((path.clone(), git.enter(&path)));
+            } else if kind.is_file() {
+                files.push(path);
+            }
+        }
+    }
+    files
 }
 
 /// The text of a file; `None` where that cannot be a source.

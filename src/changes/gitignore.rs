@@ -1,0 +1,96 @@
+//! Applies the `.gitignore` files of nested folders during a directory walk.
+//!
+//! They are read and matched exactly as `.devtoolsignore` is. `.git/info/exclude`, `core.excludesFile` and `.ignore` are
+//! not read.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::ignore_rules::IgnoreRules;
+
+/// The `.gitignore` of one folder, and those of the folders above it. A deeper file overrides.
+#[derive(Debug)]
+pub struct GitignoreChain {
+    folder: PathBuf,
+    rules: IgnoreRules,
+    parent: Option<Arc<GitignoreChain>>,
+}
+
+impl GitignoreChain {
+    /// Reads the files of `folder` (absolute) and of the folders above it, up to the one that contains `.git`.
+    pub fn load(folder: &Path) -> Arc<GitignoreChain> {
+        let top = folder.ancestors().position(|above| above.join(".git").exists());
+        let above: Vec<_> = folder.ancestors().take(top.map_or(usize::MAX, |top| top + 1)).collect();
+        let read = |parent, folder: &Path| {
+            let rules = IgnoreRules::load_gitignore(folder);
+            Arc::new(GitignoreChain { folder: folder.to_path_buf(), rules, parent })
+        };
+        let parent = above[1..].iter().rev().fold(None, |parent, folder| Some(read(parent, folder)));
+        read(parent, folder)
+    }
+
+    /// The chain for `folder`, a folder directly in this one.
+    pub fn enter(self: &Arc<Self>, folder: &Path) -> Arc<GitignoreChain> {
+        let rules = IgnoreRules::load_gitignore(folder);
+        if rules.is_empty() {
+            return Arc::clone(self);
+        }
+        Arc::new(GitignoreChain { folder: folder.to_path_buf(), rules, parent: Some(Arc::clone(self)) })
+    }
+
+    /// Whether git ignores `path`, an absolute path directly in a folder that is not ignored itself.
+    pub fn is_ignored(&self, path: &Path, is_dir: bool) -> bool {
+        let matched = path.strip_prefix(&self.folder).ok().and_then(|rel| self.rules.match_path(rel, is_dir));
+        matched.unwrap_or_else(|| self.parent.as_ref().is_some_and(|parent| parent.is_ignored(path, is_dir)))
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::fs::{self, File};
+
+    #[test]
+    fn a_deeper_file_overrides_and_files_above_the_repository_do_not_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let repository = folder.path().join("repository");
+        fs::create_dir_all(repository.join("a/b/.hidden")).unwrap();
+        fs::create_dir(repository.join(".git")).unwrap();
+        fs::write(folder.path().join(".gitignore"), "*\n").unwrap();
+        fs::write(repository.join(".gitignore"), "out/\n/a/*.log\n*.tmp\n").unwrap();
+        fs::write(repository.join("a/.gitignore"), "!out/\nb.txt\n").unwrap();
+        let chain = GitignoreChain::load(&repository);
+        let inner = chain.enter(&repository.join("a"));
+        let below = GitignoreChain::load(&repository.join("a/b"));
+        let check = |chain: &GitignoreChain, path: &str, is_dir: bool, expect: bool| {
+            assert_eq!(chain.is_ignored(&repository.join(path), is_dir), expect, "{path}");
+        };
+        check(&chain, "out", true, true);
+        check(&chain, "out", false, false);
+        check(&chain, "dist", true, false);
+        check(&inner, "a/out", true, false);
+        check(&inner, "a/x.log", false, true);
+        check(&inner, "a/b.txt", false, true);
+        check(&below, "a/b/b.txt", false, true);
+        check(&below, "a/b/x.tmp", false, true);
+        check(&below, "a/b/x.log", false, false);
+    }
+
+    #[test]
+    fn a_fifo_a_huge_file_and_a_symlink_give_no_rules_and_do_not_block() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, path) = (folder.path().join(".gitignore"), folder.path().join("x.log"));
+        let check = |what: &str| {
+            assert!(!GitignoreChain::load(folder.path()).is_ignored(&path, false), "{what}");
+            fs::remove_file(&file).unwrap();
+        };
+        assert!(std::process::Command::new("mkfifo").arg(&file).status().unwrap().success());
+        check("FIFO");
+        fs::write(&file, "*.log\n").unwrap();
+        File::options().append(true).open(&file).unwrap().set_len(500 << 20).unwrap();
+        check("500 MiB");
+        fs::write(folder.path().join("other"), "*.log\n").unwrap();
+        std::os::unix::fs::symlink("other", &file).unwrap();
+        check("symlink");
+    }
+}

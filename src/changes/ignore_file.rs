@@ -1,0 +1,57 @@
+//! Reads ignore files (`.devtoolsignore`, `.gitignore`) and splits them into pattern lines.
+//!
+//! A workspace may be hostile: the read is bounded, does not block and follows no symlink. Does not depend on what the
+//! patterns mean.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+
+use super::open_file::open_nonblocking;
+
+/// A larger file is reported and not read.
+const MAX_FILE_BYTES: u64 = 16 << 20;
+
+/// The content of an ignore file.
+///
+/// # Errors
+/// `None` if there is no such file, else what is wrong with it, a clause without a subject.
+pub(super) fn read_ignore_file(file: &Path) -> Result<Vec<u8>, Option<String>> {
+    let describe = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => None,
+        _ => Some(format!("cannot be read: {error}")),
+    };
+    let metadata = fs::symlink_metadata(file).map_err(describe)?;
+    if !metadata.is_file() {
+        return Err(Some("is not a regular file (a symlink is not followed)".to_owned()));
+    }
+    if metadata.len() > MAX_FILE_BYTES {
+        return Err(Some(format!("has {} bytes, more than the {MAX_FILE_BYTES} that are read", metadata.len())));
+    }
+    let mut text = Vec::new();
+    open_nonblocking(file).map_err(describe)?.take(MAX_FILE_BYTES).read_to_end(&mut text).map_err(describe)?;
+    Ok(text)
+}
+
+/// The lines that contain a pattern, with their 1-based numbers. A byte order mark is skipped.
+pub(super) fn pattern_lines(text: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+    let lines = text.split(|byte| *byte == b'\n').enumerate();
+    lines.filter_map(|(index, line)| Some((index as u32 + 1, strip_line(line)?)))
+}
+
+/// The part of a line that git uses: nothing of a comment, no CR at the end, nothing after a NUL, no unescaped trailing
+/// spaces (tabs stay). `None` if nothing is left.
+fn strip_line(line: &[u8]) -> Option<&[u8]> {
+    if line.first() == Some(&b'#') {
+        return None;
+    }
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let line = line.split(|byte| *byte == 0).next().unwrap_or_default();
+    let spaces = line.iter().rev().take_while(|byte| **byte == b' ').count();
+    let kept = line.len() - spaces;
+    let backslashes = line[..kept].iter().rev().take_while(|byte| **byte == b'\\').count();
+    let escaped = usize::from(backslashes % 2 == 1 && spaces > 0);
+    let line = &line[..kept + escaped];
+    (!line.is_empty()).then_some(line)
+}
