@@ -5,7 +5,7 @@
 //! `ignore_pattern` and matched by globset. Does not depend on snapshots, watches or scans.
 //!
 //! The crate `ignore` is not used: on the 70,000 pairs of `tests/binary/change_detection/git_agreement.rs` it agrees
-//! with `git check-ignore` in 98.1 %, and sometimes by another line; this module agrees in AGREE. What differs:
+//! with `git check-ignore` in 98.1 %, and sometimes by another line; this module agrees in all. What differs:
 //! - A pattern that is not UTF-8 is reported and skipped; git compares bytes.
 //! - A bracket expression with characters beyond ASCII matches whole characters, git matches single bytes. So after a
 //!   range that ends beyond ASCII a further `-` is literal here.
