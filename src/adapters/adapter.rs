@@ -7,42 +7,44 @@ use crate::error::Result;
 
 /// One row of the table.
 pub struct Adapter {
-    /// As `tether adapters` lists it, and as a caller names it.
+    /// The name in `tether adapters`, and in requests.
     pub name: &'static str,
-    /// What `initialize` calls it.
+    /// `adapterID` of the `initialize` request.
     pub id: &'static str,
-    /// The languages that a caller may name, lower case; the first is its name for readers.
+    /// The languages that a request may name, in lower case; the first is shown to users.
     pub languages: &'static [&'static str],
-    /// Extensions of the programs and sources that it debugs, without the dot.
+    /// File extensions of the programs and sources that it debugs, without the dot.
     pub extensions: &'static [&'static str],
-    /// The `type`s of launch.json that it serves.
+    /// The `type`s of launch.json that it debugs.
     pub types: &'static [&'static str],
+    /// Where it differs from the protocol.
     pub quirks: Quirks,
-    /// A command that installs it, in backquotes, with words around it.
+    /// A sentence with the command that installs it, in backquotes.
     pub install: &'static str,
-    /// Where it lies. The error names every place that was looked at, and the command that installs it.
+    /// Finds its installation. The error names every path that was tried, and the command that installs it.
     pub find: fn(&AdapterSearch) -> Result<FoundAdapter>,
-    /// How a conversation with it begins.
+    /// Plans how it is started for a target. Errors: it cannot debug that target.
     pub plan: fn(&FoundAdapter, &DebugTarget) -> Result<LaunchPlan>,
 }
 
 /// Where an adapter differs from the protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quirks {
-    /// A first stop that nobody asked for comes before everything else, and is gone on from (rdbg).
+    /// Its first event is a stop without a cause, which has to be continued from (rdbg).
     pub sends_initial_pause: bool,
-    /// Its connection ends when the program does, without `terminated` (rdbg).
+    /// Its connection ends when the program exits, without a `terminated` event (rdbg).
     pub close_means_terminated: bool,
-    /// A line breakpoint that was set stays: `setBreakpoints` only adds (rdbg 1.4).
+    /// `setBreakpoints` only adds: a line breakpoint cannot be removed (rdbg 1.4).
     pub breakpoints_accumulate: bool,
-    /// It may be without the script that kills its programs, and then awaits their end for ever (js-debug from npm).
+    /// It may lack the script that kills its debuggees, and then waits for their exit without end (js-debug from npm).
     pub may_leave_debuggee: bool,
-    /// Its goodbye does not wait for what the program printed last. This command of its console prints words of ours
-    /// behind that (gdb).
+    /// Its `disconnect` does not wait for the program's last output. This command of its console prints a marker after
+    /// that output (gdb).
     pub drain_command: Option<&'static str>,
 }
 
 impl Quirks {
+    /// An adapter that follows the protocol.
     pub(super) const NONE: Quirks = Quirks {
         sends_initial_pause: false,
         close_means_terminated: false,

@@ -1,11 +1,11 @@
-//! Making connections to an adapter: the only one that it takes, or another one each time.
+//! Opens connections to an adapter: the only one that it accepts, or another one each time.
 //!
-//! Must not know how the adapter was started.
+//! Does not depend on how the adapter was started.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -16,16 +16,17 @@ use tokio::time::{Instant, timeout_at};
 use super::debug_target::Address;
 use crate::dap::{DapConnection, DapError};
 use crate::process;
+use crate::sync::lock;
 
-/// Opens another connection to the same adapter, within a deadline of its own.
+/// Opens another connection to the same adapter, with a deadline of its own.
 pub type Connector = Arc<dyn Fn() -> BoxFuture<'static, Result<DapConnection, DapError>> + Send + Sync>;
 
-/// For each single dial.
-const DIALLING: Duration = Duration::from_secs(10);
-/// How long a socket may be there that nobody listens on yet.
-const BETWEEN: Duration = Duration::from_millis(500);
+/// The deadline of each connect.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a Unix socket may refuse connections between its bind and its listen.
+const LISTEN_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The first connection from a program of our user; strangers are left standing.
+/// Accepts the first connection from a process of the same user; others are closed.
 pub(super) async fn accept_own_user(listener: &TcpListener) -> std::io::Result<TcpStream> {
     loop {
         let (stream, from) = listener.accept().await?;
@@ -35,25 +36,27 @@ pub(super) async fn accept_own_user(listener: &TcpListener) -> std::io::Result<T
     }
 }
 
+/// A connector that returns this connection once, and errors after that.
 pub(super) fn single_connection(connection: DapConnection, address: &str) -> Connector {
     let (one, address) = (Mutex::new(Some(connection)), address.to_owned());
-    connector(move || {
-        let one = one.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let cause = "it takes one connection only, and has that".to_owned();
-        let dialled = one.ok_or(DapError::Unreachable { address: address.clone(), cause });
-        std::future::ready(dialled).boxed()
+    boxed_connector(move || {
+        let one = lock(&one).take();
+        let cause = "it accepts one connection only, which is open already".to_owned();
+        let taken = one.ok_or(DapError::Unreachable { address: address.clone(), cause });
+        std::future::ready(taken).boxed()
     })
 }
 
-fn connector(
-    dial: impl Fn() -> BoxFuture<'static, Result<DapConnection, DapError>> + Send + Sync + 'static,
+fn boxed_connector(
+    connect: impl Fn() -> BoxFuture<'static, Result<DapConnection, DapError>> + Send + Sync + 'static,
 ) -> Connector {
-    Arc::new(dial)
+    Arc::new(connect)
 }
 
-/// Between the making of a socket and the listening on it, nothing tells: rdbg may announce it before either.
+/// Retries while the socket refuses: rdbg reports that it listens before its `bind` and `listen`, of which only the first
+/// can be watched.
 async fn connect_unix(socket: PathBuf) -> Result<DapConnection, DapError> {
-    let until = Instant::now() + BETWEEN;
+    let until = Instant::now() + LISTEN_TIMEOUT;
     loop {
         match UnixStream::connect(&socket).await {
             Err(cause) if cause.kind() == ErrorKind::ConnectionRefused && Instant::now() < until => {
@@ -68,18 +71,19 @@ async fn connect_unix(socket: PathBuf) -> Result<DapConnection, DapError> {
     }
 }
 
+/// A connector to a host and port.
 pub(super) fn connect_to(address: Address) -> Connector {
-    connector(move || connect_host(address.clone()).boxed())
+    boxed_connector(move || connect_host(address.clone()).boxed())
 }
 
-/// Tries each address that the name has.
+/// Tries each address of the host name.
 async fn connect_host(address: Address) -> Result<DapConnection, DapError> {
-    let until = Instant::now() + DIALLING;
-    let told = format!("{}:{}", address.host, address.port);
-    let unreachable = |cause: String| DapError::Unreachable { address: told.clone(), cause };
+    let until = Instant::now() + CONNECT_TIMEOUT;
+    let name = format!("{}:{}", address.host, address.port);
+    let unreachable = |cause: String| DapError::Unreachable { address: name.clone(), cause };
     let found = timeout_at(until, lookup_host((address.host.as_str(), address.port))).await;
-    let found = found.map_err(|_| unreachable("its name was not found in time".to_owned()))?;
-    let mut failed = unreachable("its name stands for no address".to_owned());
+    let found = found.map_err(|_| unreachable("its host name was not resolved in time".to_owned()))?;
+    let mut failed = unreachable("its host name has no address".to_owned());
     for one in found.map_err(|cause| unreachable(cause.to_string()))? {
         match DapConnection::connect_tcp(one, until - Instant::now()).await {
             Ok(connection) => return Ok(connection),
@@ -89,10 +93,12 @@ async fn connect_host(address: Address) -> Result<DapConnection, DapError> {
     Err(failed)
 }
 
+/// A connector to a Unix socket.
 pub(super) fn connect_to_socket(socket: PathBuf) -> Connector {
-    connector(move || connect_unix(socket.clone()).boxed())
+    boxed_connector(move || connect_unix(socket.clone()).boxed())
 }
 
+/// A connector to a local TCP port.
 pub(super) fn connect_to_port(address: SocketAddr) -> Connector {
-    connector(move || DapConnection::connect_tcp(address, DIALLING).boxed())
+    boxed_connector(move || DapConnection::connect_tcp(address, CONNECT_TIMEOUT).boxed())
 }

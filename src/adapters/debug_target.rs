@@ -1,6 +1,4 @@
-//! What a user wants to be debugged, in words that no adapter has.
-//!
-//! Must not know any adapter.
+//! What a user wants to debug, in terms that are independent of any adapter.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,41 +9,44 @@ use serde_json::{Value, json};
 use crate::dap::types::Fields;
 use crate::error::{Error, ErrorKind, Result};
 
-/// One program to be launched or attached to.
+/// A program to be launched or attached to. Stored with its session, so its JSON names are fixed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DebugTarget {
     #[serde(rename = "what")]
     pub kind: DebugTargetKind,
+    /// The program's arguments.
     pub args: Vec<String>,
-    /// Absolute.
+    /// The working directory, absolute.
     pub cwd: PathBuf,
-    /// On top of our own environment; `None` takes a variable away.
+    /// Added to tether's own environment; `None` unsets a variable.
     pub env: BTreeMap<String, Option<String>>,
     pub stop_on_entry: bool,
-    /// The keys of a configuration of launch.json, variables resolved, as they are: they win over what we would say.
+    /// The keys of a launch.json configuration, variables resolved. They override everything else that is sent to the
+    /// adapter.
     pub fields: Fields,
 }
 
+/// How a target is named.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum DebugTargetKind {
-    /// Nothing but what the fields say.
+    /// Defined by the launch.json fields alone.
     #[default]
     #[serde(rename = "Fields")]
     Configuration,
-    /// A source or an executable; absolute.
+    /// A source file or an executable; absolute.
     Program(PathBuf),
-    /// A module that the interpreter finds by itself (`python -m`).
+    /// A module that the interpreter finds (`python -m`).
     Module(String),
-    /// Something that listens for debuggers.
+    /// A process that listens for debuggers.
     #[serde(rename = "Listening")]
     Listener(Address),
     /// A running process.
     Pid(u32),
-    /// A page whose address begins so, in a browser that listens on the port.
+    /// A page whose URL starts with `url`, in a browser whose CDP port is `port`.
     Page { url: String, port: u16 },
 }
 
-/// Where something listens.
+/// A host name or IP address, and a TCP port.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Address {
     pub host: String,
@@ -53,7 +54,7 @@ pub struct Address {
 }
 
 impl DebugTarget {
-    /// Whether something that runs already is wanted.
+    /// Whether it is attached to, because it is running already.
     pub fn is_attach(&self) -> bool {
         match self.kind {
             DebugTargetKind::Listener(_) | DebugTargetKind::Pid(_) | DebugTargetKind::Page { .. } => true,
@@ -62,7 +63,7 @@ impl DebugTarget {
         }
     }
 
-    /// Whether it listens for debuggers, and so may take another one when the first has gone.
+    /// Whether it listens for debuggers, so that it can be attached to again after a detach.
     pub fn is_listener(&self) -> bool {
         match self.kind {
             DebugTargetKind::Listener(_) | DebugTargetKind::Page { .. } => true,
@@ -73,12 +74,12 @@ impl DebugTarget {
         }
     }
 
-    /// A text of the configuration.
+    /// A non-empty text of the configuration.
     pub fn text_field(&self, name: &str) -> Option<&str> {
         self.fields.get(name)?.as_str().filter(|text| !text.is_empty())
     }
 
-    /// A switch of the configuration.
+    /// A boolean of the configuration.
     pub fn bool_field(&self, name: &str) -> Option<bool> {
         self.fields.get(name)?.as_bool()
     }
@@ -92,6 +93,7 @@ impl DebugTarget {
         }
     }
 
+    /// The module; `None` for other targets.
     pub fn module(&self) -> Option<&str> {
         match &self.kind {
             DebugTargetKind::Module(module) => Some(module),
@@ -99,11 +101,12 @@ impl DebugTarget {
         }
     }
 
+    /// The working directory, absolute.
     pub fn cwd(&self) -> PathBuf {
         self.text_field("cwd").map_or_else(|| self.cwd.clone(), |cwd| self.cwd.join(cwd))
     }
 
-    /// The arguments of the program. Errors: the configuration's are no list of texts.
+    /// The program's arguments. Errors: the configuration's `args` is not a list of strings.
     pub fn args(&self) -> Result<Vec<String>> {
         match self.fields.get("args") {
             None | Some(Value::Null) => Ok(self.args.clone()),
@@ -111,7 +114,7 @@ impl DebugTarget {
         }
     }
 
-    /// A list of texts of the configuration; one text is a list of one.
+    /// A list of strings of the configuration; a single string is a list of one.
     pub fn text_list(&self, name: &str) -> Result<Vec<String>> {
         match self.fields.get(name) {
             None | Some(Value::Null) => Ok(Vec::new()),
@@ -129,12 +132,12 @@ impl DebugTarget {
         let words = list.as_array().and_then(|words| words.iter().map(word).collect());
         words.ok_or_else(|| {
             Error::usage(format!("cannot use `{name}` of the configuration"))
-                .because(format!("it is {list}, and no list of texts"))
+                .because(format!("it is {list}, not a list of strings"))
                 .hint(format!("write `\"{name}\": [\"one\", \"two\"]`"))
         })
     }
 
-    /// The environment: what was asked for, and what the configuration says; VS Code's two ways of writing it.
+    /// The environment: the request's, then the configuration's, in either of VS Code's two forms.
     pub fn env(&self) -> BTreeMap<String, Option<String>> {
         let mut env = self.env.clone();
         let text = |value: &Value| match value {
@@ -145,7 +148,7 @@ impl DebugTarget {
         for (name, value) in self.fields.get("env").and_then(Value::as_object).into_iter().flatten() {
             env.insert(name.clone(), text(value));
         }
-        // `[{"name": …, "value": …}]` is that of the C++ tools.
+        // `[{"name": …, "value": …}]` is the form of the C++ tools.
         for one in self.fields.get("environment").and_then(Value::as_array).into_iter().flatten() {
             if let Some(name) = one.get("name").and_then(Value::as_str) {
                 env.insert(name.to_owned(), one.get("value").and_then(text));
@@ -154,11 +157,12 @@ impl DebugTarget {
         env
     }
 
+    /// Whether the program is to stop at its first line.
     pub fn stop_on_entry(&self) -> bool {
         self.bool_field("stopOnEntry").or_else(|| self.bool_field("stopAtEntry")).unwrap_or(self.stop_on_entry)
     }
 
-    /// What an adapter is sent: ours, and over it the configuration's own keys.
+    /// The fields for an adapter: `ours`, overridden by the configuration's.
     pub fn with_configuration(&self, ours: Value) -> Fields {
         let mut fields = match ours {
             Value::Object(fields) => fields,
@@ -168,7 +172,7 @@ impl DebugTarget {
         fields
     }
 
-    /// The usual fields of a launch, most of which all adapters call by the same name.
+    /// The launch fields that most adapters have in common.
     pub fn launch_fields(&self, program: &Path) -> Result<Value> {
         let env: BTreeMap<_, _> = self.env().into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
         Ok(json!({
@@ -177,16 +181,16 @@ impl DebugTarget {
         }))
     }
 
-    /// The path, if there is something.
+    /// Returns the path if it exists. Errors: [`ErrorKind::NotFound`].
     pub fn require_file(&self, path: &Path) -> Result<PathBuf> {
         if path.exists() {
             return Ok(path.to_owned());
         }
         let error = Error::new(ErrorKind::NotFound, format!("cannot debug {}", path.display()));
-        Err(error.because("there is no such file").hint("name it absolute, or relative to the workspace"))
+        Err(error.because("there is no such file").hint("give an absolute path, or one relative to the workspace"))
     }
 
-    /// Says that an adapter cannot do this.
+    /// The error that an adapter cannot debug this target, because of `can`: a sentence on what it can.
     pub fn unsupported_error(&self, adapter: &str, can: &str) -> Error {
         let what = match &self.kind {
             DebugTargetKind::Configuration => {
@@ -194,7 +198,9 @@ impl DebugTarget {
             }
             DebugTargetKind::Program(path) => path.display().to_string(),
             DebugTargetKind::Module(module) => format!("the module {module}"),
-            DebugTargetKind::Listener(address) => format!("what listens on {}:{}", address.host, address.port),
+            DebugTargetKind::Listener(address) => {
+                format!("the process that listens on {}:{}", address.host, address.port)
+            }
             DebugTargetKind::Pid(pid) => format!("process {pid}"),
             DebugTargetKind::Page { url, .. } => format!("the page {url}"),
         };
@@ -203,12 +209,12 @@ impl DebugTarget {
 }
 
 impl Address {
-    /// On this machine.
+    /// A port of 127.0.0.1.
     pub fn loopback(port: u16) -> Address {
         Address { host: "127.0.0.1".to_owned(), port }
     }
 
-    /// The `host` (default: this machine) and `port` of a configuration; the port may be written as a text.
+    /// The `host` (default: 127.0.0.1) and `port` of a configuration; the port may be a string.
     pub fn from_fields(fields: &Fields) -> Option<Address> {
         let port = fields.get("port")?;
         let port = port.as_u64().or_else(|| port.as_str()?.parse().ok())?;
@@ -221,7 +227,7 @@ impl Address {
 mod tests {
     use super::*;
 
-    fn wanted(fields: Value) -> DebugTarget {
+    fn target_with(fields: Value) -> DebugTarget {
         DebugTarget {
             kind: DebugTargetKind::Program("/a space/app.py".into()),
             args: vec!["ours".into()],
@@ -233,11 +239,11 @@ mod tests {
     }
 
     #[test]
-    fn the_configuration_wins_over_what_was_asked_for() {
-        let plain = wanted(json!({}));
+    fn the_configuration_overrides_the_request() {
+        let plain = target_with(json!({}));
         assert_eq!((plain.program(), plain.args().unwrap()), (Some("/a space/app.py".into()), vec!["ours".into()]));
         assert!(!plain.is_attach() && !plain.stop_on_entry());
-        let set = wanted(json!({
+        let set = target_with(json!({
             "program": "ä.py", "cwd": "sub", "args": ["x", 1], "env": {"B": "2", "A": null}, "stopOnEntry": true,
         }));
         assert_eq!(set.program(), Some("/a space/sub/ä.py".into()));
@@ -245,19 +251,19 @@ mod tests {
         assert_eq!(set.env(), [("A".to_owned(), None), ("B".to_owned(), Some("2".to_owned()))].into());
         let launch = set.launch_fields(Path::new("/p")).unwrap();
         assert_eq!((&launch["stopOnEntry"], &launch["env"]), (&json!(true), &json!({"B": "2"})));
-        let of_cpp = wanted(json!({"environment": [{"name": "C", "value": "3"}], "stopAtEntry": true}));
+        let of_cpp = target_with(json!({"environment": [{"name": "C", "value": "3"}], "stopAtEntry": true}));
         assert!(of_cpp.env()["C"].as_deref() == Some("3") && of_cpp.stop_on_entry());
         assert_eq!(
-            wanted(json!({"a": 1})).with_configuration(json!({"a": 2, "b": 3})),
-            wanted(json!({"a": 1, "b": 3})).fields
+            target_with(json!({"a": 1})).with_configuration(json!({"a": 2, "b": 3})),
+            target_with(json!({"a": 1, "b": 3})).fields
         );
     }
 
     #[test]
-    fn arguments_that_are_no_list_are_told() {
+    fn arguments_that_are_no_list_are_an_error() {
         for bad in [json!("a b"), json!([["a"]]), json!(7)] {
-            let error = wanted(json!({"args": bad})).args().unwrap_err().to_string();
-            assert!(error.contains("`args`") && error.contains("no list of texts"), "{error}");
+            let error = target_with(json!({"args": bad})).args().unwrap_err().to_string();
+            assert!(error.contains("`args`") && error.contains("not a list of strings"), "{error}");
         }
     }
 }

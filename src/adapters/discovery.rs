@@ -1,6 +1,6 @@
-//! Where adapters lie: the user's setting, PATH, the workspace, editors' own folders, our installs.
+//! Finds installed adapters: the user's setting, PATH, the workspace, editors' own folders, tether's own installs.
 //!
-//! Looks at names of files only, and runs nothing. Must not know any adapter.
+//! Checks file names only, and runs nothing. Does not depend on any adapter.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, ErrorKind, Result};
 use crate::tools::{self, Pins};
 
-/// Where editors keep extensions, below the home folder.
+/// The extension folders of editors, below the home folder, and their names for users.
 const EXTENSIONS: &[(&str, &str)] = &[
     (".vscode/extensions", "VS Code's extensions"),
     (".vscode-server/extensions", "VS Code's remote extensions"),
@@ -22,21 +22,21 @@ const EXTENSIONS: &[(&str, &str)] = &[
     (".windsurf/extensions", "Windsurf's extensions"),
 ];
 
-/// Where adapters are looked for.
+/// Where adapters are searched for.
 #[derive(Clone, Debug)]
 pub struct AdapterSearch {
-    /// The environment's `PATH`, `VIRTUAL_ENV`, `HOME`, …
+    /// The environment: `PATH`, `VIRTUAL_ENV`, `HOME`, …
     pub env: BTreeMap<OsString, OsString>,
-    /// Its virtual environment and its `node_modules` come before the machine's.
+    /// Its virtual environment and its `node_modules` precede the machine's.
     pub workspace: PathBuf,
-    /// The user's own choice, which nothing comes before.
+    /// The path of the user's setting. When there is one, nothing else is tried.
     pub configured: Option<PathBuf>,
-    /// The folder of our own installs.
+    /// The folder of tether's own installs.
     pub tools_folder: PathBuf,
 }
 
 impl AdapterSearch {
-    /// As this process sees the machine. Errors: there is no folder for our own installs.
+    /// A search with the environment of this process. Errors: the data folder cannot be determined.
     pub fn for_workspace(workspace: &Path) -> Result<AdapterSearch> {
         let env = crate::process::clean_environment::<&str, &str>([]);
         Ok(AdapterSearch {
@@ -47,10 +47,12 @@ impl AdapterSearch {
         })
     }
 
+    /// A non-empty variable of the environment.
     pub fn var(&self, name: &str) -> Option<&OsStr> {
         self.env.get(OsStr::new(name)).map(OsString::as_os_str).filter(|value| !value.is_empty())
     }
 
+    /// The user's home folder.
     pub fn home(&self) -> Option<PathBuf> {
         self.var("HOME").map(PathBuf::from)
     }
@@ -60,7 +62,7 @@ impl AdapterSearch {
         tools::find_on_path(names, self.var("PATH"))
     }
 
-    /// What one of our own tools is started or loaded by; it may be missing.
+    /// The entry file of one of tether's own tools; it need not exist.
     pub fn installed_tool(&self, tool: &str) -> Option<PathBuf> {
         let pins = Pins::read().ok()?;
         let tool = pins.tool(tool).ok()?;
@@ -74,7 +76,7 @@ impl AdapterSearch {
         Some(data.join("nvim/mason/packages").join(file))
     }
 
-    /// A file of an extension, in every editor that has it; newer versions first.
+    /// A file of an extension, in every editor that has it, with the editor's name; newer versions first.
     pub fn extension_files(&self, extension: &str, file: &str) -> Vec<(PathBuf, &'static str)> {
         let Some(home) = self.home() else { return Vec::new() };
         let in_editor = |(folder, editor): &(&str, &'static str)| {
@@ -102,13 +104,13 @@ fn extension_versions(folder: &Path, extension: &str) -> Vec<(Vec<u32>, PathBuf)
 /// An adapter that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoundAdapter {
-    /// What is started, or loaded by an interpreter.
+    /// The file that is started, or loaded by the interpreter.
     pub path: PathBuf,
     /// The interpreter, where it needs one.
     pub interpreter: Option<PathBuf>,
-    /// In a few words: `PATH`, `the workspace's .venv`, `tether adapters install`, `mason`, …
+    /// Where it was found, for users: `PATH`, `the workspace's .venv`, `tether adapters install`, `mason`, …
     pub place: String,
-    /// Where Rust's own formatters lie, for those that need them to show a `String` as one.
+    /// The folder of Rust's own formatters, for debuggers that need them to show a `String` as text.
     pub formatters: Option<PathBuf>,
 }
 
@@ -118,7 +120,7 @@ impl FoundAdapter {
     }
 }
 
-/// What was looked at until something was found.
+/// Tries paths in order until one fits, and records them for the error message.
 pub struct AdapterLookup<'a> {
     search: &'a AdapterSearch,
     tried: Vec<String>,
@@ -126,17 +128,17 @@ pub struct AdapterLookup<'a> {
 }
 
 impl<'a> AdapterLookup<'a> {
-    /// Begins with the user's own choice: when there is one, nothing else counts.
+    /// Starts with the user's setting: when there is one, nothing else is tried.
     pub fn new(search: &'a AdapterSearch, fits: impl Fn(&Path) -> Option<PathBuf>) -> AdapterLookup<'a> {
-        let mut trail = AdapterLookup { search, tried: Vec::new(), found: None };
+        let mut lookup = AdapterLookup { search, tried: Vec::new(), found: None };
         if let Some(set) = &search.configured {
-            trail.found = fits(set).map(|path| FoundAdapter::new(path, "your setting"));
-            trail.tried.push(format!("{} (your setting)", set.display()));
+            lookup.found = fits(set).map(|path| FoundAdapter::new(path, "your setting"));
+            lookup.tried.push(format!("{} (your setting)", set.display()));
         }
-        trail
+        lookup
     }
 
-    /// Looks at one place, unless something was found already.
+    /// Tries one path, unless an adapter was found already. `place` names it for users.
     pub fn try_path(mut self, path: Option<PathBuf>, place: &str, fits: impl Fn(&Path) -> bool) -> Self {
         if self.is_finished() {
             return self;
@@ -151,7 +153,7 @@ impl<'a> AdapterLookup<'a> {
         self
     }
 
-    /// Looks for programs of these names on PATH.
+    /// Tries programs of these names on PATH.
     pub fn try_on_path(mut self, names: &[&str]) -> Self {
         if self.is_finished() {
             return self;
@@ -163,7 +165,7 @@ impl<'a> AdapterLookup<'a> {
         self
     }
 
-    /// Looks at what one of our own tools brings, `below` its entry.
+    /// Tries one of tether's own tools: `below` maps its entry file to the path.
     pub fn try_installed_tool(
         self,
         tool: &str,
@@ -174,7 +176,7 @@ impl<'a> AdapterLookup<'a> {
         self.try_path(path, "tether adapters install", fits)
     }
 
-    /// Looks at a file of an extension of any editor.
+    /// Tries a file of an extension, in every editor.
     pub fn try_extensions(mut self, extension: &str, file: &str, fits: impl Fn(&Path) -> bool) -> Self {
         if self.is_finished() {
             return self;
@@ -187,7 +189,7 @@ impl<'a> AdapterLookup<'a> {
         self
     }
 
-    /// Remembers a place that was looked at in another way.
+    /// Records a place that the caller has tried.
     pub fn note_skipped(mut self, place: impl Into<String>) -> Self {
         if !self.is_finished() {
             self.tried.push(place.into());
@@ -199,11 +201,11 @@ impl<'a> AdapterLookup<'a> {
         self.found.is_some() || self.search.configured.is_some()
     }
 
-    /// What was found; else [`ErrorKind::MissingTool`] with all that was looked at.
+    /// The adapter that was found. Errors: [`ErrorKind::MissingTool`] with all that was tried.
     pub fn finish(self, name: &str, install: &str) -> Result<FoundAdapter> {
         self.found.ok_or_else(|| {
             let error = Error::new(ErrorKind::MissingTool, format!("cannot find the debug adapter {name}"));
-            error.because(format!("it is not there:\n{}", self.tried.join("\n"))).hint(install.to_owned())
+            error.because(format!("it was not found in:\n{}", self.tried.join("\n"))).hint(install.to_owned())
         })
     }
 }
@@ -244,10 +246,10 @@ mod tests {
     }
 
     #[test]
-    fn the_setting_wins_and_what_is_missing_is_told_with_every_place() {
+    fn the_setting_wins_and_the_error_names_every_place() {
         let home = tempfile::tempdir().unwrap();
         let mut search = search(home.path());
-        let look = |search: &AdapterSearch| {
+        let find = |search: &AdapterSearch| {
             let exists = |path: &Path| path.exists();
             AdapterLookup::new(search, |path| path.exists().then(|| path.to_owned()))
                 .try_on_path(&["xdbg"])
@@ -255,19 +257,19 @@ mod tests {
                 .try_extensions("a.xdbg", "x", exists)
                 .finish("xdbg", "`apt-get install xdbg` installs it")
         };
-        let error = look(&search).unwrap_err();
+        let error = find(&search).unwrap_err();
         assert_eq!(error.kind, ErrorKind::MissingTool);
-        let told = error.to_string();
+        let text = error.to_string();
         for part in ["adapter xdbg", "`xdbg` on PATH", "nvim/mason/packages/xdbg/xdbg", "a.xdbg of VS Code", "apt-get"]
         {
-            assert!(told.contains(part), "{part:?} is not in {told}");
+            assert!(text.contains(part), "{part:?} is not in {text}");
         }
         touch(&home.path().join(".local/share/nvim/mason/packages/xdbg/xdbg"));
-        assert_eq!(look(&search).unwrap().place, "mason");
+        assert_eq!(find(&search).unwrap().place, "mason");
         search.configured = Some(home.path().join("mine"));
-        let told = look(&search).unwrap_err().to_string();
-        assert!(told.contains("mine (your setting)") && !told.contains("PATH"), "{told}");
+        let text = find(&search).unwrap_err().to_string();
+        assert!(text.contains("mine (your setting)") && !text.contains("PATH"), "{text}");
         touch(&home.path().join("mine"));
-        assert_eq!(look(&search).unwrap(), FoundAdapter::new(home.path().join("mine"), "your setting"));
+        assert_eq!(find(&search).unwrap(), FoundAdapter::new(home.path().join("mine"), "your setting"));
     }
 }

@@ -1,6 +1,6 @@
-//! The pipes of an adapter, with the reason why it ended instead of a bare end.
+//! The pipes of an adapter: the end of its output is an error with its exit reason, instead of a bare end of file.
 //!
-//! Must not know what is said over them, nor how the reason is found.
+//! Does not depend on the protocol, nor on how the reason is found.
 
 use std::io;
 use std::pin::Pin;
@@ -10,17 +10,18 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A reader whose end becomes an error when there is something to tell about it.
+/// A reader whose end of file becomes an error when there is a reason for it.
 pub(super) struct ExitReasonReader<R> {
     read: R,
     ended: bool,
-    /// Asked once, at the end.
-    why: Option<BoxFuture<'static, Option<String>>>,
+    /// Awaited once, at the end of file; `None` afterwards.
+    reason: Option<BoxFuture<'static, Option<String>>>,
 }
 
 impl<R> ExitReasonReader<R> {
-    pub fn new(read: R, why: impl Future<Output = Option<String>> + Send + 'static) -> Self {
-        ExitReasonReader { read, ended: false, why: Some(why.boxed()) }
+    /// `reason` resolves with `None` when the end of file is normal.
+    pub fn new(read: R, reason: impl Future<Output = Option<String>> + Send + 'static) -> Self {
+        ExitReasonReader { read, ended: false, reason: Some(reason.boxed()) }
     }
 }
 
@@ -34,18 +35,19 @@ impl<R: AsyncRead + Unpin> AsyncRead for ExitReasonReader<R> {
             }
             self.ended = true;
         }
-        let Some(why) = &mut self.why else { return Poll::Ready(Ok(())) };
-        let told = ready!(why.poll_unpin(cx));
-        self.why = None;
-        Poll::Ready(told.map_or(Ok(()), |told| Err(io::Error::other(told))))
+        let Some(reason) = &mut self.reason else { return Poll::Ready(Ok(())) };
+        let reason = ready!(reason.poll_unpin(cx));
+        self.reason = None;
+        Poll::Ready(reason.map_or(Ok(()), |reason| Err(io::Error::other(reason))))
     }
 }
 
-/// A writer that takes everything, also when nobody reads any more: the reader knows better why. Shut down, it is closed:
-/// the pipe of a child would stay open until it is dropped, and the child wait for its end.
+/// A writer that ignores a broken pipe: the reader reports the reason. Its shutdown closes the pipe; a child's stdin would
+/// otherwise stay open until it is dropped, and the child would wait for its end.
 pub(super) struct BrokenPipeWriter<W>(Option<W>);
 
 impl<W> BrokenPipeWriter<W> {
+    /// A writer to a child's stdin.
     pub fn new(write: W) -> Self {
         BrokenPipeWriter(Some(write))
     }
@@ -85,13 +87,13 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_end_is_explained_once_after_everything_that_came_before() {
-        let check = async |why: Option<&str>| {
-            let told = why.map(str::to_owned);
-            let mut read = ExitReasonReader::new(&b"last"[..], std::future::ready(told));
+    async fn the_exit_reason_comes_once_after_all_output() {
+        let check = async |reason: Option<&str>| {
+            let exit_reason = reason.map(str::to_owned);
+            let mut read = ExitReasonReader::new(&b"last"[..], std::future::ready(exit_reason));
             let mut text = String::new();
             let outcome = read.read_to_string(&mut text).await.map_err(|error| error.to_string());
-            assert_eq!((outcome.err().as_deref(), read.read(&mut [0; 4]).await.unwrap()), (why, 0));
+            assert_eq!((outcome.err().as_deref(), read.read(&mut [0; 4]).await.unwrap()), (reason, 0));
         };
         check(None).await;
         check(Some("it crashed")).await;
@@ -107,8 +109,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_shut_down_is_closed() {
-        // Neither of a child's pipes is closed by being shut down.
+    async fn a_shutdown_closes_the_pipe() {
+        // Tokio's `shutdown` of a child's pipe does not close it.
         let mut child = tokio::process::Command::new("cat");
         let mut child = child.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().unwrap();
         let mut kept = BrokenPipeWriter::new(child.stdin.take().unwrap());

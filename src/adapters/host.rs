@@ -1,18 +1,18 @@
-//! Carries a [`Begin`] out: starts the process, makes the connections, keeps what it prints, ends all of it.
+//! Carries a [`LaunchPlan`] out: starts the process, waits until it can be connected to, reads its output, and stops it.
 //!
 //! ```text
-//! Pipes    start ───────────────────────────────▶ its stdin and stdout are the one connection
-//! DialsUs  listen ─▶ start ─▶ it dials ─────────▶ that is the one connection
-//! Socket   start ─▶ it says that it listens ────▶ each dial is another connection
-//! Port     start ─▶ it says on which port ──────▶ 〃
-//! At       ─────────────────────────────────────▶ 〃
+//! Pipes        start ────────────────────────────────────▶ its stdin and stdout are the only connection
+//! ConnectBack  listen ─▶ start ─▶ it connects ───────────▶ that is the only connection
+//! UnixSocket   start ─▶ it prints that it is ready ──────▶ each connect opens another connection
+//! TcpPort      start ─▶ it prints its address ───────────▶ 〃
+//! Existing     ──────────────────────────────────────────▶ 〃
 //! ```
-//! Whatever goes wrong on the way, nothing of it is left running. Must not know any adapter.
+//! On every error the started processes are killed. Does not depend on any adapter.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -29,79 +29,82 @@ use crate::dap::DapConnection;
 use crate::dap::types::StartRequest;
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::process::{self, PipedProcess, Process, ProcessExit};
+use crate::sync::lock;
 
-/// How long the last words of a process that has ended may take to come out of its pipes.
-const LAST_WORDS: Duration = Duration::from_millis(250);
-/// How long an adapter that was left may take to end by itself, and after SIGTERM.
-const GRACE: Duration = Duration::from_millis(500);
-/// The longest path that the kernel takes for a Unix socket, without the zero behind it.
-const LONGEST_SOCKET: usize = 107;
+/// How long the pipes of a process that has exited are read for its last output.
+const LAST_OUTPUT_TIMEOUT: Duration = Duration::from_millis(250);
+/// How long an adapter may take to exit by itself after its disconnect, and again after SIGTERM.
+const EXIT_GRACE_PERIOD: Duration = Duration::from_millis(500);
+/// The longest path of a Unix socket, in bytes, without the terminating zero.
+const MAX_SOCKET_PATH: usize = 107;
 
-/// What a [`Begin`] has become. Dropping it kills what was started, unless it was [`Running::let_go`].
+/// A started adapter. Dropping it kills the started processes, except after [`AdapterHost::detach`].
 pub struct AdapterHost {
+    /// Opens a connection to the adapter.
     pub connect: Connector,
     /// What the process prints; it need not be read.
     pub output: mpsc::Receiver<OutputPiece>,
-    /// The first request, ready to be sent.
+    /// The first request, its placeholders filled in.
     pub start: StartRequest,
     started: Option<HostedProcess>,
-    /// It ends by itself when its connection does.
-    leaves: bool,
+    /// The process exits by itself when its connection is closed.
+    exits_on_close: bool,
     is_program: bool,
     _scratch: Option<TempDir>,
 }
 
-/// The process, and what carries its mark. Killed when this is dropped.
+/// The started process, and all processes with its launch id. They are killed when this is dropped.
 struct HostedProcess {
     process: Process,
-    mark: String,
-    ear: OutputReader,
+    launch_id: String,
+    output_reader: OutputReader,
     command: String,
-    /// Nothing is left to be killed, or nothing shall be.
-    settled: bool,
+    /// They were stopped, or are to continue: nothing is killed on drop.
+    released: bool,
 }
 
 impl Drop for HostedProcess {
     fn drop(&mut self) {
-        if self.settled {
+        if self.released {
             return;
         }
-        // By group too: for a moment after its start a process does not show its environment yet.
+        // By process group too: right after the start, the environment of a process cannot be read yet.
         self.process.signal_group(Signal::KILL);
-        process::kill_launch(&self.mark);
+        process::kill_launch(&self.launch_id);
     }
 }
 
-/// Begins; `name` is the adapter's, for errors, and `mark` what its processes are to be found by.
-/// Errors: [`ErrorKind::MissingTool`] when there is no such program, [`ErrorKind::TimedOut`] after the deadline, and what the
-/// process has said when it ended at once.
-pub async fn start_adapter(name: &str, begin: LaunchPlan, mark: &str, deadline: Duration) -> Result<AdapterHost> {
+/// Starts an adapter and waits until it can be connected to. `name` is the adapter's, for errors; `launch_id` is put into
+/// the environment of the process, so that its descendants can be found.
+/// Errors: [`ErrorKind::MissingTool`] when there is no such program, [`ErrorKind::TimedOut`] after the deadline, and the
+/// last output of a process that has exited.
+pub async fn start_adapter(name: &str, plan: LaunchPlan, launch_id: &str, deadline: Duration) -> Result<AdapterHost> {
     let until = Instant::now() + deadline;
-    let scratch = begin.process.is_some().then(|| create_scratch_folder(&begin.connect)).transpose()?;
+    let scratch = plan.process.is_some().then(|| create_scratch_folder(&plan.connect)).transpose()?;
     let folder = scratch.as_ref().map(TempDir::path).unwrap_or(Path::new(""));
-    let start = fill_start_request(begin.start, "{scratch}", &folder.to_string_lossy());
-    let (ear, output) = OutputReader::new();
-    let leaves = matches!(begin.connect, ConnectMethod::Pipes | ConnectMethod::ConnectBack) && !begin.is_program;
-    let (dial, started) = match (begin.connect, begin.process) {
+    let start = fill_start_request(plan.start, "{scratch}", &folder.to_string_lossy());
+    let (output_reader, output) = OutputReader::new();
+    let exits_on_close = matches!(plan.connect, ConnectMethod::Pipes | ConnectMethod::ConnectBack) && !plan.is_program;
+    let (connect, started) = match (plan.connect, plan.process) {
         (ConnectMethod::Existing(address), None) => (connect_to(address), None),
-        (_, None) => return Err(Error::other(format!("cannot begin with {name}")).because("it has no command to run")),
-        (reach, Some(program)) => {
+        (_, None) => return Err(Error::other(format!("cannot start {name}")).because("it has no command to run")),
+        (method, Some(program)) => {
             let waiting = ReadyDeadline { name, until, deadline };
-            let beginning = AdapterStart { waiting, program, mark, folder, ear };
-            let (dial, started) = beginning.connect_by(reach).await?;
-            (dial, Some(started))
+            let adapter_start = AdapterStart { waiting, program, launch_id, folder, output_reader };
+            let (connect, started) = adapter_start.connect_by(method).await?;
+            (connect, Some(started))
         }
     };
-    Ok(AdapterHost { connect: dial, output, start, started, leaves, is_program: begin.is_program, _scratch: scratch })
+    Ok(AdapterHost { connect, output, start, started, exits_on_close, is_program: plan.is_program, _scratch: scratch })
 }
 
 impl AdapterHost {
-    /// The process that was started.
+    /// The id of the started process; `None` when nothing was started.
     pub fn pid(&self) -> Option<u32> {
         self.started.as_ref().map(|started| started.process.pid())
     }
 
-    /// Resolves when the started process has ended, with how; never without one.
+    /// Resolves when the started process has exited; never when nothing was started.
     pub fn exited(&self) -> impl Future<Output = ProcessExit> + Send + 'static {
         let process = self.started.as_ref().map(|started| started.process.clone());
         async move {
@@ -112,90 +115,90 @@ impl AdapterHost {
         }
     }
 
-    /// How the started process has ended, and what it said last; `None` while it lives.
+    /// How the started process has exited, with its last output; `None` while it is running.
     pub async fn exit_summary(&self) -> Option<String> {
         let started = self.started.as_ref().filter(|started| !started.process.is_alive())?;
         Some(started.exit_summary().await)
     }
 
-    /// Ends the process, all its children and whatever carries its mark, and waits until they are gone.
+    /// Stops the process, its children and every process with its launch id, and waits until they have exited.
     pub async fn stop(mut self) -> Result<()> {
         match self.started.take() {
-            Some(started) => started.stop(self.leaves).await,
+            Some(started) => started.stop(self.exits_on_close).await,
             None => Ok(()),
         }
     }
 
-    /// Lets the program live on, and ends only the adapter; for after a detaching disconnect.
+    /// Stops only the adapter and leaves the debuggee running: for use after a detaching `disconnect`.
     pub async fn detach(mut self) {
         let Some(mut started) = self.started.take() else { return };
-        started.settled = true;
+        started.released = true;
         if self.is_program {
             return;
         }
-        // Only the adapter itself: below it may be what is to live on.
+        // Only the adapter's process: the debuggee may be its child.
         for signal in [Signal::TERM, Signal::KILL] {
-            if timeout(GRACE, started.process.wait_for_exit()).await.is_ok() {
+            if timeout(EXIT_GRACE_PERIOD, started.process.wait_for_exit()).await.is_ok() {
                 return;
             }
             let _ = started.process.signal(signal);
         }
-        let _ = timeout(GRACE, started.process.wait_for_exit()).await;
+        let _ = timeout(EXIT_GRACE_PERIOD, started.process.wait_for_exit()).await;
     }
 }
 
 impl HostedProcess {
-    /// An adapter that was said goodbye to leaves by itself; TERM would cut off what it still tidies up.
-    async fn stop(mut self, leaves: bool) -> Result<()> {
-        let doing = || format!("cannot end `{}`", self.command);
-        process::stop_tree(&self.process, async { leaves }, GRACE).await.doing(doing)?;
-        process::sweep_launch(&self.mark, Duration::ZERO).await.doing(doing)?;
-        self.settled = true;
+    /// An adapter that has received `disconnect` exits by itself; SIGTERM would interrupt its cleanup.
+    async fn stop(mut self, exits_on_close: bool) -> Result<()> {
+        let doing = || format!("cannot stop `{}`", self.command);
+        process::stop_tree(&self.process, async { exits_on_close }, EXIT_GRACE_PERIOD).await.doing(doing)?;
+        process::sweep_launch(&self.launch_id, Duration::ZERO).await.doing(doing)?;
+        self.released = true;
         Ok(())
     }
 
     async fn exit_summary(&self) -> String {
         let exit = self.process.wait_for_exit().await;
-        self.ear.wait_for_end(LAST_WORDS).await;
-        format!("it {exit}{}", last_output(&self.ear))
+        self.output_reader.wait_for_end(LAST_OUTPUT_TIMEOUT).await;
+        format!("it {exit}{}", last_output(&self.output_reader))
     }
 }
 
-/// What it said last, as the end of a sentence.
-fn last_output(ear: &OutputReader) -> String {
-    match ear.tail() {
-        tail if tail.is_empty() => ", and it said nothing".to_owned(),
-        tail => format!("; its last words:\n{tail}"),
+/// The last output, as the end of a sentence about the process.
+fn last_output(output_reader: &OutputReader) -> String {
+    match output_reader.tail() {
+        tail if tail.is_empty() => " and printed nothing".to_owned(),
+        tail => format!("; its last output:\n{tail}"),
     }
 }
 
-/// A start under way.
+/// A plan with a process, as it is carried out.
 struct AdapterStart<'a> {
     waiting: ReadyDeadline<'a>,
     program: ProcessPlan,
-    mark: &'a str,
+    launch_id: &'a str,
     folder: &'a Path,
-    ear: OutputReader,
+    output_reader: OutputReader,
 }
 
 impl AdapterStart<'_> {
-    async fn connect_by(self, reach: ConnectMethod) -> Result<(Connector, HostedProcess)> {
-        match reach {
+    async fn connect_by(self, method: ConnectMethod) -> Result<(Connector, HostedProcess)> {
+        match method {
             ConnectMethod::Pipes => self.connect_pipes(),
             ConnectMethod::ConnectBack => self.accept_connection().await,
-            ConnectMethod::UnixSocket { is_ready: ready } => {
+            ConnectMethod::UnixSocket { is_ready } => {
                 let socket = self.folder.join("dap.sock");
-                let names = [("{socket}", socket.as_os_str())];
+                let placeholders = [("{socket}", socket.as_os_str())];
                 let (waiting, folder) = (self.waiting, self.folder);
-                let (started, ()) = self.wait_for_line(&names, move |line| ready(line).then_some(())).await?;
-                // The kernel tells when it is there.
-                let there = process::watch_until(folder, || Ok(socket.exists().then_some(())));
-                let (started, there) = waiting.wait_until(started, "made its socket", there).await?;
-                there.doing(|| format!("cannot watch {}", folder.display()))?;
+                let (started, ()) = self.wait_for_line(&placeholders, move |line| is_ready(line).then_some(())).await?;
+                // Waits for the kernel's notification that the file exists.
+                let socket_exists = process::watch_until(folder, || Ok(socket.exists().then_some(())));
+                let (started, socket_exists) = waiting.wait_until(started, "created its socket", socket_exists).await?;
+                socket_exists.doing(|| format!("cannot watch {}", folder.display()))?;
                 Ok((connect_to_socket(socket), started))
             }
-            ConnectMethod::TcpPort { parse_address: said } => {
-                let (started, address) = self.wait_for_line(&[], said).await?;
+            ConnectMethod::TcpPort { parse_address } => {
+                let (started, address) = self.wait_for_line(&[], parse_address).await?;
                 Ok((connect_to_port(address), started))
             }
             ConnectMethod::Existing(address) => {
@@ -205,11 +208,11 @@ impl AdapterStart<'_> {
     }
 
     fn connect_pipes(self) -> Result<(Connector, HostedProcess)> {
-        let ear = self.ear.clone();
+        let output_reader = self.output_reader.clone();
         let SpawnedProcess { started, stdin, stdout, stderr } = self.spawn_process(&[], true)?;
-        ear.read_stream(OutputStream::Stderr, stderr, |_| {});
+        output_reader.read_stream(OutputStream::Stderr, stderr, |_| {});
         let stdin = stdin.ok_or_else(|| Error::other("the adapter has no input"))?;
-        let why = exit_reason(started.process.clone(), ear);
+        let why = exit_reason(started.process.clone(), output_reader);
         let connection = DapConnection::over(ExitReasonReader::new(stdout, why), BrokenPipeWriter::new(stdin));
         Ok((single_connection(connection, "its pipes"), started))
     }
@@ -220,52 +223,58 @@ impl AdapterStart<'_> {
         let address = listener.local_addr().doing(doing)?.to_string();
         let waiting = self.waiting;
         let started = self.spawn_process(&[("{address}", OsStr::new(&address))], false)?.read_output(|_| {});
-        let (started, dialled) = waiting.wait_until(started, "connected to us", accept_own_user(&listener)).await?;
-        let connection = DapConnection::tcp(dialled.doing(doing)?).doing(doing)?;
+        let (started, accepted) = waiting.wait_until(started, "connected", accept_own_user(&listener)).await?;
+        let connection = DapConnection::tcp(accepted.doing(doing)?).doing(doing)?;
         Ok((single_connection(connection, &address), started))
     }
 
-    /// Waits until a line of its output says where it listens.
+    /// Waits for the line of its output for which `parse` returns a value: it listens then.
     async fn wait_for_line<T: Send + 'static>(
         self,
-        names: &[(&str, &OsStr)],
-        found: impl Fn(&str) -> Option<T> + Send + Sync + 'static,
+        placeholders: &[(&str, &OsStr)],
+        parse: impl Fn(&str) -> Option<T> + Send + Sync + 'static,
     ) -> Result<(HostedProcess, T)> {
-        let (tell, told) = oneshot::channel();
-        let tell = Mutex::new(Some(tell));
+        let (sender, parsed) = oneshot::channel();
+        let sender = Mutex::new(Some(sender));
         let waiting = self.waiting;
-        let started = self.spawn_process(names, false)?.read_output(move |line| {
-            if let Some(found) = found(line)
-                && let Some(tell) = tell.lock().unwrap_or_else(PoisonError::into_inner).take()
+        let started = self.spawn_process(placeholders, false)?.read_output(move |line| {
+            if let Some(value) = parse(line)
+                && let Some(sender) = lock(&sender).take()
             {
-                let _ = tell.send(found); // nobody waits any more: it comes too late
+                let _ = sender.send(value); // fails after the deadline
             }
         });
-        let announced = async {
-            match told.await {
-                Ok(found) => found,
-                // It has closed both its streams: only its end, or the deadline, is left to wait for.
+        let line_parsed = async {
+            match parsed.await {
+                Ok(value) => value,
+                // Both output streams are closed: wait for its exit, or the deadline.
                 Err(_) => std::future::pending().await,
             }
         };
-        waiting.wait_until(started, "said that it listens", announced).await
+        waiting.wait_until(started, "reported that it listens", line_parsed).await
     }
 
-    fn spawn_process(self, names: &[(&str, &OsStr)], input: bool) -> Result<SpawnedProcess> {
-        let names = [names, &[("{scratch}", self.folder.as_os_str())]].concat();
-        let argv: Vec<OsString> = self.program.argv.iter().map(|word| fill_placeholders(word, &names)).collect();
+    fn spawn_process(self, placeholders: &[(&str, &OsStr)], input: bool) -> Result<SpawnedProcess> {
+        let placeholders = [placeholders, &[("{scratch}", self.folder.as_os_str())]].concat();
+        let argv: Vec<OsString> = self.program.argv.iter().map(|word| fill_placeholders(word, &placeholders)).collect();
         let command = shell_command(&argv);
-        let env = process_environment(&self.program, self.mark);
+        let env = process_environment(&self.program, self.launch_id);
         let started = process::spawn_piped(&argv, &self.program.cwd, &env, input).map_err(|error| {
             Error::new(error.kind, format!("cannot start the debug adapter {}", self.waiting.name)).because(error)
         })?;
         let PipedProcess { process, stdin, stdout, stderr } = started;
-        let started = HostedProcess { process, mark: self.mark.to_owned(), ear: self.ear, command, settled: false };
+        let started = HostedProcess {
+            process,
+            launch_id: self.launch_id.to_owned(),
+            output_reader: self.output_reader,
+            command,
+            released: false,
+        };
         Ok(SpawnedProcess { started, stdin, stdout, stderr })
     }
 }
 
-/// A process that has just been started, and its streams.
+/// A process that has just been started, and its streams, not read yet.
 struct SpawnedProcess {
     started: HostedProcess,
     stdin: Option<tokio::process::ChildStdin>,
@@ -274,17 +283,17 @@ struct SpawnedProcess {
 }
 
 impl SpawnedProcess {
-    /// Both streams are output; `line` sees each line of them.
+    /// Reads both streams as output; `line` is called with each line.
     fn read_output(self, line: impl Fn(&str) + Send + Sync + 'static) -> HostedProcess {
         let line = Arc::new(line);
-        let again = Arc::clone(&line);
-        self.started.ear.read_stream(OutputStream::Stdout, self.stdout, move |text| line(text));
-        self.started.ear.read_stream(OutputStream::Stderr, self.stderr, move |text| again(text));
+        let stderr_line = Arc::clone(&line);
+        self.started.output_reader.read_stream(OutputStream::Stdout, self.stdout, move |text| line(text));
+        self.started.output_reader.read_stream(OutputStream::Stderr, self.stderr, move |text| stderr_line(text));
         self.started
     }
 }
 
-/// For how long a process that has been started is waited for, and by which name it is told of.
+/// How long a started process is waited for, and the adapter's name for errors.
 #[derive(Clone, Copy)]
 struct ReadyDeadline<'a> {
     name: &'a str,
@@ -293,7 +302,7 @@ struct ReadyDeadline<'a> {
 }
 
 impl ReadyDeadline<'_> {
-    /// Errors: it has ended, or the deadline has passed; then nothing of it is left.
+    /// Waits until `ready` resolves. Errors: the process has exited, or the deadline has passed; then it is stopped.
     async fn wait_until<T>(
         self,
         started: HostedProcess,
@@ -302,49 +311,49 @@ impl ReadyDeadline<'_> {
     ) -> Result<(HostedProcess, T)> {
         let ReadyDeadline { name, until, deadline } = self;
         let failed = tokio::select! {
-            biased; // one that is ready and ends is ready
+            biased; // a process that was ready and has exited was ready
             ready = ready => return Ok((started, ready)),
             _ = started.process.wait_for_exit() => {
-                let error = Error::other(format!("the debug adapter {name} ended before it had {what}"));
+                let error = Error::other(format!("the debug adapter {name} exited before it had {what}"));
                 error.because(started.exit_summary().await)
             }
             () = tokio::time::sleep_until(until) => {
                 let within = humantime::format_duration(deadline);
                 let error = Error::new(ErrorKind::TimedOut, format!("the debug adapter {name} has not {what} within {within}"));
-                error.because(format!("it runs on{}", last_output(&started.ear)))
+                error.because(format!("it is still running{}", last_output(&started.output_reader)))
             }
         };
         let by_hand = format!("run `{}` by hand to see more", started.command);
-        // What cannot be ended is an error of its own, and not the one to be told here.
+        // A failed stop would hide the error that matters.
         let _ = started.stop(false).await;
         Err(failed.hint(by_hand))
     }
 }
 
-/// Why a process has closed its pipes; `None` when that is as it should be.
-async fn exit_reason(process: Process, ear: OutputReader) -> Option<String> {
-    match timeout(GRACE, process.wait_for_exit()).await {
+/// Why a process has closed its pipes; `None` for a normal exit, or a process that is still running.
+async fn exit_reason(process: Process, output_reader: OutputReader) -> Option<String> {
+    match timeout(EXIT_GRACE_PERIOD, process.wait_for_exit()).await {
         Err(_) | Ok(ProcessExit::Code(0)) => None,
         Ok(exit) => {
-            ear.wait_for_end(LAST_WORDS).await;
-            Some(format!("the adapter {exit}{}", last_output(&ear)))
+            output_reader.wait_for_end(LAST_OUTPUT_TIMEOUT).await;
+            Some(format!("the adapter {exit}{}", last_output(&output_reader)))
         }
     }
 }
 
-/// A folder that only we can look into, with a path that is short enough for a socket.
-fn create_scratch_folder(reach: &ConnectMethod) -> Result<TempDir> {
-    let make = |below: &Path| {
-        let made = tempfile::Builder::new().prefix("tether-").tempdir_in(below);
-        made.doing(|| format!("cannot make a folder in {}", below.display()))
+/// A private folder (mode 0700) whose path is short enough for a Unix socket in it.
+fn create_scratch_folder(method: &ConnectMethod) -> Result<TempDir> {
+    let create = |below: &Path| {
+        let created = tempfile::Builder::new().prefix("tether-").tempdir_in(below);
+        created.doing(|| format!("cannot create a folder in {}", below.display()))
     };
-    let made = make(&std::env::temp_dir())?;
-    let long = matches!(reach, ConnectMethod::UnixSocket { .. })
-        && made.path().join("dap.sock").as_os_str().len() > LONGEST_SOCKET;
-    if long { make(Path::new("/tmp")) } else { Ok(made) }
+    let created = create(&std::env::temp_dir())?;
+    let is_too_long = matches!(method, ConnectMethod::UnixSocket { .. })
+        && created.path().join("dap.sock").as_os_str().len() > MAX_SOCKET_PATH;
+    if is_too_long { create(Path::new("/tmp")) } else { Ok(created) }
 }
 
-fn process_environment(program: &ProcessPlan, mark: &str) -> std::collections::BTreeMap<OsString, OsString> {
+fn process_environment(program: &ProcessPlan, launch_id: &str) -> std::collections::BTreeMap<OsString, OsString> {
     let mut env = process::clean_environment::<&str, &str>([]);
     for (name, value) in &program.env {
         match value {
@@ -352,14 +361,14 @@ fn process_environment(program: &ProcessPlan, mark: &str) -> std::collections::B
             None => env.remove(OsStr::new(name)),
         };
     }
-    env.insert(process::LAUNCH_ID.into(), mark.into());
+    env.insert(process::LAUNCH_ID.into(), launch_id.into());
     env
 }
 
-/// The word with what the names in it stand for.
-fn fill_placeholders(word: &OsStr, names: &[(&str, &OsStr)]) -> OsString {
+/// The argument with its placeholders (`{socket}`, …) replaced.
+fn fill_placeholders(word: &OsStr, placeholders: &[(&str, &OsStr)]) -> OsString {
     let mut bytes = word.as_bytes().to_vec();
-    for (name, value) in names {
+    for (name, value) in placeholders {
         let at = bytes.windows(name.len()).position(|part| part == name.as_bytes());
         if let Some(at) = at {
             bytes.splice(at..at + name.len(), value.as_bytes().iter().copied());
@@ -368,7 +377,7 @@ fn fill_placeholders(word: &OsStr, names: &[(&str, &OsStr)]) -> OsString {
     OsString::from_vec(bytes)
 }
 
-/// A command as a shell would take it.
+/// The command line, quoted for a shell.
 fn shell_command(argv: &[OsString]) -> String {
     let plain = |word: &str| word.chars().all(|c| c.is_alphanumeric() || "-_./:=@,+".contains(c)) && !word.is_empty();
     let quote = |word: String| if plain(&word) { word } else { format!("'{}'", word.replace('\'', r"'\''")) };

@@ -1,6 +1,6 @@
-//! How a conversation with an adapter begins: the process, the connections, the first request. Plain data.
+//! How an adapter is started: the process, the connections, the first request. Plain data.
 //!
-//! Must not know any adapter, nor how this is carried out.
+//! Does not depend on any adapter, nor on how a plan is carried out.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,46 +12,48 @@ use serde_json::Value;
 use super::debug_target::Address;
 use crate::dap::types::{Fields, StartRequest};
 
-/// Everything that is needed to begin.
+/// Everything that is needed to start debugging a target.
 #[derive(Clone, Debug)]
 pub struct LaunchPlan {
-    /// What is started first: the adapter, or the program itself; none where all of it is there already.
+    /// What is started first: the adapter, or the program itself; `None` when both are running already.
     pub process: Option<ProcessPlan>,
+    /// How connections to the adapter are opened.
     pub connect: ConnectMethod,
-    /// `{scratch}` in its texts stands for a folder of this session alone.
+    /// The first request. `{scratch}` in its texts stands for a private folder of this session.
     pub start: StartRequest,
-    /// What is started is the program itself.
+    /// The started process is the program itself, and not an adapter beside it.
     pub is_program: bool,
-    /// The program's output comes out of the started process, and not in `output` events.
+    /// The program's output comes through the pipes of the started process, and not in `output` events.
     pub output_by_pipe: bool,
 }
 
-/// A process to be started, in a group of its own.
+/// A process to be started, in its own process group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessPlan {
-    /// `{address}`, `{socket}` and `{scratch}` in it stand for what [`Reach`] gives and for a folder of this session alone.
+    /// May contain `{address}` or `{socket}` of the [`ConnectMethod`], and `{scratch}`, a private folder of this session.
     pub argv: Vec<OsString>,
+    /// The working directory, absolute.
     pub cwd: PathBuf,
-    /// On top of our own environment; `None` takes a variable away.
+    /// Added to tether's own environment; `None` unsets a variable.
     pub env: BTreeMap<String, Option<String>>,
 }
 
-/// How connections are made.
+/// How connections to an adapter are opened.
 #[derive(Clone, Debug)]
 pub enum ConnectMethod {
     /// Over the pipes of the process: one connection only.
     Pipes,
-    /// It dials us at `{address}` (HOST:PORT): one connection only.
+    /// It connects to us at `{address}` (HOST:PORT): one connection only.
     ConnectBack,
-    /// It listens on the Unix socket `{socket}`, and a line of its output says so.
+    /// It listens on the Unix socket `{socket}` once `is_ready` is true for a line of its output.
     UnixSocket { is_ready: fn(&str) -> bool },
-    /// It listens on a TCP port of its own choice, and a line of its output says which.
+    /// It listens on a TCP port of its choice; `parse_address` gets it from a line of its output.
     TcpPort { parse_address: fn(&str) -> Option<SocketAddr> },
-    /// Somebody listens there already.
+    /// It is listening there already.
     Existing(Address),
 }
 
-/// Puts what a name stands for into the texts of a start's fields.
+/// Replaces the placeholder `name` in the text fields of the first request.
 pub(super) fn fill_start_request(start: StartRequest, name: &str, value: &str) -> StartRequest {
     match start {
         StartRequest::Launch(fields) => StartRequest::Launch(fill_fields(fields, name, value)),
@@ -59,7 +61,7 @@ pub(super) fn fill_start_request(start: StartRequest, name: &str, value: &str) -
     }
 }
 
-/// Only whole values and beginnings of paths that we have written ourselves: a user's own braces stay.
+/// Only in whole values and at the start of paths: the rows write no others, and braces in a user's texts stay.
 fn fill_fields(mut fields: Fields, name: &str, value: &str) -> Fields {
     for field in fields.values_mut() {
         if let Value::String(text) = field

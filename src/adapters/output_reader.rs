@@ -1,26 +1,28 @@
-//! What a started process prints: in pieces to whoever follows it, its last lines kept for errors.
+//! Reads what a started process prints: in pieces for one receiver, and the last lines for error messages.
 //!
-//! A piece is a line with its end, or what there is of one when nothing has come for a moment (a prompt). A follower
-//! that lives loses nothing; one that takes nothing for a while loses the newest pieces, and is told how many. Nobody
-//! has to follow. Must not know what is started, nor what its words mean.
+//! A piece is a line with its line end, or the part of one that has come when there was a pause (a prompt). A receiver that
+//! keeps reading gets everything; for one that does not read for a while the newest pieces are dropped, and their number
+//! is sent. Does not depend on which process it is, nor on the meaning of its output.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
-/// Pieces that wait for the follower.
-const WAITING: usize = 1024;
-/// How long a follower may take nothing before pieces are dropped: the process must not wait for it for ever.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// After this long without the rest of a line, its beginning is given out.
-const PAUSE: Duration = Duration::from_millis(50);
-/// A longer line is given out in parts.
-const LONGEST: usize = 16 * 1024;
-/// What is kept for errors.
+use crate::sync::lock;
+
+/// Pieces that are queued for the receiver.
+const MAX_QUEUED_PIECES: usize = 1024;
+/// How long the receiver may read nothing before pieces are dropped: until then the process waits for it.
+const SEND_TIMEOUT: Duration = Duration::from_secs(1);
+/// After this pause within a line, its beginning is sent.
+const LINE_PAUSE: Duration = Duration::from_millis(50);
+/// A longer line is sent in parts, in bytes.
+const MAX_PIECE_BYTES: usize = 16 * 1024;
+/// The last lines that are kept for error messages.
 const KEPT_LINES: usize = 20;
 const KEPT_BYTES: usize = 8 * 1024;
 
@@ -29,23 +31,23 @@ const KEPT_BYTES: usize = 8 * 1024;
 pub enum OutputPiece {
     Stdout(String),
     Stderr(String),
-    /// So many pieces were dropped here.
+    /// This many pieces were dropped here.
     Dropped(u64),
 }
 
-/// Which stream it came from.
+/// The stream that a piece came from.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum OutputStream {
     Stdout,
     Stderr,
 }
 
-/// What becomes of the output of one process; clones are the same.
+/// The output of one process; clones share it.
 #[derive(Clone)]
 pub(super) struct OutputReader {
-    follower: mpsc::Sender<OutputPiece>,
+    receiver: mpsc::Sender<OutputPiece>,
     kept: Arc<Mutex<LastLines>>,
-    /// Streams that have not ended.
+    /// How many streams have not ended.
     open: Arc<watch::Sender<usize>>,
 }
 
@@ -56,13 +58,14 @@ struct LastLines {
 }
 
 impl OutputReader {
+    /// A reader without streams, and the end that receives the pieces.
     pub fn new() -> (OutputReader, mpsc::Receiver<OutputPiece>) {
-        let (follower, output) = mpsc::channel(WAITING);
-        (OutputReader { follower, kept: Arc::default(), open: Arc::new(watch::Sender::new(0)) }, output)
+        let (receiver, output) = mpsc::channel(MAX_QUEUED_PIECES);
+        (OutputReader { receiver, kept: Arc::default(), open: Arc::new(watch::Sender::new(0)) }, output)
     }
 
-    /// Reads a stream to its end, beside everything else: it lives as long as the pipe, so that a program that is let
-    /// go can print on. `line` sees each whole line first.
+    /// Reads a stream to its end in a task of its own, which runs as long as the pipe is open: a detached program can go
+    /// on printing. `line` is called with each complete line before it is sent.
     pub fn read_stream(
         &self,
         stream: OutputStream,
@@ -70,30 +73,31 @@ impl OutputReader {
         line: impl FnMut(&str) + Send + 'static,
     ) {
         self.open.send_modify(|open| *open += 1);
-        let ear = self.clone();
+        let reader = self.clone();
         tokio::spawn(async move {
-            let lost = StreamReader { ear: &ear, stream, pipe, rest: Vec::new(), lost: 0 }.read_to_end(line).await;
-            ear.open.send_modify(|open| *open -= 1);
-            if lost > 0 {
-                // Nobody waits for this any more but a follower who comes back.
-                let _ = ear.follower.send(OutputPiece::Dropped(lost)).await;
+            let dropped =
+                StreamReader { output: &reader, stream, pipe, rest: Vec::new(), dropped: 0 }.read_to_end(line).await;
+            reader.open.send_modify(|open| *open -= 1);
+            if dropped > 0 {
+                // For a receiver that starts reading again.
+                let _ = reader.receiver.send(OutputPiece::Dropped(dropped)).await;
             }
         });
     }
 
-    /// Waits until both streams have ended; at most that long, since a daemon may hold them.
+    /// Waits until both streams have ended; at most `within`, since a daemon may keep them open.
     pub async fn wait_for_end(&self, within: Duration) {
         let _ = timeout(within, self.open.subscribe().wait_for(|open| *open == 0)).await;
     }
 
-    /// The last lines, or nothing.
+    /// The last lines; empty when nothing was printed.
     pub fn tail(&self) -> String {
         let kept = self.lock_last_lines();
         kept.lines.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
     }
 
     fn lock_last_lines(&self) -> MutexGuard<'_, LastLines> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.kept)
     }
 
     fn keep_line(&self, piece: &str) {
@@ -111,21 +115,23 @@ impl OutputReader {
     }
 }
 
+/// Reads one stream of the process.
 struct StreamReader<'a, P> {
-    ear: &'a OutputReader,
+    output: &'a OutputReader,
     stream: OutputStream,
     pipe: P,
-    /// The beginning of a line.
+    /// The beginning of a line, not sent yet.
     rest: Vec<u8>,
-    lost: u64,
+    /// Pieces that were dropped since the last one that was sent.
+    dropped: u64,
 }
 
 impl<P: AsyncRead + Unpin> StreamReader<'_, P> {
-    /// Answers with how many of the last pieces were lost.
+    /// Returns how many of the last pieces were dropped.
     async fn read_to_end(mut self, mut line: impl FnMut(&str)) -> u64 {
         let mut chunk = vec![0; 16 * 1024];
         loop {
-            let pause = if whole_characters(&self.rest) > 0 { PAUSE } else { Duration::MAX };
+            let pause = if whole_characters(&self.rest) > 0 { LINE_PAUSE } else { Duration::MAX };
             // Reading a pipe is cancel-safe.
             match timeout(pause, self.pipe.read(&mut chunk)).await {
                 Err(_) => self.send_partial_line().await,
@@ -138,7 +144,7 @@ impl<P: AsyncRead + Unpin> StreamReader<'_, P> {
         }
         let rest = std::mem::take(&mut self.rest);
         self.send_piece(&rest).await;
-        self.lost
+        self.dropped
     }
 
     async fn send_lines(&mut self, line: &mut impl FnMut(&str)) {
@@ -151,14 +157,14 @@ impl<P: AsyncRead + Unpin> StreamReader<'_, P> {
             from += length + 1;
         }
         self.rest = rest[from..].to_vec();
-        while self.rest.len() > LONGEST {
+        while self.rest.len() > MAX_PIECE_BYTES {
             self.send_partial_line().await;
         }
     }
 
-    /// Gives out the beginning of a line, up to its last whole character.
+    /// Sends the beginning of a line, up to its last complete character.
     async fn send_partial_line(&mut self) {
-        let whole = whole_characters(&self.rest[..self.rest.len().min(LONGEST)]);
+        let whole = whole_characters(&self.rest[..self.rest.len().min(MAX_PIECE_BYTES)]);
         let rest = self.rest.split_off(whole);
         let piece = std::mem::replace(&mut self.rest, rest);
         self.send_piece(&piece).await;
@@ -169,31 +175,31 @@ impl<P: AsyncRead + Unpin> StreamReader<'_, P> {
             return;
         }
         let text = String::from_utf8_lossy(piece).into_owned();
-        self.ear.keep_line(&text);
-        let said = match self.stream {
+        self.output.keep_line(&text);
+        let piece = match self.stream {
             OutputStream::Stdout => OutputPiece::Stdout(text),
             OutputStream::Stderr => OutputPiece::Stderr(text),
         };
-        // Who has once been too slow is not waited for again until it takes something.
-        let patience = if self.lost == 0 { PATIENCE } else { Duration::ZERO };
-        let Ok(Ok(mut places)) =
-            timeout(patience, self.ear.follower.reserve_many(1 + usize::from(self.lost > 0))).await
+        // After a drop, the receiver is not waited for again until it has read something.
+        let send_timeout = if self.dropped == 0 { SEND_TIMEOUT } else { Duration::ZERO };
+        let Ok(Ok(mut permits)) =
+            timeout(send_timeout, self.output.receiver.reserve_many(1 + usize::from(self.dropped > 0))).await
         else {
-            self.lost += 1; // or nobody follows any more
+            self.dropped += 1; // or the receiver was dropped
             return;
         };
-        let lost = std::mem::take(&mut self.lost);
-        for said in (lost > 0).then_some(OutputPiece::Dropped(lost)).into_iter().chain([said]) {
-            if let Some(place) = places.next() {
-                place.send(said);
+        let dropped = std::mem::take(&mut self.dropped);
+        for piece in (dropped > 0).then_some(OutputPiece::Dropped(dropped)).into_iter().chain([piece]) {
+            if let Some(permit) = permits.next() {
+                permit.send(piece);
             }
         }
     }
 }
 
-/// How many bytes there are before a character that is not whole yet.
+/// The number of bytes before a character that is not complete yet.
 fn whole_characters(bytes: &[u8]) -> usize {
-    // A character has at most four bytes: what is wrong before the last ones stays wrong.
+    // A character has at most four bytes: what is invalid before the last four stays invalid.
     let from = bytes.len().saturating_sub(4);
     let cut = (from..bytes.len()).find(|at| {
         std::str::from_utf8(&bytes[*at..]).is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
@@ -212,80 +218,80 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_come_whole_and_a_prompt_comes_without_its_end() {
-        let (ear, mut output) = OutputReader::new();
+    async fn lines_come_whole_and_a_prompt_without_its_line_end() {
+        let (reader, mut output) = OutputReader::new();
         let (mut writer, pipe) = tokio::io::duplex(64);
-        let (tell, mut lines) = mpsc::unbounded_channel();
-        ear.read_stream(OutputStream::Stdout, pipe, move |line| drop(tell.send(line.to_owned())));
+        let (line_sender, mut lines) = mpsc::unbounded_channel();
+        reader.read_stream(OutputStream::Stdout, pipe, move |line| drop(line_sender.send(line.to_owned())));
         for piece in ["o", "ne\r\ntw", "o\nwhat? ä"] {
             writer.write_all(piece.as_bytes()).await.unwrap();
         }
         for expect in ["one\r\n", "two\n", "what? ä"] {
-            let mut said = String::new();
-            // The machine may have paused in the middle of it.
-            while said.len() < expect.len() {
-                let Some(OutputPiece::Stdout(piece)) = output.recv().await else { panic!("{said:?}") };
-                said.push_str(&piece);
+            let mut text = String::new();
+            // A pause of the reading task may split a line.
+            while text.len() < expect.len() {
+                let Some(OutputPiece::Stdout(piece)) = output.recv().await else { panic!("{text:?}") };
+                text.push_str(&piece);
             }
-            assert_eq!(said, expect);
+            assert_eq!(text, expect);
         }
         drop(writer);
-        assert_eq!(output.recv().now_or_ended(&ear).await, None);
+        assert_eq!(output.recv().next_or_end(&reader).await, None);
         assert_eq!(lines.recv().await.unwrap(), "one");
     }
 
-    trait OrEnded {
-        async fn now_or_ended(self, ear: &OutputReader) -> Option<OutputPiece>;
+    trait NextOrEnd {
+        async fn next_or_end(self, reader: &OutputReader) -> Option<OutputPiece>;
     }
 
-    impl<F: Future<Output = Option<OutputPiece>>> OrEnded for F {
-        async fn now_or_ended(self, ear: &OutputReader) -> Option<OutputPiece> {
-            ear.wait_for_end(Duration::from_secs(10)).await;
+    impl<F: Future<Output = Option<OutputPiece>>> NextOrEnd for F {
+        async fn next_or_end(self, reader: &OutputReader) -> Option<OutputPiece> {
+            reader.wait_for_end(Duration::from_secs(10)).await;
             timeout(Duration::ZERO, self).await.ok().flatten()
         }
     }
 
     #[tokio::test]
-    async fn a_character_that_is_cut_is_put_together_again() {
-        let (ear, mut output) = OutputReader::new();
+    async fn a_character_that_is_split_arrives_whole() {
+        let (reader, mut output) = OutputReader::new();
         let (mut writer, pipe) = tokio::io::duplex(64);
-        ear.read_stream(OutputStream::Stderr, pipe, |_| {});
+        reader.read_stream(OutputStream::Stderr, pipe, |_| {});
         writer.write_all(b"a\xc3").await.unwrap();
         assert_eq!(output.recv().await, Some(OutputPiece::Stderr("a".to_owned())));
         writer.write_all(b"\xa4\n").await.unwrap();
-        let mut said = String::new();
-        while !said.ends_with('\n') {
-            let Some(OutputPiece::Stderr(piece)) = output.recv().await else { panic!("{said:?}") };
-            said.push_str(&piece);
+        let mut text = String::new();
+        while !text.ends_with('\n') {
+            let Some(OutputPiece::Stderr(piece)) = output.recv().await else { panic!("{text:?}") };
+            text.push_str(&piece);
         }
-        assert_eq!(said, "ä\n");
-        assert_eq!(ear.tail(), "a\nä");
+        assert_eq!(text, "ä\n");
+        assert_eq!(reader.tail(), "a\nä");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_does_not_follow_loses_the_newest_and_is_told_and_nobody_waits() {
-        let (ear, mut output) = OutputReader::new();
+    async fn a_receiver_that_does_not_read_loses_the_newest_pieces_and_gets_their_number() {
+        let (reader, mut output) = OutputReader::new();
         let (mut writer, pipe) = tokio::io::duplex(64 * 1024);
-        ear.read_stream(OutputStream::Stdout, pipe, |_| {});
-        for number in 0..WAITING + 500 {
+        reader.read_stream(OutputStream::Stdout, pipe, |_| {});
+        for number in 0..MAX_QUEUED_PIECES + 500 {
             writer.write_all(format!("{number}\n").as_bytes()).await.unwrap();
         }
         writer.shutdown().await.unwrap();
         drop(writer);
-        ear.wait_for_end(Duration::from_secs(60)).await;
-        for number in 0..WAITING {
+        reader.wait_for_end(Duration::from_secs(60)).await;
+        for number in 0..MAX_QUEUED_PIECES {
             assert_eq!(output.recv().await, Some(out(&format!("{number}\n"))));
         }
         assert_eq!(output.recv().await, Some(OutputPiece::Dropped(500)));
-        assert_eq!(ear.tail().lines().last(), Some(format!("{}", WAITING + 499)).as_deref());
+        assert_eq!(reader.tail().lines().last(), Some(format!("{}", MAX_QUEUED_PIECES + 499)).as_deref());
     }
 
     #[tokio::test]
-    async fn a_flood_that_is_followed_comes_whole() {
-        let (ear, mut output) = OutputReader::new();
+    async fn a_flood_arrives_whole_at_a_receiver_that_reads() {
+        let (reader, mut output) = OutputReader::new();
         let (mut writer, pipe) = tokio::io::duplex(64 * 1024);
-        ear.read_stream(OutputStream::Stdout, pipe, |_| {});
-        drop(ear);
+        reader.read_stream(OutputStream::Stdout, pipe, |_| {});
+        drop(reader);
         let writing = tokio::spawn(async move {
             for number in 0..100_000 {
                 writer.write_all(format!("{number}\n").as_bytes()).await.unwrap();

@@ -1,6 +1,6 @@
-//! Which row debugs what is wanted: by its name, a type of launch.json, a language, the program itself.
+//! Selects the adapters for a target: by name, by a type of launch.json, by language, by the program itself.
 //!
-//! Must not know how any adapter works.
+//! Does not depend on how any adapter works.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,24 +11,25 @@ use super::discovery::{AdapterSearch, FoundAdapter};
 use super::rows::ADAPTERS;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Enough of a program to see what it is: Go's linker puts its note this near to the beginning.
-const HEAD: u64 = 32 * 1024;
+/// How much of a program is read to identify it, in bytes: Go's linker puts its note within these.
+const HEAD_BYTES: u64 = 32 * 1024;
 
-/// What a caller says about what it wants; the first of these that it says decides.
+/// What is known about a target; the first field that is set decides.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AdapterQuery<'a> {
     /// The name of an adapter.
     pub adapter: Option<&'a str>,
     /// The `type` of a configuration of launch.json.
     pub kind: Option<&'a str>,
+    /// Its name, in any letter case.
     pub language: Option<&'a str>,
-    /// A source or an executable.
+    /// A source file, an executable or a folder.
     pub program: Option<&'a Path>,
 }
 
-/// The rows that debug it, the preferred one first; at least one. Errors: [`ErrorKind::Usage`] with what there is.
-pub fn select_adapters(ask: AdapterQuery<'_>) -> Result<Vec<&'static Adapter>> {
-    let (what, hint, rows) = match ask {
+/// The adapters that can debug it, the preferred one first; at least one. Errors: [`ErrorKind::Usage`], with the known names.
+pub fn select_adapters(query: AdapterQuery<'_>) -> Result<Vec<&'static Adapter>> {
+    let (what, hint, rows) = match query {
         AdapterQuery { adapter: Some(name), .. } => {
             let names = ADAPTERS.iter().map(|row| row.name).collect();
             (format!("there is no adapter {name:?}"), list_names("adapters", names), rows_where(|row| row.name == name))
@@ -37,27 +38,28 @@ pub fn select_adapters(ask: AdapterQuery<'_>) -> Result<Vec<&'static Adapter>> {
             let mut types: Vec<&str> = ADAPTERS.iter().flat_map(|row| row.types).copied().collect();
             types.sort_unstable();
             types.dedup();
-            let what = format!("nothing debugs a configuration of type {kind:?}");
+            let what = format!("no adapter debugs a configuration of type {kind:?}");
             (what, list_names("types", types), rows_where(|row| row.types.contains(&kind)))
         }
         AdapterQuery { language: Some(language), .. } => {
             let lower = language.to_lowercase();
-            let what = format!("nothing debugs {language:?}");
+            let what = format!("no adapter debugs {language:?}");
             (what, list_languages(), rows_where(|row| row.languages.contains(&lower.as_str())))
         }
         AdapterQuery { program: Some(program), .. } => select_by_program(program)?,
         AdapterQuery { .. } => {
-            let what = "it is not said what is to be debugged: a port or a process does not tell its language";
+            let what = "cannot select an adapter: a port or a process does not show its language";
             (what.to_owned(), format!("name it, as in `--language python`; {}", list_languages()), Vec::new())
         }
     };
     if rows.is_empty() { Err(Error::usage(what).hint(hint)) } else { Ok(rows) }
 }
 
-/// The preferred row that is on this machine, and where. Errors: of [`choose`], and that none is found: the first's.
-pub fn locate_adapter(ask: AdapterQuery<'_>, search: &AdapterSearch) -> Result<(&'static Adapter, FoundAdapter)> {
+/// The preferred adapter that is installed. Errors: those of [`select_adapters`]; or none is installed, with the install
+/// command of each.
+pub fn locate_adapter(query: AdapterQuery<'_>, search: &AdapterSearch) -> Result<(&'static Adapter, FoundAdapter)> {
     let mut missing: Option<Error> = None;
-    for row in select_adapters(ask)? {
+    for row in select_adapters(query)? {
         match (row.find)(search) {
             Ok(found) => return Ok((row, found)),
             Err(error) => {
@@ -96,8 +98,8 @@ fn select_by_program(program: &Path) -> Result<Selection> {
     }
     let language = if program.is_dir() { language_of_folder(program) } else { language_of_head(&read_head(program)?) };
     let what = match extension {
-        Some(extension) if language.is_none() => format!("nothing debugs .{extension} ({})", program.display()),
-        _ => format!("cannot tell what {} is", program.display()),
+        Some(extension) if language.is_none() => format!("no adapter debugs .{extension} ({})", program.display()),
+        _ => format!("cannot identify the language of {}", program.display()),
     };
     let rows = language.map(|language| rows_where(|row| row.languages.contains(&language))).unwrap_or_default();
     Ok((what, format!("name its language; {}", list_languages()), rows))
@@ -110,11 +112,11 @@ fn read_head(program: &Path) -> Result<Vec<u8>> {
         Error::new(kind, format!("cannot debug {}", program.display())).because(cause)
     };
     let mut head = Vec::new();
-    File::open(program).and_then(|file| file.take(HEAD).read_to_end(&mut head)).map_err(cannot)?;
+    File::open(program).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head)).map_err(cannot)?;
     Ok(head)
 }
 
-/// What a folder is the package of.
+/// The language of the package in a folder.
 fn language_of_folder(folder: &Path) -> Option<&'static str> {
     let has = |fits: &dyn Fn(&str) -> bool| {
         std::fs::read_dir(folder)
@@ -130,7 +132,7 @@ fn language_of_folder(folder: &Path) -> Option<&'static str> {
     }
 }
 
-/// What the beginning of a program says: its format, or the interpreter in its first line.
+/// The language by the first bytes of a program: its executable format, or the interpreter in its first line.
 fn language_of_head(head: &[u8]) -> Option<&'static str> {
     if head.starts_with(b"\x7fELF") || head.starts_with(b"\xcf\xfa\xed\xfe") {
         let go = [&b"\xff Go build ID:"[..], b"Go\0\0"].iter().any(|note| contains_bytes(head, note));

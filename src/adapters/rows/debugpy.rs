@@ -1,10 +1,10 @@
 //! debugpy: Python.
 //!
-//! The direct route leaves its adapter out: we listen, the program connects and speaks DAP itself, without the 44 ms
-//! that the adapter adds to every operation. The adapter's route is for what the program cannot do alone: its
-//! subprocesses, and getting into a process that runs already.
+//! The direct way is without debugpy's adapter: the program connects to us and serves DAP itself, without the 44 ms that
+//! the adapter adds to every operation. The adapter is used for what the program cannot do alone: debugging its
+//! subprocesses, and attaching to a running process by its id.
 //!
-//! debugpy need not be installed for the interpreter: a folder of it is a program of its own, and fits every Python.
+//! debugpy need not be installed for the interpreter: its folder is a program of its own, and runs on every Python.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -23,6 +23,7 @@ use crate::dap::types::StartRequest;
 use crate::error::{Error, Result};
 use crate::tools::is_program;
 
+/// The row of the table.
 pub const ADAPTER: Adapter = Adapter {
     name: "debugpy",
     id: "debugpy",
@@ -35,21 +36,22 @@ pub const ADAPTER: Adapter = Adapter {
     plan: plan_launch,
 };
 
-/// Into a pipe Python would print only when its buffer is full; and debugpy would warn, on the program's stderr, of modules
-/// of Python's own that nobody sets breakpoints in.
-const QUIET_AND_PROMPT: &[&str] = &["PYTHONUNBUFFERED", "PYDEVD_DISABLE_FILE_VALIDATION"];
+/// Set to `1`: into a pipe, Python prints only when its buffer is full; and debugpy prints warnings about frozen modules of
+/// the standard library on the program's stderr.
+const OUTPUT_VARIABLES: &[&str] = &["PYTHONUNBUFFERED", "PYDEVD_DISABLE_FILE_VALIDATION"];
 
-/// Where the adapter's route says on which port it listens. Its own stdout: it removes the file when it ends, and
-/// this one cannot be removed.
+/// The file into which the adapter writes its address: here its stdout, because the adapter removes the file when it
+/// exits, and this one cannot be removed.
 const ENDPOINTS: (&str, &str) = ("DEBUGPY_ADAPTER_ENDPOINTS", "/proc/self/fd/1");
 
 fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
-    let set = search.configured.as_deref().filter(|set| is_program(set));
-    let python = match set {
+    let configured = search.configured.as_deref().filter(|path| is_program(path));
+    let python = match configured {
         Some(python) => python.to_owned(),
         None => python::find_python(search)?.path,
     };
-    let search = &AdapterSearch { configured: search.configured.clone().filter(|_| set.is_none()), ..search.clone() };
+    let search =
+        &AdapterSearch { configured: search.configured.clone().filter(|_| configured.is_none()), ..search.clone() };
     let is_folder = |path: &Path| path.join("__main__.py").is_file() && path.join("adapter").is_dir();
     let mut trail = AdapterLookup::new(search, |path| is_folder(path).then(|| path.to_owned()));
     let (own, machine): (Vec<_>, Vec<_>) = python::package_folders(search, &python)
@@ -73,10 +75,11 @@ fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
 
 fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
     if !target.is_attach() {
-        // In a configuration they are debugged, too, as in VS Code: reloaders and pools run the user's code in them.
+        // A configuration debugs subprocesses by default, as in VS Code: reloaders and pools run the user's code in them.
         let configured = matches!(target.kind, DebugTargetKind::Configuration);
-        let alone = !target.bool_field("subProcess").unwrap_or(configured) && target.bool_field("sudo") != Some(true);
-        return if alone {
+        let is_direct =
+            !target.bool_field("subProcess").unwrap_or(configured) && target.bool_field("sudo") != Some(true);
+        return if is_direct {
             plan_direct(found, target)
         } else {
             plan_through_adapter(found, target, launch_request(target)?)
@@ -93,7 +96,7 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
     }
 }
 
-/// We listen, and the program connects.
+/// The program connects to us.
 fn plan_direct(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
     let mut argv = interpreter_argv(found, target)?;
     argv.push(found.path.clone().into());
@@ -101,17 +104,17 @@ fn plan_direct(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
     argv.extend(program_argv(target)?);
     argv.extend(target.args()?.into_iter().map(OsString::from));
     let mut env = target.env();
-    for name in QUIET_AND_PROMPT {
+    for name in OUTPUT_VARIABLES {
         env.entry((*name).to_owned()).or_insert_with(|| Some("1".to_owned()));
     }
     if target.bool_field("gevent") == Some(true) {
-        // As debugpy's own launcher does.
+        // As debugpy's launcher does.
         env.entry("GEVENT_SUPPORT".to_owned()).or_insert_with(|| Some("True".to_owned()));
     }
     let mut fields = default_fields(target);
     fields["stopOnEntry"] = target.stop_on_entry().into();
     let mut fields = target.with_configuration(fields);
-    // The output comes by the pipe: once is enough.
+    // The output comes through the pipe: with `true` it would come twice.
     fields.insert("redirectOutput".to_owned(), false.into());
     Ok(LaunchPlan {
         process: Some(ProcessPlan { argv, cwd: target.cwd(), env }),
@@ -138,7 +141,7 @@ fn plan_through_adapter(found: &FoundAdapter, target: &DebugTarget, start: Start
 
 fn plan_attach_to_listener(address: Address, target: &DebugTarget) -> LaunchPlan {
     let mut fields = target.with_configuration(default_fields(target));
-    // Whom we speak to would take these for somebody else whom it shall connect to.
+    // The listening process would use these as an address to connect to.
     for name in ["connect", "host", "port"] {
         fields.remove(name);
     }
@@ -146,7 +149,7 @@ fn plan_attach_to_listener(address: Address, target: &DebugTarget) -> LaunchPlan
     LaunchPlan { process: None, connect: reach, start, is_program: false, output_by_pipe: false }
 }
 
-/// What the adapter is sent for a launch.
+/// The `launch` request for the adapter.
 fn launch_request(target: &DebugTarget) -> Result<StartRequest> {
     let mut fields = default_fields(target);
     let env: BTreeMap<_, _> = target.env().into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
@@ -162,7 +165,7 @@ fn launch_request(target: &DebugTarget) -> Result<StartRequest> {
         (None, None) => return Err(no_program_error()),
     }
     let mut fields = target.with_configuration(fields);
-    // We have no terminal that it could open.
+    // There is no terminal that it could open.
     fields.insert("console".to_owned(), "internalConsole".into());
     Ok(StartRequest::Launch(fields))
 }
@@ -210,12 +213,12 @@ fn program_argv(target: &DebugTarget) -> Result<Vec<OsString>> {
 }
 
 fn no_program_error() -> Error {
-    Error::usage("cannot tell what Python shall run")
+    Error::usage("cannot launch Python")
         .because("there is no `program`, `module` or `code`")
         .hint("`tether debug launch app.py` debugs a file")
 }
 
-/// Where a configuration says that somebody listens; its older and its newer way.
+/// The address of a listening process in a configuration, in its newer (`connect`) or its older form.
 fn listener_address(target: &DebugTarget) -> Option<Address> {
     let inner = target.fields.get("connect").and_then(Value::as_object);
     inner.and_then(Address::from_fields).or_else(|| Address::from_fields(&target.fields))
@@ -224,14 +227,14 @@ fn listener_address(target: &DebugTarget) -> Option<Address> {
 /// `{"client": {"host": "127.0.0.1", "port": 41231}}`
 fn parse_endpoint(line: &str) -> Option<SocketAddr> {
     #[derive(Deserialize)]
-    struct Endpoints {
-        client: Client,
+    struct EndpointsFile {
+        client: ClientEndpoint,
     }
     #[derive(Deserialize)]
-    struct Client {
+    struct ClientEndpoint {
         host: std::net::IpAddr,
         port: u16,
     }
-    let Endpoints { client } = serde_json::from_str(line).ok()?;
+    let EndpointsFile { client } = serde_json::from_str(line).ok()?;
     Some(SocketAddr::new(client.host, client.port))
 }

@@ -1,6 +1,6 @@
-//! Delve: Go, from sources, tests and programs that are built already.
+//! Delve: Go sources, tests, and executables.
 //!
-//! It dials us, and serves that one connection.
+//! It connects to us, and serves that one connection.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,7 @@ use crate::dap::types::StartRequest;
 use crate::error::Result;
 use crate::tools::is_program;
 
+/// The row of the table.
 pub const ADAPTER: Adapter = Adapter {
     name: "dlv",
     id: "go",
@@ -64,7 +65,7 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
     let argv = [found.path.as_os_str(), "dap".as_ref(), "--client-addr".as_ref(), "{address}".as_ref()];
     let argv = argv.into_iter().map(OsString::from).collect();
     Ok(LaunchPlan {
-        // The environment is the compiler's, too (GOFLAGS, CGO_ENABLED).
+        // The environment is also the compiler's (GOFLAGS, CGO_ENABLED).
         process: Some(ProcessPlan { argv, cwd, env: target.env() }),
         connect: ConnectMethod::ConnectBack,
         start,
@@ -73,7 +74,7 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
     })
 }
 
-/// Where a headless Delve listens that is to be attached to.
+/// The address of a headless Delve that is attached to.
 fn listener_address(target: &DebugTarget) -> Option<Address> {
     match &target.kind {
         DebugTargetKind::Listener(address) => Some(address.clone()),
@@ -82,7 +83,7 @@ fn listener_address(target: &DebugTarget) -> Option<Address> {
     }
 }
 
-/// The request, and the folder in which is compiled.
+/// The `launch` request, and the folder in which Delve compiles.
 fn launch_request(target: &DebugTarget) -> Result<(StartRequest, PathBuf)> {
     let program = target.require_file(&target.program().unwrap_or_else(|| target.cwd()))?;
     let given = target.text_field("mode").filter(|mode| *mode != "auto");
@@ -95,7 +96,7 @@ fn launch_request(target: &DebugTarget) -> Result<(StartRequest, PathBuf)> {
     });
     let entry = if is_source { package_of(&program, mode == "test") } else { program };
     let folder = if entry.is_dir() { entry.clone() } else { entry.parent().unwrap_or(Path::new("/")).to_owned() };
-    // In a configuration that says none, the program runs in its own folder, as in VS Code.
+    // In a configuration without `cwd`, the program runs in its own folder, as in VS Code.
     let cwd = match (target.text_field("cwd"), &target.kind) {
         (None, DebugTargetKind::Configuration) => folder.clone(),
         _ => target.cwd(),
@@ -103,10 +104,10 @@ fn launch_request(target: &DebugTarget) -> Result<(StartRequest, PathBuf)> {
     let mut ours = target.launch_fields(&entry)?;
     ours["mode"] = mode.into();
     ours["hideSystemGoroutines"] = true.into();
-    // `null` takes a variable away: from the program, too.
+    // Delve, too, unsets a variable that is `null`.
     ours["env"] = target.env().into_iter().map(|(name, value)| (name, Value::from(value))).collect();
     if is_source {
-        // Beside the sources it would make the window stale.
+        // Among the sources, the executable would make the window stale.
         ours["output"] = "{scratch}/debug".into();
     }
     let mut fields = target.with_configuration(ours);
@@ -116,7 +117,7 @@ fn launch_request(target: &DebugTarget) -> Result<(StartRequest, PathBuf)> {
     Ok((StartRequest::Launch(fields), if is_source { folder } else { cwd }))
 }
 
-/// A file of a module stands for its package. A file without a module is a program of its own.
+/// The package of a file in a module; a file without a module is a program of its own.
 fn package_of(source: &Path, test: bool) -> PathBuf {
     let in_module = source.ancestors().skip(1).any(|folder| folder.join("go.mod").is_file());
     match source.parent() {

@@ -1,4 +1,4 @@
-//! gdb: C, C++ and Rust. It speaks DAP itself since version 14; distributions may still ship an older one.
+//! gdb: C, C++ and Rust. It supports DAP since version 14; distributions may still ship an older one.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,6 +14,7 @@ use crate::dap::types::{Fields, StartRequest};
 use crate::error::Result;
 use crate::tools::is_program;
 
+/// The row of the table.
 pub const ADAPTER: Adapter = Adapter {
     name: "gdb",
     id: "gdb",
@@ -21,12 +22,12 @@ pub const ADAPTER: Adapter = Adapter {
     extensions: native::EXTENSIONS,
     types: &["gdb", "cppdbg"],
     quirks: Quirks { drain_command: Some("shell echo"), ..Quirks::NONE },
-    install: "`tether adapters install gdb` installs it; a gdb of version 14 or newer on PATH will do, too",
+    install: "`tether adapters install gdb` installs it; a gdb of version 14 or newer on PATH works, too",
     find: find_adapter,
     plan: plan_launch,
 };
 
-/// What our own install is started by.
+/// The arguments that start gdb in tether's own install.
 const MODULE: &[&str] = &["-I", "-m", "gdb_for_pwndbg.gdb"];
 
 const WORDS: NativeRequests = NativeRequests {
@@ -45,29 +46,29 @@ fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
     let on_path = search.on_path(&["gdb"]);
     let mut trail = AdapterLookup::new(search, |path| is_program(path).then(|| path.to_owned()));
     trail = match &on_path {
-        Some(old) if !supports_dap(old) => {
-            trail.note_skipped(format!("{} (PATH; it is older than version 14)", old.display()))
+        Some(gdb) if !supports_dap(gdb) => {
+            trail.note_skipped(format!("{} (PATH; it is older than version 14)", gdb.display()))
         }
         Some(_) => trail.try_path(on_path.clone(), "PATH", new_enough),
         None => trail.try_on_path(&["gdb"]),
     };
     let found =
         trail.try_installed_tool("gdb", |entry| entry.to_owned(), is_program).finish(ADAPTER.name, ADAPTER.install)?;
-    // Ours is a module of a Python of its own.
+    // Tether's own is a Python module, with an interpreter of its own.
     let own = search.installed_tool("gdb").is_some_and(|own| own == found.path);
     Ok(native::with_formatters(FoundAdapter { interpreter: own.then(|| found.path.clone()), ..found }, search))
 }
 
-/// By the files that it brings, since asking it takes longer: only those that speak DAP have these.
+/// Checked by its files, since running it takes longer: only versions with DAP have this one.
 fn supports_dap(gdb: &Path) -> bool {
     let real = gdb.canonicalize().unwrap_or_else(|_| PathBuf::from(gdb));
     let prefix = real.parent().and_then(Path::parent);
     prefix.is_some_and(|prefix| prefix.join("share/gdb/python/gdb/dap/__init__.py").is_file())
 }
 
-/// As `rust-gdb` does it, but for every program: what that finds by a section of the program needs a path without spaces.
+/// As `rust-gdb`, but for every program: the section of a program that `rust-gdb` uses requires a path without spaces.
 fn rust_formatter_command(formatters: &Path) -> String {
-    let path = json!(formatters); // JSON's texts are Python's, too
+    let path = json!(formatters); // a JSON string is a Python string
     format!("python import sys; sys.path.insert(0, {path}); import gdb_lookup; gdb_lookup.register_printers(gdb)")
 }
 
@@ -78,7 +79,7 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
     }
     argv.extend(["-nx", "-q", "-i=dap"].map(OsString::from));
     if found.interpreter.is_some() {
-        // What it needs for itself is not the program's.
+        // These variables are for gdb's own Python, and not for the program.
         for name in ["PYTHONHOME", "PYTHONPATH", "PYTHONNOUSERSITE"] {
             argv.extend(["-iex".into(), format!("unset environment {name}").into()]);
         }

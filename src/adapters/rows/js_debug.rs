@@ -1,6 +1,6 @@
 //! js-debug: JavaScript and TypeScript in Node, and pages in Chromium.
 //!
-//! One server on a Unix socket of the session's own; every target is another connection to it.
+//! One server per session, on a private Unix socket; every target is another connection to it.
 
 use std::path::Path;
 
@@ -13,6 +13,7 @@ use crate::adapters::launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan};
 use crate::dap::types::{Fields, StartRequest};
 use crate::error::{Error, ErrorKind, Result};
 
+/// The row of the table.
 pub const ADAPTER: Adapter = Adapter {
     name: "js-debug",
     id: "pwa-node",
@@ -25,10 +26,10 @@ pub const ADAPTER: Adapter = Adapter {
     plan: plan_launch,
 };
 
-/// The names of the server in the packages that carry it.
+/// The paths of the server in the packages that contain it.
 const SERVERS: &[&str] =
     &["vsDebugServer.cjs", "dapDebugServer.js", "src/dapDebugServer.js", "js-debug/src/dapDebugServer.js"];
-/// Below the npm package that is one of our own tools.
+/// The path of the server in the npm package that is one of tether's own tools.
 const IN_PACKAGE: &str = "dist/vendor/js-debug/vsDebugServer.cjs";
 
 fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
@@ -72,7 +73,7 @@ fn start_request(target: &DebugTarget) -> Result<StartRequest> {
         DebugTargetKind::Listener(address) => {
             let at = json!({"request": "attach", "name": "attach", "address": address.host, "port": address.port});
             let mut fields = merge_fields(target, [node, at, cwd_field(target), extension_host_fields(target)]);
-            // Whatever runs in it.
+            // Whatever the configuration's type is.
             fields.insert("type".to_owned(), "pwa-node".into());
             StartRequest::Attach(fields)
         }
@@ -82,7 +83,7 @@ fn start_request(target: &DebugTarget) -> Result<StartRequest> {
             let around = json!({"request": "attach", "address": "127.0.0.1", "webRoot": target.cwd()});
             StartRequest::Attach(merge_fields(target, [page, around]))
         }
-        // VS Code's extension would find its inspector; the server takes whoever listens on the default port.
+        // VS Code's extension would find the inspector of the process; the server uses the default port.
         DebugTargetKind::Configuration
             if target.is_attach() && target.fields.contains_key("processId") && !has_port(target) =>
         {
@@ -103,17 +104,17 @@ fn has_port(target: &DebugTarget) -> bool {
 }
 
 fn inspector_required_error(target: &DebugTarget, pid: &str) -> Error {
-    let error = target.unsupported_error(ADAPTER.name, "it gets into a process only by its inspector");
+    let error = target.unsupported_error(ADAPTER.name, "it attaches to a process only through its inspector");
     error.hint(format!("`kill -USR1 {}` opens the inspector, on port 9229: attach to that", pid.trim_matches('"')))
 }
 
-/// Without it, sources that a map names relatively are not found.
+/// Without it, relative paths of source maps are not resolved.
 fn cwd_field(target: &DebugTarget) -> serde_json::Value {
     json!({"cwd": target.cwd()})
 }
 
-/// As VS Code debugs an extension host: without the language servers that other extensions fork, and without looking for the
-/// source maps of what is not the user's.
+/// As VS Code debugs an extension host: without the language servers that other extensions fork, and with the source maps of
+/// the user's own files only.
 fn extension_host_fields(target: &DebugTarget) -> serde_json::Value {
     if !matches!(target.text_field("type"), Some("extensionHost" | "pwa-extensionHost")) {
         return json!({});
@@ -137,12 +138,12 @@ fn launch_fields(target: &DebugTarget) -> Result<Fields> {
         ours["program"] = json!(target.require_file(&program)?);
         ours["name"] = json!(target.program().as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy()));
     } else if !target.fields.contains_key("runtimeExecutable") {
-        return Err(Error::usage("cannot tell what Node shall run")
+        return Err(Error::usage("cannot launch Node")
             .because("there is no `program` and no `runtimeExecutable`")
             .hint("`tether debug launch app.js` debugs a file"));
     }
     let mut fields = merge_fields(target, [ours]);
-    // These two are ours to read: relative to the workspace, and in more than one way of writing.
+    // These two are resolved here: they may be relative to the workspace, and have more than one form.
     fields.insert("cwd".to_owned(), json!(target.cwd()));
     if let Some(program) = target.program() {
         fields.insert("program".to_owned(), json!(program));
@@ -150,7 +151,7 @@ fn launch_fields(target: &DebugTarget) -> Result<Fields> {
     Ok(fields)
 }
 
-/// Ours and the configuration's, with the type's name as the server knows it: VS Code itself puts the `pwa-` there.
+/// Our fields and the configuration's, with the type as the server expects it: VS Code itself adds the `pwa-`.
 fn merge_fields<const N: usize>(target: &DebugTarget, ours: [serde_json::Value; N]) -> Fields {
     let mut all = Fields::new();
     for part in ours {
@@ -158,7 +159,7 @@ fn merge_fields<const N: usize>(target: &DebugTarget, ours: [serde_json::Value; 
             all.extend(part);
         }
     }
-    // As VS Code adds it: what `${workspaceFolder}` is in the defaults, of `outFiles` and others.
+    // Added by VS Code, too: the value of `${workspaceFolder}` in the defaults of `outFiles` and others.
     all.insert("__workspaceFolder".to_owned(), json!(target.cwd));
     let mut fields = target.with_configuration(all.into());
     if let Some(kind) = fields.get("type").and_then(serde_json::Value::as_str).filter(|kind| !kind.starts_with("pwa-"))

@@ -1,4 +1,4 @@
-//! lldb-dap, LLVM's own adapter: C, C++, Rust, and what else LLDB knows.
+//! lldb-dap, LLVM's own adapter: C, C++, Rust, and what else LLDB supports.
 
 use std::path::Path;
 
@@ -13,6 +13,7 @@ use crate::dap::types::{Fields, StartRequest};
 use crate::error::Result;
 use crate::tools::is_program;
 
+/// The row of the table.
 pub const ADAPTER: Adapter = Adapter {
     name: "lldb-dap",
     id: "lldb-dap",
@@ -25,7 +26,7 @@ pub const ADAPTER: Adapter = Adapter {
     plan: plan_launch,
 };
 
-/// Distributions put the version behind the name; before version 18 it was called lldb-vscode.
+/// Distributions append the version to the name; before version 18 it was called lldb-vscode.
 const NAMES: &[&str] =
     &["lldb-dap", "lldb-dap-22", "lldb-dap-21", "lldb-dap-20", "lldb-dap-19", "lldb-dap-18", "lldb-vscode"];
 
@@ -41,7 +42,7 @@ const WORDS: NativeRequests = NativeRequests {
     },
 };
 
-/// As `rust-lldb` does it.
+/// As `rust-lldb`.
 fn rust_formatter_commands(formatters: &Path) -> Vec<String> {
     let quoted = |file: &str| format!("{:?}", formatters.join(file).display().to_string());
     vec![

@@ -1,6 +1,6 @@
-//! What the adapters for C, C++ and Rust have in common: the program must be built, and may be attached to.
+//! What the adapters for C, C++ and Rust have in common: checks of the program, and the first request.
 //!
-//! Must not know any of them.
+//! Does not depend on any of them.
 
 use std::path::{Path, PathBuf};
 
@@ -12,14 +12,15 @@ use crate::dap::types::StartRequest;
 use crate::error::{Error, Result};
 use crate::tools::is_program;
 
+/// The languages of these adapters.
 pub const LANGUAGES: &[&str] = &["c", "c++", "cpp", "rust", "rs", "zig", "swift"];
-/// Of sources; programs have none, and are known by their first bytes.
+/// The extensions of sources; executables are identified by their first bytes.
 pub const EXTENSIONS: &[&str] = &["c", "cc", "cpp", "cxx", "c++", "rs", "zig", "swift"];
 
-/// Said to LLDB before it speaks to a stub: on a busy machine a stub does not answer within a second.
+/// Sent to LLDB before it connects to a stub: on a busy machine, a stub's response takes more than LLDB's one second.
 pub const PACKET_TIMEOUT_COMMAND: &str = "settings set plugin.process.gdb-remote.packet-timeout 60";
 
-/// The program that is to be launched, built.
+/// The executable that is to be launched. Errors: it is missing, a source, or not executable.
 pub fn built_program(target: &DebugTarget, adapter: &str) -> Result<PathBuf> {
     let hint = "`cargo build`, then `tether debug launch target/debug/NAME`; `cc -g -O0 app.c -o app` for C";
     let program = target.program().ok_or_else(|| {
@@ -33,34 +34,35 @@ pub fn built_program(target: &DebugTarget, adapter: &str) -> Result<PathBuf> {
     }
     if program.is_dir() || !is_program(&program) {
         let error = Error::usage(format!("cannot debug {}", program.display()));
-        return Err(error.because("it is no program that may be executed").hint(hint));
+        return Err(error.because("it is no executable program").hint(hint));
     }
     Ok(program)
 }
 
-/// What is target, in the words of each adapter.
+/// How the requests of one adapter differ from the others.
 pub struct NativeRequests {
+    /// The adapter's name, for errors.
     pub adapter: &'static str,
-    /// What a launch has beside the usual.
+    /// The additional fields of a launch.
     pub launch: fn(&DebugTarget) -> Value,
-    /// Attaching to a stub of gdb's (`gdbserver`, `lldb-server gdbserver`).
+    /// The request that attaches to a gdb stub (`gdbserver`, `lldb-server gdbserver`).
     pub remote: fn(&Address, Option<&Path>) -> StartRequest,
 }
 
 /// The first request.
-pub fn start_request(target: &DebugTarget, words: &NativeRequests) -> Result<StartRequest> {
-    // In the words of the extension for C and C++: neither is a program that is to be run here.
+pub fn start_request(target: &DebugTarget, requests: &NativeRequests) -> Result<StartRequest> {
+    // Two fields of VS Code's C++ extension, which do not launch a program here.
     if let Some(at) = target.text_field("miDebuggerServerAddress") {
-        let told = at.rsplit_once(':').and_then(|(host, port)| Some((host.to_owned(), port.parse().ok()?)));
-        let (host, port) = told.ok_or_else(|| {
+        let address = at.rsplit_once(':').and_then(|(host, port)| Some((host.to_owned(), port.parse().ok()?)));
+        let (host, port) = address.ok_or_else(|| {
             let error = target
-                .unsupported_error(words.adapter, &format!("`miDebuggerServerAddress` is {at:?}, and no HOST:PORT"));
+                .unsupported_error(requests.adapter, &format!("`miDebuggerServerAddress` is {at:?}, not HOST:PORT"));
             error.hint("write it as in \"127.0.0.1:2345\"")
         })?;
-        return Ok(with_configuration((words.remote)(&Address { host, port }, target.program().as_deref()), target));
+        return Ok(with_configuration((requests.remote)(&Address { host, port }, target.program().as_deref()), target));
     }
     if target.text_field("coreDumpPath").is_some() {
-        let error = target.unsupported_error(words.adapter, "core dumps (`coreDumpPath`) are not opened");
+        let error = target.unsupported_error(requests.adapter, "core dumps (`coreDumpPath`) are not opened");
         return Err(error.hint("`gdb PROGRAM CORE` opens it"));
     }
     let pid = match &target.kind {
@@ -70,7 +72,7 @@ pub fn start_request(target: &DebugTarget, words: &NativeRequests) -> Result<Sta
     match (&target.kind, pid) {
         (DebugTargetKind::Listener(address), _) => {
             let program = target.program();
-            Ok(with_configuration((words.remote)(address, program.as_deref()), target))
+            Ok(with_configuration((requests.remote)(address, program.as_deref()), target))
         }
         (DebugTargetKind::Pid(_), Some(pid)) => Ok(StartRequest::Attach(attach_fields(target, pid))),
         (DebugTargetKind::Configuration, Some(pid)) if target.is_attach() => {
@@ -80,13 +82,13 @@ pub fn start_request(target: &DebugTarget, words: &NativeRequests) -> Result<Sta
             Ok(with_configuration(StartRequest::Attach(Default::default()), target))
         }
         (DebugTargetKind::Module(_) | DebugTargetKind::Page { .. }, _) => {
-            Err(target.unsupported_error(words.adapter, "it debugs programs, processes and what gdbserver serves"))
+            Err(target.unsupported_error(requests.adapter, "it debugs programs, processes and what gdbserver serves"))
         }
-        _ => launch_request(target, words),
+        _ => launch_request(target, requests),
     }
 }
 
-/// VS Code's pickers give a text.
+/// A process id; VS Code's pickers return a string.
 fn pid_value(value: &Value) -> Option<Value> {
     match value {
         Value::Number(_) => Some(value.clone()),
@@ -98,23 +100,23 @@ fn pid_value(value: &Value) -> Option<Value> {
 fn attach_fields(target: &DebugTarget, pid: Value) -> crate::dap::types::Fields {
     let mut fields = target.with_configuration(json!({"name": "attach"}));
     fields.insert("pid".to_owned(), pid);
-    // Not what they are in some of these adapters: a text, or another program.
+    // Some of these adapters read `processId` as something else.
     fields.remove("processId");
     fields
 }
 
-fn launch_request(target: &DebugTarget, words: &NativeRequests) -> Result<StartRequest> {
-    let program = built_program(target, words.adapter)?;
+fn launch_request(target: &DebugTarget, requests: &NativeRequests) -> Result<StartRequest> {
+    let program = built_program(target, requests.adapter)?;
     let mut ours = target.launch_fields(&program)?;
     ours["name"] = json!(program.file_name().map(|name| name.to_string_lossy()));
-    if let (Value::Object(ours), Value::Object(more)) = (&mut ours, (words.launch)(target)) {
+    if let (Value::Object(ours), Value::Object(more)) = (&mut ours, (requests.launch)(target)) {
         ours.extend(more);
     }
-    let again = target.launch_fields(&program)?;
+    let normalized = target.launch_fields(&program)?;
     let mut fields = target.with_configuration(ours);
-    // These have been read from the configuration already, in whichever way they were written.
+    // Normalized values of the configuration's fields, whichever form those have.
     for name in ["program", "args", "cwd", "env", "stopOnEntry"] {
-        fields.insert(name.to_owned(), again[name].clone());
+        fields.insert(name.to_owned(), normalized[name].clone());
     }
     fields.remove("environment");
     Ok(StartRequest::Launch(fields))
@@ -127,13 +129,13 @@ fn with_configuration(start: StartRequest, target: &DebugTarget) -> StartRequest
     }
 }
 
-/// Whether it lies, or runs, in a package of cargo's: then its values are Rust's.
+/// Whether the program or its working directory is in a cargo package: then its values are Rust's.
 pub fn is_rust(target: &DebugTarget) -> bool {
     let places = [target.program(), Some(target.cwd())];
     places.iter().flatten().flat_map(|path| path.ancestors()).any(|folder| folder.join("Cargo.toml").is_file())
 }
 
-/// With the place of the formatters that come with Rust: its default toolchain's, or the distribution's.
+/// Adds the folder of Rust's formatters: the default toolchain's, or the distribution's.
 pub fn with_formatters(found: FoundAdapter, search: &AdapterSearch) -> FoundAdapter {
     let rustup = search.var("RUSTUP_HOME").map(PathBuf::from).or_else(|| Some(search.home()?.join(".rustup")));
     let toolchains = rustup.into_iter().flat_map(|rustup| {
@@ -153,7 +155,7 @@ pub fn with_formatters(found: FoundAdapter, search: &AdapterSearch) -> FoundAdap
     FoundAdapter { formatters, ..found }
 }
 
-/// A setting that names the program itself, or the folder that it lies in.
+/// Resolves a setting that is the program itself, or a folder that contains it.
 pub fn configured_program(names: &'static [&'static str]) -> impl Fn(&Path) -> Option<PathBuf> {
     move |path| {
         let below = names.iter().map(|name| path.join(name));

@@ -1,5 +1,5 @@
-//! netcoredbg: .NET. No registry ships it, so its command line and arguments are from its documentation and are held
-//! by tests without it: it has never run here.
+//! netcoredbg: .NET. No package registry has it, so its command line and arguments follow its documentation, and the tests
+//! do not run it.
 //!
 //! Source: <https://github.com/Samsung/netcoredbg#readme>
 
@@ -16,6 +16,7 @@ use crate::dap::types::StartRequest;
 use crate::error::{Error, Result};
 use crate::tools::is_program;
 
+/// The row of the table.
 pub const ADAPTER: Adapter = Adapter {
     name: "netcoredbg",
     id: "coreclr",
@@ -60,7 +61,7 @@ fn launch_request(target: &DebugTarget) -> Result<StartRequest> {
     let hint = "`dotnet build`, then `tether debug launch bin/Debug/net8.0/NAME.dll`";
     let program = target
         .program()
-        .ok_or_else(|| Error::usage("cannot tell what .NET shall run").because("there is no `program`").hint(hint))?;
+        .ok_or_else(|| Error::usage("cannot launch .NET").because("there is no `program`").hint(hint))?;
     let program = target.require_file(&program)?;
     let is_source = |path: &Path| path.extension().is_some_and(|extension| extension != "dll");
     if is_source(&program) {

@@ -1,6 +1,6 @@
 //! Which Python runs a program: the workspace's own, or the machine's.
 //!
-//! Looks at names of files only. Must not know any debugger.
+//! Checks file names only. Does not depend on any debugger.
 
 use std::path::{Path, PathBuf};
 
@@ -8,10 +8,11 @@ use crate::adapters::discovery::AdapterSearch;
 use crate::error::{Error, ErrorKind, Result};
 use crate::tools::is_program;
 
-/// An interpreter, and whose it is.
+/// An interpreter, and where it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PythonInterpreter {
     pub path: PathBuf,
+    /// For users: `PATH`, `the workspace's .venv`, …
     pub place: &'static str,
 }
 
@@ -55,7 +56,7 @@ fn library_folders(prefix: &Path) -> Vec<PathBuf> {
     versions.flat_map(|entry| ["site-packages", "dist-packages"].map(|folder| entry.path().join(folder))).collect()
 }
 
-/// What a shim of pyenv would start: it is a shell script that takes longer than Python itself.
+/// The interpreter that a shim of pyenv would start: the shim is a shell script that takes longer than Python itself.
 fn resolve_pyenv_shim(search: &AdapterSearch, found: PathBuf) -> PathBuf {
     let root = search.var("PYENV_ROOT").map(PathBuf::from).or_else(|| Some(search.home()?.join(".pyenv")));
     let Some(root) = root.filter(|root| found.starts_with(root.join("shims"))) else { return found };
@@ -64,7 +65,7 @@ fn resolve_pyenv_shim(search: &AdapterSearch, found: PathBuf) -> PathBuf {
     let text = text
         .or_else(|| search.workspace.ancestors().find_map(version_file))
         .or_else(|| std::fs::read_to_string(root.join("version")).ok());
-    // Several versions may be given; the first that is there wins.
+    // Several versions may be listed; the first that is installed is used.
     let versions = text.as_deref().unwrap_or_default().split([':', ' ', '\n']).map(str::trim);
     let programs =
         versions.filter(|version| !version.is_empty()).map(|it| root.join("versions").join(it).join("bin/python"));
@@ -77,14 +78,14 @@ mod tests {
 
     use super::*;
 
-    fn program(path: &Path) {
+    fn create_program(path: &Path) {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, "").unwrap();
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
 
     #[test]
-    fn the_workspaces_own_environment_wins_and_a_shim_is_seen_through() {
+    fn the_workspaces_environment_wins_and_a_shim_is_resolved() {
         let home = tempfile::tempdir().unwrap();
         let at = |path: &str| home.path().join(path);
         let env = [
@@ -101,20 +102,20 @@ mod tests {
                 PythonInterpreter { path: at(expect), place: Box::leak(place.to_owned().into()) }
             );
         };
-        program(&at(".pyenv/shims/python3"));
+        create_program(&at(".pyenv/shims/python3"));
         check(".pyenv/shims/python3", "PATH");
-        program(&at(".pyenv/versions/3.12.1/bin/python"));
+        create_program(&at(".pyenv/versions/3.12.1/bin/python"));
         std::fs::write(at(".pyenv/version"), "3.13.0\n3.12.1\n").unwrap();
         check(".pyenv/versions/3.12.1/bin/python", "PATH");
-        program(&at(".pyenv/versions/3.9.1/bin/python"));
+        create_program(&at(".pyenv/versions/3.9.1/bin/python"));
         std::fs::create_dir_all(at("work/deep")).unwrap();
         std::fs::write(at("work/.python-version"), "3.9.1\n").unwrap();
         check(".pyenv/versions/3.9.1/bin/python", "PATH");
-        program(&at("active/bin/python"));
+        create_program(&at("active/bin/python"));
         check("active/bin/python", "VIRTUAL_ENV");
-        program(&at("work/deep/venv/bin/python"));
+        create_program(&at("work/deep/venv/bin/python"));
         check("work/deep/venv/bin/python", "the workspace's venv");
-        program(&at("work/deep/.venv/bin/python"));
+        create_program(&at("work/deep/.venv/bin/python"));
         check("work/deep/.venv/bin/python", "the workspace's .venv");
     }
 }

@@ -1,6 +1,6 @@
 //! rdbg: Ruby, with the gem `debug`, which comes with Ruby 3.1 and newer.
 //!
-//! It is the program itself that serves: on a Unix socket of the session's own, where no other user comes near.
+//! The program itself serves DAP, on a private Unix socket that other users cannot open.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -15,6 +15,7 @@ use crate::dap::types::StartRequest;
 use crate::error::{Error, Result};
 use crate::tools::is_program;
 
+/// The row of the table.
 pub const ADAPTER: Adapter = Adapter {
     name: "rdbg",
     id: "rdbg",
@@ -32,7 +33,7 @@ pub const ADAPTER: Adapter = Adapter {
     plan: plan_launch,
 };
 
-/// Debian puts the version of Ruby behind the name.
+/// Debian appends the version of Ruby to the name.
 const NAMES: &[&str] = &["rdbg", "rdbg4.0", "rdbg3.5", "rdbg3.4", "rdbg3.3", "rdbg3.2", "rdbg3.1"];
 
 fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
@@ -60,20 +61,20 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
     }
     if target.is_attach() {
         return Err(target
-            .unsupported_error(ADAPTER.name, "it gets into no process that does not listen")
+            .unsupported_error(ADAPTER.name, "it attaches only to a process that listens")
             .hint("start it with `rdbg --open --port 12345 -- app.rb`, and attach to that port"));
     }
     let mut argv: Vec<OsString> = vec![found.path.clone().into(), "--open".into(), "--sock-path".into()];
     argv.push("{socket}".into());
-    // Into a pipe it would print only when its buffer is full.
+    // Into a pipe, Ruby prints only when its buffer is full.
     argv.extend(["-e", "eval $stdout.sync = true"].map(OsString::from));
     argv.extend(program_argv(target)?);
     argv.extend(target.args()?.into_iter().map(OsString::from));
     let start = target.with_configuration(json!({"localfs": true, "nonstop": !target.stop_on_entry()}));
     Ok(LaunchPlan {
         process: Some(ProcessPlan { argv, cwd: target.cwd(), env: target.env() }),
-        // It says before that it can be attached to. But until its main thread waits, that thread takes any connection for
-        // one of its own console's, and writes plain text into it.
+        // An earlier line reports that it can be attached to. But until its main thread waits, it treats a connection as
+        // its console's, and writes plain text into it.
         connect: ConnectMethod::UnixSocket { is_ready: |line| line.contains("wait for debugger connection") },
         start: StartRequest::Attach(start),
         is_program: true,
@@ -81,14 +82,14 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
     })
 }
 
-/// A script, or the command that a configuration names, such as `bundle exec rails`.
+/// A script, or the command of a configuration, such as `bundle exec rails`.
 fn program_argv(target: &DebugTarget) -> Result<Vec<OsString>> {
     let script = target.text_field("script").map(|script| target.cwd().join(script)).or_else(|| target.program());
     let command: Vec<OsString> =
         target.text_field("command").into_iter().flat_map(str::split_whitespace).map(OsString::from).collect();
     let bundler = target.bool_field("useBundler") == Some(true);
     if command.is_empty() && script.is_none() {
-        return Err(Error::usage("cannot tell what Ruby shall run")
+        return Err(Error::usage("cannot launch Ruby")
             .because("there is no `script` or `program`, and no `command`")
             .hint("`tether debug launch app.rb` debugs a file"));
     }
@@ -113,7 +114,7 @@ fn program_argv(target: &DebugTarget) -> Result<Vec<OsString>> {
     Ok(words)
 }
 
-/// `debugPort`: `12345` or `localhost:12345`.
+/// The address that is attached to; `debugPort` is `12345` or `localhost:12345`.
 fn listener_address(target: &DebugTarget) -> Result<Option<Address>> {
     if let DebugTargetKind::Listener(address) = &target.kind {
         return Ok(Some(address.clone()));
@@ -124,7 +125,7 @@ fn listener_address(target: &DebugTarget) -> Result<Option<Address>> {
     match port.parse() {
         Ok(port) => Ok(Some(Address { host: host.to_owned(), port })),
         Err(_) => Err(Error::usage(format!("cannot attach to `debugPort` {text:?}"))
-            .because("it is no port, and no host and port")
+            .because("it is neither a port nor HOST:PORT")
             .hint("write `\"debugPort\": \"localhost:12345\"`")),
     }
 }

@@ -106,10 +106,10 @@ async fn an_adapter_that_exits_at_once_is_an_error_with_its_code_and_last_output
         let error = fails(reach, &["sh", "-c", script], LONG).await;
         says(
             &error,
-            &["xdbg ended before it had", "exited with code 3", "one", "no module named xdbg", "run `sh -c '"],
+            &["xdbg exited before it had", "exited with code 3", "one", "no module named xdbg", "run `sh -c '"],
         );
     }
-    says(&fails(READY, &["sh", "-c", "exit 0"], LONG).await, &["exited with code 0, and it said nothing"]);
+    says(&fails(READY, &["sh", "-c", "exit 0"], LONG).await, &["exited with code 0 and printed nothing"]);
 }
 
 #[tokio::test]

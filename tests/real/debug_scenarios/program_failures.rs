@@ -132,7 +132,7 @@ fn invalid_requests_are_refused_with_the_valid_ones() {
     stage.sandbox.tether(&["break", "set", "spins.py"]).fails(2, &["says no line"]);
     stage.sandbox.tether(&["break", "remove", "77"]).fails(3, &["no such breakpoint", "tether break list"]);
     stage.sandbox.write("notes.xyz", "?");
-    stage.sandbox.tether(&["debug", "launch", "notes.xyz"]).fails(2, &["nothing debugs .xyz", "languages"]);
+    stage.sandbox.tether(&["debug", "launch", "notes.xyz"]).fails(2, &["no adapter debugs .xyz", "languages"]);
 
     stage.json(&["debug", "launch", "spins.py"]);
     for control in [&["debug", "step"][..], &["debug", "continue"], &["debug", "stack"], &["debug", "variables"]] {
