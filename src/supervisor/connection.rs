@@ -2,7 +2,7 @@
 //!
 //! Must not know what an operation does: that is `dispatch`.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -17,15 +17,12 @@ use tokio::time::timeout;
 use tokio_util::codec::Encoder;
 use tracing::{info, warn};
 
-use super::dispatch::{self, OperationCall};
-use super::on_debug;
-use super::server::SupervisorContext;
-use crate::api::protocol::{
-    ClientRole, DEBUG_DID_CHANGE_STATE, INITIALIZE, InitializeParams, InitializeResult, PANIC, SHUTDOWN,
-    WINDOW_DID_CHANGE_CONSOLE, WINDOW_DID_CHANGE_STATE,
-};
+use super::context::SupervisorContext;
+use super::dispatch::dispatch;
+use super::notifications::{notify_console, notify_sessions, notify_window};
+use super::operation_call::OperationCall;
+use crate::api::protocol::{INITIALIZE, InitializeParams, InitializeResult, PANIC, SHUTDOWN};
 use crate::error::{Error, ErrorData, ErrorKind};
-use crate::window::Window;
 use crate::wire::frames::ContentLength;
 use crate::wire::rpc::{RpcError, RpcId, RpcIncoming, RpcPeer, open_connection};
 
@@ -143,18 +140,18 @@ struct RunningRequests {
 
 impl RunningRequests {
     fn start(&mut self, supervisor: &Arc<SupervisorContext>, peer: &RpcPeer, id: RpcId, method: String, params: Value) {
-        let withdrawn = Arc::new(AtomicBool::new(false));
-        let call = (id.clone(), method, params, Arc::clone(&withdrawn));
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let call = (id.clone(), method, params, Arc::clone(&cancelled));
         let handle = self.tasks.spawn(handle_request(Arc::clone(supervisor), peer.clone(), call));
         self.requests.insert(handle.id(), id.clone());
-        self.ends.insert(id, (handle, withdrawn));
+        self.ends.insert(id, (handle, cancelled));
     }
 
-    /// Ends a request that its asker no longer wants. One whose connection has ended is not withdrawn: what it has
+    /// Ends a request that its asker no longer wants. One whose connection has ended is not cancelled: what it has
     /// begun goes on.
     fn cancel(&mut self, id: &RpcId) {
-        if let Some((handle, withdrawn)) = self.ends.get(id) {
-            withdrawn.store(true, Ordering::SeqCst);
+        if let Some((handle, cancelled)) = self.ends.get(id) {
+            cancelled.store(true, Ordering::SeqCst);
             handle.abort();
         }
     }
@@ -186,7 +183,7 @@ async fn serve_requests(
 async fn handle_request(
     supervisor: Arc<SupervisorContext>,
     peer: RpcPeer,
-    (id, method, params, withdrawn): (RpcId, String, Value, Arc<AtomicBool>),
+    (id, method, params, cancelled): (RpcId, String, Value, Arc<AtomicBool>),
 ) {
     let started = Instant::now();
     let outcome = match method.as_str() {
@@ -196,8 +193,8 @@ async fn handle_request(
         }
         PANIC => panic!("asked to panic by {PANIC}"),
         method => {
-            let call = OperationCall { method, params, peer: &peer, id: &id, started, withdrawn: &withdrawn };
-            dispatch::dispatch(&supervisor, call).await
+            let call = OperationCall { method, params, peer: &peer, id: &id, started, cancelled: &cancelled };
+            dispatch(&supervisor, &call).await
         }
     };
     if let Err(error) = &outcome {
@@ -211,73 +208,6 @@ fn rpc_error(error: &Error) -> RpcError {
         code: error.kind.rpc_code(),
         message: error.to_string(),
         data: serde_json::to_value(ErrorData::from(error)).ok(),
-    }
-}
-
-/// Tells a front end that wants it that the console has news.
-async fn notify_console(window: Window, peer: RpcPeer, client: InitializeParams) {
-    /// A page that floods its console must not flood its readers.
-    const PAUSE: Duration = Duration::from_millis(500);
-    let mut said = window.console_count();
-    while client.capabilities.did_change_state && said.changed().await.is_ok() {
-        if peer.notify(WINDOW_DID_CHANGE_CONSOLE, &Value::Null).await.is_err() {
-            return;
-        }
-        tokio::time::sleep(PAUSE).await;
-    }
-}
-
-fn subscribes_to_states(client: &InitializeParams) -> bool {
-    client.role == ClientRole::Editor || client.capabilities.did_change_state
-}
-
-/// Tells a front end that wants it of each debug session that has begun, stopped, gone on or ended.
-async fn notify_sessions(supervisor: Arc<SupervisorContext>, peer: RpcPeer, client: InitializeParams) {
-    if !subscribes_to_states(&client) {
-        return;
-    }
-    let sessions = &supervisor.sessions;
-    let mut seen = sessions.watch();
-    sessions.wait_until_recovered().await;
-    let now = || -> BTreeMap<_, _> {
-        sessions.list_sessions().iter().map(|it| (it.id.clone(), on_debug::known_status(it))).collect()
-    };
-    // What there is already is what the front end can have asked for itself.
-    seen.borrow_and_update();
-    let mut told = now();
-    while seen.changed().await.is_ok() {
-        // Of several changes in a row, the last one is told.
-        let known = now();
-        for status in known.iter().filter(|(id, status)| told.get(*id) != Some(*status)).map(|(_, status)| status) {
-            let Ok(params) = serde_json::to_value(status) else { return };
-            if peer.notify(DEBUG_DID_CHANGE_STATE, &params).await.is_err() {
-                return;
-            }
-        }
-        told = known;
-    }
-}
-
-/// Tells a front end that wants it of each change of the window's state, and that its files have changed.
-async fn notify_window(supervisor: Arc<SupervisorContext>, peer: RpcPeer, client: InitializeParams) {
-    if !subscribes_to_states(&client) {
-        return;
-    }
-    let mut news = supervisor.window.change_feed();
-    let mut told = None;
-    loop {
-        let status = dispatch::window_status(&supervisor).await;
-        // The first look is what the front end can have asked for itself.
-        if told.as_ref().is_some_and(|told| *told != status) {
-            let Ok(params) = serde_json::to_value(&status) else { return };
-            if peer.notify(WINDOW_DID_CHANGE_STATE, &params).await.is_err() {
-                return;
-            }
-        }
-        told = Some(status);
-        if !news.wait_for_change().await {
-            return;
-        }
     }
 }
 

@@ -1,16 +1,19 @@
-//! Being, finding and talking to the one supervisor of a workspace.
+//! The one supervisor of a workspace: being it, finding it, and serving connections.
 //!
-//! - `place`: where a workspace's supervisor keeps its socket, its lock and its state
-//! - `claim`: being the only one
-//! - `connect`: finding it, or starting it; what every front end goes through
-//! - `server`: its life: accept, serve, detach
-//! - `conversation`: one connection to it
-//! - `dispatch`: from a method's name to what does it
-//! - `answers`: from the window's own words to the API's
-//! - `on_debug`: the debug operations
-//! - `on_page`: the same, for what looks into the page and acts on it
-//! - `tie`: what ties debug sessions to the window
-//! - `journal`: its log file
+//! | file | owns |
+//! |---|---|
+//! | `paths` | where a workspace's supervisor keeps its socket, its lock and its state |
+//! | `lock` | the lock that only one supervisor holds |
+//! | `connect` | finding or starting the supervisor; used by every front end |
+//! | `server` | the life cycle: acquire the lock, accept connections, exit |
+//! | `context` | what connections and handlers share |
+//! | `connection`, `notifications` | one connection: handshake, requests; what is sent without a request |
+//! | `dispatch`, `operation_call` | from a method to its handler |
+//! | `handlers` | one handler per operation |
+//! | `convert` | types of `window` and `debug` into those of the API |
+//! | `window_follow` | sessions that follow the window over its launches |
+//! | `launch_memory` | what launches leave for the next call |
+//! | `log_file` | the supervisor's log |
 
 pub mod connect;
 pub mod lock;
@@ -18,9 +21,12 @@ pub mod log_file;
 pub mod paths;
 pub mod server;
 
-mod answers;
 mod connection;
+mod context;
+mod convert;
 mod dispatch;
-mod on_debug;
-mod on_page;
+mod handlers;
+mod launch_memory;
+mod notifications;
+mod operation_call;
 mod window_follow;

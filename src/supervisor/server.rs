@@ -17,35 +17,16 @@ use tracing::{info, warn};
 
 use super::connect::StartupMessage;
 use super::connection::serve_connection;
+use super::context::SupervisorContext;
+use super::launch_memory::LaunchMemory;
 use super::lock::{self, LockOutcome, SupervisorLock};
 use super::log_file;
-use super::on_debug::LaunchMemory;
 use super::paths::{SupervisorPaths, check_socket_owner};
 use super::window_follow::{self, WindowFollowers};
 use crate::config::init;
 use crate::debug::SessionRegistry;
 use crate::error::{ErrorContext, ErrorData, Result};
 use crate::window::{Window, WindowPaths};
-
-/// What every connection shares.
-pub(super) struct SupervisorContext {
-    pub paths: SupervisorPaths,
-    pub window: Window,
-    pub sessions: SessionRegistry,
-    pub launch_memory: LaunchMemory,
-    pub followers: WindowFollowers,
-    pub(super) connections: watch::Sender<usize>,
-    pub(super) shutdown: Notify,
-}
-
-impl SupervisorContext {
-    /// What builds and tasks carry. Not before those that an earlier supervisor has left behind, which carry it too, are
-    /// ended.
-    pub async fn build_launch_id(&self) -> String {
-        self.window.wait_for_search().await;
-        self.paths.build_launch_id()
-    }
-}
 
 /// Becomes the supervisor of the workspace and lives as one; answers at once when there is one already. It ends after
 /// `idle` with no connection and nothing to hold.
@@ -126,17 +107,18 @@ async fn serve_until_end(paths: SupervisorPaths, mut claim: SupervisorLock, idle
     let debugging = tokio::spawn(debugging);
     let (connections, end) = (watch::Sender::new(0), Notify::new());
     window_follow::hold_relaunch_while_stopped(&window, &sessions);
-    let (desk, ties) = (LaunchMemory::default(), WindowFollowers::default());
+    let followers = Arc::<WindowFollowers>::default();
+    let following =
+        tokio::spawn(window_follow::follow_window(window.clone(), sessions.clone(), Arc::clone(&followers)));
     let supervisor = Arc::new(SupervisorContext {
         paths,
         window,
         sessions,
-        launch_memory: desk,
-        followers: ties,
+        launch_memory: LaunchMemory::default(),
+        followers,
         connections,
         shutdown: end,
     });
-    let following = tokio::spawn(window_follow::follow_window(Arc::clone(&supervisor)));
     let reason = accept_until_end(&supervisor, &listener, idle).await?;
     info!("ending: {reason}; the window stays");
     drop(listener);

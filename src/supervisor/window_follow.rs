@@ -11,7 +11,6 @@ use futures_util::future::{BoxFuture, FutureExt, join_all};
 use serde_json::Map;
 use tokio::sync::watch;
 
-use super::server::SupervisorContext;
 use crate::api::debug::WindowPart;
 use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
 use crate::debug::{ManagedSession, RunState, SessionRegistry, SessionRequest};
@@ -137,8 +136,7 @@ pub fn hold_relaunch_while_stopped(window: &Window, sessions: &SessionRegistry) 
 }
 
 /// Takes over the sessions of an earlier supervisor, and then lets those that are tied to it follow the window, for ever.
-pub async fn follow_window(supervisor: Arc<SupervisorContext>) {
-    let SupervisorContext { window, sessions, followers: ties, .. } = &*supervisor;
+pub async fn follow_window(window: Window, sessions: SessionRegistry, followers: Arc<WindowFollowers>) {
     let now = |request: SessionRequest| -> BoxFuture<'static, Result<SessionRequest>> {
         let window = window.clone();
         async move { renew_request(&window, request).await }.boxed()
@@ -146,7 +144,7 @@ pub async fn follow_window(supervisor: Arc<SupervisorContext>) {
     sessions.recover_sessions(&now).await;
     for hosted in sessions.list_sessions().iter().filter(|it| it.request.follows.is_some()) {
         // One that could not be attached to waits for the next launch.
-        ties.record_attached(&hosted.id, window.watch().borrow().generation);
+        followers.record_attached(&hosted.id, window.watch().borrow().generation);
     }
     let mut seen = window.watch();
     loop {
@@ -156,7 +154,10 @@ pub async fn follow_window(supervisor: Arc<SupervisorContext>) {
         };
         if is_up {
             join_all(
-                ties.ids_behind(generation).iter().map(|id| attach_to_current_launch(&supervisor, id, generation)),
+                followers
+                    .ids_behind(generation)
+                    .iter()
+                    .map(|id| attach_to_current_launch(&window, &sessions, &followers, id, generation)),
             )
             .await;
         }
@@ -166,16 +167,21 @@ pub async fn follow_window(supervisor: Arc<SupervisorContext>) {
     }
 }
 
-async fn attach_to_current_launch(supervisor: &SupervisorContext, id: &str, generation: u64) {
-    let SupervisorContext { window, sessions, followers: ties, .. } = supervisor;
-    let Ok(old) = sessions.find_session(Some(id)) else { return ties.remove(id) };
+async fn attach_to_current_launch(
+    window: &Window,
+    sessions: &SessionRegistry,
+    followers: &WindowFollowers,
+    id: &str,
+    generation: u64,
+) {
+    let Ok(old) = sessions.find_session(Some(id)) else { return followers.remove(id) };
     let request = renew_request(window, SessionRequest::clone(&old.request)).await;
     // What it was is attached to in vain when the window has no such part any more, and so says why.
     let request = request.unwrap_or_else(|_| SessionRequest::clone(&old.request));
     sessions.reattach(&old, request, "the window was relaunched").await;
     // Somebody may have stopped it meanwhile: then there is nothing to keep.
-    if let Some(at) = ties.generations().get_mut(id) {
+    if let Some(at) = followers.generations().get_mut(id) {
         *at = generation;
     }
-    ties.changed.send_modify(|count| *count += 1);
+    followers.changed.send_modify(|count| *count += 1);
 }

@@ -14,7 +14,7 @@ const SLEEPERS: &[(&str, &str)] = &[
     ("src/adapters/dial.rs", "nothing tells that somebody listens on a socket that is there"),
     ("src/debug/recover.rs", "nothing tells that a program has noticed the end of its last debugger"),
     ("src/frontends/mcp.rs", "stdin has ended: answers in flight get a moment, raced against the end of all of them"),
-    ("src/supervisor/conversation.rs", "a page that floods its console must not flood its readers"),
+    ("src/supervisor/notifications.rs", "a page that floods its console must not flood its readers"),
     ("src/supervisor/server.rs", "out of file descriptors: nothing tells when there are some again"),
     ("src/window/launch/wait.rs", "nothing tells that somebody listens on a port"),
 ];

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::super::dispatch::OperationCall;
-use super::super::server::SupervisorContext;
 use crate::config::CARGO_TEST_BUILD;
 use crate::config::trust::WorkspaceCommands;
 use crate::error::{Error, ErrorKind, Result};
 use crate::process::{self, CapturedCommand, LAUNCH_ID, clean_environment};
+use crate::supervisor::context::SupervisorContext;
+use crate::supervisor::operation_call::OperationCall;
 use crate::window::Caller;
 
 /// A cold build of everything that a workspace depends on.

@@ -1,4 +1,4 @@
-//! From the session's own words to the API's: the debug room does not know the API.
+//! Conversion of sessions, stops and breakpoints into the API's types.
 
 use std::path::Path;
 

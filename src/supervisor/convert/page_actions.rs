@@ -1,122 +1,17 @@
-//! Between the API's words for the page and the window's own: parameters in, answers out.
+//! Conversion of the actions of `window/input`, with the checks that come before any action is done.
 
 use std::time::Duration;
 
-use super::answers::relaunch_report;
-use crate::api::page::{PageImage, PageImageFormat, PageScreenshotParams};
-use crate::api::{page as api, page_input};
-
+use crate::api::page_input;
 use crate::error::{Error, Result};
-use crate::window::{PageResult, page};
+use crate::window::page;
 
-/// How much a snapshot takes when the caller does not say.
-pub(super) const DEFAULT_SNAPSHOT_BYTES: usize = 40_000;
-const MIN_SNAPSHOT_BYTES: usize = 200;
-const DEFAULT_ENTRIES: usize = 50;
-const MAX_ENTRIES: usize = 1000;
 /// How long an action waits until it can be done, when the caller does not say.
 const DEFAULT_ACTION_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_ACTIONS: usize = 200;
-const MAX_PENDING: usize = 20;
-
-pub(super) fn screenshot_options(it: PageScreenshotParams) -> page::ScreenshotRequest {
-    let format = match it.format.unwrap_or_default() {
-        PageImageFormat::Png => page::ImageFormat::Png,
-        PageImageFormat::Jpeg => page::ImageFormat::Jpeg,
-        PageImageFormat::Webp => page::ImageFormat::Webp,
-    };
-    page::ScreenshotRequest { element: it.element, full_page: it.full_page.unwrap_or_default(), format, page: it.page }
-}
-
-pub(super) fn page_image(on_page: PageResult<page::CapturedImage>) -> PageImage {
-    let PageResult { value, generation, relaunched: again, mut notes } = on_page;
-    notes.extend(value.note);
-    let mime_type = format!("image/{}", value.format.name());
-    PageImage { mime_type, data: value.data, generation, relaunched: again.map(relaunch_report), notes }
-}
-
-pub(super) fn snapshot_options(it: api::PageSnapshotParams) -> page::SnapshotRequest {
-    page::SnapshotRequest {
-        max: it.max.unwrap_or(DEFAULT_SNAPSHOT_BYTES).max(MIN_SNAPSHOT_BYTES),
-        root: it.from,
-        page: it.page,
-    }
-}
-
-pub(super) fn snapshot_result(on_page: PageResult<page::PageSnapshot>) -> api::PageSnapshotResult {
-    let PageResult { value, generation, relaunched: again, notes } = on_page;
-    api::PageSnapshotResult {
-        text: value.text,
-        cut: value.cut,
-        generation,
-        relaunched: again.map(relaunch_report),
-        notes,
-    }
-}
-
-pub(super) fn input_result(on_page: PageResult<page::BatchOutcome>) -> page_input::PageInputResult {
-    let PageResult { value, generation, relaunched: again, notes } = on_page;
-    let actions = value
-        .steps
-        .into_iter()
-        .map(|step| page_input::InputActionReport { did: step.did, notes: step.notes })
-        .collect();
-    let snapshot = value.snapshot.map(|it| it.text);
-    page_input::PageInputResult { actions, snapshot, generation, relaunched: again.map(relaunch_report), notes }
-}
-
-pub(super) fn log_query(since: Option<u64>, limit: Option<usize>, filter: Option<String>) -> page::RingQuery {
-    page::RingQuery { since, limit: limit.unwrap_or(DEFAULT_ENTRIES).clamp(1, MAX_ENTRIES), filter }
-}
-
-pub(super) fn console_entries(
-    (extract, generation): (page::RingExtract<page::ConsoleMessage>, u64),
-) -> api::ConsoleEntries {
-    let place = log_cursor(&extract, generation);
-    let entry = |it: page::ConsoleMessage| api::ConsoleEntry {
-        at: it.at,
-        source: it.source.name().into(),
-        level: it.level,
-        text: it.text,
-        place: it.place,
-    };
-    api::ConsoleEntries { entries: extract.entries.into_iter().map(entry).collect(), place }
-}
-
-pub(super) fn network_entries(
-    (extract, pending, generation): (page::RingExtract<page::RecordedRequest>, Vec<page::RecordedRequest>, u64),
-) -> api::NetworkEntries {
-    let mut place = log_cursor(&extract, generation);
-    if pending.len() > MAX_PENDING {
-        place.note.get_or_insert_with(|| format!("{} requests are on their way", pending.len()));
-    }
-    let newest = pending.len().saturating_sub(MAX_PENDING);
-    let pending = pending.into_iter().skip(newest).map(network_entry).collect();
-    api::NetworkEntries { entries: extract.entries.into_iter().map(network_entry).collect(), pending, place }
-}
-
-fn network_entry(it: page::RecordedRequest) -> api::NetworkEntry {
-    api::NetworkEntry {
-        at: it.at,
-        method: it.method,
-        url: it.url,
-        status: it.status,
-        kind: it.kind,
-        mime_type: it.mime,
-        bytes: it.bytes,
-        duration_ms: it.duration_ms,
-        failure: it.failure,
-        from: it.from.map(str::to_owned),
-    }
-}
-
-fn log_cursor<T>(extract: &page::RingExtract<T>, generation: u64) -> api::PageLogCursor {
-    let note = extract.foreign.then(|| "the cursor is not of this supervisor: entries may be told again".to_owned());
-    api::PageLogCursor { cursor: extract.cursor, dropped: extract.dropped, more: extract.more, generation, note }
-}
 
 /// Reads the actions; what is missing or makes no sense is told before any of them is done.
-pub(super) fn input_actions(actions: Vec<page_input::InputActionParams>) -> Result<Vec<page::InputAction>> {
+pub fn input_actions(actions: Vec<page_input::InputActionParams>) -> Result<Vec<page::InputAction>> {
     if actions.is_empty() || actions.len() > MAX_ACTIONS {
         return Err(Error::usage(format!("{} actions cannot be done at once", actions.len()))
             .hint(format!("pass 1 to {MAX_ACTIONS} in `actions`")));

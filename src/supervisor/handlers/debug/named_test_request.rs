@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::super::dispatch::OperationCall;
-use super::super::server::SupervisorContext;
-use super::cargo;
+use super::cargo_test;
 use crate::api::debug::DebugLaunchParams;
 use crate::config::{NamedTest, TestRun};
 use crate::debug::SessionRequest;
 use crate::debug::program::{DebugTarget, DebugTargetKind};
 use crate::error::{ErrorContext, Result};
+use crate::supervisor::context::SupervisorContext;
+use crate::supervisor::operation_call::OperationCall;
 
 /// Errors: as [`NamedTest::find`]; the tests cannot be built, or are not trusted.
 pub async fn prepare_named_test(
@@ -45,7 +45,7 @@ pub async fn prepare_named_test(
         }
         TestRun::Cargo { folder } => {
             let program = it.program.as_ref().map(PathBuf::from);
-            let test = cargo::build_and_find_test(supervisor, &folder, program.as_deref(), name, call).await?;
+            let test = cargo_test::build_and_find_test(supervisor, &folder, program.as_deref(), name, call).await?;
             let mut env = given.env.clone();
             // As `cargo test` sets it.
             let manifest = test.folder.to_string_lossy().into_owned();

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use tracing::warn;
 
-use super::super::dispatch::OperationCall;
-use super::super::server::SupervisorContext;
 use crate::config::trust::WorkspaceCommands;
 use crate::config::{BuildPlan, DebugConfiguration, DebugPlan, EditorInputs, StepCompletion};
 use crate::debug::program::DebugTarget;
 use crate::debug::{ManagedSession, SessionRegistry, SessionRequest};
 use crate::error::{Error, Result};
+use crate::supervisor::context::SupervisorContext;
+use crate::supervisor::operation_call::OperationCall;
 use crate::task_runner;
 use crate::window::Caller;
 

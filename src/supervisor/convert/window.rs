@@ -1,11 +1,11 @@
-//! From the window's own words to the API's: the window room does not know the API.
+//! Conversion of the window's state and changes into the API's types.
 
 use std::time::Duration;
 
 use crate::api::window as api;
 use crate::window::{
-    BuildSummary, ExpressionResult, FileChange, FileChangeKind, FileChanges, PageResult, PathExplanation,
-    PublishedState, RelaunchReport, WindowExit, WindowInspection, WindowPhase, split_evaluated,
+    BuildSummary, FileChange, FileChangeKind, FileChanges, PathExplanation, PublishedState, RelaunchReport, WindowExit,
+    WindowInspection, WindowPhase,
 };
 
 /// How many changes a status lists, and how many `window/changes` does.
@@ -13,7 +13,7 @@ const MAX_STATUS_CHANGES: usize = 10;
 const MAX_LISTED_CHANGES: usize = 100;
 
 /// The status as far as it is known without looking: for notifications.
-pub(super) fn known_window_status(published: &PublishedState) -> api::WindowStatus {
+pub fn known_window_status(published: &PublishedState) -> api::WindowStatus {
     let up = published.window.as_deref();
     api::WindowStatus {
         state: window_state(published.phase),
@@ -31,7 +31,7 @@ pub(super) fn known_window_status(published: &PublishedState) -> api::WindowStat
     }
 }
 
-pub(super) fn inspected_window_status(look: WindowInspection) -> api::WindowStatus {
+pub fn inspected_window_status(look: WindowInspection) -> api::WindowStatus {
     let mut status = known_window_status(&look.published);
     if let Some(check) = look.check {
         status.stale = check.stale;
@@ -77,7 +77,7 @@ fn exit_report(ended: &WindowExit) -> api::WindowExitReport {
     }
 }
 
-pub(super) fn changed_file(change: &FileChange) -> api::ChangedFile {
+pub fn changed_file(change: &FileChange) -> api::ChangedFile {
     api::ChangedFile {
         path: change.path.to_string_lossy().into_owned(),
         kind: match change.kind {
@@ -89,7 +89,7 @@ pub(super) fn changed_file(change: &FileChange) -> api::ChangedFile {
     }
 }
 
-pub(super) fn window_changes(
+pub fn window_changes(
     FileChanges { check, problems, generation }: FileChanges,
     explanation: Option<PathExplanation>,
 ) -> api::WindowChanges {
@@ -124,24 +124,12 @@ fn tracking_decision(explanation: PathExplanation) -> api::TrackingDecision {
     }
 }
 
-pub(super) fn relaunch_report(it: RelaunchReport) -> api::RelaunchReport {
+pub fn relaunch_report(it: RelaunchReport) -> api::RelaunchReport {
     api::RelaunchReport {
         because: it.because,
         build_ms: to_millis(it.outcome.build),
         launch_ms: to_millis(it.outcome.launch),
         notes: it.outcome.notes,
-    }
-}
-
-pub(super) fn evaluate_result(on_page: PageResult<ExpressionResult>) -> crate::api::page::PageEvaluateResult {
-    let (value, exception) = split_evaluated(on_page.value);
-    let PageResult { generation, notes, .. } = on_page;
-    crate::api::page::PageEvaluateResult {
-        value,
-        exception,
-        generation,
-        relaunched: on_page.relaunched.map(relaunch_report),
-        notes,
     }
 }
 

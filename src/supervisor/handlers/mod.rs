@@ -1,0 +1,13 @@
+//! The handlers of the operations: they convert parameters, call `window` or `debug`, and convert the outcome.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `window` | the window: its status, start, stop, restart and changes |
+//! | `page` | the window's page: evaluate, screenshot, snapshot, input, console, network |
+//! | `debug` | debug sessions |
+//!
+//! Does not decide anything about windows or sessions.
+
+pub(super) mod debug;
+mod page;
+pub(super) mod window;

@@ -1,0 +1,82 @@
+//! The notifications that a connection sends: changes of the window, its console and debug sessions.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::context::SupervisorContext;
+use super::handlers::debug::status::known_status;
+use super::handlers::window::window_status;
+use crate::api::protocol::{
+    ClientRole, DEBUG_DID_CHANGE_STATE, InitializeParams, WINDOW_DID_CHANGE_CONSOLE, WINDOW_DID_CHANGE_STATE,
+};
+use crate::window::Window;
+use crate::wire::rpc::RpcPeer;
+
+/// Tells a front end that wants it that the console has news.
+pub(super) async fn notify_console(window: Window, peer: RpcPeer, client: InitializeParams) {
+    /// A page that floods its console must not flood its readers.
+    const PAUSE: Duration = Duration::from_millis(500);
+    let mut said = window.console_count();
+    while client.capabilities.did_change_state && said.changed().await.is_ok() {
+        if peer.notify(WINDOW_DID_CHANGE_CONSOLE, &Value::Null).await.is_err() {
+            return;
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+fn subscribes_to_states(client: &InitializeParams) -> bool {
+    client.role == ClientRole::Editor || client.capabilities.did_change_state
+}
+
+/// Tells a front end that wants it of each debug session that has begun, stopped, gone on or ended.
+pub(super) async fn notify_sessions(supervisor: Arc<SupervisorContext>, peer: RpcPeer, client: InitializeParams) {
+    if !subscribes_to_states(&client) {
+        return;
+    }
+    let sessions = &supervisor.sessions;
+    let mut seen = sessions.watch();
+    sessions.wait_until_recovered().await;
+    let now =
+        || -> BTreeMap<_, _> { sessions.list_sessions().iter().map(|it| (it.id.clone(), known_status(it))).collect() };
+    // What there is already is what the front end can have asked for itself.
+    seen.borrow_and_update();
+    let mut told = now();
+    while seen.changed().await.is_ok() {
+        // Of several changes in a row, the last one is told.
+        let known = now();
+        for status in known.iter().filter(|(id, status)| told.get(*id) != Some(*status)).map(|(_, status)| status) {
+            let Ok(params) = serde_json::to_value(status) else { return };
+            if peer.notify(DEBUG_DID_CHANGE_STATE, &params).await.is_err() {
+                return;
+            }
+        }
+        told = known;
+    }
+}
+
+/// Tells a front end that wants it of each change of the window's state, and that its files have changed.
+pub(super) async fn notify_window(supervisor: Arc<SupervisorContext>, peer: RpcPeer, client: InitializeParams) {
+    if !subscribes_to_states(&client) {
+        return;
+    }
+    let mut news = supervisor.window.change_feed();
+    let mut told = None;
+    loop {
+        let status = window_status(&supervisor).await;
+        // The first look is what the front end can have asked for itself.
+        if told.as_ref().is_some_and(|told| *told != status) {
+            let Ok(params) = serde_json::to_value(&status) else { return };
+            if peer.notify(WINDOW_DID_CHANGE_STATE, &params).await.is_err() {
+                return;
+            }
+        }
+        told = Some(status);
+        if !news.wait_for_change().await {
+            return;
+        }
+    }
+}
