@@ -1,16 +1,17 @@
 //! `cargo xtask`: everything around the product that a fresh clone needs: tools, tests, the demo.
 //!
-//! Owns how the checkout is set up and judged. Must not know the product's inside: it builds `tether`
-//! and talks to it as any user would.
+//! Sets the checkout up, and checks it. Uses of the product what is shared with it (tools, processes); everything else
+//! goes through the `tether` binary.
 
-mod clients;
+mod dap_schema;
 mod demo;
-mod leftovers;
-mod place;
-mod schema;
-mod test;
+mod foreign_clients;
+mod paths;
+mod shell;
+mod test_run;
+mod test_steps;
 mod tools;
-mod warm;
+mod warm_up;
 
 use std::process::ExitCode;
 
@@ -29,15 +30,15 @@ enum Task {
     /// Install every pinned outside tool that is missing (src/tools/pins.toml)
     Tools,
     /// Everything that must hold before a merge: formatting, lints, tests, foreign clients, nothing left behind
-    Test(test::Options),
-    /// Hold DAP messages that were written down (DEVTETHER_DAP_RECORD=FOLDER) against the official schema
+    Test(test_steps::TestOptions),
+    /// Check recorded DAP messages (DEVTETHER_DAP_RECORD=FOLDER) against the official schema
     Schema { folder: std::path::PathBuf },
-    /// The story of the tether, told with a real Extension Development Host
-    Demo(demo::Options),
+    /// Run the README's story on a real Extension Development Host
+    Demo(demo::DemoOptions),
 }
 
 fn main() -> ExitCode {
-    match carry_out(Arguments::parse().task) {
+    match run_task(Arguments::parse().task) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Not anyhow's own report: with RUST_BACKTRACE set it buries the hint under a backtrace.
@@ -48,11 +49,11 @@ fn main() -> ExitCode {
     }
 }
 
-fn carry_out(task: Task) -> Result<()> {
+fn run_task(task: Task) -> Result<()> {
     match task {
-        Task::Tools => tools::install(tools::For::Tests),
-        Task::Test(options) => test::run(&options),
-        Task::Schema { folder } => schema::hold(&folder, &place::Place::find()?.data),
-        Task::Demo(options) => demo::run(&options),
+        Task::Tools => tools::install_tools(tools::ToolSet::Tests),
+        Task::Test(options) => test_steps::run_steps(&options),
+        Task::Schema { folder } => dap_schema::check_messages(&folder, &paths::CheckoutPaths::find()?.data),
+        Task::Demo(options) => demo::run_demo(&options),
     }
 }

@@ -1,11 +1,11 @@
-//! `cargo xtask demo`: the story of the tether, told by a real MCP client with a real window.
+//! `cargo xtask demo`: the README's story, run by a real MCP client on a real window.
 //!
-//! Started; everything but the window killed; found again; a source file edited, rebuilt, relaunched; a picture.
-//! Owns the story. Each step checks what it claims: a demo that lies fails.
+//! The window is started; everything but the window is killed; it is reconnected; a source file is edited, which is
+//! rebuilt and relaunched; a screenshot is taken. Each step checks the result that it prints.
 
-mod agent;
-mod say;
-mod stage;
+mod mcp_agent;
+mod preparation;
+mod story_output;
 
 use std::fs;
 use std::path::Path;
@@ -17,13 +17,13 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde_json::{Value, json};
 use xshell::Shell;
 
-use crate::leftovers::Run;
-use crate::place::Place;
-use agent::{Agent, Tether};
-use say::{good, span, step};
+use crate::paths::CheckoutPaths;
+use crate::test_run::TestRun;
+use mcp_agent::{McpAgent, TetherCommand};
+use story_output::{format_duration, green, print_detail, print_preparation, print_step, print_title};
 
 #[derive(clap::Args)]
-pub struct Options {
+pub struct DemoOptions {
     /// Leave the window open at the end
     #[arg(long)]
     keep: bool,
@@ -33,73 +33,78 @@ const SOURCE: &str = "src/extension.ts";
 const BEFORE: &str = "Hello from the tether";
 const AFTER: &str = "Hello again, and no reload";
 
-pub fn run(options: &Options) -> Result<()> {
-    let place = Place::find()?;
+/// Prepares, runs the story, and ends everything that it started, unless the window is kept.
+pub fn run_demo(options: &DemoOptions) -> Result<()> {
+    let place = CheckoutPaths::find()?;
     let sh = Shell::new()?;
     sh.change_dir(&place.checkout);
-    stage::tools()?;
-    let program = stage::binary(&sh, &place)?;
-    let workspace = stage::workspace(&sh, &place)?;
+    preparation::install_tools()?;
+    let program = preparation::build_binary(&sh, &place)?;
+    let workspace = preparation::make_workspace(&sh, &place)?;
 
-    // A window that is kept belongs to the reader: it must be found with the reader's own environment.
-    let run = Run::begin()?;
+    // A window that is kept must be found with the environment of the user's own shell.
+    let run = TestRun::start()?;
     let mut variables = if options.keep { Vec::new() } else { run.variables()? };
     variables.push(("DEVTETHER_DATA_DIR", place.data.clone()));
-    let tether = Tether { program, workspace, variables };
+    let tether = TetherCommand { program, workspace, variables };
     let picture = place.target().join("demo/window.png");
 
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let told = runtime.block_on(async {
-        let told = tell(&tether, &picture).await;
-        if !options.keep || told.is_err() {
-            tether.run(&["stop"]).await.and(tether.run(&["shutdown"]).await).context("cannot clear the stage")?;
+    let result = runtime.block_on(async {
+        let result = run_story(&tether, &picture).await;
+        if !options.keep || result.is_err() {
+            tether
+                .run(&["stop"])
+                .await
+                .and(tether.run(&["shutdown"]).await)
+                .context("cannot stop the demo's window and supervisor")?;
         }
-        told
+        result
     });
-    told.and_then(|()| if options.keep { kept(&tether) } else { cleared(&run) })?;
-    step("picture", &shown(&place, &picture));
+    result.and_then(|()| if options.keep { report_kept(&tether) } else { check_nothing_left(&run) })?;
+    print_step("picture", &picture_text(&place, &picture));
     Ok(())
 }
 
-async fn tell(tether: &Tether, picture: &Path) -> Result<()> {
+async fn run_story(tether: &TetherCommand, picture: &Path) -> Result<()> {
     tether.run(&["trust", "--yes"]).await?;
-    say::set_up("trust", "npm run compile, as devtools.toml says");
-    say::title("An agent opens the window, and everything around the window dies");
-    let agent = Agent::start(tether).await?;
-    let window = start(&agent).await?;
-    kill_everything(agent, tether).await?;
+    print_preparation("trust", "npm run compile, as devtools.toml says");
+    print_title("An agent opens the window; everything around the window is killed");
+    let agent = McpAgent::start(tether).await?;
+    let window = start_window(&agent).await?;
+    kill_all_but_window(agent, tether).await?;
     let agent = reconnect(tether, window).await?;
-    say::title("Somebody edits the source");
-    edit(&tether.workspace.join(SOURCE))?;
-    relaunch(&agent, window).await?;
+    print_title("A source file is edited");
+    edit_source(&tether.workspace.join(SOURCE))?;
+    check_relaunch(&agent, window).await?;
     agent.call("window_screenshot", json!({})).await?.save_image(picture)?;
-    agent.end().await
+    agent.close().await
 }
 
-/// Opens the window; its PID.
-async fn start(agent: &Agent) -> Result<u64> {
+/// Opens the window; returns its PID.
+async fn start_window(agent: &McpAgent) -> Result<u64> {
     let started = agent.call("window_start", json!({})).await?;
     let pid = started.number("pid")?;
-    let seen = agent.call("window_evaluate", greet(BEFORE)).await?;
-    step("window_start", &format!("{}: window {pid} in {}", good("started"), span(started.took)));
-    say::more(&format!("a click on its status bar item: “{}”", seen.text("value")?));
+    let seen = agent.call("window_evaluate", greeting_call(BEFORE)).await?;
+    print_step("window_start", &format!("{}: window {pid} in {}", green("started"), format_duration(started.took)));
+    print_detail(&format!("a click on its status bar item: “{}”", seen.text("value")?));
     Ok(pid)
 }
 
-/// The MCP server and the supervisor, with SIGKILL: only the window and what it wrote down is left.
-async fn kill_everything(agent: Agent, tether: &Tether) -> Result<()> {
+/// Kills the MCP server and the supervisor with SIGKILL: the window and its session file are left.
+async fn kill_all_but_window(agent: McpAgent, tether: &TetherCommand) -> Result<()> {
     let server = agent.kill().await?;
     let supervisor = all_processes()?
         .flatten()
         .find(|process| process.cmdline().is_ok_and(|line| line.contains(&"supervise".into()) && tether.serves(&line)))
         .context("no supervisor runs")?;
-    end(&supervisor).await?;
-    step("kill -9", &format!("MCP server {server} and supervisor {} are gone", supervisor.pid()));
+    kill_process(&supervisor).await?;
+    print_step("kill -9", &format!("MCP server {server} and supervisor {} are gone", supervisor.pid()));
     Ok(())
 }
 
 /// Kills the process and returns when it has ended.
-async fn end(process: &Process) -> Result<()> {
+async fn kill_process(process: &Process) -> Result<()> {
     let handle = pidfd_open(Pid::from_raw(process.pid()).context("no PID")?, PidfdFlags::empty())?;
     ensure!(process.is_alive(), "the supervisor ended by itself");
     pidfd_send_signal(&handle, Signal::KILL)?;
@@ -108,62 +113,65 @@ async fn end(process: &Process) -> Result<()> {
     Ok(())
 }
 
-/// Another agent, from `exec` to the answer: the same window.
-async fn reconnect(tether: &Tether, window: u64) -> Result<Agent> {
+/// Starts another MCP server, and measures the time from its start to its first response, which must name the same window.
+async fn reconnect(tether: &TetherCommand, window: u64) -> Result<McpAgent> {
     let began = Instant::now();
-    let agent = Agent::start(tether).await?;
+    let agent = McpAgent::start(tether).await?;
     let status = agent.call("window_status", json!({})).await?;
     let took = began.elapsed();
     let pid = status.number("pid")?;
     ensure!(pid == window, "the window was {window} and is {pid}");
-    ensure!(status.field("reconnected")? == true, "the supervisor does not say that it reconnected");
-    step("window_status", &format!("{}: window {pid}, the same, {} after exec", good("reconnected"), span(took)));
+    ensure!(status.field("reconnected")? == true, "the supervisor has not reconnected");
+    print_step(
+        "window_status",
+        &format!("{}: window {pid}, the same, {} after exec", green("reconnected"), format_duration(took)),
+    );
     Ok(agent)
 }
 
-fn edit(source: &Path) -> Result<()> {
+fn edit_source(source: &Path) -> Result<()> {
     let text = fs::read_to_string(source)?;
-    ensure!(text.contains(BEFORE), "{} does not say `{BEFORE}`", source.display());
+    ensure!(text.contains(BEFORE), "`{BEFORE}` is not in {}", source.display());
     fs::write(source, text.replace(BEFORE, AFTER))?;
-    step("edit", &format!("{SOURCE}: “{AFTER}”"));
+    print_step("edit", &format!("{SOURCE}: “{AFTER}”"));
     Ok(())
 }
 
-/// The next look at the page is at the edited extension, in a new window.
-async fn relaunch(agent: &Agent, window: u64) -> Result<()> {
-    let seen = agent.call("window_evaluate", greet(AFTER)).await?;
+/// The next operation on the page runs on the edited extension, in a new window.
+async fn check_relaunch(agent: &McpAgent, window: u64) -> Result<()> {
+    let seen = agent.call("window_evaluate", greeting_call(AFTER)).await?;
     let ms = |field: &str| seen.number(field).map(Duration::from_millis);
     let (built, launched) = (ms("relaunched/buildMs")?, ms("relaunched/launchMs")?);
     let because = seen.text("relaunched/because")?;
     ensure!(because.contains(SOURCE), "it was relaunched because of {because}");
     let pid = agent.call("window_status", json!({})).await?.number("pid")?;
     ensure!(pid != window, "the window was not replaced");
-    let times = format!("built in {}, launched in {}", span(built), span(launched));
-    step("window_evaluate", &format!("{} because {because}", good("relaunched")));
-    say::more(&format!("{times}: window {pid}"));
-    say::more(&format!("a click on its status bar item: “{}”", seen.text("value")?));
+    let times = format!("built in {}, launched in {}", format_duration(built), format_duration(launched));
+    print_step("window_evaluate", &format!("{} because {because}", green("relaunched")));
+    print_detail(&format!("{times}: window {pid}"));
+    print_detail(&format!("a click on its status bar item: “{}”", seen.text("value")?));
     Ok(())
 }
 
-/// The arguments of an evaluation that makes the extension greet, and returns what the window then shows.
-fn greet(greeting: &str) -> Value {
-    let expression = format!("({})({})", include_str!("greet.js").trim_end(), json!(greeting));
-    // VS Code activates an extension when it finds the time, which a busy machine may not have for long.
+/// Arguments of `window_evaluate`: clicks the extension's status bar item, and returns the notification that it shows.
+fn greeting_call(greeting: &str) -> Value {
+    let expression = format!("({})({})", include_str!("greeting.js").trim_end(), json!(greeting));
+    // VS Code activates extensions when it is idle, which takes long on a busy machine.
     json!({ "expression": expression, "timeoutMs": 120_000 })
 }
 
-fn cleared(run: &Run) -> Result<()> {
+fn check_nothing_left(run: &TestRun) -> Result<()> {
     run.assert_nothing_left()?;
-    step("stop, shutdown", "no process is left behind");
+    print_step("stop, shutdown", "no process is left behind");
     Ok(())
 }
 
-fn kept(tether: &Tether) -> Result<()> {
-    step("kept", &format!("`tether --workspace {} stop` closes the window", tether.workspace.display()));
+fn report_kept(tether: &TetherCommand) -> Result<()> {
+    print_step("kept", &format!("`tether --workspace {} stop` closes the window", tether.workspace.display()));
     Ok(())
 }
 
-fn shown(place: &Place, picture: &Path) -> String {
+fn picture_text(place: &CheckoutPaths, picture: &Path) -> String {
     let file = picture.strip_prefix(&place.checkout).unwrap_or(picture).display();
     let display = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
     if display { format!("{file}") } else { format!("{file} (no display here: the window was headless)") }

@@ -1,78 +1,79 @@
-//! `cargo xtask tools`: brings every outside tool to its pinned version; a no-op when all is there.
+//! `cargo xtask tools`: installs every outside tool in its pinned version; does nothing for those that are present.
 //!
-//! Owns the order and the report; how a tool is installed is the product's own `tools` room, so that there is one
-//! installer and one file of pins. Must not know what the tools are used for.
+//! A failed install stops none of the others: what is missing is listed at the end, with its cause and what to run.
+//! How a tool is installed is the product's `tools` module, so that there is one installer and one file of pins.
+//! Does not depend on what the tools are used for.
 
-mod system;
-mod templates;
+mod extension_templates;
+mod missing;
+mod system_packages;
 
 use std::time::Instant;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::Result;
 use devtether::tools::{InstallOutcome, InstallablePackage, Installer, Pins};
-use xshell::Cmd;
 
-type Filling = devtether::error::Result<InstallOutcome>;
+use self::extension_templates::TemplatePackage;
+use self::missing::{Missing, report_missing};
+use crate::shell::to_anyhow;
 
-/// Who needs the tools: it decides which, and how much is told about them.
+/// Which tools are needed, and how much is printed about them.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum For {
+pub enum ToolSet {
     /// All of them, each with a line.
     Tests,
-    /// Without the clients and adapters that only tests use, and a line only for what took time.
+    /// Without the clients and adapters that only tests use, and with a line only for what was installed.
     Demo,
 }
 
-/// Installs what is missing. Two runs at once wait for each other.
-pub fn install(need: For) -> Result<()> {
+/// Installs what is missing. A second run waits until the first has ended.
+/// Errors: all that is still missing at the end, in one text.
+pub fn install_tools(set: ToolSet) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(install_all(need))
+    report_missing(&runtime.block_on(install_each(set))?)
 }
 
-async fn install_all(need: For) -> Result<()> {
-    let pins = Pins::read().map_err(told)?;
-    let installer = Installer::open(&|text| println!("  {text}")).map_err(told)?;
-    system::ensure(&pins.systems, need).await?;
-    for tool in pins.tools.iter().filter(|tool| need == For::Tests || !(tool.tests_only || tool.is_adapter())) {
-        report(&tool.name, &tool.pin(), need, installer.ensure_tool(tool)).await?;
+async fn install_each(set: ToolSet) -> Result<Vec<Missing>> {
+    let pins = Pins::read().map_err(to_anyhow)?;
+    let installer = Installer::open(&|text| println!("  {text}")).map_err(to_anyhow)?;
+    let programs: Vec<_> = pins.systems.iter().filter(|pin| set == ToolSet::Tests || !pin.tests_only).collect();
+    let mut missing = system_packages::install_missing(&programs).await;
+    if set == ToolSet::Tests && missing.is_empty() {
+        println!("  {:<19} {} programs present", "system", programs.len());
     }
-    // After what generates them.
-    for template in pins.templates.iter().filter(|_| need == For::Tests) {
-        let package = templates::Generated::of(template, &pins);
-        report(package.name(), &package.pin(), need, installer.ensure_package(&package)).await?;
+    for tool in pins.tools.iter().filter(|tool| set == ToolSet::Tests || !(tool.tests_only || tool.is_adapter())) {
+        missing.extend(install_one(&tool.name, &tool.pin(), set, installer.ensure_tool(tool)).await);
     }
-    Ok(())
+    // After the tools that generate them.
+    for template in pins.templates.iter().filter(|_| set == ToolSet::Tests) {
+        let package = TemplatePackage::new(template, &pins);
+        missing.extend(install_one(package.name(), &package.pin(), set, installer.ensure_package(&package)).await);
+    }
+    Ok(missing)
 }
 
-async fn report(name: &str, pin: &str, need: For, filling: impl Future<Output = Filling>) -> Result<()> {
-    let began = Instant::now();
-    let filled = filling.await.map_err(|error| told(error.hint("`cargo xtask tools` tries again")))?;
-    let said = match filled {
+/// Awaits the install and prints its line; returns it as missing when it failed.
+async fn install_one(
+    name: &str,
+    pin: &str,
+    set: ToolSet,
+    install: impl Future<Output = devtether::error::Result<InstallOutcome>>,
+) -> Option<Missing> {
+    let started = Instant::now();
+    let outcome = match install.await {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            println!("  {name:<19} {pin} failed after {:.1} s", started.elapsed().as_secs_f64());
+            return Some(Missing::new(name, to_anyhow(error)));
+        }
+    };
+    let result = match outcome {
         InstallOutcome::Present => "present".to_owned(),
         InstallOutcome::Adopted => "present, installed by hand".to_owned(),
-        InstallOutcome::Installed => format!("installed in {:.1} s", began.elapsed().as_secs_f64()),
+        InstallOutcome::Installed => format!("installed in {:.1} s", started.elapsed().as_secs_f64()),
     };
-    if need == For::Tests || filled == InstallOutcome::Installed {
-        println!("  {name:<19} {pin} {said}");
+    if set == ToolSet::Tests || outcome == InstallOutcome::Installed {
+        println!("  {name:<19} {pin} {result}");
     }
-    Ok(())
-}
-
-/// The product's errors tell their causes and hints themselves.
-pub fn told(error: devtether::error::Error) -> anyhow::Error {
-    anyhow!("{error}")
-}
-
-/// Runs a command whose output is worth reading only when it fails.
-pub fn quietly(command: Cmd<'_>) -> Result<()> {
-    let shown = command.to_string();
-    let output = command.quiet().ignore_status().output()?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said);
-    let lines: Vec<&str> = said.lines().collect();
-    let tail = lines[lines.len().saturating_sub(20)..].join("\n    ");
-    bail!("`{shown}` ended with {}\n    {tail}", output.status)
+    None
 }

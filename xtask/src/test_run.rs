@@ -1,8 +1,8 @@
-//! What a run started and did not end: found, reported, ended.
+//! A test run: its environment, and the check that no process of it is left.
 //!
-//! Everything that a run starts inherits an environment variable and a temporary folder of its own. Chromium's
-//! children overwrite their environment with their title, but still name their profile, which lies in that
-//! folder, on the command line: either mark counts. Must not know what the processes are for.
+//! Every process of a run inherits an environment variable and a temporary folder. Chromium's children overwrite
+//! their environment with their title, but have their profile, which is in that folder, on the command line: either
+//! mark counts. Does not depend on what the processes are for.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -19,11 +19,11 @@ use tempfile::TempDir;
 /// The variable that marks every process of a run.
 const MARK: &str = "DEVTETHER_TEST_RUN";
 
-/// Processes that were told to end may need a moment; a process is only left over when it stays.
+/// How long processes that are ending may take.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// One run: its mark, and the folder that takes the place of the temporary, runtime and state folders.
-pub struct Run {
+/// One run: its mark, and the folder that holds its temporary, runtime and state folders.
+pub struct TestRun {
     folder: TempDir,
     grace: Duration,
 }
@@ -35,25 +35,25 @@ pub struct Leftover {
     handle: OwnedFd,
 }
 
-impl Run {
+impl TestRun {
     /// The path is kept short: a Unix socket's path ends at 104 bytes.
-    pub fn begin() -> Result<Run> {
+    pub fn start() -> Result<TestRun> {
         let folder = tempfile::Builder::new().prefix("xt-").rand_bytes(8).tempdir()?;
         open_to_pass(folder.path())?;
-        Ok(Run { folder, grace: GRACE })
+        Ok(TestRun { folder, grace: GRACE })
     }
 
-    /// Removed with the run.
+    /// The run's folder, removed when the run is dropped.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
     /// A random name that no other run has.
     fn mark(&self) -> &str {
-        self.folder().file_name().and_then(|name| name.to_str()).expect("we chose an ASCII name")
+        self.folder().file_name().and_then(|name| name.to_str()).expect("an ASCII name was given")
     }
 
-    /// What the environment of everything that belongs to the run must hold.
+    /// The environment variables of every process of the run.
     pub fn variables(&self) -> Result<Vec<(&'static str, PathBuf)>> {
         let mut variables = vec![(MARK, PathBuf::from(self.mark()))];
         for (variable, name) in [("TMPDIR", "tmp"), ("XDG_RUNTIME_DIR", "run"), ("XDG_STATE_HOME", "state")] {
@@ -63,29 +63,29 @@ impl Run {
         Ok(variables)
     }
 
-    /// Fails, naming each, when anything that carries the mark is still alive; ends it.
+    /// Errors: processes with the mark still run after the grace period, each with its command line. They are killed.
     pub fn assert_nothing_left(&self) -> Result<()> {
         let deadline = Instant::now() + self.grace;
-        let mut left = self.survivors();
+        let mut left = self.list_leftovers();
         while !left.is_empty() && Instant::now() < deadline {
             await_any_exit(&left, deadline)?;
-            left = self.survivors();
+            left = self.list_leftovers();
         }
         let report: String = left.iter().map(|process| format!("\n  {process}")).collect();
-        left.iter().for_each(Leftover::end);
-        ensure!(left.is_empty(), "{} processes were left behind, and have been ended:{report}", left.len());
+        left.iter().for_each(Leftover::kill);
+        ensure!(left.is_empty(), "{} processes were left behind, and have been killed:{report}", left.len());
         Ok(())
     }
 
-    fn survivors(&self) -> Vec<Leftover> {
+    fn list_leftovers(&self) -> Vec<Leftover> {
         let Ok(all) = procfs::process::all_processes() else { return Vec::new() };
-        all.flatten().filter_map(|process| self.survivor(&process)).collect()
+        all.flatten().filter_map(|process| self.leftover_of(&process)).collect()
     }
 
-    fn survivor(&self, process: &Process) -> Option<Leftover> {
+    fn leftover_of(&self, process: &Process) -> Option<Leftover> {
         let pid = Pid::from_raw(process.pid())?;
-        // The handle first: the marks are then read from the process that the handle names, or not at all,
-        // because `process` holds its folder in /proc open and a reused PID has another one.
+        // The pidfd is opened first: the marks are then read from the process of the pidfd, or not at all, because
+        // `process` holds its folder in /proc open and a reused PID has another one.
         let handle = pidfd_open(pid, PidfdFlags::empty()).ok()?;
         let alive = process.stat().ok().filter(|stat| stat.state != 'Z')?;
         let marked =
@@ -98,8 +98,8 @@ impl Run {
 }
 
 impl Leftover {
-    fn end(&self) {
-        // Gone in the meantime is as good.
+    fn kill(&self) {
+        // Fails only when it has exited meanwhile.
         let _ = pidfd_send_signal(&self.handle, Signal::KILL);
     }
 }
@@ -129,7 +129,7 @@ fn private_folder(path: PathBuf) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Lets other users pass through the folder, and list nothing: some tests are one of them.
+/// Lets other users pass through the folder without listing it: some tests run as another user.
 fn open_to_pass(folder: &Path) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
     Ok(std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o711))?)
@@ -141,47 +141,47 @@ mod tests {
 
     use super::*;
 
-    /// A run in which a process that nobody has told to end is not waited for long.
-    fn impatient() -> Run {
-        Run { grace: Duration::from_millis(50), ..Run::begin().unwrap() }
+    /// A run with a short grace period.
+    fn run_without_grace() -> TestRun {
+        TestRun { grace: Duration::from_millis(50), ..TestRun::start().unwrap() }
     }
 
-    /// Started, and seen: in the middle of its exec a process shows no environment.
-    fn started(run: &Run, command: &mut Command) -> Child {
+    /// Starts the command and waits until it is found: during its exec a process has no environment.
+    fn started(run: &TestRun, command: &mut Command) -> Child {
         let child = command.stdin(Stdio::piped()).spawn().unwrap();
         let since = Instant::now();
-        while run.survivors().is_empty() {
-            assert!(since.elapsed() < Duration::from_secs(60), "{child:?} is never seen");
+        while run.list_leftovers().is_empty() {
+            assert!(since.elapsed() < Duration::from_secs(60), "{child:?} is never found");
         }
         child
     }
 
-    fn left_behind(run: &Run, command: &mut Command) -> String {
+    fn report_leftover(run: &TestRun, command: &mut Command) -> String {
         let mut child = started(run, command);
-        let told = run.assert_nothing_left().unwrap_err().to_string();
-        assert!(!child.wait().unwrap().success(), "it was ended");
-        told.replace(&child.id().to_string(), "PID")
+        let report = run.assert_nothing_left().unwrap_err().to_string();
+        assert!(!child.wait().unwrap().success(), "it was killed");
+        report.replace(&child.id().to_string(), "PID")
     }
 
     #[test]
-    fn a_process_that_carries_the_mark_is_named_and_ended() {
-        let run = impatient();
-        let told = left_behind(&run, Command::new("cat").env(MARK, run.mark()));
-        assert!(told.starts_with("1 processes were left behind") && told.ends_with("PID  cat"), "{told}");
+    fn a_process_with_the_mark_is_reported_and_killed() {
+        let run = run_without_grace();
+        let report = report_leftover(&run, Command::new("cat").env(MARK, run.mark()));
+        assert!(report.starts_with("1 processes were left behind") && report.ends_with("PID  cat"), "{report}");
         run.assert_nothing_left().unwrap();
     }
 
     #[test]
-    fn a_process_that_lost_its_environment_is_known_by_the_folder_on_its_command_line() {
-        let run = impatient();
+    fn a_process_without_its_environment_is_found_by_the_folder_on_its_command_line() {
+        let run = run_without_grace();
         let folder = run.folder().join("profile");
-        let told = left_behind(&run, Command::new("sh").env_clear().arg("-c").arg("read line").arg(folder));
-        assert!(told.contains("read line"), "{told}");
+        let report = report_leftover(&run, Command::new("sh").env_clear().arg("-c").arg("read line").arg(folder));
+        assert!(report.contains("read line"), "{report}");
     }
 
     #[test]
-    fn another_runs_processes_are_left_alone() {
-        let (mine, other) = (Run::begin().unwrap(), Run::begin().unwrap());
+    fn processes_of_another_run_are_not_killed() {
+        let (mine, other) = (TestRun::start().unwrap(), TestRun::start().unwrap());
         let mut child = started(&other, Command::new("cat").env(MARK, other.mark()));
         mine.assert_nothing_left().unwrap();
         drop(child.stdin.take());

@@ -1,6 +1,6 @@
-//! `cargo xtask test`: everything that must hold before a merge, in the order of what is cheapest to know.
+//! `cargo xtask test`: every check that must pass before a merge, the cheapest first.
 //!
-//! Owns the steps, their order and their report. Must not know what a step's tests are about.
+//! Does not depend on what a step tests.
 
 use std::env;
 use std::time::{Duration, Instant};
@@ -9,12 +9,13 @@ use anyhow::{Context, Result};
 use clap::ValueEnum;
 use xshell::{Shell, cmd};
 
-use crate::leftovers::Run;
-use crate::place::Place;
-use crate::{clients, schema, tools, warm};
+use crate::paths::CheckoutPaths;
+use crate::test_run::TestRun;
+use crate::tools::{self, ToolSet};
+use crate::{dap_schema, foreign_clients, warm_up};
 
 #[derive(clap::Args)]
-pub struct Options {
+pub struct TestOptions {
     /// Only these steps; may be given several times
     #[arg(long, value_name = "STEP")]
     only: Vec<Step>,
@@ -32,20 +33,20 @@ enum Step {
     Fmt,
     /// clippy on all targets; warnings are errors
     Clippy,
-    /// Start once what the tests will start, so that a cold disk costs no test its deadline
+    /// Start each program of the tests once, so that a cold disk delays no test
     Warm,
-    /// cargo test; every DAP message that was sent in it must be valid by the official schema
+    /// cargo test; every DAP message that it sends must be valid by the official schema
     Rust,
     /// The VS Code extension's own tests
     Extension,
-    /// MCP clients that others wrote: PyPI `mcp` and the MCP Inspector
+    /// MCP clients of others: PyPI `mcp` and the MCP Inspector
     Clients,
 }
 
-/// Runs the chosen steps; the first that fails ends the run. After each, nothing that it started may be alive.
-pub fn run(options: &Options) -> Result<()> {
-    let place = Place::find()?;
-    let run = Run::begin()?;
+/// Runs the chosen steps; the first that fails ends the run. A step also fails when a process that it started is left.
+pub fn run_steps(options: &TestOptions) -> Result<()> {
+    let place = CheckoutPaths::find()?;
+    let run = TestRun::start()?;
     let sh = Shell::new()?;
     sh.change_dir(&place.checkout);
     sh.set_var("DEVTETHER_DATA_DIR", &place.data);
@@ -57,14 +58,14 @@ pub fn run(options: &Options) -> Result<()> {
     let mut times = Vec::new();
     for &step in Step::value_variants() {
         if options.only.is_empty() || options.only.contains(&step) {
-            times.push((step, timed(step, || step.run(&sh, &place, &run, options.repeat))?));
+            times.push((step, run_timed(step, || step.run(&sh, &place, &run, options.repeat))?));
         }
     }
-    summary(&times, began.elapsed());
+    print_summary(&times, began.elapsed());
     Ok(())
 }
 
-fn timed(step: Step, work: impl FnOnce() -> Result<()>) -> Result<Duration> {
+fn run_timed(step: Step, work: impl FnOnce() -> Result<()>) -> Result<Duration> {
     println!("\n▶ {}", step.name());
     let began = Instant::now();
     work()
@@ -73,7 +74,7 @@ fn timed(step: Step, work: impl FnOnce() -> Result<()>) -> Result<Duration> {
     Ok(began.elapsed())
 }
 
-fn summary(times: &[(Step, Duration)], total: Duration) {
+fn print_summary(times: &[(Step, Duration)], total: Duration) {
     println!();
     for (step, time) in times {
         println!("  {:<10} {:>7.1} s", step.name(), time.as_secs_f64());
@@ -86,17 +87,17 @@ impl Step {
         self.to_possible_value().expect("no step is hidden").get_name().to_owned()
     }
 
-    fn run(self, sh: &Shell, place: &Place, run: &Run, repeat: u32) -> Result<()> {
+    fn run(self, sh: &Shell, place: &CheckoutPaths, run: &TestRun, repeat: u32) -> Result<()> {
         let result = match self {
-            Step::Tools => tools_or_warning(),
+            Step::Tools => install_tools_or_warn(),
             Step::Fmt => Ok(cmd!(sh, "cargo fmt --all --check").run()?),
             Step::Clippy => Ok(cmd!(sh, "cargo clippy --workspace --all-targets -- -D warnings").run()?),
-            Step::Warm => warm::start_all(run),
-            Step::Rust => (1..=repeat).try_for_each(|round| rust(sh, place, run, round, repeat)),
-            Step::Extension => extension(sh, place),
-            Step::Clients => clients::run(sh, place),
+            Step::Warm => warm_up::start_programs(run),
+            Step::Rust => (1..=repeat).try_for_each(|round| run_rust_tests(sh, place, run, round, repeat)),
+            Step::Extension => test_extension(sh, place),
+            Step::Clients => foreign_clients::run_client_tests(sh, place),
         };
-        // A failed step may well have left something too: say both.
+        // A failed step may also have left processes: report both.
         match (result, run.assert_nothing_left()) {
             (Err(failed), Err(left)) => Err(failed.context(left)),
             (result, left) => result.and(left),
@@ -104,38 +105,38 @@ impl Step {
     }
 }
 
-/// Under CI every tool must be there; on a laptop the tests that need a missing one skip loudly.
-fn tools_or_warning() -> Result<()> {
-    match tools::install(tools::For::Tests) {
+/// Under CI a missing tool is an error; elsewhere the tests that need it are skipped with a warning.
+fn install_tools_or_warn() -> Result<()> {
+    match tools::install_tools(ToolSet::Tests) {
         Err(error) if env::var_os("CI").is_none() => {
-            eprintln!("warning: {error:#}\n  the tests that need it will be skipped");
+            eprintln!("warning: {error:#}\n  the tests that need what is missing will be skipped");
             Ok(())
         }
         result => result,
     }
 }
 
-fn rust(sh: &Shell, place: &Place, run: &Run, round: u32, rounds: u32) -> Result<()> {
+fn run_rust_tests(sh: &Shell, place: &CheckoutPaths, run: &TestRun, round: u32, rounds: u32) -> Result<()> {
     if rounds > 1 {
         println!("\n  round {round} of {rounds}");
     }
     let trace = run.folder().join(format!("dap-{round}"));
     {
         let _traced = sh.push_env("DEVTETHER_DAP_RECORD", &trace);
-        let _threads = sh.push_env("RUST_TEST_THREADS", threads().to_string());
+        let _threads = sh.push_env("RUST_TEST_THREADS", test_threads().to_string());
         cmd!(sh, "cargo test --workspace --no-fail-fast").run()?;
     }
     run.assert_nothing_left()?;
-    schema::hold(&trace, &place.data)
+    dap_schema::check_messages(&trace, &place.data)
 }
 
-/// Tests wait for other programs, and for times to be over, more than they compute.
-fn threads() -> usize {
+/// One more than there are cores: tests wait for other programs more than they compute.
+fn test_threads() -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     env::var("RUST_TEST_THREADS").ok().and_then(|count| count.parse().ok()).unwrap_or(cores + 1)
 }
 
-fn extension(sh: &Shell, place: &Place) -> Result<()> {
+fn test_extension(sh: &Shell, place: &CheckoutPaths) -> Result<()> {
     let folder = place.checkout.join("extension");
     if !folder.join("package.json").is_file() {
         println!("  there is no extension yet");

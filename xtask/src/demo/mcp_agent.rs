@@ -1,6 +1,6 @@
-//! An agent as far as `tether mcp` can tell: an MCP client over a child process.
+//! An MCP client with `tether mcp` as its child process.
 //!
-//! Must not know the demo's story.
+//! Does not depend on the demo's story.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -14,17 +14,17 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tokio::process::Command;
 
-/// Longer than any answer should take, shorter than a reader's patience.
-const PATIENCE: Duration = Duration::from_secs(180);
+/// Longer than any call takes on a slow machine.
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 /// How to start `tether` for one workspace.
-pub struct Tether {
+pub struct TetherCommand {
     pub program: PathBuf,
     pub workspace: PathBuf,
     pub variables: Vec<(&'static str, PathBuf)>,
 }
 
-impl Tether {
+impl TetherCommand {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         command.arg("--workspace").arg(&self.workspace).args(arguments);
@@ -32,7 +32,7 @@ impl Tether {
         command
     }
 
-    /// Runs the command line to its end.
+    /// Runs the command to its end. Errors: its stderr, when it fails.
     pub async fn run(&self, arguments: &[&str]) -> Result<()> {
         let output = self.command(arguments).output().await?;
         if output.status.success() {
@@ -48,40 +48,40 @@ impl Tether {
     }
 }
 
-/// A running `tether mcp`, and the conversation with it.
-pub struct Agent {
+/// A running `tether mcp`, and the connection to it.
+pub struct McpAgent {
     pid: Pid,
     service: RunningService<RoleClient, ()>,
 }
 
-/// An answer, and how long the agent waited for it.
-pub struct Answer {
+/// The result of a tool call, and how long the call took.
+pub struct ToolAnswer {
     pub result: CallToolResult,
     pub took: Duration,
 }
 
-impl Agent {
-    pub async fn start(tether: &Tether) -> Result<Agent> {
+impl McpAgent {
+    pub async fn start(tether: &TetherCommand) -> Result<McpAgent> {
         let transport = TokioChildProcess::new(tether.command(&["mcp"]))?;
         let pid = transport.id().and_then(|pid| Pid::from_raw(pid.cast_signed())).context("the server has no PID")?;
-        Ok(Agent { pid, service: ().serve(transport).await? })
+        Ok(McpAgent { pid, service: ().serve(transport).await? })
     }
 
-    /// Calls a tool; an error result is an error here.
-    pub async fn call(&self, tool: &'static str, arguments: Value) -> Result<Answer> {
+    /// Calls a tool. Errors: also when the tool's result is one.
+    pub async fn call(&self, tool: &'static str, arguments: Value) -> Result<ToolAnswer> {
         let arguments = arguments.as_object().cloned().unwrap_or_default();
-        let asked = Instant::now();
+        let started = Instant::now();
         let request = CallToolRequestParams::new(tool).with_arguments(arguments);
-        let result = tokio::time::timeout(PATIENCE, self.service.call_tool(request))
+        let result = tokio::time::timeout(TIMEOUT, self.service.call_tool(request))
             .await
-            .with_context(|| format!("{tool}: no answer in {} s", PATIENCE.as_secs()))??;
+            .with_context(|| format!("{tool}: no response in {} s", TIMEOUT.as_secs()))??;
         if result.is_error == Some(true) {
-            bail!("{tool}: {}", texts(&result));
+            bail!("{tool}: {}", result_text(&result));
         }
-        Ok(Answer { result, took: asked.elapsed() })
+        Ok(ToolAnswer { result, took: started.elapsed() })
     }
 
-    /// SIGKILL: the server gets no chance to say goodbye.
+    /// Kills the server with SIGKILL: it cannot disconnect first. Returns its PID.
     pub async fn kill(self) -> Result<i32> {
         // Our own child, not yet waited for: the PID cannot have been given to another.
         kill_process(self.pid, Signal::KILL)?;
@@ -89,37 +89,38 @@ impl Agent {
         Ok(self.pid.as_raw_pid())
     }
 
-    pub async fn end(self) -> Result<()> {
+    /// Closes the connection; the server then exits.
+    pub async fn close(self) -> Result<()> {
         self.service.cancel().await?;
         Ok(())
     }
 }
 
-impl Answer {
+impl ToolAnswer {
     /// A field of the structured result, such as `relaunched/buildMs`.
     pub fn field(&self, path: &str) -> Result<&Value> {
         let value = self.result.structured_content.as_ref().and_then(|content| content.pointer(&format!("/{path}")));
-        value.with_context(|| format!("the answer has no `{path}`: {}", texts(&self.result)))
+        value.with_context(|| format!("the result has no `{path}`: {}", result_text(&self.result)))
     }
 
     pub fn number(&self, path: &str) -> Result<u64> {
-        self.field(path)?.as_u64().with_context(|| format!("`{path}` is no number"))
+        self.field(path)?.as_u64().with_context(|| format!("`{path}` is not a number"))
     }
 
     pub fn text(&self, path: &str) -> Result<&str> {
-        self.field(path)?.as_str().with_context(|| format!("`{path}` is no text"))
+        self.field(path)?.as_str().with_context(|| format!("`{path}` is not a string"))
     }
 
-    /// The bytes of the first image.
+    /// Writes the first image of the result to `file`.
     pub fn save_image(&self, file: &Path) -> Result<()> {
         use base64::Engine;
-        let image = self.result.content.iter().find_map(ContentBlock::as_image).context("the answer has no image")?;
+        let image = self.result.content.iter().find_map(ContentBlock::as_image).context("the result has no image")?;
         let bytes = base64::engine::general_purpose::STANDARD.decode(&image.data)?;
         std::fs::write(file, bytes).with_context(|| format!("cannot write {}", file.display()))
     }
 }
 
-fn texts(result: &CallToolResult) -> String {
+fn result_text(result: &CallToolResult) -> String {
     let texts = result.content.iter().filter_map(ContentBlock::as_text);
     texts.map(|content| content.text.as_str()).collect::<Vec<_>>().join("\n")
 }

@@ -1,6 +1,6 @@
 //! Extensions as `generator-code` makes them, with their packages, each in a slot beside the tools; for tests only.
 //!
-//! Must not know what is tested with them.
+//! Does not depend on what is tested with them.
 
 use std::fs;
 use std::path::Path;
@@ -9,17 +9,18 @@ use devtether::error::{Error, ErrorContext, Result};
 use devtether::tools::{ExtensionTemplate, InstallablePackage, Pins, entry_path};
 use xshell::{Shell, cmd};
 
-use super::quietly;
+use crate::shell::run_quietly;
 
-/// One of them, and what generates it.
-pub struct Generated<'a> {
+/// One of them, and the pins of what generates it.
+pub struct TemplatePackage<'a> {
     template: &'a ExtensionTemplate,
     pins: &'a Pins,
 }
 
-impl<'a> Generated<'a> {
-    pub fn of(template: &'a ExtensionTemplate, pins: &'a Pins) -> Self {
-        Generated { template, pins }
+impl<'a> TemplatePackage<'a> {
+    /// `pins` has the tools that the template needs.
+    pub fn new(template: &'a ExtensionTemplate, pins: &'a Pins) -> Self {
+        TemplatePackage { template, pins }
     }
 
     fn generate(&self, folder: &Path) -> anyhow::Result<()> {
@@ -29,13 +30,13 @@ impl<'a> Generated<'a> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/real/extension_templates/generate.mjs");
         let arguments = &self.template.arguments;
         fs::create_dir_all(folder)?;
-        quietly(cmd!(sh, "{node} {script} {tools} {folder} {arguments...}"))?;
+        run_quietly(cmd!(sh, "{node} {script} {tools} {folder} {arguments...}"))?;
         let _in = sh.push_dir(folder);
-        quietly(cmd!(sh, "npm install --ignore-scripts --no-audit --no-fund"))
+        run_quietly(cmd!(sh, "npm install --ignore-scripts --no-audit --no-fund"))
     }
 }
 
-impl InstallablePackage for Generated<'_> {
+impl InstallablePackage for TemplatePackage<'_> {
     fn name(&self) -> &str {
         &self.template.name
     }

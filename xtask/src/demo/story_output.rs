@@ -1,6 +1,6 @@
-//! How the demo looks: one line a step, what was done on the left, what came of it on the right.
+//! The demo's output: a line per step, the action on the left, its result on the right.
 //!
-//! Colours go where the terminal shows them; NO_COLOR and pipes get plain text.
+//! Colours only on a terminal; NO_COLOR and pipes get plain text.
 
 use std::time::Duration;
 
@@ -11,32 +11,33 @@ const DIM: Style = Style::new().dimmed();
 const BOLD: Style = Style::new().bold();
 const GOOD: Style = AnsiColor::Green.on_default();
 
-/// A step of the preparations.
-pub fn set_up(what: &str, outcome: &str) {
+/// Prints a step of the preparation.
+pub fn print_preparation(what: &str, outcome: &str) {
     println!("{DIM}  {what:<17} {outcome}{DIM:#}");
 }
 
-pub fn title(text: &str) {
+/// Prints the title of a part of the story.
+pub fn print_title(text: &str) {
     println!("\n{BOLD}{text}{BOLD:#}\n");
 }
 
-/// What the agent, or fate, did; and what the tether answered.
-pub fn step(what: &str, outcome: &str) {
+/// Prints an action and its result.
+pub fn print_step(what: &str, outcome: &str) {
     println!("  {BOLD}{what:<17}{BOLD:#} {outcome}");
 }
 
-/// More about the last step.
-pub fn more(text: &str) {
+/// Prints another line of the last step's result.
+pub fn print_detail(text: &str) {
     println!("  {:<17} {text}", "");
 }
 
-/// The word that a step is about.
-pub fn good(word: &str) -> String {
+/// The word in green.
+pub fn green(word: &str) -> String {
     format!("{GOOD}{word}{GOOD:#}")
 }
 
 /// `0.9 ms`, `42 ms`, `3.12 s`.
-pub fn span(span: Duration) -> String {
+pub fn format_duration(span: Duration) -> String {
     match span.as_secs_f64() * 1e3 {
         ms if ms < 10.0 => format!("{ms:.1} ms"),
         ms if ms < 1000.0 => format!("{ms:.0} ms"),
