@@ -6,7 +6,7 @@ use std::path::Path;
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
 
-use crate::doctor::orphans::{self, LaunchOwner, LaunchProcesses};
+use crate::doctor::orphan_launches::{self, LaunchOwner, LaunchProcesses};
 use crate::doctor::{DoctorReport, Finding, FindingLevel, FindingTopic, examine_workspace};
 use crate::error::{Error, Result};
 
@@ -70,10 +70,10 @@ fn finding_text(found: &Finding) -> String {
 /// Shows the orphans, and ends them when `yes`. Others that carry a launch id are left alone, and told with the reason.
 pub async fn print_and_reap_orphans(yes: bool, json: bool) -> Result<u8> {
     let (orphans, others): (Vec<LaunchProcesses>, Vec<LaunchProcesses>) =
-        orphans::find_launches()?.into_iter().partition(LaunchProcesses::is_orphan);
+        orphan_launches::find_launches()?.into_iter().partition(LaunchProcesses::is_orphan);
     let (mut ended, mut failed) = (Vec::new(), Vec::new());
     for launch in orphans.iter().filter(|_| yes) {
-        match orphans::reap_orphan(launch).await {
+        match orphan_launches::reap_orphan(launch).await {
             Ok(true) => ended.push(&launch.id),
             Ok(false) => {}
             Err(error) => failed.push(error),

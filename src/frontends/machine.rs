@@ -10,7 +10,7 @@ use clap_complete::Shell;
 use serde_json::{Value, json};
 
 use super::{cli, doctor, manual};
-use crate::doctor::adapters::{AdapterStatus, foreign_install_hint, list_adapters};
+use crate::doctor::adapter_checks::{AdapterStatus, foreign_install_hint, list_adapters};
 use crate::error::{Error, Result};
 use crate::tools::{self, InstallOutcome, ToolState, ToolStatus};
 

@@ -3,30 +3,30 @@
 //! | file | owns |
 //! |---|---|
 //! | `pins.toml`, `pins` | every tool and its exact version, in one place |
-//! | `table` | what of that is there: installed, outdated, missing |
-//! | `install` | bringing a tool to its pin: the order, the lock |
-//! | `slot` | the folder of one tool: whole or absent, never half |
-//! | `package` | how a wheel, an npm package, a virtual environment is put into a folder and proven |
-//! | `command` | running the registries' ordinary clients |
-//! | `system` | programs that the distribution provides: probed, never installed |
-//! | `find` | programs on PATH |
-//! | `vscode` | a desktop VS Code, wherever it was installed |
+//! | `tool_status` | what of that is there: installed, outdated, missing |
+//! | `installer` | bringing a tool to its pin: the order, the lock |
+//! | `tool_folder` | the folder of one tool: whole or absent, never half |
+//! | `package_install` | how a wheel, an npm package, a virtual environment is put into a folder and proven |
+//! | `bounded_command` | running the registries' ordinary clients |
+//! | `system_programs` | programs that the distribution provides: probed, never installed |
+//! | `path_lookup` | programs on PATH |
+//! | `desktop_vscode` | a desktop VS Code, wherever it was installed |
 //!
 //! Must not know what the tools are used for.
 
-mod command;
-mod find;
-mod install;
-mod package;
+mod bounded_command;
+pub mod desktop_vscode;
+mod installer;
+mod package_install;
+mod path_lookup;
 mod pins;
-mod slot;
-mod system;
-mod table;
-pub mod vscode;
+mod system_programs;
+mod tool_folder;
+mod tool_status;
 
-pub use find::{find_on_path, is_program};
-pub use install::{Installer, install_tool};
+pub use installer::{Installer, install_tool};
+pub use path_lookup::{find_on_path, is_program};
 pub use pins::{ExtensionTemplate, Pins, SystemPin, Tool, ToolSource};
-pub use slot::{InstallOutcome, InstallablePackage};
-pub use system::{ProbedProgram, probe_program};
-pub use table::{ToolState, ToolStatus, entry_path, list_tools, tool_state, tools_folder};
+pub use system_programs::{ProbedProgram, probe_program};
+pub use tool_folder::{InstallOutcome, InstallablePackage};
+pub use tool_status::{ToolState, ToolStatus, entry_path, list_tools, tool_state, tools_folder};

@@ -98,7 +98,7 @@ pub fn find_desktop_vscode(settings: &WindowSettings, workspace: &Path) -> Optio
     let environment = environment_of(settings);
     let setting = settings.vscode.as_deref().map(|path| workspace.join(path));
     let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
-    let launcher = tools::vscode::find_launcher(setting.as_deref(), path)?;
+    let launcher = tools::desktop_vscode::find_launcher(setting.as_deref(), path)?;
     (!settings.headless && has_display(&environment)).then_some(launcher)
 }
 
@@ -112,14 +112,17 @@ fn find_launcher(attempt: &LaunchAttempt<'_>) -> Result<PathBuf> {
             .hint("`kind = \"web-extension-host\"` in devtools.toml runs the extension in VS Code in a browser")
             .hint("`tether adapters install code-server` installs what that needs")
     };
-    let Some(launcher) = tools::vscode::find_launcher(setting.as_deref(), path.map(OsString::as_os_str)) else {
+    let Some(launcher) = tools::desktop_vscode::find_launcher(setting.as_deref(), path.map(OsString::as_os_str)) else {
         let error = Error::new(ErrorKind::MissingTool, "cannot find a desktop VS Code");
         return Err(match setting {
             Some(setting) => web(error
                 .because(format!("{} is no program", setting.display()))
                 .hint("correct `vscode` in the [window] section of devtools.toml")),
             None => web(error
-                .because(format!("none is on PATH or in the usual places: {}", tools::vscode::describe_products()))
+                .because(format!(
+                    "none is on PATH or in the usual places: {}",
+                    tools::desktop_vscode::describe_products()
+                ))
                 .hint("set `vscode = \"/path/to/bin/code\"` in the [window] section of devtools.toml")),
         });
     };

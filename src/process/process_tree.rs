@@ -14,8 +14,8 @@ use rustix::process::Signal;
 use tokio::time::timeout;
 
 use super::environment::LAUNCH_ID;
-use super::handle::Process;
 use super::platform::{self, ProcessFacts};
+use super::process_handle::Process;
 
 /// How often the sweep looks again for what was forked while it killed.
 const ROUNDS: usize = 10;

@@ -12,7 +12,7 @@ use std::process::Stdio;
 
 use tokio::process::Command;
 
-use super::handle::Process;
+use super::process_handle::Process;
 use crate::error::{Error, ErrorKind, Result};
 
 /// What to start. `argv[0]` is looked up on the `PATH` of `env` unless it contains a slash.

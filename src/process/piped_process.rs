@@ -9,8 +9,8 @@ use std::process::Stdio;
 
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
-use super::handle::Process;
-use super::spawn;
+use super::command_spawn;
+use super::process_handle::Process;
 use crate::error::{Error, Result};
 
 /// A started program and our ends of its streams.
@@ -29,17 +29,19 @@ pub fn spawn_piped(
     env: &BTreeMap<OsString, OsString>,
     input: bool,
 ) -> Result<PipedProcess> {
-    let mut command = spawn::build_command(argv, cwd, env)?;
+    let mut command = command_spawn::build_command(argv, cwd, env)?;
     if input {
         command.stdin(Stdio::piped());
     }
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(|cause| spawn::start_error(argv, cause))?;
+    let mut child = command.spawn().map_err(|cause| command_spawn::start_error(argv, cause))?;
     let stdin = child.stdin.take();
     let (Some(stdout), Some(stderr)) = (child.stdout.take(), child.stderr.take()) else {
-        return Err(Error::other(format!("cannot start {}", spawn::display_command(argv))).because("it has no output"));
+        return Err(
+            Error::other(format!("cannot start {}", command_spawn::display_command(argv))).because("it has no output")
+        );
     };
-    let process = Process::from_child(child).map_err(|cause| spawn::start_error(argv, cause))?;
+    let process = Process::from_child(child).map_err(|cause| command_spawn::start_error(argv, cause))?;
     Ok(PipedProcess { process, stdin, stdout, stderr })
 }
 

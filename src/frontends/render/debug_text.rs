@@ -2,17 +2,15 @@
 //!
 //! `stop` tells of a stop and of what it looks like.
 
-mod stop;
-
 use std::fmt::Write;
 
 use serde_json::Value as Json;
 
-use self::stop::{
+use super::page_text::cursor_line;
+use super::stop_text::{
     MAX_THREADS, frame_lines, probe_text, reason_text, state_text, stopped_text, variable_line, variable_lines,
 };
-use super::page::cursor_line;
-use super::{age_text, indent_lines, parse_result};
+use super::text_format::{age_text, indent_lines, parse_result};
 use crate::api::debug::breakpoints::{
     BreakpointDrift, BreakpointExceptionsParams, BreakpointList, BreakpointListParams, BreakpointRemoveParams,
     BreakpointReport, BreakpointSetParams, BreakpointState, ExceptionBreakpointsReport, WatchpointAccess,

@@ -4,8 +4,8 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::FindingLevel::{Ok as Good, Problem, Warning};
-use super::{Finding, FindingLevel, FindingTopic};
+use super::finding::FindingLevel::{Ok as Good, Problem, Warning};
+use super::finding::{Finding, FindingLevel, FindingTopic};
 use crate::config::{WindowKind, WindowSettings, folders};
 use crate::error::Error;
 use crate::tools::{self, Pins, SystemPin, ToolState, ToolStatus};
@@ -102,7 +102,7 @@ fn tool_finding(row: &ToolStatus, missing: FindingLevel) -> Finding {
 /// The desktop VS Code that would be started.
 fn find_desktop_vscode(window: Option<&WindowSettings>) -> Option<PathBuf> {
     let setting = window.and_then(|window| window.vscode.as_deref());
-    tools::vscode::find_launcher(setting, std::env::var_os("PATH").as_deref())
+    tools::desktop_vscode::find_launcher(setting, std::env::var_os("PATH").as_deref())
 }
 
 /// No problem as long as nobody wants it: there is a way without.

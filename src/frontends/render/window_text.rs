@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::{age_text, duration_text, indent_lines, notes_text, parse_result};
+use super::text_format::{age_text, duration_text, indent_lines, notes_text, parse_result};
 use crate::api::OperationParams;
 use crate::api::page::{PageEvaluateParams, PageEvaluateResult, PageImage, PageScreenshotParams};
 use crate::api::window::{

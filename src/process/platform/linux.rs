@@ -87,7 +87,7 @@ pub fn read_environment_value(pid: u32, name: &str) -> io::Result<Option<OsStrin
 }
 
 /// The facts of every process that we may look at.
-pub(super) fn list_processes() -> io::Result<Vec<ProcessFacts>> {
+pub fn list_processes() -> io::Result<Vec<ProcessFacts>> {
     let all = procfs::process::all_processes().map_err(to_io_error)?;
     // One that ends while we walk is no error.
     Ok(all.flatten().filter_map(|process| read_facts_of(&process).ok()).collect())
@@ -112,14 +112,14 @@ pub fn list_listeners(port: u16) -> io::Result<Vec<u32>> {
 }
 
 /// Every process we may look into that holds the pipe with this inode, except ourselves.
-pub(super) fn list_pipe_holders(inode: u64) -> io::Result<Vec<u32>> {
+pub fn list_pipe_holders(inode: u64) -> io::Result<Vec<u32>> {
     let pipe = format!("pipe:[{inode}]");
     let others = list_processes()?.into_iter().map(|facts| facts.pid).filter(|&pid| pid != std::process::id());
     Ok(others.filter(|&pid| has_open(pid, &pipe)).collect())
 }
 
 /// Every process we may look into that has a file below `folder` open.
-pub(super) fn list_holders_below(folder: &Path) -> io::Result<Vec<ProcessFacts>> {
+pub fn list_holders_below(folder: &Path) -> io::Result<Vec<ProcessFacts>> {
     let holds_one = |facts: &ProcessFacts| has_descriptor(facts.pid, |target| target.starts_with(folder));
     Ok(list_processes()?.into_iter().filter(holds_one).collect())
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use super::find::{find_on_path, is_program};
+use super::path_lookup::{find_on_path, is_program};
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::process::clean_environment;
 

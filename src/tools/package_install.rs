@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::command::run_quietly;
+use super::bounded_command::run_quietly;
 use super::pins::{Tool, ToolSource};
-use super::slot::InstallablePackage;
+use super::tool_folder::InstallablePackage;
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 
 /// Retries that a flaky network needs, without the minutes that npm would wait where there is none.
@@ -112,7 +112,7 @@ impl ToolPackage<'_> {
         let python = folder.join("bin/python");
         let freeze = ["-m", "pip", "freeze", "--disable-pip-version-check"].map(OsStr::new);
         let argv: Vec<&OsStr> = [python.as_os_str()].into_iter().chain(freeze).collect();
-        let installed = super::command::read_output(&argv, std::time::Duration::from_secs(60)).await?;
+        let installed = super::bounded_command::read_output(&argv, std::time::Duration::from_secs(60)).await?;
         let missing = packages.iter().find(|package| !installed.lines().any(|line| line == *package));
         missing.map_or(Ok(()), |package| Err(Error::other(format!("{package} is not in the environment"))))
     }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::super::{duration_text, notes_text};
+use super::text_format::{duration_text, notes_text};
 use crate::api::debug::results::{
     DebugSessionState, FrameEntry, ProbeReport, StopLocation, StopReason, StopReport, StopSnapshot, StopType,
     VariableEntry,

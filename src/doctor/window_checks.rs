@@ -7,8 +7,9 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::FindingLevel::{Ok as Good, Problem, Warning};
-use super::{Finding, FindingLevel, FindingTopic, orphans};
+use super::finding::FindingLevel::{Ok as Good, Problem, Warning};
+use super::finding::{Finding, FindingLevel, FindingTopic};
+use super::orphan_launches;
 use crate::api::OperationParams;
 use crate::api::protocol::InitializeParams;
 use crate::api::window::{ReportedWindowState, WindowStatus, WindowStatusParams};
@@ -145,7 +146,7 @@ async fn check_session_file(place: &SupervisorPaths) -> Option<Finding> {
 }
 
 fn check_orphans() -> Option<Finding> {
-    let launches = match orphans::find_launches() {
+    let launches = match orphan_launches::find_launches() {
         Ok(launches) => launches,
         Err(error) => return Some(Finding::from_error(FindingTopic::Running, Warning, &error)),
     };

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::FindingLevel::{Ok as Good, Problem, Warning};
-use super::{Finding, FindingLevel, FindingTopic};
+use super::finding::FindingLevel::{Ok as Good, Problem, Warning};
+use super::finding::{Finding, FindingLevel, FindingTopic};
 use crate::changes::{self, WorkspaceSize};
 use crate::config::trust::WorkspaceCommands;
 use crate::config::{WindowConfig, WindowSettings};

@@ -21,8 +21,8 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use super::handle::{Process, ProcessExit};
-use super::{output, platform, spawn, tree};
+use super::process_handle::{Process, ProcessExit};
+use super::{command_spawn, output_file, platform, process_tree};
 use crate::error::{ErrorContext, Result};
 
 const TAIL_BYTES: usize = 64 * 1024;
@@ -83,7 +83,7 @@ pub async fn run_until_line(
     what: &CapturedCommand,
     mut enough: impl FnMut(&str) -> bool + Send,
 ) -> Result<FinishedCommand> {
-    let doing = || format!("cannot start {}", spawn::display_command(&what.argv));
+    let doing = || format!("cannot start {}", command_spawn::display_command(&what.argv));
     let (stdin, _held_open) = pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from).doing(doing)?;
     let said = Notify::new();
     let mut line = |line: &str| {
@@ -109,8 +109,8 @@ async fn run_to_end(
     let started = Instant::now();
     let (reader, process) = start_command(what, stdin)?;
     let group = KillGroupOnDrop(&process);
-    let mut pipe =
-        Receiver::from_owned_fd(reader).doing(|| format!("cannot read from {}", spawn::display_command(&what.argv)))?;
+    let mut pipe = Receiver::from_owned_fd(reader)
+        .doing(|| format!("cannot read from {}", command_spawn::display_command(&what.argv)))?;
     let outcome = {
         let reading = kept.read_all(&mut pipe);
         let ending = wait_for_end(&process, what.timeout, cancel);
@@ -129,16 +129,16 @@ async fn run_to_end(
 }
 
 fn start_command(what: &CapturedCommand, stdin: Option<OwnedFd>) -> Result<(OwnedFd, Process)> {
-    let doing = || format!("cannot start {}", spawn::display_command(&what.argv));
+    let doing = || format!("cannot start {}", command_spawn::display_command(&what.argv));
     let (reader, writer) = pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from).doing(doing)?;
     let again = writer.try_clone().doing(doing)?;
-    let mut command = spawn::build_command(&what.argv, &what.cwd, &what.env)?;
+    let mut command = command_spawn::build_command(&what.argv, &what.cwd, &what.env)?;
     command.stdout(writer).stderr(again);
     if let Some(stdin) = stdin {
         command.stdin(stdin);
     }
     // Starting consumes the command, and with it our writing ends: the pipe ends with its last outside holder.
-    Ok((reader, spawn::spawn_process(command, &what.argv)?))
+    Ok((reader, command_spawn::spawn_process(command, &what.argv)?))
 }
 
 async fn wait_for_end(process: &Process, deadline: Duration, cancel: impl Future<Output = ()>) -> CommandOutcome {
@@ -154,7 +154,7 @@ async fn wait_for_end(process: &Process, deadline: Duration, cancel: impl Future
 
 /// TERM → grace → KILL, also for those whose leader obeyed and who did not; resolves when they are gone.
 async fn stop_group(process: &Process) {
-    let tree = tree::list_tree(process).unwrap_or_default();
+    let tree = process_tree::list_tree(process).unwrap_or_default();
     process.signal_group(Signal::TERM);
     let _ = timeout(GRACE, process.wait_for_end()).await;
     process.signal_group(Signal::KILL);
@@ -163,7 +163,7 @@ async fn stop_group(process: &Process) {
     }
     process.wait_for_end().await;
     // An error means that the kernel holds one of them; nothing more can be done about it.
-    let _ = tree::wait_until_gone(&tree).await;
+    let _ = process_tree::wait_until_gone(&tree).await;
 }
 
 struct KillGroupOnDrop<'a>(&'a Process);
@@ -231,7 +231,7 @@ impl OutputTail<'_> {
 
     fn tail(&mut self) -> String {
         let cut = self.total > self.bytes.len() as u64;
-        output::last_lines(&String::from_utf8_lossy(self.bytes.make_contiguous()), TAIL_LINES, cut)
+        output_file::last_lines(&String::from_utf8_lossy(self.bytes.make_contiguous()), TAIL_LINES, cut)
     }
 }
 
@@ -323,7 +323,7 @@ mod tests {
         what.cwd = folder.path().into();
         let running = tokio::spawn(async move { run_command(&what, std::future::pending()).await });
         let path = folder.path().join("pid");
-        let pid = output::watch_until(folder.path(), || Ok(std::fs::read_to_string(&path).ok())).await.unwrap();
+        let pid = output_file::watch_until(folder.path(), || Ok(std::fs::read_to_string(&path).ok())).await.unwrap();
         let process = Process::open(pid.trim().parse().unwrap()).unwrap();
         running.abort();
         process.wait_for_exit().await;

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use super::pins::{Pins, Tool, ToolSource};
-use super::slot::{self, FolderContent};
+use super::tool_folder::{self, FolderContent};
 use crate::config::folders;
 use crate::error::Result;
 
@@ -94,7 +94,7 @@ fn tool_status(tools: &Path, tool: &Tool) -> ToolStatus {
 }
 
 fn state_in(tools: &Path, tool: &Tool) -> ToolState {
-    match slot::read_content(tools, &tool.name) {
+    match tool_folder::read_content(tools, &tool.name) {
         FolderContent::Absent => ToolState::Missing,
         FolderContent::Unproven => ToolState::Unproven,
         FolderContent::Pin(pin) if pin == tool.pin() => ToolState::Installed,

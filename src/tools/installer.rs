@@ -5,10 +5,10 @@
 use std::fs::{File, OpenOptions};
 use std::path::PathBuf;
 
-use super::package::ToolPackage;
+use super::package_install::ToolPackage;
 use super::pins::{Pins, Tool};
-use super::slot::{self, InstallOutcome, InstallablePackage};
-use super::table::tools_folder;
+use super::tool_folder::{self, InstallOutcome, InstallablePackage};
+use super::tool_status::tools_folder;
 use crate::error::{Error, ErrorContext, Result};
 
 /// The right to install; the kernel frees it when this process, and what it has started, has ended.
@@ -45,7 +45,7 @@ impl Installer {
 
     /// Makes sure that a package of the caller's own kind is there.
     pub async fn ensure_package(&self, package: &impl InstallablePackage) -> Result<InstallOutcome> {
-        slot::ensure_installed(&self.tools, package).await.map_err(|cause| {
+        tool_folder::ensure_installed(&self.tools, package).await.map_err(|cause| {
             let into = self.tools.join(package.name());
             Error::new(cause.kind, format!("cannot install {} into {}", package.pin(), into.display())).because(cause)
         })

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::{Finding, FindingLevel, FindingTopic};
+use super::finding::{Finding, FindingLevel, FindingTopic};
 use crate::adapters::{ADAPTERS, Adapter, AdapterSearch};
 use crate::error::{ErrorData, Result};
 use crate::tools::{self, ToolState, ToolStatus};

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::window::relaunch_text;
-use super::{duration_text, notes_text, parse_result};
+use super::text_format::{duration_text, notes_text, parse_result};
+use super::window_text::relaunch_text;
 use crate::api::OperationParams;
 use crate::api::page::{
     ConsoleEntries, NetworkEntries, NetworkEntry, PageConsoleParams, PageLogCursor, PageNetworkParams,

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::command::read_output;
-use super::find::find_on_path;
+use super::bounded_command::read_output;
+use super::path_lookup::find_on_path;
 use super::pins::SystemPin;
 use crate::error::{Error, ErrorKind, Result};
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use rustix::process::Signal;
 use tokio::time::timeout;
 
-use super::handle::{Process, ProcessExit};
-use super::tree;
+use super::process_handle::{Process, ProcessExit};
+use super::process_tree;
 
 /// What it took to end the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,10 +36,10 @@ pub async fn stop_tree(
     grace: Duration,
 ) -> std::io::Result<StopOutcome> {
     // Taken before: once the parents have gone, nobody can tell whose children these were.
-    let tree = tree::list_tree(main)?;
+    let tree = process_tree::list_tree(main)?;
     let ended = end_main(main, &tree, ask, grace).await;
     kill(main, &tree);
-    tree::wait_until_gone(&tree).await?;
+    process_tree::wait_until_gone(&tree).await?;
     let exit = timeout(Duration::from_secs(2), main.wait_for_exit()).await.map_err(std::io::Error::other)?;
     Ok(match ended {
         Some(Step::Asked) => StopOutcome::Asked(exit),
@@ -70,7 +70,7 @@ async fn end_main(main: &Process, tree: &[Process], ask: impl Future<Output = bo
 fn kill(main: &Process, tree: &[Process]) {
     signal_all(main, tree, Signal::KILL);
     // Whoever was forked since the tree was taken.
-    for late in tree::list_tree(main).unwrap_or_default() {
+    for late in process_tree::list_tree(main).unwrap_or_default() {
         let _ = late.signal(Signal::KILL);
     }
 }
@@ -108,7 +108,7 @@ mod tests {
     #[tokio::test]
     async fn term_is_enough_for_the_well_behaved() {
         let (process, _folder) = shell("trap 'exit 3' TERM; echo up; sleep 60 & wait").await;
-        let tree = tree::list_tree(&process).unwrap();
+        let tree = process_tree::list_tree(&process).unwrap();
         assert_eq!(
             stop_tree(&process, async { false }, LONG).await.unwrap(),
             StopOutcome::Terminated(ProcessExit::Code(3))
@@ -120,7 +120,7 @@ mod tests {
     async fn those_deaf_to_term_are_killed_with_all_their_children() {
         let (process, _folder) =
             shell("trap '' TERM; (trap '' TERM; setsid sleep 60) & echo up; while :; do wait; done").await;
-        let tree = tree::list_tree(&process).unwrap();
+        let tree = process_tree::list_tree(&process).unwrap();
         assert!(!tree.is_empty());
         assert_eq!(
             stop_tree(&process, async { false }, SHORT).await.unwrap(),

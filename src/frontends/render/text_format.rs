@@ -1,0 +1,34 @@
+//! Small pieces of rendered text: notes, indentation, durations.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::clock::now_ms;
+
+pub fn parse_result<T: DeserializeOwned>(answer: &Value) -> Option<T> {
+    serde_json::from_value(answer.clone()).ok()
+}
+
+/// What happened besides.
+pub fn notes_text(notes: &[String]) -> String {
+    notes.iter().map(|note| format!("\nnote: {note}")).collect()
+}
+
+pub fn indent_lines(text: &str) -> String {
+    text.trim_end().lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
+}
+
+pub fn age_text(at_ms: u64) -> String {
+    duration_text(now_ms().saturating_sub(at_ms))
+}
+
+/// A duration in ms as a person says it: "240 ms", "3.2 s", "4 min".
+pub fn duration_text(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{:.1} s", ms as f64 / 1e3),
+        60_000..3_600_000 => format!("{} min", ms / 60_000),
+        3_600_000..172_800_000 => format!("{} h", ms / 3_600_000),
+        _ => format!("{} days", ms / 86_400_000),
+    }
+}
