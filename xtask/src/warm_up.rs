@@ -55,7 +55,8 @@ fn list_programs(folder: &Path) -> Result<Vec<Argv>> {
     let sandbox = rustix::process::geteuid().is_root().then_some("--no-sandbox");
     let flags = ["--headless=new", "--disable-gpu", "--disable-breakpad", &user, "--dump-dom", "about:blank"];
     let flags = flags.into_iter().chain(sandbox);
-    let mut all: Vec<Argv> = search.on_path(BROWSER_NAMES).map(|browser| build_argv([browser], flags)).into_iter().collect();
+    let mut all: Vec<Argv> =
+        search.on_path(BROWSER_NAMES).map(|browser| build_argv([browser], flags)).into_iter().collect();
     // VS Code's server as windows start it: code-server's own program would write into the user's home.
     let server = entry_path("code-server").map_err(to_anyhow)?.join("lib/vscode/out/server-main.js");
     let node = entry_path("node24").map_err(to_anyhow)?;
