@@ -89,8 +89,8 @@ pub async fn start_adapter(name: &str, plan: LaunchPlan, launch_id: &str, deadli
         (ConnectMethod::Existing(address), None) => (connect_to(address), None),
         (_, None) => return Err(Error::other(format!("cannot start {name}")).because("it has no command to run")),
         (method, Some(program)) => {
-            let waiting = ReadyDeadline { name, until, deadline };
-            let adapter_start = AdapterStart { waiting, program, launch_id, folder, output_reader };
+            let ready_deadline = ReadyDeadline { name, until, deadline };
+            let adapter_start = AdapterStart { ready_deadline, program, launch_id, folder, output_reader };
             let (connect, started) = adapter_start.connect_by(method).await?;
             (connect, Some(started))
         }
@@ -174,7 +174,7 @@ fn last_output(output_reader: &OutputReader) -> String {
 
 /// A plan with a process, as it is carried out.
 struct AdapterStart<'a> {
-    waiting: ReadyDeadline<'a>,
+    ready_deadline: ReadyDeadline<'a>,
     program: ProcessPlan,
     launch_id: &'a str,
     folder: &'a Path,
@@ -189,11 +189,12 @@ impl AdapterStart<'_> {
             ConnectMethod::UnixSocket { is_ready } => {
                 let socket = self.folder.join("dap.sock");
                 let placeholders = [("{socket}", socket.as_os_str())];
-                let (waiting, folder) = (self.waiting, self.folder);
+                let (ready_deadline, folder) = (self.ready_deadline, self.folder);
                 let (started, ()) = self.wait_for_line(&placeholders, move |line| is_ready(line).then_some(())).await?;
                 // Waits for the kernel's notification that the file exists.
                 let socket_exists = process::watch_until(folder, || Ok(socket.exists().then_some(())));
-                let (started, socket_exists) = waiting.wait_until(started, "created its socket", socket_exists).await?;
+                let (started, socket_exists) =
+                    ready_deadline.wait_until(started, "created its socket", socket_exists).await?;
                 socket_exists.doing(|| format!("cannot watch {}", folder.display()))?;
                 Ok((connect_to_socket(socket), started))
             }
@@ -212,8 +213,8 @@ impl AdapterStart<'_> {
         let SpawnedProcess { started, stdin, stdout, stderr } = self.spawn_process(&[], true)?;
         output_reader.read_stream(OutputStream::Stderr, stderr, |_| {});
         let stdin = stdin.ok_or_else(|| Error::other("the adapter has no input"))?;
-        let why = exit_reason(started.process.clone(), output_reader);
-        let connection = DapConnection::over(ExitReasonReader::new(stdout, why), BrokenPipeWriter::new(stdin));
+        let reason = exit_reason(started.process.clone(), output_reader);
+        let connection = DapConnection::over(ExitReasonReader::new(stdout, reason), BrokenPipeWriter::new(stdin));
         Ok((single_connection(connection, "its pipes"), started))
     }
 
@@ -221,9 +222,9 @@ impl AdapterStart<'_> {
         let doing = || "cannot listen for the adapter on 127.0.0.1".to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").await.doing(doing)?;
         let address = listener.local_addr().doing(doing)?.to_string();
-        let waiting = self.waiting;
+        let ready_deadline = self.ready_deadline;
         let started = self.spawn_process(&[("{address}", OsStr::new(&address))], false)?.read_output(|_| {});
-        let (started, accepted) = waiting.wait_until(started, "connected", accept_own_user(&listener)).await?;
+        let (started, accepted) = ready_deadline.wait_until(started, "connected", accept_own_user(&listener)).await?;
         let connection = DapConnection::tcp(accepted.doing(doing)?).doing(doing)?;
         Ok((single_connection(connection, &address), started))
     }
@@ -236,7 +237,7 @@ impl AdapterStart<'_> {
     ) -> Result<(HostedProcess, T)> {
         let (sender, parsed) = oneshot::channel();
         let sender = Mutex::new(Some(sender));
-        let waiting = self.waiting;
+        let ready_deadline = self.ready_deadline;
         let started = self.spawn_process(placeholders, false)?.read_output(move |line| {
             if let Some(value) = parse(line)
                 && let Some(sender) = lock(&sender).take()
@@ -251,7 +252,7 @@ impl AdapterStart<'_> {
                 Err(_) => std::future::pending().await,
             }
         };
-        waiting.wait_until(started, "reported that it listens", line_parsed).await
+        ready_deadline.wait_until(started, "reported that it listens", line_parsed).await
     }
 
     fn spawn_process(self, placeholders: &[(&str, &OsStr)], input: bool) -> Result<SpawnedProcess> {
@@ -260,7 +261,8 @@ impl AdapterStart<'_> {
         let command = shell_command(&argv);
         let env = process_environment(&self.program, self.launch_id);
         let started = process::spawn_piped(&argv, &self.program.cwd, &env, input).map_err(|error| {
-            Error::new(error.kind, format!("cannot start the debug adapter {}", self.waiting.name)).because(error)
+            Error::new(error.kind, format!("cannot start the debug adapter {}", self.ready_deadline.name))
+                .because(error)
         })?;
         let PipedProcess { process, stdin, stdout, stderr } = started;
         let started = HostedProcess {
@@ -323,7 +325,7 @@ impl ReadyDeadline<'_> {
                 error.because(format!("it is still running{}", last_output(&started.output_reader)))
             }
         };
-        let by_hand = format!("run `{}` by hand to see more", started.command);
+        let by_hand = format!("run `{}` by hand to see its output", started.command);
         // A failed stop would hide the error that matters.
         let _ = started.stop(false).await;
         Err(failed.hint(by_hand))

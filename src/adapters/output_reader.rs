@@ -24,6 +24,7 @@ const LINE_PAUSE: Duration = Duration::from_millis(50);
 const MAX_PIECE_BYTES: usize = 16 * 1024;
 /// The last lines that are kept for error messages.
 const KEPT_LINES: usize = 20;
+/// Their size in bytes; one longer line is kept whole.
 const KEPT_BYTES: usize = 8 * 1024;
 
 /// A piece of output.
@@ -45,7 +46,7 @@ pub(super) enum OutputStream {
 /// The output of one process; clones share it.
 #[derive(Clone)]
 pub(super) struct OutputReader {
-    receiver: mpsc::Sender<OutputPiece>,
+    pieces: mpsc::Sender<OutputPiece>,
     kept: Arc<Mutex<LastLines>>,
     /// How many streams have not ended.
     open: Arc<watch::Sender<usize>>,
@@ -60,8 +61,8 @@ struct LastLines {
 impl OutputReader {
     /// A reader without streams, and the end that receives the pieces.
     pub fn new() -> (OutputReader, mpsc::Receiver<OutputPiece>) {
-        let (receiver, output) = mpsc::channel(MAX_QUEUED_PIECES);
-        (OutputReader { receiver, kept: Arc::default(), open: Arc::new(watch::Sender::new(0)) }, output)
+        let (pieces, output) = mpsc::channel(MAX_QUEUED_PIECES);
+        (OutputReader { pieces, kept: Arc::default(), open: Arc::new(watch::Sender::new(0)) }, output)
     }
 
     /// Reads a stream to its end in a task of its own, which runs as long as the pipe is open: a detached program can go
@@ -80,7 +81,7 @@ impl OutputReader {
             reader.open.send_modify(|open| *open -= 1);
             if dropped > 0 {
                 // For a receiver that starts reading again.
-                let _ = reader.receiver.send(OutputPiece::Dropped(dropped)).await;
+                let _ = reader.pieces.send(OutputPiece::Dropped(dropped)).await;
             }
         });
     }
@@ -183,7 +184,7 @@ impl<P: AsyncRead + Unpin> StreamReader<'_, P> {
         // After a drop, the receiver is not waited for again until it has read something.
         let send_timeout = if self.dropped == 0 { SEND_TIMEOUT } else { Duration::ZERO };
         let Ok(Ok(mut permits)) =
-            timeout(send_timeout, self.output.receiver.reserve_many(1 + usize::from(self.dropped > 0))).await
+            timeout(send_timeout, self.output.pieces.reserve_many(1 + usize::from(self.dropped > 0))).await
         else {
             self.dropped += 1; // or the receiver was dropped
             return;

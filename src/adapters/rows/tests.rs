@@ -20,7 +20,7 @@ fn every_row_is_valid() {
     let pins = Pins::read().unwrap();
     for (at, row) in ADAPTERS.iter().enumerate() {
         let lower = |word: &str| word.to_lowercase() == word;
-        assert!(ADAPTERS[..at].iter().all(|other| other.name != row.name), "{} is there twice", row.name);
+        assert!(ADAPTERS[..at].iter().all(|other| other.name != row.name), "{} is listed twice", row.name);
         assert!(lower(row.name) && row.languages.iter().all(|language| lower(language)), "{}", row.name);
         assert!(row.extensions.iter().all(|extension| lower(extension) && !extension.starts_with('.')), "{}", row.name);
         assert!(!row.languages.is_empty() && !row.types.is_empty() && row.install.contains("install"), "{}", row.name);
