@@ -28,7 +28,7 @@ fn main() {
     );
     let mut warm = Vec::new();
     for files in &sizes {
-        let row = runtime.block_on(async { tokio::spawn(measure(*files)).await.unwrap() });
+        let row = runtime.block_on(async { tokio::spawn(measure_row(*files)).await.unwrap() });
         println!("{files:>7} {:>20} {:>20} {:>26} {:>26} {:>26}", row.warm, row.edited, row.cold, row.raw, row.seed);
         println!("        cold/raw {}; cold/seed {}", row.cold.over(&row.raw), row.cold.over(&row.seed));
         println!("        warm/seed 1/{:.0}", row.seed.median / row.warm.median);
@@ -78,23 +78,23 @@ struct Stopwatch(Instant, f64);
 
 impl Stopwatch {
     fn start() -> Stopwatch {
-        Stopwatch(Instant::now(), cpu())
+        Stopwatch(Instant::now(), cpu_time_us())
     }
 
     fn stop(&self) -> (f64, f64) {
-        (self.0.elapsed().as_secs_f64() * 1e6, cpu() - self.1)
+        (self.0.elapsed().as_secs_f64() * 1e6, cpu_time_us() - self.1)
     }
 }
 
-fn cpu() -> f64 {
+fn cpu_time_us() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
 }
 
-async fn measure(files: usize) -> Row {
+async fn measure_row(files: usize) -> Row {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().canonicalize().unwrap();
-    plant(&root, files);
+    create_files(&root, files);
     let cookies = tempfile::tempdir().unwrap();
     let start = |cookie_dir: PathBuf| {
         ChangeTracker::start(TrackerOptions {
@@ -104,7 +104,7 @@ async fn measure(files: usize) -> Row {
             derived: Default::default(),
         })
     };
-    // Without a place for its fence file a tracker can only walk.
+    // Without a folder for its fence file a tracker can only scan.
     let walking = start(cookies.path().join("missing"));
     walking.set_baseline(walking.take_snapshot().await.unwrap()).await;
     let mut seed = Seed::start(&root);
@@ -126,7 +126,7 @@ async fn measure(files: usize) -> Row {
             node.push(seeded);
         }
     }
-    // Only now: watches make every opening of a folder dearer, for whoever opens it.
+    // Only now: watches make opening a folder slower for every process.
     let watching = start(cookies.path().to_path_buf());
     watching.subscribe_hints().wait_for(|count| *count > 0).await.unwrap();
     watching.set_baseline(watching.take_snapshot().await.unwrap()).await;
@@ -150,7 +150,7 @@ async fn measure(files: usize) -> Row {
 }
 
 /// Ten files a folder, and 50,000 ignored files in `node_modules`.
-fn plant(root: &Path, files: usize) {
+fn create_files(root: &Path, files: usize) {
     let ten = |folder: PathBuf| {
         std::fs::create_dir_all(&folder).unwrap();
         (0..10).for_each(|file| std::fs::write(folder.join(format!("f{file}.ts")), "let x = 1;\n").unwrap());
@@ -160,11 +160,11 @@ fn plant(root: &Path, files: usize) {
     std::fs::write(root.join(".devtoolsignore"), "*.log\n").unwrap();
 }
 
-/// A Node process that walks when it is told to.
+/// A Node process that scans the workspace once per line on its stdin.
 struct Seed {
     node: Child,
-    ask: ChildStdin,
-    answers: BufReader<ChildStdout>,
+    requests: ChildStdin,
+    responses: BufReader<ChildStdout>,
 }
 
 impl Seed {
@@ -177,15 +177,15 @@ impl Seed {
             .stdout(Stdio::piped())
             .spawn()
             .expect("node is installed");
-        let (ask, answers) = (node.stdin.take().unwrap(), BufReader::new(node.stdout.take().unwrap()));
-        Seed { node, ask, answers }
+        let (requests, responses) = (node.stdin.take().unwrap(), BufReader::new(node.stdout.take().unwrap()));
+        Seed { node, requests, responses }
     }
 
     /// Wall and CPU time of one walk, as the process itself measures them.
     fn walk(&mut self) -> (f64, f64) {
-        self.ask.write_all(b"\n").unwrap();
+        self.requests.write_all(b"\n").unwrap();
         let mut line = String::new();
-        self.answers.read_line(&mut line).unwrap();
+        self.responses.read_line(&mut line).unwrap();
         let mut times = line.split_whitespace().map(|time| time.parse::<f64>().unwrap());
         (times.next().unwrap(), times.next().unwrap())
     }

@@ -165,7 +165,7 @@ impl BaselineDiff {
         let newest = differences().max_by_key(|(_, file)| file.modified_at_ms).map(file_change);
         let changed: Vec<_> = differences().take(MAX_LISTED_CHANGES).map(file_change).collect();
         let total = if changed.len() < MAX_LISTED_CHANGES { changed.len() } else { differences().count() };
-        Some(ChangeReport { stale: newest.is_some(), newest, changed, total, compared_to_ms, method: method })
+        Some(ChangeReport { stale: newest.is_some(), newest, changed, total, compared_to_ms, method })
     }
 
     /// How one file differs, if it does.

@@ -229,9 +229,9 @@ mod tests {
         let files = btree_map(vec(1u8..=255, 1..12), (stamp, any::<Option<[u8; 16]>>()), 0..6);
         let folder = files.prop_map(|files| {
             let mut folder = FolderFiles::new(files.iter().map(|(name, (stamp, _))| (&name[..], *stamp)).collect());
-            let prints: Vec<_> =
-                files.values().enumerate().filter_map(|(index, (_, print))| Some((index, (*print)?))).collect();
-            folder.set_hashes(&prints);
+            let hashes: Vec<_> =
+                files.values().enumerate().filter_map(|(index, (_, hash))| Some((index, (*hash)?))).collect();
+            folder.set_hashes(&hashes);
             Arc::new(folder)
         });
         btree_map(vec(1u8..=255, 0..20).prop_map(Arc::from), folder, 0..8)

@@ -304,9 +304,9 @@ impl TrackerTask {
             problems.push(watch_problem(&self.options.root, because));
         }
         self.problems.send_if_modified(|published| {
-            let news = *published != problems;
+            let changed = *published != problems;
             *published = problems;
-            news
+            changed
         });
     }
 }

@@ -49,7 +49,7 @@ pub(super) enum WatchError {
     NoInstancesLeft,
     #[error("there were more edits at once than the kernel's queue holds")]
     Overflow,
-    #[error("the watcher did not answer within {} s", FENCE_TIMEOUT.as_secs())]
+    #[error("the watcher did not respond within {} s", FENCE_TIMEOUT.as_secs())]
     FenceTimeout,
     #[error("the watcher failed: {0}")]
     Watcher(String),

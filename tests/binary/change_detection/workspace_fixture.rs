@@ -136,7 +136,7 @@ impl Vouched {
         let check = tracker.compare_with_baseline().await.unwrap();
         if let CheckMethod::Cold { because } = &check.method {
             self.late.set(self.late.get() + 1);
-            let late = because.contains("did not answer within");
+            let late = because.contains("did not respond within");
             assert!(late && self.late.get() <= MOST_LATE, "cold for the {}. time: {because}", self.late.get());
             warm_again(tracker).await;
         }
