@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use devtether::cdp::types::{AttachToTarget, CaptureScreenshot, Evaluate, GetTargets};
 use devtether::cdp::{self, CdpClient as Cdp};
-use devtether::window::page::PageConnection;
+use devtether::window::page::{PageConnection, evaluate_expression};
 use serde_json::{Value, json};
 
 use client::{Client, median};
@@ -82,7 +82,7 @@ fn raw(us: &mut Client, port: u16, runs: usize) {
     let page = runtime.block_on(PageConnection::open(port)).unwrap();
     for _ in 0..runs * 10 {
         let begun = Instant::now();
-        runtime.block_on(page.evaluate("document.title", SECONDS)).unwrap();
+        runtime.block_on(evaluate_expression(&page, "document.title", SECONDS)).unwrap();
         ours.push(begun.elapsed());
         let begun = Instant::now();
         runtime.block_on(client.call(Some(&session), &evaluate, SECONDS)).unwrap();

@@ -18,7 +18,7 @@ impl Window {
 
     /// A count that rises with each console entry.
     pub fn console_count(&self) -> watch::Receiver<u64> {
-        self.context.history.said()
+        self.context.history.watch_console()
     }
 }
 

@@ -11,7 +11,8 @@ use super::caller::Caller;
 use super::live_window::LiveWindow;
 use super::page::{
     BatchOutcome, CapturedImage, ConsoleMessage, ExpressionResult, InputAction, PageConnection, PageSnapshot,
-    RecordedRequest, RingExtract, RingQuery, ScreenshotRequest, SnapshotRequest,
+    RecordedRequest, RingExtract, RingQuery, ScreenshotRequest, SnapshotRequest, capture_screenshot, evaluate_on_page,
+    run_actions, take_snapshot,
 };
 use super::window_handle::{FreshWindow, RelaunchReport, Window};
 use crate::error::{Error, Result};
@@ -62,7 +63,7 @@ impl Window {
         caller: &dyn Caller,
     ) -> Result<PageResult<ExpressionResult>> {
         let fresh = self.open_fresh_page(caller).await?;
-        let value = fresh.page.evaluate_in(expression, timeout, page).await;
+        let value = evaluate_on_page(&fresh.page, expression, timeout, page).await;
         fresh.finish(value)
     }
 
@@ -73,14 +74,14 @@ impl Window {
         caller: &dyn Caller,
     ) -> Result<PageResult<CapturedImage>> {
         let fresh = self.open_fresh_page(caller).await?;
-        let value = fresh.page.screenshot(request).await;
+        let value = capture_screenshot(&fresh.page, request).await;
         fresh.finish(value)
     }
 
     /// The window's page as text, with refs.
     pub async fn snapshot(&self, request: &SnapshotRequest, caller: &dyn Caller) -> Result<PageResult<PageSnapshot>> {
         let fresh = self.open_fresh_page(caller).await?;
-        let value = fresh.page.snapshot(request).await;
+        let value = take_snapshot(&fresh.page, request).await;
         fresh.finish(value)
     }
 
@@ -93,7 +94,7 @@ impl Window {
         caller: &dyn Caller,
     ) -> Result<PageResult<BatchOutcome>> {
         let fresh = self.open_fresh_page(caller).await?;
-        let value = fresh.page.act(actions, page, snapshot).await;
+        let value = run_actions(&fresh.page, actions, page, snapshot).await;
         fresh.finish(value)
     }
 

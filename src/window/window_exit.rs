@@ -107,7 +107,7 @@ mod tests {
     fn errors_are_selected_however_many_messages_follow_them() {
         let message = |at: u64, level: &str| {
             let (level, text) = (level.to_owned(), at.to_string());
-            ConsoleMessage { at, source: ConsoleSource::Page, level, text, place: None }
+            ConsoleMessage { at, source: ConsoleSource::Page, level, text, location: None }
         };
         let mut messages = vec![message(0, "log"), message(1, "error"), message(2, "exception")];
         messages.extend((3..50).map(|at| message(at, "log")));

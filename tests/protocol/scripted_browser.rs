@@ -5,6 +5,7 @@ use std::time::Duration;
 use devtether::cdp::Endpoint;
 use devtether::window::page::{
     ActionKind, ActionTarget, InputAction, PageConnection, PageHistory, ScreenshotRequest, SnapshotRequest,
+    capture_screenshot, run_actions, take_snapshot,
 };
 use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
@@ -93,9 +94,11 @@ fn inside(expression: &Value) -> Value {
     let call = expression.as_str().unwrap();
     let seen = json!({"lines": [[0, "button \"Go\"", 3, 0]], "cut": false, "title": "t", "url": "http://x/"});
     match call.split('(').next().unwrap() {
-        "tether.look" => json!(seen.to_string()),
-        "tether.ready" | "tether.rectangle" => json!({"x": 1, "y": 2, "width": 30, "height": 40, "target": "button"}),
-        "tether.drags" => json!(false),
+        "tether.takeSnapshot" => json!(seen.to_string()),
+        "tether.waitUntilActionable" | "tether.rectangle" => {
+            json!({"x": 1, "y": 2, "width": 30, "height": 40, "target": "button"})
+        }
+        "tether.checkNativeDrag" => json!(false),
         _ => json!(true),
     }
 }
@@ -117,7 +120,7 @@ async fn a_cancelled_drag_releases_the_button_and_restores_the_browsers_own_drag
         let begun = async { while !asked.recv().await.is_some_and(|request| held(&request)) {} };
         tokio::select! {
             () = begun => {}
-            done = page.act(&drag, None, None) => panic!("it was done: {done:?}"),
+            done = run_actions(&page, &drag, None, None) => panic!("it was done: {done:?}"),
         }
     }
     let mut next =
@@ -135,11 +138,10 @@ async fn a_cancelled_drag_releases_the_button_and_restores_the_browsers_own_drag
 #[tokio::test]
 async fn the_injected_script_receives_the_screenshot_deadline() {
     let mut scripted = Scripted::start(|_| false).await;
-    let tree = scripted.page.snapshot(&SnapshotRequest { max: 1000, root: None, page: None }).await.unwrap().text;
+    let tree =
+        take_snapshot(&scripted.page, &SnapshotRequest { max_bytes: 1000, root: None, page: None }).await.unwrap().text;
     let go = tree.lines().find_map(|line| line.strip_suffix(" button \"Go\"")).unwrap();
-    scripted
-        .page
-        .screenshot(&ScreenshotRequest { element: Some(go.into()), ..ScreenshotRequest::default() })
+    capture_screenshot(&scripted.page, &ScreenshotRequest { element: Some(go.into()), ..ScreenshotRequest::default() })
         .await
         .unwrap();
     let is_rectangle = |request: &Value| {

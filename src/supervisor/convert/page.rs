@@ -30,7 +30,7 @@ pub fn page_image(on_page: PageResult<page::CapturedImage>) -> PageImage {
 
 pub fn snapshot_options(it: api::PageSnapshotParams) -> page::SnapshotRequest {
     page::SnapshotRequest {
-        max: it.max.unwrap_or(DEFAULT_SNAPSHOT_BYTES).max(MIN_SNAPSHOT_BYTES),
+        max_bytes: it.max.unwrap_or(DEFAULT_SNAPSHOT_BYTES).max(MIN_SNAPSHOT_BYTES),
         root: it.from,
         page: it.page,
     }
@@ -69,7 +69,7 @@ pub fn console_entries((extract, generation): (page::RingExtract<page::ConsoleMe
         source: it.source.name().into(),
         level: it.level,
         text: it.text,
-        place: it.place,
+        place: it.location,
     };
     api::ConsoleEntries { entries: extract.entries.into_iter().map(entry).collect(), place }
 }

@@ -17,7 +17,7 @@ use super::readiness::{wait_for, wait_for_endpoint};
 use crate::cdp::Endpoint;
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::process::{self, Process};
-use crate::window::page::{ExpressionResult, PageConnection, PageHistory};
+use crate::window::page::{ExpressionResult, PageConnection, PageHistory, evaluate_expression};
 
 /// The names of Chromium browsers on PATH, in the order of preference.
 pub const BROWSER_NAMES: &[&str] = &[
@@ -72,7 +72,7 @@ async fn wait_for_first_page(endpoint: &Endpoint, url: &str) -> Result<()> {
             document.addEventListener('DOMContentLoaded', () => done(true));
         }})"
     );
-    while page.evaluate(&parsed, FIRST_PAGE_TIMEOUT).await? != ExpressionResult::Value(true.into()) {}
+    while evaluate_expression(&page, &parsed, FIRST_PAGE_TIMEOUT).await? != ExpressionResult::Value(true.into()) {}
     Ok(())
 }
 

@@ -25,7 +25,7 @@ use crate::config::WindowKind;
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::process::{self, Process};
 use crate::tools;
-use crate::window::page::{ExpressionResult, PageConnection, PageHistory};
+use crate::window::page::{ExpressionResult, PageConnection, PageHistory, evaluate_expression};
 
 /// No welcome page or chat beside the extension under development, and no unrequested network access.
 const SETTINGS: &str = r#"{
@@ -185,7 +185,7 @@ pub(super) async fn wait_for_workbench_title(endpoint: &Endpoint, deadline: Dura
         }})"
     );
     // A navigation destroys the script, which is then evaluated again in the new document.
-    while page.evaluate(&titled, deadline).await? != ExpressionResult::Value(true.into()) {}
+    while evaluate_expression(&page, &titled, deadline).await? != ExpressionResult::Value(true.into()) {}
     Ok(())
 }
 

@@ -1,32 +1,37 @@
-//! Why an action could not be done, and how that is told.
+//! Why an action on the page failed, and the user-facing error for it.
 
 use std::time::Duration;
 
-use super::element_refs::{lock_unpoisoned, stale_ref_error};
-use super::input_action::InputAction;
-use super::page_client::{PageClient, PageError};
-use super::run_actions::ActionOutcome;
+use super::element_refs::stale_ref_error;
+use super::page_error::PageError;
 use crate::error::{Error, ErrorKind};
 
-/// Why an action cannot be done.
+/// Why an action failed.
 pub enum ActionError {
-    /// The element is there, but not fit.
+    /// The element exists, but cannot be acted on.
     NotActionable {
+        /// Its ref.
         name: String,
+        /// Its role and name.
         target: Option<String>,
+        /// The reason, as in [`super::injected_script::ElementCheck`].
         fail: String,
+        /// The ref of the covering element.
         by: Option<String>,
+        /// Role and name of the covering element, or details of the reason.
         what: Option<String>,
     },
-    /// Its document is gone.
+    /// The document of this ref no longer exists.
     DocumentGone(String),
-    Trouble(PageError),
+    /// A command failed.
+    Page(PageError),
+    /// Already explained to the user.
     User(Error),
 }
 
 impl From<PageError> for ActionError {
-    fn from(trouble: PageError) -> Self {
-        ActionError::Trouble(trouble)
+    fn from(error: PageError) -> Self {
+        ActionError::Page(error)
     }
 }
 
@@ -41,41 +46,12 @@ impl ActionError {
     pub fn is_transient(&self) -> bool {
         matches!(self, ActionError::NotActionable { fail, .. } if fail != "removed")
     }
-}
 
-impl PageClient {
-    /// The error of a batch.
-    pub fn batch_error(
-        &self,
-        obstacle: ActionError,
-        action: &InputAction,
-        count: usize,
-        done: &[ActionOutcome],
-    ) -> Error {
-        let error = self.action_user_error(obstacle);
-        let mut text = error.doing;
-        if count > 1 {
-            text = format!("action {} of {count} failed: {text}", done.len() + 1);
-        }
-        let source = error.source.map(|source| source.to_string());
-        let mut because = source.unwrap_or_else(|| format!("it was to {}", action.kind));
-        let notes = lock_unpoisoned(&self.shared.targets).take_notices();
-        for note in notes {
-            because.push_str(&format!("; {note}"));
-        }
-        if !done.is_empty() {
-            let done: Vec<&str> = done.iter().map(|step| step.did.as_str()).collect();
-            because.push_str(&format!("; done before: {}", done.join("; ")));
-        }
-        let mut failed = Error::new(error.kind, text).because(because);
-        failed.hints = error.hints;
-        failed
-    }
-
-    pub fn action_user_error(&self, obstacle: ActionError) -> Error {
-        let (name, target, fail, by, what) = match obstacle {
+    /// The user-facing error; `port` is the window's CDP port.
+    pub fn into_error(self, port: u16) -> Error {
+        let (name, target, fail, by, what) = match self {
             ActionError::User(error) => return error,
-            ActionError::Trouble(trouble) => return self.user_error(trouble),
+            ActionError::Page(error) => return error.into_error(port),
             ActionError::DocumentGone(name) => {
                 return stale_ref_error(&name, "its document is gone: the page was left or reloaded");
             }
@@ -95,18 +71,18 @@ impl PageClient {
             other => format!("{element} cannot be acted on: {other}"),
         };
         Error::new(ErrorKind::Other, text)
-            .hint("a new snapshot shows what is on the page now; a larger `timeoutMs` waits longer")
+            .hint("a new snapshot shows the current state of the page; a larger `timeoutMs` waits longer")
     }
 }
 
-/// The error of a wait that was in vain.
-pub fn wait_timed_out(what: String, left: Duration) -> Error {
-    let after = humantime::format_duration(Duration::from_millis(left.as_millis() as u64));
-    Error::new(ErrorKind::TimedOut, format!("{what} after {after}")).hint("a larger `timeoutMs` waits longer")
+/// The error of a wait whose condition was not met; `state` is what is still the case.
+pub fn wait_timed_out(state: String, waited: Duration) -> Error {
+    let waited = humantime::format_duration(Duration::from_millis(waited.as_millis() as u64));
+    Error::new(ErrorKind::TimedOut, format!("{state} after {waited}")).hint("a larger `timeoutMs` waits longer")
 }
 
-/// The error of a key that no keyboard has.
+/// The error of an unknown key name.
 pub fn unknown_key(name: &str) -> Error {
     Error::usage(format!("there is no key {name:?}"))
-        .hint("keys are called as in the DOM: `Control+Shift+P`, `Enter`, `ArrowDown`, `F5`, `a`; chords are separated by spaces")
+        .hint("keys are named as in the DOM: `Control+Shift+P`, `Enter`, `ArrowDown`, `F5`, `a`; chords are separated by spaces")
 }

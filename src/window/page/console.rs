@@ -1,4 +1,4 @@
-//! What a console says: the entries that CDP's console events come to.
+//! Console messages: parsed from CDP events, formatted as the browser's console shows them.
 
 use std::fmt::Write;
 
@@ -7,22 +7,25 @@ use crate::cdp::events::{ConsoleApiCalled, ExceptionThrown, LogEntryAdded};
 use crate::cdp::types::{ObjectPreview, RemoteObject, StackTrace};
 use crate::ring::RingEntry;
 
-const TEXT_BYTES: usize = 4096;
+const MAX_TEXT_BYTES: usize = 4096;
+const MAX_LOCATION_BYTES: usize = 200;
 
-/// Who said it.
+/// Where a console message comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConsoleSource {
     Page,
+    /// An out-of-process frame.
     Iframe,
     Worker,
     ExtensionHost,
     /// A Node service.
     Node,
-    /// We: a dialog, a crash, a download.
+    /// Generated here: a dialog, a crash, a download, a launch.
     Tether,
 }
 
 impl ConsoleSource {
+    /// Its name in the API.
     pub fn name(self) -> &'static str {
         match self {
             ConsoleSource::Page => "page",
@@ -35,23 +38,24 @@ impl ConsoleSource {
     }
 }
 
-/// One entry of the console.
+/// One message of the console.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsoleMessage {
     /// Epoch milliseconds.
     pub at: u64,
+    /// Where it comes from.
     pub source: ConsoleSource,
     /// `log`, `info`, `debug`, `warning`, `error`; `exception` for an uncaught one.
     pub level: String,
     /// At most 4 KiB.
     pub text: String,
-    /// `file.js:12:3`, where it is known.
-    pub place: Option<String>,
+    /// `file.js:12:3`, if known.
+    pub location: Option<String>,
 }
 
 impl RingEntry for ConsoleMessage {
     fn bytes(&self) -> usize {
-        self.text.len() + self.level.len() + self.place.as_ref().map_or(0, String::len) + 80
+        self.text.len() + self.level.len() + self.location.as_ref().map_or(0, String::len) + 80
     }
 
     fn matches(&self, filter: &str) -> bool {
@@ -61,43 +65,43 @@ impl RingEntry for ConsoleMessage {
     }
 }
 
-/// The entry that an event of `Runtime` or `Log` makes.
+/// The message of a `Runtime` or `Log` event; `None` for other events.
 pub fn parse_console_event(event: &CdpEvent, source: ConsoleSource) -> Option<ConsoleMessage> {
     if let Some(called) = event.parse_as::<ConsoleApiCalled>("Runtime.consoleAPICalled") {
-        let place = called.stack_trace.as_ref().and_then(first_location);
-        return Some(bounded_message(called.timestamp, source, called.kind, format_arguments(&called.args), place));
+        let location = called.stack_trace.as_ref().and_then(first_location);
+        return Some(bounded_message(called.timestamp, source, called.kind, format_arguments(&called.args), location));
     }
     if let Some(thrown) = event.parse_as::<ExceptionThrown>("Runtime.exceptionThrown") {
         let text = thrown.exception_details.text();
         return Some(bounded_message(thrown.timestamp, source, "exception".into(), text, None));
     }
-    // A worker says it itself.
+    // The worker's own session reports it as well.
     let entry = event.parse_as::<LogEntryAdded>("Log.entryAdded")?.entry;
     if entry.source == "worker" {
         return None;
     }
-    let place = entry.url.filter(|url| !url.is_empty());
-    let place =
-        place.map(|url| if url.len() > 120 { url.split(['?', '#']).next().unwrap_or(&url).to_owned() } else { url });
-    let place = place.map(|url| entry.line_number.map_or(url.clone(), |line| format!("{url}:{}", line + 1)));
+    let location = entry.url.filter(|url| !url.is_empty());
+    let location =
+        location.map(|url| if url.len() > 120 { url.split(['?', '#']).next().unwrap_or(&url).to_owned() } else { url });
+    let location = location.map(|url| entry.line_number.map_or(url.clone(), |line| format!("{url}:{}", line + 1)));
     let text = format!("{}: {}", entry.source, entry.text);
-    Some(bounded_message(entry.timestamp, source, entry.level, text, place))
+    Some(bounded_message(entry.timestamp, source, entry.level, text, location))
 }
 
-/// Something that happened to the page.
+/// A message about something that happened to the page; `at` in epoch milliseconds.
 pub fn page_event_message(at: u64, level: &str, text: String) -> ConsoleMessage {
     bounded_message(at as f64, ConsoleSource::Tether, level.into(), text, None)
 }
 
 fn first_location(stack: &StackTrace) -> Option<String> {
     let frame = stack.call_frames.first().filter(|frame| !frame.url.is_empty())?;
-    // The folders of a source are known to whoever reads this; a long address is only in the way.
+    // Without the folders: the reader knows them, and URLs are long.
     let path = frame.url.split(['?', '#']).next().unwrap_or_default();
     let name = path.rsplit('/').next().filter(|name| !name.is_empty()).unwrap_or(path);
     Some(format!("{name}:{}:{}", frame.line_number + 1, frame.column_number + 1))
 }
 
-/// The words as a console shows them: placeholders of the first are filled in, styles left out.
+/// Formats as a console does: substitutes the placeholders of the first argument and drops `%c` styles.
 fn format_arguments(args: &[RemoteObject]) -> String {
     let Some((first, rest)) = args.split_first() else { return String::new() };
     let mut rest = rest.iter();
@@ -109,8 +113,8 @@ fn format_arguments(args: &[RemoteObject]) -> String {
         let placeholder = piece.chars().next().filter(|it| "sdifoOc".contains(*it));
         match placeholder.and_then(|it| Some((it, rest.next()?))) {
             Some(('c', _)) => out.push_str(&piece[1..]),
-            Some((_, word)) => {
-                out.push_str(&argument_text(word));
+            Some((_, argument)) => {
+                out.push_str(&argument_text(argument));
                 out.push_str(&piece[1..]);
             }
             None => {
@@ -119,60 +123,61 @@ fn format_arguments(args: &[RemoteObject]) -> String {
             }
         }
     }
-    rest.for_each(|word| {
-        let _ = write!(out, " {}", argument_text(word));
+    rest.for_each(|argument| {
+        let _ = write!(out, " {}", argument_text(argument));
     });
     out
 }
 
-fn argument_text(word: &RemoteObject) -> String {
-    match &word.preview {
-        Some(preview) if !matches!(word.subtype.as_deref(), Some("error" | "node" | "regexp" | "date")) => {
+fn argument_text(argument: &RemoteObject) -> String {
+    match &argument.preview {
+        Some(preview) if !matches!(argument.subtype.as_deref(), Some("error" | "node" | "regexp" | "date")) => {
             preview_text(preview)
         }
-        _ => word.text(),
+        _ => argument.text(),
     }
 }
 
-/// `{a: 1, b: "x"}`, `[1, 2]`; the name of a class before it.
+/// `{a: 1, b: "x"}`, `[1, 2]`; prefixed with the class name, if there is one.
 fn preview_text(preview: &ObjectPreview) -> String {
     let list = matches!(preview.subtype.as_deref(), Some("array" | "typedarray"));
-    let mut words: Vec<String> = Vec::new();
+    let mut parts: Vec<String> = Vec::new();
     for property in &preview.properties {
         let value = property.value.clone().unwrap_or_else(|| property.kind.clone());
         let value = if property.kind == "string" { format!("{value:?}") } else { value };
-        words.push(if list { value } else { format!("{}: {value}", property.name) });
+        parts.push(if list { value } else { format!("{}: {value}", property.name) });
     }
     if preview.overflow {
-        words.push("…".into());
+        parts.push("…".into());
     }
-    let words = words.join(", ");
+    let parts = parts.join(", ");
     let class = preview.description.as_deref().filter(|it| !list && *it != "Object");
     match (list, class) {
-        (true, _) => format!("[{words}]"),
-        (false, Some(class)) if words.is_empty() => class.to_owned(),
-        (false, Some(class)) => format!("{class} {{{words}}}"),
-        (false, None) => format!("{{{words}}}"),
+        (true, _) => format!("[{parts}]"),
+        (false, Some(class)) if parts.is_empty() => class.to_owned(),
+        (false, Some(class)) => format!("{class} {{{parts}}}"),
+        (false, None) => format!("{{{parts}}}"),
     }
 }
 
+/// Applies the size limits.
 fn bounded_message(
     timestamp: f64,
     source: ConsoleSource,
     level: String,
     mut text: String,
-    mut place: Option<String>,
+    mut location: Option<String>,
 ) -> ConsoleMessage {
-    truncate_text(&mut text, TEXT_BYTES);
-    if let Some(place) = &mut place {
-        truncate_text(place, 200);
+    truncate_text(&mut text, MAX_TEXT_BYTES);
+    if let Some(location) = &mut location {
+        truncate_text(location, MAX_LOCATION_BYTES);
     }
-    ConsoleMessage { at: timestamp.max(0.0) as u64, source, level, text, place }
+    ConsoleMessage { at: timestamp.max(0.0) as u64, source, level, text, location }
 }
 
-fn truncate_text(text: &mut String, most: usize) {
-    if text.len() > most {
-        text.truncate(text.floor_char_boundary(most));
+fn truncate_text(text: &mut String, max_bytes: usize) {
+    if text.len() > max_bytes {
+        text.truncate(text.floor_char_boundary(max_bytes));
         text.push('…');
         text.shrink_to_fit();
     }
@@ -189,10 +194,10 @@ mod tests {
     }
 
     #[test]
-    fn events_read_as_a_console_shows_them() {
+    fn events_are_formatted_as_a_console_shows_them() {
         let check = |method: &str, params: Value, expect: Option<(&str, &str, Option<&str>)>| {
             let found = parse_console_event(&event(method, params), ConsoleSource::Page);
-            let found = found.as_ref().map(|it| (it.level.as_str(), it.text.as_str(), it.place.as_deref()));
+            let found = found.as_ref().map(|it| (it.level.as_str(), it.text.as_str(), it.location.as_deref()));
             assert_eq!(found, expect);
         };
         let args = json!([{"type": "string", "value": "n ="}, {"type": "number", "value": 1, "description": "1"},
@@ -211,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_looked_into_and_placeholders_filled_in() {
+    fn objects_are_previewed_and_placeholders_are_substituted() {
         let check = |args: Value, expect: &str| {
             let args: Vec<RemoteObject> = serde_json::from_value(args).unwrap();
             assert_eq!(format_arguments(&args), expect);
@@ -232,8 +237,8 @@ mod tests {
     }
 
     #[test]
-    fn the_long_is_cut() {
-        let long = bounded_message(-1.0, ConsoleSource::Page, "log".into(), "ü".repeat(TEXT_BYTES), None);
-        assert_eq!((long.at, long.text.chars().count()), (0, TEXT_BYTES / 2 + 1));
+    fn long_messages_are_truncated() {
+        let long = bounded_message(-1.0, ConsoleSource::Page, "log".into(), "ü".repeat(MAX_TEXT_BYTES), None);
+        assert_eq!((long.at, long.text.chars().count()), (0, MAX_TEXT_BYTES / 2 + 1));
     }
 }

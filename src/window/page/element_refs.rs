@@ -1,102 +1,108 @@
-//! Refs: the names, such as `e12`, under which elements are known outside.
+//! Refs: stable names such as `e12` by which callers refer to elements.
 //!
-//! A number is given once, and never again: neither in the next document, nor in the next window, nor by the next
-//! supervisor, since whole blocks of numbers are set down as given before they are. So a ref means what it meant, or
-//! is known to be stale.
+//! A number is used once and never reused: not for the next document, not for the next window, and not by the next
+//! supervisor, since numbers are reserved on disk in blocks before they are used. A ref therefore either means the same
+//! element as before or is reported as stale.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use crate::error::{Error, ErrorKind};
+use crate::sync::lock;
 
-/// How many elements are known at the same time; the oldest refs go stale first.
-const MOST: usize = 50_000;
-/// How many numbers are set down as given at a time.
-const BLOCK: u32 = 1000;
+/// Refs kept at the same time; beyond that the oldest become stale.
+const MAX_REFS: usize = 50_000;
+/// Numbers reserved on disk at a time.
+const RESERVED_BLOCK: u32 = 1000;
 
-/// Gives numbers.
+/// Source of the numbers of refs.
 pub struct RefCounter {
     file: Option<PathBuf>,
-    given: Mutex<CounterState>,
+    state: Mutex<CounterState>,
 }
 
 struct CounterState {
-    /// The next one to give.
+    /// The next number.
     next: u32,
-    /// From here on they must be set down first.
+    /// The first number that is not reserved on disk.
     reserved: u32,
 }
 
 impl RefCounter {
-    /// Without a file, they are unique only as long as this lives.
+    /// `file` keeps the reservation; without it, numbers are unique only within this process.
     pub fn new(file: Option<PathBuf>) -> RefCounter {
         let text = file.as_ref().and_then(|file| std::fs::read_to_string(file).ok());
         let next = text.and_then(|text| text.trim().parse().ok()).filter(|next| *next < u32::MAX / 2).unwrap_or(1);
-        RefCounter { file, given: Mutex::new(CounterState { next, reserved: next }) }
+        RefCounter { file, state: Mutex::new(CounterState { next, reserved: next }) }
     }
 
+    /// A new number.
     pub fn next_number(&self) -> u32 {
-        let mut given = lock_unpoisoned(&self.given);
-        if given.next >= given.reserved {
-            given.reserved = given.next + BLOCK;
+        let mut state = lock(&self.state);
+        if state.next >= state.reserved {
+            state.reserved = state.next + RESERVED_BLOCK;
             if let Some(file) = &self.file {
-                // Where it cannot be written, the refs of the next supervisor may repeat these: nothing else is lost.
-                let _ = std::fs::write(file, given.reserved.to_string());
+                // On failure only uniqueness over supervisors is lost.
+                let _ = std::fs::write(file, state.reserved.to_string());
             }
         }
-        given.next += 1;
-        given.next - 1
+        state.next += 1;
+        state.next - 1
     }
 
-    /// Whether this number may have been given.
+    /// Whether this number may have been used for a ref.
     pub fn is_issued(&self, number: u32) -> bool {
-        number < lock_unpoisoned(&self.given).next
+        number < lock(&self.state).next
     }
 }
 
-/// Where the script of a document is, and under which number it knows an element.
+/// An element: its document, and its number in the injected script of that document.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ElementHandle {
-    pub place: DocumentContext,
+    /// The document that contains it.
+    pub document: DocumentContext,
+    /// Its number in the injected script.
     pub number: u32,
 }
 
 /// The isolated world of one document.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DocumentContext {
-    /// The session of its target.
+    /// The CDP session of its target.
     pub session: String,
+    /// The execution context id within that session.
     pub context: i64,
 }
 
-/// What the refs that were given mean.
+/// The known refs, in both directions.
 #[derive(Default)]
 pub struct ElementRefs {
     handles: BTreeMap<u32, ElementHandle>,
-    numbers: HashMap<DocumentContext, HashMap<u32, u32>>,
+    /// The numbers of refs by document and element number.
+    refs: HashMap<DocumentContext, HashMap<u32, u32>>,
 }
 
 impl ElementRefs {
-    /// The ref of an element: the one that it has, or a new one.
-    pub fn assign_ref(&mut self, handle: &ElementHandle, numbers: &RefCounter) -> u32 {
-        if let Some(known) = self.numbers.get(&handle.place).and_then(|of| of.get(&handle.number)) {
+    /// The number of an element's ref: the existing one, or a new one.
+    pub fn assign_ref(&mut self, handle: &ElementHandle, counter: &RefCounter) -> u32 {
+        if let Some(known) = self.refs.get(&handle.document).and_then(|of| of.get(&handle.number)) {
             return *known;
         }
-        let number = numbers.next_number();
+        let number = counter.next_number();
         self.handles.insert(number, handle.clone());
-        self.numbers.entry(handle.place.clone()).or_default().insert(handle.number, number);
-        if self.handles.len() > MOST
+        self.refs.entry(handle.document.clone()).or_default().insert(handle.number, number);
+        if self.handles.len() > MAX_REFS
             && let Some((_, oldest)) = self.handles.pop_first()
-            && let Some(of) = self.numbers.get_mut(&oldest.place)
+            && let Some(of) = self.refs.get_mut(&oldest.document)
         {
             of.remove(&oldest.number);
         }
         number
     }
 
-    /// What `e12` is. Errors: it is none, it is stale.
-    pub fn resolve_ref(&self, name: &str, numbers: &RefCounter) -> Result<ElementHandle, Error> {
+    /// The element of a ref such as `e12`. Errors: not a ref, never assigned, stale.
+    pub fn resolve_ref(&self, name: &str, counter: &RefCounter) -> Result<ElementHandle, Error> {
         let number = name.strip_prefix('e').and_then(|digits| digits.parse::<u32>().ok());
         let Some(number) = number else {
             return Err(
@@ -106,31 +112,28 @@ impl ElementRefs {
         if let Some(handle) = self.handles.get(&number) {
             return Ok(handle.clone());
         }
-        Err(if numbers.is_issued(number) {
+        Err(if counter.is_issued(number) {
             stale_ref_error(name, "its document, or its window, is gone (or it is very old)")
         } else {
             Error::new(ErrorKind::NotFound, format!("there is no element {name}"))
-                .hint("`window_snapshot` shows which there are")
+                .hint("`window_snapshot` shows the elements of the page")
         })
     }
 
-    /// The documents of a session, or one of them, are gone.
-    pub fn remove_document(&mut self, session: &str, context: Option<i64>) {
-        let gone = |place: &DocumentContext| place.session == session && context.is_none_or(|it| it == place.context);
-        let places: Vec<DocumentContext> = self.numbers.keys().filter(|place| gone(place)).cloned().collect();
-        for number in places.iter().filter_map(|place| self.numbers.remove(place)).flat_map(HashMap::into_values) {
+    /// Makes the refs of all documents of a session stale, or those of one execution context.
+    pub fn remove_documents(&mut self, session: &str, context: Option<i64>) {
+        let is_removed =
+            |document: &DocumentContext| document.session == session && context.is_none_or(|it| it == document.context);
+        let removed: Vec<DocumentContext> = self.refs.keys().filter(|document| is_removed(document)).cloned().collect();
+        for number in removed.iter().filter_map(|document| self.refs.remove(document)).flat_map(HashMap::into_values) {
             self.handles.remove(&number);
         }
     }
 }
 
-/// What every use of a ref comes to whose element is no longer there.
+/// The error for a ref whose element no longer exists.
 pub fn stale_ref_error(name: &str, why: &str) -> Error {
     Error::new(ErrorKind::NotFound, "stale ref: take a new snapshot").because(format!("{name}: {why}"))
-}
-
-pub fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -138,52 +141,52 @@ mod tests {
     use super::*;
 
     fn handle(session: &str, context: i64, number: u32) -> ElementHandle {
-        ElementHandle { place: DocumentContext { session: session.into(), context }, number }
+        ElementHandle { document: DocumentContext { session: session.into(), context }, number }
     }
 
     #[test]
-    fn an_element_keeps_its_ref_and_a_gone_one_is_stale() {
-        let (numbers, mut refs) = (RefCounter::new(None), ElementRefs::default());
+    fn an_element_keeps_its_ref_and_the_ref_of_a_removed_document_is_stale() {
+        let (counter, mut refs) = (RefCounter::new(None), ElementRefs::default());
         let (one, two, other) = (handle("S", 1, 1), handle("S", 1, 2), handle("S", 2, 1));
-        assert_eq!([&one, &two, &one, &other].map(|it| refs.assign_ref(it, &numbers)), [1, 2, 1, 3]);
-        assert_eq!(refs.resolve_ref("e3", &numbers).unwrap(), other);
-        refs.remove_document("S", Some(1));
-        let told = refs.resolve_ref("e1", &numbers).unwrap_err().to_string();
-        assert!(told.starts_with("stale ref: take a new snapshot") && told.contains("e1: "), "{told}");
-        // The same numbers in a new document are new refs.
-        assert_eq!(refs.assign_ref(&one, &numbers), 4);
-        assert_eq!(refs.resolve_ref("e3", &numbers).unwrap(), other);
-        refs.remove_document("S", None);
-        assert!(refs.resolve_ref("e3", &numbers).is_err() && refs.handles.is_empty());
+        assert_eq!([&one, &two, &one, &other].map(|it| refs.assign_ref(it, &counter)), [1, 2, 1, 3]);
+        assert_eq!(refs.resolve_ref("e3", &counter).unwrap(), other);
+        refs.remove_documents("S", Some(1));
+        let error = refs.resolve_ref("e1", &counter).unwrap_err().to_string();
+        assert!(error.starts_with("stale ref: take a new snapshot") && error.contains("e1: "), "{error}");
+        // The same element numbers in a new document get new refs.
+        assert_eq!(refs.assign_ref(&one, &counter), 4);
+        assert_eq!(refs.resolve_ref("e3", &counter).unwrap(), other);
+        refs.remove_documents("S", None);
+        assert!(refs.resolve_ref("e3", &counter).is_err() && refs.handles.is_empty());
         for (name, expect) in
             [("e99", "there is no element e99"), ("12", "is no ref"), ("ex", "is no ref"), ("", "is no ref")]
         {
-            assert!(refs.resolve_ref(name, &numbers).unwrap_err().to_string().contains(expect), "{name}");
+            assert!(refs.resolve_ref(name, &counter).unwrap_err().to_string().contains(expect), "{name}");
         }
     }
 
     #[test]
-    fn what_is_known_is_bounded_and_the_oldest_goes_stale() {
-        let (numbers, mut refs) = (RefCounter::new(None), ElementRefs::default());
-        for number in 0..MOST as u32 + 3 {
-            refs.assign_ref(&handle("S", 1, number), &numbers);
+    fn the_number_of_refs_is_bounded_and_the_oldest_become_stale() {
+        let (counter, mut refs) = (RefCounter::new(None), ElementRefs::default());
+        for number in 0..MAX_REFS as u32 + 3 {
+            refs.assign_ref(&handle("S", 1, number), &counter);
         }
-        assert_eq!((refs.handles.len(), refs.numbers.values().map(HashMap::len).sum()), (MOST, MOST));
-        assert!(refs.resolve_ref("e3", &numbers).unwrap_err().doing.starts_with("stale ref"));
-        assert!(refs.resolve_ref("e4", &numbers).is_ok());
+        assert_eq!((refs.handles.len(), refs.refs.values().map(HashMap::len).sum()), (MAX_REFS, MAX_REFS));
+        assert!(refs.resolve_ref("e3", &counter).unwrap_err().doing.starts_with("stale ref"));
+        assert!(refs.resolve_ref("e4", &counter).is_ok());
     }
 
     #[test]
-    fn numbers_are_never_given_again() {
+    fn numbers_are_never_reused() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("refs");
         let mut last = 0;
         for _ in 0..3 {
-            let numbers = RefCounter::new(Some(file.clone()));
-            for _ in 0..BLOCK + 5 {
-                let given = numbers.next_number();
-                assert!(given > last, "{given} after {last}");
-                last = given;
+            let counter = RefCounter::new(Some(file.clone()));
+            for _ in 0..RESERVED_BLOCK + 5 {
+                let number = counter.next_number();
+                assert!(number > last, "{number} after {last}");
+                last = number;
             }
         }
         std::fs::write(&file, "garbage").unwrap();

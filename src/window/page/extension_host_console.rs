@@ -1,7 +1,7 @@
-//! The console of VS Code's extension host: a second connection, to the inspector of its Node process.
+//! Records the console of VS Code's extension host, over a second connection to the inspector of its Node process.
 //!
-//! What an extension prints does not come to the page as it was printed. The extension host may restart (a reload of the
-//! window) and then says so in the window's output; that is waited for.
+//! The page reports an extension's output only in an altered form. When the extension host restarts (on a reload of the
+//! window), it prints its inspector's address to the window's output, and is then connected to again.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,92 +12,94 @@ use tracing::{debug, info};
 
 use super::console::ConsoleSource;
 use super::history::PageHistory;
-use crate::cdp::{self, CdpClient, CdpEvent, types};
+use super::page_client::enable_node_runtime;
+use crate::cdp::{self, CdpError, CdpEvent};
 use crate::process;
 use crate::window::identity;
 use crate::window::launch::parse_inspector_port;
 
-const CONNECTING: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Listens to an extension host until it is dropped. Never ends it or holds it up.
+/// Records the console of an extension host until it is dropped. Neither ends nor delays the extension host.
 pub struct ExtensionHostConsole {
-    _leave: watch::Sender<()>,
+    _stop: watch::Sender<()>,
 }
 
-/// Where an extension host is.
+/// The inspector of an extension host.
 #[derive(Clone, Debug)]
 pub struct ExtensionHostInspector {
+    /// Its port on the loopback.
     pub port: u16,
-    /// Whoever listens on the port must carry it.
+    /// The launch id that the listening process must have in its environment.
     pub launch_id: String,
-    /// What the window prints.
+    /// The window's output file.
     pub output: PathBuf,
 }
 
 impl ExtensionHostConsole {
-    pub fn start(inspected: ExtensionHostInspector, records: Arc<PageHistory>) -> ExtensionHostConsole {
-        let (leave, left) = watch::channel(());
-        tokio::spawn(follow_restarts(inspected, records, left));
-        ExtensionHostConsole { _leave: leave }
+    /// Starts the task that records.
+    pub fn start(inspector: ExtensionHostInspector, history: Arc<PageHistory>) -> ExtensionHostConsole {
+        let (stop, stopped) = watch::channel(());
+        tokio::spawn(record_over_restarts(inspector, history, stopped));
+        ExtensionHostConsole { _stop: stop }
     }
 }
 
-async fn follow_restarts(inspected: ExtensionHostInspector, records: Arc<PageHistory>, mut left: watch::Receiver<()>) {
-    while left.has_changed().is_ok() {
-        // Before it is looked at: what is printed from here on is a restart.
-        let from = std::fs::metadata(&inspected.output).map_or(0, |data| data.len());
-        if let Err(why) = record_until_closed(&inspected, &records, &mut left).await {
-            debug!("cannot listen to the extension host on port {}: {why}", inspected.port);
+async fn record_over_restarts(
+    inspector: ExtensionHostInspector,
+    history: Arc<PageHistory>,
+    mut stopped: watch::Receiver<()>,
+) {
+    while stopped.has_changed().is_ok() {
+        // Measured before connecting: what is printed after this point belongs to a restart.
+        let from = std::fs::metadata(&inspector.output).map_or(0, |data| data.len());
+        if let Err(why) = record_until_closed(&inspector, &history, &mut stopped).await {
+            debug!("cannot record the console of the extension host on port {}: {why}", inspector.port);
         }
-        let again = |line: &str| parse_inspector_port(line).filter(|port| *port == inspected.port);
+        let listens_again = |line: &str| parse_inspector_port(line).filter(|port| *port == inspector.port);
         tokio::select! {
-            _ = left.changed() => return,
-            listens = process::wait_for_line(&inspected.output, from, again) => if listens.is_err() { return },
+            _ = stopped.changed() => return,
+            found = process::wait_for_line(&inspector.output, from, listens_again) => if found.is_err() { return },
         }
         info!("the extension host has restarted");
     }
 }
 
-/// Listens until the connection ends, or nobody wants it any more.
+/// Records until the connection ends, Node has finished, or recording is stopped.
 async fn record_until_closed(
-    inspected: &ExtensionHostInspector,
-    records: &Arc<PageHistory>,
-    left: &mut watch::Receiver<()>,
+    inspector: &ExtensionHostInspector,
+    history: &Arc<PageHistory>,
+    stopped: &mut watch::Receiver<()>,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-    let ExtensionHostInspector { port, launch_id, .. } = inspected.clone();
+    let ExtensionHostInspector { port, launch_id, .. } = inspector.clone();
     tokio::task::spawn_blocking(move || identity::verify_launch_port(&launch_id, port)).await??;
     let endpoint = cdp::discover_endpoint(port).await?;
-    let (kept, known) = (Arc::clone(records), records.replay_cutoffs());
-    let observer = Box::new(move |event: &CdpEvent| {
+    let (recorder, cutoffs) = (Arc::clone(history), history.replay_cutoffs());
+    let handler = Box::new(move |event: &CdpEvent| {
         if event.method.starts_with("Runtime.") {
-            kept.record_event(event, ConsoleSource::ExtensionHost, known);
+            recorder.record_event(event, ConsoleSource::ExtensionHost, cutoffs);
         }
     });
-    let (client, connection) = cdp::open_connection_with_handler(port, &endpoint.path, CONNECTING, observer).await?;
+    let (client, connection) =
+        cdp::open_connection_with_handler(port, &endpoint.path, CONNECT_TIMEOUT, handler).await?;
     let mut events = client.subscribe();
     tokio::pin!(connection);
-    let over = async {
-        enable_runtime(&client).await?;
+    let finished = async {
+        enable_node_runtime(&client).await?;
         while let Some(event) = events.next().await {
-            // It has run to its end, and stays only because we look at it.
+            // Node has finished, and exits when its clients have left.
             if event.is_ok_and(|event| event.method == "NodeRuntime.waitingForDisconnect") {
                 break;
             }
         }
-        Ok::<(), cdp::CdpError>(())
+        Ok::<(), CdpError>(())
     };
-    let over = tokio::select! {
+    let result = tokio::select! {
         _ = &mut connection => return Ok(()),
-        over = over => over,
-        _ = left.changed() => Ok(()),
+        result = finished => result,
+        _ = stopped.changed() => Ok(()),
     };
     client.close();
     connection.await;
-    Ok(over?)
-}
-
-async fn enable_runtime(client: &CdpClient) -> Result<(), cdp::CdpError> {
-    client.send(None, &types::EnableRuntime {}).await?;
-    client.send(None, &types::EnableNodeRuntime {}).await?;
-    client.send(None, &types::NotifyWhenWaitingForDisconnect { enabled: true }).await
+    Ok(result?)
 }

@@ -1,35 +1,40 @@
-//! What outlives a connection, and a window: console, network, the numbers of refs, and whose turn it is to act.
+//! What outlives a connection and a window: recorded console and network, the numbers of refs, the input lock.
 //!
-//! One for a workspace's window over all its launches, so that a reader's cursor stays good over a relaunch.
+//! There is one for all launches of a workspace's window, so that cursors stay valid over a relaunch.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
 
 use tokio::sync::watch;
 
-use super::console::{self, ConsoleMessage, ConsoleSource};
-use super::element_refs::{RefCounter, lock_unpoisoned};
+use super::console::{ConsoleMessage, ConsoleSource, page_event_message, parse_console_event};
+use super::element_refs::RefCounter;
 use super::network::{NetworkLog, RecordedRequest};
 use crate::cdp::CdpEvent;
 use crate::clock::now_ms;
 use crate::ring::{Ring, RingExtract, RingLimits, RingQuery};
+use crate::sync::lock;
 
-const CONSOLE: RingLimits = RingLimits { entries: 5000, bytes: 2 << 20 };
+/// Capacity of the console.
+const CONSOLE_LIMITS: RingLimits = RingLimits { entries: 5000, bytes: 2 << 20 };
 
-/// See the module.
+/// Console, network and refs over all launches of the window.
 pub struct PageHistory {
     console: Mutex<Ring<ConsoleMessage>>,
     network: Mutex<NetworkLog>,
-    pub(super) numbers: RefCounter,
-    /// Held by who acts on the page: the actions of two agents never mix.
-    pub(super) acting: tokio::sync::Mutex<()>,
-    /// Rises with each console entry.
-    said: watch::Sender<u64>,
-    known: Mutex<ReplayCutoffs>,
+    /// Assigns the numbers of refs.
+    pub(super) ref_counter: RefCounter,
+    /// Serialises input batches, so that the events of two callers never interleave.
+    pub(super) input_lock: tokio::sync::Mutex<()>,
+    /// Incremented with each console message.
+    console_count: watch::Sender<u64>,
+    cutoffs: Mutex<ReplayCutoffs>,
 }
 
-/// Up to when the console is known: epoch ms of the newest entry, over each kind of connection. A new connection is
-/// told again what the one before it was told; what others have heard meanwhile says nothing about that.
+/// The newest recorded console message (epoch ms) for each kind of connection.
+///
+/// A new connection replays the console from before it was opened; messages up to the cutoff are already recorded. The
+/// cutoffs are separate because a message seen over one connection does not imply that the others have seen theirs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplayCutoffs {
     page: u64,
@@ -38,8 +43,8 @@ pub struct ReplayCutoffs {
 }
 
 impl ReplayCutoffs {
-    /// That of the connection that a source is heard over.
-    fn cutoff_of(&mut self, source: ConsoleSource) -> &mut u64 {
+    /// The cutoff of the connection that reports `source`.
+    fn cutoff_mut(&mut self, source: ConsoleSource) -> &mut u64 {
         match source {
             ConsoleSource::Page | ConsoleSource::Iframe | ConsoleSource::Worker | ConsoleSource::Tether => {
                 &mut self.page
@@ -49,84 +54,85 @@ impl ReplayCutoffs {
         }
     }
 
-    fn advance(&mut self, entry: &ConsoleMessage) {
-        let newest = self.cutoff_of(entry.source);
-        *newest = entry.at.max(*newest);
+    fn advance(&mut self, message: &ConsoleMessage) {
+        let newest = self.cutoff_mut(message.source);
+        *newest = message.at.max(*newest);
     }
 }
 
 impl PageHistory {
-    /// `refs` is the file that keeps the numbers of refs from being given again.
-    pub fn new(refs: Option<PathBuf>) -> PageHistory {
+    /// `ref_file` keeps the numbers of refs from being reused by a later supervisor.
+    pub fn new(ref_file: Option<PathBuf>) -> PageHistory {
         PageHistory {
-            console: Mutex::new(Ring::new(CONSOLE)),
+            console: Mutex::new(Ring::new(CONSOLE_LIMITS)),
             network: Mutex::default(),
-            numbers: RefCounter::new(refs),
-            acting: tokio::sync::Mutex::default(),
-            said: watch::Sender::default(),
-            known: Mutex::default(),
+            ref_counter: RefCounter::new(ref_file),
+            input_lock: tokio::sync::Mutex::default(),
+            console_count: watch::Sender::default(),
+            cutoffs: Mutex::default(),
         }
     }
 
-    /// A count that rises with each console entry.
-    pub fn said(&self) -> watch::Receiver<u64> {
-        self.said.subscribe()
+    /// The number of console messages so far, to wait for further ones.
+    pub fn watch_console(&self) -> watch::Receiver<u64> {
+        self.console_count.subscribe()
     }
 
-    fn push_message(&self, entry: ConsoleMessage) {
-        lock_unpoisoned(&self.console).push(entry);
-        self.said.send_modify(|count| *count += 1);
+    fn push_message(&self, message: ConsoleMessage) {
+        lock(&self.console).push(message);
+        self.console_count.send_modify(|count| *count += 1);
     }
 
-    /// The last entries of the console since `from` (epoch ms), oldest first.
-    pub fn last_messages(&self, count: usize, from: u64) -> Vec<ConsoleMessage> {
-        let ring = lock_unpoisoned(&self.console);
-        let mut last: Vec<ConsoleMessage> =
-            ring.iter().rev().take_while(|it| it.at >= from).take(count).cloned().collect();
+    /// The last `count` console messages at or after `since` (epoch ms), oldest first.
+    pub fn last_messages(&self, count: usize, since: u64) -> Vec<ConsoleMessage> {
+        let ring = lock(&self.console);
+        let newest_first = ring.iter().rev().take_while(|it| it.at >= since).take(count);
+        let mut last: Vec<ConsoleMessage> = newest_first.cloned().collect();
         last.reverse();
         last
     }
 
+    /// The console messages that match a query.
     pub fn console(&self, query: &RingQuery) -> RingExtract<ConsoleMessage> {
-        lock_unpoisoned(&self.console).read(query)
+        lock(&self.console).read(query)
     }
 
-    /// Those that have ended, and those on their way.
+    /// The completed requests that match a query, and all requests in flight.
     pub fn network(&self, query: &RingQuery) -> (RingExtract<RecordedRequest>, Vec<RecordedRequest>) {
-        let network = lock_unpoisoned(&self.network);
+        let network = lock(&self.network);
         (network.read(query), network.in_flight())
     }
 
-    /// Up to when a connection that is made now will repeat what is known.
+    /// The cutoffs for a connection that is opened now.
     pub(super) fn replay_cutoffs(&self) -> ReplayCutoffs {
-        *lock_unpoisoned(&self.known)
+        *lock(&self.cutoffs)
     }
 
-    /// Keeps what an event says to console or network; `known` is what was known when its connection was made.
-    pub(super) fn record_event(&self, event: &CdpEvent, source: ConsoleSource, mut known: ReplayCutoffs) {
+    /// Records a console or network event; `cutoffs` are those of when its connection was opened.
+    pub(super) fn record_event(&self, event: &CdpEvent, source: ConsoleSource, mut cutoffs: ReplayCutoffs) {
         if event.method.starts_with("Network.") {
-            lock_unpoisoned(&self.network).note(event);
-        } else if let Some(entry) =
-            console::parse_console_event(event, source).filter(|entry| entry.at > *known.cutoff_of(source))
+            lock(&self.network).record_event(event);
+        } else if let Some(message) = parse_console_event(event, source)
+            && message.at > *cutoffs.cutoff_mut(source)
         {
-            lock_unpoisoned(&self.known).advance(&entry);
-            self.push_message(entry);
+            lock(&self.cutoffs).advance(&message);
+            self.push_message(message);
         }
     }
 
-    /// Sets down that there is another window now.
+    /// Records in the console that a new window was launched.
     pub fn record_launch(&self) {
         self.record_page_event("info", "the window was launched".into());
     }
 
-    /// Sets down something that happened to the page.
+    /// Records in the console something that happened to the page.
     pub(super) fn record_page_event(&self, level: &str, text: String) {
-        self.push_message(console::page_event_message(now_ms(), level, text));
+        self.push_message(page_event_message(now_ms(), level, text));
     }
 
-    /// Ends the requests of a session that nothing more will be heard of.
+    /// Ends the requests in flight of a session that sends no further events.
     pub(super) fn end_requests(&self, session: &str, why: &str) {
-        lock_unpoisoned(&self.network).end_session_requests(session, why);
+        lock(&self.network).end_session_requests(session, why);
     }
 }
 
@@ -135,43 +141,40 @@ mod tests {
     use super::*;
     use serde_json::{json, value::RawValue};
 
-    fn said(records: &PageHistory, source: ConsoleSource, known: ReplayCutoffs, lines: &[(u64, &str)]) {
+    fn log(history: &PageHistory, source: ConsoleSource, cutoffs: ReplayCutoffs, lines: &[(u64, &str)]) {
         for (at, text) in lines {
             let args = json!([{"type": "string", "value": text}]);
             let params = json!({"type": "log", "args": args, "timestamp": at}).to_string();
             let params = RawValue::from_string(params).unwrap();
-            records.record_event(
-                &CdpEvent { session: None, method: "Runtime.consoleAPICalled".into(), params },
-                source,
-                known,
-            );
+            let event = CdpEvent { session: None, method: "Runtime.consoleAPICalled".into(), params };
+            history.record_event(&event, source, cutoffs);
         }
     }
 
     #[test]
-    fn what_one_connection_has_heard_hides_nothing_of_another_and_nothing_is_told_twice() {
-        let records = PageHistory::new(None);
+    fn connections_have_separate_cutoffs_and_replayed_messages_are_recorded_once() {
+        let history = PageHistory::new(None);
         let check = |expect: &[&str]| {
-            let told: Vec<String> = records.last_messages(100, 0).into_iter().map(|entry| entry.text).collect();
-            assert_eq!(told, expect);
+            let texts: Vec<String> = history.last_messages(100, 0).into_iter().map(|message| message.text).collect();
+            assert_eq!(texts, expect);
         };
         let page = [(10, "page"), (30, "page, later")];
-        said(&records, ConsoleSource::Page, records.replay_cutoffs(), &page);
-        // The extension host said this before the page said its last, and is connected to afterwards.
-        let host = [(20, "activated"), (40, "still at it")];
-        said(&records, ConsoleSource::ExtensionHost, records.replay_cutoffs(), &host[..1]);
+        log(&history, ConsoleSource::Page, history.replay_cutoffs(), &page);
+        // Older than the page's last message, but over a connection that is opened after it.
+        let host = [(20, "activated"), (40, "still running")];
+        log(&history, ConsoleSource::ExtensionHost, history.replay_cutoffs(), &host[..1]);
         check(&["page", "page, later", "activated"]);
-        said(&records, ConsoleSource::ExtensionHost, records.replay_cutoffs(), &host);
-        check(&["page", "page, later", "activated", "still at it"]);
-        // The page is connected to anew: it repeats what it said, and tells what nobody has heard.
-        let known = records.replay_cutoffs();
-        said(&records, ConsoleSource::Page, known, &page);
-        said(&records, ConsoleSource::Page, known, &[(35, "page, unheard")]);
-        said(&records, ConsoleSource::Worker, known, &[(5, "worker"), (36, "worker, unheard")]);
-        check(&["page", "page, later", "activated", "still at it", "page, unheard", "worker, unheard"]);
-        said(&records, ConsoleSource::Node, records.replay_cutoffs(), &[(1, "node")]);
-        said(&records, ConsoleSource::Node, records.replay_cutoffs(), &[(1, "node")]);
-        assert_eq!(records.last_messages(1, 0)[0].text, "node");
-        assert_eq!(records.replay_cutoffs(), ReplayCutoffs { page: 36, extension_host: 40, node: 1 });
+        log(&history, ConsoleSource::ExtensionHost, history.replay_cutoffs(), &host);
+        check(&["page", "page, later", "activated", "still running"]);
+        // A new connection to the page replays what is recorded, and then what is not.
+        let cutoffs = history.replay_cutoffs();
+        log(&history, ConsoleSource::Page, cutoffs, &page);
+        log(&history, ConsoleSource::Page, cutoffs, &[(35, "page, new")]);
+        log(&history, ConsoleSource::Worker, cutoffs, &[(5, "worker"), (36, "worker, new")]);
+        check(&["page", "page, later", "activated", "still running", "page, new", "worker, new"]);
+        log(&history, ConsoleSource::Node, history.replay_cutoffs(), &[(1, "node")]);
+        log(&history, ConsoleSource::Node, history.replay_cutoffs(), &[(1, "node")]);
+        assert_eq!(history.last_messages(1, 0)[0].text, "node");
+        assert_eq!(history.replay_cutoffs(), ReplayCutoffs { page: 36, extension_host: 40, node: 1 });
     }
 }

@@ -78,22 +78,22 @@
       case 'svg': return element.hasAttribute('aria-label') || element.querySelector(':scope > title') ? 'img' : '';
       case 'section': return element.hasAttribute('aria-label') || element.hasAttribute('aria-labelledby') ? 'region' : '';
       case 'form': return element.hasAttribute('aria-label') || element.hasAttribute('aria-labelledby') ? 'form' : '';
-      case 'header': return landmark(element) ? 'banner' : '';
-      case 'footer': return landmark(element) ? 'contentinfo' : '';
-      default: return TAGS[tag] ?? (editable(element) ? 'textbox' : '');
+      case 'header': return isLandmark(element) ? 'banner' : '';
+      case 'footer': return isLandmark(element) ? 'contentinfo' : '';
+      default: return TAGS[tag] ?? (isEditable(element) ? 'textbox' : '');
     }
   }
 
-  const landmark = (element) => !element.parentElement?.closest('article, aside, main, nav, section');
+  const isLandmark = (element) => !element.parentElement?.closest('article, aside, main, nav, section');
 
   // The root of an editable region, not its descendants.
-  const editable = (element) => element.isContentEditable && element.hasAttribute('contenteditable');
+  const isEditable = (element) => element.isContentEditable && element.hasAttribute('contenteditable');
 
   const BETTER = 'a[href], button, input, select, textarea, summary, [onclick], [role=button], [role=link], [role=tab], '
     + '[role=checkbox], [role=menuitem], [role=option], [role=radio], [role=switch], [role=treeitem], [tabindex="0"]';
 
   // An element without a role that handles clicks.
-  function clickable(element) {
+  function isClickable(element) {
     if (element.hasAttribute('onclick')) return true;
     const tabindex = element.getAttribute('tabindex');
     if (tabindex !== null && tabindex >= 0) return true;
@@ -108,22 +108,22 @@
   // Icon fonts use private-use characters, which are unreadable as text.
   const SYMBOLS = /[\uE000-\uF8FF\u200B\u00AD]/g;
 
-  function tidy(text) {
+  function cleanText(text) {
     text = text.replace(SYMBOLS, '').replace(/\s+/g, ' ').trim();
     return text.length > LONGEST ? text.slice(0, LONGEST) + '…' : text;
   }
 
-  function referred(element, attribute) {
+  function labelledByText(element, attribute) {
     const ids = element.getAttribute(attribute);
     if (!ids) return '';
     const root = element.getRootNode();
     return ids.trim().split(/\s+/).map((id) => {
       const other = root.getElementById?.(id);
-      return other ? other.getAttribute('aria-label') || content(other) : '';
+      return other ? other.getAttribute('aria-label') || textContent(other) : '';
     }).join(' ');
   }
 
-  function content(element, length = { left: LONGEST * 2 }) {
+  function textContent(element, length = { left: LONGEST * 2 }) {
     let text = '';
     for (const node of children(element)) {
       if (length.left <= 0) break;
@@ -133,9 +133,9 @@
         text += piece;
       } else if (node.nodeType === 1) {
         const tag = node.localName;
-        if (SKIPPED.has(tag) || node.getAttribute('aria-hidden') === 'true' || !shown(node)) continue;
+        if (SKIPPED.has(tag) || node.getAttribute('aria-hidden') === 'true' || !isShown(node)) continue;
         const label = node.getAttribute('aria-label') || (tag === 'img' && node.alt);
-        const inner = label || content(node, length);
+        const inner = label || textContent(node, length);
         text += INLINE.has(tag) ? inner : ` ${inner} `;
       }
     }
@@ -148,11 +148,11 @@
         if (role === 'button') return element.value || element.alt || (element.type === 'submit' ? 'Submit' : element.type === 'reset' ? 'Reset' : '');
         // falls through
       case 'select': case 'textarea': case 'meter': case 'progress': case 'output': case 'button':
-        return element.labels?.length ? Array.from(element.labels, (label) => content(label)).join(' ') : '';
+        return element.labels?.length ? Array.from(element.labels, (label) => textContent(label)).join(' ') : '';
       case 'img': case 'area': return element.alt;
-      case 'fieldset': return named(element, 'legend');
-      case 'table': return named(element, 'caption');
-      case 'figure': return named(element, 'figcaption');
+      case 'fieldset': return childText(element, 'legend');
+      case 'table': return childText(element, 'caption');
+      case 'figure': return childText(element, 'figcaption');
       case 'optgroup': return element.label;
       case 'option': return element.label;
       case 'details': return '';
@@ -162,29 +162,29 @@
     }
   }
 
-  function named(element, tag) {
+  function childText(element, tag) {
     const child = element.querySelector(`:scope > ${tag}`);
-    return child ? content(child) : '';
+    return child ? textContent(child) : '';
   }
 
   function nameOf(element, tag, role) {
-    return tidy(referred(element, 'aria-labelledby') || element.getAttribute('aria-label') || '')
-      || tidy(nativeName(element, tag, role) || '')
-      || (NAMED_BY_CONTENT.has(role) && tidy(content(element)))
-      || tidy(element.getAttribute('title') || element.getAttribute('placeholder')
+    return cleanText(labelledByText(element, 'aria-labelledby') || element.getAttribute('aria-label') || '')
+      || cleanText(nativeName(element, tag, role) || '')
+      || (NAMED_BY_CONTENT.has(role) && cleanText(textContent(element)))
+      || cleanText(element.getAttribute('title') || element.getAttribute('placeholder')
         || element.getAttribute('aria-placeholder') || '');
   }
 
-  function is(element, attribute) {
+  function isTrue(element, attribute) {
     return element.getAttribute(attribute) === 'true';
   }
 
-  const disabled = (element) => element.matches(':disabled') || element.closest('[aria-disabled="true"]') !== null;
+  const isDisabled = (element) => element.matches(':disabled') || element.closest('[aria-disabled="true"]') !== null;
 
   function statesOf(element, tag, role) {
     let states = '';
-    if (element.matches(':disabled') || is(element, 'aria-disabled')) states += ' disabled';
-    if (element === active() && tag !== 'iframe') states += ' focused';
+    if (element.matches(':disabled') || isTrue(element, 'aria-disabled')) states += ' disabled';
+    if (element === focusedElement() && tag !== 'iframe') states += ' focused';
     const checked = element.getAttribute('aria-checked') ?? element.getAttribute('aria-pressed');
     if (tag === 'input' && (element.type === 'checkbox' || element.type === 'radio')) {
       if (element.indeterminate) states += ' mixed';
@@ -194,7 +194,7 @@
     const expanded = element.getAttribute('aria-expanded');
     if (expanded === 'true' || (tag === 'details' && element.open)) states += ' expanded';
     else if (expanded === 'false' || (tag === 'details' && !element.open)) states += ' collapsed';
-    if (is(element, 'aria-selected') || (tag === 'option' && element.selected)) states += ' selected';
+    if (isTrue(element, 'aria-selected') || (tag === 'option' && element.selected)) states += ' selected';
     if (role === 'heading') {
       const level = element.getAttribute('aria-level') || (/^h[1-6]$/.test(tag) ? tag[1] : '2');
       states += ` level=${level}`;
@@ -204,11 +204,11 @@
     }
     const current = element.getAttribute('aria-current');
     if (current && current !== 'false') states += ' current';
-    if (element.required || is(element, 'aria-required')) states += ' required';
-    if (element.readOnly === true || is(element, 'aria-readonly')) states += ' readonly';
-    if (is(element, 'aria-invalid')) states += ' invalid';
-    if (is(element, 'aria-modal') || (tag === 'dialog' && element.matches(':modal'))) states += ' modal';
-    if (is(element, 'aria-busy')) states += ' busy';
+    if (element.required || isTrue(element, 'aria-required')) states += ' required';
+    if (element.readOnly === true || isTrue(element, 'aria-readonly')) states += ' readonly';
+    if (isTrue(element, 'aria-invalid')) states += ' invalid';
+    if (isTrue(element, 'aria-modal') || (tag === 'dialog' && element.matches(':modal'))) states += ' modal';
+    if (isTrue(element, 'aria-busy')) states += ' busy';
     const value = valueOf(element, tag, role);
     if (value) states += ` value=${JSON.stringify(value)}`;
     return states;
@@ -218,17 +218,17 @@
     switch (tag) {
       case 'input':
         if (role === 'button' || element.type === 'checkbox' || element.type === 'radio') return '';
-        return element.type === 'password' ? '•'.repeat(element.value.length) : tidy(element.value);
-      case 'textarea': return tidy(element.value);
+        return element.type === 'password' ? '•'.repeat(element.value.length) : cleanText(element.value);
+      case 'textarea': return cleanText(element.value);
       case 'select': return Array.from(element.selectedOptions, (option) => option.label).join(', ');
       case 'meter': case 'progress': return element.position === -1 ? '' : String(element.value);
     }
     const text = element.getAttribute('aria-valuetext') ?? element.getAttribute('aria-valuenow');
-    if (text) return tidy(text);
-    return role === 'textbox' && element.isContentEditable ? tidy(element.innerText ?? '') : '';
+    if (text) return cleanText(text);
+    return role === 'textbox' && element.isContentEditable ? cleanText(element.innerText ?? '') : '';
   }
 
-  function active() {
+  function focusedElement() {
     let element = document.activeElement;
     while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
     return element === document.body ? null : element;
@@ -249,12 +249,12 @@
   const VISIBLY = { visibilityProperty: true, contentVisibilityAuto: false };
 
   // Whether the element can be rendered. `false` also for `visibility: hidden`, whose children may be visible.
-  function shown(element) {
+  function isShown(element) {
     return element.checkVisibility(VISIBLY) || getComputedStyle(element).display === 'contents';
   }
 
   // Hidden together with its subtree.
-  function pruned(element) {
+  function isHiddenSubtree(element) {
     return !element.checkVisibility() && getComputedStyle(element).display !== 'contents';
   }
 
@@ -263,94 +263,94 @@
 
   // Snapshot lines from element `number` (0: the whole document) on, each [depth, text, number, shows a frame];
   // at most `max` bytes of them.
-  function look(max, number) {
+  function takeSnapshot(max, number) {
     const root = number ? elementOf(number) : document.body ?? document.documentElement;
     if (!root) return null;
     const walk = { lines: [], bytes: 0, max, run: '', cut: false, deadline: performance.now() + 3000, steps: 0 };
-    if (number) element(walk, root, 0, 0, '');
-    else within(walk, root, 0, 0, '');
-    flush(walk, 0, '');
+    if (number) walkElement(walk, root, 0, 0, '');
+    else walkChildren(walk, root, 0, 0, '');
+    flushText(walk, 0, '');
     return JSON.stringify({ lines: walk.lines, cut: walk.cut, title: document.title, url: location.href });
   }
 
-  function full(walk) {
+  function isFull(walk) {
     if (!walk.cut && (walk.bytes > walk.max || (++walk.steps % 256 === 0 && performance.now() > walk.deadline))) walk.cut = true;
     return walk.cut;
   }
 
-  function push(walk, depth, text, number, frame) {
+  function pushLine(walk, depth, text, number, frame) {
     walk.lines.push([depth, text, number, frame]);
     walk.bytes += depth + text.length + 8;
   }
 
-  function flush(walk, depth, covered) {
+  function flushText(walk, depth, covered) {
     if (!walk.run) return;
-    const text = tidy(walk.run);
+    const text = cleanText(walk.run);
     walk.run = '';
-    if (text && covered !== true && !covered.includes(text)) push(walk, depth, JSON.stringify(text), 0, 0);
+    if (text && covered !== true && !covered.includes(text)) pushLine(walk, depth, JSON.stringify(text), 0, 0);
   }
 
   // `covered`: the text already contained in the name of an ancestor; `true` when all text is.
-  function within(walk, parent, depth, deep, covered) {
+  function walkChildren(walk, parent, depth, deep, covered) {
     for (const node of children(parent)) {
-      if (full(walk)) return;
+      if (isFull(walk)) return;
       if (node.nodeType === 3) {
-        if (walk.run.length < LONGEST * 2 && !closed(parent)) walk.run += node.data;
-      } else if (node.nodeType === 1) element(walk, node, depth, deep + 1, covered);
+        if (walk.run.length < LONGEST * 2 && !isClosedDetails(parent)) walk.run += node.data;
+      } else if (node.nodeType === 1) walkElement(walk, node, depth, deep + 1, covered);
     }
   }
 
-  const closed = (parent) => parent.localName === 'details' && !parent.open;
+  const isClosedDetails = (parent) => parent.localName === 'details' && !parent.open;
 
-  function element(walk, e, depth, deep, covered) {
+  function walkElement(walk, e, depth, deep, covered) {
     const tag = e.localName;
     if (SKIPPED.has(tag) || e.getAttribute('aria-hidden') === 'true') return;
     if (deep > DEEPEST) { walk.cut = true; return; }
     let visible = true;
     if (tag !== 'option' && tag !== 'optgroup' && !e.checkVisibility(VISIBLY)) {
-      if (pruned(e)) return;
+      if (isHiddenSubtree(e)) return;
       visible = getComputedStyle(e).visibility === 'visible';
     }
     if (tag === 'br') { walk.run += ' '; return; }
     let role = roleOf(e, tag);
     // A label is clickable when its control is hidden; otherwise its text is already the name of the control.
     const control = tag === 'label' && e.control;
-    if (!role && visible && (control ? !shown(control) : clickable(e))) role = 'clickable';
+    if (!role && visible && (control ? !isShown(control) : isClickable(e))) role = 'clickable';
     if (!visible) {
-      flush(walk, depth, covered);
-      for (const node of children(e)) if (node.nodeType === 1) element(walk, node, depth, deep + 1, covered);
-      flush(walk, depth, covered);
+      flushText(walk, depth, covered);
+      for (const node of children(e)) if (node.nodeType === 1) walkElement(walk, node, depth, deep + 1, covered);
+      flushText(walk, depth, covered);
       return;
     }
     if (!role) {
       const inline = INLINE.has(tag);
       const inner = control ? true : covered;
-      if (!inline || control) flush(walk, depth, covered);
-      within(walk, e, depth, deep, inner);
-      if (!inline || control) flush(walk, depth, inner);
+      if (!inline || control) flushText(walk, depth, covered);
+      walkChildren(walk, e, depth, deep, inner);
+      if (!inline || control) flushText(walk, depth, inner);
       return;
     }
-    flush(walk, depth, covered);
+    flushText(walk, depth, covered);
     const name = nameOf(e, tag, role);
     // A button in a button of the same name, a link in a tab: one line is enough. Decoration is omitted.
     const echo = covered === true && (walk.above === name || !ACTED_ON.has(role));
     const at = walk.lines.length;
     const states = statesOf(e, tag, role);
-    if (!echo) push(walk, depth, head(e, role, name, states), numberOf(e), tag === 'iframe' || tag === 'frame' ? 1 : 0);
+    if (!echo) pushLine(walk, depth, lineText(e, role, name, states), numberOf(e), tag === 'iframe' || tag === 'frame' ? 1 : 0);
     if (tag === 'iframe' || tag === 'frame' || tag === 'textarea' || (role === 'textbox' && e.isContentEditable)) return;
     const above = walk.above;
     if (!echo && DRAWN.has(role)) walk.above = name;
-    if (tag === 'select') options(walk, e, depth + 1);
+    if (tag === 'select') pushOptions(walk, e, depth + 1);
     else {
       const inner = covered === true || DRAWN.has(role) ? true : name || covered;
-      within(walk, e, echo ? depth : depth + 1, deep, inner);
-      flush(walk, echo ? depth : depth + 1, inner);
+      walkChildren(walk, e, echo ? depth : depth + 1, deep, inner);
+      flushText(walk, echo ? depth : depth + 1, inner);
     }
     walk.above = above;
-    if (!echo && !name && !states && !ACTED_ON.has(role)) thin(walk, at, depth, FRAMES.has(role));
+    if (!echo && !name && !states && !ACTED_ON.has(role)) simplify(walk, at, depth, FRAMES.has(role));
   }
 
-  function head(e, role, name, states) {
+  function lineText(e, role, name, states) {
     let text = name ? `${role} ${JSON.stringify(name)}${states}` : role + states;
     if (role === 'link') {
       const href = e.getAttribute('href') ?? '';
@@ -359,18 +359,18 @@
     return text;
   }
 
-  function options(walk, select, depth) {
+  function pushOptions(walk, select, depth) {
     let count = 0;
     for (const option of select.options) {
       if (++count > MOST_OPTIONS) break;
-      push(walk, depth, head(option, 'option', tidy(option.label), option.selected ? ' selected' : ''), numberOf(option), 0);
+      pushLine(walk, depth, lineText(option, 'option', cleanText(option.label), option.selected ? ' selected' : ''), numberOf(option), 0);
     }
     const more = select.options.length - MOST_OPTIONS;
-    if (more > 0) push(walk, depth, `… and ${more} more options`, 0, 0);
+    if (more > 0) pushLine(walk, depth, `… and ${more} more options`, 0, 0);
   }
 
   // A line without a name: removed when empty or around a single element; merged with a single text.
-  function thin(walk, at, depth, whole) {
+  function simplify(walk, at, depth, whole) {
     const { lines } = walk;
     const below = lines.length - at - 1;
     if (walk.cut) return;
@@ -386,9 +386,9 @@
   }
 
   // Role and name of an element, for messages.
-  function tell(e) {
+  function describe(e) {
     const tag = e.localName;
-    const role = roleOf(e, tag) || (clickable(e) ? 'clickable' : tag);
+    const role = roleOf(e, tag) || (isClickable(e) ? 'clickable' : tag);
     const name = nameOf(e, tag, role);
     return name ? `${role} ${JSON.stringify(name.length > 60 ? name.slice(0, 60) + '…' : name)}` : role;
   }
@@ -396,14 +396,14 @@
   // ---- acting ------------------------------------------------------------------------------------------------------
 
   // The next rendered frame; with a timeout, since a hidden page renders none and a busy machine renders late.
-  const frame = () => new Promise((done) => {
+  const nextFrame = () => new Promise((done) => {
     const timer = setTimeout(done, document.hidden ? 50 : 250);
     requestAnimationFrame(() => { clearTimeout(timer); done(); });
   });
 
-  const same = (a, b) => a.x === b.x && a.y === b.y && a.width === b.width && a.height === b.height;
+  const sameRect = (a, b) => a.x === b.x && a.y === b.y && a.width === b.width && a.height === b.height;
 
-  function hit(x, y) {
+  function elementAt(x, y) {
     let found = document.elementFromPoint(x, y);
     while (found?.shadowRoot) {
       const inner = found.shadowRoot.elementFromPoint(x, y);
@@ -422,15 +422,15 @@
   }
 
   // The covering element, described as in a snapshot.
-  function cover(found, target) {
-    let told = found;
+  function coveredBy(found, target) {
+    let covering = found;
     for (let e = found; e && !contains(e, target); e = e.parentElement ?? e.getRootNode().host) {
-      if (roleOf(e, e.localName)) { told = e; if (nameOf(e, e.localName, roleOf(e, e.localName))) break; }
+      if (roleOf(e, e.localName)) { covering = e; if (nameOf(e, e.localName, roleOf(e, e.localName))) break; }
     }
-    return { fail: 'covered', by: numberOf(told), what: tell(told) };
+    return { fail: 'covered', by: numberOf(covering), what: describe(covering) };
   }
 
-  function middle(e) {
+  function visibleCenter(e) {
     for (const rect of e.getClientRects()) {
       const left = Math.max(rect.left, 0), top = Math.max(rect.top, 0);
       const right = Math.min(rect.right, innerWidth), bottom = Math.min(rect.bottom, innerHeight);
@@ -439,42 +439,42 @@
     return null;
   }
 
-  async function attempt(e, wants) {
+  async function checkElement(e, wants) {
     if (!e.isConnected) return { fail: 'removed' };
     const rect = e.getBoundingClientRect();
     if (!e.checkVisibility(VISIBLY) && getComputedStyle(e).display !== 'contents') return { fail: 'hidden' };
     if (rect.width <= 0 || rect.height <= 0) return { fail: 'hidden', what: 'its size is zero' };
-    if (wants.enabled && disabled(e)) return { fail: 'disabled' };
+    if (wants.enabled && isDisabled(e)) return { fail: 'disabled' };
     e.scrollIntoViewIfNeeded(true);
     const before = e.getBoundingClientRect();
-    await frame();
+    await nextFrame();
     if (!e.isConnected) return { fail: 'removed' };
-    if (!same(before, e.getBoundingClientRect())) return { fail: 'moving' };
-    const point = middle(e);
+    if (!sameRect(before, e.getBoundingClientRect())) return { fail: 'moving' };
+    const point = visibleCenter(e);
     if (!point) return { fail: 'outside' };
     if (wants.hit) {
-      const found = hit(point.x, point.y);
+      const found = elementAt(point.x, point.y);
       if (!found) return { fail: 'outside' };
-      if (found !== e && !contains(e, found) && found.closest?.('label')?.control !== e) return cover(found, e);
+      if (found !== e && !contains(e, found) && found.closest?.('label')?.control !== e) return coveredBy(found, e);
     }
     return point;
   }
 
   // Waits until the element can be acted on: { x, y } in this frame, or the reason in `fail`.
-  async function ready(number, wants, ms) {
+  async function waitUntilActionable(number, wants, ms) {
     const deadline = performance.now() + ms;
     const e = elementOf(number);
     if (!e) return { fail: 'removed' };
-    const what = tell(e);
+    const what = describe(e);
     for (;;) {
-      const found = await attempt(e, wants);
+      const found = await checkElement(e, wants);
       if (!found.fail || found.fail === 'removed' || performance.now() >= deadline) return { ...found, target: what };
-      await frame();
+      await nextFrame();
     }
   }
 
   // Converts a point in the frame shown by element `number` to one in this frame, if no element covers it there.
-  function through(number, x, y, check) {
+  function pointInParent(number, x, y, check) {
     const e = elementOf(number);
     if (!e) return { fail: 'removed' };
     let rect = e.getBoundingClientRect();
@@ -493,14 +493,14 @@
       point = at();
     }
     if (!check) return point;
-    const found = hit(point.x, point.y);
+    const found = elementAt(point.x, point.y);
     if (!found) return { fail: 'outside' };
-    return found === e ? point : cover(found, e);
+    return found === e ? point : coveredBy(found, e);
   }
 
   // Whether a native drag has started since the last call with `begin`.
   let drag = null;
-  function drags(begin) {
+  function checkNativeDrag(begin) {
     if (begin) {
       drag = null;
       addEventListener('dragstart', (event) => { drag = event; }, { capture: true, once: true });
@@ -510,54 +510,54 @@
 
   // Focuses an element for typing, with the caret at the end of its text.
   async function focus(number, ms) {
-    const can = await ready(number, { enabled: true, hit: false }, ms);
+    const can = await waitUntilActionable(number, { enabled: true, hit: false }, ms);
     if (can.fail) return can;
     const e = elementOf(number);
-    if (active() !== e && !contains(e, active())) {
+    if (focusedElement() !== e && !contains(e, focusedElement())) {
       e.focus({ preventScroll: true });
       if (typeof e.setSelectionRange === 'function') {
         // Number and date inputs have no selection.
         try { e.setSelectionRange(e.value.length, e.value.length); } catch { }
       } else if (e.isContentEditable) getSelection().selectAllChildren(e), getSelection().collapseToEnd();
     }
-    const now = active();
+    const now = focusedElement();
     if (!now || !(contains(e, now) || contains(now, e))) return { fail: 'focus', target: can.target };
     return can;
   }
 
   // A closed <select> is rendered by the system and cannot be clicked: sets the option and dispatches the events.
-  function choose(number) {
+  function selectOption(number) {
     const option = elementOf(number);
     const select = option?.closest?.('select');
     if (option?.localName !== 'option' || !select || select.multiple || select.size > 1) return null;
-    if (option.disabled || select.disabled) return { fail: 'disabled', target: tell(option) };
+    if (option.disabled || select.disabled) return { fail: 'disabled', target: describe(option) };
     select.focus({ preventScroll: true });
     if (!option.selected) {
       option.selected = true;
       select.dispatchEvent(new Event('input', { bubbles: true, composed: true }));
       select.dispatchEvent(new Event('change', { bubbles: true }));
     }
-    return { target: tell(option) };
+    return { target: describe(option) };
   }
 
   // The rectangle of an element, for a screenshot.
   async function rectangle(number, ms) {
-    const can = await ready(number, { enabled: false, hit: false }, ms);
+    const can = await waitUntilActionable(number, { enabled: false, hit: false }, ms);
     if (can.fail) return can;
     const { x, y, width, height } = elementOf(number).getBoundingClientRect();
     return { x, y, width, height, target: can.target };
   }
 
   // Resolves when the page has rendered at least two frames and its DOM has not changed for `quiet` ms; or after `ms`.
-  async function settled(quiet, ms) {
+  async function waitUntilSettled(quiet, ms) {
     const deadline = performance.now() + ms;
     let changed = 0;
     const watch = new MutationObserver(() => { changed = performance.now(); });
     watch.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
-    await frame();
+    await nextFrame();
     let since = performance.now();
     for (let now = since; now < deadline; now = performance.now()) {
-      await frame();
+      await nextFrame();
       if (changed > since) since = changed;
       else if (performance.now() - since >= quiet) break;
     }
@@ -565,38 +565,38 @@
     return true;
   }
 
-  const says = (text) => (document.body?.innerText ?? '').includes(text)
+  const showsText = (text) => (document.body?.innerText ?? '').includes(text)
     || Array.from(document.querySelectorAll('[aria-label]')).some((e) => e.getAttribute('aria-label').includes(text) && e.checkVisibility(VISIBLY))
     || Array.from(document.querySelectorAll('input, textarea')).some((e) => e.value.includes(text) && e.checkVisibility(VISIBLY));
 
-  const absent = (number) => {
+  const isGone = (number) => {
     const e = elementOf(number);
     return !e || !e.checkVisibility(VISIBLY) || e.getClientRects().length === 0;
   };
 
   // Resolves to true as soon as `holds()` is true, to false after `ms`; checks again whenever the page changes.
-  function until(holds, ms) {
+  function waitUntil(holds, ms) {
     if (holds()) return true;
     return new Promise((done) => {
       let due = false;
-      const end = (answer) => { watch.disconnect(); clearTimeout(timer); removeEventListener('transitionend', look, true); removeEventListener('input', look, true); done(answer); };
-      const look = () => {
+      const end = (answer) => { watch.disconnect(); clearTimeout(timer); removeEventListener('transitionend', check, true); removeEventListener('input', check, true); done(answer); };
+      const check = () => {
         if (due) return;
         due = true;
-        frame().then(() => { due = false; if (holds()) end(true); });
+        nextFrame().then(() => { due = false; if (holds()) end(true); });
       };
-      const watch = new MutationObserver(look);
+      const watch = new MutationObserver(check);
       const timer = setTimeout(() => end(holds()), ms);
       watch.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
-      addEventListener('transitionend', look, true);
-      addEventListener('input', look, true);
+      addEventListener('transitionend', check, true);
+      addEventListener('input', check, true);
     });
   }
 
   globalThis.tether = {
-    look, ready, through, drags, focus, choose, rectangle, settled, numberOf,
-    shows: (text, ms) => until(() => says(text), ms),
-    gone: (number, ms) => until(() => absent(number), ms),
-    tell: (number) => { const e = elementOf(number); return e && tell(e); },
+    takeSnapshot, waitUntilActionable, pointInParent, checkNativeDrag, focus, selectOption, rectangle, waitUntilSettled,
+    numberOf,
+    waitForText: (text, ms) => waitUntil(() => showsText(text), ms),
+    waitUntilGone: (number, ms) => waitUntil(() => isGone(number), ms),
   };
 })();

@@ -1,4 +1,4 @@
-//! Asking the script that runs inside each frame (`inside.js`).
+//! Calls the script that is injected into each frame (`injected_script.js`).
 
 use std::time::Duration;
 
@@ -6,58 +6,62 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::element_refs::DocumentContext;
-use super::page_client::{PageClient, PageError};
-use crate::cdp::{self, types::Evaluate};
+use super::page_client::PageClient;
+use super::page_error::PageError;
+use crate::cdp::{CdpError, types::Evaluate};
 
 const SCRIPT: &str = include_str!("injected_script.js");
 
-/// Beyond what the script was given: it answers in time, unless the page is frozen, or the machine is busy.
-const EXTRA: Duration = Duration::from_secs(3);
+/// Added to the time that the script itself is given; exceeded only when the page is frozen or the machine is busy.
+const RESPONSE_TIME: Duration = Duration::from_secs(3);
 
-/// Puts the script where it is not yet.
-pub async fn install_script(core: &PageClient, place: &DocumentContext, deadline: Duration) -> Result<(), PageError> {
-    if evaluate_in_context::<bool>(core, place, "!!globalThis.tether".into(), deadline).await? {
+/// Installs the script in a document, unless it is there.
+pub async fn install_script(
+    client: &PageClient,
+    document: &DocumentContext,
+    deadline: Duration,
+) -> Result<(), PageError> {
+    if evaluate_in_document::<bool>(client, document, "!!globalThis.tether".into(), deadline).await? {
         return Ok(());
     }
-    evaluate_in_context::<serde::de::IgnoredAny>(core, place, SCRIPT.to_owned(), deadline).await.map(drop)
+    evaluate_in_document::<serde::de::IgnoredAny>(client, document, SCRIPT.to_owned(), deadline).await.map(drop)
 }
 
-/// Calls a function of the script: `tether.<call>`.
+/// Calls a function of the script, `tether.<call>`, which itself takes at most `within`.
 pub async fn call_script<T: DeserializeOwned>(
-    core: &PageClient,
-    place: &DocumentContext,
+    client: &PageClient,
+    document: &DocumentContext,
     call: &str,
     within: Duration,
 ) -> Result<T, PageError> {
-    evaluate_in_context(core, place, format!("tether.{call}"), within + EXTRA).await
+    evaluate_in_document(client, document, format!("tether.{call}"), within + RESPONSE_TIME).await
 }
 
-/// Evaluates in the script's world.
-async fn evaluate_in_context<T: DeserializeOwned>(
-    core: &PageClient,
-    place: &DocumentContext,
+async fn evaluate_in_document<T: DeserializeOwned>(
+    client: &PageClient,
+    document: &DocumentContext,
     expression: String,
     deadline: Duration,
 ) -> Result<T, PageError> {
     let evaluate = Evaluate {
         expression,
-        context_id: Some(place.context),
+        context_id: Some(document.context),
         await_promise: true,
         return_by_value: true,
         ..Evaluate::default()
     };
-    let answer = core.call(Some(&place.session), &evaluate, deadline).await?;
-    let unexpected = |cause: String| cdp::CdpError::Unexpected { what: "the script in the page".into(), cause };
-    if let Some(details) = answer.exception_details {
+    let evaluated = client.call(Some(&document.session), &evaluate, deadline).await?;
+    let unexpected = |cause: String| CdpError::Unexpected { what: "the script in the page".into(), cause };
+    if let Some(details) = evaluated.exception_details {
         return Err(unexpected(details.text()).into());
     }
-    let value = answer.result.value.unwrap_or_default();
+    let value = evaluated.result.value.unwrap_or_default();
     serde_json::from_value(value).map_err(|cause| unexpected(cause.to_string()).into())
 }
 
-/// A point in a frame, or why there is none.
+/// Where an element is in its frame (CSS pixels), or why it cannot be acted on.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub struct LocatedElement {
+pub struct ElementCheck {
     #[serde(default)]
     pub x: f64,
     #[serde(default)]
@@ -68,16 +72,10 @@ pub struct LocatedElement {
     pub height: f64,
     /// `removed`, `hidden`, `disabled`, `moving`, `outside`, `covered`, `focus`
     pub fail: Option<String>,
-    /// What lies over it: its number.
+    /// The number of the covering element.
     pub by: Option<u32>,
-    /// What lies over it, or more about why.
+    /// Role and name of the covering element, or details of the failure.
     pub what: Option<String>,
     /// Role and name of the element itself.
     pub target: Option<String>,
-}
-
-/// Whether trouble means that the document is gone in which the script was.
-pub fn is_document_gone(trouble: &PageError) -> bool {
-    let words = ["Cannot find context", "context was destroyed", "navigated or closed", "uniqueContextId"];
-    matches!(trouble, PageError::Cdp(cdp::CdpError::ErrorResponse { message, .. }) if words.iter().any(|it| message.contains(it)))
 }

@@ -1,4 +1,4 @@
-//! What can be done in a page: the words of an input batch.
+//! The actions of an input batch.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,11 +6,13 @@ use std::time::Duration;
 /// One action of a batch.
 #[derive(Clone, Debug)]
 pub struct InputAction {
+    /// What to do.
     pub kind: ActionKind,
-    /// How long it may wait until it can be done.
+    /// How long to wait until it can be done.
     pub timeout: Duration,
 }
 
+/// What an action does. Its `Display` form is part of the batch's outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ActionKind {
     Click {
@@ -25,17 +27,17 @@ pub enum ActionKind {
         from: ActionTarget,
         to: ActionTarget,
     },
-    /// By the wheel; without distances, the element is brought into view.
+    /// Turns the wheel by (dx, dy) CSS pixels; without distances, brings the element into view.
     Scroll {
         at: Option<ActionTarget>,
         by: Option<(f64, f64)>,
     },
-    /// Into an element, or where the focus is.
+    /// Types text into an element (a ref), or into the focused one.
     Type {
         into: Option<String>,
         text: String,
     },
-    /// Chords, one after the other.
+    /// Presses key chords, separated by spaces, with an element (a ref) focused.
     Press {
         at: Option<String>,
         keys: String,
@@ -44,14 +46,16 @@ pub enum ActionKind {
     Wait(WaitCondition),
 }
 
-/// A place in the page.
+/// Where an action is done.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ActionTarget {
+    /// An element.
     Ref(String),
-    /// CSS pixels from the top left of what is visible.
+    /// CSS pixels from the top left of the viewport.
     Point(f64, f64),
 }
 
+/// A button of the mouse.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MouseButton {
     #[default]
@@ -60,14 +64,32 @@ pub enum MouseButton {
     Right,
 }
 
+/// What a wait ends with.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WaitCondition {
     /// The page shows this text.
     TextShown(String),
-    /// The element is hidden, or gone.
+    /// The element (a ref) is hidden or removed.
     ElementGone(String),
-    /// This much time has passed.
+    /// The action's timeout has passed.
     TimeElapsed,
+}
+
+impl ActionKind {
+    /// The target that determines on which page the action is done.
+    pub fn page_target(&self) -> Option<ActionTarget> {
+        match self {
+            ActionKind::Click { at, .. } | ActionKind::Hover { at } | ActionKind::Drag { from: at, .. } => {
+                Some(at.clone())
+            }
+            ActionKind::Scroll { at, .. } => at.clone(),
+            ActionKind::Type { into: name, .. } | ActionKind::Press { at: name, .. } => {
+                name.clone().map(ActionTarget::Ref)
+            }
+            ActionKind::Wait(WaitCondition::ElementGone(name)) => Some(ActionTarget::Ref(name.clone())),
+            ActionKind::Wait(_) => None,
+        }
+    }
 }
 
 impl fmt::Display for ActionTarget {

@@ -1,23 +1,25 @@
-//! Keys by the names that the DOM gives them (`key`), as a US keyboard sends them.
+//! Key names and chords to CDP key events, for a US keyboard.
 //!
-//! <https://www.w3.org/TR/uievents-key/>; the key codes are those of Windows, which Chromium wants.
+//! Keys are named as in the DOM (`key`): <https://www.w3.org/TR/uievents-key/>. Chromium expects Windows key codes.
 
 use crate::cdp::types::DispatchKeyEvent;
 
-pub const ALT: u8 = 1;
-pub const CONTROL: u8 = 2;
-pub const META: u8 = 4;
-pub const SHIFT: u8 = 8;
+// CDP's modifier bits.
+const ALT: u8 = 1;
+const CONTROL: u8 = 2;
+const META: u8 = 4;
+const SHIFT: u8 = 8;
 
 /// One key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyboardKey {
     key: String,
     code: String,
-    windows: u32,
-    /// What it types.
+    /// The Windows virtual key code.
+    key_code: u32,
+    /// The text that it types.
     text: Option<String>,
-    /// Which of the modifiers it is.
+    /// Its modifier bit; 0 for other keys.
     modifier: u8,
 }
 
@@ -25,8 +27,8 @@ pub struct KeyboardKey {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyChord(Vec<KeyboardKey>);
 
-/// Keys that type nothing: name, code, key code.
-const NAMED: &[(&str, &str, u32)] = &[
+/// Keys that type no text: name, code, key code.
+const NAMED_KEYS: &[(&str, &str, u32)] = &[
     ("Backspace", "Backspace", 8),
     ("Escape", "Escape", 27),
     ("Delete", "Delete", 46),
@@ -47,7 +49,7 @@ const NAMED: &[(&str, &str, u32)] = &[
     ("ContextMenu", "ContextMenu", 93),
 ];
 
-/// Modifiers: name, code, key code, bit.
+/// Modifiers: name, code, key code, modifier bit.
 const MODIFIERS: &[(&str, &str, u32, u8)] = &[
     ("Control", "ControlLeft", 17, CONTROL),
     ("Shift", "ShiftLeft", 16, SHIFT),
@@ -55,7 +57,7 @@ const MODIFIERS: &[(&str, &str, u32, u8)] = &[
     ("Meta", "MetaLeft", 91, META),
 ];
 
-/// Other names that people use.
+/// Accepted synonyms.
 const ALIASES: &[(&str, &str)] = &[
     ("Ctrl", "Control"),
     ("Cmd", "Meta"),
@@ -78,8 +80,8 @@ const ALIASES: &[(&str, &str)] = &[
     ("Space", " "),
 ];
 
-/// Keys that type a character: without Shift, with it, code, key code.
-const PRINTED: &[(char, char, &str, u32)] = &[
+/// Keys that type a character: without Shift, with Shift, code, key code.
+const CHARACTER_KEYS: &[(char, char, &str, u32)] = &[
     (' ', ' ', "Space", 32),
     ('0', ')', "Digit0", 48),
     ('1', '!', "Digit1", 49),
@@ -109,19 +111,19 @@ impl KeyboardKey {
     pub fn by_name(name: &str) -> Option<KeyboardKey> {
         let alias = ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name));
         let name = alias.map_or(name, |(_, name)| name);
-        let key = |key: &str, code: &str, windows, text: Option<&str>, modifier| {
+        let key = |key: &str, code: &str, key_code, text: Option<&str>, modifier| {
             let text = text.map(str::to_owned);
-            Some(KeyboardKey { key: key.into(), code: code.into(), windows, text, modifier })
+            Some(KeyboardKey { key: key.into(), code: code.into(), key_code, text, modifier })
         };
         let mut letters = name.chars();
         if let (Some(letter), None) = (letters.next(), letters.next()) {
             return KeyboardKey::by_character(letter);
         }
-        if let Some((name, code, windows, bit)) = MODIFIERS.iter().find(|it| it.0.eq_ignore_ascii_case(name)) {
-            return key(name, code, *windows, None, *bit);
+        if let Some((name, code, key_code, bit)) = MODIFIERS.iter().find(|it| it.0.eq_ignore_ascii_case(name)) {
+            return key(name, code, *key_code, None, *bit);
         }
-        if let Some((name, code, windows)) = NAMED.iter().find(|it| it.0.eq_ignore_ascii_case(name)) {
-            return key(name, code, *windows, None, 0);
+        if let Some((name, code, key_code)) = NAMED_KEYS.iter().find(|it| it.0.eq_ignore_ascii_case(name)) {
+            return key(name, code, *key_code, None, 0);
         }
         match name.to_ascii_lowercase().as_str() {
             "enter" => key("Enter", "Enter", 13, Some("\r"), 0),
@@ -136,8 +138,8 @@ impl KeyboardKey {
 
     /// The key that types a character, if one does.
     pub fn by_character(letter: char) -> Option<KeyboardKey> {
-        let key = |code: String, windows| {
-            Some(KeyboardKey { key: letter.into(), code, windows, text: Some(letter.into()), modifier: 0 })
+        let key = |code: String, key_code| {
+            Some(KeyboardKey { key: letter.into(), code, key_code, text: Some(letter.into()), modifier: 0 })
         };
         match letter {
             '\n' | '\r' => KeyboardKey::by_name("Enter"),
@@ -147,33 +149,33 @@ impl KeyboardKey {
                 key(format!("Key{upper}"), u32::from(upper))
             }
             _ => {
-                let (_, _, code, windows) = PRINTED.iter().find(|it| it.0 == letter || it.1 == letter)?;
-                key((*code).to_owned(), *windows)
+                let (_, _, code, key_code) = CHARACTER_KEYS.iter().find(|it| it.0 == letter || it.1 == letter)?;
+                key((*code).to_owned(), *key_code)
             }
         }
     }
 
-    /// Down and up, while `held` are held.
+    /// Press and release, with the modifier bits `held`.
     pub fn events(&self, held: u8) -> [DispatchKeyEvent; 2] {
-        [self.down(held | self.modifier), self.up(held)]
+        [self.press_event(held | self.modifier), self.release_event(held)]
     }
 
-    fn down(&self, modifiers: u8) -> DispatchKeyEvent {
-        // With Control, Alt or Meta, a key is a command and types nothing.
+    fn press_event(&self, modifiers: u8) -> DispatchKeyEvent {
+        // With Control, Alt or Meta, a key is a shortcut and types no text.
         let text = self.text.clone().filter(|_| modifiers & (CONTROL | ALT | META) == 0);
         let kind = if text.is_some() { "keyDown" } else { "rawKeyDown" };
-        DispatchKeyEvent { kind, unmodified_text: text.clone(), text, ..self.event(modifiers) }
+        DispatchKeyEvent { kind, unmodified_text: text.clone(), text, ..self.base_event(modifiers) }
     }
 
-    fn up(&self, modifiers: u8) -> DispatchKeyEvent {
-        DispatchKeyEvent { kind: "keyUp", ..self.event(modifiers) }
+    fn release_event(&self, modifiers: u8) -> DispatchKeyEvent {
+        DispatchKeyEvent { kind: "keyUp", ..self.base_event(modifiers) }
     }
 
-    fn event(&self, modifiers: u8) -> DispatchKeyEvent {
+    fn base_event(&self, modifiers: u8) -> DispatchKeyEvent {
         let key = match self.key.chars().next() {
-            // Shift and a letter is another letter.
+            // With Shift, `key` is the shifted character.
             Some(letter) if modifiers & SHIFT != 0 && self.text.is_some() => {
-                shifted(letter).unwrap_or(self.key.clone())
+                shifted_character(letter).unwrap_or(self.key.clone())
             }
             _ => self.key.clone(),
         };
@@ -181,22 +183,22 @@ impl KeyboardKey {
             modifiers,
             key,
             code: self.code.clone(),
-            windows_virtual_key_code: self.windows,
+            windows_virtual_key_code: self.key_code,
             location: u8::from(self.modifier != 0),
             ..DispatchKeyEvent::default()
         }
     }
 }
 
-fn shifted(letter: char) -> Option<String> {
+fn shifted_character(letter: char) -> Option<String> {
     match letter {
         'a'..='z' => Some(letter.to_ascii_uppercase().into()),
-        _ => PRINTED.iter().find(|it| it.0 == letter).map(|it| it.1.into()),
+        _ => CHARACTER_KEYS.iter().find(|it| it.0 == letter).map(|it| it.1.into()),
     }
 }
 
 impl KeyChord {
-    /// `Control+Shift+P`; a `+` at the end is the key itself. The error is the name that is unknown.
+    /// Parses `Control+Shift+P`; a `+` at the end is the plus key. The error is the unknown name.
     pub fn parse(text: &str) -> Result<KeyChord, String> {
         let (names, plus) = match text.strip_suffix('+') {
             Some("") => ("", true),
@@ -209,7 +211,7 @@ impl KeyChord {
         }
         keys.extend(plus.then(|| KeyboardKey::by_character('+')).flatten());
         let others = keys.iter().filter(|key| key.modifier == 0).count();
-        // Modifiers come first, and one key is pressed while they are held.
+        // Modifiers come first, followed by at most one other key.
         let in_order = keys.iter().rev().skip(1).all(|key| key.modifier != 0);
         if keys.is_empty() || others > 1 || !in_order {
             return Err(text.to_owned());
@@ -217,13 +219,13 @@ impl KeyChord {
         Ok(KeyChord(keys))
     }
 
-    /// All down in order, then up in reverse.
+    /// Presses in order, releases in reverse.
     pub fn events(&self) -> Vec<DispatchKeyEvent> {
         let mut held = 0;
         let mut events = Vec::new();
         for key in &self.0 {
             held |= key.modifier;
-            let mut down = key.down(held);
+            let mut down = key.press_event(held);
             if held & SHIFT != 0 && down.text.is_some() && down.key.chars().count() == 1 {
                 down.text = Some(down.key.clone());
             }
@@ -231,7 +233,7 @@ impl KeyChord {
         }
         for key in self.0.iter().rev() {
             held &= !key.modifier;
-            events.push(key.up(held));
+            events.push(key.release_event(held));
         }
         events
     }
@@ -241,22 +243,22 @@ impl KeyChord {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> Vec<String> {
+    fn describe_events(text: &str) -> Vec<String> {
         let events = KeyChord::parse(text).unwrap_or_else(|name| panic!("{text}: {name}")).events();
-        let tell = |it: DispatchKeyEvent| {
+        let describe = |it: DispatchKeyEvent| {
             let typed = it.text.map(|text| format!(" types {text:?}")).unwrap_or_default();
             format!("{} {} {} {} {}{typed}", it.kind, it.key, it.code, it.windows_virtual_key_code, it.modifiers)
         };
-        events.into_iter().map(tell).collect()
+        events.into_iter().map(describe).collect()
     }
 
     #[test]
     fn chords_are_pressed_and_released_in_order() {
-        assert_eq!(told("a"), ["keyDown a KeyA 65 0 types \"a\"", "keyUp a KeyA 65 0"]);
-        assert_eq!(told("Enter"), ["keyDown Enter Enter 13 0 types \"\\r\"", "keyUp Enter Enter 13 0"]);
-        assert_eq!(told("f12"), ["rawKeyDown F12 F12 123 0", "keyUp F12 F12 123 0"]);
+        assert_eq!(describe_events("a"), ["keyDown a KeyA 65 0 types \"a\"", "keyUp a KeyA 65 0"]);
+        assert_eq!(describe_events("Enter"), ["keyDown Enter Enter 13 0 types \"\\r\"", "keyUp Enter Enter 13 0"]);
+        assert_eq!(describe_events("f12"), ["rawKeyDown F12 F12 123 0", "keyUp F12 F12 123 0"]);
         assert_eq!(
-            told("Ctrl+Shift+P"),
+            describe_events("Ctrl+Shift+P"),
             [
                 "rawKeyDown Control ControlLeft 17 2",
                 "rawKeyDown Shift ShiftLeft 16 10",
@@ -266,20 +268,20 @@ mod tests {
                 "keyUp Control ControlLeft 17 0",
             ]
         );
-        assert_eq!(told("Shift+a")[1], "keyDown A KeyA 65 8 types \"A\"");
-        assert_eq!(told("Shift+1")[1], "keyDown ! Digit1 49 8 types \"!\"");
-        assert_eq!(told("Shift+Space")[1], "keyDown   Space 32 8 types \" \"");
-        assert_eq!(told("Shift+Enter")[1], "keyDown Enter Enter 13 8 types \"\\r\"");
-        assert_eq!(told("Control+Shift+Enter")[2], "rawKeyDown Enter Enter 13 10");
-        assert_eq!(told("Shift+Tab")[1], "rawKeyDown Tab Tab 9 8");
-        assert_eq!(told("Shift+F10")[1], "rawKeyDown F10 F10 121 8");
-        assert_eq!(told("+")[0], "keyDown + Equal 187 0 types \"+\"");
-        assert_eq!(told("Control++")[1], "rawKeyDown + Equal 187 2");
-        assert_eq!(told("Control")[0], "rawKeyDown Control ControlLeft 17 2");
+        assert_eq!(describe_events("Shift+a")[1], "keyDown A KeyA 65 8 types \"A\"");
+        assert_eq!(describe_events("Shift+1")[1], "keyDown ! Digit1 49 8 types \"!\"");
+        assert_eq!(describe_events("Shift+Space")[1], "keyDown   Space 32 8 types \" \"");
+        assert_eq!(describe_events("Shift+Enter")[1], "keyDown Enter Enter 13 8 types \"\\r\"");
+        assert_eq!(describe_events("Control+Shift+Enter")[2], "rawKeyDown Enter Enter 13 10");
+        assert_eq!(describe_events("Shift+Tab")[1], "rawKeyDown Tab Tab 9 8");
+        assert_eq!(describe_events("Shift+F10")[1], "rawKeyDown F10 F10 121 8");
+        assert_eq!(describe_events("+")[0], "keyDown + Equal 187 0 types \"+\"");
+        assert_eq!(describe_events("Control++")[1], "rawKeyDown + Equal 187 2");
+        assert_eq!(describe_events("Control")[0], "rawKeyDown Control ControlLeft 17 2");
     }
 
     #[test]
-    fn what_is_no_chord_is_refused_by_name() {
+    fn an_invalid_chord_is_rejected_with_the_unknown_name() {
         for (text, expect) in
             [("Contrl+P", "Contrl"), ("", ""), ("a+b", "a+b"), ("P+Control", "P+Control"), ("F25", "F25")]
         {
@@ -288,10 +290,10 @@ mod tests {
     }
 
     #[test]
-    fn every_letter_of_a_us_keyboard_has_its_key() {
+    fn every_ascii_character_has_a_key() {
         for letter in (' '..='~').chain(['\n', '\t']) {
             let key = KeyboardKey::by_character(letter).unwrap_or_else(|| panic!("{letter:?}"));
-            assert!(key.windows > 0 && !key.code.is_empty());
+            assert!(key.key_code > 0 && !key.code.is_empty());
         }
         assert_eq!(KeyboardKey::by_character('ü'), None);
     }

@@ -1,6 +1,6 @@
-//! What the window has asked the network for: requests on their way, and a ring of those that have ended.
+//! Records the window's network requests: those in flight, and a ring of completed ones.
 //!
-//! A request enters the ring when it has ended, so that a reader with a cursor is told of each once, and whole.
+//! A request enters the ring when it has completed, so that a reader with a cursor gets each once, with its outcome.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -11,28 +11,34 @@ use crate::cdp::events::{
 use crate::clock::now_ms;
 use crate::ring::{Ring, RingEntry, RingExtract, RingLimits, RingQuery};
 
-const ENDED: RingLimits = RingLimits { entries: 2000, bytes: 1 << 20 };
-/// Requests that are followed at the same time; older ones are given up.
+/// Capacity for completed requests.
+const COMPLETED_LIMITS: RingLimits = RingLimits { entries: 2000, bytes: 1 << 20 };
+/// Requests followed at the same time; beyond that the oldest are recorded as failed.
 const MAX_IN_FLIGHT: usize = 500;
-const URL_BYTES: usize = 1000;
+const MAX_URL_BYTES: usize = 1000;
 
-/// One request.
+/// One request, and its response as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RecordedRequest {
-    /// Epoch milliseconds.
+    /// When it was sent, in epoch milliseconds.
     pub at: u64,
+    /// The HTTP method.
     pub method: String,
     /// At most 1000 bytes.
     pub url: String,
+    /// The HTTP status.
     pub status: Option<u16>,
-    /// `Document`, `Script`, `Fetch`, `XHR`, …
+    /// CDP's resource type: `Document`, `Script`, `Fetch`, `XHR`, …
     pub kind: String,
+    /// The MIME type of the response.
     pub mime: String,
-    /// As received, headers included.
+    /// Bytes received, headers included.
     pub bytes: u64,
+    /// From the request to the end of the response.
     pub duration_ms: Option<u64>,
+    /// Why it failed.
     pub failure: Option<String>,
-    /// `cache` or `serviceWorker`, when it was not the network.
+    /// `cache` or `serviceWorker`, if not from the network.
     pub from: Option<&'static str>,
 }
 
@@ -50,48 +56,49 @@ impl RingEntry for RecordedRequest {
     }
 }
 
-/// What has ended, and what is on its way.
+/// The completed requests, and those in flight.
 pub struct NetworkLog {
-    ended: Ring<RecordedRequest>,
-    under_way: HashMap<RequestKey, RequestInFlight>,
-    /// Oldest first; may name some that have ended.
+    completed: Ring<RecordedRequest>,
+    in_flight: HashMap<RequestKey, RequestInFlight>,
+    /// Oldest first.
     order: VecDeque<RequestKey>,
 }
 
-/// Session and request; ids are unique only within a target.
+/// Session and request id; request ids are unique only within a target.
 type RequestKey = (Option<String>, String);
 
 struct RequestInFlight {
     request: RecordedRequest,
-    /// Seconds of the browser's clock.
+    /// Seconds of the browser's monotonic clock.
     started: f64,
 }
 
 impl Default for NetworkLog {
     fn default() -> Self {
-        NetworkLog { ended: Ring::new(ENDED), under_way: HashMap::new(), order: VecDeque::new() }
+        NetworkLog { completed: Ring::new(COMPLETED_LIMITS), in_flight: HashMap::new(), order: VecDeque::new() }
     }
 }
 
 impl NetworkLog {
+    /// The completed requests that match a query.
     pub fn read(&self, query: &RingQuery) -> RingExtract<RecordedRequest> {
-        self.ended.read(query)
+        self.completed.read(query)
     }
 
-    /// Those on their way, oldest first.
+    /// The requests in flight, oldest first.
     pub fn in_flight(&self) -> Vec<RecordedRequest> {
-        let mut all: Vec<RecordedRequest> = self.under_way.values().map(|pending| pending.request.clone()).collect();
+        let mut all: Vec<RecordedRequest> = self.in_flight.values().map(|pending| pending.request.clone()).collect();
         all.sort_by_key(|request| request.at);
         all
     }
 
-    /// Takes notice of an event of `Network`; whether it was one.
-    pub fn note(&mut self, event: &CdpEvent) -> bool {
+    /// Records an event of the `Network` domain; returns whether it is one.
+    pub fn record_event(&mut self, event: &CdpEvent) -> bool {
         let key = |id: String| (event.session.clone(), id);
         if let Some(sent) = event.parse_as::<RequestWillBeSent>("Network.requestWillBeSent") {
             self.begin_request(key(sent.request_id.clone()), sent);
         } else if let Some(received) = event.parse_as::<ResponseReceived>("Network.responseReceived") {
-            if let Some(pending) = self.under_way.get_mut(&key(received.request_id)) {
+            if let Some(pending) = self.in_flight.get_mut(&key(received.request_id)) {
                 apply_response(&mut pending.request, &received.response);
                 pending.request.kind = received.kind.unwrap_or_default();
             }
@@ -104,7 +111,7 @@ impl NetworkLog {
         } else if let Some(created) = event.parse_as::<WebSocketCreated>("Network.webSocketCreated") {
             let at = now_ms();
             let (method, kind) = ("GET".into(), "WebSocket".into());
-            self.ended.push(RecordedRequest {
+            self.completed.push(RecordedRequest {
                 at,
                 method,
                 kind,
@@ -124,7 +131,7 @@ impl NetworkLog {
                 request.bytes = response.encoded_data_length.max(0.0) as u64;
             });
         }
-        // What lies in the address itself is no matter of the network.
+        // Data URLs cause no network traffic.
         if sent.request.url.starts_with("data:") {
             return;
         }
@@ -135,7 +142,7 @@ impl NetworkLog {
             kind: sent.kind.unwrap_or_default(),
             ..RecordedRequest::default()
         };
-        if self.under_way.insert(key.clone(), RequestInFlight { request, started: sent.timestamp }).is_none() {
+        if self.in_flight.insert(key.clone(), RequestInFlight { request, started: sent.timestamp }).is_none() {
             self.order.push_back(key);
         }
         self.drop_oldest();
@@ -144,30 +151,30 @@ impl NetworkLog {
     fn drop_oldest(&mut self) {
         while self.order.len() > MAX_IN_FLIGHT {
             let oldest = self.order.pop_front();
-            if let Some(RequestInFlight { mut request, .. }) = oldest.and_then(|key| self.under_way.remove(&key)) {
-                request.failure = Some("no longer followed: too many requests were on their way".into());
-                self.ended.push(request);
+            if let Some(RequestInFlight { mut request, .. }) = oldest.and_then(|key| self.in_flight.remove(&key)) {
+                request.failure = Some("no longer followed: too many requests were in flight".into());
+                self.completed.push(request);
             }
         }
     }
 
     fn end_request(&mut self, key: &RequestKey, at: f64, complete: impl FnOnce(&mut RecordedRequest)) {
-        let Some(RequestInFlight { mut request, started }) = self.under_way.remove(key) else { return };
+        let Some(RequestInFlight { mut request, started }) = self.in_flight.remove(key) else { return };
         self.order.retain(|other| other != key);
         request.duration_ms = Some(((at - started) * 1000.0).max(0.0) as u64);
         complete(&mut request);
-        self.ended.push(request);
+        self.completed.push(request);
     }
 
-    /// Nothing more will be heard of what a session has asked for.
+    /// Completes the requests in flight of a session with the failure `why`.
     pub fn end_session_requests(&mut self, session: &str, why: &str) {
-        let gone: Vec<RequestKey> =
-            self.under_way.keys().filter(|key| key.0.as_deref() == Some(session)).cloned().collect();
-        for key in gone {
+        let ended: Vec<RequestKey> =
+            self.in_flight.keys().filter(|key| key.0.as_deref() == Some(session)).cloned().collect();
+        for key in ended {
             self.order.retain(|other| *other != key);
-            if let Some(RequestInFlight { mut request, .. }) = self.under_way.remove(&key) {
+            if let Some(RequestInFlight { mut request, .. }) = self.in_flight.remove(&key) {
                 request.failure = Some(why.to_owned());
-                self.ended.push(request);
+                self.completed.push(request);
             }
         }
     }
@@ -184,8 +191,8 @@ fn apply_response(request: &mut RecordedRequest, response: &ResponseInfo) {
 }
 
 fn truncate_url(mut url: String) -> String {
-    if url.len() > URL_BYTES {
-        url.truncate(url.floor_char_boundary(URL_BYTES));
+    if url.len() > MAX_URL_BYTES {
+        url.truncate(url.floor_char_boundary(MAX_URL_BYTES));
         url.push('…');
         url.shrink_to_fit();
     }
@@ -197,9 +204,13 @@ mod tests {
     use super::*;
     use serde_json::{Value, json, value::RawValue};
 
-    fn note(network: &mut NetworkLog, method: &str, params: Value) {
+    fn record(network: &mut NetworkLog, method: &str, params: Value) {
         let params = RawValue::from_string(params.to_string()).unwrap();
-        assert!(network.note(&CdpEvent { session: Some("S".into()), method: format!("Network.{method}"), params }));
+        assert!(network.record_event(&CdpEvent {
+            session: Some("S".into()),
+            method: format!("Network.{method}"),
+            params
+        }));
     }
 
     fn sent(id: &str, url: &str, extra: Value) -> Value {
@@ -214,13 +225,17 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_told_when_it_has_ended() {
+    fn a_request_is_recorded_when_it_has_completed() {
         let mut network = NetworkLog::default();
-        note(&mut network, "requestWillBeSent", sent("1", "http://x/a", json!({})));
+        record(&mut network, "requestWillBeSent", sent("1", "http://x/a", json!({})));
         assert_eq!((all(&network).len(), network.in_flight().len()), (0, 1));
         let response = json!({"status": 404, "mimeType": "text/html"});
-        note(&mut network, "responseReceived", json!({"requestId": "1", "type": "Fetch", "response": response}));
-        note(&mut network, "loadingFinished", json!({"requestId": "1", "timestamp": 10.25, "encodedDataLength": 120}));
+        record(&mut network, "responseReceived", json!({"requestId": "1", "type": "Fetch", "response": response}));
+        record(
+            &mut network,
+            "loadingFinished",
+            json!({"requestId": "1", "timestamp": 10.25, "encodedDataLength": 120}),
+        );
         let expect = RecordedRequest {
             at: 1_000_500,
             method: "GET".into(),
@@ -239,21 +254,21 @@ mod tests {
     }
 
     #[test]
-    fn redirects_failures_and_lost_targets_are_entries_of_their_own() {
+    fn redirects_failures_and_requests_of_ended_sessions_are_separate_entries() {
         let mut network = NetworkLog::default();
-        note(&mut network, "requestWillBeSent", sent("1", "http://x/a", json!({})));
+        record(&mut network, "requestWillBeSent", sent("1", "http://x/a", json!({})));
         let hop = json!({"redirectResponse": {"status": 302, "mimeType": "", "encodedDataLength": 50}});
-        note(&mut network, "requestWillBeSent", sent("1", "http://x/b", hop));
+        record(&mut network, "requestWillBeSent", sent("1", "http://x/b", hop));
         let failed = json!({"requestId": "1", "timestamp": 11.0, "errorText": "net::ERR_FAILED", "canceled": false});
-        note(&mut network, "loadingFailed", failed);
-        note(&mut network, "requestWillBeSent", sent("2", "http://x/c", json!({})));
-        note(&mut network, "requestWillBeSent", sent("3", "data:text/plain,x", json!({})));
+        record(&mut network, "loadingFailed", failed);
+        record(&mut network, "requestWillBeSent", sent("2", "http://x/c", json!({})));
+        record(&mut network, "requestWillBeSent", sent("3", "data:text/plain,x", json!({})));
         network.end_session_requests("another", "not ours");
         network.end_session_requests("S", "its page or worker has ended");
-        let told: Vec<_> = all(&network).into_iter().map(|it| (it.url, it.status, it.failure)).collect();
+        let recorded: Vec<_> = all(&network).into_iter().map(|it| (it.url, it.status, it.failure)).collect();
         let gone = Some("its page or worker has ended".to_owned());
         assert_eq!(
-            told,
+            recorded,
             [
                 ("http://x/a".to_owned(), Some(302), None),
                 ("http://x/b".to_owned(), None, Some("net::ERR_FAILED".to_owned())),
@@ -263,10 +278,10 @@ mod tests {
     }
 
     #[test]
-    fn requests_that_never_end_are_bounded() {
+    fn requests_in_flight_are_bounded() {
         let mut network = NetworkLog::default();
         for number in 0..MAX_IN_FLIGHT + 3 {
-            note(&mut network, "requestWillBeSent", sent(&number.to_string(), "http://x/", json!({})));
+            record(&mut network, "requestWillBeSent", sent(&number.to_string(), "http://x/", json!({})));
         }
         assert_eq!((network.in_flight().len(), all(&network).len()), (MAX_IN_FLIGHT, 3));
     }

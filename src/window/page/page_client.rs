@@ -1,292 +1,222 @@
-//! The connection to the window: asking a session, attaching to what appears, the chores that events bring.
+//! Sends commands to the sessions of the window's pages: selects and attaches pages, waits for responses.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{Mutex, mpsc, oneshot};
-use tokio::task::JoinSet;
+use tokio::sync::Mutex;
 
 use super::console::ConsoleSource;
-use super::element_refs::lock_unpoisoned;
-use super::event_handler::FollowUp;
-use super::targets::SessionLoss;
-use super::{PageState, SHORT};
+use super::history::PageHistory;
+use super::page_error::PageError;
+use super::page_state::PageState;
+use super::targets::page_line;
 use crate::cdp::types::{self, CdpCommand, TargetInfo};
-use crate::cdp::{self, CdpClient, CdpConnection, Endpoint};
+use crate::cdp::{CdpClient, CdpError, Endpoint};
 use crate::error::{Error, ErrorKind, Result};
 
-/// What the browser keeps of the bodies of a page's requests: as good as nothing.
+/// Deadline of commands that the browser handles without the page.
+pub const BROWSER_TIMEOUT: Duration = Duration::from_secs(2);
+/// What the browser keeps of response bodies, in bytes per page: the minimum, since they are never read.
 const BODY_BUFFER_BYTES: u64 = 64 << 10;
-/// What became of a request that was on its way when the connection ended.
-const CONNECTION_ENDED: &str = "no longer followed: the connection to the window has ended";
+/// The objects that evaluations return are held in this group until it is released.
+pub const OBJECT_GROUP: &str = "devtether";
 
-/// Shared by everybody who asks something of the window.
+/// Sends commands to the window's pages. Clones share the connection.
 #[derive(Clone)]
 pub struct PageClient {
-    pub client: CdpClient,
-    pub endpoint: Arc<Endpoint>,
-    pub shared: Arc<PageState>,
-    /// Two who want the same page attach to it once.
-    attaching: Arc<Mutex<()>>,
-}
-
-/// Why a session did not answer.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum PageError {
-    #[error("the page crashed")]
-    Crashed,
-    #[error("the page was closed")]
-    Closed,
-    #[error(transparent)]
-    Cdp(#[from] cdp::CdpError),
-}
-
-impl PageError {
-    /// Whether there was no answer in time.
-    pub fn is_timeout(&self) -> bool {
-        matches!(self, PageError::Cdp(cdp::CdpError::TimedOut { .. }))
-    }
-}
-
-impl From<SessionLoss> for PageError {
-    fn from(lost: SessionLoss) -> Self {
-        match lost {
-            SessionLoss::Crashed => PageError::Crashed,
-            SessionLoss::Gone => PageError::Closed,
-        }
-    }
+    /// The CDP connection.
+    pub(super) cdp: CdpClient,
+    pub(super) endpoint: Arc<Endpoint>,
+    pub(super) state: Arc<PageState>,
+    /// Serialises attaching, so that concurrent callers attach a page once.
+    attach_lock: Arc<Mutex<()>>,
 }
 
 impl PageClient {
-    pub fn new(client: CdpClient, endpoint: Endpoint, shared: Arc<PageState>) -> PageClient {
-        PageClient { client, endpoint: Arc::new(endpoint), shared, attaching: Arc::default() }
+    pub(super) fn new(cdp: CdpClient, endpoint: Endpoint, state: Arc<PageState>) -> PageClient {
+        PageClient { cdp, endpoint: Arc::new(endpoint), state, attach_lock: Arc::default() }
     }
 
-    /// Begins to listen. A browser that shows no page yet will when it is asked for something.
-    pub async fn enable_domains(&self) -> Result<(), cdp::CdpError> {
+    /// The program behind the CDP port.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// The history that the connection records into.
+    pub fn history(&self) -> &PageHistory {
+        &self.state.history
+    }
+
+    /// Whether the page itself responds within `deadline`. `false` while the port responds: the page is frozen.
+    pub async fn ping(&self, deadline: Duration) -> bool {
+        let responds = async {
+            let session = self.select_session(None).await.ok()?;
+            self.call(session.as_deref(), &noop_evaluation(), deadline).await.ok()
+        };
+        tokio::time::timeout(deadline, responds).await.is_ok_and(|response| response.is_some())
+    }
+
+    /// Removes and returns the pending notices: dialogs, crashes, downloads, new pages.
+    pub fn take_notices(&self) -> Vec<String> {
+        self.state.targets().take_notices()
+    }
+
+    /// Requests the browser to close, as a user would; returns whether it accepted. Node has no such command.
+    pub async fn request_close(&self) -> bool {
+        self.endpoint.is_browser && self.call(None, &types::CloseBrowser {}, BROWSER_TIMEOUT).await.is_ok()
+    }
+
+    /// Resolves when the WebSocket has been closed, with the reason.
+    pub async fn wait_closed(&self) -> String {
+        self.cdp.wait_closed().await
+    }
+
+    /// Enables event reporting. A browser without a page is fine: one is looked for with each operation.
+    pub(super) async fn enable_domains(&self) -> Result<(), CdpError> {
         if !self.endpoint.is_browser {
-            self.client.send(None, &types::EnableRuntime {}).await?;
-            self.client.send(None, &types::EnableNodeRuntime {}).await?;
-            return self.client.send(None, &types::NotifyWhenWaitingForDisconnect { enabled: true }).await;
+            return enable_node_runtime(&self.cdp).await;
         }
-        let targets = self.client.call(None, &types::GetTargets {}, SHORT).await?.target_infos;
+        let infos = self.cdp.call(None, &types::GetTargets {}, BROWSER_TIMEOUT).await?.target_infos;
         let best = {
-            let mut view = lock_unpoisoned(&self.shared.targets);
-            for target in targets {
-                view.set_page(target);
+            let mut targets = self.state.targets();
+            for info in infos {
+                targets.set_page(info);
             }
-            view.listed = true;
-            view.find_page(None)
+            targets.is_listed = true;
+            targets.find_page(None)
         };
         if let Some(best) = best {
             match self.attach_page(&best).await {
                 Ok(_)
-                | Err(PageError::Closed | PageError::Crashed | PageError::Cdp(cdp::CdpError::ErrorResponse { .. })) => {
-                }
+                | Err(PageError::Closed | PageError::Crashed | PageError::Cdp(CdpError::ErrorResponse { .. })) => {}
                 Err(PageError::Cdp(cause)) => return Err(cause),
             }
         }
-        // What is opened meanwhile is told by this, too.
-        self.client.send(None, &types::SetDiscoverTargets { discover: true }).await?;
-        let others: Vec<TargetInfo> =
-            lock_unpoisoned(&self.shared.targets).pages().into_iter().skip(1).cloned().collect();
+        // Also reports the pages that were opened since they were listed.
+        self.cdp.send(None, &types::SetDiscoverTargets { discover: true }).await?;
+        let others: Vec<TargetInfo> = self.state.targets().pages().into_iter().skip(1).cloned().collect();
         for page in others {
-            let core = self.clone();
-            tokio::spawn(async move { core.attach_page(&page).await });
+            let client = self.clone();
+            tokio::spawn(async move { client.attach_page(&page).await });
         }
         Ok(())
     }
 
-    /// The session of the page to look at: see [`super::view::View::page`]. Node has none.
-    pub async fn select_session(&self, wanted: Option<&str>) -> Result<Option<String>> {
+    /// The session of the best page, or of the one with `part` in its URL or title; `None` for Node.
+    pub(super) async fn select_session(&self, part: Option<&str>) -> Result<Option<String>> {
         if !self.endpoint.is_browser {
             return Ok(None);
         }
         self.refresh_titles().await;
-        let page = lock_unpoisoned(&self.shared.targets).find_page(wanted);
-        let page = page.ok_or_else(|| self.no_page_error(wanted))?;
-        self.attach_page(&page).await.map(Some).map_err(|trouble| self.user_error(trouble))
+        let page = self.state.targets().find_page(part);
+        let page = page.ok_or_else(|| self.no_page_error(part))?;
+        self.attach_page(&page).await.map(Some).map_err(|error| self.user_error(error))
     }
 
-    /// Asks for the titles where they matter: browsers send no event for a change of title alone.
-    async fn refresh_titles(&self) {
-        if lock_unpoisoned(&self.shared.targets).pages().len() < 2 {
-            return;
-        }
-        if let Ok(targets) = self.client.call(None, &types::GetTargets {}, SHORT).await {
-            let mut view = lock_unpoisoned(&self.shared.targets);
-            for target in targets.target_infos {
-                view.update_page(target);
-            }
-        }
-    }
-
-    /// As [`Core::session`], for what only a page can.
-    pub async fn select_page(&self, wanted: Option<&str>, doing: &str) -> Result<String> {
-        let nothing = || Error::usage(doing).because(format!("{} has no page to show", self.endpoint.product));
-        let session = self.select_session(wanted).await?.ok_or_else(nothing)?;
-        match lock_unpoisoned(&self.shared.targets).session_loss(&session) {
-            Some(lost) => Err(self.user_error(lost.into())),
+    /// As [`PageClient::select_session`], for operations that need a page; `doing` begins the error for Node.
+    pub(super) async fn select_page(&self, part: Option<&str>, doing: &str) -> Result<String> {
+        let no_pages = || Error::usage(doing).because(format!("{} has no page to show", self.endpoint.product));
+        let session = self.select_session(part).await?.ok_or_else(no_pages)?;
+        match self.state.targets().session_error(&session) {
+            Some(error) => Err(self.user_error(error)),
             None => Ok(session),
         }
     }
 
-    /// Attaches to a page, unless that has been done.
-    async fn attach_page(&self, page: &TargetInfo) -> Result<String, PageError> {
-        let known = || lock_unpoisoned(&self.shared.targets).session_of_page(&page.target_id);
-        if let Some(session) = known() {
+    /// Fetches the titles when there are several pages: browsers send no event for a changed title alone.
+    async fn refresh_titles(&self) {
+        if self.state.targets().pages().len() < 2 {
+            return;
+        }
+        if let Ok(list) = self.cdp.call(None, &types::GetTargets {}, BROWSER_TIMEOUT).await {
+            let mut targets = self.state.targets();
+            for info in list.target_infos {
+                targets.update_page(info);
+            }
+        }
+    }
+
+    /// The session of a page; attaches to it if it has none.
+    pub(super) async fn attach_page(&self, page: &TargetInfo) -> Result<String, PageError> {
+        let attached = || self.state.targets().session_of_page(&page.target_id);
+        if let Some(session) = attached() {
             return Ok(session);
         }
-        let _turn = self.attaching.lock().await;
-        if let Some(session) = known() {
+        let _attaching = self.attach_lock.lock().await;
+        if let Some(session) = attached() {
             return Ok(session);
         }
         let attach = types::AttachToTarget { target_id: page.target_id.clone(), flatten: true };
-        let session = self.client.call(None, &attach, SHORT).await?.session_id;
+        let session = self.cdp.call(None, &attach, BROWSER_TIMEOUT).await?.session_id;
         self.enable_session(&session, ConsoleSource::Page).await?;
         Ok(session)
     }
 
-    /// Begins to listen to a session. Nobody waits for the answers: a frozen page gives none, and what is asked next
-    /// comes after them anyway.
-    async fn enable_session(&self, session: &str, source: ConsoleSource) -> Result<(), cdp::CdpError> {
-        let (client, session) = (&self.client, Some(session));
+    /// Enables event reporting of a session, without waiting for the responses: a frozen page sends none, and later
+    /// commands are handled after these anyway.
+    pub(super) async fn enable_session(&self, session: &str, source: ConsoleSource) -> Result<(), CdpError> {
+        let (cdp, session) = (&self.cdp, Some(session));
         if source != ConsoleSource::Worker {
-            client.send(session, &types::EnablePage {}).await?;
-            client.send(session, &types::EnableInspector {}).await?;
+            cdp.send(session, &types::EnablePage {}).await?;
+            cdp.send(session, &types::EnableInspector {}).await?;
         }
-        client.send(session, &types::EnableRuntime {}).await?;
-        client.send(session, &types::EnableLog {}).await?;
-        let network = types::EnableNetwork {
-            max_total_buffer_size: BODY_BUFFER_BYTES,
-            max_resource_buffer_size: BODY_BUFFER_BYTES,
-        };
-        client.send(session, &network).await?;
+        cdp.send(session, &types::EnableRuntime {}).await?;
+        cdp.send(session, &types::EnableLog {}).await?;
+        let (max_total_buffer_size, max_resource_buffer_size) = (BODY_BUFFER_BYTES, BODY_BUFFER_BYTES);
+        cdp.send(session, &types::EnableNetwork { max_total_buffer_size, max_resource_buffer_size }).await?;
         let inner = types::SetAutoAttach { auto_attach: true, wait_for_debugger_on_start: false, flatten: true };
-        client.send(session, &inner).await
+        cdp.send(session, &inner).await
     }
 
-    /// Asks a session. A page that crashes or closes meanwhile ends the waiting.
-    pub async fn call<C: CdpCommand>(
+    /// Sends a command to a session (none: the connection's own target) and waits for its result. Fails at once when
+    /// the page crashes or is closed.
+    pub(super) async fn call<C: CdpCommand>(
         &self,
         session: Option<&str>,
         command: &C,
         deadline: Duration,
     ) -> Result<C::Response, PageError> {
         let Some(session) = session else {
-            return Ok(self.client.call(None, command, deadline).await?);
+            return Ok(self.cdp.call(None, command, deadline).await?);
         };
         tokio::select! {
-            biased; // an answer is an answer, whatever happened after it
-            answer = self.client.call(Some(session), command, deadline) => Ok(answer?),
-            lost = self.wait_lost(session) => Err(lost.into()),
+            biased; // a response that has arrived counts, whatever happened after it
+            response = self.cdp.call(Some(session), command, deadline) => Ok(response?),
+            error = self.state.wait_for_targets(|targets| targets.session_error(session)) => Err(error),
         }
     }
 
-    /// Resolves when a session is lost.
-    async fn wait_lost(&self, session: &str) -> SessionLoss {
-        let mut stirred = self.shared.changed.subscribe();
-        loop {
-            if let Some(lost) = lock_unpoisoned(&self.shared.targets).session_loss(session) {
-                return lost;
-            }
-            // The sender lives in `shared`: it cannot be gone.
-            let _ = stirred.changed().await;
-        }
+    /// The user-facing error.
+    pub(super) fn user_error(&self, error: PageError) -> Error {
+        error.into_error(self.endpoint.port)
     }
 
-    /// What a reader is told of trouble with the page.
-    pub fn user_error(&self, trouble: PageError) -> Error {
-        match trouble {
-            PageError::Crashed => Error::new(ErrorKind::Other, "the page crashed")
-                .because("its renderer process has ended; the window itself lives")
-                .hint("`tether restart` (MCP: `window_restart`) launches the window anew"),
-            PageError::Closed => Error::new(ErrorKind::NotFound, "the page was closed")
-                .hint("`tether snapshot` shows the pages that there are; `tether restart` launches the window anew"),
-            PageError::Cdp(cause) => connection_error(self.endpoint.port, cause),
-        }
-    }
-
-    fn no_page_error(&self, wanted: Option<&str>) -> Error {
-        let view = lock_unpoisoned(&self.shared.targets);
-        match wanted {
-            Some(wanted) if !view.pages().is_empty() => {
-                let pages: Vec<String> = view.pages().into_iter().take(10).map(super::targets::page_line).collect();
-                Error::new(ErrorKind::NotFound, format!("there is no page with {wanted:?} in its address or title"))
+    fn no_page_error(&self, part: Option<&str>) -> Error {
+        let targets = self.state.targets();
+        match part {
+            Some(part) if !targets.pages().is_empty() => {
+                let pages: Vec<String> = targets.pages().into_iter().take(10).map(page_line).collect();
+                Error::new(ErrorKind::NotFound, format!("there is no page with {part:?} in its address or title"))
                     .hint(format!("there are: {}", pages.join(", ")))
             }
-            _ => Error::new(ErrorKind::NotFound, "the window shows no page").hint("`tether restart` launches it anew"),
+            _ => Error::new(ErrorKind::NotFound, "the window shows no page").hint("`tether restart` relaunches it"),
         }
     }
 }
 
-/// Keeps the connection going until it ends, the page is dropped, or Node has run to its end and stays only because we
-/// look at it. Then takes at most a second to close it in peace, and ends what will not be heard of any more.
-pub async fn run_connection(
-    core: PageClient,
-    connection: CdpConnection,
-    chores: mpsc::UnboundedReceiver<FollowUp>,
-    left: oneshot::Receiver<Infallible>,
-) {
-    tokio::pin!(connection);
-    let over = tokio::select! {
-        _ = &mut connection => true,
-        () = run_follow_ups(core.clone(), chores) => false,
-        _ = left => false,
-    };
-    if !over {
-        core.client.close();
-        connection.await;
-    }
-    core.end_requests();
-}
-
-/// Does what the events bring, each beside the others, until Node wants us to leave.
-async fn run_follow_ups(core: PageClient, mut chores: mpsc::UnboundedReceiver<FollowUp>) {
-    let mut running = JoinSet::new();
-    while let Some(chore) = chores.recv().await {
-        while running.try_join_next().is_some() {}
-        if matches!(chore, FollowUp::Disconnect) {
-            return;
-        }
-        let core = core.clone();
-        running.spawn(async move { core.run_follow_up(chore).await });
+/// The cheapest command that only an idle page responds to.
+pub fn noop_evaluation() -> types::Evaluate {
+    types::Evaluate {
+        expression: "0".into(),
+        object_group: OBJECT_GROUP,
+        user_gesture: true,
+        ..types::Evaluate::default()
     }
 }
 
-impl PageClient {
-    /// Ends the requests that were on their way when the connection ended. Others may be heard over another one.
-    fn end_requests(&self) {
-        let sessions: Vec<String> = lock_unpoisoned(&self.shared.targets).session_ids().cloned().collect();
-        for session in sessions {
-            self.shared.records.end_requests(&session, CONNECTION_ENDED);
-        }
-    }
-
-    /// Whatever fails here has changed again in the meantime.
-    async fn run_follow_up(&self, chore: FollowUp) {
-        match chore {
-            FollowUp::AnswerDialog { session, accept } => {
-                let _ = self.client.call(session.as_deref(), &types::HandleJavascriptDialog { accept }, SHORT).await;
-            }
-            FollowUp::AttachPage(page) => {
-                let _ = self.attach_page(&page).await;
-            }
-            FollowUp::EnableSession { session, source } => {
-                let _ = self.enable_session(&session, source).await;
-            }
-            FollowUp::Disconnect => {}
-        }
-    }
-}
-
-pub fn connection_error(port: u16, cause: cdp::CdpError) -> Error {
-    if matches!(cause, cdp::CdpError::TimedOut { .. }) {
-        return Error::new(ErrorKind::TimedOut, format!("the page of the window on port {port} does not answer"))
-            .because(format!("{cause}: it is busy with a script that runs and runs, or it is frozen"))
-            .hint("ask again when it is done; `tether restart` (MCP: `window_restart`) launches the window anew");
-    }
-    let error = Error::new(ErrorKind::Other, format!("cannot reach the debug window on port {port}")).because(cause);
-    error.hint("`tether status` tells whether it lives, `tether restart` launches it anew")
+/// Enables event reporting of a Node process, including the event that it has finished.
+pub async fn enable_node_runtime(cdp: &CdpClient) -> Result<(), CdpError> {
+    cdp.send(None, &types::EnableRuntime {}).await?;
+    cdp.send(None, &types::EnableNodeRuntime {}).await?;
+    cdp.send(None, &types::NotifyWhenWaitingForDisconnect { enabled: true }).await
 }

@@ -1,82 +1,91 @@
-//! What is known of the browser's targets: its pages, what we are attached to, what has happened to them.
+//! State of the browser's targets: its pages, the attached sessions, their frames, and notices for the caller.
 //!
-//! Kept current by [`super::observe`] before any answer that came after an event is delivered: so whoever has been
-//! answered sees here all that happened before. Does no I/O.
+//! Kept current by [`super::event_handler`], which handles each event before a later response is delivered: a caller
+//! that has received a response sees here every event that preceded it. Does no I/O.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::console::ConsoleSource;
-use super::frame_tree::ScriptedFrame;
+use super::element_refs::DocumentContext;
+use super::page_error::PageError;
 use crate::cdp::types::TargetInfo;
 
-/// Notices that nobody has asked for; older ones are in the console anyway.
-const MOST_NOTICES: usize = 20;
+/// Notices kept until they are taken; older ones remain in the console.
+const MAX_NOTICES: usize = 20;
 
+/// The known targets of the browser.
 #[derive(Default)]
 pub struct BrowserTargets {
-    /// Oldest known first; the browser lists its most recently used first.
+    /// In order of discovery; the browser lists the most recently used page first.
     pages: Vec<TargetInfo>,
-    /// By session.
-    attached: HashMap<String, AttachedTarget>,
-    /// The frames of a page, by its session, until one of them changes.
+    /// By session id.
+    sessions: HashMap<String, AttachedTarget>,
+    /// The frames of a page by its session id; removed when one of them changes.
     frames: HashMap<String, Arc<Vec<ScriptedFrame>>>,
-    /// Sessions that were too slow for all of their frames to be found, and are waited for.
+    /// Sessions that timed out while their frames were listed, and for which a retry is pending.
     slow_sessions: HashSet<String>,
-    /// Rises whenever frames may have changed: what was asked before is not kept.
-    pub version: u64,
-    /// What the mouse has begun to drag, by the browser's own account.
+    /// Incremented whenever frames may have changed; results for an older version are not cached.
+    pub frames_version: u64,
+    /// The data of the last intercepted drag.
     pub intercepted_drag: Option<serde_json::Value>,
-    /// All pages that there were at the beginning are known: a further one is news.
-    pub listed: bool,
+    /// Whether the initial list of pages is complete: a page added later is reported as opened.
+    pub is_listed: bool,
     notices: Vec<PageNotice>,
 }
 
-/// A target that we are attached to.
+/// A target with a flat session.
 #[derive(Clone, Debug)]
 pub struct AttachedTarget {
+    /// The target id.
     pub target: String,
+    /// What its console messages are attributed to.
     pub source: ConsoleSource,
-    /// The session of what it lies in; none for a page.
+    /// The session of the target that contains it; none for a page.
     pub parent: Option<String>,
+    /// Whether its renderer process has crashed.
     pub crashed: bool,
+    /// Whether its main frame is loading.
     pub loading: bool,
-    /// How many documents its main frame has begun to show.
-    pub visits: u64,
+    /// Navigations of its main frame so far.
+    pub navigations: u64,
+    /// The URL of its main frame.
     pub url: String,
 }
 
-/// What has happened to the page beside what was asked for.
+/// A frame that runs the injected script.
+#[derive(Clone, Debug)]
+pub struct ScriptedFrame {
+    /// Its document.
+    pub document: DocumentContext,
+    /// The element that shows it: the index of the parent frame, and the element's number there. None for the main frame.
+    pub owner: Option<(usize, u32)>,
+}
+
+/// Something that happened to the page and was not requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PageNotice {
+    /// A dialog, a crash, a download.
     Text(String),
-    /// A page was opened: its target. Title and address come later.
+    /// A page was opened: its target id. Title and URL become known later.
     PageOpened(String),
 }
 
-/// Why a session cannot be asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SessionLoss {
-    Crashed,
-    /// It was closed.
-    Gone,
-}
-
 impl BrowserTargets {
-    /// The pages that can be looked at, the best one first.
+    /// The pages, best match for "the window" first.
     pub fn pages(&self) -> Vec<&TargetInfo> {
         let mut pages: Vec<&TargetInfo> = self.pages.iter().collect();
         pages.sort_by_key(|page| page_rank(page));
         pages
     }
 
-    /// A page of which `wanted` is part of the address or title; without it, the one a user would call "the window".
-    pub fn find_page(&self, wanted: Option<&str>) -> Option<TargetInfo> {
-        let has = |page: &&TargetInfo| wanted.is_none_or(|part| page.url.contains(part) || page.title.contains(part));
-        self.pages().into_iter().find(has).cloned()
+    /// The best page, or the best one with `part` in its URL or title.
+    pub fn find_page(&self, part: Option<&str>) -> Option<TargetInfo> {
+        let matches = |page: &&TargetInfo| part.is_none_or(|part| page.url.contains(part) || page.title.contains(part));
+        self.pages().into_iter().find(matches).cloned()
     }
 
-    /// A page is there, or has changed. Whether it is new.
+    /// Adds or updates a page; other kinds of targets are ignored. Returns whether it is new.
     pub fn set_page(&mut self, info: TargetInfo) -> bool {
         if info.kind != "page" {
             return false;
@@ -93,61 +102,67 @@ impl BrowserTargets {
         }
     }
 
-    /// As [`View::set_page`], of a page that is known.
+    /// Updates a known page; unknown ones are ignored.
     pub fn update_page(&mut self, info: TargetInfo) {
         if let Some(known) = self.pages.iter_mut().find(|page| page.target_id == info.target_id) {
             *known = info;
         }
     }
 
+    /// Removes a page by its target id.
     pub fn remove_page(&mut self, target: &str) {
         self.pages.retain(|page| page.target_id != target);
     }
 
-    pub fn add_session(&mut self, session: String, attached: AttachedTarget) {
-        self.invalidate_frames(attached.parent.as_deref());
-        self.attached.insert(session, attached);
+    /// Adds an attached session.
+    pub fn add_session(&mut self, session: String, target: AttachedTarget) {
+        self.invalidate_frames(target.parent.as_deref());
+        self.sessions.insert(session, target);
     }
 
+    /// Removes a detached session.
     pub fn remove_session(&mut self, session: &str) {
         self.invalidate_frames(Some(session));
-        self.attached.remove(session);
+        self.sessions.remove(session);
         self.frames.remove(session);
     }
 
-    pub fn attached(&self, session: &str) -> Option<&AttachedTarget> {
-        self.attached.get(session)
+    /// The target of a session.
+    pub fn session(&self, session: &str) -> Option<&AttachedTarget> {
+        self.sessions.get(session)
     }
 
-    pub fn session_ids(&self) -> impl Iterator<Item = &String> {
-        self.attached.keys()
-    }
-
+    /// The target of a session, to change it.
     pub fn session_mut(&mut self, session: &str) -> Option<&mut AttachedTarget> {
-        self.attached.get_mut(session)
+        self.sessions.get_mut(session)
     }
 
-    /// The session of a page's target.
+    /// The ids of all attached sessions.
+    pub fn session_ids(&self) -> impl Iterator<Item = &String> {
+        self.sessions.keys()
+    }
+
+    /// The session of a page, by its target id.
     pub fn session_of_page(&self, target: &str) -> Option<String> {
         let of_page = |it: &AttachedTarget| it.parent.is_none() && it.target == target;
-        self.attached.iter().find(|(_, it)| of_page(it)).map(|(session, _)| session.clone())
+        self.sessions.iter().find(|(_, it)| of_page(it)).map(|(session, _)| session.clone())
     }
 
-    /// The page's session and those of the frames in it that have processes of their own.
-    pub fn sessions_in(&self, page: &str) -> Vec<String> {
+    /// The page's own session, and those of its out-of-process frames.
+    pub fn frame_sessions(&self, page: &str) -> Vec<String> {
         let of_page = |(session, it): &(&String, &AttachedTarget)| {
             it.source == ConsoleSource::Iframe && self.page_of(session).as_deref() == Some(page)
         };
-        let inner = self.attached.iter().filter(of_page).map(|(session, _)| session.clone());
+        let inner = self.sessions.iter().filter(of_page).map(|(session, _)| session.clone());
         std::iter::once(page.to_owned()).chain(inner).collect()
     }
 
-    /// The session of the page that a session belongs to.
+    /// The session of the page that contains a session.
     pub fn page_of(&self, session: &str) -> Option<String> {
         let mut at = session;
-        // Nothing is nested deeper than this; and a circle would have no end.
+        // Bounded, so that a cycle of parents ends; real pages are never nested this deep.
         for _ in 0..64 {
-            match &self.attached.get(at)?.parent {
+            match &self.sessions.get(at)?.parent {
                 Some(parent) => at = parent,
                 None => return Some(at.to_owned()),
             }
@@ -155,52 +170,55 @@ impl BrowserTargets {
         None
     }
 
-    pub fn session_loss(&self, session: &str) -> Option<SessionLoss> {
-        match self.attached.get(session) {
-            None => Some(SessionLoss::Gone),
-            Some(attached) if attached.crashed => Some(SessionLoss::Crashed),
+    /// Why a session can no longer be used; `None` while it can.
+    pub fn session_error(&self, session: &str) -> Option<PageError> {
+        match self.sessions.get(session) {
+            None => Some(PageError::Closed),
+            Some(target) if target.crashed => Some(PageError::Crashed),
             Some(_) => None,
         }
     }
 
-    /// The frames of a session's page have changed.
+    /// Drops the cached frames of the page that contains a session.
     pub fn invalidate_frames(&mut self, session: Option<&str>) {
-        self.version += 1;
+        self.frames_version += 1;
         if let Some(page) = session.and_then(|session| self.page_of(session)) {
             self.frames.remove(&page);
         }
     }
 
+    /// The cached frames of a page.
     pub fn cached_frames(&self, page: &str) -> Option<Arc<Vec<ScriptedFrame>>> {
         self.frames.get(page).cloned()
     }
 
-    /// Keeps the frames that were found when [`View::version`] was `version`.
+    /// Caches the frames of a page, found when `frames_version` was `version`.
     pub fn cache_frames(&mut self, page: &str, frames: Arc<Vec<ScriptedFrame>>, version: u64) {
-        if self.version == version {
+        if self.frames_version == version {
             self.frames.insert(page.to_owned(), frames);
         }
     }
 
-    /// Whether a session that was too slow is to be waited for: nobody does so yet.
+    /// Marks a session for a retry; returns whether none was pending.
     pub fn add_slow_session(&mut self, session: &str) -> bool {
         self.slow_sessions.insert(session.to_owned())
     }
 
-    /// A session that was too slow has answered: there may be more frames than were found.
+    /// Ends the retry of a session: its page may have more frames than were found.
     pub fn remove_slow_session(&mut self, session: &str) {
         self.slow_sessions.remove(session);
         self.invalidate_frames(Some(session));
     }
 
+    /// Adds a notice; drops the oldest beyond the limit.
     pub fn add_notice(&mut self, notice: PageNotice) {
-        if self.notices.len() == MOST_NOTICES {
+        if self.notices.len() == MAX_NOTICES {
             self.notices.remove(0);
         }
         self.notices.push(notice);
     }
 
-    /// What has happened that nobody was told of yet.
+    /// Removes and returns the texts of all notices, oldest first.
     pub fn take_notices(&mut self) -> Vec<String> {
         std::mem::take(&mut self.notices).into_iter().map(|notice| self.notice_text(notice)).collect()
     }
@@ -209,7 +227,7 @@ impl BrowserTargets {
         match notice {
             PageNotice::Text(text) => text,
             PageNotice::PageOpened(target) => match self.pages.iter().find(|page| page.target_id == target) {
-                // Its title, if it has one by now, is not told of by itself.
+                // Without the title: browsers send no event when it becomes known.
                 Some(page) => format!("a new page was opened: {}", page.url),
                 None => "a new page was opened, and closed again".into(),
             },
@@ -217,18 +235,18 @@ impl BrowserTargets {
     }
 }
 
-/// `"title" address`
+/// A page in one line: `"title" url`.
 pub fn page_line(page: &TargetInfo) -> String {
     let url: String = page.url.chars().take(150).collect();
     let dots = if url.len() < page.url.len() { "…" } else { "" };
     format!("{:?} {url}{dots}", page.title)
 }
 
-/// A workbench before any other page, a shown one before an empty one; among equals the first.
+/// Sort key, lowest first: a workbench before any other page, a page with content before an empty or internal one.
 fn page_rank(page: &TargetInfo) -> (bool, bool) {
     let workbench = page.title.starts_with("[Extension Development Host]");
-    let inner = ["devtools://", "chrome-extension://", "about:", "chrome://"];
-    (!workbench, inner.iter().any(|prefix| page.url.starts_with(prefix)))
+    let internal = ["devtools://", "chrome-extension://", "about:", "chrome://"];
+    (!workbench, internal.iter().any(|prefix| page.url.starts_with(prefix)))
 }
 
 #[cfg(test)]
@@ -241,19 +259,12 @@ mod tests {
 
     fn attached(source: ConsoleSource, parent: Option<&str>) -> AttachedTarget {
         let (target, url) = (String::new(), String::new());
-        AttachedTarget {
-            target,
-            source,
-            parent: parent.map(str::to_owned),
-            crashed: false,
-            loading: false,
-            visits: 0,
-            url,
-        }
+        let parent = parent.map(str::to_owned);
+        AttachedTarget { target, source, parent, crashed: false, loading: false, navigations: 0, url }
     }
 
     #[test]
-    fn the_page_that_a_user_would_call_the_window_is_looked_at() {
+    fn the_workbench_or_the_first_page_with_content_is_selected() {
         let popup = target("browser_ui", "Omnibox Popup", "chrome://omnibox-popup");
         let worker = target("worker", "", "blob:x");
         let empty = target("page", "about:blank", "about:blank");
@@ -261,12 +272,12 @@ mod tests {
         let app = target("page", "App", "http://127.0.0.1:3000/");
         let other = target("page", "Docs", "http://127.0.0.1:4000/");
         let host = target("page", "[Extension Development Host] ws", "http://127.0.0.1:5000/");
-        let check = |targets: &[&TargetInfo], wanted: Option<&str>, expect: Option<&TargetInfo>| {
-            let mut view = BrowserTargets::default();
-            for &target in targets {
-                view.set_page(target.clone());
+        let check = |infos: &[&TargetInfo], part: Option<&str>, expect: Option<&TargetInfo>| {
+            let mut targets = BrowserTargets::default();
+            for &info in infos {
+                targets.set_page(info.clone());
             }
-            assert_eq!(view.find_page(wanted).as_ref(), expect);
+            assert_eq!(targets.find_page(part).as_ref(), expect);
         };
         check(&[], None, None);
         check(&[&popup, &worker], None, None);
@@ -280,38 +291,38 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_other_processes_belong_to_their_page() {
-        let mut view = BrowserTargets::default();
-        view.add_session("P".into(), attached(ConsoleSource::Page, None));
-        view.add_session("Q".into(), attached(ConsoleSource::Page, None));
-        view.add_session("F".into(), attached(ConsoleSource::Iframe, Some("P")));
-        view.add_session("G".into(), attached(ConsoleSource::Iframe, Some("F")));
-        view.add_session("W".into(), attached(ConsoleSource::Worker, Some("F")));
-        let mut sessions = view.sessions_in("P");
+    fn out_of_process_frames_belong_to_their_page() {
+        let mut targets = BrowserTargets::default();
+        targets.add_session("P".into(), attached(ConsoleSource::Page, None));
+        targets.add_session("Q".into(), attached(ConsoleSource::Page, None));
+        targets.add_session("F".into(), attached(ConsoleSource::Iframe, Some("P")));
+        targets.add_session("G".into(), attached(ConsoleSource::Iframe, Some("F")));
+        targets.add_session("W".into(), attached(ConsoleSource::Worker, Some("F")));
+        let mut sessions = targets.frame_sessions("P");
         sessions.sort();
         assert_eq!(sessions, ["F", "G", "P"]);
-        assert_eq!(view.sessions_in("Q"), ["Q"]);
-        assert_eq!((view.page_of("W").as_deref(), view.page_of("X")), (Some("P"), None));
-        assert_eq!((view.session_loss("G"), view.session_loss("X")), (None, Some(SessionLoss::Gone)));
-        view.session_mut("G").unwrap().crashed = true;
-        assert_eq!(view.session_loss("G"), Some(SessionLoss::Crashed));
-        let version = view.version;
-        view.cache_frames("P", Arc::default(), version);
-        assert!(view.cached_frames("P").is_some());
-        view.invalidate_frames(Some("G"));
-        view.cache_frames("P", Arc::default(), version);
-        assert!(view.cached_frames("P").is_none());
+        assert_eq!(targets.frame_sessions("Q"), ["Q"]);
+        assert_eq!((targets.page_of("W").as_deref(), targets.page_of("X")), (Some("P"), None));
+        assert_eq!((targets.session_error("G"), targets.session_error("X")), (None, Some(PageError::Closed)));
+        targets.session_mut("G").unwrap().crashed = true;
+        assert_eq!(targets.session_error("G"), Some(PageError::Crashed));
+        let version = targets.frames_version;
+        targets.cache_frames("P", Arc::default(), version);
+        assert!(targets.cached_frames("P").is_some());
+        targets.invalidate_frames(Some("G"));
+        targets.cache_frames("P", Arc::default(), version);
+        assert!(targets.cached_frames("P").is_none());
     }
 
     #[test]
-    fn notices_are_told_once_and_the_oldest_are_given_up() {
-        let mut view = BrowserTargets::default();
-        view.set_page(target("page", "", "http://x/"));
-        view.add_notice(PageNotice::PageOpened("http://x/".into()));
-        view.set_page(target("page", "Later", "http://x/"));
-        assert_eq!(view.take_notices(), ["a new page was opened: http://x/"]);
-        assert!(view.take_notices().is_empty());
-        (0..MOST_NOTICES + 5).for_each(|number| view.add_notice(PageNotice::Text(number.to_string())));
-        assert_eq!(view.take_notices()[0], "5");
+    fn notices_are_taken_once_and_the_oldest_are_dropped() {
+        let mut targets = BrowserTargets::default();
+        targets.set_page(target("page", "", "http://x/"));
+        targets.add_notice(PageNotice::PageOpened("http://x/".into()));
+        targets.set_page(target("page", "Later", "http://x/"));
+        assert_eq!(targets.take_notices(), ["a new page was opened: http://x/"]);
+        assert!(targets.take_notices().is_empty());
+        (0..MAX_NOTICES + 5).for_each(|number| targets.add_notice(PageNotice::Text(number.to_string())));
+        assert_eq!(targets.take_notices()[0], "5");
     }
 }

@@ -8,7 +8,7 @@ use devtether::error::Error;
 use devtether::window::launch::LaunchedWindow;
 use devtether::window::page::{
     ActionKind, ActionTarget, BatchOutcome, ConsoleMessage, ExpressionResult, InputAction, MouseButton, PageConnection,
-    PageHistory, RingQuery, SnapshotRequest, WaitCondition,
+    PageHistory, RingQuery, SnapshotRequest, WaitCondition, evaluate_expression, run_actions, take_snapshot,
 };
 use serde_json::Value;
 
@@ -47,14 +47,18 @@ impl BrowserFixture {
     async fn arrive(&self) {
         let there = "document.readyState === 'complete' && location.protocol !== 'about:'";
         let (since, mut next) = (Instant::now(), Duration::from_secs(15));
-        while !matches!(self.page.evaluate(there, TEST_TIMEOUT).await, Ok(ExpressionResult::Value(Value::Bool(true)))) {
+        while !matches!(
+            evaluate_expression(&self.page, there, TEST_TIMEOUT).await,
+            Ok(ExpressionResult::Value(Value::Bool(true)))
+        ) {
             assert!(since.elapsed() < 2 * TEST_TIMEOUT, "the page never came");
             if since.elapsed() > next {
                 next += Duration::from_secs(15);
-                let where_now = self.page.evaluate("[location.href, document.readyState]", TEST_TIMEOUT).await;
+                let where_now =
+                    evaluate_expression(&self.page, "[location.href, document.readyState]", TEST_TIMEOUT).await;
                 eprintln!("not there after {:?}, but at {where_now:?}: asked again", since.elapsed());
                 let again = format!("location.href = {:?}; 0", self.site.url("/"));
-                let _ = self.page.evaluate(&again, TEST_TIMEOUT).await;
+                let _ = evaluate_expression(&self.page, &again, TEST_TIMEOUT).await;
             }
         }
     }
@@ -64,7 +68,7 @@ impl BrowserFixture {
     }
 
     pub async fn value(&self, expression: &str) -> Value {
-        match self.page.evaluate(expression, TEST_TIMEOUT).await.unwrap() {
+        match evaluate_expression(&self.page, expression, TEST_TIMEOUT).await.unwrap() {
             ExpressionResult::Value(value) => value,
             ExpressionResult::Exception(text) => panic!("{expression}: {text}"),
         }
@@ -74,7 +78,7 @@ impl BrowserFixture {
     pub async fn becomes(&self, expression: &str, expect: Value) {
         let since = Instant::now();
         loop {
-            let last = self.page.evaluate(expression, TEST_TIMEOUT).await;
+            let last = evaluate_expression(&self.page, expression, TEST_TIMEOUT).await;
             if matches!(&last, Ok(ExpressionResult::Value(value)) if *value == expect) {
                 return;
             }
@@ -83,7 +87,7 @@ impl BrowserFixture {
     }
 
     pub async fn snapshot(&self) -> String {
-        self.page.snapshot(&look(40_000)).await.unwrap().text
+        take_snapshot(&self.page, &look(40_000)).await.unwrap().text
     }
 
     /// The snapshot without refs and without its first line.
@@ -102,7 +106,7 @@ impl BrowserFixture {
 
     pub async fn act(&self, actions: Vec<ActionKind>) -> BatchOutcome {
         let actions: Vec<InputAction> = actions.into_iter().map(action).collect();
-        self.page.act(&actions, None, None).await.unwrap_or_else(|error| panic!("{error}"))
+        run_actions(&self.page, &actions, None, None).await.unwrap_or_else(|error| panic!("{error}"))
     }
 
     pub async fn click(&self, words: &str) -> BatchOutcome {
@@ -113,7 +117,7 @@ impl BrowserFixture {
     /// The error of one action with this timeout.
     pub async fn refused(&self, does: ActionKind, ms: u64) -> Error {
         let timeout = Duration::from_millis(ms);
-        match self.page.act(&[InputAction { kind: does, timeout }], None, None).await {
+        match run_actions(&self.page, &[InputAction { kind: does, timeout }], None, None).await {
             Ok(acted) => panic!("it was done: {acted:?}"),
             Err(error) => error,
         }
@@ -125,7 +129,7 @@ impl BrowserFixture {
 
     /// Resolves when the console has an entry with these words, without a request to the page, which may be busy.
     pub async fn hears(&self, words: &str) {
-        let mut said = self.records.said();
+        let mut said = self.records.watch_console();
         while self.console(words).is_empty() {
             said.changed().await.unwrap();
         }
@@ -154,7 +158,7 @@ impl BrowserFixture {
 }
 
 pub fn look(max: usize) -> SnapshotRequest {
-    SnapshotRequest { max, root: None, page: None }
+    SnapshotRequest { max_bytes: max, root: None, page: None }
 }
 
 pub fn all(filter: &str) -> RingQuery {

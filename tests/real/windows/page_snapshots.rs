@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use devtether::window::page::{ActionKind, InputAction, SnapshotRequest};
+use devtether::window::page::{ActionKind, InputAction, SnapshotRequest, run_actions, take_snapshot};
 use serde_json::json;
 
 use super::browser_fixture::{BrowserFixture, action, click, look, shows, typed_into};
@@ -113,7 +113,7 @@ async fn frames_of_this_and_of_other_processes_are_in_the_one_tree() {
     let far = visit.find("iframe \"far\"").await;
     let mut part = look(40_000);
     part.root = Some(far.clone());
-    let text = visit.page.snapshot(&part).await.unwrap().text;
+    let text = take_snapshot(&visit.page, &part).await.unwrap().text;
     assert!(text.starts_with(&format!("{far} iframe \"far\"\n e")) && text.contains("Pushed"), "{text}");
     assert!(!text.contains("Near"), "{text}");
     visit.end().await;
@@ -140,7 +140,7 @@ async fn a_ref_means_its_element_as_long_as_there_is_one_and_nothing_afterwards(
         assert!(told.contains(&format!("{name}: ")) && told.contains(why), "{told}");
         let mut part = look(1000);
         part.root = Some(name.to_owned());
-        let error = visit.page.snapshot(&part).await.unwrap_err();
+        let error = take_snapshot(&visit.page, &part).await.unwrap_err();
         assert_eq!(error.doing, "stale ref: take a new snapshot", "{error}");
     };
     visit.value("b.remove()").await;
@@ -171,7 +171,7 @@ async fn a_page_of_fifty_megabytes_is_truncated_and_marked_so() {
         await new Promise(drawn => requestAnimationFrame(() => setTimeout(drawn))); m.innerHTML.length";
     assert!(visit.value(rows).await.as_u64().unwrap() > 50_000_000);
     let begun = std::time::Instant::now();
-    let snapshot = visit.page.snapshot(&look(20_000)).await.unwrap();
+    let snapshot = take_snapshot(&visit.page, &look(20_000)).await.unwrap();
     assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{:?}", begun.elapsed());
     assert!(snapshot.cut && snapshot.text.len() < 21_000, "{}", snapshot.text.len());
     assert!(snapshot.text.contains("a larger `max` shows more"));
@@ -207,10 +207,10 @@ async fn other_pages_are_listed_and_can_be_addressed() {
     assert!(text.contains("link \"open\""), "the first page is still the window: {text}");
     let mut second = look(1000);
     second.page = Some("/second".into());
-    let text = visit.page.snapshot(&second).await.unwrap().text;
+    let text = take_snapshot(&visit.page, &second).await.unwrap().text;
     assert!(text.contains("heading \"Two\""), "{text}");
     second.page = Some("no such page".into());
-    let error = visit.page.snapshot(&second).await.unwrap_err().to_string();
+    let error = take_snapshot(&visit.page, &second).await.unwrap_err().to_string();
     assert!(error.contains("no such page") && error.contains("/second"), "{error}");
     visit.end().await;
 }
@@ -233,7 +233,7 @@ async fn the_snapshot_after_input_is_of_the_same_page() {
     };
     let shown = async {
         loop {
-            let text = visit.page.snapshot(&second()).await.map_or(String::new(), |told| told.text);
+            let text = take_snapshot(&visit.page, &second()).await.map_or(String::new(), |told| told.text);
             if let Some(names) = part(&text, "\"Name\"").zip(part(&text, "\"Close\"")) {
                 return names;
             }
@@ -241,7 +241,9 @@ async fn the_snapshot_after_input_is_of_the_same_page() {
     };
     let (name, close) = tokio::time::timeout(Duration::from_secs(60), shown).await.expect("no second page");
     let act = async |does: ActionKind| {
-        let acted = visit.page.act(&[action(does)], None, Some(10_000)).await.unwrap_or_else(|error| panic!("{error}"));
+        let acted = run_actions(&visit.page, &[action(does)], None, Some(10_000))
+            .await
+            .unwrap_or_else(|error| panic!("{error}"));
         acted.snapshot.unwrap().text
     };
     let text = act(typed_into(&name, "Ada")).await;
@@ -273,7 +275,7 @@ async fn a_slow_frame_is_included_again_once_it_responds() {
     assert_eq!(visit.tree().await[0], "iframe \"far\" (does not answer)");
     let waiting = async {
         let waits = [action(shows("Slow"))].map(|it| InputAction { timeout: TEST_TIMEOUT, ..it });
-        visit.page.act(&waits, None, None).await.map(drop)
+        run_actions(&visit.page, &waits, None, None).await.map(drop)
     };
     let opening = async {
         assert_eq!(visit.tree().await[0], "iframe \"far\" (does not answer)");

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use devtether::error::{Error, ErrorKind};
 use devtether::process;
-use devtether::window::page::{ActionKind, ConsoleSource, ExpressionResult, InputAction, RingQuery, ScreenshotRequest};
+use devtether::window::page::{
+    ActionKind, ConsoleSource, ExpressionResult, InputAction, RingQuery, ScreenshotRequest, capture_screenshot,
+    evaluate_expression, run_actions, take_snapshot,
+};
 use serde_json::{Value, json};
 
 use super::browser_fixture::{BrowserFixture, all, click, look, press, without_ref};
@@ -18,10 +21,10 @@ async fn told_by_all(visit: &BrowserFixture, name: &str) -> Vec<Error> {
     let page = &visit.page;
     let answers = async {
         tokio::join!(
-            async { page.snapshot(&tree).await.map(drop) },
-            async { page.screenshot(&shot).await.map(drop) },
-            async { page.act(&keys, None, None).await.map(drop) },
-            async { page.act(&clicks, None, None).await.map(drop) },
+            async { take_snapshot(&page, &tree).await.map(drop) },
+            async { capture_screenshot(&page, &shot).await.map(drop) },
+            async { run_actions(&page, &keys, None, None).await.map(drop) },
+            async { run_actions(&page, &clicks, None, None).await.map(drop) },
         )
     };
     let (a, b, c, d) = tokio::time::timeout(limit, answers).await.expect("a tool hangs");
@@ -36,10 +39,10 @@ async fn every_tool_reports_a_crashed_page_at_once() {
     let visit = BrowserFixture::to(&[("/", "<button>B</button>")]).await;
     let button = visit.find("\"B\"").await;
     // In flight during the crash.
-    let waiting = visit.page.evaluate("new Promise(() => {})", Duration::from_secs(60));
+    let waiting = evaluate_expression(&visit.page, "new Promise(() => {})", Duration::from_secs(60));
     let crash = async {
         // Only the crash ends it.
-        let _ = visit.page.evaluate("location.href = 'chrome://crash'; 0", Duration::from_secs(2)).await;
+        let _ = evaluate_expression(&visit.page, "location.href = 'chrome://crash'; 0", Duration::from_secs(2)).await;
         lead_to_crash(&visit).await;
     };
     let (waited, ()) = tokio::join!(waiting, crash);
@@ -49,7 +52,7 @@ async fn every_tool_reports_a_crashed_page_at_once() {
         let told = error.to_string();
         assert!(told.contains("the page crashed") && told.contains("tether restart"), "{index}: {told}");
     }
-    let error = visit.page.evaluate("1", Duration::from_secs(60)).await.unwrap_err();
+    let error = evaluate_expression(&visit.page, "1", Duration::from_secs(60)).await.unwrap_err();
     assert!(error.to_string().contains("the page crashed"), "{error}");
     assert_eq!(visit.console("the page crashed").len(), 1);
     visit.end().await;
@@ -86,7 +89,7 @@ async fn every_tool_reports_a_frozen_page_within_its_deadline() {
     }
     assert_eq!(visit.console("last words").len(), 1);
     // An evaluation terminates the running script at its own deadline; then the page responds again.
-    let error = visit.page.evaluate("1", Duration::from_millis(500)).await.unwrap_err();
+    let error = evaluate_expression(&visit.page, "1", Duration::from_millis(500)).await.unwrap_err();
     assert_eq!(error.kind, ErrorKind::TimedOut, "{error}");
     assert_eq!(visit.value("1 + 1").await, json!(2));
     visit.end().await;
@@ -98,7 +101,7 @@ async fn a_script_of_a_cancelled_request_is_stopped() {
         return;
     }
     let visit = BrowserFixture::to(&[("/", "x")]).await;
-    let evaluate = |expression| visit.page.evaluate(expression, Duration::from_secs(600));
+    let evaluate = |expression| evaluate_expression(&visit.page, expression, Duration::from_secs(600));
     visit.gives_up(evaluate("console.log('runs and runs'); while (true) {}"), "runs and runs").await;
     let answers = tokio::time::timeout(Duration::from_secs(60), evaluate("1 + 1")).await;
     assert_eq!(answers.expect("the page is still frozen").unwrap(), ExpressionResult::Value(json!(2)));
@@ -155,7 +158,7 @@ async fn a_million_lines_cost_bounded_memory_and_block_no_reader() {
          if (i % 1000 == 999) await new Promise(done => setTimeout(done)); }} return 'flooded' }})(); 0"
     );
     visit.value(&flood).await;
-    let mut flooded = Box::pin(visit.page.evaluate("await globalThis.flood", Duration::from_secs(500)));
+    let mut flooded = Box::pin(evaluate_expression(&visit.page, "await globalThis.flood", Duration::from_secs(500)));
     let told = loop {
         // The page responds when its queue allows; recorded entries are returned at once.
         let answers = tokio::select! {
@@ -207,7 +210,7 @@ async fn the_console_has_entries_of_page_frames_and_workers() {
     let check = async |words: &str, source: ConsoleSource, level: &str, place: &str| {
         let entry = visit.console_says(words).await;
         assert_eq!((entry.source, entry.level.as_str()), (source, level), "{entry:?}");
-        assert!(entry.place.clone().unwrap_or_default().contains(place), "{entry:?}");
+        assert!(entry.location.clone().unwrap_or_default().contains(place), "{entry:?}");
     };
     check("it is 7", ConsoleSource::Page, "info", ":2:9").await;
     check("error: bad", ConsoleSource::Page, "error", "").await;
@@ -223,7 +226,7 @@ async fn the_console_has_entries_of_page_frames_and_workers() {
         devtether::window::page::PageConnection::open_with_history(visit.launched.cdp_port, visit.records.clone())
             .await
             .unwrap();
-    again.evaluate("1", Duration::from_secs(5)).await.unwrap();
+    evaluate_expression(&again, "1", Duration::from_secs(5)).await.unwrap();
     assert_eq!(visit.console("").len(), count, "{:?}", visit.console(""));
     visit.end().await;
 }
@@ -306,12 +309,11 @@ async fn a_screenshot_of_a_larger_element_starts_at_its_corner() {
             break visit.find("Tall").await;
         }
     };
-    let taken = visit
-        .page
-        .screenshot(&ScreenshotRequest { element: Some(tall), ..ScreenshotRequest::default() })
-        .await
-        .unwrap()
-        .data;
+    let taken =
+        capture_screenshot(&visit.page, &ScreenshotRequest { element: Some(tall), ..ScreenshotRequest::default() })
+            .await
+            .unwrap()
+            .data;
     assert_eq!(measured(&visit, &taken).await, json!([200, 2000, "255,0,0,255"]));
     visit.end().await;
 }
@@ -323,7 +325,7 @@ async fn a_screenshot_shows_the_requested_element() {
     }
     let visit = BrowserFixture::to(&[("/", "<style>body{margin:0}</style><div style='height:3000px'></div><div id=d role=img aria-label=Red style='width:120px;height:50px;background:red'></div><div style='height:3000px'>")]).await;
     let red = visit.find("Red").await;
-    let take = async |shot: ScreenshotRequest| visit.page.screenshot(&shot).await.unwrap().data;
+    let take = async |shot: ScreenshotRequest| capture_screenshot(&visit.page, &shot).await.unwrap().data;
     let element = ScreenshotRequest { element: Some(red.clone()), ..ScreenshotRequest::default() };
     let whole = ScreenshotRequest { full_page: true, ..ScreenshotRequest::default() };
     let size = async |data: String| measured(&visit, &data).await;
@@ -341,17 +343,19 @@ async fn a_screenshot_shows_the_requested_element() {
         );
     }
     visit.value("d.style.display = 'none'").await;
-    let hidden = visit
-        .page
-        .screenshot(&ScreenshotRequest { element: Some(red.clone()), ..ScreenshotRequest::default() })
-        .await
-        .unwrap_err();
+    let hidden = capture_screenshot(
+        &visit.page,
+        &ScreenshotRequest { element: Some(red.clone()), ..ScreenshotRequest::default() },
+    )
+    .await
+    .unwrap_err();
     assert!(hidden.to_string().contains(&format!("{red} img \"Red\" is hidden")), "{hidden}");
-    let both = visit
-        .page
-        .screenshot(&ScreenshotRequest { element: Some(red), full_page: true, ..ScreenshotRequest::default() })
-        .await
-        .unwrap_err();
+    let both = capture_screenshot(
+        &visit.page,
+        &ScreenshotRequest { element: Some(red), full_page: true, ..ScreenshotRequest::default() },
+    )
+    .await
+    .unwrap_err();
     assert_eq!(both.kind, ErrorKind::Usage);
     assert_eq!(without_ref("  e12 button \"x\""), "  button \"x\"");
     visit.end().await;

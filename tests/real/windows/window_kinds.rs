@@ -7,7 +7,9 @@ use devtether::config::{WindowKind, WindowSettings};
 use devtether::error::ErrorKind;
 use devtether::process::{self, ProcessExit, StopOutcome};
 use devtether::window::identity::{IdentityError, verify_launch_port, verify_window};
-use devtether::window::page::{ExpressionResult, PageConnection, ScreenshotRequest};
+use devtether::window::page::{
+    ExpressionResult, PageConnection, ScreenshotRequest, capture_screenshot, evaluate_expression,
+};
 use devtether::window::{cleanup, session_file};
 use serde_json::json;
 
@@ -17,7 +19,7 @@ use crate::support::requirements::{has_code_server, has_program};
 const SECONDS: fn(u64) -> Duration = Duration::from_secs;
 
 async fn value(page: &PageConnection, expression: &str) -> serde_json::Value {
-    match page.evaluate(expression, SECONDS(10)).await.unwrap() {
+    match evaluate_expression(&page, expression, SECONDS(10)).await.unwrap() {
         ExpressionResult::Value(value) => value,
         ExpressionResult::Exception(text) => panic!("{expression}: {text}"),
     }
@@ -26,13 +28,13 @@ async fn value(page: &PageConnection, expression: &str) -> serde_json::Value {
 /// Resolves when the console has an entry with `text`; each round trip delivers the events before it.
 async fn console_says(page: &PageConnection, text: &str) {
     let looking = async {
-        while !page.console().iter().any(|entry| entry.text.contains(text)) {
+        while !page.history().last_messages(200, 0).iter().any(|entry| entry.text.contains(text)) {
             value(page, "1").await;
         }
     };
     tokio::time::timeout(SECONDS(10), looking)
         .await
-        .unwrap_or_else(|_| panic!("{text:?} is not in {:?}", page.console()));
+        .unwrap_or_else(|_| panic!("{text:?} is not in {:?}", page.history().last_messages(200, 0)));
 }
 
 #[tokio::test]
@@ -57,7 +59,7 @@ async fn a_browser_is_launched_inspected_and_stopped() {
     console_says(&page, "loaded 42").await;
     assert_eq!(value(&page, "await Promise.resolve({a: [1, 2]})").await, json!({"a": [1, 2]}));
     assert!(
-        page.screenshot(&ScreenshotRequest::default()).await.unwrap().data.starts_with("iVBORw0KGgo"),
+        capture_screenshot(&page, &ScreenshotRequest::default()).await.unwrap().data.starts_with("iVBORw0KGgo"),
         "it is no PNG"
     );
     assert!(page.ping(SECONDS(5)).await);
@@ -66,15 +68,16 @@ async fn a_browser_is_launched_inspected_and_stopped() {
     place.file("second.html", "<title>second</title>");
     value(&page, "void (location.href = 'second.html')").await;
     let arrived = async {
-        while page.evaluate("document.title", SECONDS(5)).await.ok() != Some(ExpressionResult::Value(json!("second"))) {
-        }
+        while evaluate_expression(&page, "document.title", SECONDS(5)).await.ok()
+            != Some(ExpressionResult::Value(json!("second")))
+        {}
     };
     tokio::time::timeout(SECONDS(10), arrived).await.unwrap();
 
     let ended = place.stop(&launched, Some(&page)).await;
     assert_eq!(ended, StopOutcome::Asked(ProcessExit::Code(0)));
     page.wait_closed().await;
-    assert!(page.evaluate("1", SECONDS(5)).await.is_err());
+    assert!(evaluate_expression(&page, "1", SECONDS(5)).await.is_err());
     assert!(verify_window(&session).await.unwrap_err().to_string().contains("its window has ended"));
 }
 
@@ -116,7 +119,7 @@ async fn every_kind_of_expression_result_is_returned() {
         ("}{", "SyntaxError"),
         ("let a = {}; a.a = a; a", "too long"),
     ] {
-        match page.evaluate(expression, SECONDS(5)).await.unwrap() {
+        match evaluate_expression(&page, expression, SECONDS(5)).await.unwrap() {
             ExpressionResult::Exception(text) => assert!(text.contains(expect), "{expression}: {text}"),
             ExpressionResult::Value(value) => panic!("{expression} came to {value}"),
         }
@@ -136,7 +139,7 @@ async fn endless_scripts_are_stopped_and_the_page_continues() {
     for port in [window.cdp_port, service.cdp_port] {
         let page = PageConnection::open(port).await.unwrap();
         for forever in ["while (true) {}", "await new Promise(() => {})"] {
-            let error = page.evaluate(forever, Duration::from_millis(300)).await.unwrap_err();
+            let error = evaluate_expression(&page, forever, Duration::from_millis(300)).await.unwrap_err();
             assert_eq!(error.kind, ErrorKind::TimedOut, "{forever}: {error}");
             assert_eq!(value(&page, "6 * 7").await, json!(42), "after {forever}");
         }
@@ -184,7 +187,9 @@ async fn when_the_tab_is_closed_another_tab_becomes_the_page() {
         client.call_raw(None, "Target.closeTarget", &close, SECONDS(5)).await.unwrap();
     }
     let arrived = async {
-        while page.evaluate("document.title", SECONDS(5)).await.ok() != Some(ExpressionResult::Value(json!("other"))) {}
+        while evaluate_expression(&page, "document.title", SECONDS(5)).await.ok()
+            != Some(ExpressionResult::Value(json!("other")))
+        {}
     };
     tokio::time::timeout(SECONDS(10), arrived).await.unwrap();
     place.stop(&launched, Some(&page)).await;
@@ -284,7 +289,7 @@ async fn a_node_service_is_launched_inspected_and_stopped() {
     assert_eq!(value(&page, "answer").await, json!(42));
     assert_eq!(value(&page, "await Promise.resolve(answer + 1)").await, json!(43));
     assert!(page.ping(SECONDS(5)).await);
-    let no_page = page.screenshot(&ScreenshotRequest::default()).await.unwrap_err().to_string();
+    let no_page = capture_screenshot(&page, &ScreenshotRequest::default()).await.unwrap_err().to_string();
     assert!(no_page.contains("node.js") && no_page.contains("no page"), "{no_page}");
 
     assert!(!page.request_close().await);
@@ -327,7 +332,7 @@ async fn an_extension_development_host_is_launched_inspected_and_stopped() {
     let page = PageConnection::open(launched.cdp_port).await.unwrap();
     let title = value(&page, "document.title").await;
     assert!(title.as_str().unwrap().starts_with("[Extension Development Host]"), "{title}");
-    assert!(page.screenshot(&ScreenshotRequest::default()).await.unwrap().data.len() > 1000);
+    assert!(capture_screenshot(&page, &ScreenshotRequest::default()).await.unwrap().data.len() > 1000);
     let text = value(&page, "document.body.innerText").await;
     assert!(!text.as_str().unwrap().contains("Welcome"), "the settings of a fresh profile are not in force: {text}");
 

@@ -1,0 +1,218 @@
+//! Evaluates one expression in a page or in Node: to a JSON value or an exception, within a deadline.
+//!
+//! ```text
+//! Runtime.evaluate ──► a primitive ────────────────────────► value
+//!                  ──► a promise ──► Runtime.awaitPromise ─► value
+//!                  ──► an object ──► by value; a node, an error, a function: its description
+//! ```
+//! Each step refers to the object by its id. V8's own `awaitPromise` holds the awaited promise weakly, which fails with
+//! "Promise was collected" in a busy Node. It is used only for expressions that need `replMode`: `await` and repeatable
+//! declarations at the top level.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::runtime::Handle;
+use tokio::time::Instant;
+
+use super::page_client::{OBJECT_GROUP, PageClient, noop_evaluation};
+use super::page_error::PageError;
+use crate::cdp::CdpError;
+use crate::cdp::types::{self, AwaitPromise, CallFunctionOn, CdpCommand, Evaluate, EvaluateResult, RemoteObject};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Added to the caller's timeout, so that V8 can report that it has terminated the script.
+const REPORT_TIME: Duration = Duration::from_millis(250);
+/// How long a page may take to prove that it is idle after the caller has cancelled.
+const CANCEL_CHECK: Duration = Duration::from_secs(1);
+/// Deadline of `Runtime.terminateExecution`.
+const TERMINATE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The outcome of an expression.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ExpressionResult {
+    /// Values without a JSON form are text: `NaN`, `10n`, a node, a function; `undefined` is null.
+    Value(Value),
+    /// Message and stack of the uncaught exception.
+    Exception(String),
+}
+
+/// Evaluates an expression in the page (or in Node). Promises are awaited; declarations and `await` are allowed at the
+/// top level. Errors: [`ErrorKind::TimedOut`], after which the running script has been terminated; the window is gone.
+pub async fn evaluate_expression(client: &PageClient, expression: &str, timeout: Duration) -> Result<ExpressionResult> {
+    evaluate_on_page(client, expression, timeout, None).await
+}
+
+/// As [`evaluate_expression`], on the page with `page` in its URL or title.
+pub async fn evaluate_on_page(
+    client: &PageClient,
+    expression: &str,
+    timeout: Duration,
+    page: Option<&str>,
+) -> Result<ExpressionResult> {
+    let session = client.select_session(page).await?;
+    let evaluation = Evaluation { client, session: session.as_deref(), timeout };
+    evaluation.run(expression).await.map_err(|error| {
+        if error.is_timeout() {
+            let doing = format!("the expression did not end within {}", humantime::format_duration(timeout));
+            return Error::new(ErrorKind::TimedOut, doing).hint("a larger `timeoutMs` waits longer");
+        }
+        client.user_error(error)
+    })
+}
+
+/// Where an expression is evaluated, and for how long.
+struct Evaluation<'a> {
+    client: &'a PageClient,
+    session: Option<&'a str>,
+    timeout: Duration,
+}
+
+impl Evaluation<'_> {
+    /// On a timeout, or when the caller cancels, the script is terminated.
+    async fn run(&self, expression: &str) -> Result<ExpressionResult, PageError> {
+        let mut guard = TerminateOnDrop { evaluation: self, is_finished: false };
+        let result = self.run_until_timeout(expression).await;
+        guard.is_finished = true;
+        result
+    }
+
+    async fn run_until_timeout(&self, expression: &str) -> Result<ExpressionResult, PageError> {
+        let started = Instant::now();
+        let result = self.evaluate_and_resolve(expression, started + self.timeout + REPORT_TIME).await;
+        match result {
+            Err(PageError::Cdp(CdpError::TimedOut { .. })) => {
+                terminate_busy_script(self.client, self.session, REPORT_TIME).await;
+            }
+            // Terminated by V8: Chromium reports "Execution was terminated", Node 20 "Internal error".
+            Err(PageError::Cdp(CdpError::ErrorResponse { .. })) if started.elapsed() >= self.timeout => {}
+            Err(PageError::Cdp(CdpError::ErrorResponse { message, .. })) => {
+                return Ok(ExpressionResult::Exception(explain_rejection(message)));
+            }
+            other => return other,
+        }
+        Err(CdpError::TimedOut { what: "the expression".into(), after: self.timeout }.into())
+    }
+
+    async fn evaluate_and_resolve(&self, expression: &str, until: Instant) -> Result<ExpressionResult, PageError> {
+        let evaluated = self.call(&evaluate_command(expression, self.timeout), until).await?;
+        let is_exception = evaluated.exception_details.is_some();
+        let Some(object_id) = evaluated.result.object_id.clone().filter(|_| !is_exception) else {
+            return Ok(expression_result(evaluated));
+        };
+        let result = match object_kind(&evaluated.result) {
+            ObjectKind::Promise => {
+                let promise = AwaitPromise { promise_object_id: object_id, return_by_value: true };
+                self.call(&promise, until).await.map(expression_result)
+            }
+            ObjectKind::Data => {
+                let function_declaration = "function() { return this }";
+                let by_value = CallFunctionOn { object_id, function_declaration, return_by_value: true };
+                self.call(&by_value, until).await.map(expression_result)
+            }
+            ObjectKind::Described => Ok(ExpressionResult::Value(Value::String(evaluated.result.text()))),
+        };
+        self.client.cdp.send(self.session, &types::ReleaseObjectGroup { object_group: OBJECT_GROUP }).await?;
+        result
+    }
+
+    async fn call<C: CdpCommand>(&self, command: &C, until: Instant) -> Result<C::Response, PageError> {
+        self.client.call(self.session, command, until.saturating_duration_since(Instant::now())).await
+    }
+}
+
+/// Terminates a script that blocks the page. An idle page, one whose script awaits, responds within `idle_check` and
+/// is left alone: V8 would terminate the *next* script instead.
+async fn terminate_busy_script(client: &PageClient, session: Option<&str>, idle_check: Duration) {
+    if client.call(session, &noop_evaluation(), idle_check).await.is_err_and(|error| error.is_timeout()) {
+        let _ = client.call(session, &types::TerminateExecution {}, TERMINATE_TIMEOUT).await;
+    }
+}
+
+/// Terminates the script when the caller cancels, so that the page is not blocked until the timeout.
+struct TerminateOnDrop<'a> {
+    evaluation: &'a Evaluation<'a>,
+    is_finished: bool,
+}
+
+impl Drop for TerminateOnDrop<'_> {
+    fn drop(&mut self) {
+        // Without a runtime, the connection is closed as well.
+        if let (false, Ok(runtime)) = (self.is_finished, Handle::try_current()) {
+            let Evaluation { client, session, .. } = *self.evaluation;
+            let (client, session) = (client.clone(), session.map(str::to_owned));
+            runtime.spawn(async move { terminate_busy_script(&client, session.as_deref(), CANCEL_CHECK).await });
+        }
+    }
+}
+
+/// Replaces V8's messages about contexts and targets, for a page that navigated while its script ran.
+fn explain_rejection(message: String) -> String {
+    let navigated = ["Cannot find context", "context was destroyed", "navigated or closed", "Promise was collected"];
+    if navigated.iter().any(|text| message.contains(text)) {
+        return format!("the page was left or reloaded before the expression ended ({message})");
+    }
+    message
+}
+
+fn evaluate_command(expression: &str, timeout: Duration) -> Evaluate {
+    let repl_mode = needs_repl(expression);
+    Evaluate {
+        expression: expression.to_owned(),
+        await_promise: repl_mode,
+        repl_mode,
+        timeout: Some(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
+        ..noop_evaluation()
+    }
+}
+
+/// Whether the expression may have `await` or a redeclarable declaration at the top level. Words in strings or
+/// functions count too, which is harmless.
+fn needs_repl(expression: &str) -> bool {
+    let words = expression.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$'));
+    words.into_iter().any(|word| matches!(word, "await" | "let" | "const" | "class"))
+}
+
+enum ObjectKind {
+    Promise,
+    Data,
+    /// Shown by its description; by value it would be `{}`, or a whole document.
+    Described,
+}
+
+fn object_kind(object: &RemoteObject) -> ObjectKind {
+    match object.subtype.as_deref() {
+        Some("promise") => ObjectKind::Promise,
+        Some("node" | "error" | "regexp" | "date" | "proxy") => ObjectKind::Described,
+        _ if object.kind == "object" => ObjectKind::Data,
+        _ => ObjectKind::Described, // functions and symbols
+    }
+}
+
+fn expression_result(evaluated: EvaluateResult) -> ExpressionResult {
+    if let Some(details) = evaluated.exception_details {
+        return ExpressionResult::Exception(details.text());
+    }
+    let text = match evaluated.result.kind.as_str() {
+        "symbol" | "function" => evaluated.result.description,
+        _ => evaluated.result.unserializable_value,
+    };
+    ExpressionResult::Value(evaluated.result.value.or(text.map(Value::String)).unwrap_or(Value::Null))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repl_mode_is_used_for_await_and_declarations() {
+        let check = |text: &str, expect: bool| assert_eq!(needs_repl(text), expect, "{text}");
+        check("await x", true);
+        check("let a = 1; a", true);
+        check("for(const x of y){}", true);
+        check("class A {}", true);
+        check("document.title", false);
+        check("awaited + $let + const_ + _class", false);
+        check("", false);
+    }
+}

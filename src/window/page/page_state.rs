@@ -1,0 +1,73 @@
+//! State of one connection to the window, written by the event handler and read by everyone else.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use tokio::sync::watch;
+
+use super::element_refs::{ElementHandle, ElementRefs};
+use super::history::{PageHistory, ReplayCutoffs};
+use super::targets::{BrowserTargets, PageNotice};
+use crate::error::Result;
+use crate::sync::lock;
+
+/// State of one connection to the window.
+pub struct PageState {
+    targets: Mutex<BrowserTargets>,
+    refs: Mutex<ElementRefs>,
+    /// What outlives the connection.
+    pub history: Arc<PageHistory>,
+    /// Console messages up to here were recorded over an earlier connection.
+    pub cutoffs: ReplayCutoffs,
+    targets_changed: watch::Sender<()>,
+}
+
+impl PageState {
+    /// The state of a connection that is being opened.
+    pub fn new(history: Arc<PageHistory>) -> PageState {
+        let (cutoffs, (targets_changed, _)) = (history.replay_cutoffs(), watch::channel(()));
+        PageState { targets: Mutex::default(), refs: Mutex::default(), history, cutoffs, targets_changed }
+    }
+
+    /// The browser's targets. Not to be held across an await.
+    pub fn targets(&self) -> MutexGuard<'_, BrowserTargets> {
+        lock(&self.targets)
+    }
+
+    /// The name of an element's ref, `e12`: the existing one, or a new one.
+    pub fn assign_ref(&self, handle: &ElementHandle) -> String {
+        format!("e{}", lock(&self.refs).assign_ref(handle, &self.history.ref_counter))
+    }
+
+    /// The element of a ref.
+    pub fn resolve_ref(&self, name: &str) -> Result<ElementHandle> {
+        lock(&self.refs).resolve_ref(name, &self.history.ref_counter)
+    }
+
+    /// Makes the refs of a session's documents stale, or those of one execution context.
+    pub fn remove_documents(&self, session: &str, context: Option<i64>) {
+        lock(&self.refs).remove_documents(session, context);
+    }
+
+    /// Wakes the tasks that wait for a change of the targets.
+    pub fn notify_changed(&self) {
+        self.targets_changed.send_replace(());
+    }
+
+    /// Resolves to the first `Some` that `read` returns; calls it now and after each change of the targets.
+    pub async fn wait_for_targets<T>(&self, mut read: impl FnMut(&mut BrowserTargets) -> Option<T>) -> T {
+        let mut changed = self.targets_changed.subscribe();
+        loop {
+            if let Some(value) = read(&mut self.targets()) {
+                return value;
+            }
+            // The sender is a field of `self`, so this cannot fail.
+            let _ = changed.changed().await;
+        }
+    }
+
+    /// Records something that happened to the page, in the console and as a notice.
+    pub fn report_page_event(&self, level: &str, text: String) {
+        self.history.record_page_event(level, text.clone());
+        self.targets().add_notice(PageNotice::Text(text));
+    }
+}
