@@ -1,4 +1,4 @@
-//! Source files, read within bounds: a name in a workspace may lead to a device or to a pipe.
+//! Reads source files within bounds: a path in a workspace may lead to a device or a pipe.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read};
@@ -7,12 +7,12 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// Sources are small; what is not is no source.
+/// A longer file is not a source file.
 const MAX_BYTES: u64 = 32 << 20;
 
-/// The text of a file; what is no UTF-8 in it is replaced. Errors: it is no file, or too long to be a source.
+/// The text of a file; bytes that are not UTF-8 are replaced. Blocks. Errors: not a regular file, or too long.
 pub fn read_source(path: &Path) -> io::Result<String> {
-    // Opening a pipe must not wait for its writer.
+    // O_NONBLOCK: opening a FIFO must not wait for its writer.
     let file = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)?;
     let about = file.metadata()?;
     if !about.is_file() {
@@ -26,12 +26,18 @@ pub fn read_source(path: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
+/// As [`read_source`], on a blocking thread.
+pub async fn load_source(path: &Path) -> io::Result<String> {
+    let path = path.to_owned();
+    tokio::task::spawn_blocking(move || read_source(&path)).await.unwrap_or_else(|cause| Err(io::Error::other(cause)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn only_files_are_read() {
+    fn only_regular_files_are_read() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();

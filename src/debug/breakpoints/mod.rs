@@ -4,17 +4,20 @@
 //! |---|---|
 //! | `spec` | what a user can set: lines, functions, exceptions, data |
 //! | `anchor` | finding a line's code again when its file has changed |
+//! | `list` | all breakpoints at one moment, and how each change alters them |
 //! | `store` | all breakpoints; `.devtools/breakpoints.json` |
 //! | `sync` | the requests that send them to a target |
 //! | `binding` | the adapters' responses in one session |
 
-pub(super) mod anchor;
-pub(super) mod binding;
+mod anchor;
+mod binding;
+mod list;
 mod spec;
 mod store;
 pub(super) mod sync;
 
 pub use anchor::AnchorStatus;
 pub use binding::{BindingStatus, BindingTable, TargetBinding};
+pub use list::BreakpointList;
 pub use spec::{BreakpointConditions, BreakpointKind, BreakpointSpec, DataAccess, ExceptionSpec};
 pub use store::BreakpointStore;

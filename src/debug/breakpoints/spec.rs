@@ -1,6 +1,6 @@
-//! What can be wanted: lines, functions, exceptions, data.
+//! The breakpoints that a user can set: on lines, functions, exceptions and data.
 //!
-//! Must not know targets.
+//! Does not depend on targets.
 
 use std::path::{Path, PathBuf};
 
@@ -8,63 +8,80 @@ use serde::{Deserialize, Serialize};
 
 use super::anchor::{AnchorStatus, LineAnchor};
 
-/// One breakpoint that a user asked for.
+/// One breakpoint that a user has set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BreakpointSpec {
-    /// Unique in the workspace, never given again.
+    /// Unique in the workspace, never reused.
     pub id: u32,
+    /// Where the program stops.
     #[serde(flatten)]
     pub kind: BreakpointKind,
+    /// When it stops there.
     #[serde(flatten)]
     pub conditions: BreakpointConditions,
 }
 
+/// Where a breakpoint stops the program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "kind")]
 pub enum BreakpointKind {
+    /// On a line.
     Line {
-        /// Absolute.
+        /// Absolute path.
         file: PathBuf,
-        /// As of the last look at the file.
+        /// From 1, in the file as it was last read.
         line: u32,
+        /// What the line is found by when the file changes.
         anchor: LineAnchor,
+        /// Whether the code is still on its line.
         #[serde(rename = "whereabouts", default, skip_serializing_if = "AnchorStatus::is_kept")]
         anchor_status: AnchorStatus,
     },
+    /// At the entry of a function.
     Function {
+        /// As the adapter resolves it.
         name: String,
     },
+    /// At an access to data.
     Data {
-        /// As the debuggee's language writes it; of a class's field: `Class.field`.
+        /// In the debuggee's language; for a class's field: `Class.field`.
         expression: String,
+        /// The accesses that stop the program.
         access: DataAccess,
     },
 }
 
+/// When a breakpoint stops the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct BreakpointConditions {
+    /// An expression that must be true.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
+    /// A condition on the hit count, in the adapter's syntax.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hit_condition: Option<String>,
-    /// Prints this, with `{expressions}` in it, and does not stop.
+    /// Makes it a log point: prints this text with its `{expressions}` instead of stopping.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log_message: Option<String>,
 }
 
+/// The accesses at which a data breakpoint stops.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum DataAccess {
+    /// Reads only.
     Read,
+    /// Writes only.
     #[default]
     Write,
+    /// Both.
     ReadWrite,
 }
 
 impl DataAccess {
-    /// As the protocol names it.
+    /// The `accessType` of DAP.
     pub fn name(self) -> &'static str {
         match self {
             DataAccess::Read => "read",
@@ -78,17 +95,20 @@ impl DataAccess {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ExceptionSpec {
+    /// Those that the program catches.
     pub caught: bool,
+    /// Those that it does not.
     pub uncaught: bool,
     /// Only those of this class.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
-    /// The adapter's own filters, by their ids.
+    /// Ids of the adapter's own filters.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub filters: Vec<String>,
 }
 
 impl ExceptionSpec {
+    /// Whether no exception stops the program.
     pub fn is_empty(&self) -> bool {
         *self == ExceptionSpec::default()
     }
@@ -100,6 +120,14 @@ impl BreakpointSpec {
         match &self.kind {
             BreakpointKind::Line { file, .. } => Some(file),
             _ => None,
+        }
+    }
+
+    /// Whether it is a line breakpoint on that line of a file. `bound` is the line to which an adapter has bound it.
+    pub fn is_on_line(&self, bound: Option<u32>, path: &Path, at: i64) -> bool {
+        match &self.kind {
+            BreakpointKind::Line { file, line, .. } => i64::from(bound.unwrap_or(*line)) == at && file == path,
+            _ => false,
         }
     }
 }

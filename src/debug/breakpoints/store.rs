@@ -1,315 +1,263 @@
-//! All breakpoints that are wanted in a workspace, and `.devtools/breakpoints.json`, which keeps them.
+//! Keeps the breakpoints of a workspace in `.devtools/breakpoints.json`.
 //!
-//! The file lies in a workspace, so it may be anybody's: one that cannot be read is set aside, and said.
+//! ```text
+//! change ─▶ turn (first come, first served) ─▶ blocking thread: read sources, alter a copy, write ─▶ current
+//! ```
+//! Readers take the current list without waiting for a file. A change that cannot be written is not made. The file is in
+//! a workspace, so its content is not trusted: one that cannot be read is set aside, and reported.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
-use serde::{Deserialize, Serialize};
-
-use super::anchor::{AnchorStatus, LineAnchor};
+use super::list::BreakpointList;
 use super::spec::{BreakpointConditions, BreakpointKind, BreakpointSpec, ExceptionSpec};
-use crate::debug::source_file;
+use crate::debug::source_file::read_source;
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
+use crate::sync::lock;
 use crate::workspace_dir::WorkspaceFile;
 
 const NAME: &str = "breakpoints.json";
-const VERSION: u32 = 1;
-/// More are a mistake.
-const MOST: usize = 10_000;
 
-/// Everything that is wanted. Each change is written at once; what cannot be written is not changed.
-#[derive(Debug)]
-pub struct BreakpointStore {
-    /// None: they are only for once, and kept nowhere.
+/// The breakpoints of a workspace; clones share them.
+#[derive(Clone)]
+pub struct BreakpointStore(Arc<StoreInner>);
+
+struct StoreInner {
+    /// None: kept in memory only.
     workspace: Option<PathBuf>,
-    page: StoredBreakpoints,
     /// What was wrong with the file.
-    pub problem: Option<String>,
-}
-
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct StoredBreakpoints {
-    version: u32,
-    last_id: u32,
-    breakpoints: Vec<BreakpointSpec>,
-    #[serde(default, skip_serializing_if = "ExceptionSpec::is_empty")]
-    exceptions: ExceptionSpec,
+    problem: Option<String>,
+    /// Locked only to read or replace the pointer.
+    current: Mutex<Arc<BreakpointList>>,
+    /// Serialises changes, and so the writes, in the order in which they were requested.
+    changes: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl BreakpointStore {
+    /// Opens the file of a workspace. Reads it at once.
     pub fn open(workspace: &Path) -> BreakpointStore {
         let file = store_file(workspace);
         let read = file.read().map_err(|reason| reason.to_string()).and_then(|text| match text {
-            Some(text) => parse_stored(&text),
-            None => Ok(StoredBreakpoints::default()),
+            Some(text) => BreakpointList::parse(&text),
+            None => Ok(BreakpointList::default()),
         });
-        let (page, problem) = match read {
-            Ok(page) => (page, None),
+        let (list, problem) = match read {
+            Ok(list) => (list, None),
             Err(reason) => {
-                (StoredBreakpoints::default(), Some(file.set_aside(&reason).unwrap_or_else(|error| error.to_string())))
+                let problem = file.set_aside(&reason).unwrap_or_else(|error| error.to_string());
+                (BreakpointList::default(), Some(problem))
             }
         };
-        BreakpointStore { workspace: Some(workspace.to_owned()), page, problem }
+        BreakpointStore::with_list(Some(workspace.to_owned()), list, problem)
     }
 
-    /// One that is empty, and kept nowhere.
+    /// An empty store that is kept in memory only.
     pub fn in_memory() -> BreakpointStore {
-        BreakpointStore { workspace: None, page: StoredBreakpoints::default(), problem: None }
+        BreakpointStore::with_list(None, BreakpointList::default(), None)
     }
 
-    pub fn all(&self) -> &[BreakpointSpec] {
-        &self.page.breakpoints
+    fn with_list(workspace: Option<PathBuf>, list: BreakpointList, problem: Option<String>) -> BreakpointStore {
+        let current = Mutex::new(Arc::new(list));
+        BreakpointStore(Arc::new(StoreInner { workspace, problem, current, changes: Arc::default() }))
     }
 
-    pub fn exceptions(&self) -> &ExceptionSpec {
-        &self.page.exceptions
+    /// What was wrong with the file when it was opened.
+    pub fn problem(&self) -> Option<&str> {
+        self.0.problem.as_deref()
     }
 
-    pub fn get(&self, id: u32) -> Option<&BreakpointSpec> {
-        self.page.breakpoints.iter().find(|wanted| wanted.id == id)
+    /// The breakpoints as they are now.
+    pub fn current(&self) -> Arc<BreakpointList> {
+        Arc::clone(&lock(&self.0.current))
     }
 
-    /// The files with line breakpoints.
-    pub fn files(&self) -> BTreeSet<PathBuf> {
-        self.page.breakpoints.iter().filter_map(|wanted| wanted.file().map(Path::to_owned)).collect()
+    /// Sets a breakpoint on a line of a file. The conditions of one that is there are replaced.
+    /// Errors: no such file, no such line, too many breakpoints, the file cannot be written.
+    pub async fn set_line(&self, file: &Path, line: u32, conditions: BreakpointConditions) -> Result<BreakpointSpec> {
+        let file = file.to_owned();
+        self.change(move |list| {
+            let (file, text) = read_breakpoint_source(&file)?;
+            list.set_line(&file, &text, line, conditions)
+        })
+        .await
     }
 
-    /// The line breakpoints of a file.
-    pub fn in_file<'a>(&'a self, file: &'a Path) -> impl Iterator<Item = &'a BreakpointSpec> {
-        self.page.breakpoints.iter().filter(move |wanted| wanted.file() == Some(file))
+    /// A breakpoint for one session until its next stop, which is not stored. `None` if a breakpoint without conditions
+    /// is there. Errors: no such file, no such line.
+    pub async fn temporary_on_line(&self, file: &Path, line: u32) -> Result<Option<BreakpointSpec>> {
+        let file = file.to_owned();
+        self.change(move |list| {
+            let (file, text) = read_breakpoint_source(&file)?;
+            list.temporary_on_line(&file, &text, line)
+        })
+        .await
     }
 
-    /// Wants a line of a file; the same line again changes the conditions of the one that is there.
-
-    /// Errors: no such file, no such line.
-    pub fn set_line_breakpoint(
-        &mut self,
-        file: &Path,
-        line: u32,
-        conditions: BreakpointConditions,
-    ) -> Result<BreakpointSpec> {
-        let (what, known) = self.resolve_line(file, line)?;
-        self.put_breakpoint(known.map(|known| known.id), what, conditions)
+    /// Sets a function or data breakpoint. One on the same function or expression is replaced.
+    /// Errors: too many breakpoints, the file cannot be written.
+    pub async fn set(&self, kind: BreakpointKind, conditions: BreakpointConditions) -> Result<BreakpointSpec> {
+        self.change(move |list| list.set(kind, conditions)).await
     }
 
-    /// A line to which one session is to run: nobody else's, and not kept. None when a breakpoint without conditions is
+    /// Sets on which exceptions to stop. Errors: the file cannot be written.
+    pub async fn set_exceptions(&self, exceptions: ExceptionSpec) -> Result<()> {
+        self.change(move |list| {
+            list.set_exceptions(exceptions);
+            Ok(())
+        })
+        .await
+    }
 
-    /// there, which does it. Errors: as [`Book::set_line`].
-    pub fn temporary_breakpoint(&mut self, file: &Path, line: u32) -> Result<Option<BreakpointSpec>> {
-        let (what, known) = self.resolve_line(file, line)?;
-        if known.is_some_and(|known| known.conditions == BreakpointConditions::default()) {
-            return Ok(None);
+    /// Removes the breakpoints that `is_removed` selects, and returns them. Errors: the file cannot be written.
+    pub async fn remove(
+        &self,
+        is_removed: impl Fn(&BreakpointSpec) -> bool + Send + 'static,
+    ) -> Result<Vec<BreakpointSpec>> {
+        self.change(move |list| Ok(list.remove(is_removed))).await
+    }
+
+    /// Moves all breakpoints to where their code is in the source files now. A file that is gone has no code to follow;
+    /// when it is back, its breakpoints are too.
+    pub async fn follow_source_changes(&self) {
+        if self.current().files().is_empty() {
+            return;
         }
-        self.page.last_id += 1;
-        Ok(Some(BreakpointSpec { id: self.page.last_id, kind: what, conditions: BreakpointConditions::default() }))
-    }
-
-    /// A line of a file as it is now, and the breakpoint that is on it.
-    fn resolve_line(&mut self, file: &Path, line: u32) -> Result<(BreakpointKind, Option<BreakpointSpec>)> {
-        let file = std::path::absolute(file).doing(|| format!("cannot resolve {}", file.display()))?;
-        let file = file.canonicalize().map_err(|cause| {
-            let error = Error::new(ErrorKind::Usage, format!("cannot set a breakpoint in {}", file.display()));
-            error.because(cause).hint("name a file that is there, relative to the workspace")
-        })?;
-        let text = source_file::read_source(&file)
-            .doing(|| format!("cannot set a breakpoint in {}", file.display()))
-            .map_err(|error| error.hint("name a source file, relative to the workspace"))?;
-        let Some(anchor) = LineAnchor::from_text(&text, line) else {
-            let error = Error::usage(format!("cannot set a breakpoint on line {line} of {}", file.display()));
-            return Err(error.because(format!("it has {} lines", text.lines().count())));
-        };
-        self.follow_source_change(&file);
-        let whereabouts = AnchorStatus::Kept;
-        let what = BreakpointKind::Line { file: file.clone(), line, anchor, anchor_status: whereabouts };
-        let known =
-            self.in_file(&file).find(|wanted| matches!(wanted.kind, BreakpointKind::Line {line: l,..} if l == line));
-        let known = known.cloned();
-        Ok((what, known))
-    }
-
-    /// Wants a function, or data; the same again changes the one that is there.
-    pub fn set_breakpoint(&mut self, what: BreakpointKind, conditions: BreakpointConditions) -> Result<BreakpointSpec> {
-        let same = |wanted: &&BreakpointSpec| match (&wanted.kind, &what) {
-            (BreakpointKind::Function { name: a }, BreakpointKind::Function { name: b }) => a == b,
-            (BreakpointKind::Data { expression: a, .. }, BreakpointKind::Data { expression: b, .. }) => a == b,
-            _ => false,
-        };
-        let known = self.page.breakpoints.iter().find(same).map(|wanted| wanted.id);
-        self.put_breakpoint(known, what, conditions)
-    }
-
-    fn put_breakpoint(
-        &mut self,
-        known: Option<u32>,
-        what: BreakpointKind,
-        conditions: BreakpointConditions,
-    ) -> Result<BreakpointSpec> {
-        let mut next = self.page.clone();
-        let id = known.unwrap_or(next.last_id + 1);
-        let wanted = BreakpointSpec { id, kind: what, conditions };
-        match next.breakpoints.iter().position(|other| other.id == id) {
-            Some(index) => next.breakpoints[index] = wanted.clone(),
-            None if next.breakpoints.len() >= MOST => {
-                let error = Error::usage(format!("there are {MOST} breakpoints already"));
-                return Err(error.hint("`tether break remove --all` removes them"));
+        let followed = self.change(|list| {
+            for file in list.files() {
+                if let Ok(text) = read_source(&file) {
+                    list.follow_source_change(&file, &text);
+                }
             }
-            None => next.breakpoints.push(wanted.clone()),
-        }
-        next.last_id = next.last_id.max(id);
-        self.replace_stored(next)?;
-        Ok(wanted)
-    }
-
-    pub fn set_exceptions(&mut self, exceptions: ExceptionSpec) -> Result<()> {
-        let next = StoredBreakpoints { exceptions, ..self.page.clone() };
-        self.replace_stored(next)
-    }
-
-    /// Removes those that `gone` chooses; answers with them.
-    pub fn remove(&mut self, gone: impl Fn(&BreakpointSpec) -> bool) -> Result<Vec<BreakpointSpec>> {
-        let mut next = self.page.clone();
-        let removed: Vec<BreakpointSpec> = next.breakpoints.iter().filter(|wanted| gone(wanted)).cloned().collect();
-        if !removed.is_empty() {
-            next.breakpoints.retain(|wanted| !gone(wanted));
-            self.replace_stored(next)?;
-        }
-        Ok(removed)
-    }
-
-    /// Looks where the code of a file's breakpoints is now.
-    pub fn follow_source_change(&mut self, path: &Path) {
-        // A file that is gone has no code to follow; when it is back, its breakpoints are too.
-        let Ok(text) = source_file::read_source(path) else { return };
-        let mut next = self.page.clone();
-        for wanted in &mut next.breakpoints {
-            let BreakpointKind::Line { file, line, anchor, anchor_status: whereabouts, .. } = &mut wanted.kind else {
-                continue;
-            };
-            if file != path {
-                continue;
-            }
-            let (at, now) = anchor.find_line(&text, *line);
-            match now {
-                AnchorStatus::Kept if whereabouts.has_line() => {}
-                _ => *whereabouts = now,
-            }
-            *line = at;
-            if whereabouts.has_line() {
-                *anchor = LineAnchor::from_text(&text, at).unwrap_or_default();
-            }
-        }
-        if next.breakpoints != self.page.breakpoints
-            && let Err(error) = self.replace_stored(next)
-        {
+            Ok(())
+        });
+        if let Err(error) = followed.await {
             tracing::warn!("{error}");
         }
     }
 
-    /// As [`Book::follow`], for all files.
-    pub fn follow_source_changes(&mut self) {
-        for file in self.files() {
-            self.follow_source_change(&file);
+    /// Makes a change on a blocking thread, after all that were requested before it. It completes even if the caller is
+    /// cancelled.
+    async fn change<T: Send + 'static>(
+        &self,
+        change: impl FnOnce(&mut BreakpointList) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let turn = Arc::clone(&self.0.changes).lock_owned().await;
+        let inner = Arc::clone(&self.0);
+        let changed = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            inner.change(change)
+        });
+        changed.await.unwrap_or_else(|cause| Err(Error::other("cannot change the breakpoints").because(cause)))
+    }
+}
+
+impl StoreInner {
+    /// Blocks on the files. Called only by the holder of the turn.
+    fn change<T>(&self, change: impl FnOnce(&mut BreakpointList) -> Result<T>) -> Result<T> {
+        let current = Arc::clone(&lock(&self.current));
+        let mut next = BreakpointList::clone(&current);
+        let result = change(&mut next)?;
+        if !next.has_same_breakpoints(&current) {
+            self.write(&next)?;
         }
+        *lock(&self.current) = Arc::new(next);
+        Ok(result)
     }
 
-    fn replace_stored(&mut self, next: StoredBreakpoints) -> Result<()> {
-        let next = StoredBreakpoints { version: VERSION, ..next };
-        let mut text = serde_json::to_vec_pretty(&next).doing(|| "cannot write the breakpoints".into())?;
+    fn write(&self, list: &BreakpointList) -> Result<()> {
+        let Some(workspace) = &self.workspace else { return Ok(()) };
+        let mut text = serde_json::to_vec_pretty(list).doing(|| "cannot write the breakpoints".into())?;
         text.push(b'\n');
-        if let Some(workspace) = &self.workspace {
-            store_file(workspace).replace(&text)?;
-        }
-        self.page = next;
-        Ok(())
+        store_file(workspace).replace(&text)
     }
+}
+
+/// The canonical path and the text of a file for a breakpoint. Errors: it is no readable source file.
+fn read_breakpoint_source(file: &Path) -> Result<(PathBuf, String)> {
+    let file = std::path::absolute(file).doing(|| format!("cannot resolve {}", file.display()))?;
+    let file = file.canonicalize().map_err(|cause| {
+        let error = Error::new(ErrorKind::Usage, format!("cannot set a breakpoint in {}", file.display()));
+        error.because(cause).hint("name a file that is there, relative to the workspace")
+    })?;
+    let text = read_source(&file)
+        .doing(|| format!("cannot set a breakpoint in {}", file.display()))
+        .map_err(|error| error.hint("name a source file, relative to the workspace"))?;
+    Ok((file, text))
 }
 
 fn store_file(workspace: &Path) -> WorkspaceFile<'_> {
     WorkspaceFile { workspace, name: NAME, most: 16 << 20, what: "the breakpoints are as they were" }
 }
 
-fn parse_stored(text: &[u8]) -> Result<StoredBreakpoints, String> {
-    let page: StoredBreakpoints =
-        serde_json::from_slice(text).map_err(|cause| format!("it is not a list of breakpoints: {cause}"))?;
-    match page.version {
-        VERSION if page.breakpoints.len() <= MOST => Ok(page),
-        VERSION => Err(format!("it has more than {MOST} breakpoints")),
-        newer => Err(format!("it has the schema {newer} (this program knows {VERSION})")),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::anchor::AnchorStatus;
     use super::super::spec::DataAccess;
     use super::*;
 
     const CODE: &str = "def f(x):\n    y = x + 1\n    return y\n";
 
-    #[test]
-    fn what_is_wanted_is_kept_over_a_restart_and_follows_its_code() {
+    #[tokio::test]
+    async fn breakpoints_are_kept_over_a_restart_and_follow_their_code() {
         let workspace = tempfile::tempdir().unwrap();
         let file = workspace.path().join("a b ü.py");
         std::fs::write(&file, CODE).unwrap();
         let file = file.canonicalize().unwrap();
-        let mut book = BreakpointStore::open(workspace.path());
+        let store = BreakpointStore::open(workspace.path());
         let conditions = BreakpointConditions { condition: Some("x > 1".into()), ..BreakpointConditions::default() };
-        let line = book.set_line_breakpoint(&file, 2, conditions.clone()).unwrap();
-        let again = book.set_line_breakpoint(&file, 2, BreakpointConditions::default()).unwrap();
+        let line = store.set_line(&file, 2, conditions.clone()).await.unwrap();
+        let again = store.set_line(&file, 2, BreakpointConditions::default()).await.unwrap();
         assert_eq!((line.id, again.id, again.conditions), (1, 1, BreakpointConditions::default()));
-        book.set_line_breakpoint(&file, 2, conditions).unwrap();
-        let goal =
-            |book: &mut BreakpointStore, line| book.temporary_breakpoint(&file, line).unwrap().map(|goal| goal.id);
-        assert_eq!((goal(&mut book, 3), goal(&mut book, 2)), (Some(2), Some(3)), "the one there has a condition");
-        book.set_line_breakpoint(&file, 1, BreakpointConditions::default()).unwrap();
-        assert_eq!(goal(&mut book, 1), None);
+        store.set_line(&file, 2, conditions).await.unwrap();
+        let temporary = async |line| store.temporary_on_line(&file, line).await.unwrap().map(|spec| spec.id);
+        assert_eq!((temporary(3).await, temporary(2).await), (Some(2), Some(3)), "the one there has a condition");
+        store.set_line(&file, 1, BreakpointConditions::default()).await.unwrap();
+        assert_eq!(temporary(1).await, None);
         let data = BreakpointKind::Data { expression: "self.x".into(), access: DataAccess::ReadWrite };
-        book.set_breakpoint(data, BreakpointConditions::default()).unwrap();
-        book.set_exceptions(ExceptionSpec { uncaught: true, ..ExceptionSpec::default() }).unwrap();
+        store.set(data, BreakpointConditions::default()).await.unwrap();
+        store.set_exceptions(ExceptionSpec { uncaught: true, ..ExceptionSpec::default() }).await.unwrap();
 
         std::fs::write(&file, format!("import os\n{CODE}")).unwrap();
-        let mut book = BreakpointStore::open(workspace.path());
-        assert_eq!(book.problem, None);
-        assert_eq!(book.all().iter().map(|wanted| wanted.id).collect::<Vec<_>>(), [1, 4, 5], "run to line is not kept");
-        assert!(book.exceptions().uncaught);
-        book.follow_source_changes();
-        let BreakpointKind::Line { line, anchor_status: whereabouts, .. } = &book.get(1).unwrap().kind else {
-            panic!()
-        };
-        assert_eq!((*line, whereabouts), (3, &AnchorStatus::Moved { from: 2 }));
-        assert_eq!(book.get(1).unwrap().conditions.condition.as_deref(), Some("x > 1"));
+        let store = BreakpointStore::open(workspace.path());
+        assert_eq!(store.problem(), None);
+        let list = store.current();
+        assert_eq!(list.all().iter().map(|spec| spec.id).collect::<Vec<_>>(), [1, 4, 5], "temporary ones are not kept");
+        assert!(list.exceptions().uncaught);
+        store.follow_source_changes().await;
+        let list = store.current();
+        let BreakpointKind::Line { line, anchor_status, .. } = &list.get(1).unwrap().kind else { panic!() };
+        assert_eq!((*line, anchor_status), (3, &AnchorStatus::Moved { from: 2 }));
+        assert_eq!(list.get(1).unwrap().conditions.condition.as_deref(), Some("x > 1"));
 
-        assert_eq!(book.remove(|wanted| wanted.id == 1).unwrap().len(), 1);
-        let function = book
-            .set_breakpoint(BreakpointKind::Function { name: "f".into() }, BreakpointConditions::default())
-            .unwrap();
-        assert_eq!(function.id, 6, "an id is never given again");
+        assert_eq!(store.remove(|spec| spec.id == 1).await.unwrap().len(), 1);
+        let function = BreakpointKind::Function { name: "f".into() };
+        let function = store.set(function, BreakpointConditions::default()).await.unwrap();
+        assert_eq!(function.id, 6, "ids are never reused");
     }
 
-    #[test]
-    fn what_cannot_be_is_refused_by_name() {
+    #[tokio::test]
+    async fn a_line_that_does_not_exist_is_refused_by_name() {
         let workspace = tempfile::tempdir().unwrap();
         let file = workspace.path().join("a.py");
         std::fs::write(&file, CODE).unwrap();
-        let mut book = BreakpointStore::open(workspace.path());
-        let check = |book: &mut BreakpointStore, file: &Path, line: u32, expect: &str| {
-            let error = book.set_line_breakpoint(file, line, BreakpointConditions::default()).unwrap_err();
+        let store = BreakpointStore::open(workspace.path());
+        let check = async |file: &Path, line: u32, expect: &str| {
+            let error = store.set_line(file, line, BreakpointConditions::default()).await.unwrap_err();
             assert!(error.kind == ErrorKind::Usage && error.to_string().contains(expect), "{error}");
         };
-        check(&mut book, &workspace.path().join("none.py"), 1, "none.py");
-        check(&mut book, &file, 4, "it has 3 lines");
-        check(&mut book, &file, 0, "it has 3 lines");
+        check(&workspace.path().join("none.py"), 1, "none.py").await;
+        check(&file, 4, "it has 3 lines").await;
+        check(&file, 0, "it has 3 lines").await;
     }
 
     #[test]
-    fn a_file_that_is_not_ours_is_set_aside() {
+    fn a_file_that_cannot_be_read_is_set_aside() {
         let workspace = tempfile::tempdir().unwrap();
         std::fs::create_dir(workspace.path().join(".devtools")).unwrap();
         for text in ["", "[]", "{\"version\": 9, \"lastId\": 1, \"breakpoints\": []}", "\u{0}"] {
             std::fs::write(workspace.path().join(".devtools").join(NAME), text).unwrap();
-            let book = BreakpointStore::open(workspace.path());
-            assert!(book.all().is_empty() && book.problem.unwrap().contains("set aside"), "{text:?}");
+            let store = BreakpointStore::open(workspace.path());
+            assert!(store.current().all().is_empty() && store.problem().unwrap().contains("set aside"), "{text:?}");
         }
     }
 }

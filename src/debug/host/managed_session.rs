@@ -1,19 +1,20 @@
-//! One hosted session: what it debugs, with what, and how it begins and ends with its adapter.
+//! One debug session with its adapter process, from its start until nothing of it is left.
 //!
 //! ```text
-//! locate ─▶ begin ─▶ run (process, connection) ─▶ Session ─▶ … ─▶ its last target ends ─▶ the process and all it left end
+//! locate ─▶ plan ─▶ start (process, connection) ─▶ DebugSession ─▶ … ─▶ its last target ends ─▶ session_end's steps
 //! ```
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, UNIX_EPOCH};
 
-use futures_util::future::{FusedFuture, FutureExt};
+use futures_util::future::{BoxFuture, FusedFuture, FutureExt};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
 use tracing::warn;
 
+use super::session_end::{EndEvent, EndFacts, EndStep, StopMode, next_step};
 use crate::adapters::{
     self, Adapter, AdapterHost, AdapterQuery, AdapterSearch, ConnectMethod, DebugTarget, DebugTargetKind, FoundAdapter,
     LaunchPlan, OutputPiece,
@@ -24,22 +25,18 @@ use crate::debug::breakpoints::BreakpointStore;
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::event_log::EventLog;
 use crate::debug::session::snapshot::{RunState, SessionSnapshot};
-use crate::debug::session::target::TargetPlan;
+use crate::debug::session::target_plan::TargetPlan;
 use crate::error::{Error, ErrorKind, Result};
 use crate::process::{self, ProcessExit};
 use crate::sync::lock;
 
 /// For each single request to an adapter.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// For an adapter to be there, and then for its first answer: from a slow disk lldb-dap loads for 10 s and more.
+/// For an adapter to be connected, and then for its first response: from a slow disk lldb-dap loads for 10 s and more.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a program may take to exit after it has told its end.
-const ENDS: Duration = Duration::from_secs(2);
-/// How long a process may live on that has closed its connection by dying.
-const DIES: Duration = Duration::from_secs(1);
-/// How long an answer waits for the exit of a program that has told its end.
-const EXITS: Duration = Duration::from_secs(10);
-/// For the answer of `launch` or `attach`: Delve compiles first.
+/// How long an operation waits for the exit of a program whose end has been reported.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
+/// For the response to `launch` or `attach`: Delve compiles first.
 const LAUNCH_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// What is to be debugged, and with what.
@@ -50,53 +47,66 @@ pub struct SessionRequest {
     /// The program, process or port to debug.
     #[serde(rename = "wanted")]
     pub debug_target: DebugTarget,
-    /// An adapter, by name.
+    /// The name of an adapter; none: chosen by the other fields.
     pub adapter: Option<String>,
     /// The `type` of a configuration of launch.json.
     #[serde(rename = "kind")]
     pub launch_type: Option<String>,
+    /// The language of the program.
     pub language: Option<String>,
     /// What the session follows, in its caller's words: stored with it, and not interpreted here.
     #[serde(default, rename = "tie")]
     pub follows: Option<String>,
 }
 
-/// One session of the table; clones are the same.
+/// One session of the registry; clones are the same session.
 #[derive(Clone)]
 pub struct ManagedSession {
+    /// Unique in the workspace: `d1`, `d2`, …
     pub id: String,
+    /// What it was started with.
     pub request: Arc<SessionRequest>,
+    /// Its adapter.
     pub adapter: &'static Adapter,
+    /// The session itself.
     pub session: DebugSession,
     /// Epoch ms.
     pub started_at: u64,
+    /// The process that was started for it, if any.
     pub pid: Option<u32>,
-    /// What its processes carry.
-    pub(in crate::debug) mark: String,
-    pub(in crate::debug) ending: Arc<Ending>,
+    /// The launch id in the environment of its processes.
+    pub(in crate::debug) launch_id: String,
+    ending: Arc<SessionEnding>,
 }
 
-/// How it ends.
+/// How a session ends.
 #[derive(Default)]
-pub(in crate::debug) struct Ending {
-    /// The program is to live on.
-    lets_go: AtomicBool,
-    /// Nothing of it is left; when that was, in epoch ms.
-    done: watch::Sender<Option<u64>>,
-    /// What the adapter said when it ended by itself.
-    last_words: OnceLock<String>,
-    /// Somebody ends it: its exit is not its own.
-    stopped: AtomicBool,
+struct SessionEnding {
+    /// The newest stop request.
+    stop: Mutex<Option<StopMode>>,
+    /// When the last of it was gone, in epoch ms.
+    ended_at: watch::Sender<Option<u64>>,
+    /// Why the adapter exited by itself.
+    exit_reason: OnceLock<String>,
+    /// The exit code of a program that ended by itself.
     exit_code: OnceLock<i64>,
 }
 
+impl SessionEnding {
+    fn stop_mode(&self) -> Option<StopMode> {
+        *lock(&self.stop)
+    }
+}
+
 impl ManagedSession {
+    /// Whether all its targets have ended.
     pub fn is_ended(&self) -> bool {
         self.ended_at().is_some() || self.session.snapshot().is_ended()
     }
 
+    /// When the last of it was gone, in epoch ms.
     pub fn ended_at(&self) -> Option<u64> {
-        *self.ending.done.borrow()
+        *self.ending.ended_at.borrow()
     }
 
     /// How the program exited, if it did by itself and that is known.
@@ -104,18 +114,19 @@ impl ManagedSession {
         self.session.snapshot().exit_code().or(self.ending.exit_code.get().copied())
     }
 
+    /// What it is doing.
     pub fn run_state(&self) -> RunState {
         self.session.snapshot().run_state()
     }
 
-    /// Whether something that ran already is debugged.
+    /// Whether it is attached to a program that was running already.
     pub fn is_attached(&self) -> bool {
         self.request.debug_target.is_attach()
     }
 
-    /// Whether its program, or a file with a breakpoint, has changed since it began.
+    /// Whether its program, or a file with a breakpoint, has changed since it was started.
     pub fn is_stale(&self) -> bool {
-        let files = lock(&self.session.shared.book).files();
+        let files = self.session.shared.breakpoints.current().files();
         let program = self.request.debug_target.program();
         let changed = |file: &PathBuf| {
             let modified = std::fs::metadata(file).and_then(|it| it.modified()).ok();
@@ -125,84 +136,89 @@ impl ManagedSession {
         files.iter().chain(&program).any(changed)
     }
 
-    /// How it ended, where that was not the program's own end.
+    /// Why it ended, where that was not the program's own end.
     pub fn problem(&self) -> Option<String> {
         let snapshot = self.session.snapshot();
         let reason = snapshot.disconnect_reason().map(str::to_owned);
-        match (reason, self.ending.last_words.get()) {
-            (Some(reason), Some(words)) if !reason.contains(words.as_str()) => Some(format!("{reason}; {words}")),
+        match (reason, self.ending.exit_reason.get()) {
+            (Some(reason), Some(exit)) if !reason.contains(exit.as_str()) => Some(format!("{reason}; {exit}")),
             (reason, _) => reason,
         }
     }
 
-    /// Whether a program that it launched was to live on without it.
+    /// Whether it was detached from a program that it had launched, which runs on.
     pub(in crate::debug) fn has_released_program(&self) -> bool {
-        self.ending.lets_go.load(Ordering::SeqCst) && !self.is_attached()
+        self.ending.stop_mode() == Some(StopMode::Detach) && !self.is_attached()
     }
 
-    /// Ends it and waits until nothing of it is left; `detach` lets the program live on. Twice is once.
+    /// Ends it and waits until nothing of it is left; with `detach` the program runs on. May be called again.
     pub async fn stop(&self, detach: bool) -> RunState {
-        self.ending.stopped.store(true, Ordering::SeqCst);
-        self.ending.lets_go.store(detach, Ordering::SeqCst);
+        let mode = if detach { StopMode::Detach } else { StopMode::Terminate };
+        *lock(&self.ending.stop) = Some(mode);
         if !detach && !self.is_attached() && self.adapter.quirks.may_leave_debuggee {
-            process::kill_launch_except(self.pid, &self.mark);
+            process::kill_launch_except(self.pid, &self.launch_id);
         }
         let state = self.session.stop(!detach).await;
         self.wait_until_ended().await;
         state
     }
 
-    /// How the program exited; one that has just ended, or whose connection has, gets a moment to do so.
+    /// The exit code of the program. Waits a short time if it, or its connection, has just ended.
     pub async fn wait_for_exit_code(&self) -> Option<i64> {
         if self.exit_code().is_none() && self.session.snapshot().is_ended() {
-            let _ = tokio::time::timeout(EXITS, self.wait_until_ended()).await;
+            let _ = tokio::time::timeout(EXIT_TIMEOUT, self.wait_until_ended()).await;
         }
         self.exit_code()
     }
 
     /// Resolves when nothing of it is left.
     pub async fn wait_until_ended(&self) {
-        let mut done = self.ending.done.subscribe();
-        // The sender lives as long as this does.
-        let _ = done.wait_for(Option::is_some).await;
+        let mut ended = self.ending.ended_at.subscribe();
+        // The sender exists as long as `self`.
+        let _ = ended.wait_for(Option::is_some).await;
     }
 }
 
-/// The adapter of a request, and where it lies. Errors: nobody debugs this, or who does is not there.
+/// The adapter of a request, and where it is installed. Errors: no adapter debugs this, or it is not installed.
 pub(in crate::debug) fn locate_adapter(
     request: &SessionRequest,
     search: &AdapterSearch,
 ) -> Result<(&'static Adapter, FoundAdapter)> {
     let program = request.debug_target.program();
     let module = request.debug_target.module().map(|_| "python");
-    let ask = AdapterQuery {
+    let query = AdapterQuery {
         adapter: request.adapter.as_deref(),
         kind: request.launch_type.as_deref(),
         language: request.language.as_deref().or(module),
         program: program.as_deref(),
     };
-    adapters::locate_adapter(ask, search)
+    adapters::locate_adapter(query, search)
 }
 
-/// A session that can be begun: nothing has been started.
+/// A session that can be started. Nothing of it runs yet.
 pub(in crate::debug) struct PreparedSession {
+    /// The session's id.
     pub id: String,
+    /// What it is started with.
     pub request: SessionRequest,
+    /// Its adapter.
     pub row: &'static Adapter,
-    pub begin: LaunchPlan,
-    /// What its processes are to be found by.
-    pub mark: String,
-    pub book: Arc<Mutex<BreakpointStore>>,
-    /// What it says goes on in this one.
-    pub record: Arc<EventLog>,
+    /// How the adapter is started and connected.
+    pub plan: LaunchPlan,
+    /// The launch id for its processes.
+    pub launch_id: String,
+    /// Its breakpoints.
+    pub breakpoints: BreakpointStore,
+    /// The log to which output and events are appended.
+    pub event_log: Arc<EventLog>,
 }
 
 impl PreparedSession {
-    /// What becomes of it when we die.
+    /// Why the session is lost if the supervisor exits.
     pub fn loss_message(&self) -> String {
         let name = self.row.name;
         let dead = "the supervisor died";
-        match (&self.request.debug_target.kind, &self.begin.connect, self.begin.is_program) {
+        match (&self.request.debug_target.kind, &self.plan.connect, self.plan.is_program) {
             _ if self.request.debug_target.is_listener() => {
                 format!("{dead}, and what was attached to could not be attached to again")
             }
@@ -221,34 +237,34 @@ impl PreparedSession {
     }
 }
 
-/// Begins a session. The future that it gives drives it to its end, and must be spawned.
+/// Starts a session. The returned future drives it to its end, and must be spawned.
 pub(in crate::debug) async fn start_adapter(
-    ready: PreparedSession,
+    prepared: PreparedSession,
 ) -> Result<(ManagedSession, impl Future<Output = ()> + Send + 'static)> {
-    let PreparedSession { id, request, row, begin, mark, book, record } = ready;
-    let (by_pipe, is_program) = (begin.output_by_pipe, begin.is_program);
-    let mut running = adapters::start_adapter(row.name, begin, &mark, CONNECT_TIMEOUT).await?;
+    let PreparedSession { id, request, row, plan, launch_id, breakpoints, event_log } = prepared;
+    let (by_pipe, is_program) = (plan.output_by_pipe, plan.is_program);
+    let mut host = adapters::start_adapter(row.name, plan, &launch_id, CONNECT_TIMEOUT).await?;
     let plan = TargetPlan {
         initialize: initialize_request(row.id),
-        start: running.start.clone(),
+        start: host.start.clone(),
         quirks: row.quirks,
         stop_on_entry: request.debug_target.stop_on_entry(),
         initialize_deadline: CONNECT_TIMEOUT,
         deadline: REQUEST_TIMEOUT,
         start_deadline: LAUNCH_TIMEOUT,
-        launch_id: mark.clone(),
+        launch_id: launch_id.clone(),
     };
-    let (session, driver) = DebugSession::open_with_log(plan, Arc::clone(&running.connect), book, record);
-    let ending = Arc::new(Ending::default());
-    let (pid, started_at) = (running.pid(), now_ms());
-    let output = std::mem::replace(&mut running.output, mpsc::channel(1).1);
-    let record = Arc::clone(session.event_log());
-    let seen = session.watch();
-    let life = live(driver, seen, running, Arc::clone(&ending), copy_output(output, record, by_pipe), is_program);
-    Ok((ManagedSession { id, request: Arc::new(request), adapter: row, session, started_at, pid, mark, ending }, life))
+    let (session, driver) = DebugSession::open_with_log(plan, Arc::clone(&host.connect), breakpoints, event_log);
+    let ending = Arc::new(SessionEnding::default());
+    let (pid, started_at) = (host.pid(), now_ms());
+    let output = std::mem::replace(&mut host.output, mpsc::channel(1).1);
+    let output = copy_output(output, Arc::clone(session.event_log()), by_pipe);
+    let lifetime = drive_to_end(driver, session.watch(), output, host, Arc::clone(&ending), is_program);
+    let request = Arc::new(request);
+    Ok((ManagedSession { id, request, adapter: row, session, started_at, pid, launch_id, ending }, lifetime))
 }
 
-/// One of which nothing is left but what is known of it.
+/// A session that has already ended: only what is known of it is left.
 pub(in crate::debug) fn lost_session(
     id: String,
     request: SessionRequest,
@@ -256,8 +272,8 @@ pub(in crate::debug) fn lost_session(
     session: DebugSession,
     started_at: u64,
 ) -> ManagedSession {
-    let ending = Arc::new(Ending::default());
-    ending.done.send_replace(Some(now_ms()));
+    let ending = Arc::new(SessionEnding::default());
+    ending.ended_at.send_replace(Some(now_ms()));
     ManagedSession {
         id,
         request: Arc::new(request),
@@ -265,62 +281,123 @@ pub(in crate::debug) fn lost_session(
         session,
         started_at,
         pid: None,
-        mark: String::new(),
+        launch_id: String::new(),
         ending,
     }
 }
 
-async fn live(
-    driver: impl Future<Output = ()>,
-    seen: watch::Receiver<SessionSnapshot>,
-    running: AdapterHost,
-    ending: Arc<Ending>,
-    following: impl Future<Output = ()>,
+/// Performs the steps of a session's end, from its start on. Output is copied meanwhile.
+async fn drive_to_end(
+    session: impl Future<Output = ()> + Send + 'static,
+    snapshots: watch::Receiver<SessionSnapshot>,
+    output: impl Future<Output = ()> + Send,
+    host: AdapterHost,
+    ending: Arc<SessionEnding>,
     is_program: bool,
 ) {
-    // It may have come to its end before the session does: then it must not be asked again.
-    let following = following.fuse();
-    tokio::pin!(following);
-    let mut ends = seen.clone();
-    // A program that is ended by us is not left the time that its debugger takes to say goodbye (debugpy half a second).
-    let ended_by_us = async {
-        let told = ends.wait_for(SessionSnapshot::is_ended).await.is_ok();
-        let by_us = ending.stopped.load(Ordering::SeqCst) && !ending.lets_go.load(Ordering::SeqCst);
-        if !(told && by_us && is_program) {
-            std::future::pending().await
-        }
-    };
-    tokio::select! {() = driver => {} () = ended_by_us => {} () = async {(&mut following).await; std::future::pending().await} => {}}
-    if seen.borrow().run_state() == RunState::Disconnected && running.pid().is_some() {
-        // A process that dies closes its connection a moment before it is dead.
-        let _ = tokio::time::timeout(DIES, running.exited()).await;
-    }
-    if seen.borrow().run_state() == RunState::Disconnected
-        && let Some(words) = running.exit_summary().await
-    {
-        let _ = ending.last_words.set(words);
-    }
-    if is_program && seen.borrow().run_state() == RunState::Terminated && !ending.stopped.load(Ordering::SeqCst) {
-        // It ends by itself: with what, its own exit tells.
-        if let Ok(ProcessExit::Code(code)) = tokio::time::timeout(ENDS, running.exited()).await {
-            let _ = ending.exit_code.set(i64::from(code));
-        }
-    }
-    if ending.lets_go.load(Ordering::SeqCst) {
-        running.detach().await;
-    } else {
-        if let Err(error) = running.stop().await {
-            warn!("{error}");
-        }
-        // All writers are gone: what is left in the pipes comes to its end.
-        if !following.is_terminated() {
-            let _ = tokio::time::timeout(Duration::from_secs(1), following).await;
+    let mut run = SessionRun { session: Some(session.boxed()), snapshots, host: Some(host), ending };
+    let has_process = run.pid().is_some();
+    let output = output.fuse();
+    tokio::pin!(output);
+    let mut step = EndStep::AwaitEnd;
+    while step != EndStep::Done {
+        let event = match step {
+            EndStep::DrainOutput(limit) => {
+                if !output.is_terminated() {
+                    let _ = timeout(limit, &mut output).await;
+                }
+                EndEvent::Completed
+            }
+            step => {
+                let performed = run.perform(step);
+                tokio::pin!(performed);
+                loop {
+                    tokio::select! {
+                        event = &mut performed => break event,
+                        () = &mut output, if !output.is_terminated() => {}
+                    }
+                }
+            }
+        };
+        let run_state = run.snapshots.borrow().run_state();
+        step = next_step(step, event, &EndFacts { run_state, stop: run.ending.stop_mode(), is_program, has_process });
+        if step != EndStep::AwaitDriver {
+            // Closes the connections of a session that is not waited for.
+            run.session = None;
         }
     }
-    ending.done.send_replace(Some(now_ms()));
+    run.ending.ended_at.send_replace(Some(now_ms()));
 }
 
-/// Keeps what the started process prints: the program's output, or what its adapter has to say.
+/// What the steps of a session's end work on.
+struct SessionRun {
+    /// Drives the session; dropping it closes all connections.
+    session: Option<BoxFuture<'static, ()>>,
+    snapshots: watch::Receiver<SessionSnapshot>,
+    /// None once the process has been ended or released.
+    host: Option<AdapterHost>,
+    ending: Arc<SessionEnding>,
+}
+
+impl SessionRun {
+    fn pid(&self) -> Option<u32> {
+        self.host.as_ref().and_then(AdapterHost::pid)
+    }
+
+    /// Performs a step, and returns what ended it.
+    async fn perform(&mut self, step: EndStep) -> EndEvent {
+        match step {
+            EndStep::AwaitEnd | EndStep::AwaitDriver => return self.await_session(step).await,
+            EndStep::AwaitExit(limit) => drop(wait_for_exit(self.host.as_ref().map(AdapterHost::exited), limit).await),
+            EndStep::ReadExitReason => {
+                if let Some(host) = &self.host
+                    && let Some(reason) = host.exit_summary().await
+                {
+                    let _ = self.ending.exit_reason.set(reason);
+                }
+            }
+            EndStep::ReadExitCode(limit) => {
+                if let Some(ProcessExit::Code(code)) =
+                    wait_for_exit(self.host.as_ref().map(AdapterHost::exited), limit).await
+                {
+                    let _ = self.ending.exit_code.set(i64::from(code));
+                }
+            }
+            EndStep::ReleaseProgram => {
+                if let Some(host) = self.host.take() {
+                    host.detach().await;
+                }
+            }
+            EndStep::EndAdapter => {
+                if let Some(host) = self.host.take()
+                    && let Err(error) = host.stop().await
+                {
+                    warn!("{error}");
+                }
+            }
+            EndStep::DrainOutput(_) | EndStep::Done => {}
+        }
+        EndEvent::Completed
+    }
+
+    async fn await_session(&mut self, step: EndStep) -> EndEvent {
+        let Some(session) = &mut self.session else { return EndEvent::DriverEnded };
+        let event = tokio::select! {
+            () = session => EndEvent::DriverEnded,
+            Ok(_) = self.snapshots.wait_for(SessionSnapshot::is_ended), if step == EndStep::AwaitEnd => {
+                EndEvent::TargetsEnded
+            }
+        };
+        event
+    }
+}
+
+/// How the process exited, if there is one and it exits in time.
+async fn wait_for_exit(exited: Option<impl Future<Output = ProcessExit>>, limit: Duration) -> Option<ProcessExit> {
+    timeout(limit, exited?).await.ok()
+}
+
+/// Logs what the started process prints: the program's output, or its adapter's.
 async fn copy_output(mut output: mpsc::Receiver<OutputPiece>, record: Arc<EventLog>, is_program: bool) {
     while let Some(said) = output.recv().await {
         match said {
@@ -348,7 +425,7 @@ fn initialize_request(adapter: &str) -> InitializeArguments {
     }
 }
 
-/// A start that has failed, with what the adapter has to say.
+/// The error of a start that has failed, with the last output of the adapter.
 pub(in crate::debug) fn start_error(hosted: &ManagedSession) -> Error {
     let what = if hosted.is_attached() { "attach to" } else { "launch" };
     let error = Error::other(format!("cannot {what} {} with {}", hosted.request.name, hosted.adapter.name));
@@ -359,7 +436,7 @@ pub(in crate::debug) fn start_error(hosted: &ManagedSession) -> Error {
     } else {
         Error { kind: ErrorKind::Other, ..error }.hint(format!("it printed:\n{output}"))
     };
-    error.hint("`tether adapters` tells which adapters are there; `tether logs` has more")
+    error.hint("`tether adapters` lists the installed adapters; `tether logs` has more")
 }
 
 fn last_output(hosted: &ManagedSession) -> String {

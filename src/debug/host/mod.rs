@@ -2,14 +2,18 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `registry` | all sessions of a workspace, and its breakpoints |
+//! | `registry` | all sessions of a workspace |
+//! | `breakpoint_operations` | setting, removing and listing breakpoints over all sessions |
 //! | `start` | preparing and starting a session |
+//! | `session_end` | the steps of a session's end: a pure function |
 //! | `managed_session` | one session with its adapter process, until nothing of it is left |
 //! | `store` | the file from which the next supervisor learns of the sessions |
 //! | `recover` | what becomes of the sessions of an earlier supervisor |
 
+pub(super) mod breakpoint_operations;
 pub(super) mod managed_session;
 mod recover;
 pub(super) mod registry;
-mod start;
+mod session_end;
+pub(super) mod start;
 pub mod store;

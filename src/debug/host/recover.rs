@@ -17,7 +17,7 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, join_all};
 use tracing::{info, warn};
 
-use super::managed_session::{self, ManagedSession, SessionRequest};
+use super::managed_session::{ManagedSession, SessionRequest, lost_session};
 use super::registry::SessionRegistry;
 use super::store::{LeftoverSessions, StoredSession};
 use crate::adapters::{ADAPTERS, Address, DebugTargetKind};
@@ -44,10 +44,10 @@ pub type ResolveRequest<'a> = &'a (dyn Fn(SessionRequest) -> BoxFuture<'static, 
 impl SessionRegistry {
     /// Takes over what an earlier supervisor has left.
     pub async fn recover_sessions(&self, now: ResolveRequest<'_>) {
-        let left = std::mem::take(&mut *lock(&self.0.left));
+        let left = std::mem::take(&mut *lock(&self.0.leftover));
         join_all(left.sessions.iter().map(|entry| self.recover_session(entry, &left, now))).await;
         let alive: BTreeSet<String> = process::group_by_launch_id().unwrap_or_default().into_keys().collect();
-        self.0.ledger.forget_released(|mark| alive.contains(mark));
+        self.0.store.forget_released(|mark| alive.contains(mark));
         self.0.recovered.send_replace(true);
     }
 
@@ -59,7 +59,7 @@ impl SessionRegistry {
     }
 
     async fn recover_session(&self, entry: &StoredSession, left: &LeftoverSessions, now: ResolveRequest<'_>) {
-        let ended = if left.rebooted { Ok(Vec::new()) } else { process::sweep_launch(&entry.mark, GRACE).await };
+        let ended = if left.rebooted { Ok(Vec::new()) } else { process::sweep_launch(&entry.launch_id, GRACE).await };
         match &ended {
             Ok(ended) if ended.is_empty() => {}
             Ok(ended) => info!("{}: ended what was left of it: {ended:?}", entry.id),
@@ -77,7 +77,7 @@ impl SessionRegistry {
                 Err(why) => self.report_lost(entry, count, why),
             }
         }
-        self.0.ledger.remove_session(&entry.mark);
+        self.0.store.remove_session(&entry.launch_id);
     }
 
     /// `Err(None)`: it is none that can be.
@@ -113,7 +113,7 @@ impl SessionRegistry {
         request: SessionRequest,
         record: Arc<EventLog>,
     ) -> Result<ManagedSession> {
-        let ready = self.prepare_session(id, request, Arc::clone(&self.0.book), record)?;
+        let ready = self.prepare_session(id, request, self.0.breakpoints.clone(), record)?;
         self.start_prepared(ready, true, REATTACH_TIMEOUT).await
     }
 
@@ -142,8 +142,8 @@ impl SessionRegistry {
         let Some(row) = ADAPTERS.iter().find(|row| row.name == adapter) else { return };
         warn!("{id} ({}): {reason}", request.name);
         record.push_event("lost", reason.clone());
-        let session = DebugSession::open_lost(request.name.clone(), reason, Arc::clone(&self.0.book), record);
-        self.insert_session(managed_session::lost_session(id.to_owned(), request, row, session, at));
+        let session = DebugSession::open_lost(request.name.clone(), reason, self.0.breakpoints.clone(), record);
+        self.insert_session(lost_session(id.to_owned(), request, row, session, at));
     }
 
     /// A session goes on with another program: same id, same record. What can be said of it besides is told with its next

@@ -1,8 +1,8 @@
-//! The file in which a supervisor keeps what the next one has to know of its sessions, should it die.
+//! The file `sessions.json`: the debug sessions of a supervisor, for the next one to recover.
 //!
-//! It lies in the supervisor's own state folder, and so it is believed; what it names is still proven: processes by their
-//! marks, programs by whether they can be attached to. A session is in it from before its first process until nothing of
-//! it is left. Must not know what is done about it: that is `recover`.
+//! It is in the supervisor's own state folder, and so its content is trusted; what it names is still verified: processes by
+//! their launch ids, programs by attaching to them. A session is in it from before its first process until nothing of it is
+//! left. Does not depend on recovery.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -21,36 +21,39 @@ const NAME: &str = "sessions.json";
 /// The schema that this program writes; it reads no other.
 const VERSION: u64 = 1;
 
-/// One session.
+/// One session, as the next supervisor reads it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StoredSession {
+    /// The session's id.
     pub id: String,
-    /// As the table of adapters names it.
+    /// The adapter's name.
     pub adapter: String,
+    /// What it was started with.
     pub request: SessionRequest,
-    /// What its processes carry.
-    pub mark: String,
+    /// The launch id in the environment of its processes.
+    #[serde(rename = "mark")]
+    pub launch_id: String,
     /// Epoch ms.
     pub started_at: u64,
-    /// Whether anybody but the one who began it can see it.
+    /// Whether it is in the list of sessions.
     pub listed: bool,
-    /// What is to be told of it, if it cannot be attached to again.
+    /// Why it is lost, if it cannot be attached to again.
     pub loss: String,
 }
 
 impl StoredSession {
-    pub(in crate::debug) fn from_prepared(ready: &PreparedSession, listed: bool) -> StoredSession {
-        let PreparedSession { id, request, row, mark, .. } = ready;
-        let (id, adapter, mark) = (id.clone(), row.name.to_owned(), mark.clone());
+    pub(in crate::debug) fn from_prepared(prepared: &PreparedSession, listed: bool) -> StoredSession {
+        let PreparedSession { id, request, row, launch_id, .. } = prepared;
+        let (id, adapter, launch_id) = (id.clone(), row.name.to_owned(), launch_id.clone());
         StoredSession {
             id,
             adapter,
             request: request.clone(),
-            mark,
+            launch_id,
             started_at: now_ms(),
             listed,
-            loss: ready.loss_message(),
+            loss: prepared.loss_message(),
         }
     }
 }
@@ -63,147 +66,152 @@ struct SessionsFile {
     /// The last number that was given to a session.
     last: u32,
     sessions: Vec<StoredSession>,
-    /// The marks of programs that were let go on purpose, and live on.
+    /// The launch ids of programs that were detached from, and run on.
     released: Vec<String>,
 }
 
-/// What an earlier supervisor has left.
+/// The sessions of an earlier supervisor.
 #[derive(Debug, Default)]
 pub struct LeftoverSessions {
+    /// The last number that was given to a session.
     pub last: u32,
+    /// Those that had not ended.
     pub sessions: Vec<StoredSession>,
-    /// The machine has been started anew since.
+    /// Whether the machine has been rebooted since.
     pub rebooted: bool,
 }
 
-/// The file; without a folder, nothing is kept.
+/// The file; without a folder nothing is stored.
 pub struct SessionStore {
     folder: Option<PathBuf>,
-    known: Mutex<StoreState>,
-    writing: Mutex<()>,
+    state: Mutex<StoreState>,
+    /// Serialises the writes. Locked only on blocking threads.
+    writes: Mutex<()>,
 }
 
 #[derive(Default)]
 struct StoreState {
-    written: SessionsFile,
-    /// What ends from now on ends with the supervisor.
+    content: SessionsFile,
+    /// The supervisor is ending: sessions that end from now on stay in the file.
     closed: bool,
 }
 
 impl SessionStore {
-    /// Opens the file, and answers with what is in it. One that cannot be used is set aside.
+    /// Opens the file, and returns its sessions. One that cannot be used is set aside. Blocks.
     pub fn open(folder: Option<&Path>) -> (SessionStore, LeftoverSessions) {
         let boot_id = process::read_boot_id().unwrap_or_default();
-        let mut written = folder.and_then(read_file).unwrap_or_default();
-        let rebooted = written.boot_id != boot_id;
+        let mut content = folder.and_then(read_file).unwrap_or_default();
+        let rebooted = content.boot_id != boot_id;
         if rebooted {
-            written.released.clear();
+            content.released.clear();
         }
-        let left = LeftoverSessions { last: written.last, sessions: written.sessions.clone(), rebooted };
-        let written = SessionsFile { version: VERSION, boot_id, ..written };
-        let known = Mutex::new(StoreState { written, closed: false });
-        (SessionStore { folder: folder.map(Path::to_owned), known, writing: Mutex::default() }, left)
+        let left = LeftoverSessions { last: content.last, sessions: content.sessions.clone(), rebooted };
+        let content = SessionsFile { version: VERSION, boot_id, ..content };
+        let state = Mutex::new(StoreState { content, closed: false });
+        (SessionStore { folder: folder.map(Path::to_owned), state, writes: Mutex::default() }, left)
     }
 
-    /// Keeps a session. When this is done, it is in the file; when what it gives is dropped, it is no longer.
+    /// Adds a session. When this returns, it is in the file; when the guard is dropped, it is removed.
     pub async fn add_session(self: &Arc<SessionStore>, entry: StoredSession) -> StoredSessionGuard {
-        let kept = StoredSessionGuard { ledger: Arc::clone(self), mark: entry.mark.clone() };
+        let kept = StoredSessionGuard { store: Arc::clone(self), launch_id: entry.launch_id.clone() };
         {
-            let mut known = lock(&self.known);
+            let mut state = lock(&self.state);
             let number = entry.id.trim_start_matches('d').parse().unwrap_or(0);
-            known.written.last = known.written.last.max(number);
-            known.written.sessions.push(entry);
+            state.content.last = state.content.last.max(number);
+            state.content.sessions.push(entry);
         }
-        let ledger = Arc::clone(self);
-        // It waits for the disk.
-        let _ = tokio::task::spawn_blocking(move || ledger.write_file()).await;
+        self.write().await;
         kept
     }
 
-    /// An earlier supervisor's session has found its end, or its new beginning.
-    pub fn remove_session(self: &Arc<SessionStore>, mark: &str) {
-        self.change(|written| written.sessions.retain(|it| it.mark != mark));
+    /// Removes a session that has ended, or has been recovered.
+    pub fn remove_session(self: &Arc<SessionStore>, launch_id: &str) {
+        self.change(|content| content.sessions.retain(|it| it.launch_id != launch_id));
     }
 
-    /// A program lives on without its session.
-    pub fn add_released(self: &Arc<SessionStore>, mark: &str) {
-        self.change(|written| push_released(written, mark));
+    /// Records that a program runs on without its session.
+    pub fn add_released(self: &Arc<SessionStore>, launch_id: &str) {
+        self.change(|content| push_released(content, launch_id));
     }
 
-    /// A session was stopped by its user. When this is done, the next supervisor knows.
-    pub async fn record_stop(self: &Arc<SessionStore>, mark: &str, released: bool) {
+    /// Removes a session that was stopped by its user. When this returns, the file has been content.
+    pub async fn record_stop(self: &Arc<SessionStore>, launch_id: &str, released: bool) {
         {
-            let mut known = lock(&self.known);
+            let mut state = lock(&self.state);
             if released {
-                push_released(&mut known.written, mark);
+                push_released(&mut state.content, launch_id);
             }
-            known.written.sessions.retain(|it| it.mark != mark);
+            state.content.sessions.retain(|it| it.launch_id != launch_id);
         }
-        let ledger = Arc::clone(self);
-        // It waits for the disk.
-        let _ = tokio::task::spawn_blocking(move || ledger.write_file()).await;
+        self.write().await;
     }
 
-    /// Forgets those that were let go and have ended since.
-    pub fn forget_released(self: &Arc<SessionStore>, is_alive: impl Fn(&str) -> bool) {
-        self.change(|written| written.released.retain(|mark| is_alive(mark)));
+    /// Removes the released programs that have exited since.
+    pub fn forget_released(self: &Arc<SessionStore>, is_running: impl Fn(&str) -> bool) {
+        self.change(|content| content.released.retain(|launch_id| is_running(launch_id)));
     }
 
-    /// The supervisor ends, and its sessions with it: the file stays as it is now, and tells this of those that are not
-
-    /// attached to again.
-    pub fn close_store(&self, reason: &str, marks: &[String]) {
+    /// Records that the supervisor ends, and its sessions with it: the file is not changed any more, and has this reason
+    /// for those that cannot be attached to again.
+    pub async fn close_store(self: &Arc<SessionStore>, reason: &str, launch_ids: Vec<String>) {
         {
-            let mut known = lock(&self.known);
-            known.closed = true;
-            let ended = |it: &&mut StoredSession| marks.contains(&it.mark) && !it.request.debug_target.is_listener();
-            known.written.sessions.iter_mut().filter(ended).for_each(|it| it.loss = reason.to_owned());
+            let mut state = lock(&self.state);
+            state.closed = true;
+            let ended =
+                |it: &&mut StoredSession| launch_ids.contains(&it.launch_id) && !it.request.debug_target.is_listener();
+            state.content.sessions.iter_mut().filter(ended).for_each(|it| it.loss = reason.to_owned());
         }
-        self.write_file();
+        self.write().await;
+    }
+
+    /// Writes the file on a blocking thread, and waits for that.
+    async fn write(self: &Arc<SessionStore>) {
+        let store = Arc::clone(self);
+        let _ = tokio::task::spawn_blocking(move || store.write_file()).await;
     }
 
     fn change(self: &Arc<SessionStore>, change: impl FnOnce(&mut SessionsFile)) {
         {
-            let mut known = lock(&self.known);
-            if known.closed {
+            let mut state = lock(&self.state);
+            if state.closed {
                 return;
             }
-            change(&mut known.written);
+            change(&mut state.content);
         }
-        let ledger = Arc::clone(self);
+        let store = Arc::clone(self);
         match tokio::runtime::Handle::try_current() {
-            Ok(runtime) => drop(runtime.spawn_blocking(move || ledger.write_file())),
-            Err(_) => ledger.write_file(),
+            Ok(runtime) => drop(runtime.spawn_blocking(move || store.write_file())),
+            Err(_) => store.write_file(),
         }
     }
 
-    /// Writes what is known now: of several who write, the last one writes it all.
+    /// Writes the current content: of several writers the last one writes the newest. Blocks.
     fn write_file(&self) {
         let Some(folder) = &self.folder else { return };
-        let _turn = lock(&self.writing);
-        let text = serde_json::to_vec(&lock(&self.known).written);
-        let written = text.doing(|| format!("cannot write {NAME}")).and_then(|text| store_file(folder).replace(&text));
-        if let Err(error) = written {
+        let _turn = lock(&self.writes);
+        let text = serde_json::to_vec(&lock(&self.state).content);
+        let content = text.doing(|| format!("cannot write {NAME}")).and_then(|text| store_file(folder).replace(&text));
+        if let Err(error) = content {
             warn!("the next supervisor will not know of the debug sessions: {error}");
         }
     }
 }
 
-/// A session that is kept; dropped, it is forgotten.
+/// A stored session; dropping this removes it.
 pub struct StoredSessionGuard {
-    ledger: Arc<SessionStore>,
-    mark: String,
+    store: Arc<SessionStore>,
+    launch_id: String,
 }
 
 impl Drop for StoredSessionGuard {
     fn drop(&mut self) {
-        self.ledger.remove_session(&self.mark);
+        self.store.remove_session(&self.launch_id);
     }
 }
 
-fn push_released(written: &mut SessionsFile, mark: &str) {
-    if !written.released.iter().any(|it| it == mark) {
-        written.released.push(mark.to_owned());
+fn push_released(content: &mut SessionsFile, launch_id: &str) {
+    if !content.released.iter().any(|it| it == launch_id) {
+        content.released.push(launch_id.to_owned());
     }
 }
 
@@ -215,8 +223,8 @@ fn read_file(folder: &Path) -> Option<SessionsFile> {
     let file = store_file(folder);
     let unusable = match file.read() {
         Ok(text) => match serde_json::from_slice::<SessionsFile>(&text?) {
-            Ok(written) if written.version == VERSION => return Some(written),
-            Ok(written) => format!("it has the schema {}, and this program knows {VERSION}", written.version),
+            Ok(content) if content.version == VERSION => return Some(content),
+            Ok(content) => format!("it has the schema {}, and this program knows {VERSION}", content.version),
             Err(cause) => cause.to_string(),
         },
         Err(cause) => cause.to_string(),
@@ -228,8 +236,8 @@ fn read_file(folder: &Path) -> Option<SessionsFile> {
     None
 }
 
-/// Whether a program with this mark was let go on purpose, as the file in a supervisor's state folder says.
-pub fn is_released(folder: &Path, mark: &str) -> bool {
+/// Whether a program with this launch id was detached from, according to the file in a supervisor's state folder.
+pub fn is_released(folder: &Path, launch_id: &str) -> bool {
     let text = store_file(folder).read().ok().flatten().unwrap_or_default();
-    serde_json::from_slice::<SessionsFile>(&text).is_ok_and(|written| written.released.iter().any(|it| it == mark))
+    serde_json::from_slice::<SessionsFile>(&text).is_ok_and(|content| content.released.iter().any(|it| it == launch_id))
 }

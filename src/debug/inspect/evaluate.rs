@@ -6,7 +6,6 @@ use crate::dap::types::{EvaluateArguments, EvaluateResponse};
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::snapshot::RunState;
 use crate::error::Result;
-use crate::sync::lock;
 
 impl DebugSession {
     /// Evaluates in a frame; without one in the top frame of the primary stop, or, while nothing is stopped, globally
@@ -28,21 +27,19 @@ impl DebugSession {
         };
         let generation = self.snapshot().generation;
         let answer = self.request(at.target, &request).await;
-        lock(&self.shared.shown).clear_frames();
+        self.shared.with_state(|state| state.stop_cache.clear_frames());
         let answer = answer.map_err(|cause| {
             let error = self.request_error(&format!("evaluate `{}`", abbreviate(expression)), cause);
-            if running {
-                error.hint("the program runs: `tether debug pause` stops it, and gives a frame")
-            } else {
-                error
-            }
+            if running { error.hint("the program runs: `tether debug pause` stops it in a frame") } else { error }
         })?;
         let value = at.with_id(answer.variables_reference);
-        lock(&self.shared.shown).insert_size(generation, value, answer.indexed_variables, answer.named_variables);
+        self.shared.with_state(|state| {
+            state.stop_cache.insert_size(generation, value, answer.indexed_variables, answer.named_variables)
+        });
         Ok((value, answer))
     }
 
-    /// The youngest living target: the one that runs the user's code.
+    /// The newest connected target: the one that runs the user's code.
     fn newest_target(&self) -> Result<ScopedId> {
         let last = (0..self.snapshot().targets.len()).rev().find(|id| self.client(*id).is_some());
         last.map(|target| ScopedId { target, id: 0 }).ok_or_else(|| self.not_stopped_error())

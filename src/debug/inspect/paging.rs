@@ -1,19 +1,18 @@
-//! Big values are read page by page, where their adapter has said how many elements they have.
+//! Reads large values part by part, where their adapter has reported how many elements they have.
 //!
-//! First come the elements, by their index, then what else there is (an array's `length`).
+//! Elements come first, by their index, then the named variables (an array's `length`).
 
 use super::scoped_id::ScopedId;
 use super::stop_cache::ValueSize;
 use crate::dap::types::{DapVariable, VariablesArguments};
 use crate::debug::session::debug_session::DebugSession;
 use crate::error::Result;
-use crate::sync::lock;
 
-/// From how many elements on a value is not read at once.
+/// From how many elements on a value is not read as a whole.
 const LARGE_VALUE: i64 = 1000;
 
 impl DebugSession {
-    /// A part of a big value, and how many variables it has in all. `None`: it is not known to be big.
+    /// A part of a large value, and how many variables it has in all. `None`: it is not known to be large.
     pub async fn variables_page(
         &self,
         reference: ScopedId,
@@ -41,17 +40,17 @@ impl DebugSession {
     pub async fn variables_by_name(&self, reference: ScopedId, names: &[String]) -> Result<Option<Vec<DapVariable>>> {
         let Some(size) = self.large_value_size(reference) else { return Ok(None) };
         let mut found = Vec::new();
-        let mut besides = None;
+        let mut named = None;
         for name in names {
             let index = name.trim_matches(['[', ']']).parse().ok().filter(|index| (0..size.indexed).contains(index));
             if let Some(index) = index {
                 found.extend(self.indexed_variables(reference, index, 1).await?);
                 continue;
             }
-            if besides.is_none() && size.named > 0 {
-                besides = Some(self.named_variables(reference).await?);
+            if named.is_none() && size.named > 0 {
+                named = Some(self.named_variables(reference).await?);
             }
-            match besides.iter().flatten().find(|it| it.name == *name) {
+            match named.iter().flatten().find(|it| it.name == *name) {
                 Some(it) => found.push(it.clone()),
                 None => break,
             }
@@ -60,10 +59,12 @@ impl DebugSession {
     }
 
     fn large_value_size(&self, reference: ScopedId) -> Option<ValueSize> {
-        let size = lock(&self.shared.shown).size(self.snapshot().generation, reference);
+        let generation = self.snapshot().generation;
+        let size = self.shared.with_state(|state| state.stop_cache.size(generation, reference));
         size.filter(|size| size.indexed >= LARGE_VALUE)
     }
 
+    /// The elements of a value, `count` from `start` on.
     pub(in crate::debug) async fn indexed_variables(
         &self,
         reference: ScopedId,
@@ -74,7 +75,7 @@ impl DebugSession {
         request.filter = Some("indexed".to_owned());
         (request.start, request.count) = (Some(start), Some(count));
         let mut elements = self.request_variables(reference, &request).await?;
-        // js-debug tells each part's prototype, too.
+        // js-debug returns the prototype with each part.
         elements.truncate(count as usize);
         Ok(elements)
     }

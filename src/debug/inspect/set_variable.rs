@@ -6,23 +6,22 @@ use super::variables::VariableParent;
 use crate::dap::types::{SetExpressionArguments, SetVariableArguments, SetVariableResponse};
 use crate::debug::session::debug_session::DebugSession;
 use crate::error::{Error, ErrorKind, Result};
-use crate::sync::lock;
 
 impl DebugSession {
-    /// Changes a variable of a frame's scopes, or of a structured value.
+    /// Sets a variable of a frame's scopes, or of a structured value.
     pub async fn set_variable(
         &self,
         name: &str,
         value: &str,
-        wish: &VariableParent,
+        parent: &VariableParent,
     ) -> Result<(ScopedId, SetVariableResponse)> {
         let (name_owned, value_owned) = (name.to_owned(), value.to_owned());
         let cannot = |cause| self.request_error(&format!("set `{}`", abbreviate(name)), cause);
-        // Asked something that it does not know, an adapter may end (rdbg).
+        // An adapter may exit at a request that it does not support (rdbg).
         let set = async |reference: ScopedId| {
             if self.client(reference.target).is_none() {
                 let error = Error::new(ErrorKind::NotFound, format!("there is no value {}", reference.to_external()));
-                return Err(error.hint("`tether debug variables` tells the references of this stop"));
+                return Err(error.hint("`tether debug variables` lists the references of this stop"));
             }
             if !self.target(reference.target).capabilities().can("supportsSetVariable") {
                 let error = Error::usage(format!("cannot set `{}`", abbreviate(name)));
@@ -36,14 +35,14 @@ impl DebugSession {
                 ..SetVariableArguments::default()
             };
             let answer = self.request(reference.target, &request).await;
-            lock(&self.shared.shown).clear_frames();
+            self.shared.with_state(|state| state.stop_cache.clear_frames());
             let answer = answer.map_err(cannot)?;
             Ok((reference.with_id(answer.variables_reference.unwrap_or_default()), answer))
         };
-        if let Some(reference) = wish.reference {
+        if let Some(reference) = parent.reference {
             return set(reference).await;
         }
-        let frame = self.resolve_frame(wish.frame).await?;
+        let frame = self.resolve_frame(parent.frame).await?;
         for scope in self.scopes(frame).await?.into_iter().filter(|scope| !scope.expensive) {
             let reference = frame.with_id(scope.variables_reference);
             let variables = self.read_variables(reference).await?;
@@ -63,7 +62,7 @@ impl DebugSession {
             ..SetExpressionArguments::default()
         };
         let answer = self.request(frame.target, &request).await;
-        lock(&self.shared.shown).clear_frames();
+        self.shared.with_state(|state| state.stop_cache.clear_frames());
         let answer = answer.map_err(cannot)?;
         Ok((frame.with_id(answer.variables_reference.unwrap_or_default()), answer))
     }

@@ -6,7 +6,7 @@ use super::frame::StackFrameInfo;
 use super::scoped_id::ScopedId;
 use crate::dap::types::{DapSource, SourceArguments};
 use crate::debug::session::debug_session::DebugSession;
-use crate::debug::source_file;
+use crate::debug::source_file::load_source;
 use crate::error::Result;
 
 /// The longest source line or value that is shown, in characters.
@@ -22,7 +22,9 @@ impl DebugSession {
 
     /// The text of a frame's source, from its file or from the adapter.
     pub async fn frame_source(&self, frame: &StackFrameInfo) -> Option<String> {
-        if let Some(text) = frame.path().and_then(|path| source_file::read_source(Path::new(path)).ok()) {
+        if let Some(path) = frame.path()
+            && let Ok(text) = load_source(Path::new(path)).await
+        {
             return Some(text);
         }
         let id = frame.source.as_ref()?.source_reference.filter(|id| *id > 0)?;
@@ -30,7 +32,7 @@ impl DebugSession {
     }
 }
 
-/// The lines on both sides of one of a text, numbered from 1, none longer than a reader can bear.
+/// A line of a text and `each_side` lines around it, numbered from 1 and clipped.
 pub fn lines_around(text: &str, line: i64, each_side: i64) -> Vec<(i64, String)> {
     let first = line.saturating_sub(each_side).max(1);
     let last = line.saturating_add(each_side);
@@ -38,7 +40,7 @@ pub fn lines_around(text: &str, line: i64, each_side: i64) -> Vec<(i64, String)>
     numbered.take_while(|(number, _)| *number <= last).map(|(number, text)| (number, clip_line(text))).collect()
 }
 
-/// One line of at most [`WIDTH`] characters.
+/// One line of at most [`MAX_VALUE_CHARS`] characters.
 pub fn clip_line(text: &str) -> String {
     let line = text.trim_end().replace('\n', "⏎");
     match line.char_indices().nth(MAX_VALUE_CHARS) {

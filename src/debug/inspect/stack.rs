@@ -5,10 +5,9 @@ use super::scoped_id::ScopedId;
 use crate::dap::types::{DapScope, ScopesArguments, StackTraceArguments, StackTraceResponse};
 use crate::debug::session::debug_session::DebugSession;
 use crate::error::{Error, Result};
-use crate::sync::lock;
 
 impl DebugSession {
-    /// The stack of a stopped thread, or of that of the primary stop.
+    /// The stack of a stopped thread, without one of the thread of the primary stop: `levels` frames from `start` on.
     pub async fn stack(
         &self,
         thread: Option<ScopedId>,
@@ -19,8 +18,9 @@ impl DebugSession {
         let (target, id) = self.resolve_thread(thread.map(|it| (it.target, it.id)))?;
         let thread = ScopedId { target, id };
         let (from_top, most) = (start.unwrap_or(0) == 0, frame_limit(levels));
-        let _turn = self.shared.showing.lock().await;
-        if let Some(known) = lock(&self.shared.shown).stack(generation, thread, most).filter(|_| from_top) {
+        let _turn = self.shared.stack_requests.lock().await;
+        let known = self.shared.with_state(|state| state.stop_cache.stack(generation, thread, most));
+        if let Some(known) = known.filter(|_| from_top) {
             return Ok(known);
         }
         let request =
@@ -29,16 +29,16 @@ impl DebugSession {
             self.request(target, &request).await.map_err(|cause| self.request_error("read the stack", cause))?;
         let mut frames: Vec<StackFrameInfo> =
             answer.stack_frames.into_iter().map(|frame| StackFrameInfo::from_response(thread, frame)).collect();
-        // Some send all of them whatever was asked for.
+        // Some adapters return all frames whatever `levels` is.
         frames.truncate(most);
         let stack = ThreadStack { thread, frames, total: answer.total_frames };
         if from_top {
-            lock(&self.shared.shown).insert_stack(generation, stack.clone(), most);
+            self.shared.with_state(|state| state.stop_cache.insert_stack(generation, stack.clone(), most));
         }
         Ok(stack)
     }
 
-    /// The named frame, or the top one of the primary stop.
+    /// That frame, or the top one of the primary stop.
     pub async fn resolve_frame(&self, frame: Option<ScopedId>) -> Result<ScopedId> {
         if let Some(frame) = frame {
             return Ok(frame);
@@ -48,19 +48,20 @@ impl DebugSession {
         stack.frames.first().map(|frame| frame.id).ok_or_else(none)
     }
 
+    /// The scopes of a frame.
     pub async fn scopes(&self, frame: ScopedId) -> Result<Vec<DapScope>> {
         let generation = self.snapshot().generation;
-        if let Some(known) = lock(&self.shared.shown).scopes(generation, frame) {
+        if let Some(known) = self.shared.with_state(|state| state.stop_cache.scopes(generation, frame)) {
             return Ok(known);
         }
         let answer = self.request(frame.target, &ScopesArguments { frame_id: frame.id }).await;
         let scopes = answer.map_err(|cause| self.request_error("read the scopes", cause))?.scopes;
-        lock(&self.shared.shown).insert_scopes(generation, frame, scopes.clone());
+        self.shared.with_state(|state| state.stop_cache.insert_scopes(generation, frame, scopes.clone()));
         Ok(scopes)
     }
 }
 
-/// How many frames are asked for; none, or none at all, means all.
+/// How many frames are read: all for none or 0.
 fn frame_limit(levels: Option<i64>) -> usize {
     levels.filter(|levels| *levels > 0).map_or(usize::MAX, |levels| levels as usize)
 }

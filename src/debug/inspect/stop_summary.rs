@@ -1,6 +1,7 @@
-//! What a stop answers at once: why it stopped, and a look around within a budget, so that one call is enough.
+//! The summary of a stop: why the program stopped and what is visible from there, within a budget, so that one call is
+//! enough.
 //!
-//! What is cut is said, with the operation that gets it. Must not know the API.
+//! Reports what was omitted, with the operation that returns it. Does not depend on the API.
 
 use futures_util::future::OptionFuture;
 use tokio::join;
@@ -15,7 +16,6 @@ use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::stop::{StopKind, ThreadStop};
 use crate::error::Result;
 use crate::ring::RingQuery;
-use crate::sync::lock;
 
 /// About 1,500 tokens.
 pub const DEFAULT_BUDGET: usize = 6000;
@@ -94,7 +94,7 @@ pub struct StopSummary {
 }
 
 impl DebugSession {
-    /// What was thrown, where the adapter can tell.
+    /// The exception of a stop, if the adapter supports that.
     pub async fn exception_info(&self, thread: ScopedId) -> Option<ExceptionInfoResponse> {
         if !self.target(thread.target).capabilities().can("supportsExceptionInfoRequest") {
             return None;
@@ -102,7 +102,7 @@ impl DebugSession {
         self.request(thread.target, &ExceptionInfoArguments { thread_id: thread.id }).await.ok()
     }
 
-    /// Why a target has stopped.
+    /// Why a target has stopped, in full.
     pub async fn stop_cause(&self, target: usize, stop: &ThreadStop) -> StopCause {
         let thread = stop.thread_id.map(|id| ScopedId { target, id });
         let exception = OptionFuture::from(
@@ -114,10 +114,10 @@ impl DebugSession {
         let name = threads.into_iter().find(|it| Some(it.id) == thread).map(|it| it.name);
         let hit = stop.hits.first().copied();
         let watched = match hit {
-            Some((wanted, _)) if is_watchpoint(stop.kind) => self.watched_values(wanted, top.as_ref()).await,
+            Some((breakpoint, _)) if is_watchpoint(stop.kind) => self.watched_values(breakpoint, top.as_ref()).await,
             _ => None,
         };
-        // Of those that tell of both, the values say which it was.
+        // Adapters that report reads and writes alike: the values show which it was.
         let same = |(_, old, new): &(String, Option<String>, Option<String>)| old.is_some() && old == new;
         let kind = match stop.kind {
             StopKind::WatchpointModify if watched.as_ref().is_some_and(same) => StopKind::WatchpointAccess,
@@ -136,31 +136,34 @@ impl DebugSession {
         }
     }
 
-    /// What a watchpoint watches, its value at the stop before, and now. Asked again at the same stop, it says the same.
+    /// The expression of a watchpoint, its value at the stop before and its value now. The same for each call at one stop.
     async fn watched_values(
         &self,
-        wanted: u32,
+        breakpoint: u32,
         top: Option<&StackFrameInfo>,
     ) -> Option<(String, Option<String>, Option<String>)> {
-        let expression = lock(&self.shared.book).get(wanted).and_then(|it| match &it.kind {
+        let expression = self.shared.breakpoints.current().get(breakpoint).and_then(|it| match &it.kind {
             BreakpointKind::Data { expression, .. } => Some(expression.clone()),
             _ => None,
         })?;
         let now =
             self.evaluate(&expression, top.map(|top| top.id), "watch").await.ok().map(|(_, answer)| answer.result);
-        let (old, new) = lock(&self.shared.watched).record_value(wanted, self.hit_count(wanted), now);
+        let (old, new) = self.shared.with_state(|state| {
+            let hits = state.bindings.hit_count(breakpoint);
+            state.watched.record_value(breakpoint, hits, now)
+        });
         Some((expression, old, new))
     }
 
-    /// Looks around from the top of a stopped thread, in about `budget` bytes.
+    /// What is visible from the top frame of a stopped thread, in about `budget` bytes.
     pub async fn summarize_stop(&self, thread: ScopedId, budget: usize) -> Result<StopSummary> {
         let stack = self.stack(Some(thread), None, Some(FRAME_COUNT + 1)).await?;
         let mut frames = stack.frames;
         let total = stack.total.unwrap_or(frames.len() as i64).max(frames.len() as i64);
         frames.truncate(FRAME_COUNT as usize);
-        let mut look = StopSummary::default();
+        let mut summary = StopSummary::default();
         if total > frames.len() as i64 {
-            look.omitted.push(format!("{} more frames: debug_stack", total - frames.len() as i64));
+            summary.omitted.push(format!("{} more frames: debug_stack", total - frames.len() as i64));
         }
         let groups = match frames.first() {
             Some(top) => {
@@ -170,26 +173,26 @@ impl DebugSession {
         };
         if let Some(top) = frames.first() {
             let text = self.frame_source(top).await.unwrap_or_default();
-            look.source = lines_around(&text, top.line, SOURCE_MARGIN);
+            summary.source = lines_around(&text, top.line, SOURCE_MARGIN);
         }
-        look.frames = frames;
-        look.add_locals(groups, budget);
-        look.output =
-            self.output_since_stop(budget.saturating_sub(look.byte_count()).max(budget / 5), &mut look.omitted);
-        Ok(look)
+        summary.frames = frames;
+        summary.add_locals(groups, budget);
+        summary.output =
+            self.output_since_stop(budget.saturating_sub(summary.byte_count()).max(budget / 5), &mut summary.omitted);
+        Ok(summary)
     }
 
-    fn output_since_stop(&self, most: usize, cut: &mut Vec<String>) -> String {
-        let (since, _) = *lock(&self.shared.spoken);
-        let said = self.event_log().read_output(&RingQuery { since, limit: usize::MAX, filter: None });
+    fn output_since_stop(&self, most: usize, omitted: &mut Vec<String>) -> String {
+        let since = self.shared.with_state(|state| state.previous_stop_output());
+        let output = self.event_log().read_output(&RingQuery { since, limit: usize::MAX, filter: None });
         let text: String =
-            said.entries.iter().filter(|it| is_program_output(&it.category)).map(|it| it.text.as_str()).collect();
+            output.entries.iter().filter(|it| is_program_output(&it.category)).map(|it| it.text.as_str()).collect();
         let mut start = text.len().saturating_sub(most);
         while !text.is_char_boundary(start) {
             start += 1;
         }
-        if start > 0 || said.dropped > 0 {
-            cut.push(format!("{start} bytes of earlier output: debug_output"));
+        if start > 0 || output.dropped > 0 {
+            omitted.push(format!("{start} bytes of earlier output: debug_output"));
         }
         text[start..].to_owned()
     }
@@ -203,7 +206,7 @@ impl StopSummary {
         frames + locals + source
     }
 
-    /// Takes in as many locals as fit into two thirds of the budget.
+    /// Adds as many locals as fit into two thirds of the budget.
     fn add_locals(&mut self, groups: Vec<VariableGroup>, budget: usize) {
         let most = (budget * 2 / 3).saturating_sub(self.byte_count());
         let (mut bytes, mut left) = (0, 0);
@@ -260,13 +263,15 @@ mod tests {
             variable("a", "x".repeat(500)),
             variable("b", "1".into()),
         ];
-        let mut look = StopSummary::default();
-        look.add_locals(vec![VariableGroup { scope: None, target: 0, variables: variables.clone() }], 6000);
+        let mut summary = StopSummary::default();
+        summary.add_locals(vec![VariableGroup { scope: None, target: 0, variables: variables.clone() }], 6000);
         assert!(
-            look.locals[0].value.ends_with("… (500 characters)") && look.locals.len() == 2 && look.omitted.is_empty()
+            summary.locals[0].value.ends_with("… (500 characters)")
+                && summary.locals.len() == 2
+                && summary.omitted.is_empty()
         );
-        let mut look = StopSummary::default();
-        look.add_locals(vec![VariableGroup { scope: None, target: 0, variables }], 100);
-        assert_eq!(look.omitted, ["2 more locals: debug_variables"]);
+        let mut summary = StopSummary::default();
+        summary.add_locals(vec![VariableGroup { scope: None, target: 0, variables }], 100);
+        assert_eq!(summary.omitted, ["2 more locals: debug_variables"]);
     }
 }

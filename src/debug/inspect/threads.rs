@@ -7,22 +7,24 @@ use crate::dap::types::{DapThread, PauseArguments, ThreadsArguments};
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::snapshot::RunState;
 use crate::error::{Error, Result};
-use crate::sync::lock;
 
-/// One thread, and whether it is stopped.
+/// One thread of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ThreadInfo {
+    /// Its id.
     pub id: ScopedId,
+    /// Empty if the adapter names none.
     pub name: String,
+    /// Whether it is stopped.
     pub stopped: bool,
 }
 
 impl DebugSession {
-    /// All threads of all living targets. A target that does not answer has none but those that have stopped.
+    /// All threads of all connected targets. Of a target that does not respond only the stopped ones are known.
     pub async fn threads(&self) -> Vec<ThreadInfo> {
         let snapshot = self.snapshot();
-        let living = (0..snapshot.targets.len()).filter(|id| self.client(*id).is_some());
-        let asked = living.map(|target| async move { (target, self.request(target, &ThreadsArguments {}).await) });
+        let connected = (0..snapshot.targets.len()).filter(|id| self.client(*id).is_some());
+        let asked = connected.map(|target| async move { (target, self.request(target, &ThreadsArguments {}).await) });
         let mut seen = Vec::new();
         for (target, answer) in join_all(asked).await {
             let threads = answer.map(|answer| answer.threads).unwrap_or_default();
@@ -39,7 +41,7 @@ impl DebugSession {
         seen
     }
 
-    /// Stops all that runs.
+    /// Pauses a thread, or all targets. The stop is reported by an event.
     pub async fn pause(&self, thread: Option<ScopedId>) -> Result<()> {
         let snapshot = self.snapshot();
         if snapshot.run_state() != RunState::Running {
@@ -49,18 +51,18 @@ impl DebugSession {
         let threads = self.threads().await;
         let chosen: Vec<ScopedId> = match thread {
             Some(thread) => vec![thread],
-            // One for each target; those that only coordinate have none.
+            // One for each target; those that only coordinate their children have none.
             None => (0..snapshot.targets.len())
                 .filter(|target| self.client(*target).is_some())
                 .filter_map(|target| {
                     let known = threads.iter().find(|it| it.id.target == target && !it.stopped).map(|it| it.id);
-                    // lldb-dap tells of no threads while they run; but who has children only coordinates.
+                    // lldb-dap lists no threads while they run; a target with children only coordinates.
                     let alone = snapshot.targets.iter().all(|other| other.parent != Some(target));
                     known.or(alone.then_some(ScopedId { target, id: 0 }))
                 })
                 .collect(),
         };
-        lock(&self.shared.pausing).extend(chosen.iter().map(|it| it.target));
+        self.shared.with_state(|state| state.request_pause(chosen.iter().map(|it| it.target)));
         let asked =
             chosen.iter().map(|it| async { self.request(it.target, &PauseArguments { thread_id: it.id }).await });
         let outcomes = join_all(asked).await;

@@ -5,7 +5,11 @@
 //! | `debug_session` | the handle: wait, resume, stop |
 //! | `task` | the task that owns all others of the session: it starts, resumes and ends targets |
 //! | `target` | one connection to an adapter: its start, events and end |
-//! | `target_handle` | what targets and handles share |
+//! | `command` | the commands to that task |
+//! | `requests` | resume and disconnect |
+//! | `target_plan` | how targets are started |
+//! | `session_state` | the state that targets and handles share, behind one lock |
+//! | `target_handle` | that lock, and a handle to one target |
 //! | `target_state` | the phases of a target: a pure table |
 //! | `snapshot` | the published state of a session |
 //! | `stop`, `stop_filter` | why a program stopped; whether that is reported |
@@ -15,15 +19,19 @@
 //!
 //! Does not depend on how sessions are listed and stored.
 
+mod command;
 pub(super) mod debug_session;
 pub mod event_log;
 mod output_flush;
+pub(super) mod requests;
 mod run_in_terminal;
+mod session_state;
 pub(super) mod snapshot;
 pub(super) mod stop;
 mod stop_filter;
-pub(super) mod target;
+mod target;
 pub(super) mod target_handle;
+pub(super) mod target_plan;
 pub mod target_state;
 mod task;
 #[cfg(test)]

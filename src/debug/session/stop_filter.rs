@@ -1,49 +1,53 @@
-//! Whether a stop is one: which breakpoint was hit, and whether anybody wanted it.
+//! Classifies DAP `stopped` events: report to the user, or continue automatically.
 //!
 //! ```text
-//! stopped ──┬─ as it is ───────────────────────────────────────▶ Stop
-//!           ├─ the pause that an adapter opens with ───────────▶ GoOn, or Stop as ENTRY
-//!           ├─ an exception, and only one class is wanted ─ exceptionInfo ─▶ Stop or GoOn
-//!           ├─ a breakpoint that the adapter does not name ─ stackTrace ───▶ Stop
-//!           └─ no thread is named ─ threads ───────────────────────────────▶ Stop
+//! stopped ──┬─ decided by the event ───────────────────────────▶ Stop
+//!           ├─ the adapter's initial pause ────────────────────▶ AutoContinue, or Stop as ENTRY
+//!           ├─ an exception, and one class is set ─ exceptionInfo ─▶ Stop or AutoContinue
+//!           ├─ a breakpoint that the adapter does not name ─ stackTrace ─▶ Stop
+//!           └─ no thread is named ─ threads ─────────────────────▶ Stop
 //! ```
-//! Until it has been judged, nobody sees it.
+//! A stop is not published before it has been classified.
 
 use std::path::Path;
 use std::time::Duration;
 
+use super::requests::log_error;
 use super::stop::{StopKind, ThreadStop};
-use super::target::log_error;
 use super::target_handle::TargetHandle;
 use crate::dap::DapClient;
 use crate::dap::types::{ExceptionInfoArguments, StackTraceArguments, ThreadsArguments};
-use crate::debug::breakpoints::BreakpointKind;
 
+/// What happens at a stop.
 pub enum StopDecision {
+    /// It is reported to the user.
     Stop(ThreadStop),
-    /// Nobody wants it.
+    /// The program is resumed automatically.
     AutoContinue(ThreadStop),
 }
 
-/// A stop that must be looked into.
+/// A stop that cannot be classified without requests to the adapter.
 pub enum Undecided {
+    /// An exception, and the only class to stop at.
     ExceptionClass(ThreadStop, String),
+    /// A breakpoint that the adapter does not name.
     UnknownBreakpoint(ThreadStop),
-    /// No thread is named (Delve, at a pause).
+    /// The adapter names no thread (Delve, at a pause).
     UnknownThread(ThreadStop),
 }
 
-/// What can be said without asking. `open`: it is the stop that the adapter opens with; whether one at the entry is wanted.
+/// Classifies a stop without requests. `initial` is set for the stop that an adapter sends at the start: whether a stop at
+/// the entry is to be reported. Errors: requests are needed.
 pub fn decide_without_requests(
-    member: &TargetHandle,
+    target: &TargetHandle,
     mut stop: ThreadStop,
-    open: Option<bool>,
+    initial: Option<bool>,
 ) -> Result<StopDecision, Undecided> {
-    if member.take_pause_request() && is_pause(&stop) {
+    if target.take_pause_request() && is_pause(&stop) {
         stop.kind = StopKind::UserSuspend;
     }
-    match open {
-        // By whatever name it goes: CodeLLDB's is a signal.
+    match initial {
+        // Whatever its reason: CodeLLDB sends a signal.
         Some(true) if stop.kind != StopKind::BreakpointHit => {
             stop.kind = StopKind::Entry;
             return Ok(StopDecision::Stop(stop));
@@ -55,14 +59,14 @@ pub fn decide_without_requests(
     }
     match stop.kind {
         _ if stop.thread_id.is_none() => Err(Undecided::UnknownThread(stop)),
-        StopKind::Exception => match member.exception_class() {
+        StopKind::Exception => match target.exception_class() {
             Some(class) => Err(Undecided::ExceptionClass(stop, class)),
             None => Ok(StopDecision::Stop(stop)),
         },
         StopKind::BreakpointHit | StopKind::WatchpointAccess | StopKind::WatchpointModify => {
-            let known: Vec<u32> = stop.breakpoints.iter().filter_map(|id| member.spec_of_adapter_id(*id)).collect();
-            stop.hits = known.into_iter().map(|id| (id, member.count_hit(id))).collect();
-            if stop.hits.iter().any(|(id, _)| member.is_read_watchpoint(*id)) {
+            let known: Vec<u32> = stop.breakpoints.iter().filter_map(|id| target.spec_of_adapter_id(*id)).collect();
+            stop.hits = known.into_iter().map(|id| (id, target.count_hit(id))).collect();
+            if stop.hits.iter().any(|(id, _)| target.is_read_watchpoint(*id)) {
                 stop.kind = StopKind::WatchpointAccess;
             }
             let unknown = stop.hits.is_empty() && stop.kind == StopKind::BreakpointHit;
@@ -72,19 +76,19 @@ pub fn decide_without_requests(
     }
 }
 
-/// `keeps`: the adapter never takes a breakpoint away.
+/// Classifies a stop by requests to the adapter. `accumulates`: the adapter never removes a breakpoint.
 pub async fn decide_with_requests(
     client: &DapClient,
-    member: &TargetHandle,
-    doubt: Undecided,
-    keeps: bool,
+    target: &TargetHandle,
+    undecided: Undecided,
+    accumulates: bool,
     deadline: Duration,
 ) -> StopDecision {
-    match doubt {
-        // Asked for what it does not know, an adapter may end (rdbg): its words must do.
-        Undecided::ExceptionClass(stop, class) if !member.capabilities().can("supportsExceptionInfoRequest") => {
-            let said = stop.text.as_deref().is_none_or(|text| names_class(text, &class));
-            if said { StopDecision::Stop(stop) } else { StopDecision::AutoContinue(stop) }
+    match undecided {
+        // An adapter may exit at a request that it does not support (rdbg): the text of the stop is read instead.
+        Undecided::ExceptionClass(stop, class) if !target.capabilities().can("supportsExceptionInfoRequest") => {
+            let matches = stop.text.as_deref().is_none_or(|text| names_class(text, &class));
+            if matches { StopDecision::Stop(stop) } else { StopDecision::AutoContinue(stop) }
         }
         Undecided::ExceptionClass(stop, class) => {
             let info = ExceptionInfoArguments { thread_id: stop.thread_id.unwrap_or_default() };
@@ -92,13 +96,13 @@ pub async fn decide_with_requests(
             let details = info.details.unwrap_or_default();
             let names = [details.full_type_name, details.type_name, Some(info.exception_id)];
             let is = names.iter().flatten().any(|name| names_class(name, &class));
-            // Where the class is only in the words, as in `TypeError: x is not a function`.
+            // Where the class is only in the text, as in `TypeError: x is not a function`.
             let said = [&info.description, &stop.text].into_iter().flatten().any(|text| names_class(text, &class));
             if is || said { StopDecision::Stop(stop) } else { StopDecision::AutoContinue(stop) }
         }
         Undecided::UnknownThread(mut stop) => {
             let threads = log_error(client.request(&ThreadsArguments {}, deadline).await).unwrap_or_default().threads;
-            // Delve's mark of the current one.
+            // Delve marks the current one with `*`.
             let current = threads.iter().find(|thread| thread.name.starts_with('*')).or(threads.first());
             stop.thread_id = current.map(|thread| thread.id);
             StopDecision::Stop(stop)
@@ -114,9 +118,9 @@ pub async fn decide_with_requests(
             }
             let place = top.as_ref().and_then(|top| Some((top.source.as_ref()?.path.as_deref()?, top.line)));
             let Some((path, line)) = place else { return StopDecision::Stop(stop) };
-            match member.breakpoint_at_line(Path::new(path), line) {
-                Some(wanted) => stop.hits = vec![(wanted, member.count_hit(wanted))],
-                None if keeps && member.was_line_sent(Path::new(path), line) => {
+            match target.breakpoint_at_line(Path::new(path), line) {
+                Some(id) => stop.hits = vec![(id, target.count_hit(id))],
+                None if accumulates && target.was_line_sent(Path::new(path), line) => {
                     return StopDecision::AutoContinue(stop);
                 }
                 None => {}
@@ -126,7 +130,7 @@ pub async fn decide_with_requests(
     }
 }
 
-/// Some call a pause that was asked for a step (js-debug) or a signal (lldb-dap).
+/// Some adapters report a requested pause as a step (js-debug) or a signal (lldb-dap).
 fn is_pause(stop: &ThreadStop) -> bool {
     let signal = || stop.text.as_deref().is_some_and(|text| ["SIGSTOP", "SIGINT"].iter().any(|it| text.contains(it)));
     match stop.kind {
@@ -136,22 +140,14 @@ fn is_pause(stop: &ThreadStop) -> bool {
     }
 }
 
-/// Where CodeLLDB and gdb stop for a C++ exception or a Rust panic, and call it a breakpoint.
+/// The functions in which CodeLLDB and gdb stop for a C++ exception or a Rust panic, and report a breakpoint.
 const THROW_FUNCTIONS: &[&str] = &["__cxa_throw", "__cxa_begin_catch", "__cxa_rethrow", "rust_panic"];
 
-/// `ValueError` is `builtins.ValueError`, and the class of `ValueError: no`.
+/// Whether a name or a text is of that class: `ValueError` is `builtins.ValueError` and the class of `ValueError: no`.
 fn names_class(name: &str, class: &str) -> bool {
     let name = name.strip_prefix("#<").unwrap_or(name);
     let name = name.split([':', ' ', '(', '\n', '>']).next().unwrap_or_default();
     name == class || name.strip_suffix(class).is_some_and(|before| before.ends_with(['.', ':', '/', '$', '\\']))
-}
-
-/// The line breakpoint on that line of a file.
-pub fn is_on_line(what: &BreakpointKind, really: Option<u32>, path: &Path, at: i64) -> bool {
-    match what {
-        BreakpointKind::Line { file, line, .. } => i64::from(really.unwrap_or(*line)) == at && file == path,
-        _ => false,
-    }
 }
 
 #[cfg(test)]
@@ -159,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn classes_are_known_by_their_last_name_and_in_words() {
+    fn classes_match_by_their_last_name_and_in_texts() {
         let check =
             |name: &str, class: &str, expect: bool| assert_eq!(names_class(name, class), expect, "{name} {class}");
         check("ValueError", "ValueError", true);

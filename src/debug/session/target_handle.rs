@@ -1,8 +1,9 @@
-//! What the targets of a session share, and the place of each in it.
+//! What the targets of a session share, and a handle to one target in it.
 //!
-//! A seat is what a target, and whoever speaks to it, knows of the session. Must not know how targets are born and ended.
+//! One lock guards the [`SessionState`]; it is never held over I/O, an await, or a notification whose receivers take it.
+//! Does not depend on how targets are started and ended.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -10,359 +11,330 @@ use std::time::Duration;
 use tokio::sync::{OwnedMutexGuard, watch};
 
 use super::event_log::EventLog;
+use super::session_state::{SessionState, TargetChannel};
 use super::snapshot::{SessionSnapshot, TargetSnapshot};
 use super::stop::ThreadStop;
-use super::stop_filter;
 use super::target_state::{TargetEffect, TargetInput, TargetPhase, step_target};
 use crate::dap::DapClient;
 use crate::dap::types::{DapBreakpoint, DapCapabilities, DataBreakpoint};
 use crate::debug::breakpoints::{
-    BindingTable, BreakpointKind, BreakpointSpec, BreakpointStore, DataAccess, ExceptionSpec,
+    BreakpointKind, BreakpointList, BreakpointSpec, BreakpointStore, DataAccess, ExceptionSpec,
 };
-use crate::debug::inspect::stop_cache::StopCache;
 use crate::sync::lock;
 
-/// What all targets of a session share.
+/// What all targets and handles of a session share.
 pub struct SessionShared {
-    pub published: watch::Sender<SessionSnapshot>,
-    pub lines: Mutex<Lines>,
-    pub book: Arc<Mutex<BreakpointStore>>,
-    pub standings: Mutex<BindingTable>,
-    /// Lines to which it runs: wanted until its next stop.
-    pub goals: Mutex<Vec<BreakpointSpec>>,
-    /// By target and wanted breakpoint; an adapter's ids of data are good for one target only.
-    pub data: Mutex<BTreeMap<(usize, u32), DataBreakpoint>>,
-    pub record: Arc<EventLog>,
-    /// Rises whenever a standing may have changed.
-    pub stood: watch::Sender<u64>,
+    state: Mutex<SessionState>,
+    /// The published state of all targets.
+    pub snapshot: watch::Sender<SessionSnapshot>,
+    /// Rises whenever a binding may have changed.
+    pub bindings_changed: watch::Sender<u64>,
+    /// The breakpoints that are sent to the targets.
+    pub breakpoints: BreakpointStore,
+    /// Output and events.
+    pub event_log: Arc<EventLog>,
     /// For each single request.
-    pub deadline: Duration,
-    /// Targets that were asked to pause and have not stopped since.
-    pub pausing: Mutex<BTreeSet<usize>>,
-    pub watched: Mutex<WatchedValues>,
-    pub shown: Mutex<StopCache>,
-    /// Held by who asks for what may be shown already when he has waited.
-    pub showing: tokio::sync::Mutex<()>,
-    /// Up to where the output had come at the stop before the newest one, and at that one.
-    pub spoken: Mutex<(Option<u64>, Option<u64>)>,
-}
-
-/// The values of what is watched: at which hit they were read, what it was before, what it was then.
-#[derive(Debug, Default)]
-pub struct WatchedValues(HashMap<u32, (u64, Option<String>, Option<String>)>);
-
-impl WatchedValues {
-    /// A value that was read at a hit; answers with the one before it and itself. Of one hit, the first reading counts.
-    pub fn record_value(&mut self, wanted: u32, hit: u64, now: Option<String>) -> (Option<String>, Option<String>) {
-        let known = self.0.entry(wanted).or_default();
-        if known.0 != hit || hit == 0 {
-            *known = (hit, known.2.take(), now);
-        }
-        (known.1.clone(), known.2.clone())
-    }
-}
-
-#[derive(Default)]
-pub struct Lines {
-    /// By target.
-    all: Vec<Line>,
-    /// Whoever is reached from now on is left at once.
-    pub stopping: bool,
-}
-
-/// How a target is reached.
-#[derive(Default)]
-struct Line {
-    /// None before it is dialled and after its end.
-    client: Option<DapClient>,
-    /// Known once `launch` or `attach` is on its way.
-    able: watch::Sender<Option<DapCapabilities>>,
-    configured: watch::Sender<bool>,
-    /// Somebody says goodbye to it, or has.
-    leaving: bool,
-    /// It is being told what is wanted, or was.
-    told: bool,
-    turn: Arc<tokio::sync::Mutex<()>>,
+    pub request_timeout: Duration,
+    /// Serialises stack requests; the second caller finds the cache filled.
+    pub stack_requests: tokio::sync::Mutex<()>,
 }
 
 impl SessionShared {
-    pub fn new(book: Arc<Mutex<BreakpointStore>>, record: Arc<EventLog>, deadline: Duration) -> SessionShared {
+    /// A session without targets.
+    pub fn new(breakpoints: BreakpointStore, event_log: Arc<EventLog>, request_timeout: Duration) -> SessionShared {
         SessionShared {
-            published: watch::Sender::default(),
-            lines: Mutex::default(),
-            book,
-            standings: Mutex::default(),
-            goals: Mutex::default(),
-            data: Mutex::default(),
-            record,
-            stood: watch::Sender::default(),
-            deadline,
-            pausing: Mutex::default(),
-            watched: Mutex::default(),
-            shown: Mutex::default(),
-            showing: tokio::sync::Mutex::default(),
-            spoken: Mutex::default(),
+            state: Mutex::default(),
+            snapshot: watch::Sender::default(),
+            bindings_changed: watch::Sender::default(),
+            breakpoints,
+            event_log,
+            request_timeout,
+            stack_requests: tokio::sync::Mutex::default(),
         }
     }
 
-    pub fn step_target(&self, id: usize, input: TargetInput) -> TargetEffect {
+    /// Reads or changes the state under its lock. `access` must not block, and must not call this again.
+    pub fn with_state<T>(&self, access: impl FnOnce(&mut SessionState) -> T) -> T {
+        access(&mut lock(&self.state))
+    }
+
+    /// Applies an input to a target and publishes the result. Returns what the caller has to do.
+    pub fn step_target(&self, target: usize, input: TargetInput) -> TargetEffect {
+        if matches!(input, TargetInput::Stopped(_)) {
+            // Before it is published: who is woken by the stop reads the output since the one before.
+            let cursor = self.event_log.output_cursor();
+            self.with_state(|state| state.record_stop_output(cursor));
+        }
         let mut effect = TargetEffect::Nothing;
-        let stops = matches!(input, TargetInput::Stopped(_));
-        self.published.send_if_modified(|snapshot| {
-            let (next, does) = step_target(&snapshot.targets[id].state, input);
-            effect = does;
+        self.snapshot.send_if_modified(|snapshot| {
+            let (next, wanted) = step_target(&snapshot.targets[target].state, input);
+            effect = wanted;
             let Some(next) = next else { return false };
             snapshot.generation += 1;
-            let target = &mut snapshot.targets[id];
+            let target = &mut snapshot.targets[target];
             if !matches!(target.state.phase, TargetPhase::Stopped(_)) {
                 target.stopped_in = snapshot.generation;
             }
             target.state = next;
             true
         });
-        if stops {
-            let mut spoken = lock(&self.spoken);
-            *spoken = (spoken.1, Some(self.record.output_cursor()));
-        }
         effect
     }
 
-    pub fn client(&self, id: usize) -> Option<DapClient> {
-        lock(&self.lines).all.get(id)?.client.clone()
+    /// The client of a connected target.
+    pub fn client(&self, target: usize) -> Option<DapClient> {
+        self.with_state(|state| state.client(target))
     }
 
-    /// Of all that are reached, by their ids; none is reached any more from now on.
-    pub fn close_to_new_clients(&self) -> Vec<Option<DapClient>> {
-        let mut lines = lock(&self.lines);
-        lines.stopping = true;
-        lines.all.iter().map(|line| line.client.clone()).collect()
+    /// Handles to all targets, in the order of their start.
+    pub fn targets(self: &Arc<SessionShared>) -> Vec<TargetHandle> {
+        let count = self.snapshot.borrow().targets.len();
+        (0..count).map(|id| self.target(id)).collect()
     }
 
-    /// Whether the caller is the first to leave the target, and so the one to say goodbye. A second goodbye in the
-
-    /// moment in which debugpy closes the connection ends its server, and with it whatever comes after.
-    pub fn claim_disconnect(&self, id: usize) -> bool {
-        !std::mem::replace(&mut lock(&self.lines).all[id].leaving, true)
+    /// A handle to a target.
+    pub fn target(self: &Arc<SessionShared>, id: usize) -> TargetHandle {
+        TargetHandle { id, shared: Arc::clone(self) }
     }
 
+    /// Adds a target, which is not connected yet. Only the session's task adds targets.
     pub fn add_target(self: &Arc<SessionShared>, parent: Option<usize>, name: String) -> TargetHandle {
         let mut id = 0;
-        lock(&self.lines).all.push(Line::default());
-        self.published.send_modify(|snapshot| {
+        self.with_state(SessionState::add_channel);
+        self.snapshot.send_modify(|snapshot| {
             id = snapshot.targets.len();
             snapshot.generation += 1;
             snapshot.targets.push(TargetSnapshot { name, parent, ..TargetSnapshot::default() });
         });
-        TargetHandle { id, shared: Arc::clone(self) }
+        self.target(id)
     }
 }
 
-/// A target's place in its session.
+/// A handle to one target of a session.
 #[derive(Clone)]
 pub struct TargetHandle {
+    /// The target's index.
     pub id: usize,
+    /// The session's shared part.
     pub shared: Arc<SessionShared>,
 }
 
 impl TargetHandle {
+    /// Applies an input to the target; see [`SessionShared::step_target`].
     pub fn step(&self, input: TargetInput) -> TargetEffect {
         self.shared.step_target(self.id, input)
     }
 
-    /// The stops that it is in.
+    /// The stops that the target is in; the first is primary.
     pub fn stops(&self) -> Vec<ThreadStop> {
-        self.shared.published.borrow().targets[self.id].state.stops().to_vec()
+        self.shared.snapshot.borrow().targets[self.id].state.stops().to_vec()
     }
 
+    /// The session's output and events.
     pub fn event_log(&self) -> Arc<EventLog> {
-        Arc::clone(&self.shared.record)
+        Arc::clone(&self.shared.event_log)
     }
 
+    /// Records the client of the connection; it is closed at once if the session is stopping.
     pub fn set_client(&self, client: &DapClient) {
-        let mut lines = lock(&self.shared.lines);
-        if lines.stopping {
+        if self.shared.with_state(|state| state.set_client(self.id, client)) {
             client.close();
         }
-        lines.all[self.id].client = Some(client.clone());
     }
 
+    /// Removes the client, and what was valid for its connection only.
     pub fn clear_client(&self) {
-        lock(&self.shared.lines).all[self.id].client = None;
-        lock(&self.shared.standings).remove_target(self.id);
-        lock(&self.shared.data).retain(|(target, _), _| *target != self.id);
+        self.shared.with_state(|state| state.clear_client(self.id));
         self.notify_bindings_changed();
     }
 
+    /// The client while the target is connected.
     pub fn client(&self) -> Option<DapClient> {
         self.shared.client(self.id)
     }
 
-    fn line<T>(&self, read: impl FnOnce(&Line) -> T) -> T {
-        read(&lock(&self.shared.lines).all[self.id])
+    /// Whether the caller is the first to disconnect the target, and so the one to send `disconnect`.
+    pub fn claim_disconnect(&self) -> bool {
+        self.shared.with_state(|state| state.claim_disconnect(self.id))
     }
 
-    /// What the adapter can do is known, and `launch` or `attach` is on its way.
-    pub fn set_capabilities(&self, able: DapCapabilities) {
-        self.line(|line| line.able.send_replace(Some(able)));
+    /// Reads or changes the channel. A handle may carry an index that was never given: then there is none.
+    fn with_channel<T>(&self, access: impl FnOnce(&mut TargetChannel) -> T) -> Option<T> {
+        self.shared.with_state(|state| state.channel(self.id).map(access))
     }
 
-    /// What it can do, as soon as it has said so.
+    /// Records the adapter's capabilities, once `launch` or `attach` has been sent.
+    pub fn set_capabilities(&self, capabilities: DapCapabilities) {
+        self.with_channel(|channel| channel.capabilities.send_replace(Some(capabilities)));
+    }
+
+    /// The adapter's capabilities, as soon as they are known.
     pub async fn wait_for_capabilities(&self) -> DapCapabilities {
-        let mut able = self.line(|line| line.able.subscribe());
-        let able = able.wait_for(Option::is_some).await;
-        able.ok().and_then(|able| able.clone()).unwrap_or_default()
+        let Some(mut known) = self.with_channel(|channel| channel.capabilities.subscribe()) else {
+            return DapCapabilities::default();
+        };
+        let known = known.wait_for(Option::is_some).await;
+        known.ok().and_then(|capabilities| capabilities.clone()).unwrap_or_default()
     }
 
-    /// What it can do, as far as it has said so.
+    /// The adapter's capabilities, as far as they are known.
     pub fn capabilities(&self) -> DapCapabilities {
-        let lines = lock(&self.shared.lines);
-        // A reference may name a target that never was.
-        lines.all.get(self.id).and_then(|line| line.able.borrow().clone()).unwrap_or_default()
+        self.with_channel(|channel| channel.capabilities.borrow().clone()).flatten().unwrap_or_default()
     }
 
+    /// Adds what a `capabilities` event has changed.
     pub fn merge_capabilities(&self, changed: DapCapabilities) {
-        self.line(|line| line.able.send_modify(|able| able.get_or_insert_default().change(changed)));
+        self.with_channel(|channel| {
+            channel.capabilities.send_modify(|capabilities| capabilities.get_or_insert_default().change(changed));
+        });
     }
 
-    /// It has been told all that is wanted.
+    /// Records that all breakpoints have been sent once.
     pub fn mark_configured(&self) {
-        self.line(|line| line.configured.send_replace(true));
+        self.with_channel(|channel| channel.configured.send_replace(true));
     }
 
+    /// Waits until all breakpoints have been sent once.
     pub async fn wait_until_configured(&self) {
-        let mut configured = self.line(|line| line.configured.subscribe());
-        let _ = configured.wait_for(|configured| *configured).await;
+        if let Some(mut configured) = self.with_channel(|channel| channel.configured.subscribe()) {
+            let _ = configured.wait_for(|configured| *configured).await;
+        }
     }
 
-    /// It is told what is wanted from now on: whoever changes that must tell it, too, after this turn.
+    /// Records that all breakpoints are being sent: each later change must be sent too, in its own turn.
     pub fn mark_breakpoints_sent(&self) {
-        lock(&self.shared.lines).all[self.id].told = true;
+        self.with_channel(|channel| channel.are_breakpoints_sent = true);
     }
 
+    /// Whether a changed breakpoint must be sent to the target.
     pub fn are_breakpoints_sent(&self) -> bool {
-        self.line(|line| line.told)
+        self.with_channel(|channel| channel.are_breakpoints_sent).unwrap_or_default()
     }
 
-    /// Held by who tells it what is wanted.
+    /// Serialises breakpoint requests to the target: held while one is sent and answered.
     pub async fn lock_breakpoint_requests(&self) -> OwnedMutexGuard<()> {
-        let turn = self.line(|line| Arc::clone(&line.turn));
+        let turn = self.with_channel(|channel| Arc::clone(&channel.breakpoint_requests)).unwrap_or_default();
         turn.lock_owned().await
     }
 }
 
-/// What is wanted.
+/// The breakpoints that the target is to be sent.
 impl TargetHandle {
-    fn book<T>(&self, read: impl FnOnce(&BreakpointStore) -> T) -> T {
-        read(&lock(&self.shared.book))
+    fn stored(&self) -> Arc<BreakpointList> {
+        self.shared.breakpoints.current()
     }
 
-    pub fn follow_source_changes(&self) {
-        lock(&self.shared.book).follow_source_changes();
-    }
-
+    /// The files with breakpoints.
     pub fn breakpoint_files(&self) -> BTreeSet<PathBuf> {
-        let mut files = self.book(|book| book.files());
-        files.extend(lock(&self.shared.goals).iter().filter_map(|goal| goal.file().map(Path::to_owned)));
+        let mut files = self.stored().files();
+        files.extend(self.shared.with_state(|state| state.temporary_files()));
         files
     }
 
+    /// The line breakpoints of a file.
     pub fn line_breakpoints(&self, file: &Path) -> Vec<BreakpointSpec> {
-        self.book(|book| book.in_file(file).cloned().collect())
+        self.stored().in_file(file).cloned().collect()
     }
 
     /// The lines of a file to which the session runs.
     pub fn temporary_breakpoints(&self, file: &Path) -> Vec<BreakpointSpec> {
-        lock(&self.shared.goals).iter().filter(|goal| goal.file() == Some(file)).cloned().collect()
+        self.shared.with_state(|state| state.temporary_in(file))
     }
 
+    /// All function breakpoints.
     pub fn function_breakpoints(&self) -> Vec<BreakpointSpec> {
-        let is = |wanted: &&BreakpointSpec| matches!(wanted.kind, BreakpointKind::Function { .. });
-        self.book(|book| book.all().iter().filter(is).cloned().collect())
+        let is_function = |spec: &&BreakpointSpec| matches!(spec.kind, BreakpointKind::Function { .. });
+        self.stored().all().iter().filter(is_function).cloned().collect()
     }
 
+    /// On which exceptions to stop.
     pub fn exception_spec(&self) -> ExceptionSpec {
-        self.book(|book| book.exceptions().clone())
+        self.stored().exceptions().clone()
     }
 
+    /// The only exception class to stop at, if one is set.
     pub fn exception_class(&self) -> Option<String> {
-        self.book(|book| book.exceptions().class.clone())
+        self.stored().exceptions().class.clone()
     }
 
-    /// Whether only reads of data are wanted.
+    /// Whether a data breakpoint is set for reads only.
     pub fn is_read_watchpoint(&self, id: u32) -> bool {
-        let reads =
-            |wanted: &BreakpointSpec| matches!(wanted.kind, BreakpointKind::Data { access: DataAccess::Read, .. });
-        self.book(|book| book.get(id).is_some_and(reads))
+        let reads = |spec: &BreakpointSpec| matches!(spec.kind, BreakpointKind::Data { access: DataAccess::Read, .. });
+        self.stored().get(id).is_some_and(reads)
     }
 
-    /// Data that is wanted, and that it has given no id for.
+    /// The data breakpoints for which the target has returned no data id.
     pub fn unresolved_data_breakpoints(&self) -> Vec<u32> {
-        let found: Vec<u32> = self.data_breakpoints().into_iter().map(|(id, _)| id).collect();
-        let is = |it: &&BreakpointSpec| matches!(it.kind, BreakpointKind::Data { .. }) && !found.contains(&it.id);
-        self.book(|book| book.all().iter().filter(is).map(|it| it.id).collect())
+        let resolved: Vec<u32> = self.data_breakpoints().into_iter().map(|(id, _)| id).collect();
+        let is_unresolved =
+            |spec: &&BreakpointSpec| matches!(spec.kind, BreakpointKind::Data { .. }) && !resolved.contains(&spec.id);
+        self.stored().all().iter().filter(is_unresolved).map(|spec| spec.id).collect()
     }
 
-    /// What it has given ids for.
+    /// The data breakpoints for which the target has returned data ids.
     pub fn data_breakpoints(&self) -> Vec<(u32, DataBreakpoint)> {
-        let data = lock(&self.shared.data);
-        data.iter().filter(|((target, _), _)| *target == self.id).map(|((_, id), data)| (*id, data.clone())).collect()
+        self.shared.with_state(|state| state.data_of(self.id))
     }
 }
 
-/// What it made of that.
+/// How the target has bound them.
 impl TargetHandle {
+    /// After the state's lock: receivers read the state while they hold the channel's lock.
     fn notify_bindings_changed(&self) {
-        self.shared.stood.send_modify(|count| *count += 1);
+        self.shared.bindings_changed.send_modify(|count| *count += 1);
     }
 
+    /// Records that a breakpoint request is about to be sent.
     pub fn begin_breakpoint_request(&self) {
-        lock(&self.shared.standings).begin_request(self.id);
+        self.shared.with_state(|state| state.bindings.begin_request(self.id));
     }
 
-    pub fn record_bindings(&self, wanted: &[u32], answer: &[DapBreakpoint]) {
-        lock(&self.shared.standings).record_response(self.id, wanted, answer);
+    /// Records the response to the breakpoints `specs`, in the same order.
+    pub fn record_bindings(&self, specs: &[u32], response: &[DapBreakpoint]) {
+        self.shared.with_state(|state| state.bindings.record_response(self.id, specs, response));
         self.notify_bindings_changed();
     }
 
-    pub fn record_refusal(&self, wanted: &[u32], reason: &str) {
-        lock(&self.shared.standings).record_refusal(self.id, wanted, reason);
+    /// Records why the target does not take breakpoints.
+    pub fn record_refusal(&self, specs: &[u32], reason: &str) {
+        self.shared.with_state(|state| state.bindings.record_refusal(self.id, specs, reason));
         self.notify_bindings_changed();
     }
 
-    pub fn update_binding(&self, told: DapBreakpoint) {
-        lock(&self.shared.standings).record_event(self.id, told);
+    /// Records a `breakpoint` event.
+    pub fn update_binding(&self, changed: DapBreakpoint) {
+        self.shared.with_state(|state| state.bindings.record_event(self.id, changed));
         self.notify_bindings_changed();
     }
 
-    /// Whether it was asked to pause; its next stop answers that.
+    /// Whether the target has been sent `pause`; its next stop is the result, so that the request is removed.
     pub fn take_pause_request(&self) -> bool {
-        lock(&self.shared.pausing).remove(&self.id)
+        self.shared.with_state(|state| state.take_pause_request(self.id))
     }
 
-    /// Counts a hit; answers how many there were.
-    pub fn count_hit(&self, wanted: u32) -> u64 {
-        lock(&self.shared.standings).count_hit(wanted)
+    /// Counts a hit of a breakpoint; returns how many there were.
+    pub fn count_hit(&self, spec: u32) -> u64 {
+        self.shared.with_state(|state| state.bindings.count_hit(spec))
     }
 
-    /// Which wanted breakpoint an adapter's number stands for.
+    /// The breakpoint that an adapter's id stands for.
     pub fn spec_of_adapter_id(&self, id: i64) -> Option<u32> {
-        lock(&self.shared.standings).spec_of_adapter_id(self.id, id)
+        self.shared.with_state(|state| state.bindings.spec_of_adapter_id(self.id, id))
     }
 
-    pub fn record_sent_lines(&self, file: &Path, lines: impl IntoIterator<Item = i64>) {
-        lock(&self.shared.standings).record_sent_lines(self.id, file, lines);
+    /// Records the lines of a file that are about to be sent.
+    pub fn record_sent_lines(&self, file: &Path, lines: &[i64]) {
+        self.shared.with_state(|state| state.bindings.record_sent_lines(self.id, file, lines));
     }
 
-    /// Whether it was ever told of a line, which is wanted no more.
+    /// Whether a line was ever sent.
     pub fn was_line_sent(&self, file: &Path, line: i64) -> bool {
-        lock(&self.shared.standings).was_line_sent(self.id, file, line)
+        self.shared.with_state(|state| state.bindings.was_line_sent(self.id, file, line))
     }
 
-    /// Which wanted breakpoint is on that line of a file.
-    pub fn breakpoint_at_line(&self, path: &Path, at: i64) -> Option<u32> {
-        let really = |wanted: &BreakpointSpec| lock(&self.shared.standings).bound_line(self.id, wanted.id);
-        let is_there = |it: &&BreakpointSpec| stop_filter::is_on_line(&it.kind, really(it), path, at);
-        let goal = lock(&self.shared.goals).iter().find(is_there).map(|it| it.id);
-        goal.or_else(|| self.book(|book| book.all().iter().find(is_there).map(|it| it.id)))
+    /// The breakpoint on that line of a file, a temporary one first.
+    pub fn breakpoint_at_line(&self, path: &Path, line: i64) -> Option<u32> {
+        let stored = self.stored();
+        self.shared.with_state(|state| state.breakpoint_at_line(self.id, stored.all(), path, line))
     }
 }

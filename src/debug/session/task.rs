@@ -1,6 +1,6 @@
-//! Who owns the tasks of a session: targets are born here, resumed, and ended.
+//! The task that owns all other tasks of a session: it connects, resumes and ends targets.
 //!
-//! Must not know what any of them is doing.
+//! Does not depend on what any target does.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,80 +9,104 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::debug_session::{SessionCommand, TargetGuard};
-use super::output_flush;
-use super::target::{DISCONNECT_TIMEOUT, Resume, TargetPlan, drive_target, send_disconnect, target_name};
-use super::target_handle::{SessionShared, TargetHandle};
+use super::command::{SessionCommand, TargetGuard};
+use super::output_flush::FLUSH_TIMEOUT;
+use super::requests::{DISCONNECT_TIMEOUT, Resume, send_disconnect};
+use super::target::drive_target;
+use super::target_handle::SessionShared;
+use super::target_plan::TargetPlan;
 use super::target_state::{TargetInput, TargetPhase};
 use crate::adapters::Connector;
 use crate::dap::types::{EmptyResponse, StartDebuggingArguments};
-use crate::dap::{DapError, ErrorResponse, IncomingRequest};
+use crate::dap::{DapClient, DapError, ErrorResponse, IncomingRequest};
 use crate::debug::breakpoints::sync::send_line_breakpoints;
-use crate::sync::lock;
 
-/// Who owns the tasks of a session.
-pub(in crate::debug) struct SessionTask {
-    pub shared: Arc<SessionShared>,
-    pub plan: TargetPlan,
-    pub dial: Connector,
-    pub orders: mpsc::WeakUnboundedSender<SessionCommand>,
-}
-
-/// How long an answer may take that comes after the end.
+/// How long a response may take that comes after the target's end.
 const LATE_RESPONSE_GRACE: Duration = Duration::from_millis(250);
 
-/// Resolves when a target has told its end.
-async fn wait_until_ended(shared: &SessionShared, id: usize) {
-    let mut seen = shared.published.subscribe();
-    let _ = seen.wait_for(|snapshot| matches!(snapshot.targets[id].state.phase, TargetPhase::Ended(_))).await;
+/// The owner of all tasks of a session.
+pub struct SessionTask {
+    /// The session's shared part.
+    pub shared: Arc<SessionShared>,
+    /// How the first target is started.
+    pub plan: TargetPlan,
+    /// Connects to the adapter, once for each target.
+    pub connector: Connector,
+    /// For the targets to send commands; weak, so that the last handle ends the session.
+    pub commands: mpsc::WeakUnboundedSender<SessionCommand>,
 }
 
 impl SessionTask {
+    /// Runs the session until its last target has ended, or no handle to it is left.
     pub async fn run(self, first: TargetGuard, mut inbox: mpsc::UnboundedReceiver<SessionCommand>) {
         let (mut targets, mut calls, mut stopping) = (JoinSet::new(), JoinSet::new(), false);
         targets.spawn(self.connect_and_drive(first, self.plan.clone(), None));
         loop {
-            tokio::select! {biased; // a child that is wanted is born before its parent's end ends the session
-             order = inbox.recv() => match order {Some(SessionCommand::SpawnChild {asked,..}) if stopping => asked.respond_error(ErrorResponse::new("the session is ending")), Some(SessionCommand::SpawnChild {parent, asked}) => self.spawn_child_target(&mut targets, parent, asked), Some(SessionCommand::Resume {target, how, thread, reply}) => {calls.spawn(self.send_resume(target, how, thread, reply));} Some(SessionCommand::RemoveTemporary) => {if let Some(sweeping) = self.remove_temporary_breakpoints() {calls.spawn(sweeping);}} Some(SessionCommand::Stop {terminate}) => {stopping = true; calls.spawn(self.stop_targets(terminate));}
-            // Nobody is left to debug for.
-             None => return self.stop_targets(true).await}, ended = targets.join_next() => if ended.is_none() {return}, Some(_) = calls.join_next() => {}}
+            tokio::select! {
+                biased; // a requested child is spawned before its parent's end ends the session
+                command = inbox.recv() => match command {
+                    Some(SessionCommand::SpawnChild { request, .. }) if stopping => {
+                        request.respond_error(ErrorResponse::new("the session is ending"));
+                    }
+                    Some(SessionCommand::SpawnChild { parent, request }) => {
+                        self.spawn_child_target(&mut targets, parent, request);
+                    }
+                    Some(SessionCommand::Resume { target, how, thread, reply }) => {
+                        calls.spawn(self.send_resume(target, how, thread, reply));
+                    }
+                    Some(SessionCommand::RemoveTemporary) => {
+                        if let Some(removal) = self.remove_temporary_breakpoints() {
+                            calls.spawn(removal);
+                        }
+                    }
+                    Some(SessionCommand::Stop { terminate }) => {
+                        stopping = true;
+                        calls.spawn(self.stop_targets(terminate));
+                    }
+                    // The last handle has been dropped.
+                    None => return self.stop_targets(true).await,
+                },
+                ended = targets.join_next() => if ended.is_none() { return },
+                Some(_) = calls.join_next() => {}
+            }
         }
     }
 
-    fn spawn_child_target(&self, targets: &mut JoinSet<()>, parent: usize, asked: IncomingRequest) {
-        let wanted: StartDebuggingArguments = match asked.read_arguments() {
-            Ok(wanted) => wanted,
-            Err(cause) => return asked.respond_error(ErrorResponse::new(format!("startDebugging: {cause}"))),
+    fn spawn_child_target(&self, targets: &mut JoinSet<()>, parent: usize, request: IncomingRequest) {
+        let arguments: StartDebuggingArguments = match request.read_arguments() {
+            Ok(arguments) => arguments,
+            Err(cause) => return request.respond_error(ErrorResponse::new(format!("startDebugging: {cause}"))),
         };
-        // The first child is the program; those after it are its own.
-        let first = self.shared.published.borrow().targets.len() == 1;
-        let stop_on_entry = self.plan.stop_on_entry && first;
-        let plan = TargetPlan { start: wanted.into(), stop_on_entry, ..self.plan.clone() };
-        let member =
-            TargetGuard::new(self.shared.add_target(Some(parent), target_name(&plan.start)), self.orders.clone());
-        targets.spawn(self.connect_and_drive(member, plan, Some(asked)));
+        // The first child is the program; further ones are its own children.
+        let is_first = self.shared.snapshot.borrow().targets.len() == 1;
+        let stop_on_entry = self.plan.stop_on_entry && is_first;
+        let plan = TargetPlan { start: arguments.into(), stop_on_entry, ..self.plan.clone() };
+        let handle = self.shared.add_target(Some(parent), plan.target_name());
+        let guard = TargetGuard::new(handle, self.commands.clone());
+        targets.spawn(self.connect_and_drive(guard, plan, Some(request)));
     }
 
+    /// `request` is the reverse request for the target; it is answered once the target is connected.
     fn connect_and_drive(
         &self,
-        member: TargetGuard,
+        guard: TargetGuard,
         plan: TargetPlan,
-        asked: Option<IncomingRequest>,
+        request: Option<IncomingRequest>,
     ) -> impl Future<Output = ()> + Send + 'static {
-        let dial = Arc::clone(&self.dial);
+        let connector = Arc::clone(&self.connector);
         async move {
-            match dial().await {
+            match connector().await {
                 Ok(connection) => {
-                    if let Some(asked) = asked {
-                        asked.respond(&EmptyResponse {});
+                    if let Some(request) = request {
+                        request.respond(&EmptyResponse {});
                     }
-                    drive_target(member, plan, connection).await;
+                    drive_target(guard, plan, connection).await;
                 }
                 Err(cause) => {
-                    if let Some(asked) = asked {
-                        asked.respond_error(ErrorResponse::new(cause.to_string()));
+                    if let Some(request) = request {
+                        request.respond_error(ErrorResponse::new(cause.to_string()));
                     }
-                    member.step(TargetInput::Closed(cause.to_string()));
+                    guard.step(TargetInput::Closed(cause.to_string()));
                 }
             }
         }
@@ -104,58 +128,69 @@ impl SessionTask {
             if let Err(DapError::Refused { .. } | DapError::Unsendable { .. }) = &outcome {
                 shared.step_target(target, TargetInput::Refused);
             }
-            // The one who wished may have gone away.
+            // The caller may have been cancelled.
             let _ = reply.send(outcome);
         }
     }
 
-    /// Takes away what was wanted only until this stop.
+    /// Removes the breakpoints that were set until this stop.
     fn remove_temporary_breakpoints(&self) -> Option<impl Future<Output = ()> + Send + 'static> {
-        let removed = std::mem::take(&mut *lock(&self.shared.goals));
+        let removed = self.shared.with_state(|state| state.take_temporary());
         if removed.is_empty() {
             return None;
         }
         let (shared, deadline) = (Arc::clone(&self.shared), self.plan.deadline);
         Some(async move {
-            let count = shared.published.borrow().targets.len();
-            for wanted in removed {
-                let Some(file) = wanted.file() else { continue };
-                for seat in (0..count).map(|id| TargetHandle { id, shared: Arc::clone(&shared) }) {
-                    let Some(client) = seat.client().filter(|_| seat.are_breakpoints_sent()) else { continue };
-                    let _turn = seat.lock_breakpoint_requests().await;
-                    send_line_breakpoints(&client, &seat, &seat.capabilities(), file, deadline).await;
+            let targets = shared.targets();
+            for spec in removed {
+                let Some(file) = spec.file() else { continue };
+                for target in &targets {
+                    let Some(client) = target.client().filter(|_| target.are_breakpoints_sent()) else { continue };
+                    let _turn = target.lock_breakpoint_requests().await;
+                    send_line_breakpoints(&client, target, &target.capabilities(), file, deadline).await;
                 }
-                lock(&shared.standings).remove_breakpoint(wanted.id);
+                shared.with_state(|state| state.bindings.remove_breakpoint(spec.id));
             }
         })
     }
 
-    /// The youngest first: a parent takes its children along, and their last words would be lost.
+    /// Ends all targets, the newest first: a parent ends its children, and their last output would be lost.
     fn stop_targets(&self, terminate: bool) -> impl Future<Output = ()> + Send + 'static {
-        let clients = self.shared.close_to_new_clients();
+        let clients = self.shared.with_state(|state| state.begin_stop());
         let shared = Arc::clone(&self.shared);
-        // What was printed last comes out first.
-        let after_end = LATE_RESPONSE_GRACE
-            + self.plan.quirks.drain_command.map_or(Duration::ZERO, |_| output_flush::FLUSH_TIMEOUT);
+        // The last output is flushed first.
+        let grace = LATE_RESPONSE_GRACE + self.plan.quirks.drain_command.map_or(Duration::ZERO, |_| FLUSH_TIMEOUT);
         async move {
-            for (id, client) in clients.iter().enumerate().rev() {
+            for (target, client) in clients.iter().enumerate().rev() {
                 let Some(client) = client else { continue };
-                let goodbye = async {
-                    if shared.claim_disconnect(id) {
-                        send_disconnect(client, terminate).await;
-                    } else {
-                        // The target itself does, or another stop: the connection ends behind that.
-                        let _ = timeout(DISCONNECT_TIMEOUT, client.wait_closed()).await;
-                    }
-                };
-                tokio::pin!(goodbye);
-                tokio::select! {() = &mut goodbye => {}
-                // Some do not answer any more once they have told the end.
-                 () = wait_until_ended(&shared, id) => drop(timeout(after_end, goodbye).await)}
-                // Whether it has answered or not: it was asked to end, and what is left of it is ended behind it.
-                shared.step_target(id, TargetInput::Terminated);
-                client.close();
+                stop_target(&shared, target, client, terminate, grace).await;
             }
         }
     }
+}
+
+/// `grace`: how long the response to `disconnect` may take once the target has ended; some adapters send none then.
+async fn stop_target(shared: &Arc<SessionShared>, target: usize, client: &DapClient, terminate: bool, grace: Duration) {
+    let disconnect = async {
+        if shared.target(target).claim_disconnect() {
+            send_disconnect(client, terminate).await;
+        } else {
+            // The target itself has sent `disconnect`, or another stop has: the connection is closed after it.
+            let _ = timeout(DISCONNECT_TIMEOUT, client.wait_closed()).await;
+        }
+    };
+    tokio::pin!(disconnect);
+    tokio::select! {
+        () = &mut disconnect => {}
+        () = wait_until_ended(shared, target) => drop(timeout(grace, disconnect).await),
+    }
+    // Whether it has responded or not: the owner of the processes ends what is left of them.
+    shared.step_target(target, TargetInput::Terminated);
+    client.close();
+}
+
+/// Resolves when a target has ended.
+async fn wait_until_ended(shared: &SessionShared, target: usize) {
+    let mut snapshots = shared.snapshot.subscribe();
+    let _ = snapshots.wait_for(|snapshot| matches!(snapshot.targets[target].state.phase, TargetPhase::Ended(_))).await;
 }

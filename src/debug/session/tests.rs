@@ -4,15 +4,16 @@ use futures_util::FutureExt;
 use serde_json::json;
 use tokio::task::JoinHandle;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 
 use super::debug_session::DebugSession;
+use super::requests::Resume;
 use super::snapshot::{RunState, SessionSnapshot, WaitOutcome};
 use super::stop::StopKind;
-use super::target::{Resume, TargetPlan};
+use super::target_plan::TargetPlan;
 use super::target_state::{TargetEnd, TargetPhase};
 use crate::adapters::Connector;
 use crate::adapters::Quirks;
@@ -114,7 +115,7 @@ struct Scene {
 }
 
 impl Scene {
-    fn open() -> Scene {
+    async fn open() -> Scene {
         let (tell, dialled) = mpsc::unbounded_channel();
         let dial: Connector = Arc::new(move || {
             let (ours, theirs) = DapConnection::pair();
@@ -124,8 +125,8 @@ impl Scene {
         let workspace = tempfile::tempdir().unwrap();
         let file = workspace.path().join("ä b.py");
         std::fs::write(&file, "one\ntwo\nthree\n").unwrap();
-        let mut book = BreakpointStore::open(workspace.path());
-        book.set_line_breakpoint(&file, 2, BreakpointConditions::default()).unwrap();
+        let breakpoints = BreakpointStore::open(workspace.path());
+        breakpoints.set_line(&file, 2, BreakpointConditions::default()).await.unwrap();
         let plan = TargetPlan {
             initialize: InitializeArguments { adapter_id: "x".to_owned(), ..InitializeArguments::default() },
             start: StartRequest::Launch(Fields::from_iter([("name".to_owned(), json!("main"))])),
@@ -136,7 +137,7 @@ impl Scene {
             deadline: LONG,
             start_deadline: LONG,
         };
-        let (session, driver) = DebugSession::open(plan, dial, Arc::new(Mutex::new(book)));
+        let (session, driver) = DebugSession::open(plan, dial, breakpoints);
         Scene { session, running: tokio::spawn(driver), dialled, _workspace: workspace }
     }
 
@@ -146,7 +147,7 @@ impl Scene {
 
     /// A session that runs, and its adapter.
     async fn running() -> (Scene, Adapter) {
-        let mut scene = Scene::open();
+        let mut scene = Scene::open().await;
         let mut adapter = scene.adapter().await;
         adapter.started().await;
         scene.until(|snapshot| snapshot.run_state() == RunState::Running).await;
@@ -154,7 +155,7 @@ impl Scene {
     }
 
     async fn until(&self, holds: impl FnMut(&SessionSnapshot) -> bool) -> SessionSnapshot {
-        let mut seen = self.session.shared.published.subscribe();
+        let mut seen = self.session.watch();
         tokio::time::timeout(LONG, seen.wait_for(holds)).await.unwrap().unwrap().clone()
     }
 }
@@ -165,7 +166,7 @@ fn text(waited: &WaitOutcome) -> &str {
 
 #[tokio::test]
 async fn a_start_has_the_order_that_suits_every_adapter_and_a_second_initialized_sends_only_breakpoints() {
-    let mut scene = Scene::open();
+    let mut scene = Scene::open().await;
     assert_eq!(scene.session.snapshot().run_state(), RunState::Starting);
     let mut adapter = scene.adapter().await;
     adapter.grant("initialize").await;
@@ -184,7 +185,7 @@ async fn a_start_has_the_order_that_suits_every_adapter_and_a_second_initialized
 
 #[tokio::test]
 async fn a_start_that_is_refused_or_cut_short_says_why() {
-    let mut scene = Scene::open();
+    let mut scene = Scene::open().await;
     let mut adapter = scene.adapter().await;
     adapter.grant("initialize").await;
     adapter.asked("launch").await.respond_error(ErrorResponse::new("there is no python"));
@@ -192,13 +193,13 @@ async fn a_start_that_is_refused_or_cut_short_says_why() {
     assert_eq!(waited.state, RunState::Disconnected);
     assert!(waited.message.as_ref().unwrap().contains("launch failed: there is no python"), "{waited:?}");
 
-    let mut scene = Scene::open();
+    let mut scene = Scene::open().await;
     drop(scene.adapter().await);
     let waited = scene.session.wait_for_stop(LONG).await;
     assert!(waited.message.as_ref().unwrap().contains("the peer closed it"), "{waited:?}");
     scene.running.await.unwrap();
 
-    let mut scene = Scene::open();
+    let mut scene = Scene::open().await;
     let adapter = scene.adapter().await;
     let (first, second, _) = tokio::join!(scene.session.stop(true), scene.session.stop(true), adapter.obey());
     assert_eq!(first, second);

@@ -52,7 +52,7 @@ pub async fn tell(subject: &Subject) -> FeatureResults {
     looked_into(subject, &play, &mut told).await;
     stepped(subject, &play, &mut told).await;
 
-    sessions.remove_breakpoints(|wanted| wanted.id == call).await.unwrap();
+    sessions.remove_breakpoints(move |wanted| wanted.id == call).await.unwrap();
     told.can("log point", logged(&play, sessions, log).await);
     let conditional_set = play.takes(sessions, conditional).await;
     if conditional_set.is_ok() {
@@ -189,7 +189,8 @@ async fn counted(subject: &Subject, stage: &FeatureSessions) -> Result<(), Strin
     } else {
         assert_eq!(line, subject.line("SPIN"));
     }
-    let removed = sessions.remove_breakpoints(|wanted| [set.spec.id, last.spec.id].contains(&wanted.id)).await.unwrap();
+    let ids = [set.spec.id, last.spec.id];
+    let removed = sessions.remove_breakpoints(move |wanted| ids.contains(&wanted.id)).await.unwrap();
     assert_eq!(removed.len(), 2);
     play.hosted.stop(false).await;
     outcome

@@ -91,7 +91,7 @@ impl FeatureSession {
     /// Whether the adapter accepts a breakpoint; else its reason.
     pub async fn takes(&self, sessions: &SessionRegistry, id: u32) -> Result<(), String> {
         self.hosted.session.wait_for_binding(id).await;
-        let reported = sessions.list_breakpoints().into_iter().find(|it| it.spec.id == id).unwrap();
+        let reported = sessions.list_breakpoints().await.into_iter().find(|it| it.spec.id == id).unwrap();
         match reported.status {
             BindingStatus::Verified { .. } | BindingStatus::Pending => Ok(()),
             BindingStatus::Unbound(reason) => Err(reason),

@@ -1,7 +1,7 @@
 //! A program in a folder with spaces and non-ASCII letters, a session on it, and the check that no process is left.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use devtether::adapters::{
@@ -69,9 +69,9 @@ impl AdapterSession {
     pub async fn of(row: &Adapter, begin: LaunchPlan, wanted: &DebugTarget, stops: &[(&Path, u32)]) -> AdapterSession {
         let mark = format!("adapters-{}-{}", std::process::id(), tempfile::tempdir().unwrap().path().display());
         let running = start_adapter(row.name, begin, &mark, LONG).await.unwrap_or_else(|error| panic!("{error}"));
-        let mut book = BreakpointStore::open(&wanted.cwd);
+        let breakpoints = BreakpointStore::open(&wanted.cwd);
         for (file, line) in stops {
-            book.set_line_breakpoint(file, *line, BreakpointConditions::default()).unwrap();
+            breakpoints.set_line(file, *line, BreakpointConditions::default()).await.unwrap();
         }
         let plan = TargetPlan {
             initialize: InitializeArguments {
@@ -91,7 +91,7 @@ impl AdapterSession {
             deadline: LONG,
             start_deadline: LONG,
         };
-        let (session, driver) = DebugSession::open(plan, Arc::clone(&running.connect), Arc::new(Mutex::new(book)));
+        let (session, driver) = DebugSession::open(plan, Arc::clone(&running.connect), breakpoints);
         AdapterSession { session, running, driver: Some(tokio::spawn(driver)), mark }
     }
 

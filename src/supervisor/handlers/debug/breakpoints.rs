@@ -40,12 +40,12 @@ impl OperationHandler for BreakpointSetParams {
 impl OperationHandler for BreakpointListParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<BreakpointList> {
         let sessions = &context.sessions;
-        Ok(list_breakpoints(sessions))
+        Ok(list_breakpoints(sessions).await)
     }
 }
 
-fn list_breakpoints(sessions: &SessionRegistry) -> BreakpointList {
-    let reported = sessions.list_breakpoints();
+async fn list_breakpoints(sessions: &SessionRegistry) -> BreakpointList {
+    let reported = sessions.list_breakpoints().await;
     BreakpointList {
         breakpoints: reported.iter().map(|it| convert::breakpoint_report(it, sessions.workspace())).collect(),
         exceptions: exceptions_report(sessions),
@@ -56,13 +56,13 @@ impl OperationHandler for BreakpointRemoveParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<BreakpointList> {
         let sessions = &context.sessions;
         let removed = match (self.breakpoint_id, &self.file, self.all.unwrap_or_default()) {
-            (Some(id), None, false) => sessions.remove_breakpoints(|wanted| wanted.id == id).await?,
+            (Some(id), None, false) => sessions.remove_breakpoints(move |wanted| wanted.id == id).await?,
             (None, None, true) => sessions.remove_breakpoints(|_| true).await?,
             (None, Some(file), false) => {
                 let (file, line) = FileLine::parse_file_or_line(file, None)?;
                 let path = sessions.workspace().join(file);
                 let path: PathBuf = path.canonicalize().unwrap_or(path);
-                sessions.remove_breakpoints(|wanted| is_at(wanted, &path, line)).await?
+                sessions.remove_breakpoints(move |wanted| is_at(wanted, &path, line)).await?
             }
             _ => {
                 let error = Error::usage("self is not said which breakpoints are to be removed");
@@ -74,7 +74,7 @@ impl OperationHandler for BreakpointRemoveParams {
                 Error::new(ErrorKind::NotFound, "there is no such breakpoint").hint("`tether break list` lists them")
             );
         }
-        Ok(list_breakpoints(sessions))
+        Ok(list_breakpoints(sessions).await)
     }
 }
 

@@ -168,7 +168,7 @@ impl OperationHandler for DebugSourceParams {
         let context = self.context.unwrap_or(DEFAULT_CONTEXT_LINES);
         if let Some(file) = &self.file {
             let (file, line) = FileLine::parse_file_or_line(file, self.line)?;
-            return file_excerpt(sessions.workspace(), &file, line, context);
+            return file_excerpt(sessions.workspace(), &file, line, context).await;
         }
         let hosted = sessions.find_session(self.session_id.as_deref())?;
         if let Some(reference) = self.source_reference {
@@ -192,9 +192,9 @@ fn source_excerpt(name: &str, text: &str, line: Option<u32>, context: u32) -> So
     SourceExcerpt::with_line_numbers(name, &lines_around(text, middle, i64::from(context)), line.map(i64::from))
 }
 
-fn file_excerpt(workspace: &Path, file: &str, line: Option<u32>, context: u32) -> Result<SourceExcerpt> {
+async fn file_excerpt(workspace: &Path, file: &str, line: Option<u32>, context: u32) -> Result<SourceExcerpt> {
     let path = workspace.join(file);
-    let text = source_file::read_source(&path).doing(|| format!("cannot read {}", path.display()))?;
+    let text = source_file::load_source(&path).await.doing(|| format!("cannot read {}", path.display()))?;
     let total = text.lines().count();
     if line.is_some_and(|line| line as usize > total) {
         let error = Error::usage(format!("there is no line {} in {}", line.unwrap_or_default(), path.display()));

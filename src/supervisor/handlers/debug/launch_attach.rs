@@ -149,7 +149,7 @@ async fn launch_report(
     breakpoints: &[u32],
 ) -> Result<LaunchReport> {
     let stopped: StopReport = super::control::wait_and_report(sessions, &hosted, wait, budget).await?;
-    let all = sessions.list_breakpoints();
+    let all = sessions.list_breakpoints().await;
     let asked: Vec<BreakpointReport> = all
         .iter()
         .filter(|it| breakpoints.contains(&it.spec.id))

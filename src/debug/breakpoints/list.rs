@@ -1,0 +1,178 @@
+//! All breakpoints of a workspace at one moment, and how each change alters them. The content of
+//! `.devtools/breakpoints.json`.
+//!
+//! Does no I/O. Does not depend on how it is stored.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::anchor::{AnchorStatus, LineAnchor};
+use super::spec::{BreakpointConditions, BreakpointKind, BreakpointSpec, ExceptionSpec};
+use crate::error::{Error, Result};
+
+/// The schema version of the file.
+const VERSION: u32 = 1;
+/// More are a mistake.
+const MAX_BREAKPOINTS: usize = 10_000;
+
+/// All breakpoints, and on which exceptions to stop.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BreakpointList {
+    version: u32,
+    /// The last id that was given; ids are never reused.
+    last_id: u32,
+    breakpoints: Vec<BreakpointSpec>,
+    #[serde(default, skip_serializing_if = "ExceptionSpec::is_empty")]
+    exceptions: ExceptionSpec,
+}
+
+impl Default for BreakpointList {
+    fn default() -> BreakpointList {
+        BreakpointList { version: VERSION, last_id: 0, breakpoints: Vec::new(), exceptions: ExceptionSpec::default() }
+    }
+}
+
+impl BreakpointList {
+    /// Reads the content of the file. Errors complete "… was set aside: …".
+    pub fn parse(text: &[u8]) -> Result<BreakpointList, String> {
+        let list: BreakpointList =
+            serde_json::from_slice(text).map_err(|cause| format!("it is not a list of breakpoints: {cause}"))?;
+        match list.version {
+            VERSION if list.breakpoints.len() <= MAX_BREAKPOINTS => Ok(list),
+            VERSION => Err(format!("it has more than {MAX_BREAKPOINTS} breakpoints")),
+            newer => Err(format!("it has the schema {newer} (this program knows {VERSION})")),
+        }
+    }
+
+    /// All breakpoints, in the order in which they were set.
+    pub fn all(&self) -> &[BreakpointSpec] {
+        &self.breakpoints
+    }
+
+    /// On which exceptions to stop.
+    pub fn exceptions(&self) -> &ExceptionSpec {
+        &self.exceptions
+    }
+
+    /// The breakpoint with that id.
+    pub fn get(&self, id: u32) -> Option<&BreakpointSpec> {
+        self.breakpoints.iter().find(|spec| spec.id == id)
+    }
+
+    /// The files with line breakpoints.
+    pub fn files(&self) -> BTreeSet<PathBuf> {
+        self.breakpoints.iter().filter_map(|spec| spec.file().map(Path::to_owned)).collect()
+    }
+
+    /// The line breakpoints of a file.
+    pub fn in_file<'a>(&'a self, file: &'a Path) -> impl Iterator<Item = &'a BreakpointSpec> {
+        self.breakpoints.iter().filter(move |spec| spec.file() == Some(file))
+    }
+
+    /// Sets a breakpoint on a line of a file with that text. The conditions of one that is there are replaced.
+    /// Errors: no such line, too many breakpoints.
+    pub fn set_line(
+        &mut self,
+        file: &Path,
+        text: &str,
+        line: u32,
+        conditions: BreakpointConditions,
+    ) -> Result<BreakpointSpec> {
+        let (kind, known) = self.resolve_line(file, text, line)?;
+        self.put(known.map(|known| known.id), kind, conditions)
+    }
+
+    /// A breakpoint on a line of a file with that text, for one session until its next stop: it has an id of its own but
+    /// is not in the list. `None` if a breakpoint without conditions is there. Errors: no such line.
+    pub fn temporary_on_line(&mut self, file: &Path, text: &str, line: u32) -> Result<Option<BreakpointSpec>> {
+        let (kind, known) = self.resolve_line(file, text, line)?;
+        if known.is_some_and(|known| known.conditions == BreakpointConditions::default()) {
+            return Ok(None);
+        }
+        self.last_id += 1;
+        Ok(Some(BreakpointSpec { id: self.last_id, kind, conditions: BreakpointConditions::default() }))
+    }
+
+    /// A line of a file as it is now, and the breakpoint that is on it.
+    fn resolve_line(&mut self, file: &Path, text: &str, line: u32) -> Result<(BreakpointKind, Option<BreakpointSpec>)> {
+        let Some(anchor) = LineAnchor::from_text(text, line) else {
+            let error = Error::usage(format!("cannot set a breakpoint on line {line} of {}", file.display()));
+            return Err(error.because(format!("it has {} lines", text.lines().count())));
+        };
+        self.follow_source_change(file, text);
+        let is_there =
+            |spec: &&BreakpointSpec| matches!(spec.kind, BreakpointKind::Line { line: at, .. } if at == line);
+        let known = self.in_file(file).find(is_there).cloned();
+        let anchor_status = AnchorStatus::Kept;
+        Ok((BreakpointKind::Line { file: file.to_owned(), line, anchor, anchor_status }, known))
+    }
+
+    /// Sets a function or data breakpoint. One on the same function or expression is replaced.
+    /// Errors: too many breakpoints.
+    pub fn set(&mut self, kind: BreakpointKind, conditions: BreakpointConditions) -> Result<BreakpointSpec> {
+        let is_same = |spec: &&BreakpointSpec| match (&spec.kind, &kind) {
+            (BreakpointKind::Function { name: a }, BreakpointKind::Function { name: b }) => a == b,
+            (BreakpointKind::Data { expression: a, .. }, BreakpointKind::Data { expression: b, .. }) => a == b,
+            _ => false,
+        };
+        let known = self.breakpoints.iter().find(is_same).map(|spec| spec.id);
+        self.put(known, kind, conditions)
+    }
+
+    fn put(
+        &mut self,
+        known: Option<u32>,
+        kind: BreakpointKind,
+        conditions: BreakpointConditions,
+    ) -> Result<BreakpointSpec> {
+        let id = known.unwrap_or(self.last_id + 1);
+        let spec = BreakpointSpec { id, kind, conditions };
+        match self.breakpoints.iter().position(|other| other.id == id) {
+            Some(index) => self.breakpoints[index] = spec.clone(),
+            None if self.breakpoints.len() >= MAX_BREAKPOINTS => {
+                let error = Error::usage(format!("there are {MAX_BREAKPOINTS} breakpoints already"));
+                return Err(error.hint("`tether break remove --all` removes them"));
+            }
+            None => self.breakpoints.push(spec.clone()),
+        }
+        self.last_id = self.last_id.max(id);
+        Ok(spec)
+    }
+
+    /// Sets on which exceptions to stop.
+    pub fn set_exceptions(&mut self, exceptions: ExceptionSpec) {
+        self.exceptions = exceptions;
+    }
+
+    /// Removes the breakpoints that `is_removed` selects, and returns them.
+    pub fn remove(&mut self, is_removed: impl Fn(&BreakpointSpec) -> bool) -> Vec<BreakpointSpec> {
+        self.breakpoints.extract_if(.., |spec| is_removed(spec)).collect()
+    }
+
+    /// Moves a file's breakpoints to where their code is in its text now.
+    pub fn follow_source_change(&mut self, path: &Path, text: &str) {
+        for spec in &mut self.breakpoints {
+            let BreakpointKind::Line { file, line, anchor, anchor_status } = &mut spec.kind else { continue };
+            if file != path {
+                continue;
+            }
+            let (at, now) = anchor.find_line(text, *line);
+            match now {
+                AnchorStatus::Kept if anchor_status.has_line() => {}
+                _ => *anchor_status = now,
+            }
+            *line = at;
+            if anchor_status.has_line() {
+                *anchor = LineAnchor::from_text(text, at).unwrap_or_default();
+            }
+        }
+    }
+
+    /// Whether both have the same breakpoints and exceptions: the last id alone is not worth a write.
+    pub fn has_same_breakpoints(&self, other: &BreakpointList) -> bool {
+        self.breakpoints == other.breakpoints && self.exceptions == other.exceptions
+    }
+}

@@ -1,0 +1,217 @@
+//! The state that the targets and handles of one session share, apart from the published snapshot.
+//!
+//! [`SessionShared`](super::target_handle::SessionShared) guards it with one lock. The methods are short, synchronous and
+//! do no I/O. Does not depend on how targets are started and ended.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::dap::DapClient;
+use crate::dap::types::{DapCapabilities, DataBreakpoint};
+use crate::debug::breakpoints::{BindingTable, BreakpointSpec};
+use crate::debug::inspect::stop_cache::StopCache;
+
+/// The state of one session. Targets are indexed in the order of their start.
+#[derive(Default)]
+pub struct SessionState {
+    channels: Vec<TargetChannel>,
+    /// Set by the first stop: clients that connect later are closed at once.
+    is_stopping: bool,
+    /// How the targets have bound the breakpoints.
+    pub bindings: BindingTable,
+    /// Lines to run to: set until the next stop.
+    temporary: Vec<BreakpointSpec>,
+    /// By target and breakpoint; an adapter's data ids are valid for one target only.
+    data: BTreeMap<(usize, u32), DataBreakpoint>,
+    /// Targets that have been sent `pause` and have not stopped since.
+    pausing: BTreeSet<usize>,
+    /// The last values of watched data.
+    pub watched: WatchedValues,
+    /// Responses that stay valid until the program runs.
+    pub stop_cache: StopCache,
+    /// The output cursor at the stop before the newest one.
+    previous_stop_output: Option<u64>,
+    /// The output cursor at the newest stop.
+    last_stop_output: Option<u64>,
+}
+
+/// The connection to one target, and what has been exchanged over it.
+#[derive(Default)]
+pub struct TargetChannel {
+    /// None before it is connected and after its end.
+    client: Option<DapClient>,
+    /// Known once `launch` or `attach` has been sent.
+    pub capabilities: watch::Sender<Option<DapCapabilities>>,
+    /// Whether all breakpoints have been sent once.
+    pub configured: watch::Sender<bool>,
+    /// A `disconnect` request is being sent, or has been.
+    is_disconnecting: bool,
+    /// All breakpoints are being sent, or have been: each later change must be sent too.
+    pub are_breakpoints_sent: bool,
+    /// Serialises breakpoint requests.
+    pub breakpoint_requests: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl SessionState {
+    /// Adds a target that is not connected yet.
+    pub fn add_channel(&mut self) {
+        self.channels.push(TargetChannel::default());
+    }
+
+    /// The channel of a target; `None` for an index that was never given.
+    pub fn channel(&mut self, target: usize) -> Option<&mut TargetChannel> {
+        self.channels.get_mut(target)
+    }
+
+    /// The client of a connected target.
+    pub fn client(&self, target: usize) -> Option<DapClient> {
+        self.channels.get(target)?.client.clone()
+    }
+
+    /// Records a target's client. Returns whether the session is stopping, so that the caller must close it.
+    pub fn set_client(&mut self, target: usize, client: &DapClient) -> bool {
+        self.channels[target].client = Some(client.clone());
+        self.is_stopping
+    }
+
+    /// Removes a target's client, and what was valid for its connection only.
+    pub fn clear_client(&mut self, target: usize) {
+        self.channels[target].client = None;
+        self.bindings.remove_target(target);
+        self.data.retain(|(of, _), _| *of != target);
+    }
+
+    /// Stops the session: returns all clients by target; no further one stays connected.
+    pub fn begin_stop(&mut self) -> Vec<Option<DapClient>> {
+        self.is_stopping = true;
+        self.channels.iter().map(|channel| channel.client.clone()).collect()
+    }
+
+    /// Whether the caller is the first to disconnect the target, and so the one to send `disconnect`. A second
+    /// `disconnect` while debugpy closes the connection ends its server, and whatever is debugged with it next.
+    pub fn claim_disconnect(&mut self, target: usize) -> bool {
+        !std::mem::replace(&mut self.channels[target].is_disconnecting, true)
+    }
+
+    /// Adds a breakpoint until the next stop.
+    pub fn add_temporary(&mut self, spec: BreakpointSpec) {
+        self.temporary.push(spec);
+    }
+
+    /// Removes and returns all temporary breakpoints.
+    pub fn take_temporary(&mut self) -> Vec<BreakpointSpec> {
+        std::mem::take(&mut self.temporary)
+    }
+
+    /// The temporary breakpoints of a file.
+    pub fn temporary_in(&self, file: &Path) -> Vec<BreakpointSpec> {
+        self.temporary.iter().filter(|spec| spec.file() == Some(file)).cloned().collect()
+    }
+
+    /// The files with temporary breakpoints.
+    pub fn temporary_files(&self) -> BTreeSet<PathBuf> {
+        self.temporary.iter().filter_map(|spec| spec.file().map(Path::to_owned)).collect()
+    }
+
+    /// The breakpoint on that line of a file in a target, a temporary one first. `specs` are those of the store.
+    pub fn breakpoint_at_line(&self, target: usize, specs: &[BreakpointSpec], path: &Path, line: i64) -> Option<u32> {
+        let is_there = |spec: &&BreakpointSpec| spec.is_on_line(self.bindings.bound_line(target, spec.id), path, line);
+        self.temporary.iter().chain(specs).find(is_there).map(|spec| spec.id)
+    }
+
+    /// Records the data id that a target has returned for a breakpoint.
+    pub fn insert_data(&mut self, target: usize, breakpoint: u32, data: DataBreakpoint) {
+        self.data.insert((target, breakpoint), data);
+    }
+
+    /// The data breakpoints for which a target has returned ids.
+    pub fn data_of(&self, target: usize) -> Vec<(u32, DataBreakpoint)> {
+        let of_target = self.data.iter().filter(|((of, _), _)| *of == target);
+        of_target.map(|((_, id), data)| (*id, data.clone())).collect()
+    }
+
+    /// Removes a breakpoint that is no longer set.
+    pub fn remove_breakpoint(&mut self, breakpoint: u32) {
+        self.bindings.remove_breakpoint(breakpoint);
+        self.data.retain(|(_, id), _| *id != breakpoint);
+    }
+
+    /// Records that targets are about to be sent `pause`.
+    pub fn request_pause(&mut self, targets: impl IntoIterator<Item = usize>) {
+        self.pausing.extend(targets);
+    }
+
+    /// Whether a target has been sent `pause`; its next stop is the result, so that the request is removed.
+    pub fn take_pause_request(&mut self, target: usize) -> bool {
+        self.pausing.remove(&target)
+    }
+
+    /// Records the output cursor at a stop.
+    pub fn record_stop_output(&mut self, cursor: u64) {
+        self.previous_stop_output = self.last_stop_output.replace(cursor);
+    }
+
+    /// The output cursor at the stop before the newest one.
+    pub fn previous_stop_output(&self) -> Option<u64> {
+        self.previous_stop_output
+    }
+}
+
+/// The last two values of watched data, by breakpoint, and the hit at which they were read.
+#[derive(Debug, Default)]
+pub struct WatchedValues(HashMap<u32, WatchedValue>);
+
+#[derive(Debug, Default)]
+struct WatchedValue {
+    hit: u64,
+    before: Option<String>,
+    now: Option<String>,
+}
+
+impl WatchedValues {
+    /// Records the value at a hit (0: when it was set). Returns the value before and the value now; of several readings at
+    /// one hit the first counts.
+    pub fn record_value(&mut self, breakpoint: u32, hit: u64, now: Option<String>) -> (Option<String>, Option<String>) {
+        let known = self.0.entry(breakpoint).or_default();
+        if known.hit != hit || hit == 0 {
+            *known = WatchedValue { hit, before: known.now.take(), now };
+        }
+        (known.before.clone(), known.now.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_first_disconnect_is_claimed_and_a_pause_request_is_taken_once() {
+        let mut state = SessionState::default();
+        state.add_channel();
+        assert_eq!((state.claim_disconnect(0), state.claim_disconnect(0)), (true, false));
+        state.request_pause([0]);
+        assert_eq!((state.take_pause_request(0), state.take_pause_request(0)), (true, false));
+    }
+
+    #[test]
+    fn output_is_read_from_the_stop_before_the_newest_one() {
+        let mut state = SessionState::default();
+        let mut cursor_after = |cursor| {
+            state.record_stop_output(cursor);
+            state.previous_stop_output()
+        };
+        assert_eq!([cursor_after(3), cursor_after(5), cursor_after(5)], [None, Some(3), Some(5)]);
+    }
+
+    #[test]
+    fn a_watched_value_changes_with_the_hit_only() {
+        let mut watched = WatchedValues::default();
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(watched.record_value(1, 0, text("1")), (None, text("1")));
+        assert_eq!(watched.record_value(1, 1, text("2")), (text("1"), text("2")));
+        assert_eq!(watched.record_value(1, 1, text("3")), (text("1"), text("2")));
+    }
+}
