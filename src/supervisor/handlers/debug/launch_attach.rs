@@ -30,7 +30,7 @@ impl OperationHandler for DebugLaunchParams {
             breakpoints.push(set.spec.id);
         }
         let StartedSessions { hosted, notes } = match plan {
-            LaunchPlan::One(request) => {
+            RequestedLaunch::One(request) => {
                 let generation = context.window.watch().borrow().generation;
                 let hosted = sessions.start_session(*request).await?;
                 if hosted.request.follows.is_some() {
@@ -38,7 +38,7 @@ impl OperationHandler for DebugLaunchParams {
                 }
                 StartedSessions { hosted, notes: Vec::new() }
             }
-            LaunchPlan::Configured(configured) => configured.start_sessions(context, call).await?,
+            RequestedLaunch::Configured(configured) => configured.start_sessions(context, call).await?,
         };
         if params.config.is_some() || params.test.is_some() {
             context.launch_memory.remember(sessions, &hosted.id, params.clone());
@@ -50,7 +50,7 @@ impl OperationHandler for DebugLaunchParams {
 }
 
 /// What to start.
-enum LaunchPlan {
+enum RequestedLaunch {
     One(Box<SessionRequest>),
     Configured(ConfiguredLaunch),
 }
@@ -61,10 +61,10 @@ async fn plan_launch(
     supervisor: &SupervisorContext,
     it: DebugLaunchParams,
     call: &OperationCall<'_>,
-) -> Result<(DebugLaunchParams, LaunchPlan)> {
+) -> Result<(DebugLaunchParams, RequestedLaunch)> {
     let sessions = &supervisor.sessions;
     let plan = match (&it.program, &it.config, &it.test, &it.restart) {
-        (Some(program), None, None, None) => LaunchPlan::One(Box::new(program_request(sessions, &it, program)?)),
+        (Some(program), None, None, None) => RequestedLaunch::One(Box::new(program_request(sessions, &it, program)?)),
         (program, Some(name), None, None) => {
             let file = program.as_ref().map(|program| existing_path(sessions.workspace(), program)).transpose()?;
             let besides = ConfigOverrides {
@@ -75,10 +75,10 @@ async fn plan_launch(
                 stop_on_entry: it.stop_on_entry,
                 adapter: it.adapter.clone(),
             };
-            LaunchPlan::Configured(launch_config::prepare_config(sessions, name, &besides)?)
+            RequestedLaunch::Configured(launch_config::prepare_config(sessions, name, &besides)?)
         }
         (_, None, Some(name), None) => {
-            LaunchPlan::One(Box::new(named_test_request::prepare_named_test(supervisor, &it, name, call).await?))
+            RequestedLaunch::One(Box::new(named_test_request::prepare_named_test(supervisor, &it, name, call).await?))
         }
         (None, None, None, Some(id)) => return plan_restart(supervisor, &it, id, call).await,
         _ => {
@@ -97,14 +97,14 @@ async fn plan_restart(
     it: &DebugLaunchParams,
     id: &str,
     call: &OperationCall<'_>,
-) -> Result<(DebugLaunchParams, LaunchPlan)> {
+) -> Result<(DebugLaunchParams, RequestedLaunch)> {
     let before = supervisor.sessions.find_session(Some(id))?;
     let DebugLaunchParams { breakpoints, wait, budget, .. } = it.clone();
     let Some(launch) = supervisor.launch_memory.launch_params(id) else {
         supervisor.followers.remove(id);
         before.stop(before.is_attached()).await;
         let request = window_follow::renew_request(&supervisor.window, SessionRequest::clone(&before.request)).await?;
-        return Ok((it.clone(), LaunchPlan::One(Box::new(request))));
+        return Ok((it.clone(), RequestedLaunch::One(Box::new(request))));
     };
     let launch = DebugLaunchParams { breakpoints, wait, budget, ..launch };
     // One that cannot be launched again is not ended for it.
