@@ -6,8 +6,6 @@ use serde::{Deserialize, Serialize};
 pub const INITIALIZE: &str = "initialize";
 /// Asks the supervisor to end and to leave the window alive.
 pub const SHUTDOWN: &str = "supervisor/shutdown";
-/// Makes the supervisor panic: how its recovery is tried out.
-pub const PANIC: &str = "supervisor/panic";
 /// Tells a front end that the window's state has changed; parameters as `window/status`'s result.
 pub const WINDOW_DID_CHANGE_STATE: &str = "window/didChangeState";
 /// Tells a front end that a debug session has begun, stopped, gone on or ended; parameters as an entry of

@@ -2,6 +2,12 @@
 //!
 //! Human text by default, one object with `--json`. Exit codes are those of [`crate::error::ErrorKind`].
 
+mod config_commands;
+mod local_commands;
+mod man;
+mod subcommands;
+mod trust;
+
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,8 +18,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::machine::LocalCommand;
-use super::{configuration, consent, machine, mcp, render, words, workspace};
+use self::local_commands::LocalCommand;
+use super::{mcp, render, workspace};
 use crate::api::page::PageScreenshotParams;
 use crate::api::protocol::{InitializeParams, ProgressParams, SHUTDOWN};
 use crate::api::window::WindowStartParams;
@@ -83,7 +89,7 @@ enum CliCommand {
 /// The whole command line as clap sees it.
 pub fn tether_command() -> clap::Command {
     let command = GlobalArgs::command().subcommand_required(true).arg_required_else_help(true);
-    CliCommand::augment_subcommands(words::add_operations(command, operation_command))
+    CliCommand::augment_subcommands(subcommands::add_operations(command, operation_command))
 }
 
 /// `tether start --print-config`
@@ -145,19 +151,21 @@ fn print_error(error: &Error, json: bool) {
 
 fn run_command(common: &GlobalArgs, matches: &ArgMatches, supervise: RunSupervisor) -> Result<u8> {
     let workspace = workspace::find_workspace_here(common.workspace.as_deref())?;
-    if let Some((operation, below)) = words::find_selected(matches)? {
+    if let Some((operation, below)) = subcommands::find_selected(matches)? {
         return block_on(run_operation(common, &workspace, operation, below)).map(|()| 0);
     }
     let done = match CliCommand::from_arg_matches(matches) {
-        Ok(CliCommand::Machine(what)) => return block_on(machine::run_local(what, &workspace, common.json)),
+        Ok(CliCommand::Machine(what)) => {
+            return block_on(local_commands::run_local(what, tether_command(), &workspace, common.json));
+        }
         Ok(CliCommand::Mcp { tools }) => block_on(mcp::serve_mcp(workspace, tools)),
         Ok(CliCommand::Trust { config, tests, yes }) => {
-            consent::trust_commands(&canonical_workspace(&workspace)?, config.as_deref(), tests, yes, common.json)
+            trust::trust_commands(&canonical_workspace(&workspace)?, config.as_deref(), tests, yes, common.json)
         }
         Ok(CliCommand::Init) => {
-            print_text(configuration::write_settings(&canonical_workspace(&workspace)?, common.json))
+            print_text(config_commands::write_settings(&canonical_workspace(&workspace)?, common.json))
         }
-        Ok(CliCommand::Schema) => print_text(configuration::settings_schema()),
+        Ok(CliCommand::Schema) => print_text(config_commands::settings_schema()),
         Ok(CliCommand::Shutdown) => block_on(shut_down_supervisor(common, &workspace)),
         Ok(CliCommand::Logs { lines }) => print_log(common, &workspace, lines),
         Ok(CliCommand::Supervise { idle }) => supervise(&workspace, idle),
@@ -194,8 +202,8 @@ async fn run_operation(
     })?;
     if matches.try_get_one::<bool>(PRINT_CONFIG).ok().flatten() == Some(&true) {
         let config = matches.try_get_one::<String>("config").ok().flatten().map(String::as_str);
-        return print_text(configuration::effective_config(
-            &consent::window_recipe(&canonical_workspace(workspace)?, config)?,
+        return print_text(config_commands::effective_config(
+            &trust::window_recipe(&canonical_workspace(workspace)?, config)?,
             common.json,
         ));
     }

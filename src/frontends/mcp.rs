@@ -6,6 +6,7 @@
 
 mod resources;
 mod tools;
+mod transport;
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -24,7 +25,7 @@ use serde_json::Value;
 use tokio::sync::{Mutex, mpsc};
 
 use self::resources::{ResourceKind, ResourceWatcher};
-use super::stdio::{StdioClosed, StdioTransport};
+use self::transport::{StdioClosed, StdioTransport};
 use crate::api::protocol::{ClientCapabilities, InitializeParams, ProgressParams};
 use crate::api::{OPERATIONS, Operation, OperationEffect, OperationGroup};
 use crate::error::{Error, Result};

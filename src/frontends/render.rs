@@ -4,6 +4,7 @@
 
 mod debug_text;
 mod page_text;
+mod result_text;
 mod stop_text;
 mod text_format;
 mod window_text;
@@ -12,16 +13,28 @@ pub use window_text::relaunch_text;
 
 use serde_json::Value;
 
+use self::result_text::ResultText;
 use self::text_format::parse_result;
 
-use crate::api::OperationParams;
-use crate::api::page::{PageImage, PageScreenshotParams};
+use crate::api::debug::{breakpoints::*, control::*, inspect::*, *};
+use crate::api::page::*;
+use crate::api::page_input::*;
+use crate::api::window::*;
+use crate::api::{OperationParams, for_each_operation};
 
-/// The text of an operation's result.
-pub fn render_text(method: &str, answer: &Value) -> String {
-    let told = window_text::window_text(method, answer).or_else(|| page_text::page_text(method, answer));
-    // A result of a newer supervisor that we cannot read is better shown raw than not at all.
-    told.or_else(|| debug_text::debug_text(method, answer)).unwrap_or_else(|| answer.to_string())
+/// The text of an operation's result; its JSON when the operation or the result is unknown, as from a newer supervisor.
+pub fn render_text(method: &str, result: &Value) -> String {
+    macro_rules! text_by_method {
+        ($($params:ty { $($row:tt)* })*) => {
+            match method {
+                $(<$params>::METHOD => {
+                    parse_result::<<$params as OperationParams>::Result>(result).and_then(|it| it.text())
+                })*
+                _ => None,
+            }
+        };
+    }
+    for_each_operation!(text_by_method).unwrap_or_else(|| result.to_string())
 }
 
 /// The picture, when the result of this operation is one.

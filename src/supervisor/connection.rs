@@ -21,7 +21,7 @@ use super::context::SupervisorContext;
 use super::dispatch::dispatch;
 use super::notifications::{notify_console, notify_sessions, notify_window};
 use super::operation_call::OperationCall;
-use crate::api::protocol::{INITIALIZE, InitializeParams, InitializeResult, PANIC, SHUTDOWN};
+use crate::api::protocol::{INITIALIZE, InitializeParams, InitializeResult, SHUTDOWN};
 use crate::error::{Error, ErrorData, ErrorKind};
 use crate::wire::frames::ContentLength;
 use crate::wire::rpc::{RpcError, RpcId, RpcIncoming, RpcPeer, open_connection};
@@ -191,7 +191,6 @@ async fn handle_request(
             supervisor.shutdown.notify_one();
             Ok(Value::Null)
         }
-        PANIC => panic!("asked to panic by {PANIC}"),
         method => {
             let call = OperationCall { method, params, peer: &peer, id: &id, started, cancelled: &cancelled };
             dispatch(&supervisor, &call).await

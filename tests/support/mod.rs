@@ -124,6 +124,12 @@ impl Sandbox {
         run_command(self.command(arguments.iter().copied().chain(["--json"]))).ok().json()
     }
 
+    /// The socket of the sandbox's supervisor.
+    pub fn socket(&self) -> PathBuf {
+        let runtime = self.home().join("run/devtether");
+        fs::read_dir(runtime).unwrap().filter_map(Result::ok).next().expect("a socket").path()
+    }
+
     pub fn status(&self) -> Value {
         self.json(&["status"])
     }
@@ -287,18 +293,4 @@ pub fn node() -> Sandbox {
         ("server.js", NODE_SERVICE),
         ("devtools.toml", "[window]\nkind = \"node\"\nprogram = \"server.js\"\n"),
     ])
-}
-
-/// Calls a method of a sandbox's supervisor that no front end offers, over its socket.
-pub async fn in_place(sandbox: &Sandbox, method: &str) -> Result<Value, String> {
-    let runtime = sandbox.home().join("run/devtether");
-    let socket = fs::read_dir(runtime).unwrap().filter_map(Result::ok).next().expect("a socket").path();
-    let (read, write) = tokio::net::UnixStream::connect(socket).await.unwrap().into_split();
-    let (peer, _incoming, driver) = devtether::wire::rpc::open_connection(read, write);
-    let driver = tokio::spawn(driver);
-    let hello = serde_json::json!({"name": "test", "version": "0.0.1"});
-    peer.call("initialize", &hello).await.map_err(|error| error.to_string())?;
-    let answer = peer.call(method, &Value::Null).await.map_err(|error| error.to_string());
-    driver.abort();
-    answer
 }

@@ -4,63 +4,105 @@
 
 use std::fmt::Write;
 
-use serde_json::Value as Json;
-
+use super::result_text::ResultText;
 use super::page_text::cursor_line;
 use super::stop_text::{
     MAX_THREADS, frame_lines, probe_text, reason_text, state_text, stopped_text, variable_line, variable_lines,
 };
-use super::text_format::{age_text, indent_lines, parse_result};
+use super::text_format::{age_text, indent_lines};
 use crate::api::debug::breakpoints::{
-    BreakpointDrift, BreakpointExceptionsParams, BreakpointList, BreakpointListParams, BreakpointRemoveParams,
-    BreakpointReport, BreakpointSetParams, BreakpointState, ExceptionBreakpointsReport, WatchpointAccess,
-    WatchpointSetParams,
-};
-use crate::api::debug::control::{DebugContinueParams, DebugPauseParams, DebugRunToParams, DebugStepParams};
+    BreakpointDrift, BreakpointList, BreakpointReport, BreakpointState, ExceptionBreakpointsReport, WatchpointAccess,
+    };
 use crate::api::debug::inspect::{
-    DebugEvaluateParams, DebugEventsParams, DebugLogCursor, DebugOutputParams, DebugSetVariableParams,
-    DebugSourceParams, DebugStackParams, DebugVariablesParams, EventEntries, FrameList, OutputEntries, VariableList,
+    DebugLogCursor, EventEntries, FrameList, OutputEntries, VariableList,
 };
 use crate::api::debug::results::{
-    DebugSessionStatus, DebugStatus, EvaluatedValue, LaunchReport, SessionEndReport, SourceExcerpt, StopReport,
+    DebugSessionStatus, DebugStatus, EvaluatedValue, LaunchReport, ProbeReport, SessionEndReport, SourceExcerpt, StopReport,
     ThreadStatus,
 };
-use crate::api::debug::{
-    DebugAttachParams, DebugLaunchParams, DebugProbeParams, DebugStatusParams, DebugStopParams, WaitForStopParams,
-};
-use crate::api::{OperationParams, page};
+use crate::api::page;
 
-pub fn debug_text(method: &str, answer: &Json) -> Option<String> {
-    match method {
-        DebugLaunchParams::METHOD | DebugAttachParams::METHOD => parse_result(answer).map(|it| launch_text(&it)),
-        WaitForStopParams::METHOD
-        | DebugContinueParams::METHOD
-        | DebugPauseParams::METHOD
-        | DebugStepParams::METHOD
-        | DebugRunToParams::METHOD => parse_result(answer).map(|it: StopReport| stopped_text(&it)),
-        DebugStatusParams::METHOD => parse_result(answer).and_then(|it| status_text(&it)),
-        DebugStopParams::METHOD => parse_result(answer).map(|it| end_text(&it)),
-        DebugProbeParams::METHOD => parse_result(answer).map(|it| probe_text(&it)),
-        BreakpointSetParams::METHOD | WatchpointSetParams::METHOD => {
-            parse_result(answer).map(|it| breakpoint_text(&it))
-        }
-        BreakpointListParams::METHOD | BreakpointRemoveParams::METHOD => {
-            parse_result(answer).map(|it| breakpoints_text(&it))
-        }
-        BreakpointExceptionsParams::METHOD => parse_result(answer).map(|it| exceptions_text(&it)),
-        DebugStackParams::METHOD => {
-            parse_result(answer).map(|it: FrameList| append_truncation(frame_lines(&it.frames), it.truncated))
-        }
-        DebugVariablesParams::METHOD => parse_result(answer).map(|it| variables_text(&it)),
-        DebugEvaluateParams::METHOD | DebugSetVariableParams::METHOD => {
-            parse_result(answer).map(|it: EvaluatedValue| value_text(&it))
-        }
-        DebugSourceParams::METHOD => {
-            parse_result(answer).map(|it: SourceExcerpt| format!("{}\n{}", it.file, it.text.trim_end()))
-        }
-        DebugOutputParams::METHOD => parse_result(answer).map(|it| output_text(&it)),
-        DebugEventsParams::METHOD => parse_result(answer).map(|it| events_text(&it)),
-        _ => None,
+impl ResultText for LaunchReport {
+    fn text(&self) -> Option<String> {
+        Some(launch_text(self))
+    }
+}
+
+impl ResultText for StopReport {
+    fn text(&self) -> Option<String> {
+        Some(stopped_text(self))
+    }
+}
+
+impl ResultText for DebugStatus {
+    fn text(&self) -> Option<String> {
+        status_text(self)
+    }
+}
+
+impl ResultText for SessionEndReport {
+    fn text(&self) -> Option<String> {
+        Some(end_text(self))
+    }
+}
+
+impl ResultText for ProbeReport {
+    fn text(&self) -> Option<String> {
+        Some(probe_text(self))
+    }
+}
+
+impl ResultText for BreakpointReport {
+    fn text(&self) -> Option<String> {
+        Some(breakpoint_text(self))
+    }
+}
+
+impl ResultText for BreakpointList {
+    fn text(&self) -> Option<String> {
+        Some(breakpoints_text(self))
+    }
+}
+
+impl ResultText for ExceptionBreakpointsReport {
+    fn text(&self) -> Option<String> {
+        Some(exceptions_text(self))
+    }
+}
+
+impl ResultText for FrameList {
+    fn text(&self) -> Option<String> {
+        Some(append_truncation(frame_lines(&self.frames), self.truncated.clone()))
+    }
+}
+
+impl ResultText for VariableList {
+    fn text(&self) -> Option<String> {
+        Some(variables_text(self))
+    }
+}
+
+impl ResultText for EvaluatedValue {
+    fn text(&self) -> Option<String> {
+        Some(value_text(self))
+    }
+}
+
+impl ResultText for SourceExcerpt {
+    fn text(&self) -> Option<String> {
+        Some(format!("{}\n{}", self.file, self.text.trim_end()))
+    }
+}
+
+impl ResultText for OutputEntries {
+    fn text(&self) -> Option<String> {
+        Some(output_text(self))
+    }
+}
+
+impl ResultText for EventEntries {
+    fn text(&self) -> Option<String> {
+        Some(events_text(self))
     }
 }
 

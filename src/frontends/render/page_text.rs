@@ -2,25 +2,33 @@
 
 use std::fmt::Write;
 
-use serde_json::Value;
-
-use super::text_format::{duration_text, notes_text, parse_result};
+use super::result_text::ResultText;
+use super::text_format::{duration_text, notes_text};
 use super::window_text::relaunch_text;
-use crate::api::OperationParams;
-use crate::api::page::{
-    ConsoleEntries, NetworkEntries, NetworkEntry, PageConsoleParams, PageLogCursor, PageNetworkParams,
-    PageSnapshotParams, PageSnapshotResult,
-};
-use crate::api::page_input::{PageInputParams, PageInputResult};
+use crate::api::page::{ConsoleEntries, NetworkEntries, NetworkEntry, PageLogCursor, PageSnapshotResult};
+use crate::api::page_input::PageInputResult;
 
-pub fn page_text(method: &str, answer: &Value) -> Option<String> {
-    match method {
-        PageSnapshotParams::METHOD => parse_result(answer)
-            .map(|it: PageSnapshotResult| relaunch_text(it.relaunched.as_ref()) + &it.text + &notes_text(&it.notes)),
-        PageInputParams::METHOD => parse_result(answer).map(|it| input_text(&it)),
-        PageConsoleParams::METHOD => parse_result(answer).map(|it| console_text(&it)),
-        PageNetworkParams::METHOD => parse_result(answer).map(|it| network_text(&it)),
-        _ => None,
+impl ResultText for PageSnapshotResult {
+    fn text(&self) -> Option<String> {
+        Some(relaunch_text(self.relaunched.as_ref()) + &self.text + &notes_text(&self.notes))
+    }
+}
+
+impl ResultText for PageInputResult {
+    fn text(&self) -> Option<String> {
+        Some(input_text(self))
+    }
+}
+
+impl ResultText for ConsoleEntries {
+    fn text(&self) -> Option<String> {
+        Some(console_text(self))
+    }
+}
+
+impl ResultText for NetworkEntries {
+    fn text(&self) -> Option<String> {
+        Some(network_text(self))
     }
 }
 

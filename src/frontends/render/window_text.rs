@@ -4,25 +4,33 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use super::text_format::{age_text, duration_text, indent_lines, notes_text, parse_result};
-use crate::api::OperationParams;
-use crate::api::page::{PageEvaluateParams, PageEvaluateResult, PageImage, PageScreenshotParams};
+use super::result_text::ResultText;
+use super::text_format::{age_text, duration_text, indent_lines, notes_text, };
+use crate::api::page::{PageEvaluateResult, PageImage, };
 use crate::api::window::{
-    ChangedFile, ChangedFileKind, RelaunchReport, ReportedWindowState, WindowChanges, WindowChangesParams,
-    WindowRestartParams, WindowStartParams, WindowStatus, WindowStatusParams, WindowStopParams,
-};
+    ChangedFile, ChangedFileKind, RelaunchReport, ReportedWindowState, WindowChanges, WindowStatus, };
 
-pub fn window_text(method: &str, answer: &Value) -> Option<String> {
-    match method {
-        WindowStatusParams::METHOD
-        | WindowStartParams::METHOD
-        | WindowStopParams::METHOD
-        | WindowRestartParams::METHOD => parse_result(answer).map(|it| status_text(&it)),
-        WindowChangesParams::METHOD => parse_result(answer).map(|it| changes_text(&it)),
-        PageEvaluateParams::METHOD => parse_result(answer).map(|it| evaluation_text(&it)),
-        PageScreenshotParams::METHOD => parse_result(answer)
-            .map(|it: PageImage| relaunch_text(it.relaunched.as_ref()) + "a picture" + &notes_text(&it.notes)),
-        _ => None,
+impl ResultText for WindowStatus {
+    fn text(&self) -> Option<String> {
+        Some(status_text(self))
+    }
+}
+
+impl ResultText for WindowChanges {
+    fn text(&self) -> Option<String> {
+        Some(changes_text(self))
+    }
+}
+
+impl ResultText for PageEvaluateResult {
+    fn text(&self) -> Option<String> {
+        Some(evaluation_text(self))
+    }
+}
+
+impl ResultText for PageImage {
+    fn text(&self) -> Option<String> {
+        Some(relaunch_text(self.relaunched.as_ref()) + "a picture" + &notes_text(&self.notes))
     }
 }
 
@@ -168,7 +176,7 @@ mod tests {
     #[test]
     fn results_read_as_sentences() {
         let check = |method: &str, answer: Value, expect: &str| {
-            assert_eq!(window_text(method, &answer).as_deref(), Some(expect), "{answer}")
+            assert_eq!(crate::frontends::render::render_text(method, &answer), expect, "{answer}")
         };
         check(
             "window/status",

@@ -5,25 +5,21 @@ use serde_json::{Value, json};
 use crate::debug_survival::surviving_debuggees::{
     JAVASCRIPT, Listening, PYTHON, events, found, kill_supervisor, line, stop,
 };
+use crate::lifecycle::panicking_supervisor::PanickingSupervisor;
 use crate::support::{Sandbox, is_alive, run_command};
 
 /// How the supervisor is ended.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Debug)]
 enum End {
     Killed,
-    Panicked,
+    Panicked(PanickingSupervisor),
     ShutDown,
 }
 
 fn end(sandbox: &Sandbox, how: End) {
     match how {
         End::Killed => kill_supervisor(sandbox),
-        End::Panicked => {
-            let supervisor = sandbox.supervisor().unwrap();
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(crate::support::in_place(sandbox, devtether::api::protocol::PANIC)).unwrap_err();
-            crate::support::wait_for_end(supervisor);
-        }
+        End::Panicked(supervisor) => supervisor.panic(),
         End::ShutDown => drop(sandbox.tether(&["shutdown"]).ok()),
     }
 }
@@ -33,24 +29,26 @@ fn status(sandbox: &Sandbox, session: &str) -> Value {
 }
 
 fn is_attached_to_again(sandbox: &Sandbox, mut program: Listening, at: &str) {
+    let panicking = PanickingSupervisor::start(sandbox);
     sandbox.json(&["break", "set", at]);
     let port = program.port.to_string();
     let attach = ["debug", "attach", &port, "--wait", "60"];
     let language: &[&str] = if at.contains(".py") { &["--language", "python"] } else { &["--language", "javascript"] };
     let attached = sandbox.json(&[&attach, language].concat());
     let (session, stopped_at) = (attached["sessionId"].as_str().unwrap(), line(&attached));
-    for how in [End::Killed, End::Panicked, End::ShutDown] {
-        end(sandbox, how);
-        assert!(program.is_alive(), "{how:?}");
+    for end_of_supervisor in [End::Panicked(panicking), End::Killed, End::ShutDown] {
+        let how = format!("{end_of_supervisor:?}");
+        end(sandbox, end_of_supervisor);
+        assert!(program.is_alive(), "{how}");
         let stopped = sandbox.json(&["debug", "wait", "60"]);
-        assert_eq!((&stopped["sessionId"], line(&stopped)), (&json!(session), stopped_at), "{how:?}: {stopped}");
-        assert!(stopped["notes"].to_string().contains("attached to again"), "{how:?}: {stopped}");
-        assert_eq!(sandbox.json(&["debug", "evaluate", "1 + 1"])["result"], "2", "{how:?}");
+        assert_eq!((&stopped["sessionId"], line(&stopped)), (&json!(session), stopped_at), "{how}: {stopped}");
+        assert!(stopped["notes"].to_string().contains("attached to again"), "{how}: {stopped}");
+        assert_eq!(sandbox.json(&["debug", "evaluate", "1 + 1"])["result"], "2", "{how}");
         let told = events(sandbox, session, "reattached");
-        assert!(told.len() == 1 && told[0].contains(session), "{how:?}: {told:?}");
+        assert!(told.len() == 1 && told[0].contains(session), "{how}: {told:?}");
         // Reported once.
         let again = sandbox.json(&["debug", "wait", "60"]);
-        assert!(again.get("notes").is_none(), "{how:?}: {again}");
+        assert!(again.get("notes").is_none(), "{how}: {again}");
     }
     // A stopped session does not come back.
     sandbox.json(&["debug", "stop", session]);

@@ -4,6 +4,7 @@
 
 mod lifecycle_scenarios;
 mod notifications;
+pub mod panicking_supervisor;
 mod process_exits;
 mod random_kills;
 mod vscode_as_client;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::json;
 
+use crate::lifecycle::panicking_supervisor::PanickingSupervisor;
 use crate::support::mcp_client::McpClient;
 use crate::support::{Sandbox, is_alive, kill, node_with_build, wait_for_end};
 
@@ -86,14 +87,16 @@ fn no_end_of_a_supervisor_harms_the_window_and_the_next_one_reconnects() {
     }
 }
 
-#[tokio::test]
-async fn a_panic_of_the_supervisor_is_logged_and_the_window_stays() {
+#[test]
+fn a_panic_of_the_supervisor_is_logged_and_the_window_stays() {
     let sandbox = crate::support::node();
+    let panicking = PanickingSupervisor::start(&sandbox);
     let window = pid(&sandbox.json(&["start"]));
     let old = supervisor(&sandbox);
-    let place = crate::support::in_place(&sandbox, devtether::api::protocol::PANIC).await;
-    assert!(place.is_err(), "the connection ends with it");
-    wait_for_end(old);
+    let mut connection = std::os::unix::net::UnixStream::connect(sandbox.socket()).unwrap();
+    panicking.panic();
+    assert_eq!(connection.read(&mut [0]).unwrap(), 0, "the connection ends with it");
+    assert!(!is_alive(old));
     let status = sandbox.status();
     assert_eq!((pid(&status), &status["reconnected"]), (window, &json!(true)));
     assert!(sandbox.tether(&["logs", "-n", "1000"]).ok().stdout.contains("panic: "));

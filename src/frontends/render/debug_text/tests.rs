@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::debug_text;
 use crate::api::{OPERATIONS, OperationGroup};
+use crate::frontends::render::render_text;
 
 fn stop() -> Value {
     json!({
@@ -142,7 +142,7 @@ fn samples() -> Vec<(&'static str, Value, &'static str)> {
 fn every_debug_result_reads_as_sentences() {
     let samples = samples();
     for (method, answer, expect) in &samples {
-        assert_eq!(debug_text(method, answer).as_deref(), Some(*expect), "{method}");
+        assert_eq!(render_text(method, answer), *expect, "{method}");
     }
     let told: HashSet<_> = samples.iter().map(|(method, ..)| *method).collect();
     let all = OPERATIONS.iter().filter(|row| row.group == OperationGroup::Debug).map(|row| row.method);
@@ -164,15 +164,15 @@ fn the_state_of_a_session_tells_its_threads_targets_and_exception() {
         TypeError: x is undefined\n    at a\n    at b\n  suspended thread 1 MainThread\n  suspended thread 2 worker: paused\n  \
         running thread 3 io\n  target app.js: is stopped\n  target worker.js: is running\n  \
         note: a source file has changed since it began: `restart` of launch runs the new code";
-    assert_eq!(debug_text("debug/status", &session).as_deref(), Some(told));
+    assert_eq!(render_text("debug/status", &session), told);
     session["runningThreads"] = (0..30).map(|id| json!({"threadId": id, "name": "t"})).collect();
-    assert!(debug_text("debug/status", &session).unwrap().contains("… and 20 more running threads"));
+    assert!(render_text("debug/status", &session).contains("… and 20 more running threads"));
 
     let ended = json!({"sessionId": "s2", "name": "b.py", "adapter": "debugpy", "connected": false, "startedAt": 1,
                        "state": "TERMINATED", "exitCode": 0, "endedAt": u64::MAX});
     let both = json!({"sessions": [ended, ended]});
     let line = "s2 b.py (debugpy, ended 0 ms ago) has ended with code 0";
-    assert_eq!(debug_text("debug/status", &both).unwrap(), format!("{line}\n{line}"));
+    assert_eq!(render_text("debug/status", &both), format!("{line}\n{line}"));
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn each_type_of_stop_has_its_words() {
     let check = |kind: &str, details: Value, expect: &str| {
         let answer = json!({"sessionId": "", "stopped": true, "state": "STOPPED",
                             "stopReason": {"type": kind, "details": details}});
-        assert_eq!(debug_text("debug/step", &answer).unwrap(), format!("stopped: {expect}"));
+        assert_eq!(render_text("debug/step", &answer), format!("stopped: {expect}"));
     };
     check("BREAKPOINT_HIT", json!({}), "a breakpoint");
     check("BREAKPOINT_HIT", json!({"breakpointId": 3, "hitCount": 2}), "breakpoint 3 (hit 2)");

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use anstream::println;
 
-use super::configuration;
+use super::config_commands;
 use crate::config::trust::{CommandPurpose, WorkspaceCommands};
 use crate::config::{ActiveConfig, DebugPlan, WindowConfig};
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
@@ -65,7 +65,7 @@ fn print_commands(workspace: &Path, commands: &WorkspaceCommands) {
     };
     println!("The files of {} {what}:\n", workspace.display());
     for line in commands.lines() {
-        println!("  {}", configuration::line_with_origin(line));
+        println!("  {}", config_commands::line_with_origin(line));
     }
     println!();
 }

@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn the_commands_of_the_skill_are_ours() {
-        let skill = include_str!("../../examples/skills/tether-debug/SKILL.md");
+        let skill = include_str!("../../../examples/skills/tether-debug/SKILL.md");
         let lines: Vec<_> = skill.lines().filter_map(|line| line.strip_prefix("$ tether ")).collect();
         assert!(lines.len() > 20, "{lines:?}");
         for line in lines {

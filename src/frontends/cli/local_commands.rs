@@ -9,9 +9,10 @@ use clap::Subcommand;
 use clap_complete::Shell;
 use serde_json::{Value, json};
 
-use super::{cli, doctor, manual};
+use super::man;
 use crate::doctor::adapter_checks::{AdapterStatus, foreign_install_hint, list_adapters};
 use crate::error::{Error, Result};
+use crate::frontends::doctor;
 use crate::tools::{self, InstallOutcome, ToolState, ToolStatus};
 
 // (No doc comment: clap would take it for the program's.)
@@ -52,13 +53,13 @@ pub enum AdaptersAction {
 }
 
 /// Carries one of them out; the answer is the exit code.
-pub async fn run_local(what: LocalCommand, workspace: &Path, json: bool) -> Result<u8> {
+pub async fn run_local(what: LocalCommand, command: clap::Command, workspace: &Path, json: bool) -> Result<u8> {
     match what {
         LocalCommand::Doctor { reap: true, yes } => return doctor::print_and_reap_orphans(yes, json).await,
         LocalCommand::Doctor { reap: false, .. } => return doctor::print_diagnosis(workspace, json).await,
-        LocalCommand::Completions { shell } => manual::print_completions(cli::tether_command(), shell),
+        LocalCommand::Completions { shell } => man::print_completions(command, shell),
         LocalCommand::Man { dir } => {
-            let pages = manual::print_or_write_pages(cli::tether_command(), dir.as_deref())?;
+            let pages = man::print_or_write_pages(command, dir.as_deref())?;
             print_lines(json, &json!({ "pages": &pages }), pages.iter().map(|page| page.display().to_string()));
         }
         LocalCommand::Adapters { action: None } => print_adapters(workspace, json)?,
@@ -115,10 +116,7 @@ fn tool_json(row: &ToolStatus) -> Value {
         ToolState::Outdated { found } => Some(found),
         _ => None,
     };
-    json!({
-        "name": row.name, "what": row.what, "version": row.version, "state": row.state.name(), "found": found,
-        "path": row.path, "install": row.install_command(),
-    })
+    json!({ "name": row.name, "what": row.what, "version": row.version, "state": row.state.name(), "found": found, "path": row.path, "install": row.install_command(), })
 }
 
 async fn install_tool(name: &str, json: bool) -> Result<()> {
@@ -127,10 +125,7 @@ async fn install_tool(name: &str, json: bool) -> Result<()> {
     }
     let done = tools::install_tool(name, &|text| eprintln!("{text}")).await?;
     if json {
-        let done: Vec<Value> = done
-            .iter()
-            .map(|(tool, filled)| json!({ "name": tool.name, "pin": tool.pin(), "installed": *filled == InstallOutcome::Installed }))
-            .collect();
+        let done: Vec<Value> = done .iter() .map(|(tool, filled)| json!({ "name": tool.name, "pin": tool.pin(), "installed": *filled == InstallOutcome::Installed })) .collect();
         println!("{}", json!({ "tools": done }));
         return Ok(());
     }
