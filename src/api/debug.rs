@@ -1,16 +1,16 @@
-//! The operations on debug sessions: beginning and ending them, their state, waiting for a stop, probing.
+//! The operations on debug sessions: launch, attach, probe, status, waiting for a stop, stop.
 //!
 //! | file | owns |
 //! |---|---|
-//! | `breakpoints` | what stops a program: lines, functions, exceptions, data |
-//! | `control` | what makes it go on |
-//! | `inspect` | what it is looked at with: frames, variables, sources, output |
-//! | `results` | what several operations answer: a stop, its snapshot, the state of a session |
-//! | `values` | words that are read the same at every door: `app.py:22`, seconds, `NAME=VALUE` |
+//! | `breakpoints` | breakpoints on lines and functions, exceptions, watchpoints |
+//! | `control` | continue, pause, step, run to a line |
+//! | `inspect` | threads' frames, variables, sources, output |
+//! | `results` | results that several operations share: a stop, its snapshot, the state of a session |
+//! | `values`, `env_variable` | values that every front end reads alike: `app.py:22`, seconds, `NAME=VALUE` |
 //!
-//! Fields are camelCase; times are epoch ms; durations in results end in `Ms`, those that are asked for are seconds;
-//! lines and columns are 1-based. `sessionId` may be left out wherever exactly one session is alive. Paths are relative
-//! to the workspace, or absolute; in results they are relative wherever they lie in it. None of these operations ever
+//! Fields are camelCase; times are epoch ms; durations in results end in `Ms`, those in parameters are seconds;
+//! lines and columns are 1-based. `sessionId` may be left out while exactly one session is active. Paths are relative
+//! to the workspace, or absolute; in results they are relative where they are in it. None of these operations
 //! relaunches the window.
 
 pub mod breakpoints;
@@ -29,11 +29,11 @@ use serde::{Deserialize, Serialize};
 use self::env_variable::EnvVariable;
 use self::values::{Seconds, make_absolute};
 
-/// How long `wait_for_stop`, `debug/run_to` and `debug/probe` wait when the caller does not say.
+/// The default timeout of `wait_for_stop`, `debug/run_to` and `debug/probe`.
 pub const DEFAULT_STOP_TIMEOUT: Seconds = Seconds::of(30);
-/// How long `debug/step` and `debug/pause` wait when the caller does not say. The others do not wait by themselves.
+/// The default timeout of `debug/step` and `debug/pause`. Other operations do not wait by default.
 pub const DEFAULT_STEP_TIMEOUT: Seconds = Seconds::of(5);
-/// How much a snapshot takes when the caller does not say, in tokens of about four bytes. 0: no snapshot at all.
+/// The default size of a stop's snapshot, in tokens of about four bytes. 0: no snapshot.
 pub const DEFAULT_SNAPSHOT_TOKENS: u32 = 1500;
 
 /// Launch a program, launch.json config or test under the debugger; it may run on after this call.
@@ -56,13 +56,13 @@ pub struct DebugLaunchParams {
     #[arg(long, value_name = "SESSION")]
     pub restart: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(long, help = "When the program's name does not say it: python, javascript, ruby, go, rust, c, …")]
+    #[arg(long, help = "When the program's name does not show it: python, javascript, ruby, go, rust, c, …")]
     pub language: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(long, value_name = "NAME", help = "Which of `tether adapters`, when several can")]
+    #[arg(long, value_name = "NAME", help = "One of `tether adapters`, when several fit")]
     pub adapter: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(last = true, help = "What the program is given")]
+    #[arg(last = true, help = "Arguments of the program")]
     pub args: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "DIR", help = "Where it runs [default: the current folder]")]
@@ -83,7 +83,7 @@ pub struct DebugLaunchParams {
     #[arg(long, value_name = "SECONDS")]
     pub wait: Option<Seconds>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(long, value_name = "TOKENS", help = "How much a stop may tell of itself [default: 1500]")]
+    #[arg(long, value_name = "TOKENS", help = "How long a stop's snapshot may be [default: 1500]")]
     pub budget: Option<u32>,
 }
 
@@ -93,14 +93,14 @@ impl DebugLaunchParams {
             self.program.iter_mut().chain(&mut self.cwd).chain(self.breakpoints.iter_mut().flatten()),
             folder,
         );
-        // A configuration has a folder of its own, and so has the session that is launched again.
+        // A configuration has a folder of its own, and so has a session that is restarted.
         if self.cwd.is_none() && self.config.is_none() && self.restart.is_none() {
             self.cwd = Some(folder.to_string_lossy().into_owned());
         }
     }
 }
 
-/// Attach to a debugger's port, a process, a page's url, the tethered window, or as a launch.json config says.
+/// Attach to a debugger's port, a process, a page's url, the tethered window, or by a launch.json config.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugAttachParams {
@@ -136,7 +136,7 @@ pub struct DebugAttachParams {
     pub budget: Option<u32>,
 }
 
-// What of the window can be attached to. (No docs, here and on the variants: they would make the schema longer.)
+// The part of the window to attach to. (No docs, here and on the variants: they would make the schema longer.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, ValueEnum)]
 #[serde(rename_all = "camelCase")]
 pub enum WindowPart {
@@ -145,7 +145,7 @@ pub enum WindowPart {
     ExtensionHost,
 }
 
-/// Tell what a session is doing: state, stop reason, threads, exception; without an id, of all sessions.
+/// Show the state of a session, its stop reason, threads, exception; without an id, of all sessions.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugStatusParams {
@@ -154,7 +154,7 @@ pub struct DebugStatusParams {
     pub session_id: Option<String>,
 }
 
-/// Wait until the program stops or ends; answers at once if it has. A timeout is an answer, not an error.
+/// Wait until the program stops or ends; returns at once if it has. A timeout is a result, not an error.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WaitForStopParams {
@@ -183,7 +183,7 @@ pub struct DebugStopParams {
     pub detach: Option<bool>,
 }
 
-/// One shot: run a program to a line, tell frames, locals, source and output there, and end it.
+/// One shot: run a program to a line, show frames, locals, source and output there, and end it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugProbeParams {
@@ -194,7 +194,7 @@ pub struct DebugProbeParams {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(last = true, help = "What the program is given")]
+    #[arg(last = true, help = "Arguments of the program")]
     pub args: Option<Vec<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "DIR", help = "Where it runs [default: the current folder]")]

@@ -1,7 +1,7 @@
-//! The operations that look into the window's page and act on it. Fields are camelCase; times are epoch ms; durations
+//! The operations that inspect the window's page. Fields are camelCase; times are epoch ms; durations
 //! end in `Ms`.
 //!
-//! `Snapshot` and `Input` look for changes first, and rebuild and relaunch when there are some; `Console` and `Network`
+//! Evaluate, screenshot and snapshot check for changes first, and rebuild and relaunch when there are some; console and network
 //! only read what was recorded.
 
 use clap::{Args, ValueEnum};
@@ -57,7 +57,7 @@ pub enum PageImageFormat {
     Webp,
 }
 
-/// Show what is on the page as text (its accessibility tree), with refs like `e12` for the other tools.
+/// Show the page as text (its accessibility tree), with refs like `e12` for the other tools.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PageSnapshotParams {
@@ -136,7 +136,7 @@ pub struct ConsoleEntries {
     pub place: PageLogCursor,
 }
 
-/// Where a reader of a ring is.
+/// Where the next read of a log continues.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PageLogCursor {
@@ -148,7 +148,7 @@ pub struct PageLogCursor {
     #[serde(default)]
     pub more: u64,
     pub generation: u64,
-    /// What the reader should know.
+    /// A remark for the reader.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
@@ -211,7 +211,7 @@ pub struct PageEvaluateResult {
     pub value: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exception: Option<String>,
-    /// Which launch of the window answered.
+    /// The launch of the window that evaluated it.
     pub generation: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub relaunched: Option<RelaunchReport>,

@@ -87,7 +87,7 @@ pub struct InputActionParams {
     pub timeout_ms: Option<u64>,
 }
 
-/// The command line's words for an action: its verb, then what it is about; or the action as JSON.
+/// The short form of an action on the command line: its verb, then its target; or the action as JSON.
 impl FromStr for InputActionParams {
     type Err = String;
 
@@ -122,7 +122,7 @@ impl FromStr for InputActionParams {
 impl InputActionParams {
     fn read_target(&mut self, rest: &str) -> Result<(), String> {
         let mut words = rest.split_whitespace();
-        let mut first = words.next().ok_or("it needs a place: a ref or x,y")?;
+        let mut first = words.next().ok_or("it needs a ref or x,y")?;
         // `scroll 0,300` is a distance.
         if self.does == InputActionKind::Scroll && !is_ref(first) && words.clone().next().is_none() {
             (self.dx, self.dy) = parse_pair(first)?;
@@ -139,7 +139,7 @@ impl InputActionParams {
                 InputActionKind::Drag if first != "to" => self.to = Some(first.to_owned()),
                 InputActionKind::Scroll => (self.dx, self.dy) = parse_pair(first)?,
                 InputActionKind::Drag => {}
-                _ => return Err(format!("nothing is known of {word:?} here; JSON says more")),
+                _ => return Err(format!("{word:?} is not understood here; use JSON")),
             }
         }
         Ok(())
@@ -191,7 +191,7 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn actions_are_said_in_words_or_as_json() {
+    fn actions_are_read_from_words_or_json() {
         let check = |text: &str, expect: Value| {
             let action: InputActionParams = text.parse().unwrap_or_else(|error| panic!("{text}: {error}"));
             assert_eq!(serde_json::to_value(&action).unwrap(), expect, "{text}");

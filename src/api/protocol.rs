@@ -1,25 +1,25 @@
-//! What passes between a front end and the supervisor beside the operations: the first message, notifications.
+//! The messages between a front end and the supervisor besides operations: `initialize`, shutdown, notifications.
 
 use serde::{Deserialize, Serialize};
 
-/// The first request on every connection. Until it is answered, nothing else is.
+/// The first request on every connection; no other is handled before it.
 pub const INITIALIZE: &str = "initialize";
-/// Asks the supervisor to end and to leave the window alive.
+/// Requests the supervisor to exit; the window stays.
 pub const SHUTDOWN: &str = "supervisor/shutdown";
-/// Tells a front end that the window's state has changed; parameters as `window/status`'s result.
+/// Sent when the window's state has changed; parameters as `window/status`'s result.
 pub const WINDOW_DID_CHANGE_STATE: &str = "window/didChangeState";
-/// Tells a front end that a debug session has begun, stopped, gone on or ended; parameters as an entry of
-/// `debug/status`'s `sessions`, without what only the adapter could tell: threads, and the place of a stop.
+/// Sent when a debug session has started, stopped, continued or ended; parameters as an entry of
+/// `debug/status`'s `sessions`, without what takes a request to the adapter: threads, and the location of a stop.
 pub const DEBUG_DID_CHANGE_STATE: &str = "debug/didChangeState";
-/// Tells a front end that the console has new entries, at most twice a second; parameters: none.
+/// Sent when the console has new entries, at most twice a second; parameters: none.
 pub const WINDOW_DID_CHANGE_CONSOLE: &str = "window/didChangeConsole";
 
-/// Who opens the connection.
+/// The parameters of [`INITIALIZE`]: the front end that connects.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeParams {
     pub name: String,
-    /// The version of the front end's program: a newer one drains an older supervisor.
+    /// The version of the front end's program: an older supervisor exits for a newer one.
     pub version: String,
     #[serde(default)]
     pub role: ClientRole,
@@ -27,11 +27,11 @@ pub struct InitializeParams {
     pub capabilities: ClientCapabilities,
 }
 
-/// What a front end can be told and asked.
+/// What the supervisor may send to a front end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ClientCapabilities {
-    /// It wants [`DID_CHANGE_STATE`], [`DEBUG_DID_CHANGE_STATE`] and [`DID_CHANGE_CONSOLE`]; an `editor` gets the first two
+    /// Receives [`DID_CHANGE_STATE`], [`DEBUG_DID_CHANGE_STATE`] and [`DID_CHANGE_CONSOLE`]; an `editor` gets the first two
     /// anyway.
     pub did_change_state: bool,
 }
@@ -40,10 +40,10 @@ pub struct ClientCapabilities {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ClientRole {
-    /// Asks; is told of changes of state when its capabilities say so.
+    /// Sends requests; receives notifications of changed states if its capabilities include that.
     #[default]
     Client,
-    /// Is told of changes of state.
+    /// Receives notifications of changed states.
     Editor,
 }
 
@@ -54,12 +54,12 @@ pub struct InitializeResult {
     pub version: String,
     pub pid: u32,
     pub workspace: String,
-    /// The supervisor is older than the front end and ends itself now; the window stays. Connect anew.
+    /// The supervisor is older than the front end and exits now; the window stays. Connect again.
     #[serde(default)]
     pub draining: bool,
 }
 
-/// How a long call is getting on, in `$/progress`.
+/// The parameters of `$/progress`: the progress of a long call.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProgressParams {

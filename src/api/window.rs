@@ -1,18 +1,18 @@
 //! The operations on the window. Fields are camelCase; times are epoch ms; durations end in `Ms`.
 //!
-//! `Evaluate` and `Screenshot` touch the page: they look for changes first, and rebuild and relaunch when there are
-//! some. The others never relaunch by themselves, except when that is what they are.
+//! The operations on the page are in `page` and `page_input`. None of these relaunches the window by itself, except
+//! start and restart.
 
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Tell whether the window runs, since when, and whether a source file has changed since it was built.
+/// Show whether the window runs, since when, and whether a source file has changed since it was built.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WindowStatusParams {}
 
-/// Start the window, or reconnect to the one that lives; calling it twice is calling it once.
+/// Start the window, or reconnect to a running one; a second call changes nothing.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WindowStartParams {
@@ -41,7 +41,7 @@ pub struct WindowRestartParams {
     pub rebuild: Option<RebuildChoice>,
 }
 
-/// Explain what has changed since the window was built, or why one path counts or does not.
+/// List what has changed since the window was built, or explain why one path counts or does not.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WindowChangesParams {
@@ -61,25 +61,25 @@ pub enum RebuildChoice {
     Never,
 }
 
-/// Where the window is in its life.
+/// The state of the window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ReportedWindowState {
     /// There is none.
     #[default]
     Absent,
-    /// It has been launched and does not answer yet.
+    /// Launched, and not responding yet.
     Starting,
-    /// It runs what the files say.
+    /// It runs the current files.
     Ready,
     /// It runs, but a tracked file has changed since its build began.
     Stale,
-    /// A build runs; the old window, if there is one, still lives.
+    /// A build runs; the old window, if there is one, stays open.
     Building,
     Stopping,
-    /// It ended by itself.
+    /// It exited by itself.
     Exited,
-    /// Its port answers, its page does not.
+    /// Its port responds, its page does not.
     Unresponsive,
 }
 
@@ -115,7 +115,7 @@ pub struct BuildReport {
     pub tail: String,
 }
 
-/// How a window that ended by itself came to its end.
+/// How a window exited by itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WindowExitReport {
@@ -153,7 +153,7 @@ pub struct WindowStatus {
     pub started_at: Option<u64>,
     /// Rises with every launch; a window that is found again keeps its own.
     pub generation: u64,
-    /// The window was started by an earlier supervisor and found again.
+    /// The window was started by an earlier supervisor.
     pub reconnected: bool,
     pub stale: bool,
     /// At most 10.
@@ -161,13 +161,13 @@ pub struct WindowStatus {
     pub changes: Vec<ChangedFile>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_build: Option<BuildReport>,
-    /// The debug sessions that live, by id.
+    /// The ids of the active debug sessions.
     #[serde(default)]
     pub sessions: Vec<String>,
     /// When state is `exited`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<WindowExitReport>,
-    /// What is being done, or what the reader should know.
+    /// What is in progress, and remarks for the reader.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -178,10 +178,10 @@ pub struct WindowStatus {
 pub struct TrackingDecision {
     pub path: String,
     pub tracked: bool,
-    /// The deciding rule; none when no rule speaks of the path.
+    /// The deciding rule; none when no rule matches the path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// Where the rule stands; none when it is built in.
+    /// The file of the rule; none when it is built in.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -214,7 +214,7 @@ pub struct WindowChanges {
     pub problems: Vec<String>,
 }
 
-/// Said by an operation on the page that found the window stale.
+/// Part of the result of a page operation that relaunched a stale window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RelaunchReport {
@@ -222,7 +222,7 @@ pub struct RelaunchReport {
     pub because: String,
     pub build_ms: u64,
     pub launch_ms: u64,
-    /// What the build did that the reader should know.
+    /// Remarks on the build.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }

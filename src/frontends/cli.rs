@@ -1,4 +1,4 @@
-//! The command line: each operation of the API is a subcommand, and a few words around them.
+//! The command line: each operation of the API is a subcommand, besides those that are not operations.
 //!
 //! Human text by default, one object with `--json`. Exit codes are those of [`crate::error::ErrorKind`].
 
@@ -39,7 +39,7 @@ struct GlobalArgs {
     json: bool,
 }
 
-// What is not an operation of the API. (No doc comment: clap would take it for the program's.)
+// Subcommands that are not operations of the API. (No doc comment: clap would use it as the program's.)
 #[derive(Subcommand)]
 enum CliCommand {
     /// Serve MCP on stdin and stdout, for an agent
@@ -48,7 +48,7 @@ enum CliCommand {
         #[arg(long, value_enum)]
         tools: Option<OperationGroup>,
     },
-    /// Show the commands that the workspace's files want to run, and record your consent
+    /// Show the commands that the workspace's files run, and record your consent
     Trust {
         /// Of this configuration of launch.json
         #[arg(long, value_name = "NAME")]
@@ -56,7 +56,7 @@ enum CliCommand {
         /// Those that build tests before they are debugged
         #[arg(long, conflicts_with = "config")]
         tests: bool,
-        /// Consent without being asked
+        /// Consent without a prompt
         #[arg(long)]
         yes: bool,
     },
@@ -68,7 +68,7 @@ enum CliCommand {
     Shutdown,
     /// Print the supervisor's log
     ///
-    /// A supervisor that was started with DEVTETHER_LOG=debug says more; one that was started with
+    /// A supervisor that was started with DEVTETHER_LOG=debug logs more; one that was started with
     /// DEVTETHER_DAP_RECORD=FOLDER also writes every message that it sends to a debug adapter into that folder, a file
     /// for each connection. `tether shutdown` ends the running one; the next command starts another.
     Logs {
@@ -76,9 +76,9 @@ enum CliCommand {
         #[arg(long, short = 'n', default_value_t = 100)]
         lines: usize,
     },
-    /// Be the supervisor of a workspace (front ends start one when they need it)
+    /// Run the supervisor of a workspace (front ends start one when they need it)
     Supervise {
-        /// End after this long with nothing to hold
+        /// Exit after this long without a connection, a window or a session
         #[arg(long, default_value = "10m", value_parser = humantime::parse_duration)]
         idle: Duration,
     },
@@ -105,7 +105,7 @@ fn operation_command(operation: &'static Operation) -> clap::Command {
     if operation.method != PageScreenshotParams::METHOD {
         return command;
     }
-    // The picture travels in the result; only the command line has a place to put it.
+    // The image is part of the result; only the command line writes it to a file.
     command.arg(
         clap::Arg::new("output")
             .long("output")
@@ -117,10 +117,10 @@ fn operation_command(operation: &'static Operation) -> clap::Command {
     )
 }
 
-/// Becomes the supervisor of a workspace, with its idle time: what `tether supervise` does, and no front end can.
+/// Runs the supervisor of a workspace with its idle time: front ends do not depend on it, so `main` passes it in.
 pub type RunSupervisor = fn(&Path, Duration) -> Result<()>;
 
-/// Runs one command line; the answer is the exit code.
+/// Runs one command line; returns the exit code.
 pub fn run_command_line(arguments: impl IntoIterator<Item = std::ffi::OsString>, supervise: RunSupervisor) -> u8 {
     let matches = match tether_command().try_get_matches_from(arguments) {
         Ok(matches) => matches,
@@ -174,14 +174,14 @@ fn run_command(common: &GlobalArgs, matches: &ArgMatches, supervise: RunSupervis
     done.map(|()| 0)
 }
 
-/// Front ends are small: one thread does.
+/// One thread is enough for a front end.
 fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .doing(|| "cannot start the async runtime".into())?;
     let outcome = runtime.block_on(work);
-    // A read of stdin on a blocking thread cannot be ended: it must not hold us.
+    // Does not wait for a read of stdin on a blocking thread, which cannot be cancelled.
     runtime.shutdown_background();
     outcome
 }
@@ -196,7 +196,7 @@ async fn run_operation(
     operation: &'static Operation,
     matches: &ArgMatches,
 ) -> Result<()> {
-    let folder = std::env::current_dir().doing(|| "cannot tell the current folder".into())?;
+    let folder = std::env::current_dir().doing(|| "cannot find the current folder".into())?;
     let params = (operation.from_matches)(matches, &folder).map_err(|error| {
         Error::usage(format!("cannot read the arguments of `{}`", operation.words.join(" "))).because(error)
     })?;
@@ -216,7 +216,7 @@ async fn run_operation(
     print_result(common, &answer, || render::render_text(operation.method, &answer))
 }
 
-/// The supervisor of the workspace; of one that has been deleted, only when it still runs.
+/// Connects to the supervisor of the workspace; to that of a deleted one only if it still runs.
 async fn connect_to_supervisor(workspace: &Path) -> Result<SupervisorConnection> {
     match SupervisorPaths::of_workspace(workspace) {
         Ok(paths) => connect(&paths, &initialize_params(), IfNotRunning::Start)
@@ -230,19 +230,19 @@ async fn connect_to_supervisor(workspace: &Path) -> Result<SupervisorConnection>
 }
 
 fn print_text(text: Result<String>) -> Result<()> {
-    // A closed pipe is no failure.
+    // A closed pipe is not an error.
     let _ = writeln!(anstream::stdout(), "{}", text?);
     Ok(())
 }
 
 fn print_result(common: &GlobalArgs, answer: &Value, text: impl FnOnce() -> String) -> Result<()> {
     let printed = if common.json { answer.to_string() } else { text() };
-    // A closed pipe (`tether status | head -0`) is no failure.
+    // A closed pipe (`tether status | head -0`) is not an error.
     let _ = writeln!(anstream::stdout(), "{printed}");
     Ok(())
 }
 
-/// Waits for the answer; on a terminal a spinner tells what is being done.
+/// Waits for the result; on a terminal a spinner shows the progress.
 async fn call_with_spinner(
     common: &GlobalArgs,
     connection: &SupervisorConnection,
@@ -273,7 +273,7 @@ fn save_image(common: &GlobalArgs, method: &str, answer: &Value, file: &Path, ch
     use base64::Engine;
     let picture = render::read_picture(method, answer);
     let picture = picture.ok_or_else(|| Error::other("cannot save the picture").because("there is none"))?;
-    // Our own name for it says what it is; the user's is his.
+    // The default file name gets the format's extension; a name from the user stays.
     let kind = picture.mime_type.trim_start_matches("image/");
     let file = if chosen { file.to_owned() } else { file.with_extension(kind) };
     let doing = || format!("cannot save the picture as {}", file.display());
@@ -298,11 +298,11 @@ async fn shut_down_supervisor(common: &GlobalArgs, workspace: &Path) -> Result<(
     };
     let pid = connection.supervisor.pid;
     let (told, _) = mpsc::unbounded_channel();
-    // It may be gone before its answer is.
+    // It may exit before its response is sent.
     let _ = connection.call(SHUTDOWN, &Value::Null, told).await;
     connection.wait_for_exit().await;
     let said = serde_json::json!({"ended": true, "pid": pid});
-    print_result(common, &said, || format!("supervisor {pid} has ended; its window, if it had one, stays"))
+    print_result(common, &said, || format!("supervisor {pid} has exited; its window, if it had one, stays"))
 }
 
 fn print_log(common: &GlobalArgs, workspace: &Path, lines: usize) -> Result<()> {

@@ -1,8 +1,8 @@
-//! MCP on stdio: each operation of the API is a tool; what can be watched is a resource. Must not know what an operation
+//! MCP on stdio: each operation of the API is a tool; state that changes is a resource. Does not depend on what an operation
 //! does.
 //!
-//! `initialize` never waits for the supervisor: it is reached at the first call. When it has died, the next call
-//! reaches, or starts, the next one.
+//! `initialize` never waits for the supervisor: the first call connects to it. After its exit the next call
+//! connects to, or starts, the next one.
 
 mod resources;
 mod tools;
@@ -31,7 +31,7 @@ use crate::api::{OPERATIONS, Operation, OperationEffect, OperationGroup};
 use crate::error::{Error, Result};
 use crate::supervisor::connect::{IfNotRunning, SupervisorConnection, SupervisorPaths, connect};
 
-/// How long calls in flight may still be answered once stdin has ended.
+/// How long calls in flight may still complete once stdin is closed.
 const CLOSE_GRACE_PERIOD: Duration = Duration::from_millis(700);
 
 const WINDOW_INSTRUCTIONS: &str = "\
@@ -50,7 +50,7 @@ Debugging: `debug_probe` looks once; `debug_launch` with `breakpoints` \
 and `wait` answers with the stop and its snapshot (frames, locals, source, output; `budget`: most tokens, default \
 1500); so do step and continue. Sessions and breakpoints survive this server.";
 
-/// What an agent is told first, of the part of the API that it is offered.
+/// The server instructions for the offered part of the API.
 fn server_instructions(group: Option<OperationGroup>) -> String {
     match group {
         Some(OperationGroup::Window) => WINDOW_INSTRUCTIONS.to_owned(),
@@ -59,18 +59,18 @@ fn server_instructions(group: Option<OperationGroup>) -> String {
     }
 }
 
-/// Serves MCP on stdin and stdout until the client goes.
+/// Serves MCP on stdin and stdout until the client closes one of them.
 pub async fn serve_mcp(workspace: PathBuf, group: Option<OperationGroup>) -> Result<()> {
     let ends = Arc::new(StdioClosed::default());
     let (read, write) = rmcp::transport::stdio_pipes();
     let transport = StdioTransport::new(read, write, Arc::clone(&ends));
     let door = Arc::new(McpServer { workspace, group, connection: Mutex::new(None), resources: Arc::default() });
-    // A supervisor that runs is reached while the client still introduces itself; what fails here is told by the first
-    // call, which tries again.
+    // Connects to a running supervisor during the client's handshake; an error here is ignored: the first
+    // call tries again.
     let early = Arc::clone(&door);
     let reaching = tokio::spawn(async move { drop(early.connect(IfNotRunning::Skip).await) });
     let conversation = async {
-        // An end before or in the middle of the handshake is an end, too.
+        // The client may also close before or during the handshake.
         if let Ok(service) = door.serve(transport).await {
             let _ = service.waiting().await;
         }
@@ -93,7 +93,7 @@ impl McpServer {
         OPERATIONS.iter().filter(|operation| self.group.is_none_or(|group| group == operation.group))
     }
 
-    /// The connection to the supervisor, made anew when the last one has ended.
+    /// The connection to the supervisor; opens a new one when the last one has closed.
     async fn connect(&self, missing: IfNotRunning) -> Result<Arc<SupervisorConnection>> {
         let mut slot = self.connection.lock().await;
         if let Some(connection) = slot.as_ref().filter(|connection| !connection.peer.is_closed()) {
@@ -116,7 +116,7 @@ impl McpServer {
         Ok(Arc::clone(slot.insert(Arc::new(connection))))
     }
 
-    /// Asks; asks once more when the supervisor has died under a question that can be asked twice.
+    /// Calls an operation; repeats a read-only or idempotent one when the supervisor exited during the call.
     async fn call_operation(
         &self,
         operation: &Operation,
@@ -175,7 +175,7 @@ impl ServerHandler for McpServer {
         let (told, heard) = mpsc::unbounded_channel();
         let answered = self.call_operation(operation, &params, &told);
         let outcome = tokio::select! { outcome = answered => outcome, never = forward_progress(heard, &context) => match never {},
-        // rmcp lets a cancelled call run on: this ends it, and with it the supervisor's work for it.
+        // rmcp lets a cancelled call run on: this drops it, which cancels it in the supervisor.
         () = context.ct.cancelled() => Err(Error::new(crate::error::ErrorKind::Cancelled, "the call was cancelled")), };
         Ok(tools::call_result(operation, outcome).into())
     }
@@ -206,7 +206,7 @@ impl ServerHandler for McpServer {
     }
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
-        // Only a supervisor can tell of changes; when there is none to be had, the next call says why.
+        // Only a supervisor sends changes; when none can be started, the next call returns the reason.
         let _ = self.connect(IfNotRunning::Start).await;
         let uris = subscription.accepted().resource_subscriptions.iter().flatten();
         let topics = uris.filter_map(|uri| ResourceKind::from_uri(uri)).collect();
@@ -250,7 +250,7 @@ fn resource_by_uri(uri: &str) -> Result<ResourceKind, ErrorData> {
     })
 }
 
-/// Passes the supervisor's progress on to the client, when it asked for it; the call's answer ends it.
+/// Forwards the supervisor's progress to a client that requested it; never returns.
 async fn forward_progress(
     mut heard: mpsc::UnboundedReceiver<Value>,
     context: &RequestContext<RoleServer>,

@@ -1,10 +1,10 @@
-//! Which workspace a front end means: the one that is named, else the nearest one upwards.
+//! The workspace of a front end: the one that is named, else the nearest one upwards.
 
 use std::path::{Path, PathBuf};
 
 use crate::error::{ErrorContext, Result};
 
-/// A folder that holds one of these says of itself that it is a workspace of ours.
+/// A folder with one of these is a workspace.
 const TETHER_MARKERS: &[&str] = &["devtools.toml", ".devtoolsignore", ".devtools"];
 /// Failing that, the nearest folder that looks like a project's root.
 const PROJECT_MARKERS: &[&str] = &[".vscode/launch.json", "package.json", ".git"];
@@ -20,7 +20,7 @@ pub fn find_workspace(named: Option<&Path>, from: &Path) -> PathBuf {
 
 /// As [`find`], from the current folder.
 pub fn find_workspace_here(named: Option<&Path>) -> Result<PathBuf> {
-    let here = std::env::current_dir().doing(|| "cannot tell the current folder".into())?;
+    let here = std::env::current_dir().doing(|| "cannot find the current folder".into())?;
     Ok(find_workspace(named, &here))
 }
 

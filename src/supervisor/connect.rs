@@ -1,13 +1,13 @@
-//! Finding the supervisor of a workspace, or starting it: what every front end goes through.
+//! Finds the supervisor of a workspace, or starts it, and connects to it. Used by every front end.
 //!
 //! ```text
-//!  connect ──▶ socket answers? ──yes──▶ initialize ──▶ Connection
-//!     ▲              │no                    └─ it is older: it drains itself ─┐
+//!  connect ──▶ socket accepts? ──yes──▶ initialize ──▶ SupervisorConnection
+//!     ▲              │no                    └─ it is older: it exits ─────────┐
 //!     │              ▼                                                        │
-//!     └── it says where ◀── `tether supervise`, double-forked ◀───────────────┘
+//!     └── its socket ◀── `tether supervise`, double-forked ◀──────────────────┘
 //! ```
 //!
-//! Readiness is told by the child through a pipe, never slept for. Must not know what is asked over a connection.
+//! The child reports its readiness through a pipe; nothing sleeps. Does not depend on what is sent over a connection.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,10 +29,10 @@ use crate::error::{Error, ErrorContext, ErrorData, ErrorKind, Result};
 use crate::process::Process;
 use crate::wire::rpc::{CallError, RpcIncoming, RpcPeer, open_connection};
 
-/// How long a supervisor may take from its exec to its first word, or from there to its version.
+/// How long a supervisor may take to start, and then to respond to `initialize`.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a starting supervisor says on its stdout: one line of JSON.
+/// What a starting supervisor prints on stdout: one line of JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum StartupMessage {
@@ -43,17 +43,17 @@ pub enum StartupMessage {
     Failed(ErrorData),
 }
 
-/// Whether a missing supervisor is started.
+/// Whether to start a supervisor when none runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IfNotRunning {
     Start,
     Skip,
 }
 
-/// A conversation with the supervisor. It ends when this is dropped.
+/// A connection to the supervisor, closed on drop.
 pub struct SupervisorConnection {
     pub peer: RpcPeer,
-    /// Notifications; only an `editor` gets any.
+    /// Notifications, by the role and the capabilities of the front end.
     pub incoming: mpsc::Receiver<RpcIncoming>,
     pub supervisor: InitializeResult,
     driver: JoinHandle<String>,
@@ -66,14 +66,14 @@ impl Drop for SupervisorConnection {
 }
 
 impl SupervisorConnection {
-    /// Asks one operation; the supervisor's error comes back as it was made there.
+    /// Calls one operation; an error of the supervisor is returned as it was made there.
     pub async fn call(&self, method: &str, params: &Value, progress: mpsc::UnboundedSender<Value>) -> Result<Value> {
         self.peer.call_with_progress(method, params, progress).await.map_err(|error| call_error(method, error))
     }
 
-    /// Waits until the supervisor's process has ended.
+    /// Waits until the supervisor's process has exited.
     pub async fn wait_for_exit(mut self) {
-        // Held before its connection ends: its PID cannot be another's yet.
+        // Opened before the connection ends, while the PID is certainly not reused.
         let process = Process::open(self.supervisor.pid);
         let _ = (&mut self.driver).await;
         if let Ok(process) = process {
@@ -82,7 +82,7 @@ impl SupervisorConnection {
     }
 }
 
-/// Turns what came back instead of an answer into the error that a user reads.
+/// Converts a failed call into the user-facing error.
 fn call_error(method: &str, error: CallError) -> Error {
     match error {
         CallError::Failed(refused) => {
@@ -91,14 +91,14 @@ fn call_error(method: &str, error: CallError) -> Error {
                 None => Error::other(format!("{method} failed")).because(refused.message),
             }
         }
-        closed => Error::other(format!("{method} was cut off: the supervisor is gone"))
+        closed => Error::other(format!("{method} was interrupted: the supervisor has exited"))
             .because(closed)
-            .hint("ask again: a new supervisor starts and finds the window")
-            .hint("`tether logs` shows the last words of the old one"),
+            .hint("run it again: a new supervisor starts and reconnects to the window")
+            .hint("`tether logs` shows the log of the old one"),
     }
 }
 
-/// Connects to the workspace's supervisor; answers `None` only when it is missing and is to be left so.
+/// Connects to the workspace's supervisor. `None`: none runs, and none was to be started.
 pub async fn connect(
     paths: &SupervisorPaths,
     client: &InitializeParams,
@@ -106,7 +106,7 @@ pub async fn connect(
 ) -> Result<Option<SupervisorConnection>> {
     let mut socket = paths.socket.clone();
     let mut drained = false;
-    // Twice in vain at most: once for a stale socket, once for a supervisor that ends as we come.
+    // At most two attempts fail: one at a stale socket, one at a supervisor that exits meanwhile.
     for _ in 0..4 {
         check_socket_owner(&socket)?;
         let stream = match UnixStream::connect(&socket).await {
@@ -132,12 +132,12 @@ pub async fn connect(
                 connection.wait_for_exit().await;
             }
             Ok(connection) => return Ok(Some(connection)),
-            // It ended between our connect and its answer.
+            // It exited between connect and its response.
             Err(error) if error.kind == ErrorKind::Cancelled => {}
             Err(error) => return Err(error),
         }
     }
-    Err(unreachable_error(paths, &socket).because("it ended each time that it was reached"))
+    Err(unreachable_error(paths, &socket).because("it exited at each attempt"))
 }
 
 async fn initialize_connection(
@@ -149,29 +149,29 @@ async fn initialize_connection(
     let (read, write) = stream.into_split();
     let (peer, incoming, driver) = open_connection(read, write);
     let driver = tokio::spawn(driver);
-    let params = serde_json::to_value(client).doing(|| "cannot write the first message".into())?;
+    let params = serde_json::to_value(client).doing(|| "cannot serialize the initialize request".into())?;
     let answer = match timeout(STARTUP_TIMEOUT, peer.call(INITIALIZE, &params)).await {
         Ok(Ok(answer)) => answer,
         Ok(Err(CallError::Closed(reason))) => {
-            return Err(Error::new(ErrorKind::Cancelled, "the supervisor ended").because(reason));
+            return Err(Error::new(ErrorKind::Cancelled, "the supervisor exited").because(reason));
         }
         Ok(Err(refused)) => return Err(unreachable_error(paths, &paths.socket).because(refused)),
         Err(_) => return Err(unresponsive_error(paths)),
     };
     let supervisor =
-        serde_json::from_value(answer).doing(|| "cannot understand the supervisor's first answer".into())?;
+        serde_json::from_value(answer).doing(|| "cannot read the supervisor's response to initialize".into())?;
     Ok(SupervisorConnection { peer, incoming, supervisor, driver })
 }
 
-/// A socket in a folder of ours is answered by a process of ours, or we say nothing to it.
+/// Nothing is sent to a socket whose server runs as another user.
 fn check_peer_user(stream: &UnixStream, paths: &SupervisorPaths) -> Result<()> {
-    let peer = stream.peer_cred().doing(|| "cannot tell who answers the supervisor's socket".into())?;
+    let peer = stream.peer_cred().doing(|| "cannot find out which user serves the supervisor's socket".into())?;
     let us = rustix::process::getuid().as_raw();
     if peer.uid() == us {
         return Ok(());
     }
     Err(unreachable_error(paths, &paths.socket)
-        .because(format!("user {} answers on its socket, and we are user {us}", peer.uid())))
+        .because(format!("its socket is served by user {}, not by user {us}", peer.uid())))
 }
 
 fn unreachable_error(paths: &SupervisorPaths, socket: &Path) -> Error {
@@ -181,23 +181,23 @@ fn unreachable_error(paths: &SupervisorPaths, socket: &Path) -> Error {
 
 fn unresponsive_error(paths: &SupervisorPaths) -> Error {
     let error =
-        Error::new(ErrorKind::TimedOut, format!("the supervisor of {} does not answer", paths.workspace.display()))
-            .because(format!("no word within {} s", STARTUP_TIMEOUT.as_secs()));
+        Error::new(ErrorKind::TimedOut, format!("the supervisor of {} does not respond", paths.workspace.display()))
+            .because(format!("no response within {} s", STARTUP_TIMEOUT.as_secs()));
     match lock::find_listening_holder(paths) {
-        Some(holder) => error
-            .hint(format!("it is process {0}: `kill -CONT {0}` if it was stopped", holder.pid))
-            .hint(format!("`kill -9 {}` ends it; the window stays and is found again", holder.pid)),
+        Some(holder) => error.hint(format!("it is process {0}: `kill -CONT {0}` if it was stopped", holder.pid)).hint(
+            format!("`kill -9 {}` ends it; the window stays, and the next supervisor reconnects to it", holder.pid),
+        ),
         None => error.hint("`tether logs` shows its log"),
     }
 }
 
-/// Starts the supervisor and answers where the one that won listens.
+/// Starts a supervisor; returns the socket of the one that holds the lock, which may be another.
 async fn start_supervisor(paths: &SupervisorPaths) -> Result<PathBuf> {
     let starting = || format!("cannot start the supervisor of {}", paths.workspace.display());
     let program = std::env::current_exe().doing(starting)?;
     let mut child = daemon_command(&program, paths).spawn().doing(starting)?;
     let stdout = child.stdout.take().ok_or_else(|| Error::other(starting()).because("its stdout is not a pipe"))?;
-    // The intermediate process of the double fork has ended already: this only reaps it.
+    // Reaps the intermediate process of the double fork, which exits at once.
     child.wait().await.doing(starting)?;
     let mut line = String::new();
     let said = timeout(STARTUP_TIMEOUT, BufReader::new(stdout).read_line(&mut line)).await;
@@ -208,7 +208,7 @@ async fn start_supervisor(paths: &SupervisorPaths) -> Result<PathBuf> {
         Ok(Ok(_)) => match serde_json::from_str(&line) {
             Ok(StartupMessage::Ready(socket) | StartupMessage::Held(socket)) => Ok(socket),
             Ok(StartupMessage::Failed(data)) => Err(data.into()),
-            Err(_) => Err(logs(Error::other(starting()).because("it ended before it was ready"))),
+            Err(_) => Err(logs(Error::other(starting()).because("it exited before it was ready"))),
         },
     }
 }
@@ -221,7 +221,7 @@ fn daemon_command(program: &Path, paths: &SupervisorPaths) -> tokio::process::Co
         .arg("supervise")
         .arg("--workspace")
         .arg(&paths.workspace)
-        // A deleted workspace, or an unmounted disk, must not be held by us.
+        // Does not keep a deleted workspace or an unmounted disk in use.
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -1,6 +1,6 @@
-//! One connection to the supervisor: who it is, its requests side by side, what it is told, its end.
+//! One connection of a front end: handshake, concurrent requests, close.
 //!
-//! Must not know what an operation does: that is `dispatch`.
+//! Does not depend on what an operation does: that is `dispatch`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,12 +26,12 @@ use crate::error::{Error, ErrorData, ErrorKind};
 use crate::wire::frames::ContentLength;
 use crate::wire::rpc::{RpcError, RpcId, RpcIncoming, RpcPeer, open_connection};
 
-/// How long another user may take to hear that we do not talk.
+/// How long another user's client may take to read why it is rejected.
 const REJECTION_TIMEOUT: Duration = Duration::from_secs(1);
-/// How much of what it says meanwhile is thrown away.
+/// How much of its input is discarded meanwhile.
 const MAX_DISCARDED_BYTES: u64 = 64 * 1024;
 
-/// One connection, from its first message to its end. Its calls end with it.
+/// Serves one connection until it closes; its requests are cancelled then.
 pub(super) async fn serve_connection(supervisor: Arc<SupervisorContext>, stream: UnixStream) {
     let us = rustix::process::getuid().as_raw();
     match stream.peer_cred() {
@@ -47,7 +47,7 @@ pub(super) async fn serve_connection(supervisor: Arc<SupervisorContext>, stream:
     supervisor.connections.send_modify(|n| *n += 1);
     let _count = ConnectionCount(&supervisor.connections);
     if let Some(client) = handshake(&supervisor, &peer, &mut incoming).await {
-        // They end with this.
+        // Aborted when this function returns.
         let mut telling = JoinSet::new();
         telling.spawn(notify_console(supervisor.window.clone(), peer.clone(), client.clone()));
         telling.spawn(notify_sessions(Arc::clone(&supervisor), peer.clone(), client.clone()));
@@ -58,10 +58,10 @@ pub(super) async fn serve_connection(supervisor: Arc<SupervisorContext>, stream:
     driver.abort();
 }
 
-/// Says why before the connection ends; what the other side says is thrown away. (Closed with its first message unread,
-/// it would hear of a broken pipe and not of the reason.)
+/// Sends the reason before closing, and discards the input. (A socket that is closed with unread input resets the connection,
+/// and the client would see a broken pipe instead of the reason.)
 async fn reject_connection(mut stream: UnixStream, us: u32) {
-    let error = Error::other("this supervisor does not talk to other users")
+    let error = Error::other("this supervisor rejects other users")
         .because(format!("it belongs to user {us}"))
         .hint("work in a workspace of your own, or as that user");
     let message = serde_json::json!({ "jsonrpc": "2.0", "id": null, "error": rpc_error(&error) });
@@ -75,7 +75,7 @@ async fn reject_connection(mut stream: UnixStream, us: u32) {
         write.shutdown().await?;
         tokio::io::copy(&mut (&mut read).take(MAX_DISCARDED_BYTES), &mut tokio::io::sink()).await
     };
-    // Whoever does not take it goes without.
+    // A client that does not read it in time gets no reason.
     let _ = timeout(REJECTION_TIMEOUT, part).await;
 }
 
@@ -87,7 +87,7 @@ impl Drop for ConnectionCount<'_> {
     }
 }
 
-/// The first message is the version. Answers `None` when the conversation is over with it.
+/// Handles the first message, which must be `initialize`. `None`: the connection is to be closed.
 async fn handshake(
     supervisor: &SupervisorContext,
     peer: &RpcPeer,
@@ -116,7 +116,7 @@ async fn handshake(
     if draining {
         info!("front end {} is newer: draining", client.version);
         supervisor.shutdown.notify_one();
-        // The connection ends with the process: until then it tells the front end to wait.
+        // Kept open until the process exits: the front end waits for that.
         std::future::pending::<()>().await;
     }
     Some(client)
@@ -130,7 +130,7 @@ fn is_newer(a: &str, b: &str) -> bool {
     numbers(a) > numbers(b)
 }
 
-/// The requests of one connection that are under way. They end with it.
+/// The requests of one connection that are in progress; aborted on drop.
 #[derive(Default)]
 struct RunningRequests {
     tasks: JoinSet<()>,
@@ -147,8 +147,8 @@ impl RunningRequests {
         self.ends.insert(id, (handle, cancelled));
     }
 
-    /// Ends a request that its asker no longer wants. One whose connection has ended is not cancelled: what it has
-    /// begun goes on.
+    /// Cancels a request. Requests of a closed connection are aborted without being marked as cancelled: what they have
+    /// started goes on.
     fn cancel(&mut self, id: &RpcId) {
         if let Some((handle, cancelled)) = self.ends.get(id) {
             cancelled.store(true, Ordering::SeqCst);
@@ -156,7 +156,7 @@ impl RunningRequests {
         }
     }
 
-    /// The next request that has ended without an answer of its own.
+    /// Waits for the next request that ended without sending a response.
     async fn next_unanswered(&mut self) -> Option<RpcId> {
         let (task, cancelled) = match self.tasks.join_next_with_id().await? {
             Ok((task, ())) => (task, false),
@@ -168,7 +168,7 @@ impl RunningRequests {
     }
 }
 
-/// Runs each request beside the others, and answers each, a cancelled one, too.
+/// Runs requests concurrently; each gets a response, a cancelled one too.
 async fn serve_requests(
     supervisor: &Arc<SupervisorContext>,
     peer: &RpcPeer,

@@ -1,6 +1,6 @@
-//! What the debug operations have to remember from one call to the next: whose turn it is, and how sessions were begun.
+//! What debug operations keep from one call to the next: the lock for tasks, and the parameters of launches.
 //!
-//! Must not know what is debugged.
+//! Does not depend on what is debugged.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -10,14 +10,14 @@ use crate::debug::SessionRegistry;
 
 #[derive(Default)]
 pub struct LaunchMemory {
-    /// Of those who run tasks of the workspace: two at a time would write the same files.
+    /// Held while tasks of the workspace run: two at a time would write the same files.
     pub task_lock: tokio::sync::Mutex<()>,
-    /// How sessions were launched that were found out in more than one step; by their ids.
+    /// The parameters of launches by configuration or by test, by session id.
     launches: Mutex<BTreeMap<String, DebugLaunchParams>>,
 }
 
 impl LaunchMemory {
-    /// Remembers how a session was launched, as long as anybody can see it.
+    /// Keeps the parameters of a launch as long as the session is listed.
     pub fn remember(&self, sessions: &SessionRegistry, id: &str, launch: DebugLaunchParams) {
         let all = sessions.list_sessions();
         let mut launches = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
@@ -25,9 +25,9 @@ impl LaunchMemory {
         launches.insert(id.to_owned(), launch);
     }
 
-    /// How a session was launched, when that has to be found out again: a configuration may say, and a build may give,
+    /// The parameters of a launch that has to be planned anew for a restart: its configuration or its build may have
 
-    /// something else by now.
+    /// changed.
     pub fn launch_params(&self, id: &str) -> Option<DebugLaunchParams> {
         self.launches.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
     }

@@ -1,13 +1,13 @@
-//! Being the only supervisor of a workspace. The OS lock is the truth; what the lock file says is only information.
+//! The lock that only one supervisor of a workspace holds. The OS lock decides; the content of the file is only information.
 //!
 //! ```text
-//!   starting.lock ──(waits in the kernel)──▶ supervisor.lock? ──free──▶ Claim ──▶ bind, listen ──▶ `starting` let go
-//!                                                  └──held──▶ its holder listens? ──yes──▶ Held
-//!                                                                      └──no: it is on its way out──▶ wait for it
+//!   starting.lock ──(waits in the kernel)──▶ supervisor.lock? ──free──▶ SupervisorLock ──▶ bind, listen ──▶ `starting` released
+//!                                                  └──held──▶ its holder listens? ──yes──▶ LockHolder
+//!                                                                      └──no: it is exiting──▶ wait for it
 //! ```
 //!
-//! `starting.lock` is what makes a hundred starts at once one: a loser gets it only after the winner listens.
-//! The lock files are never deleted: whoever deletes one may delete another's.
+//! `starting.lock` serialises concurrent starts: the next process gets it only when the one before listens or has failed.
+//! The lock files are never deleted: a process that deletes one may delete another process's.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -20,14 +20,14 @@ use serde::{Deserialize, Serialize};
 use super::paths::SupervisorPaths;
 use crate::error::{ErrorContext, Result};
 
-/// The right to be the supervisor; the kernel takes it back when the process ends, however it ends.
+/// The held lock; the kernel releases it when the process exits, however it exits.
 #[derive(Debug)]
 pub struct SupervisorLock {
     _supervisor: File,
     starting: Option<File>,
 }
 
-/// Who holds the claim, as it says of itself.
+/// The process that holds the lock, as it wrote itself into the file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LockHolder {
@@ -35,12 +35,12 @@ pub struct LockHolder {
     pub version: String,
     /// May differ from ours: it depends on the environment that the holder was started in.
     pub socket: PathBuf,
-    /// Outlives the holder: it tells whose this state folder is.
+    /// Stays in the file after the holder's exit: the workspace of this state folder.
     #[serde(default)]
     pub workspace: PathBuf,
 }
 
-/// What came of trying to be the supervisor.
+/// The result of [`acquire_lock`].
 #[derive(Debug)]
 pub enum LockOutcome {
     Acquired(SupervisorLock),
@@ -67,38 +67,38 @@ pub fn acquire_lock(paths: &SupervisorPaths) -> Result<LockOutcome> {
 }
 
 impl SupervisorLock {
-    /// Says that we listen now: whoever waits to start may look.
+    /// Lets waiting starts proceed; called once the socket listens.
     pub fn release_starting_lock(&mut self) {
         self.starting = None;
     }
 }
 
-/// Who holds the claim, if the file says so and the holder listens.
+/// The holder in the file, if it listens.
 pub fn find_listening_holder(paths: &SupervisorPaths) -> Option<LockHolder> {
     let mut file = File::open(&paths.lock).ok()?;
     read_holder(&mut file).filter(is_listening)
 }
 
-/// Whether anybody holds a claim, by its lock file.
+/// Whether a lock is held.
 #[derive(Debug)]
 pub enum LockStatus {
-    /// With what the holder says of itself, when it has said it.
+    /// With the holder, once it has written itself into the file.
     Locked(Option<LockHolder>),
     Free(LockReservation),
 }
 
-/// Nobody becomes the supervisor while this lives: whoever tries waits.
+/// Blocks starting supervisors until it is dropped.
 #[derive(Debug)]
 pub struct LockReservation(Option<File>);
 
 impl LockReservation {
-    /// What the last holder said of itself.
+    /// The last holder.
     pub fn last_holder(&self) -> Option<LockHolder> {
         read_holder(&mut self.0.as_ref()?.try_clone().ok()?)
     }
 }
 
-/// Looks whether the lock is held; a lock file that is not there is made by the first supervisor, and not by us.
+/// Tests whether the lock is held, and reserves a free one. Does not create a missing lock file.
 pub fn inspect_lock(lock: &Path) -> std::io::Result<LockStatus> {
     let mut file = match OpenOptions::new().read(true).write(true).open(lock) {
         Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {

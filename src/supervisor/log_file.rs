@@ -1,4 +1,4 @@
-//! The supervisor's log file: 1 MiB, with two older ones beside it.
+//! The supervisor's log file: 1 MiB, and two older ones.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -15,7 +15,7 @@ const OLD_FILES: usize = 2;
 
 struct LogFile(Mutex<FileRotate<AppendCount>>);
 
-/// Sends the log to `file`. `DEVTETHER_LOG` (`error`, `warn`, `info`, `debug`, `trace`) chooses how much is said;
+/// Writes the log to `file`. `DEVTETHER_LOG` (`error`, `warn`, `info`, `debug`, `trace`) sets the level;
 /// default `info`.
 pub fn start_logging(file: &Path) {
     let mut options = OpenOptions::new();
@@ -34,7 +34,7 @@ pub fn start_logging(file: &Path) {
         .with_target(false)
         .with_writer(LogFile(Mutex::new(rotate)))
         .finish();
-    // Fails only when a log is open already: then that one is used.
+    // Fails only when a log is open already, which is used then.
     let _ = tracing::subscriber::set_global_default(journal);
 }
 

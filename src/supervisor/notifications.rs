@@ -15,9 +15,9 @@ use crate::api::protocol::{
 use crate::window::Window;
 use crate::wire::rpc::RpcPeer;
 
-/// Tells a front end that wants it that the console has news.
+/// Notifies a subscribed front end of new console entries.
 pub(super) async fn notify_console(window: Window, peer: RpcPeer, client: InitializeParams) {
-    /// A page that floods its console must not flood its readers.
+    /// Bounds the rate when a page floods its console.
     const PAUSE: Duration = Duration::from_millis(500);
     let mut said = window.console_count();
     while client.capabilities.did_change_state && said.changed().await.is_ok() {
@@ -32,7 +32,7 @@ fn subscribes_to_states(client: &InitializeParams) -> bool {
     client.role == ClientRole::Editor || client.capabilities.did_change_state
 }
 
-/// Tells a front end that wants it of each debug session that has begun, stopped, gone on or ended.
+/// Notifies a subscribed front end of debug sessions that have started, stopped, continued or ended.
 pub(super) async fn notify_sessions(supervisor: Arc<SupervisorContext>, peer: RpcPeer, client: InitializeParams) {
     if !subscribes_to_states(&client) {
         return;
@@ -42,11 +42,11 @@ pub(super) async fn notify_sessions(supervisor: Arc<SupervisorContext>, peer: Rp
     sessions.wait_until_recovered().await;
     let now =
         || -> BTreeMap<_, _> { sessions.list_sessions().iter().map(|it| (it.id.clone(), known_status(it))).collect() };
-    // What there is already is what the front end can have asked for itself.
+    // Sends only changes: the front end can request the current state.
     seen.borrow_and_update();
     let mut told = now();
     while seen.changed().await.is_ok() {
-        // Of several changes in a row, the last one is told.
+        // Several changes at once are sent as one.
         let known = now();
         for status in known.iter().filter(|(id, status)| told.get(*id) != Some(*status)).map(|(_, status)| status) {
             let Ok(params) = serde_json::to_value(status) else { return };
@@ -58,7 +58,7 @@ pub(super) async fn notify_sessions(supervisor: Arc<SupervisorContext>, peer: Rp
     }
 }
 
-/// Tells a front end that wants it of each change of the window's state, and that its files have changed.
+/// Notifies a subscribed front end of changes of the window's state and of its files.
 pub(super) async fn notify_window(supervisor: Arc<SupervisorContext>, peer: RpcPeer, client: InitializeParams) {
     if !subscribes_to_states(&client) {
         return;
@@ -67,7 +67,7 @@ pub(super) async fn notify_window(supervisor: Arc<SupervisorContext>, peer: RpcP
     let mut told = None;
     loop {
         let status = window_status(&supervisor).await;
-        // The first look is what the front end can have asked for itself.
+        // Sends only changes: the front end can request the current state.
         if told.as_ref().is_some_and(|told| *told != status) {
             let Ok(params) = serde_json::to_value(&status) else { return };
             if peer.notify(WINDOW_DID_CHANGE_STATE, &params).await.is_err() {

@@ -1,13 +1,13 @@
-//! Where a workspace's supervisor keeps its socket, its lock and its state.
+//! The paths of a workspace's supervisor: socket, lock, state.
 //!
-//! Owns the names and the checks of these folders. Must not know what is written into them.
+//! Owns the names and the checks of these folders. Does not depend on what is written into them.
 //!
 //! | what | where |
 //! |---|---|
 //! | socket | `$XDG_RUNTIME_DIR/devtether`, else `/tmp/devtether-<uid>`: mode 0700, ours, not a link |
 //! | lock, log, snapshot, the window's output and profile | `$XDG_STATE_HOME/devtether/<hash>`, else `~/.local/state/…` |
 //!
-//! The lock does not lie beside the socket: `XDG_RUNTIME_DIR` differs between an editor and a terminal more easily
+//! The lock is not beside the socket: `XDG_RUNTIME_DIR` differs between an editor and a terminal more easily
 //! than the home folder does, and two locks would be two supervisors.
 
 use std::env;
@@ -25,20 +25,20 @@ use crate::error::{Error, ErrorContext, Result};
 /// The longest path of a Unix socket that every platform takes, in bytes (macOS: 104, Linux: 108).
 const MAX_SOCKET_PATH: usize = 103;
 
-/// Where the supervisor of one workspace lives.
+/// The paths of the supervisor of one workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SupervisorPaths {
     /// Canonical: the same workspace through a symlink has the same supervisor.
     pub workspace: PathBuf,
     pub socket: PathBuf,
     pub lock: PathBuf,
-    /// Held by the one that is about to become the supervisor, until it listens.
+    /// Locked by a starting supervisor until it listens.
     pub starting_lock: PathBuf,
     pub state: PathBuf,
 }
 
 impl SupervisorPaths {
-    /// The place of the workspace at `folder`; the folders are made, and checked.
+    /// The paths for the workspace `folder`; creates and checks the folders.
     pub fn of_workspace(folder: &Path) -> Result<SupervisorPaths> {
         let workspace = folder.canonicalize().map_err(|cause| not_a_workspace(folder).because(cause))?;
         if !workspace.is_dir() {
@@ -47,7 +47,7 @@ impl SupervisorPaths {
         SupervisorPaths::of_canonical(workspace)
     }
 
-    /// The place of a workspace that may have been deleted meanwhile: only good for reaching a living supervisor.
+    /// The paths for a workspace that may have been deleted: only for connecting to a running supervisor.
     pub fn of_deleted_workspace(folder: &Path) -> Result<SupervisorPaths> {
         let absolute = std::path::absolute(folder).doing(|| format!("cannot resolve {}", folder.display()))?;
         let parent = absolute.parent().and_then(|parent| parent.canonicalize().ok());
@@ -75,23 +75,23 @@ impl SupervisorPaths {
     /// The name of the lock in a state folder.
     pub const LOCK_FILE: &str = "supervisor.lock";
 
-    /// What the processes of this workspace's builds carry as their launch id.
+    /// The launch id of the processes of this workspace's builds.
     pub fn build_launch_id(&self) -> String {
         SupervisorPaths::build_launch_id_in(&self.state)
     }
 
-    /// As [`Place::build_mark`], by the state folder.
+    /// As [`SupervisorPaths::build_launch_id`], by the state folder.
     pub fn build_launch_id_in(state: &Path) -> String {
         let name = state.file_name().unwrap_or_default();
         format!("build-{}", name.to_string_lossy())
     }
 
-    /// Begins what the processes of this workspace's debug sessions carry as their launch id.
+    /// The prefix of the launch ids of this workspace's debug sessions.
     pub fn debug_launch_id_prefix(&self) -> String {
         SupervisorPaths::debug_launch_id_prefix_in(&self.state)
     }
 
-    /// As [`Place::debug_mark`], by the state folder.
+    /// As [`SupervisorPaths::debug_launch_id_prefix`], by the state folder.
     pub fn debug_launch_id_prefix_in(state: &Path) -> String {
         let name = state.file_name().unwrap_or_default();
         format!("debug-{}", name.to_string_lossy())
@@ -102,13 +102,13 @@ impl SupervisorPaths {
     }
 }
 
-/// Refuses a file at a socket's place that another user has put there: neither talked to, nor removed.
+/// Errors: the socket's file belongs to another user; it is neither connected to nor removed.
 pub(super) fn check_socket_owner(socket: &Path) -> Result<()> {
     let us = rustix::process::getuid().as_raw();
     match socket.symlink_metadata() {
         Ok(seen) if seen.uid() != us => Err(Error::other(format!("cannot use the socket {}", socket.display()))
-            .because(format!("it belongs to user {}, and we are {us}", seen.uid()))
-            .hint(format!("look at it with `ls -l {0}`; `rm {0}` removes it if nobody needs it", socket.display()))),
+            .because(format!("it belongs to user {}, not to user {us}", seen.uid()))
+            .hint(format!("`ls -l {0}` shows it; `rm {0}` removes it", socket.display()))),
         _ => Ok(()),
     }
 }
@@ -117,7 +117,7 @@ fn not_a_workspace(folder: &Path) -> Error {
     Error::usage(format!("{} cannot be a workspace", folder.display())).hint("name a folder with `--workspace DIR`")
 }
 
-/// `$XDG_RUNTIME_DIR/devtether` when it can be had, else `/tmp/devtether-<uid>`.
+/// `$XDG_RUNTIME_DIR/devtether` when it is usable, else `/tmp/devtether-<uid>`.
 fn runtime_folder(name: &str) -> Result<PathBuf> {
     let by_session = env::var_os("XDG_RUNTIME_DIR")
         .map(PathBuf::from)
@@ -130,7 +130,7 @@ fn runtime_folder(name: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Makes the folder with mode 0700, or checks that the one that is there is ours and closed to others.
+/// Creates the folder with mode 0700, or checks that the existing one is ours and closed to others.
 fn make_private(folder: &Path) -> Result<()> {
     let make = || DirBuilder::new().recursive(true).mode(0o700).create(folder);
     make().map_err(|cause| unusable_folder(folder).because(cause))?;
@@ -143,10 +143,10 @@ fn make_private(folder: &Path) -> Result<()> {
 
 fn unusable_folder(folder: &Path) -> Error {
     Error::other(format!("cannot use the folder {}", folder.display()))
-        .hint(format!("look at it with `ls -ld {}`; move it away if it is not yours", folder.display()))
+        .hint(format!("`ls -ld {}` shows it; move it away if it is not yours", folder.display()))
 }
 
-/// What speaks against keeping a socket in such a folder.
+/// Why a folder is not safe for a socket; `None`: it is.
 fn insecure_because(seen: &Metadata) -> Option<String> {
     let us = rustix::process::getuid().as_raw();
     if seen.is_symlink() {
@@ -154,9 +154,9 @@ fn insecure_because(seen: &Metadata) -> Option<String> {
     } else if !seen.is_dir() {
         Some("it is not a folder".into())
     } else if seen.uid() != us {
-        Some(format!("it belongs to user {}, and we are {us}", seen.uid()))
+        Some(format!("it belongs to user {}, not to user {us}", seen.uid()))
     } else if seen.mode() & 0o077 != 0 {
-        Some(format!("its mode is {:o}: others may enter; `chmod 700` closes it", seen.mode() & 0o777))
+        Some(format!("its mode is {:o}: other users may enter; `chmod 700` closes it", seen.mode() & 0o777))
     } else {
         None
     }

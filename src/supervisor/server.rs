@@ -1,7 +1,7 @@
-//! The life of a supervisor: claim, reconnect, accept, serve, detach.
+//! The life cycle of a supervisor: lock, reconnect, accept connections, detach.
 //!
 //! Whatever ends it (SIGTERM, SIGINT, an idle time, a newer front end, a panic), the window stays.
-//! Must not know what an operation does: that is `dispatch`.
+//! Does not depend on what an operation does: that is `dispatch`.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -28,8 +28,8 @@ use crate::debug::SessionRegistry;
 use crate::error::{ErrorContext, ErrorData, Result};
 use crate::window::{Window, WindowPaths};
 
-/// Becomes the supervisor of the workspace and lives as one; answers at once when there is one already. It ends after
-/// `idle` with no connection and nothing to hold.
+/// Runs the supervisor of the workspace; returns at once when one runs already. It exits after
+/// `idle` without a connection, a window and an active session.
 pub fn supervise(workspace: &Path, idle: Duration) -> Result<()> {
     let claimed = SupervisorPaths::of_workspace(workspace).and_then(|paths| {
         log_file::start_logging(&paths.log_file());
@@ -56,19 +56,19 @@ fn run_supervisor(paths: SupervisorPaths, claim: SupervisorLock, idle: Duration)
         .build()
         .doing(|| "cannot start the async runtime".into())?;
     let outcome = runtime.block_on(serve_until_end(paths, claim, idle));
-    // A build or a scan that still runs on a blocking thread must not keep us.
+    // Does not wait for a build or a scan on a blocking thread.
     runtime.shutdown_background();
     outcome
 }
 
-/// The first word goes to whoever started us; a reader that is gone does not matter.
+/// Printed for the process that started this one, which may have exited.
 fn print_startup_message(word: &StartupMessage) {
     let mut stdout = std::io::stdout().lock();
     let _ = serde_json::to_writer(&mut stdout, word).map(|()| stdout.write_all(b"\n"));
     let _ = stdout.flush();
 }
 
-/// A panic is logged and ends the process: half a supervisor would be worse than none, and the next one reconnects.
+/// Logs a panic and exits: a supervisor that lost one task is worse than none, and the next one reconnects.
 fn exit_on_panic() {
     std::panic::set_hook(Box::new(|panic| {
         tracing::error!("panic: {panic}\n{}", std::backtrace::Backtrace::force_capture());
@@ -88,7 +88,7 @@ async fn serve_until_end(paths: SupervisorPaths, mut claim: SupervisorLock, idle
     print_startup_message(&StartupMessage::Ready(paths.socket.clone()));
     info!(workspace = %paths.workspace.display(), pid = std::process::id(), "supervisor {} listens", env!("CARGO_PKG_VERSION"));
 
-    // The schema that devtools.toml names lies in a folder that git ignores: a clone has none.
+    // The schema that devtools.toml refers to is in a folder that git ignores: a clone has none.
     if init::has_schema_reference(&paths.workspace)
         && let Err(error) = init::write_schema(&paths.workspace)
     {
@@ -122,7 +122,7 @@ async fn serve_until_end(paths: SupervisorPaths, mut claim: SupervisorLock, idle
     let reason = accept_until_end(&supervisor, &listener, idle).await?;
     info!("ending: {reason}; the window stays");
     drop(listener);
-    // We hold the claim: the socket is ours to remove.
+    // The lock is held: no other supervisor uses the socket.
     let _ = std::fs::remove_file(&supervisor.paths.socket);
     following.abort();
     supervisor.sessions.end_all().await;
@@ -136,7 +136,7 @@ fn bind_socket(paths: &SupervisorPaths) -> Result<UnixListener> {
     let doing = || format!("cannot listen on {}", paths.socket.display());
     check_socket_owner(&paths.socket)?;
     match std::fs::remove_file(&paths.socket) {
-        // A dead supervisor's: we hold the claim, so nobody listens on it.
+        // Left by an earlier supervisor: the lock is held, so no other process listens on it.
         Ok(()) => info!("removed a stale socket"),
         Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {}
         Err(cause) => return Err(cause).doing(doing),
@@ -146,24 +146,24 @@ fn bind_socket(paths: &SupervisorPaths) -> Result<UnixListener> {
     Ok(listener)
 }
 
-/// Accepts connections until there is a reason to end, which it answers.
+/// Accepts connections until there is a reason to exit, which it returns.
 async fn accept_until_end(
     supervisor: &Arc<SupervisorContext>,
     listener: &UnixListener,
     idle: Duration,
 ) -> Result<&'static str> {
-    let listen_to = |kind| signal(kind).doing(|| "cannot listen to signals".into());
+    let listen_to = |kind| signal(kind).doing(|| "cannot install signal handlers".into());
     let (mut term, mut int) = (listen_to(SignalKind::terminate())?, listen_to(SignalKind::interrupt())?);
-    // Of a terminal that we do not have any more: caught so that it does not end us.
+    // Caught, so that a closed terminal does not end the process.
     let mut hangup = listen_to(SignalKind::hangup())?;
-    // Owned here: when we end, every conversation ends.
+    // Owned here: all connections end with this function.
     let mut conversations = JoinSet::new();
     let idle = wait_until_idle(supervisor, idle);
     tokio::pin!(idle);
     loop {
         tokio::select! { accepted = listener.accept() => match accepted { Ok((stream, _)) => { conversations.spawn(serve_connection(Arc::clone(supervisor), stream)); } Err(error) => { warn!("cannot accept a connection: {error}");
-        // Out of file descriptors, most likely: nothing tells when there are some again.
-        tokio::time::sleep(Duration::from_millis(50)).await; } }, Some(_) = conversations.join_next() => {} _ = term.recv() => return Ok("SIGTERM"), _ = int.recv() => return Ok("SIGINT"), _ = hangup.recv() => info!("SIGHUP ignored"), () = supervisor.shutdown.notified() => return Ok("asked to"), () = &mut idle => return Ok("nothing to hold"), }
+        // Most likely out of file descriptors, and there is no event for free ones.
+        tokio::time::sleep(Duration::from_millis(50)).await; } }, Some(_) = conversations.join_next() => {} _ = term.recv() => return Ok("SIGTERM"), _ = int.recv() => return Ok("SIGINT"), _ = hangup.recv() => info!("SIGHUP ignored"), () = supervisor.shutdown.notified() => return Ok("shutdown requested"), () = &mut idle => return Ok("idle"), }
     }
 }
 

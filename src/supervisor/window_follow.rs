@@ -1,7 +1,7 @@
-//! What ties debug sessions to the window: they follow it over its launches, and hold it while they are stopped in it.
+//! Debug sessions that follow the window over its launches, and block its automatic relaunch while they are stopped in it.
 //!
-//! A session that was attached to a part of the window follows it until somebody stops the session: whatever ends the
-//! window, and however long it is gone. Must not know how a session is begun, nor how a window is.
+//! A session that was attached to a part of the window follows it until the session is stopped by request: whatever ends the
+//! window, and however long there is none. Does not depend on how a session or a window is started.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,11 +17,11 @@ use crate::debug::{ManagedSession, RunState, SessionRegistry, SessionRequest};
 use crate::error::{Error, ErrorKind, Result};
 use crate::window::{LiveWindow, Window};
 
-/// Which launch of the window each of the sessions that follow it is attached to, or was tried to be.
+/// The sessions that follow the window, each with the generation that it was last attached to, successfully or not.
 #[derive(Default)]
 pub struct WindowFollowers {
     generations: Mutex<BTreeMap<String, u64>>,
-    /// Rises with each change of them.
+    /// Incremented with each change.
     changed: watch::Sender<u64>,
 }
 
@@ -30,13 +30,13 @@ impl WindowFollowers {
         self.generations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A session follows the window from this launch on.
+    /// Records that a session was attached to this generation, and follows the window from now on.
     pub fn record_attached(&self, id: &str, generation: u64) {
         self.generations().insert(id.to_owned(), generation);
         self.changed.send_modify(|count| *count += 1);
     }
 
-    /// It does so no more.
+    /// Stops following.
     pub fn remove(&self, id: &str) {
         self.generations().remove(id);
         self.changed.send_modify(|count| *count += 1);
@@ -46,19 +46,19 @@ impl WindowFollowers {
         self.generations().iter().filter(|(_, at)| **at < generation).map(|(id, _)| id.clone()).collect()
     }
 
-    /// Resolves when every session that follows the window is attached to the one that lives now, or cannot be.
+    /// Resolves when every following session is attached to the current window, or failed to be.
     pub async fn wait_until_current(&self, window: &Window) {
         let (mut changed, published) = (self.changed.subscribe(), window.watch());
         let is_behind = || {
             let published = published.borrow();
             published.window.is_some() && !self.ids_behind(published.generation).is_empty()
         };
-        // The sender lives as long as this does.
+        // The sender is a field of `self`: `wait_for` cannot fail.
         let _ = changed.wait_for(|_| !is_behind()).await;
     }
 }
 
-/// A part of the window as something to attach to, and the launch of it that this is of.
+/// The request that attaches to a part of the window, and the window's generation.
 pub async fn window_part_request(window: &Window, part: WindowPart, cwd: &Path) -> Result<(SessionRequest, u64)> {
     let published = window.inspect().await.published;
     let none = || Error::new(ErrorKind::NotFound, "there is no window to attach to").hint("`tether start` starts it");
@@ -94,7 +94,7 @@ fn page_target(up: &LiveWindow) -> Result<DebugTargetKind> {
     Ok(DebugTargetKind::Page { url: String::new(), port: up.session.cdp_port })
 }
 
-/// A window that is Node is all extension host.
+/// In a Node window the program itself is the extension host.
 fn extension_host_target(up: &LiveWindow) -> Result<DebugTargetKind> {
     let port = up.session.inspector_port.ok_or_else(|| {
         let error = Error::usage("cannot attach to the extension host").because("this window has none");
@@ -114,28 +114,28 @@ fn part_by_name(word: &str) -> Option<WindowPart> {
     [WindowPart::Page, WindowPart::ExtensionHost].into_iter().find(|part| self::part_name(*part) == word)
 }
 
-/// What a session of before is to be attached to now: the window's ports may be others.
+/// The request of a session, renewed for the current window, whose ports may differ.
 pub async fn renew_request(window: &Window, before: SessionRequest) -> Result<SessionRequest> {
     let Some(part) = before.follows.as_deref().and_then(part_by_name) else { return Ok(before) };
     let (now, _) = window_part_request(window, part, &before.debug_target.cwd).await?;
     Ok(SessionRequest { debug_target: now.debug_target, ..before })
 }
 
-/// Why the window must not be replaced without being asked for: somebody looks at a program that is stopped in it.
+/// Blocks the automatic replacement of the window while a following session is stopped in it.
 pub fn hold_relaunch_while_stopped(window: &Window, sessions: &SessionRegistry) {
     let sessions = sessions.clone();
     window.block_replacement_while(move || {
         let stopped = |it: &ManagedSession| it.request.follows.is_some() && it.run_state() == RunState::Stopped;
         let holder = sessions.active_sessions().into_iter().find(stopped)?;
         Some(format!(
-            "debug session {0} is stopped in it: let it go on (`tether debug continue --session {0}`), or relaunch it \
+            "debug session {0} is stopped in it: continue it (`tether debug continue --session {0}`), or relaunch it \
              yourself with `tether restart`",
             holder.id
         ))
     });
 }
 
-/// Takes over the sessions of an earlier supervisor, and then lets those that are tied to it follow the window, for ever.
+/// Recovers the sessions of an earlier supervisor, then attaches following sessions to each new launch; runs until aborted.
 pub async fn follow_window(window: Window, sessions: SessionRegistry, followers: Arc<WindowFollowers>) {
     let now = |request: SessionRequest| -> BoxFuture<'static, Result<SessionRequest>> {
         let window = window.clone();
@@ -143,7 +143,7 @@ pub async fn follow_window(window: Window, sessions: SessionRegistry, followers:
     };
     sessions.recover_sessions(&now).await;
     for hosted in sessions.list_sessions().iter().filter(|it| it.request.follows.is_some()) {
-        // One that could not be attached to waits for the next launch.
+        // A session that could not be attached waits for the next launch.
         followers.record_attached(&hosted.id, window.watch().borrow().generation);
     }
     let mut seen = window.watch();
@@ -176,10 +176,10 @@ async fn attach_to_current_launch(
 ) {
     let Ok(old) = sessions.find_session(Some(id)) else { return followers.remove(id) };
     let request = renew_request(window, SessionRequest::clone(&old.request)).await;
-    // What it was is attached to in vain when the window has no such part any more, and so says why.
+    // Without such a part in the new window, attaching as before fails, with the reason in the session.
     let request = request.unwrap_or_else(|_| SessionRequest::clone(&old.request));
     sessions.reattach(&old, request, "the window was relaunched").await;
-    // Somebody may have stopped it meanwhile: then there is nothing to keep.
+    // It may have been stopped meanwhile, and is not a follower then.
     if let Some(at) = followers.generations().get_mut(id) {
         *at = generation;
     }

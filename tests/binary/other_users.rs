@@ -68,7 +68,7 @@ fn a_socket_of_another_user_at_our_path_is_neither_used_nor_removed() {
     let sandbox = node();
     let socket = socket_of(&sandbox);
     let impostor = Impostor::at(&sandbox, &socket);
-    let words = ["cannot use the socket", "it belongs to user 65534, and we are 0", "`ls -l"];
+    let words = ["cannot use the socket", "it belongs to user 65534, not to user 0", "`ls -l"];
     sandbox.tether(&["status"]).fails(1, &words);
     sandbox.tether(&["supervise"]).fails(1, &words);
     sandbox.tether(&["shutdown"]).fails(1, &words);
@@ -76,7 +76,7 @@ fn a_socket_of_another_user_at_our_path_is_neither_used_nor_removed() {
 
     // The file is ours now, its listener is not.
     chown(&socket, Some(0), Some(0)).unwrap();
-    sandbox.tether(&["status"]).fails(1, &["user 65534 answers on its socket, and we are user 0"]);
+    sandbox.tether(&["status"]).fails(1, &["its socket is served by user 65534, not by user 0"]);
     assert_eq!(impostor.end(), "", "not a word is said to it");
     fs::remove_file(&socket).unwrap();
     assert_eq!(sandbox.status()["state"], "absent");
@@ -106,7 +106,7 @@ fn another_user_at_our_socket_is_refused_with_the_reason() {
     let (_, body) = said.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {said:?}"));
     let answer: Value = serde_json::from_str(body).unwrap();
     let text = answer["error"]["message"].as_str().unwrap();
-    assert!(text.contains("does not talk to other users") && text.contains("belongs to user 0"), "{text}");
+    assert!(text.contains("rejects other users") && text.contains("belongs to user 0"), "{text}");
     assert_eq!(answer["result"], Value::Null);
     assert_eq!(sandbox.once_it_answers(sandbox.status())["state"], "ready");
 }
@@ -120,7 +120,7 @@ fn another_users_runtime_folder_is_refused() {
     sandbox.status();
     sandbox.tether(&["shutdown"]).ok();
     chown(sandbox.home().join("run/devtether"), Some(NOBODY), None).unwrap();
-    sandbox.tether(&["status"]).fails(1, &["cannot use the folder", "it belongs to user 65534, and we are 0"]);
+    sandbox.tether(&["status"]).fails(1, &["cannot use the folder", "it belongs to user 65534, not to user 0"]);
     let report = run_command(sandbox.command(["doctor", "--json"]));
     assert!(report.code == 1 && report.stdout.contains("it belongs to user 65534"), "{report:?}");
     chown(sandbox.home().join("run/devtether"), Some(0), None).unwrap();

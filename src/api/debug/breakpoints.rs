@@ -1,5 +1,5 @@
-//! What stops a program: lines, functions, exceptions, data. All of it belongs to the workspace: it is kept over
-//! sessions, and applied to every target that can take it.
+//! Breakpoints on lines and functions, exception breakpoints, watchpoints. They belong to the workspace: they are kept over
+//! sessions, and set in every target that supports them.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub struct BreakpointSetParams {
     #[arg(value_name = "FILE:LINE", required_unless_present = "function", help = "A file and its line")]
     pub file: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(long, help = "The line, when the file does not say it")]
+    #[arg(long, help = "The line, when it is not part of the file argument")]
     pub line: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "NAME", help = "A function or method instead", conflicts_with_all = ["file", "line"])]
@@ -51,7 +51,7 @@ pub struct BreakpointListParams {}
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BreakpointRemoveParams {
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(value_name = "ID", help = "As `tether break list` tells it")]
+    #[arg(value_name = "ID", help = "From `tether break list`")]
     pub breakpoint_id: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, help = "All of a file, or the one at FILE:LINE")]
@@ -67,7 +67,7 @@ impl BreakpointRemoveParams {
     }
 }
 
-/// Choose which exceptions stop the program, replacing the last choice; without arguments, only tell.
+/// Choose which exceptions stop the program, replacing the last choice; without arguments, show it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BreakpointExceptionsParams {
@@ -75,13 +75,13 @@ pub struct BreakpointExceptionsParams {
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", help = "Those that are caught")]
     pub caught: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", help = "Those that nobody catches")]
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", help = "Those that are not caught")]
     pub uncaught: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "NAME", help = "Only of this class")]
     pub class: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(long = "filter", value_name = "NAME", help = "The adapter's own words for more")]
+    #[arg(long = "filter", value_name = "NAME", help = "The adapter's own exception filters")]
     pub filters: Option<Vec<String>>,
 }
 
@@ -112,24 +112,24 @@ pub enum WatchpointAccess {
     ReadWrite,
 }
 
-/// What has become of a wanted breakpoint.
+/// Whether a breakpoint is set in a target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum BreakpointState {
-    /// A program has it.
+    /// Set in a target.
     Verified,
-    /// No program that could take it has it yet.
+    /// No target that supports it runs yet.
     #[default]
     Pending,
-    /// The adapter has refused it; `message` says why.
+    /// The adapter rejected it, for the reason in `message`.
     Unbound,
 }
 
-/// What a change of its file has done to a breakpoint.
+/// How an edit of its file affected a breakpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum BreakpointDrift {
-    /// It has followed its line.
+    /// It moved with its line.
     Moved,
     /// Several lines look like it.
     Ambiguous,
@@ -137,7 +137,7 @@ pub enum BreakpointDrift {
     Lost,
 }
 
-/// A breakpoint or a watchpoint, as it stands.
+/// A breakpoint or a watchpoint, and its state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BreakpointReport {
@@ -170,7 +170,7 @@ pub struct BreakpointReport {
     pub message: Option<String>,
 }
 
-/// All that there are.
+/// All breakpoints and watchpoints, and the exceptions that stop a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BreakpointList {
@@ -188,7 +188,7 @@ pub struct ExceptionBreakpointsReport {
     pub class: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub filters: Vec<String>,
-    /// The filters that the adapters of the living sessions know.
+    /// The filters that the adapters of the active sessions support.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub known: Vec<String>,
     /// What cannot be done, and why.

@@ -1,4 +1,4 @@
-//! What makes a program go on, or stop.
+//! Continue, pause, step, run to a line.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::values::{Seconds, make_absolute};
 
-/// Let a stopped program go on; with `wait` (seconds), wait for its next stop.
+/// Continue a stopped program; with `wait` (seconds), wait for its next stop.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugContinueParams {
@@ -22,7 +22,7 @@ pub struct DebugContinueParams {
     #[arg(long, value_name = "SECONDS", help = "Wait for the next stop")]
     pub wait: Option<Seconds>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(long, value_name = "TOKENS", help = "How much the stop may tell of itself [default: 1500]")]
+    #[arg(long, value_name = "TOKENS", help = "How long the stop's snapshot may be [default: 1500]")]
     pub budget: Option<u32>,
 }
 
@@ -40,11 +40,11 @@ pub struct DebugPauseParams {
     #[arg(long, value_name = "SECONDS", help = "How long to wait for the stop [default: 5]")]
     pub wait: Option<Seconds>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(long, value_name = "TOKENS", help = "How much the stop may tell of itself [default: 1500]")]
+    #[arg(long, value_name = "TOKENS", help = "How long the stop's snapshot may be [default: 1500]")]
     pub budget: Option<u32>,
 }
 
-/// Step, and tell where the program has stopped then.
+/// Step, and show where the program stops next.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugStepParams {
@@ -61,7 +61,7 @@ pub struct DebugStepParams {
     #[arg(long, value_name = "SECONDS")]
     pub wait: Option<Seconds>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(long, value_name = "TOKENS", help = "How much the stop may tell of itself [default: 1500]")]
+    #[arg(long, value_name = "TOKENS", help = "How long the stop's snapshot may be [default: 1500]")]
     pub budget: Option<u32>,
 }
 
@@ -74,7 +74,7 @@ pub enum StepKind {
     Out,
 }
 
-/// Let the program go on to a line, or an earlier stop.
+/// Continue to a line, or an earlier stop.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugRunToParams {
@@ -82,7 +82,7 @@ pub struct DebugRunToParams {
     #[arg(value_name = "FILE:LINE", help = "A file and its line")]
     pub file: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(long, help = "The line, when the file does not say it")]
+    #[arg(long, help = "The line, when it is not part of the file argument")]
     pub line: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
@@ -92,7 +92,7 @@ pub struct DebugRunToParams {
     #[arg(long, value_name = "SECONDS")]
     pub wait: Option<Seconds>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(long, value_name = "TOKENS", help = "How much the stop may tell of itself [default: 1500]")]
+    #[arg(long, value_name = "TOKENS", help = "How long the stop's snapshot may be [default: 1500]")]
     pub budget: Option<u32>,
 }
 

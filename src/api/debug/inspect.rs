@@ -1,4 +1,4 @@
-//! What a program is looked at with: frames, variables, expressions, sources, output, events.
+//! Inspection of a program: frames, variables, expressions, sources, output, events.
 
 use std::path::Path;
 
@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use super::results::FrameEntry;
 use super::values::make_absolute;
 
-/// How many frames `debug/stack` tells when the caller does not say.
+/// The default number of frames of `debug/stack`.
 pub const DEFAULT_STACK_LEVELS: u32 = 20;
-/// How many variables, entries of output or events are told when the caller does not say.
+/// The default number of variables, of output entries and of events.
 pub const DEFAULT_ENTRY_COUNT: u32 = 50;
-/// How many lines are told on each side of one when the caller does not say.
+/// The default number of source lines on each side of a line.
 pub const DEFAULT_CONTEXT_LINES: u32 = 5;
 
-/// Tell the frames of a stopped thread (default: the one that stopped first).
+/// Show the frames of a stopped thread (default: the one that stopped first).
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugStackParams {
@@ -34,7 +34,7 @@ pub struct DebugStackParams {
     pub levels: Option<u32>,
 }
 
-/// Tell the variables of a frame (default: the top one), or what is inside one that has a variablesReference.
+/// Show the variables of a frame (default: the top one), or those inside a value by its variablesReference.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugVariablesParams {
@@ -42,7 +42,7 @@ pub struct DebugVariablesParams {
     #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
     pub session_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(long = "frame", value_name = "ID", help = "As `tether debug stack` tells it [default: the top one]")]
+    #[arg(long = "frame", value_name = "ID", help = "From `tether debug stack` [default: the top one]")]
     pub frame_id: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "in", value_name = "REFERENCE", help = "What is inside the value with this reference")]
@@ -68,7 +68,7 @@ pub struct DebugEvaluateParams {
     #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
     pub session_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(long = "frame", value_name = "ID", help = "As `tether debug stack` tells it [default: the top one]")]
+    #[arg(long = "frame", value_name = "ID", help = "From `tether debug stack` [default: the top one]")]
     pub frame_id: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_enum, help = "What it is for; some adapters take statements in `repl` only [default: watch]")]
@@ -97,14 +97,14 @@ pub struct DebugSetVariableParams {
     #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
     pub session_id: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(long = "frame", value_name = "ID", help = "As `tether debug stack` tells it [default: the top one]")]
+    #[arg(long = "frame", value_name = "ID", help = "From `tether debug stack` [default: the top one]")]
     pub frame_id: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "in", value_name = "REFERENCE", help = "A field of the value with this reference")]
     pub variables_reference: Option<i64>,
 }
 
-/// Tell numbered source lines (default: around the stop), also of code that is no file.
+/// Show numbered source lines (default: around the stop), also of code without a file.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugSourceParams {
@@ -115,10 +115,10 @@ pub struct DebugSourceParams {
     #[arg(value_name = "FILE:LINE", help = "A file and its line")]
     pub file: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(long = "reference", value_name = "REFERENCE", help = "Code that is no file, as a frame tells it")]
+    #[arg(long = "reference", value_name = "REFERENCE", help = "Code without a file: the reference in its frame")]
     pub source_reference: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(long, help = "The line, when the file does not say it")]
+    #[arg(long, help = "The line, when it is not part of the file argument")]
     pub line: Option<u32>,
     /// Lines on each side (default 5).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -194,7 +194,7 @@ pub struct VariableScope {
     pub variables_reference: i64,
 }
 
-/// Where a reader of a ring is.
+/// Where the next read of a log continues.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DebugLogCursor {

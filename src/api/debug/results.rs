@@ -1,4 +1,4 @@
-//! What several operations answer: a stop and its snapshot, a value, the state of a session.
+//! Results that several operations share: a stop and its snapshot, a value, the state of a session.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::breakpoints::BreakpointReport;
 
-/// Where a session is in its life.
+/// The state of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum DebugSessionState {
@@ -16,9 +16,9 @@ pub enum DebugSessionState {
     Running,
     /// At least one of its targets is.
     Stopped,
-    /// The program has ended, or has been let go.
+    /// The program has exited, or was detached from.
     Terminated,
-    /// The adapter, or the connection to it, has ended, and nothing is known of the program.
+    /// The adapter or the connection to it has ended; the state of the program is unknown.
     Disconnected,
 }
 
@@ -64,12 +64,12 @@ pub struct StopLocation {
     pub class_name: Option<String>,
     pub method_name: String,
     pub line_number: u32,
-    /// None for code that is no file.
+    /// None for code without a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_path: Option<String>,
 }
 
-/// What is known of a stop besides, by its type.
+/// Details of a stop, by its type.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StopDetails {
@@ -88,7 +88,7 @@ pub struct StopDetails {
     pub old_value: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new_value: Option<String>,
-    /// The adapter's own words, where they say more.
+    /// The adapter's own description.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
@@ -99,7 +99,7 @@ impl StopDetails {
     }
 }
 
-/// Where a session is after something was done, or waited for.
+/// The state of a session after an operation, or after a wait.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StopReport {
@@ -116,12 +116,12 @@ pub struct StopReport {
     pub waited_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
-    /// What a wait in vain, or an end, means.
+    /// Why a wait timed out, or how the session ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<StopSnapshot>,
-    /// What the reader should know: breakpoints that are not where they were asked for, output that was dropped.
+    /// Remarks: breakpoints that are not on the requested line, output that was dropped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
@@ -136,12 +136,12 @@ pub struct LaunchReport {
     pub adapter: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    /// Those that were asked for with it.
+    /// The breakpoints that the launch set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breakpoints: Vec<BreakpointReport>,
 }
 
-/// What a stop looks like, within a budget.
+/// A stop's frames, locals, source and output, within a budget.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StopSnapshot {
@@ -167,7 +167,7 @@ pub struct FrameEntry {
     pub name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// Code that is no file: to be read with `debug_source`.
+    /// Code without a file: `debug_source` shows it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_reference: Option<i64>,
     pub line: u32,
@@ -188,7 +188,7 @@ pub struct VariableEntry {
     pub variables_reference: Option<i64>,
 }
 
-/// What an expression has come to.
+/// The value of an expression.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EvaluatedValue {
@@ -204,9 +204,9 @@ pub struct EvaluatedValue {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SourceExcerpt {
-    /// The path, or the name of what is no file.
+    /// The path, or a name for code without a file.
     pub file: String,
-    /// The one that is marked.
+    /// The marked line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
     /// Each with its number; the marked one has an arrow: `→ 22  return total`.
@@ -230,10 +230,10 @@ impl SourceExcerpt {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DebugStatus {
-    /// The one that was asked for, or the only one.
+    /// The requested session, or the only active one.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub session: Option<DebugSessionStatus>,
-    /// When none was asked for and there is not exactly one alive: all of them, those that have ended last.
+    /// Without a requested session, unless exactly one is active: all, ended ones last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sessions: Option<Vec<DebugSessionStatus>>,
 }
@@ -246,7 +246,7 @@ pub struct DebugSessionStatus {
     pub name: String,
     /// As `tether adapters` lists it.
     pub adapter: String,
-    /// Whether the adapter can be asked.
+    /// Whether the adapter is connected.
     pub connected: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vm_name: Option<String>,
@@ -317,7 +317,7 @@ pub struct SessionEndReport {
     pub message: Option<String>,
 }
 
-/// What a probe has found. Nothing of it runs any more.
+/// The result of a probe, whose program has exited.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProbeReport {
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_is_said_in_the_words_of_the_design() {
+    fn a_stop_reason_has_the_documented_fields() {
         let reason = StopReason {
             kind: StopType::BreakpointHit,
             thread_id: Some(1),
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn the_state_of_no_session_one_or_several_is_told_apart() {
+    fn the_status_of_one_session_differs_from_that_of_several() {
         let check = |status: &DebugStatus, keys: &[&str]| {
             let value = serde_json::to_value(status).unwrap();
             for key in ["sessionId", "sessions"] {

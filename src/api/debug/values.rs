@@ -1,4 +1,4 @@
-//! Words that are read the same at every door: `app.py:22`, seconds, `NAME=VALUE`.
+//! Values that every front end reads alike: `app.py:22`, seconds.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-// A span of time that somebody is ready to wait: 0 to a day. (No doc comment: it would stand in each tool's schema.)
+// A timeout: 0 to a day. (No doc comment: it would be in each tool's schema.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Seconds(Duration);
@@ -31,7 +31,7 @@ impl TryFrom<f64> for Seconds {
 
     fn try_from(seconds: f64) -> Result<Seconds, String> {
         let span = Duration::try_from_secs_f64(seconds).ok().filter(|span| *span <= Duration::from_secs(Self::MOST));
-        span.map(Seconds).ok_or_else(|| format!("{seconds} is no number of seconds between 0 and {}", Self::MOST))
+        span.map(Seconds).ok_or_else(|| format!("{seconds} is not a number of seconds between 0 and {}", Self::MOST))
     }
 }
 
@@ -45,7 +45,7 @@ impl FromStr for Seconds {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Seconds, String> {
-        text.parse::<f64>().map_err(|_| format!("{text:?} is no number of seconds"))?.try_into()
+        text.parse::<f64>().map_err(|_| format!("{text:?} is not a number of seconds"))?.try_into()
     }
 }
 
@@ -58,7 +58,7 @@ pub struct FileLine {
 }
 
 impl FileLine {
-    /// Reads `app.py:22` or `app.js:10:5`; a file beside its line is taken as it is.
+    /// Reads `app.py:22` or `app.js:10:5`; with a separate line, `file` is the whole path.
     pub fn parse(file: &str, line: Option<u32>) -> Result<FileLine> {
         match split_file_line(file, line) {
             (file, Some(line @ 1..), column) if column != Some(0) => {
@@ -95,10 +95,10 @@ fn split_file_line(file: &str, line: Option<u32>) -> (&str, Option<u32>, Option<
     }
 }
 
-/// Makes paths absolute that were said in `folder`.
+/// Makes paths absolute that are relative to `folder`.
 pub(super) fn make_absolute<'a>(paths: impl IntoIterator<Item = &'a mut String>, folder: &Path) {
     for path in paths {
-        // `.` and `..` are the supervisor's to resolve: it looks at the links.
+        // The supervisor resolves `.` and `..`, and follows links.
         *path = folder.join(&*path).to_string_lossy().into_owned();
     }
 }
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_a_file_is_said_in_one_word_or_in_two() {
+    fn a_line_is_part_of_the_file_argument_or_separate() {
         let check = |file: &str, line: Option<u32>, expect: Option<(&str, u32, Option<u32>)>| {
             let spot = FileLine::parse(file, line).ok();
             let expect = expect.map(|(file, line, column)| FileLine { file: file.to_owned(), line, column });
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_span_that_can_be_waited_is_one() {
+    fn only_a_valid_number_of_seconds_is_accepted() {
         let check = |text: &str, expect: Option<u64>| {
             let millis = text.parse::<Seconds>().ok().map(|it| it.duration().as_millis() as u64);
             assert_eq!(millis, expect, "{text}");

@@ -1,6 +1,6 @@
-//! `tether start --print-config`, `tether init` and `tether schema`: what would run and why, without a supervisor.
+//! `tether start --print-config`, `tether init` and `tether schema`, which need no supervisor.
 //!
-//! Prints what `config` knows; must not decide anything.
+//! Prints what `config` returns, and decides nothing.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ pub fn effective_config(recipe: &WindowConfig, json: bool) -> Result<String> {
     Ok(if json { config_json(recipe, &commands).to_string() } else { config_text(recipe, &commands) })
 }
 
-/// A line, and where it comes from.
+/// A line and its origin.
 pub fn line_with_origin(line: &ConsentLine) -> String {
     let origin = line.origin.as_ref().map(|origin| format!("   [{origin}]"));
     format!("{}{}", line.text, origin.unwrap_or_default())
@@ -100,7 +100,7 @@ fn format_order(order: &StepOrder, steps: &[BuildStep]) -> String {
     }
 }
 
-/// Writes devtools.toml for what the workspace seems to be.
+/// Writes devtools.toml for the detected kind of workspace.
 pub fn write_settings(workspace: &Path, json: bool) -> Result<String> {
     let written = init::write_devtools_toml(workspace)?;
     if json {

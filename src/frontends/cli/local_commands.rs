@@ -1,6 +1,6 @@
-//! What the command line does without a supervisor: outside tools, the doctor, the manual.
+//! Subcommands that need no supervisor: adapters and tools, the doctor, completions, the manual.
 //!
-//! Translates: what there is to tell is `tools`'.
+//! Prints what `tools` and `doctor` return.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::frontends::doctor;
 use crate::tools::{self, InstallOutcome, ToolState, ToolStatus};
 
-// (No doc comment: clap would take it for the program's.)
+// (No doc comment: clap would use it as the program's.)
 #[derive(Subcommand)]
 pub enum LocalCommand {
     /// List the debug adapters and the tools that windows need, or install one
@@ -24,9 +24,9 @@ pub enum LocalCommand {
         #[command(subcommand)]
         action: Option<AdaptersAction>,
     },
-    /// Tell what is wrong with this machine, this workspace and this tether, and what cures it
+    /// Check this machine, this workspace and this tether, and show what fixes the problems
     Doctor {
-        /// Show the processes of launches that nobody will find again
+        /// Show the processes of launches that no supervisor will reconnect to
         #[arg(long)]
         reap: bool,
         /// End them
@@ -52,7 +52,7 @@ pub enum AdaptersAction {
     },
 }
 
-/// Carries one of them out; the answer is the exit code.
+/// Runs one of them; returns the exit code.
 pub async fn run_local(what: LocalCommand, command: clap::Command, workspace: &Path, json: bool) -> Result<u8> {
     match what {
         LocalCommand::Doctor { reap: true, yes } => return doctor::print_and_reap_orphans(yes, json).await,
@@ -68,7 +68,7 @@ pub async fn run_local(what: LocalCommand, command: clap::Command, workspace: &P
     Ok(0)
 }
 
-/// Prints nothing when there is nothing to tell.
+/// Prints nothing without lines.
 fn print_lines(json: bool, object: &Value, lines: impl ExactSizeIterator<Item = String>) {
     match (json, lines.len()) {
         (_, 0) => {}
@@ -98,7 +98,7 @@ fn print_adapters(workspace: &Path, json: bool) -> Result<()> {
     Ok(())
 }
 
-/// What an adapter debugs stands where a tool has what it is good for.
+/// The languages of an adapter are in the column of a tool's purpose.
 fn print_adapter(adapter: &AdapterStatus) {
     let state = if adapter.found { "found" } else { "missing" };
     println!("{:<14} {state:<10} {:<12} debugs {}", adapter.name, "", adapter.languages.join(", "));

@@ -1,4 +1,4 @@
-//! What tells others about the command line: completions for shells, pages for `man`. Both are made from its definition.
+//! Shell completions and manual pages, generated from the definition of the command line.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub fn print_completions(mut command: Command, shell: Shell) {
     print_bytes(&script);
 }
 
-/// Prints the page of the program itself; with a folder, writes that and one per subcommand there, and answers which.
+/// Prints the page of the program itself; with a folder, writes it and one per subcommand there, and returns their paths.
 pub fn print_or_write_pages(command: Command, folder: Option<&Path>) -> Result<Vec<PathBuf>> {
     match folder {
         Some(folder) => write_pages(command, folder),
@@ -47,7 +47,7 @@ fn visit_page_names(command: &Command, name: &str, tell: &mut dyn FnMut(&str)) {
     }
 }
 
-/// A closed pipe (`tether man | head -1`) is no failure.
+/// A closed pipe (`tether man | head -1`) is not an error.
 fn print_bytes(bytes: &[u8]) {
     let _ = std::io::stdout().write_all(bytes);
 }

@@ -1,6 +1,6 @@
-//! The operations as words of the command line: `tether status`, `tether debug launch`, `tether break list`.
+//! The operations as subcommands: `tether status`, `tether debug launch`, `tether break list`.
 //!
-//! Makes the subcommands from the rows of the API, and finds the row again. Must not know what an operation does.
+//! Makes the subcommands from the operation table, and finds the selected row. Does not depend on what an operation does.
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
@@ -8,24 +8,28 @@ use clap::{ArgMatches, Command};
 use crate::api::{OPERATIONS, Operation};
 use crate::error::{Error, Result};
 
-/// A word that leads to several operations.
+/// A subcommand with an operation for each of its own subcommands.
 struct SubcommandGroup {
     word: &'static str,
     about: &'static str,
-    /// The one that it means by default_verb: `tether break app.py:22` is `tether break set app.py:22`.
+    /// The subcommand that may be left out: `tether break app.py:22` is `tether break set app.py:22`.
     default_verb: Option<&'static str>,
 }
 
 const SUBCOMMAND_GROUPS: &[SubcommandGroup] = &[
-    SubcommandGroup { word: "debug", about: "Debug programs: launch or attach, wait, step, look", default_verb: None },
+    SubcommandGroup {
+        word: "debug",
+        about: "Debug programs: launch or attach, wait, step, inspect",
+        default_verb: None,
+    },
     SubcommandGroup {
         word: "break",
-        about: "Set a breakpoint, or list, remove and add to what stops a program",
+        about: "Set a breakpoint; list and remove breakpoints; stop at exceptions and writes",
         default_verb: Some("set"),
     },
 ];
 
-/// Adds a subcommand for each operation; `leaf` makes the one of a row.
+/// Adds a subcommand for each operation; `leaf` makes that of a row.
 pub fn add_operations(mut command: Command, leaf: fn(&'static Operation) -> Command) -> Command {
     for operation in OPERATIONS {
         let Some(family) = SUBCOMMAND_GROUPS.iter().find(|family| operation.words[0] == family.word) else {
@@ -42,7 +46,7 @@ pub fn add_operations(mut command: Command, leaf: fn(&'static Operation) -> Comm
 /// An operation and its arguments.
 type ParsedOperation<'a> = (&'static Operation, &'a ArgMatches);
 
-/// The operation that was said; `None`: it is none.
+/// The selected operation; `None`: the subcommand is not an operation.
 pub fn find_selected(matches: &ArgMatches) -> Result<Option<ParsedOperation<'_>>> {
     let Some((word, below)) = matches.subcommand() else { return Ok(None) };
     let Some(family) = SUBCOMMAND_GROUPS.iter().find(|family| family.word == word) else {
@@ -57,7 +61,7 @@ pub fn find_selected(matches: &ArgMatches) -> Result<Option<ParsedOperation<'_>>
     Ok(operation_by_words(&[word, verb]).map(|operation| (operation, leaf)))
 }
 
-/// Whether some of the operation's own arguments were said. (clap's `args_conflicts_with_subcommands` would count those
+/// Whether some of the operation's own arguments are present. (clap's `args_conflicts_with_subcommands` would count those
 /// that are global, too: `tether break --json list` would set a breakpoint in a file `list`.)
 fn has_arguments(operation: &Operation, matches: &ArgMatches) -> bool {
     let own = (operation.augment)(Command::new(operation.last_word()));
@@ -121,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_led_with_few_words() {
+    fn debug_commands_are_parsed() {
         check(
             &["debug", "launch", "app.py", "--", "-v", "a b"],
             "debug/launch",
@@ -151,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stops_a_program_is_said_with_few_words() {
+    fn breakpoint_commands_are_parsed() {
         check(&["break", "app.py:22"], "breakpoint/set", json!({"file": "/here/app.py:22"}));
         check(
             &["break", "app.py:22", "--condition", "total > 3", "--hits", ">=2"],
@@ -183,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stopped_program_is_looked_at_with_few_words() {
+    fn inspection_commands_are_parsed() {
         check(&["debug", "evaluate", "order.total"], "debug/evaluate", json!({"expression": "order.total"}));
         check(
             &["debug", "evaluate", "--frame", "3", "--", "-x"],
@@ -217,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused_with_the_reason() {
+    fn invalid_commands_are_rejected_with_a_reason() {
         let refused = |line: &[&str], words: &str| {
             let told = read(line).unwrap_err();
             assert!(told.contains(words), "{line:?}: {told}");
@@ -228,7 +232,7 @@ mod tests {
         refused(&["break", "set"], "FILE:LINE");
         refused(&["break", "app.py:22", "--function", "f"], "cannot be used with");
         refused(&["break", "app.py:22", "list"], "nothing between `break` and `list`");
-        refused(&["debug", "wait", "soon"], "no number of seconds");
+        refused(&["debug", "wait", "soon"], "not a number of seconds");
         refused(&["debug", "wait", "-1"], "-1");
         refused(&["debug", "launch", "a.py", "--env", "A"], "NAME=VALUE");
         refused(&["debug", "step", "back"], "into");

@@ -1,6 +1,6 @@
-//! `tether trust`: shows the commands that workspace files want to run, asks, and records the answer.
+//! `tether trust`: shows the commands that workspace files run, prompts, and records the consent.
 //!
-//! The only door through which consent can come: it needs a user at a terminal, or his `--yes`. Must not decide what the
+//! The only way to give consent: it needs a user at a terminal, or their `--yes`. Does not decide what the
 //! commands are.
 
 use std::io::{BufRead, IsTerminal, Write};
@@ -27,7 +27,7 @@ pub fn trust_commands(workspace: &Path, config: Option<&str>, tests: bool, yes: 
     }
     if !yes && !confirm()? {
         return Err(Error::new(ErrorKind::NotTrusted, "nothing was trusted")
-            .hint("`tether trust --yes` consents without asking"));
+            .hint("`tether trust --yes` consents without a prompt"));
     }
     let records = all.iter().map(WorkspaceCommands::record_consent).collect::<Result<Vec<_>>>()?;
     if json {
@@ -40,7 +40,7 @@ pub fn trust_commands(workspace: &Path, config: Option<&str>, tests: bool, yes: 
     Ok(())
 }
 
-/// A configuration can be a window, a debug session, or either: who consents to it by name means it all.
+/// A configuration can be a window, a debug session, or both: consent by name covers all of it.
 fn commands_to_trust(workspace: &Path, config: Option<&str>, tests: bool) -> Result<Vec<WorkspaceCommands>> {
     let Some(name) = config else {
         return Ok(vec![if tests {
@@ -78,7 +78,7 @@ pub fn window_recipe(workspace: &Path, config: Option<&str>) -> Result<WindowCon
     }
 }
 
-/// Asks on the terminal; without one there is nobody to consent.
+/// Prompts on the terminal; without a terminal there is no consent.
 fn confirm() -> Result<bool> {
     if !std::io::stdin().is_terminal() {
         return Ok(false);

@@ -1,6 +1,6 @@
 //! What can be read and subscribed to over MCP: the window's state, its last build, its console; the debug sessions.
 //!
-//! Owns the URIs and who is told of a change. Must not know how a resource is read from the supervisor.
+//! Owns the URIs and who is told of a change. Does not depend on how a resource is read from the supervisor.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -50,12 +50,12 @@ impl ResourceKind {
         match self {
             ResourceKind::State => ("window state", "As the result of window_status", "application/json"),
             ResourceKind::Build => ("last build", "The last lines of the last build", "text/plain"),
-            ResourceKind::Console => ("console", "The newest entries, as window_console tells them", "text/plain"),
+            ResourceKind::Console => ("console", "The newest entries, as the text of window_console", "text/plain"),
             ResourceKind::Sessions => ("debug sessions", "As the result of debug_status", "application/json"),
         }
     }
 
-    /// The JSON-RPC method that tells of it.
+    /// The JSON-RPC method whose result contains it.
     pub fn method(self) -> &'static str {
         match self {
             ResourceKind::State | ResourceKind::Build => WindowStatusParams::METHOD,
@@ -71,7 +71,7 @@ impl ResourceKind {
         }
     }
 
-    /// What is read, out of the answer of [`Topic::method`].
+    /// The contents, from the result of [`ResourceKind::method`].
     pub fn contents(self, answer: &Value) -> ResourceContents {
         let text = match self {
             ResourceKind::State | ResourceKind::Sessions => answer.to_string(),
@@ -95,7 +95,7 @@ pub fn list_resources(group: Option<OperationGroup>) -> ListResourcesResult {
     ListResourcesResult::with_all_items(ResourceKind::ALL.into_iter().filter(offered).map(resource).collect())
 }
 
-/// How often each topic has changed, as far as we were told.
+/// How often each resource has changed since the start of this server.
 #[derive(Clone, Copy, Debug, Default)]
 struct ChangeCounts([u64; ResourceKind::ALL.len()]);
 
@@ -105,7 +105,7 @@ impl ChangeCounts {
     }
 }
 
-/// Who is told of changes.
+/// Counts changes, and notifies subscribers of them.
 #[derive(Default)]
 pub struct ResourceWatcher {
     changed: watch::Sender<ChangeCounts>,
@@ -114,7 +114,7 @@ pub struct ResourceWatcher {
 }
 
 impl ResourceWatcher {
-    /// Listens to the supervisor until its connection ends, which is news as well.
+    /// Counts the supervisor's notifications until its connection closes, which is a change of state too.
     pub async fn watch_notifications(&self, mut incoming: mpsc::Receiver<RpcIncoming>) {
         let mut last_build = None;
         while let Some(message) = incoming.recv().await {
@@ -144,7 +144,7 @@ impl ResourceWatcher {
         });
     }
 
-    /// Calls `tell` for each change of one of `topics` from now on, until it fails; changes that come meanwhile are one.
+    /// Calls `notify` for each change of one of `topics` from now on, until it fails; changes during a call are merged.
     pub async fn follow<T, E>(&self, topics: Vec<ResourceKind>, tell: impl Fn(ResourceKind) -> T)
     where
         T: Future<Output = Result<(), E>>,
@@ -166,7 +166,7 @@ impl ResourceWatcher {
         self.single.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Follows one topic beside everything else, until [`Resources::forget`].
+    /// Follows one resource in a task of its own, until [`ResourceWatcher::stop_following`].
     pub fn follow_single<T>(
         self: &Arc<Self>,
         topic: ResourceKind,

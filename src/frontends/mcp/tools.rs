@@ -1,6 +1,6 @@
 //! Operations as MCP tools: their schemas, kept short, and their results.
 //!
-//! Must not know how an operation is asked of the supervisor.
+//! Does not depend on how the supervisor is called.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::api::{Operation, OperationEffect};
 use crate::error::Result;
 use crate::frontends::render;
 
-/// The result of a call: the answer, and a text beside it. A picture is content, and not in the answer. What is text by
-/// nature stands in both: some clients (VS Code) show their model only the answer, others only the text.
+/// The result of a call: structured content, and a text beside it. An image is content, and not structured. What is text by
+/// nature is in both: some clients (VS Code) show their model only the structured content, others only the text.
 pub fn call_result(operation: &Operation, outcome: Result<Value>) -> CallToolResult {
     let mut answer = match outcome {
         Ok(answer) => answer,
@@ -39,7 +39,7 @@ pub fn operation_tool(operation: &'static Operation) -> Tool {
     tool
 }
 
-/// What a tool may change, where it differs from what the protocol assumes of one that says nothing.
+/// The annotations of an effect, where they differ from MCP's defaults.
 fn effect_annotations(effect: OperationEffect) -> ToolAnnotations {
     let closed = ToolAnnotations::new().open_world(false);
     match effect {
@@ -50,10 +50,10 @@ fn effect_annotations(effect: OperationEffect) -> ToolAnnotations {
     }
 }
 
-/// The field of an answer that holds a picture.
+/// The field of a result that holds an image.
 const IMAGE_FIELD: &str = "data";
 
-/// The parameters as a JSON schema, without what a reader does not need: an agent pays for every byte.
+/// The parameters as a JSON schema, as short as possible: an agent pays for every byte.
 fn input_schema(operation: &Operation) -> JsonObject {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.inline_subschemas = true;
@@ -61,9 +61,9 @@ fn input_schema(operation: &Operation) -> JsonObject {
     });
     let mut schema = (operation.params_schema)(&mut settings.into_generator());
     schema.remove("title");
-    // The tool's description says it already.
+    // It is the tool's description.
     schema.remove("description");
-    // The operation itself refuses what it does not know, and says what it takes.
+    // The operation itself rejects unknown parameters, and lists its own.
     schema.remove("additionalProperties");
     simplify_schema(&mut schema);
     match schema.to_value() {
@@ -72,8 +72,8 @@ fn input_schema(operation: &Operation) -> JsonObject {
     }
 }
 
-/// The result as a JSON schema: the names of its fields, one level deep, and which are always there. What a field means
-/// is said by its name and by the text beside the result; what it holds is seen in the result itself.
+/// The result as a JSON schema: the names of its fields, one level deep, and which are required. What a field means
+/// is clear from its name, the text beside the result, and the result itself.
 fn output_schema(operation: &Operation) -> JsonObject {
     let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
         settings.inline_subschemas = true;
@@ -94,8 +94,8 @@ fn output_schema(operation: &Operation) -> JsonObject {
     outlined
 }
 
-/// An optional parameter may be left out; that it may be `null` as well is of no use to anybody. Nor is it of use how
-/// wide our numbers are.
+/// Removes `null` from optional parameters, which can be left out instead, and the width of
+/// numbers.
 fn simplify_schema(schema: &mut Schema) {
     schema.remove("format");
     if schema.get("minimum").is_some_and(|least| *least == 0) {
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
     use crate::api::OPERATIONS;
 
-    /// What an agent pays for `tools/list`, in bytes: all of it, and without the output schemas.
+    /// The size of `tools/list` in bytes: all of it, and without the output schemas.
     #[test]
     fn the_list_of_tools_stays_within_its_budget() {
         let whole: Vec<Tool> = OPERATIONS.iter().map(operation_tool).collect();

@@ -1,7 +1,7 @@
-//! MCP's stdio transport with an answer to every line, over which rmcp then speaks.
+//! MCP's stdio transport for rmcp, with a response to every line.
 //!
-//! rmcp's own drops lines that it cannot read (the client's request then hangs), and lives on when stdout is closed.
-//! This one answers them with a JSON-RPC error, and tells when a side is gone. It must not know any tool.
+//! rmcp's own drops lines that it cannot parse (the client's request then hangs), and keeps running when stdout is closed.
+//! This one responds to them with a JSON-RPC error, and notifies when a side is closed. Does not depend on any tool.
 
 use std::sync::Arc;
 
@@ -22,12 +22,12 @@ const INVALID_REQUEST: i64 = -32600;
 /// The longest line that is read, in bytes.
 pub const MAX_LINE: usize = 16 * 1024 * 1024;
 
-/// Told by the transport when the client goes.
+/// Notified when the client closes a side.
 #[derive(Debug, Default)]
 pub struct StdioClosed {
-    /// stdin has ended: the client will ask nothing more.
+    /// stdin is closed: no more requests will come.
     pub input: Notify,
-    /// stdout is closed: the client hears nothing more.
+    /// stdout is closed: no more responses can be sent.
     pub output: Notify,
 }
 
@@ -38,7 +38,7 @@ enum InputLine {
     TooLong,
 }
 
-/// Splits bytes into lines; of one that is too long only the fact is kept.
+/// Splits bytes into lines; the content of a line that is too long is dropped.
 #[derive(Debug, Default)]
 struct LineDecoder {
     seen: usize,
@@ -85,12 +85,12 @@ impl Decoder for LineDecoder {
 enum ParsedLine {
     Message(Box<RxJsonRpcMessage<RoleServer>>),
     Blank,
-    /// No message: the error to be answered.
+    /// Not a message: the error to respond with.
     Invalid(Value),
 }
 
 fn parse_line(line: InputLine) -> ParsedLine {
-    // `id` is null where it cannot be told, says JSON-RPC 2.0; rmcp's own error would leave it out.
+    // `id` is null where it is unknown (JSON-RPC 2.0 §5); rmcp's own error would leave it out.
     let broken = |code: i64, text: String, id: Value| {
         ParsedLine::Invalid(json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": text}}))
     };

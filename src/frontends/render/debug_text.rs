@@ -4,21 +4,19 @@
 
 use std::fmt::Write;
 
-use super::result_text::ResultText;
 use super::page_text::cursor_line;
+use super::result_text::ResultText;
 use super::stop_text::{
     MAX_THREADS, frame_lines, probe_text, reason_text, state_text, stopped_text, variable_line, variable_lines,
 };
 use super::text_format::{age_text, indent_lines};
 use crate::api::debug::breakpoints::{
     BreakpointDrift, BreakpointList, BreakpointReport, BreakpointState, ExceptionBreakpointsReport, WatchpointAccess,
-    };
-use crate::api::debug::inspect::{
-    DebugLogCursor, EventEntries, FrameList, OutputEntries, VariableList,
 };
+use crate::api::debug::inspect::{DebugLogCursor, EventEntries, FrameList, OutputEntries, VariableList};
 use crate::api::debug::results::{
-    DebugSessionStatus, DebugStatus, EvaluatedValue, LaunchReport, ProbeReport, SessionEndReport, SourceExcerpt, StopReport,
-    ThreadStatus,
+    DebugSessionStatus, DebugStatus, EvaluatedValue, LaunchReport, ProbeReport, SessionEndReport, SourceExcerpt,
+    StopReport, ThreadStatus,
 };
 use crate::api::page;
 

@@ -5,10 +5,11 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use super::result_text::ResultText;
-use super::text_format::{age_text, duration_text, indent_lines, notes_text, };
-use crate::api::page::{PageEvaluateResult, PageImage, };
+use super::text_format::{age_text, duration_text, indent_lines, notes_text};
+use crate::api::page::{PageEvaluateResult, PageImage};
 use crate::api::window::{
-    ChangedFile, ChangedFileKind, RelaunchReport, ReportedWindowState, WindowChanges, WindowStatus, };
+    ChangedFile, ChangedFileKind, RelaunchReport, ReportedWindowState, WindowChanges, WindowStatus,
+};
 
 impl ResultText for WindowStatus {
     fn text(&self) -> Option<String> {

@@ -12,9 +12,9 @@ use crate::debug::breakpoints as book;
 use crate::debug::inspect::{self, ScopedId, StopCause, StopSummary, ThrownException};
 use crate::debug::{BreakpointStatus, ManagedSession, RunState, StopKind, ThreadStop, WaitOutcome};
 
-/// Bytes of a token, about.
+/// Approximate.
 const BYTES_PER_TOKEN: usize = 4;
-/// The longest value of a variable or expression that is told whole, in characters.
+/// Values of variables and expressions are cut after this many characters.
 const MAX_VALUE_CHARS: usize = 2000;
 
 pub fn session_state(state: RunState) -> DebugSessionState {
@@ -44,7 +44,7 @@ fn stop_type(kind: StopKind) -> StopType {
     }
 }
 
-/// A path as a reader in the workspace would say it.
+/// The path relative to the workspace when it is in it.
 pub fn display_path(workspace: &Path, path: &str) -> String {
     let inside = Path::new(path).strip_prefix(workspace).ok().filter(|rest| !rest.as_os_str().is_empty());
     inside.map_or_else(|| path.to_owned(), |rest| rest.to_string_lossy().into_owned())
@@ -82,7 +82,7 @@ pub fn stop_reason(reason: &StopCause, workspace: &Path) -> StopReason {
     }
 }
 
-/// A stop as far as its event told of it.
+/// A stop as far as its DAP event describes it, without a request to the adapter.
 pub fn stop_reason_from_event(target: usize, stop: &ThreadStop) -> StopReason {
     StopReason {
         kind: stop_type(stop.kind),
@@ -114,7 +114,7 @@ fn line_number(line: i64) -> u32 {
     u32::try_from(line).unwrap_or_default()
 }
 
-/// An adapter's value, as long as a reader can bear.
+/// Cuts a long value, and appends its length.
 pub fn clip_value(value: String) -> String {
     match value.char_indices().nth(MAX_VALUE_CHARS) {
         Some((end, _)) => format!("{}… ({} characters)", &value[..end], value.chars().count()),
@@ -152,7 +152,7 @@ pub fn stop_snapshot(look: StopSummary, workspace: &Path) -> StopSnapshot {
     }
 }
 
-/// What a waiting came to, with a look around when it came to a stop.
+/// The report of a wait, with a snapshot when it ended with a stop.
 pub async fn stop_report(
     hosted: &ManagedSession,
     waited: WaitOutcome,
@@ -180,7 +180,7 @@ pub async fn stop_report(
             None => None,
         }
     };
-    // In this order: the reason needs a part of the stack that the look asks for.
+    // In this order: the reason needs a part of the stack that the snapshot requests.
     let (look, first) = tokio::join!(look, session.stop_cause(target, &stop));
     answer.stop_reason = Some(stop_reason(&first, workspace));
     answer.snapshot = look.map(|look| stop_snapshot(look, workspace));
@@ -239,7 +239,7 @@ fn breakpoint_drift(
         ),
         book::AnchorStatus::Ambiguous { from, lines } => {
             let lines: Vec<String> = lines.iter().map(u32::to_string).collect();
-            let said = format!("the code of line {from} now stands on lines {}: set it again", lines.join(", "));
+            let said = format!("the code of line {from} is now on lines {}: set it again", lines.join(", "));
             (Some(BreakpointDrift::Ambiguous), Some(said))
         }
         book::AnchorStatus::Lost { from } => {

@@ -102,7 +102,7 @@ fn network_entry(it: page::RecordedRequest) -> api::NetworkEntry {
 }
 
 fn log_cursor<T>(extract: &page::RingExtract<T>, generation: u64) -> api::PageLogCursor {
-    let note = extract.foreign.then(|| "the cursor is not of this supervisor: entries may be told again".to_owned());
+    let note = extract.foreign.then(|| "the cursor is from another supervisor: entries may repeat".to_owned());
     api::PageLogCursor { cursor: extract.cursor, dropped: extract.dropped, more: extract.more, generation, note }
 }
 

@@ -10,7 +10,7 @@ use crate::window::page;
 const DEFAULT_ACTION_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_ACTIONS: usize = 200;
 
-/// Reads the actions; what is missing or makes no sense is told before any of them is done.
+/// Converts the actions. Missing or contradictory parameters of any of them are an error before the first is done.
 pub fn input_actions(actions: Vec<page_input::InputActionParams>) -> Result<Vec<page::InputAction>> {
     if actions.is_empty() || actions.len() > MAX_ACTIONS {
         return Err(Error::usage(format!("{} actions cannot be done at once", actions.len()))

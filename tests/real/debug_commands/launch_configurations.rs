@@ -153,7 +153,7 @@ fn a_compound_starts_all_its_configurations_and_stop_all_ends_them_together() {
     stage.json(&["break", &stage.at("app.py", "STOP")]);
     let launched = stage.json(&["debug", "launch", "--config", "All", "--wait", "60"]);
     assert_eq!((&launched["stopped"], &launched["sessionId"]), (&json!(true), &json!("d1")), "{launched:#}");
-    assert_eq!(launched["notes"], json!(["d2 began with it: Server"]));
+    assert_eq!(launched["notes"], json!(["d2 started with it: Server"]));
     let state = |id: &str| stage.json(&["debug", "status", id])["state"].as_str().unwrap().to_owned();
     assert_eq!((state("d1"), state("d2")), ("STOPPED".to_owned(), "RUNNING".to_owned()));
     stage.json(&["debug", "stop", "d2"]);

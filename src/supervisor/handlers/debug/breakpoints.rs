@@ -1,4 +1,4 @@
-//! What stops a program.
+//! Breakpoints, watchpoints and exception breakpoints.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ impl OperationHandler for BreakpointSetParams {
                 sessions.set_line_breakpoint(Path::new(&spot.file), spot.line, conditions).await?
             }
             _ => {
-                let error = Error::usage("self is not said where the breakpoint is to be");
+                let error = Error::usage("no place for the breakpoint was named");
                 return Err(error.hint("name `file` (\"app.py:22\"), or `function`"));
             }
         };
@@ -65,7 +65,7 @@ impl OperationHandler for BreakpointRemoveParams {
                 sessions.remove_breakpoints(move |wanted| is_at(wanted, &path, line)).await?
             }
             _ => {
-                let error = Error::usage("self is not said which breakpoints are to be removed");
+                let error = Error::usage("no breakpoints to remove were named");
                 return Err(error.hint("name one of: `breakpointId`, `file`, `all`"));
             }
         };
@@ -106,7 +106,7 @@ fn exceptions_report(sessions: &SessionRegistry) -> ExceptionBreakpointsReport {
     let ExceptionSupport { spec: wanted, known_filters: known, unsupported: mut unable } = sessions.exception_support();
     let book::ExceptionSpec { caught, uncaught, class, filters } = wanted;
     let unknown = filters.iter().find(|filter| !known.is_empty() && !known.contains(filter));
-    unable.extend(unknown.map(|filter| format!("no adapter of a living session knows the filter {filter:?}")));
+    unable.extend(unknown.map(|filter| format!("no adapter of an active session supports the filter {filter:?}")));
     let message = (!unable.is_empty()).then(|| unable.join("; "));
     ExceptionBreakpointsReport { caught, uncaught, class, filters, known, message }
 }
@@ -118,7 +118,7 @@ impl OperationHandler for WatchpointSetParams {
             (Some(expression), None, None) => expression,
             (None, Some(class), Some(field)) => format!("{class}.{field}"),
             _ => {
-                let error = Error::usage("self is not said what is to be watched");
+                let error = Error::usage("nothing to watch was named");
                 return Err(error.hint("name `expression`, or `className` and `fieldName`"));
             }
         };

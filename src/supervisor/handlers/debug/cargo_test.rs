@@ -1,6 +1,6 @@
-//! The programs that the tests of a Cargo package are: building them, and finding the one that has a test.
+//! Builds the test programs of a Cargo package, and finds the one that contains a test.
 //!
-//! Building runs what the workspace says (build scripts, macros): only when the user has agreed to it.
+//! Building runs code of the workspace (build scripts, macros): only when the user has trusted it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -16,11 +16,11 @@ use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::OperationCall;
 use crate::window::Caller;
 
-/// A cold build of everything that a workspace depends on.
+/// Enough for a cold build of all dependencies.
 const BUILD_TIMEOUT: Duration = Duration::from_secs(30 * 60);
-/// A program that is asked for its tests, and is none that knows the question.
+/// Bounds a test program with a harness that does not support `--list`.
 const LIST_TIMEOUT: Duration = Duration::from_secs(30);
-/// How many similar names an error tells.
+/// How many similar names an error lists.
 const MAX_SIMILAR_NAMES: usize = 5;
 
 /// A test, and the program that has it.
@@ -29,11 +29,11 @@ pub struct BuiltTest {
     pub program: PathBuf,
     /// Of its package.
     pub folder: PathBuf,
-    /// As the program calls it.
+    /// As the program lists it.
     pub name: String,
 }
 
-/// One line of cargo's: a program has been built.
+/// A line of cargo's JSON output: a built program.
 #[derive(Clone, Debug, Deserialize)]
 struct TestArtifact {
     manifest_path: PathBuf,
@@ -53,7 +53,7 @@ struct CargoTarget {
 type ListedTests = (TestArtifact, Vec<String>);
 
 /// Builds the tests in `folder`, and finds the one of this name; of several programs, that whose source is `source`.
-/// Errors: [`ErrorKind::NotTrusted`], [`ErrorKind::BuildFailed`] with the compiler's last words; there is no such test, or several.
+/// Errors: [`ErrorKind::NotTrusted`], [`ErrorKind::BuildFailed`] with the compiler's last lines; there is no such test, or several.
 pub async fn build_and_find_test(
     supervisor: &SupervisorContext,
     folder: &Path,
@@ -102,7 +102,7 @@ async fn build_tests(folder: &Path, mark: &str, call: &OperationCall<'_>) -> Res
         .hint(format!("`cd {} && cargo test --no-run` runs it by hand", folder.display())))
 }
 
-/// The names of its tests; none where it has a harness of its own that does not know the question.
+/// The names of its tests; none when its own harness does not support `--list`.
 async fn list_tests(program: &TestArtifact, mark: &str) -> Vec<String> {
     let executable = program.executable.clone().unwrap_or_default();
     let argv = [executable.into_os_string(), "--list".into(), "--format".into(), "terse".into()].to_vec();
@@ -158,7 +158,7 @@ fn choose_test(listed: &[ListedTests], name: &str, folder: &Path) -> Result<Buil
                 .iter()
                 .map(|(program, known)| format!("{known} ({}, {})", program.label(), program.target.src_path.display()))
                 .collect();
-            Err(Error::usage(format!("cannot tell which test {name:?} is meant"))
+            Err(Error::usage(format!("the test name {name:?} is ambiguous"))
                 .because(format!("there are several:\n{}", several.join("\n")))
                 .hint("name more of it, its program before it (`orders::tests::adds`), or that source as `program`"))
         }

@@ -1,4 +1,4 @@
-//! Going on, stepping, pausing, waiting, ending.
+//! Continue, step, pause, wait, stop.
 
 use std::path::Path;
 use std::time::Duration;
@@ -70,7 +70,7 @@ fn thread_key(id: Option<i64>) -> Option<(usize, i64)> {
     id.map(ScopedId::from_external).map(|it| (it.target, it.id))
 }
 
-/// Waits for a stop if that is wished, and tells where the session is then.
+/// Waits for a stop if `wait` is given, and reports the state of the session.
 pub async fn wait_and_report(
     sessions: &SessionRegistry,
     hosted: &ManagedSession,
@@ -84,7 +84,7 @@ pub async fn wait_and_report(
         waited.message = match important_message(hosted, since) {
             Some(said) => {
                 let vain = vain.map_or_else(String::new, |vain| vain + "; ");
-                Some(format!("{vain}{} says: {said}", hosted.adapter.name))
+                Some(format!("{vain}{} reports: {said}", hosted.adapter.name))
             }
             None => vain,
         };
@@ -92,7 +92,7 @@ pub async fn wait_and_report(
     Ok(convert::stop_report(hosted, waited, budget, sessions.workspace()).await)
 }
 
-/// What an adapter wants its user to know, such as that a condition cannot be evaluated: the first line of the newest.
+/// The newest `important` output of the adapter since `since`, its first line; such as that a condition cannot be evaluated.
 fn important_message(hosted: &ManagedSession, since: u64) -> Option<String> {
     let query = RingQuery { since: Some(since), limit: usize::MAX, filter: None };
     let mut said = hosted.session.event_log().read_output(&query).entries;
@@ -103,7 +103,7 @@ fn important_message(hosted: &ManagedSession, since: u64) -> Option<String> {
 impl OperationHandler for DebugStopParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<SessionEndReport> {
         let hosted = context.sessions.find_session(self.session_id.as_deref())?;
-        // Stopped by its user, self follows the window no more.
+        // A session that its user stops no longer follows the window.
         context.followers.remove(&hosted.id);
         let detach = self.detach.unwrap_or_else(|| hosted.is_attached());
         let state = context.sessions.stop_session(&hosted, detach).await;

@@ -24,7 +24,7 @@ impl OperationHandler for DebugStackParams {
         let sessions = &context.sessions;
         let hosted = sessions.find_session(self.session_id.as_deref())?;
         let (start, levels) = (self.start_frame.unwrap_or(0), self.levels.unwrap_or(DEFAULT_STACK_LEVELS).max(1));
-        // One more than is told: not every adapter says how many there are.
+        // One more than is returned: not every adapter reports the total.
         let asked = Some(i64::from(levels) + 1);
         let stack =
             hosted.session.stack(self.thread_id.map(ScopedId::from_external), Some(i64::from(start)), asked).await?;
@@ -97,7 +97,7 @@ async fn page_of_variables(
     }
 }
 
-/// All that is wished, and all of the names.
+/// All variables of the parent, or all of those names.
 async fn all_variables(session: &DebugSession, wish: &VariableParent, names: &[String]) -> Result<Vec<VariableEntry>> {
     let groups = session.variables(wish).await?;
     let is_wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
@@ -186,7 +186,7 @@ impl OperationHandler for DebugSourceParams {
     }
 }
 
-/// The lines around one; without one, those that the text begins with.
+/// The lines around `line`; without it, the first lines.
 fn source_excerpt(name: &str, text: &str, line: Option<u32>, context: u32) -> SourceExcerpt {
     let middle = line.map_or(i64::from(context) + 1, i64::from);
     SourceExcerpt::with_line_numbers(name, &lines_around(text, middle, i64::from(context)), line.map(i64::from))

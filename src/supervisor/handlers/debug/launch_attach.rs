@@ -82,7 +82,7 @@ async fn plan_launch(
         }
         (None, None, None, Some(id)) => return plan_restart(supervisor, &it, id, call).await,
         _ => {
-            let error = Error::usage("it is not said what is to be debugged");
+            let error = Error::usage("nothing to debug was named");
             let hint = "name one of: `program`, `config`, `test`, `restart`; `program` may stand beside `config` (as `${file}`) \
                         and `test` (the file in which it stands)";
             return Err(error.hint(hint));
@@ -107,7 +107,7 @@ async fn plan_restart(
         return Ok((it.clone(), RequestedLaunch::One(Box::new(request))));
     };
     let launch = DebugLaunchParams { breakpoints, wait, budget, ..launch };
-    // One that cannot be launched again is not ended for it.
+    // Planned before the stop: a session that cannot be restarted keeps running.
     let (launch, plan) = Box::pin(plan_launch(supervisor, launch, call)).await?;
     before.stop(before.is_attached()).await;
     Ok((launch, plan))
@@ -179,7 +179,7 @@ impl OperationHandler for DebugAttachParams {
                 return launch_report(sessions, hosted, self.wait, self.budget, &[]).await;
             }
             (None, pid, None, None, Some(name)) => {
-                // By the name of a configuration self is the same as a launch: `request` in self says which of the two.
+                // With a configuration this is the same as a launch: its `request` says which of the two.
                 let given = EditorInputs { file: None, pid };
                 let besides = ConfigOverrides { given, adapter: self.adapter.clone(), ..ConfigOverrides::default() };
                 let StartedSessions { hosted, notes } =
@@ -189,8 +189,8 @@ impl OperationHandler for DebugAttachParams {
                 return Ok(launched);
             }
             _ => {
-                let error = Error::usage("self is not said what is to be attached to");
-                return Err(error.hint("name one of: `port` (and `url`, for a page), `pid`, `window`, `config` (and `pid`, for a process that self picks)"));
+                let error = Error::usage("nothing to attach to was named");
+                return Err(error.hint("name one of: `port` (and `url`, for a page), `pid`, `window`, `config` (and `pid`, for a process that it picks)"));
             }
         };
         let language = self

@@ -1,7 +1,7 @@
-//! Beginning what a configuration of launch.json says: its tasks, its sessions, what is done when they end.
+//! Starts a configuration of launch.json: its tasks, its sessions, and the tasks after them.
 //!
-//! Nothing runs before everything that can be known beforehand is known, and the user has agreed to it. Of a compound,
-//! either all sessions begin, or none.
+//! Nothing runs before everything is checked that can be checked, and the user has trusted it. Of a compound,
+//! either all sessions start, or none.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::supervisor::operation_call::OperationCall;
 use crate::task_runner;
 use crate::window::Caller;
 
-/// What its caller says beside its name, and over what is written in it.
+/// What the caller adds to a configuration, and what overrides its fields.
 #[derive(Default)]
 pub struct ConfigOverrides {
     pub given: EditorInputs,
@@ -28,14 +28,14 @@ pub struct ConfigOverrides {
     pub adapter: Option<String>,
 }
 
-/// A configuration that can be begun: all that is known beforehand is right.
+/// A configuration that was checked and can be started.
 pub struct ConfiguredLaunch {
     debugging: DebugPlan,
     /// Of the configurations, in their order.
     requests: Vec<SessionRequest>,
 }
 
-/// Sessions that have begun.
+/// Sessions that were started.
 pub struct StartedSessions {
     /// The first.
     pub hosted: ManagedSession,
@@ -47,7 +47,7 @@ pub fn prepare_config(sessions: &SessionRegistry, name: &str, besides: &ConfigOv
     let written = DebugPlan::resolve(sessions.workspace(), name)?;
     let debugging = written.with_editor_inputs(&besides.given)?;
     if debugging.configurations.len() > 1 && besides.has_launch_fields() {
-        let error = Error::usage(format!("cannot say how {name:?} is to be run"));
+        let error = Error::usage(format!("cannot change how {name:?} is run"));
         return Err(error.because("it is a compound of several").hint("change its parts in .vscode/launch.json"));
     }
     let requests: Vec<SessionRequest> =
@@ -96,7 +96,7 @@ impl ConfigOverrides {
 }
 
 impl ConfiguredLaunch {
-    /// Runs the tasks, and begins the sessions one after the other: a client finds its server there.
+    /// Runs the tasks, and starts the sessions one after the other, so that a client finds its server.
     pub async fn start_sessions(
         self,
         supervisor: &SupervisorContext,
@@ -128,12 +128,12 @@ impl ConfiguredLaunch {
         if stop_all {
             begun.iter().for_each(|one| stop_with(sessions, one, &begun));
         }
-        notes.extend(begun.iter().skip(1).map(|it| format!("{} began with it: {}", it.id, it.request.name)));
+        notes.extend(begun.iter().skip(1).map(|it| format!("{} started with it: {}", it.id, it.request.name)));
         Ok(StartedSessions { hosted: begun.swap_remove(0), notes })
     }
 }
 
-/// What has begun so far: dropped, it ends.
+/// The sessions started so far; stopped on drop.
 struct StartedSoFar<'a> {
     sessions: &'a SessionRegistry,
     begun: Vec<ManagedSession>,
@@ -153,7 +153,7 @@ impl Drop for StartedSoFar<'_> {
     }
 }
 
-/// Runs tasks, one caller at a time; answers what the reader should know.
+/// Runs tasks, one caller at a time; returns notes for the result.
 async fn run_tasks(supervisor: &SupervisorContext, plan: &BuildPlan, call: &OperationCall<'_>) -> Result<Vec<String>> {
     if plan.is_empty() {
         return Ok(Vec::new());
@@ -161,13 +161,13 @@ async fn run_tasks(supervisor: &SupervisorContext, plan: &BuildPlan, call: &Oper
     let _turn = supervisor.launch_memory.task_lock.lock().await;
     let mark = supervisor.build_launch_id().await;
     let ran = task_runner::run_plan(plan, &mark, &|doing| call.report_progress(doing)).await?;
-    let left = ran.left.into_iter().map(|who| format!("a task left a process behind: {who}"));
+    let left = ran.left.into_iter().map(|who| format!("a task left a process running: {who}"));
     let watchers = plan.steps.iter().filter(|step| matches!(step.completion, StepCompletion::AfterCycle(_)));
     let ended = watchers.map(|step| format!("the background task {:?} was ended after its first cycle", step.label));
     Ok(left.chain(ended).collect())
 }
 
-/// Runs `postDebugTask` when the session is gone; nobody waits for it any more, so what goes wrong is an event of it.
+/// Runs `postDebugTask` when the session has ended; no caller waits, so an error becomes an event of the session.
 fn run_post_debug_task(supervisor: &SupervisorContext, hosted: &ManagedSession, plan: BuildPlan) {
     if plan.is_empty() {
         return;
@@ -181,7 +181,7 @@ fn run_post_debug_task(supervisor: &SupervisorContext, hosted: &ManagedSession, 
     });
 }
 
-/// `stopAll`: the end of one is the end of all.
+/// `stopAll`: when one ends, the others are stopped.
 fn stop_with(sessions: &SessionRegistry, one: &ManagedSession, all: &[ManagedSession]) {
     let others: Vec<ManagedSession> = all.iter().filter(|it| it.id != one.id).cloned().collect();
     sessions.run_after_end(one, async move {

@@ -1,4 +1,4 @@
-//! Beginning a test by its name: from how it is run to what is to be debugged.
+//! A test by its name: from how it is run to a session request.
 
 use std::path::{Path, PathBuf};
 

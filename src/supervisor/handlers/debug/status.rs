@@ -53,7 +53,7 @@ async fn full_status(sessions: &SessionRegistry, hosted: &ManagedSession) -> Deb
     }
 }
 
-/// As far as it is known without asking the adapter anything: for notifications.
+/// The status without requests to the adapter: for notifications.
 pub fn known_status(hosted: &ManagedSession) -> DebugSessionStatus {
     let snapshot = hosted.session.snapshot();
     let target = |target: &crate::debug::TargetSnapshot| TargetStatus {
@@ -77,7 +77,7 @@ pub fn known_status(hosted: &ManagedSession) -> DebugSessionStatus {
     }
 }
 
-/// What the next answer of another operation is going to say, too.
+/// Notices that the next result of another operation includes too.
 fn pending_notices(hosted: &ManagedSession) -> Option<String> {
     Some(hosted.session.event_log().pending_notices().join("; ")).filter(|text| !text.is_empty())
 }
