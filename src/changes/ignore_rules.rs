@@ -32,8 +32,7 @@ pub const BUILT_IN_IGNORES: [&str; 5] = ["node_modules", "dist", ".git", ".devto
 /// A longer line is reported and skipped: no path is that long, and compiling it could take minutes.
 const MAX_LINE_BYTES: usize = 16 << 10;
 
-/// How many globs are compiled into one set: few enough that one large pattern cannot exceed the regex size limit for a
-/// whole file.
+/// Globs per compiled set, so that one large pattern cannot make all rules exceed the regex size limit.
 const GLOBS_PER_SET: usize = 512;
 
 /// Rules with the same digest give the same decisions.
@@ -124,8 +123,7 @@ impl IgnoreRules {
         }
     }
 
-    /// Loads the rules of the workspace at `root`; `None` if they are the same as these. Called by each scan, so an
-    /// unchanged file is not parsed again.
+    /// As [`IgnoreRules::load`]; `None`, without parsing the file again, if the rules are the same as these.
     pub(super) fn reload(&self, root: &Path) -> Option<(IgnoreRules, Vec<WorkspaceProblem>)> {
         let derived = &self.inner.derived;
         let same = matches!(
@@ -155,8 +153,7 @@ impl IgnoreRules {
         rules.build(rules_digest(derived, text))
     }
 
-    /// The rules of the file `.gitignore` in `folder` alone, relative to that folder. A file that is missing, not
-    /// readable, too large or not a regular file gives no rules.
+    /// Loads the rules of `.gitignore` in `folder` only. None if it is missing, unreadable, too large or not a file.
     pub fn load_gitignore(folder: &Path) -> IgnoreRules {
         let file = folder.join(".gitignore");
         let text = read_ignore_file(&file).unwrap_or_default();
