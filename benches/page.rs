@@ -21,7 +21,7 @@ const SECONDS: Duration = Duration::from_secs(30);
 
 fn main() {
     let runs = std::env::args().find_map(|argument| argument.parse().ok()).unwrap_or(20);
-    let tools = devtether::config::folders::data_dir().unwrap().join("tools");
+    let tools = devtether::config::xdg::data_dir().unwrap().join("tools");
     let peer = tools.join("chrome-devtools-mcp/node_modules/chrome-devtools-mcp/build/src/bin/chrome-devtools-mcp.js");
     assert!(peer.is_file(), "{} is missing: run `cargo xtask tools`", peer.display());
 

@@ -77,7 +77,7 @@ impl Drop for Sandbox {
 }
 
 fn tools() -> PathBuf {
-    devtether::config::folders::data_dir().unwrap().join("tools")
+    devtether::config::xdg::data_dir().unwrap().join("tools")
 }
 
 /// What can be asked of either.

@@ -29,6 +29,12 @@ impl GitignoreChain {
         read(parent, folder)
     }
 
+    /// Reads the file of `folder` (absolute) only: folders above it do not count.
+    pub fn load_without_parents(folder: &Path) -> Arc<GitignoreChain> {
+        let rules = IgnoreRules::load_gitignore(folder);
+        Arc::new(GitignoreChain { folder: folder.to_path_buf(), rules, parent: None })
+    }
+
     /// The chain for `folder`, a folder directly in this one.
     pub fn enter(self: &Arc<Self>, folder: &Path) -> Arc<GitignoreChain> {
         let rules = IgnoreRules::load_gitignore(folder);

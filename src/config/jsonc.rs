@@ -8,7 +8,7 @@ use jsonc_parser::ast::{ObjectPropName, Value as Ast};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-use super::file::{self, Origin};
+use crate::config::source_file::{Origin, read_text};
 use crate::error::{Error, Result};
 
 /// What VS Code allows; the rest of JSON5 would be an error there, too.
@@ -54,7 +54,7 @@ pub enum JsonValue {
 impl JsonDocument {
     /// Reads a file; `None` when there is none. Errors name file, line and column.
     pub fn read(path: &Path) -> Result<Option<JsonDocument>> {
-        file::read_text(path)?.map(|text| JsonDocument::parse(path, &text)).transpose()
+        read_text(path)?.map(|text| JsonDocument::parse(path, &text)).transpose()
     }
 
     pub fn parse(path: &Path, text: &str) -> Result<JsonDocument> {

@@ -1,51 +1,43 @@
-//! What the workspace says about itself, and what the user has said about that.
+//! The configuration of a workspace: what its files run, and whether the user consents to it.
 //!
 //! ```text
-//!  devtools.toml ──▶ settings ─────────────────────┐
-//!  launch.json ────▶ launch_json ─▶ launch_window ─┤
-//!  tasks.json ─────▶ tasks ─▶ task_steps (matchers)├─▶ recipe ─▶ trust
-//!  package.json ───▶ package ─▶ scripts ───────────┤
-//!  tsconfig.json, .gitignore ─▶ generated ─────────┘
+//!  devtools_toml   devtools.toml ────────────────┐
+//!  vscode          launch.json, tasks.json ──────┤
+//!                    window ─────────────────────┼─▶ window_config ──┐
+//!                    debug sessions ─────────────┼─▶ debug_plan ─────┼─▶ trust
+//!  npm             package.json, its scripts ────┤                   │
+//!  build_outputs   tsconfig.json, .gitignore ────┘   named_test ─────┘
 //! ```
 //!
-//! A debug session has a shorter way: launch.json and tasks.json ─▶ debugging ─▶ trust; `given` is what an editor would say,
-//! `named_test` finds tests by their names.
-//!
-//! Reads files and names what is wrong in them. Must not know windows or sessions.
+//! Reads files, and reports errors with file and line. Runs nothing. Does not depend on windows or debug sessions.
 
-pub mod folders;
-pub mod init;
 pub mod trust;
+pub mod xdg;
 
-mod choice;
-mod debugging;
-mod env_file;
-mod file;
-mod generated;
-mod given;
+mod active_config;
+mod build_outputs;
+mod build_plan;
+mod consent_line;
+mod devtools_toml;
 mod jsonc;
-mod launch_json;
-mod launch_window;
-mod matchers;
-mod merge;
 mod named_test;
-mod package;
-mod plan;
-mod recipe;
-mod scripts;
-mod settings;
-mod shell;
-mod task_steps;
-mod tasks;
-mod variables;
+mod npm;
+mod source_file;
+mod vscode;
+mod window_config;
 
-pub use choice::ActiveConfig;
-pub use debugging::{DebugConfiguration, DebugPlan};
-pub use file::Origin;
-pub use generated::BuildOutput;
-pub use given::EditorInputs;
-pub use matchers::{BackgroundCycle, CycleTracker};
-pub use named_test::{CARGO_TEST_BUILD, NamedTest, TestRun};
-pub use plan::{BuildPlan, BuildStep, ConsentLine, NpmScript, StepCompletion, StepOrder};
-pub use recipe::WindowConfig;
-pub use settings::{BuildSettings, ConfirmBy, DEVTOOLS_TOML, Settings, WatchSettings, WindowKind, WindowSettings};
+pub use active_config::ActiveConfig;
+pub use build_outputs::BuildOutput;
+pub use build_plan::{BuildPlan, BuildStep, StepCompletion, StepOrder};
+pub use consent_line::ConsentLine;
+pub use devtools_toml::init;
+pub use devtools_toml::settings::{
+    BuildSettings, ConfirmBy, DEVTOOLS_TOML, Settings, WatchSettings, WindowKind, WindowSettings,
+};
+pub use named_test::resolve::{CARGO_TEST_BUILD, NamedTest, TestRun};
+pub use npm::scripts::NpmScript;
+pub use source_file::Origin;
+pub use vscode::debug_plan::{DebugConfiguration, DebugPlan};
+pub use vscode::editor_inputs::EditorInputs;
+pub use vscode::problem_matchers::{BackgroundCycle, CycleTracker};
+pub use window_config::WindowConfig;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::finding::FindingLevel::{Ok as Good, Problem, Warning};
 use super::finding::{Finding, FindingLevel, FindingTopic};
-use crate::config::{WindowKind, WindowSettings, folders};
+use crate::config::{WindowKind, WindowSettings, xdg};
 use crate::error::Error;
 use crate::tools::{self, Pins, SystemPin, ToolState, ToolStatus};
 use crate::window::launch::BROWSER_NAMES;
@@ -123,11 +123,8 @@ fn check_desktop_vscode(window: Option<&WindowSettings>, missing: FindingLevel) 
 
 /// Disks and folders.
 pub fn check_folders(workspace: &Path) -> Vec<Finding> {
-    let all = [
-        (folders::state_dir(), "logs and profiles"),
-        (folders::config_dir(), "your consents"),
-        (folders::data_dir(), "tools"),
-    ];
+    let all =
+        [(xdg::state_dir(), "logs and profiles"), (xdg::config_dir(), "your consents"), (xdg::data_dir(), "tools")];
     let (mut findings, mut seen) = (Vec::new(), Vec::new());
     for (folder, what) in all {
         match folder {

@@ -14,7 +14,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::config::folders;
+use crate::config::xdg;
 use crate::debug::host::store;
 use crate::error::{ErrorContext, Result};
 use crate::process;
@@ -61,7 +61,7 @@ impl LaunchProcesses {
 /// Every launch that has a living process of this user.
 pub fn find_launches() -> Result<Vec<LaunchProcesses>> {
     let marked = process::group_by_launch_id().doing(|| "cannot look at the running processes".into())?;
-    let state = folders::state_dir()?;
+    let state = xdg::state_dir()?;
     let launches = marked.into_iter().map(|(id, processes)| {
         let processes = processes.iter().map(|process| (process.pid(), command_line_of(process.pid()))).collect();
         let fate = find_state_folder(&state, &id).map_or(LaunchOwner::Elsewhere, |home| find_owner(&home, &id).0);

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use crate::config::folders;
+use crate::config::xdg;
 use crate::error::{Error, ErrorContext, Result};
 
 /// The longest path of a Unix socket that every platform takes, in bytes (macOS: 104, Linux: 108).
@@ -61,7 +61,7 @@ impl SupervisorPaths {
     fn of_canonical(workspace: PathBuf) -> Result<SupervisorPaths> {
         let digest = Sha256::digest(workspace.as_os_str().as_bytes());
         let name = hex::encode(&digest[..8]);
-        let state = folders::state_dir()?.join(&name);
+        let state = xdg::state_dir()?.join(&name);
         make_private(&state)?;
         Ok(SupervisorPaths {
             socket: runtime_folder(&name)?.join(format!("{name}.sock")),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::pins::{Pins, Tool, ToolSource};
 use super::tool_folder::{self, FolderContent};
-use crate::config::folders;
+use crate::config::xdg;
 use crate::error::Result;
 
 /// How a tool stands to its pin.
@@ -56,7 +56,7 @@ impl ToolStatus {
 
 /// The folder with one sub-folder per tool.
 pub fn tools_folder() -> Result<PathBuf> {
-    Ok(folders::data_dir()?.join("tools"))
+    Ok(xdg::data_dir()?.join("tools"))
 }
 
 /// What is started or loaded of a tool; it may be missing.

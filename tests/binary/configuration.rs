@@ -215,10 +215,10 @@ fn a_command_that_has_changed_by_one_byte_is_not_run() {
         r#"build: ["npm","run","compile"]"#,
         r#"script "compile": "echo 1"   [package.json:1]"#,
         r#"script "precompile": "true""#,
+        r#"script "lint": "x""#,
     ] {
         assert!(told.contains(line), "{line} is not in {told}");
     }
-    assert!(!told.contains("lint"), "{told}");
     sandbox.json(&["start"]);
     package("echo 2");
     sandbox
@@ -243,19 +243,26 @@ fn a_command_that_has_changed_by_one_byte_is_not_run() {
 }
 
 #[test]
-fn consent_covers_scripts_of_other_folders() {
+fn consent_covers_every_script_of_the_workspace() {
     let sandbox = untrusted("npm: compile", "");
-    sandbox.write("package.json", r#"{"scripts": {"compile": "cd webview-ui && npm run build"}}"#);
+    sandbox.write("package.json", r#"{"scripts": {"compile": "cd $UI && npm run build"}}"#);
     let package = |script: &str| {
         sandbox.write("webview-ui/package.json", &json!({"scripts": {"build": script, "lint": "x"}}).to_string());
     };
+    let lint = |script: &str| sandbox.write("a/b/package.json", &json!({"scripts": {"lint": script}}).to_string());
     package("echo 1");
+    lint("x");
     let told = sandbox.tether(&["trust", "--yes"]).ok().stdout;
     assert!(told.contains(r#"script "webview-ui: build": "echo 1"   [webview-ui/package.json:1]"#), "{told}");
-    assert!(!told.contains("lint"), "{told}");
+    lint("y");
+    sandbox.tether(&["start"]).fails(5, &[r#"script "a/b: lint": "y" (a/b/package.json:1)"#]);
+    lint("x");
     package("echo 2");
     let words = r#"has changed since you agreed: script "webview-ui: build": "echo 2" (webview-ui/package.json:1)"#;
     sandbox.tether(&["start"]).fails(5, &[words, "tether trust --workspace '"]);
+    package("echo 1");
+    sandbox.write("a/b/package.json", "{");
+    sandbox.tether(&["start"]).fails(2, &["cannot read", "a/b/package.json:1:"]);
 }
 
 #[test]
@@ -269,7 +276,7 @@ fn a_repository_cannot_contain_its_own_consent() {
         run_command(command)
     };
     with_inside(&["trust", "--yes"])
-        .fails(5, &["cannot believe the trust records", "inside the workspace", "XDG_CONFIG_HOME"]);
+        .fails(5, &["cannot use the trust records", "inside the workspace", "XDG_CONFIG_HOME"]);
     assert!(!inside.exists());
     let recorded = sandbox.tether(&["trust", "--yes", "--json"]).ok().json();
     let record = recorded["record"].as_str().unwrap().to_owned();
@@ -281,12 +288,12 @@ fn a_repository_cannot_contain_its_own_consent() {
     fs::remove_file(&record).unwrap();
     sandbox.tether(&["start"]).fails(5, &["nobody has agreed"]);
     sandbox.tether(&["shutdown"]).ok();
-    with_inside(&["start"]).fails(5, &["cannot believe the trust records"]);
+    with_inside(&["start"]).fails(5, &["cannot use the trust records"]);
     // Nor through a link that points back into it.
     fs::remove_dir_all(sandbox.home().join("config")).unwrap();
     std::os::unix::fs::symlink(&inside, sandbox.home().join("config")).unwrap();
     sandbox.tether(&["shutdown"]).ok();
-    sandbox.tether(&["start"]).fails(5, &["cannot believe the trust records"]);
+    sandbox.tether(&["start"]).fails(5, &["cannot use the trust records"]);
 }
 
 #[test]

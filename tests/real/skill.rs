@@ -60,7 +60,7 @@ fn is_as_said(text: &str, said: &str) -> bool {
 
 #[test]
 fn the_commands_of_the_skill_print_what_it_shows() {
-    let tools = devtether::config::folders::data_dir().unwrap().join("tools");
+    let tools = devtether::config::xdg::data_dir().unwrap().join("tools");
     if !["debugpy", "pytest"].into_iter().all(|tool| installed_tool(tool).is_some()) {
         return;
     }

@@ -25,7 +25,7 @@ pub fn has_program(program: &str) -> bool {
 
 /// A file or folder below `<data folder>/tools`, where `cargo xtask tools` installs. Reports it when it is not there.
 pub fn installed_tool(path: &str) -> Option<PathBuf> {
-    let file = devtether::config::folders::data_dir().expect("a data folder").join("tools").join(path);
+    let file = devtether::config::xdg::data_dir().expect("a data folder").join("tools").join(path);
     if !file.exists() {
         report_missing(format_args!("{} does not exist", file.display()));
     }

@@ -6,7 +6,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use devtether::config::folders;
+use devtether::config::xdg;
 use devtether::tools::entry_path;
 
 use crate::shell::to_anyhow;
@@ -23,7 +23,7 @@ impl CheckoutPaths {
     /// Errors: neither HOME nor the XDG variables are set.
     pub fn find() -> Result<CheckoutPaths> {
         let checkout = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("xtask is not in a checkout")?;
-        Ok(CheckoutPaths { checkout: checkout.to_owned(), data: folders::data_dir().map_err(to_anyhow)? })
+        Ok(CheckoutPaths { checkout: checkout.to_owned(), data: xdg::data_dir().map_err(to_anyhow)? })
     }
 
     /// The program of an installed tool, by the tool's name in the pins. It need not exist.

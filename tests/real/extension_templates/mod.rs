@@ -140,5 +140,5 @@ fn install(from: &Path, folder: &Path) {
 fn installed_tools(template: &Template) -> Option<PathBuf> {
     let needed = ["generator-code", "yeoman-environment", "code-server", "node24", template.name];
     let installed = needed.into_iter().all(|name| installed_tool(name).is_some());
-    installed.then(|| devtether::config::folders::data_dir().unwrap().join("tools"))
+    installed.then(|| devtether::config::xdg::data_dir().unwrap().join("tools"))
 }

@@ -1,0 +1,165 @@
+//! A build plan: commands, their order, and when each of them is done.
+//!
+//! Plain data. Does not depend on the files that describe it, nor on what runs it.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::config::consent_line::ConsentLine;
+use crate::config::source_file::Origin;
+use crate::config::vscode::editor_inputs::{EditorInputs, MissingInput};
+use crate::config::vscode::problem_matchers::BackgroundCycle;
+use crate::config::vscode::shell_line::{LinePosition, substitute_in_shell_line};
+use crate::config::vscode::shell_quoting::{LineSource, quote_word};
+use crate::config::vscode::variables::{environment_value, substitute_environment};
+use crate::error::{Error, Result};
+
+/// The commands that run before a launch. Without steps there is nothing to build.
+#[derive(Clone, Debug)]
+pub struct BuildPlan {
+    /// Referred to by index in `order`.
+    pub steps: Vec<BuildStep>,
+    /// When they run.
+    pub order: StepOrder,
+    /// For the whole plan.
+    pub timeout: Duration,
+}
+
+/// The order of the steps. A step in several places runs once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StepOrder {
+    /// The step with this index.
+    Step(usize),
+    /// One after the other; the first failure ends the sequence.
+    Sequence(Vec<StepOrder>),
+    /// All at once; the first failure ends the others.
+    Parallel(Vec<StepOrder>),
+}
+
+/// One command of a build plan.
+#[derive(Clone, Debug)]
+pub struct BuildStep {
+    /// The task's label, or the command.
+    pub label: String,
+    /// Program and arguments; for a shell's line: the shell, `-c`, the line.
+    pub argv: Vec<String>,
+    /// Which word of `argv` is a shell's line.
+    pub shell_line: Option<(usize, LineSource)>,
+    /// Absolute.
+    pub cwd: PathBuf,
+    /// Added to the inherited environment.
+    pub env: BTreeMap<String, String>,
+    /// When it is done.
+    pub completion: StepCompletion,
+    /// Where it is defined.
+    pub origin: Origin,
+}
+
+/// When a step is done.
+#[derive(Clone, Debug)]
+pub enum StepCompletion {
+    /// When it exits.
+    OnExit,
+    /// A watcher: when its output reports the end of the first cycle. It is stopped then.
+    AfterCycle(Box<BackgroundCycle>),
+}
+
+impl BuildPlan {
+    /// A plan that runs nothing.
+    pub fn empty(timeout: Duration) -> BuildPlan {
+        BuildPlan { steps: Vec::new(), order: StepOrder::Sequence(Vec::new()), timeout }
+    }
+
+    /// A plan of one step.
+    pub fn single(step: BuildStep, timeout: Duration) -> BuildPlan {
+        BuildPlan { steps: vec![step], order: StepOrder::Step(0), timeout }
+    }
+
+    /// Whether there is nothing to build.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// Substitutes editor inputs and the environment: the result is what is run.
+    pub fn with_editor_inputs(&self, inputs: &EditorInputs, workspace: &Path) -> Result<BuildPlan> {
+        let steps = self.steps.iter().map(|step| step.with_editor_inputs(inputs, workspace)).collect::<Result<_>>()?;
+        Ok(BuildPlan { steps, ..self.clone() })
+    }
+}
+
+impl BuildStep {
+    /// The command for the user's consent; `word` is what it is for ("build", "before").
+    pub fn consent_line(&self, word: &str, workspace: &Path) -> ConsentLine {
+        let mut text = format!("{word}: {}", json!(self.argv));
+        if self.cwd != workspace {
+            text += &format!(" in {}", json!(self.cwd));
+        }
+        if !self.env.is_empty() {
+            text += &format!(" with {}", json!(self.env));
+        }
+        if let StepCompletion::AfterCycle(cycle) = &self.completion {
+            text += &format!(" until {}", json!(cycle.ends_pattern));
+        }
+        ConsentLine { text, origin: Some(self.origin.clone()) }
+    }
+
+    fn with_editor_inputs(&self, inputs: &EditorInputs, workspace: &Path) -> Result<BuildStep> {
+        let wrong = |missing: MissingInput| {
+            let MissingInput { variable, why, hint } = missing;
+            Error::usage(format!("cannot run the task {:?} of {}", self.label, self.origin))
+                .because(format!("it has the variable `${{{variable}}}`: {why}"))
+                .hint(hint)
+        };
+        let substitute = |text: &String| inputs.substitute(text, workspace).map_err(wrong);
+        let word = |(at, text): (usize, &String)| match self.line_start(at) {
+            Some(first) => inputs.substitute_in_line(text, first, workspace).map_err(wrong),
+            None => substitute(text),
+        };
+        let argv = self.argv.iter().enumerate().map(word).collect::<Result<_>>()?;
+        let env = self.env.iter().map(|(name, value)| Ok((name.clone(), substitute(value)?))).collect::<Result<_>>()?;
+        let cwd = workspace.join(substitute(&self.cwd.to_string_lossy().into_owned())?);
+        Ok(BuildStep { argv, env, cwd, ..self.clone() })
+    }
+
+    /// Replaces every `${env:…}` by its value.
+    pub fn substitute_environment(&mut self) {
+        self.env.values_mut().for_each(|text| *text = substitute_environment(text));
+        let word = |(at, text): (usize, &String)| match self.line_start(at) {
+            Some(first) => substitute_environment_in_line(text, first),
+            None => substitute_environment(text),
+        };
+        self.argv = self.argv.iter().enumerate().map(word).collect();
+    }
+
+    /// The start of the shell's line, when the word at this index is one.
+    fn line_start(&self, at: usize) -> Option<LinePosition> {
+        let (_, source) = self.shell_line.filter(|(line, _)| *line == at)?;
+        Some(LinePosition::line_start(&self.argv[0], &self.argv[at], source))
+    }
+
+    /// A shell command that runs the step from any folder.
+    pub fn shell_command_with_cd(&self) -> String {
+        format!("cd {} && {}", quote_word(&self.cwd.to_string_lossy()), self.shell_command())
+    }
+
+    /// A shell command that runs the step in its folder.
+    pub fn shell_command(&self) -> String {
+        match &self.argv[..] {
+            [_, flag, line] if flag == "-c" => line.clone(),
+            argv => argv.iter().map(|it| quote_word(it)).collect::<Vec<_>>().join(" "),
+        }
+    }
+}
+
+fn substitute_environment_in_line(line: &str, first: LinePosition) -> String {
+    let value = |name: &str, place: &LinePosition| {
+        let variable = name.strip_prefix("env:").map(environment_value);
+        Ok::<_, Infallible>(variable.map(|value| place.quote_environment_value(&value)))
+    };
+    let Ok(filled) = substitute_in_shell_line(line, first, value);
+    filled
+}

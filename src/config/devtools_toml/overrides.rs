@@ -1,0 +1,40 @@
+//! `[window]` of devtools.toml over what was derived: key by key, and what is written always wins.
+//!
+//! Must not know where the derived values come from.
+
+use crate::config::devtools_toml::settings::{WindowKind, WindowSettings};
+
+/// `is_set`: whether a key is written in devtools.toml.
+pub fn override_window(
+    derived: WindowSettings,
+    written: WindowSettings,
+    is_set: impl Fn(&str) -> bool,
+) -> WindowSettings {
+    fn pick<T>(is_set: bool, written: T, derived: T) -> T {
+        if is_set { written } else { derived }
+    }
+    // What a VS Code takes is not for the browser in which a web workbench is shown.
+    let foreign = written.kind == Some(WindowKind::WebExtensionHost);
+    let derived_args = if foreign { Vec::new() } else { derived.args };
+    WindowSettings {
+        derived: written.kind.is_none() && derived.kind.is_some(),
+        kind: written.kind.or(derived.kind),
+        program: written.program.or(derived.program),
+        url: written.url.or(derived.url),
+        command: pick(is_set("command"), written.command, derived.command),
+        args: pick(is_set("args"), written.args, derived_args),
+        runtime_args: pick(is_set("runtimeArgs"), written.runtime_args, derived.runtime_args),
+        cwd: written.cwd.or(derived.cwd),
+        headless: pick(is_set("headless"), written.headless, derived.headless),
+        env: pick(is_set("env"), written.env, derived.env),
+        browser: written.browser.or(derived.browser),
+        node: written.node.or(derived.node),
+        vscode: written.vscode.or(derived.vscode),
+        code_server: written.code_server.or(derived.code_server),
+        extension: written.extension.or(derived.extension),
+        more_extensions: pick(is_set("moreExtensions"), written.more_extensions, derived.more_extensions),
+        folder: written.folder.or(derived.folder),
+        profile: written.profile.or(derived.profile),
+        timeout: written.timeout.or(derived.timeout),
+    }
+}

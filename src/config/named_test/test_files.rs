@@ -1,0 +1,98 @@
+//! Looking for the file in which a test stands: bounded, without what is ignored or installed.
+//!
+//! Must not know whose tests they are, but for how they name their files and what is inside.
+
+use std::path::{Path, PathBuf};
+
+use crate::changes::GitignoreChain;
+
+use crate::config::source_file::read_text;
+
+/// More than any workspace that somebody works in has, and little enough to be looked through.
+const MOST_FILES: usize = 100_000;
+/// Where there is only what others have written, or what was built.
+const SKIPPED_FOLDERS: &[&str] = &["node_modules", "target", "dist", "venv", "__pycache__", "vendor", "site-packages"];
+
+/// The files below a folder whose names fit and whose texts have it; sorted. Hidden files and those that git ignores are
+/// skipped.
+pub fn find_files(folder: &Path, fits: impl Fn(&str) -> bool, has: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+    // `test/` is a folder by whose name Node knows its tests, also when it is the one that is searched.
+    let above = folder.parent().unwrap_or(folder);
+    let name = |path: &Path| path.strip_prefix(above).unwrap_or(path).to_string_lossy().into_owned();
+    let fitting = list_files(folder).into_iter().filter(|path| {
+        let base = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        fits(&base) || fits(&name(path))
+    });
+    let mut found: Vec<PathBuf> = fitting.filter(|path| read_source(path).is_some_and(|text| has(&text))).collect();
+    found.sort();
+    found
+}
+
+/// The regular files among the first [`MOST_FILES`] entries below a folder. Follows no symlink.
+fn list_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut folders = vec![(folder.to_owned(), GitignoreChain::load(folder))];
+    let mut entries_left = MOST_FILES;
+    while let Some((folder, git)) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let (path, name) = (entry.path(), entry.file_name());
+            let name = name.to_string_lossy();
+            let Ok(kind) = entry.file_type() else { continue };
+            let skipped = name.starts_with('.') || SKIPPED_FOLDERS.contains(&name.as_ref());
+            if skipped || git.is_ignored(&path, kind.is_dir()) {
+                continue;
+            }
+            if entries_left == 0 {
+                return files;
+            }
+            entries_left -= 1;
+            if kind.is_dir() {
+                folders.push((path.clone(), git.enter(&path)));
+            } else if kind.is_file() {
+                files.push(path);
+            }
+        }
+    }
+    files
+}
+
+/// The text of a file; `None` where that cannot be a source.
+pub fn read_source(file: &Path) -> Option<String> {
+    read_text(file).ok().flatten()
+}
+
+/// The nearest folder above a file, at most the workspace, that has such a file.
+pub fn nearest_folder_with(file: &Path, workspace: &Path, name: &str) -> Option<PathBuf> {
+    let folders = file.ancestors().skip(1).take_while(|folder| folder.starts_with(workspace));
+    folders.into_iter().find(|folder| folder.join(name).is_file()).map(Path::to_owned)
+}
+
+/// By its base name, or by its path, which begins with the folder that is searched.
+/// Source: <https://nodejs.org/api/test.html#running-tests-from-the-command-line>
+pub fn is_node_test(path: &str) -> bool {
+    let base = path.rsplit('/').next().unwrap_or(path);
+    let Some((stem, "js" | "mjs" | "cjs" | "ts" | "mts" | "cts")) = base.rsplit_once('.') else { return false };
+    let in_folder = path.split('/').rev().skip(1).any(|folder| matches!(folder, "test" | "tests" | "__tests__"));
+    in_folder
+        || stem == "test"
+        || stem.starts_with("test-")
+        || [".test", "-test", "_test", ".spec"].iter().any(|end| stem.ends_with(end))
+}
+
+/// The functions that begin with `def`, each with the classes around it: `TestX::test_b`.
+pub fn python_names(text: &str, def: &str) -> Vec<String> {
+    let depth = |line: &str| line.len() - line.trim_start().len();
+    let mut around: Vec<(usize, &str)> = Vec::new();
+    let mut names = Vec::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let code = line.trim_start();
+        around.retain(|(outer, _)| *outer < depth(line));
+        if let Some(rest) = code.strip_prefix("class ") {
+            around.push((depth(line), rest.split(['(', ':', ' ']).next().unwrap_or_default()));
+        } else if code.strip_prefix("async ").unwrap_or(code).starts_with(def) {
+            let name = def.trim_start_matches("def ").trim_end_matches('(');
+            names.push(around.iter().map(|(_, class)| *class).chain([name]).collect::<Vec<_>>().join("::"));
+        }
+    }
+    names
+}

@@ -1,0 +1,333 @@
+//! Problem matchers, as far as a build needs them: when has a background task finished a cycle, and with how many errors?
+//!
+//! Source: <https://code.visualstudio.com/docs/debugtest/tasks#_defining-a-problem-matcher>. Patterns are JavaScript's
+//! regular expressions. Must not know processes: it is given lines.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use regress::Regex;
+
+use crate::config::jsonc::{JsonDocument, JsonNode, JsonValue};
+use crate::error::Result;
+
+/// Matchers that are known by name.
+const KNOWN_MATCHERS: &str = include_str!("known_matchers.json");
+/// A `base` that leads further than this leads nowhere.
+const MAX_BASES: usize = 8;
+/// What is looked at of a line: patterns speak of its beginning.
+const MAX_LINE: usize = 4096;
+
+/// How the output of a background task is read.
+#[derive(Clone, Debug)]
+pub struct BackgroundCycle {
+    active_on_start: bool,
+    begins: Option<Regex>,
+    ends: Regex,
+    /// How the end pattern is written.
+    pub ends_pattern: String,
+    problems: Vec<ProblemPattern>,
+}
+
+/// One pattern of problems: a line, or several that follow one another.
+#[derive(Clone, Debug)]
+struct ProblemPattern {
+    lines: Vec<LinePattern>,
+    /// When no line tells.
+    is_error: bool,
+}
+
+#[derive(Clone, Debug)]
+struct LinePattern {
+    regexp: Regex,
+    severity: Option<usize>,
+    /// A problem counts when these took part in its matches, as in VS Code.
+    file: Option<usize>,
+    message: Option<usize>,
+    repeats: bool,
+}
+
+/// The reading of one task's output.
+#[derive(Debug)]
+pub struct CycleTracker<'a> {
+    cycle: &'a BackgroundCycle,
+    active: bool,
+    /// Problems that were seen.
+    errors: usize,
+    /// How many the line said that ended it.
+    reported_errors: usize,
+    ended: bool,
+    seen: Vec<PartialMatch>,
+}
+
+/// How far a problem of several lines has been seen.
+#[derive(Clone, Debug, Default)]
+struct PartialMatch {
+    lines: usize,
+    severity: Option<bool>,
+    file: bool,
+    message: bool,
+}
+
+impl BackgroundCycle {
+    /// The cycle that `problemMatcher` describes. `Err(text)`: why there is none, to be told with the task.
+    pub fn of(matcher: Option<&JsonNode>) -> Result<BackgroundCycle, String> {
+        let none = "it has no `problemMatcher`".to_owned();
+        let candidates = matcher.map(JsonNode::one_or_many).unwrap_or_default();
+        let mut why = none;
+        for candidate in candidates {
+            match resolve_matcher(candidate, 0).and_then(|node| BackgroundCycle::read(&node)) {
+                Ok(cycle) => return Ok(cycle),
+                Err(error) => why = error,
+            }
+        }
+        Err(why)
+    }
+
+    fn read(node: &JsonNode) -> Result<BackgroundCycle, String> {
+        let background = node.get("background").or_else(|| node.get("watching"));
+        let background = background.ok_or("its problem matcher has no `background`")?;
+        let pattern = |name: &str| background.get(name).map(|node| pattern_text(node, name)).transpose();
+        let ends_pattern = pattern("endsPattern")?.ok_or("its problem matcher has no `endsPattern`")?;
+        Ok(BackgroundCycle {
+            active_on_start: background.is_true("activeOnStart"),
+            begins: pattern("beginsPattern")?.map(|text| compile_pattern(&text)).transpose()?,
+            ends: compile_pattern(&ends_pattern)?,
+            ends_pattern,
+            problems: problem_patterns(node)?,
+        })
+    }
+
+    pub fn start_tracking(&self) -> CycleTracker<'_> {
+        let seen = vec![PartialMatch::default(); self.problems.len()];
+        // Without a beginning to wait for, it has begun.
+        let active = self.active_on_start || self.begins.is_none();
+        CycleTracker { cycle: self, active, errors: 0, reported_errors: 0, ended: false, seen }
+    }
+}
+
+/// A name, or an object on a `base`, as one object.
+fn resolve_matcher(node: &JsonNode, depth: usize) -> Result<JsonNode, String> {
+    if depth > MAX_BASES {
+        return Err("the `base` of its problem matcher leads nowhere".to_owned());
+    }
+    if let Some(name) = node.text() {
+        let unknown = || format!("tether does not know the problem matcher `{name}`");
+        return resolve_matcher(known_matchers().root.get(name).ok_or_else(unknown)?, depth + 1);
+    }
+    match node.text_of("base") {
+        None => Ok(node.clone()),
+        Some(base) => {
+            let base = JsonNode { line: node.line, value: JsonValue::String(base.to_owned()) };
+            let base = resolve_matcher(&base, depth + 1)?;
+            Ok(match (base.get("background"), node.get("background")) {
+                (Some(below), Some(above)) => {
+                    let background = below.overlaid(above);
+                    let both = base.overlaid(node);
+                    let member = ("background".to_owned(), background);
+                    both.overlaid(&JsonNode { line: node.line, value: JsonValue::Object(vec![member]) })
+                }
+                _ => base.overlaid(node),
+            })
+        }
+    }
+}
+
+fn known_matchers() -> &'static JsonDocument {
+    static DOCUMENT: OnceLock<JsonDocument> = OnceLock::new();
+    DOCUMENT.get_or_init(|| {
+        JsonDocument::parse(Path::new("known_matchers.json"), KNOWN_MATCHERS)
+            .expect("our own file is read by a test, too")
+    })
+}
+
+fn pattern_text(node: &JsonNode, name: &str) -> Result<String, String> {
+    let text = node.text().or_else(|| node.text_of("regexp"));
+    text.map(str::to_owned)
+        .ok_or_else(|| format!("`{name}` of its problem matcher is neither a text nor has a `regexp`"))
+}
+
+fn compile_pattern(pattern: &str) -> Result<Regex, String> {
+    Regex::new(pattern).map_err(|cause| format!("the pattern `{pattern}` of its problem matcher is wrong: {cause}"))
+}
+
+fn problem_patterns(matcher: &JsonNode) -> Result<Vec<ProblemPattern>, String> {
+    let is_error = matcher.text_of("severity").is_none_or(is_error_severity);
+    let Some(pattern) = matcher.get("pattern") else { return Ok(Vec::new()) };
+    // A pattern by name belongs to a matcher of the same name, or to an extension: the end pattern is still good.
+    if let Some(name) = pattern.text() {
+        let watch = format!("{name}-watch");
+        let known = known_matchers().root.get(name).or_else(|| known_matchers().root.get(&watch));
+        return known.map_or(Ok(Vec::new()), problem_patterns);
+    }
+    let lines: Result<Vec<LinePattern>, String> = pattern.one_or_many().iter().map(line_pattern).collect();
+    Ok(vec![ProblemPattern { lines: lines?, is_error }])
+}
+
+fn line_pattern(node: &JsonNode) -> Result<LinePattern, String> {
+    let group = |name: &str| match node.get(name).map(|node| &node.value) {
+        Some(JsonValue::Number(number)) => number.parse().ok(),
+        _ => None,
+    };
+    let bare = ["file", "line", "location", "message", "severity"].iter().all(|name| node.get(name).is_none());
+    Ok(LinePattern {
+        regexp: compile_pattern(&pattern_text(node, "pattern")?)?,
+        severity: group("severity"),
+        file: group("file").or(bare.then_some(1)),
+        message: group("message").or(bare.then_some(0)),
+        repeats: node.is_true("loop"),
+    })
+}
+
+/// VS Code compares in the same way: "error", "E", "err".
+fn is_error_severity(severity: &str) -> bool {
+    let severity = severity.to_lowercase();
+    severity.starts_with('e') || severity.starts_with("fatal")
+}
+
+impl CycleTracker<'_> {
+    /// Takes one line without its end; whether the cycle has ended, with this line or before.
+    pub fn read_line(&mut self, line: &str) -> bool {
+        let line = anstream::adapter::strip_str(line).to_string();
+        let line = line.char_indices().nth(MAX_LINE).map_or(line.as_str(), |(end, _)| &line[..end]);
+        if !self.active && self.cycle.begins.as_ref().is_some_and(|begins| begins.find(line).is_some()) {
+            self.active = true;
+            self.errors = 0;
+            return false;
+        }
+        // Some tools print their problems after they have said that they are done.
+        for index in 0..self.cycle.problems.len() {
+            self.errors += usize::from(self.completes_error(index, line));
+        }
+        if self.active && !self.ended && self.cycle.ends.find(line).is_some() {
+            self.ended = true;
+            self.reported_errors = reported_error_count(line);
+        }
+        self.ended
+    }
+
+    pub fn is_ended(&self) -> bool {
+        self.ended
+    }
+
+    pub fn error_count(&self) -> usize {
+        self.errors.max(self.reported_errors)
+    }
+
+    /// Whether this line completes a problem that is an error.
+    fn completes_error(&mut self, index: usize, line: &str) -> bool {
+        let problem = &self.cycle.problems[index];
+        let mut seen = std::mem::take(&mut self.seen[index]);
+        let Some(pattern) = problem.lines.get(seen.lines) else { return false };
+        let Some(found) = pattern.regexp.find(line) else {
+            // The line may be the first of the next one.
+            return seen.lines > 0 && self.completes_error(index, line);
+        };
+        let group = |number: Option<usize>| number.and_then(|number| found.group(number)).map(|range| &line[range]);
+        seen.severity = group(pattern.severity).map(is_error_severity).or(seen.severity);
+        seen.file |= group(pattern.file).is_some_and(|file| !file.is_empty());
+        seen.message |= group(pattern.message).is_some_and(|message| !message.is_empty());
+        seen.lines += 1;
+        if seen.lines < problem.lines.len() {
+            self.seen[index] = seen;
+            return false;
+        }
+        let error = seen.file && seen.message && seen.severity.unwrap_or(problem.is_error);
+        if pattern.repeats && seen.lines > 1 {
+            seen.lines -= 1;
+            self.seen[index] = seen;
+        }
+        error
+    }
+}
+
+/// The number in "Found 2 errors" or "compiled with 1 error" of a line that ends a cycle.
+fn reported_error_count(line: &str) -> usize {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let pairs =
+        words.windows(2).filter(|pair| pair[1].trim_matches(|c: char| !c.is_alphanumeric()).starts_with("error"));
+    pairs.filter_map(|pair| pair[0].parse::<usize>().ok()).max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cycle(matcher: &str) -> Result<BackgroundCycle, String> {
+        let document = JsonDocument::parse(Path::new("tasks.json"), matcher).unwrap();
+        BackgroundCycle::of(Some(&document.root))
+    }
+
+    /// `expect`: how many lines it takes to the end, and how many errors there were by the last line.
+    fn check(matcher: &str, output: &str, expect: (Option<usize>, usize)) {
+        let cycle = cycle(matcher).unwrap();
+        let mut reading = cycle.start_tracking();
+        let mut ended = None;
+        for (index, line) in output.lines().enumerate() {
+            if reading.read_line(line) && ended.is_none() {
+                ended = Some(index + 1);
+            }
+        }
+        assert_eq!((ended, reading.error_count()), expect, "{matcher}: {output}");
+    }
+
+    #[test]
+    fn the_watchers_of_typescript_and_esbuild_are_understood() {
+        let tsc = "> watch\n[10:11:12 AM] Starting compilation in watch mode...\n\n";
+        check(
+            "\"$tsc-watch\"",
+            &format!("{tsc}10:11:14 AM - Found 0 errors. Watching for file changes."),
+            (Some(4), 0),
+        );
+        let wrong =
+            "src/a.ts(3,1): error TS1005: ';' expected.\n\u{1b}[96msrc/b.ts\u{1b}[0m:4:2 - error TS2304: no x\n";
+        let told = format!("{tsc}{wrong}[1] Found 2 errors. Watching for file changes.");
+        check("\"$tsc-watch\"", &told, (Some(6), 2));
+        check("[\"$tsc-watch\"]", "build starting at now\nbuild finished in 0.1s", (Some(2), 0));
+        let failed =
+            "[watch] build started\n✘ [ERROR] Could not resolve \"x\"\n    src/a.ts:1:2:\n[watch] build finished";
+        check("\"$esbuild-watch\"", failed, (Some(4), 1));
+        check("\"$esbuild-watch\"", "[watch] build started\n▲ [WARNING] odd\n[watch] build finished", (Some(3), 0));
+        check("\"$ts-webpack-watch\"", "Compilation starting...\nCompilation finished\nERROR in ./a.ts", (Some(2), 1));
+        check("\"$ts-webpack-watch\"", "webpack 5.1 compiled with 1 error in 3 ms", (Some(1), 1));
+    }
+
+    #[test]
+    fn an_inline_matcher_may_write_its_patterns_as_text_or_object() {
+        let matcher = r#"{ "severity": "warning",
+            "pattern": [{ "regexp": "^FILE (.*)$", "file": 1 }, { "regexp": "^  (error|note): (.*)$", "severity": 1, "message": 2, "loop": true }],
+            "background": { "activeOnStart": false, "beginsPattern": "^begin$", "endsPattern": { "regexp": "^end$" } } }"#;
+        check(matcher, "end\nbegin\nend", (Some(3), 0));
+        check(matcher, "begin\nFILE a\n  error: x\n  error: y\n  note: z\nFILE b\n  error: w\nend", (Some(8), 3));
+        // A line that fits everything ends it, and is no problem: it names no file.
+        let any = r#"{ "pattern": { "regexp": ".", "file": 1, "message": 3 },
+            "background": { "activeOnStart": true, "beginsPattern": ".", "endsPattern": "." } }"#;
+        check(any, "ready", (Some(1), 0));
+        let based = r#"{ "base": "$tsc-watch", "background": { "endsPattern": "^all done$" } }"#;
+        check(based, "Starting compilation in watch mode\nall done", (Some(2), 0));
+        // Look-behind is JavaScript's.
+        check(r#"{ "background": { "endsPattern": "(?<=server )up" } }"#, "up\nserver up", (Some(2), 0));
+    }
+
+    #[test]
+    fn a_matcher_that_cannot_tell_the_end_is_refused_with_the_reason() {
+        let check = |matcher: &str, expect: &str| {
+            let why = cycle(matcher).unwrap_err();
+            assert!(why.contains(expect), "{why}");
+        };
+        check("[]", "no `problemMatcher`");
+        check("\"$mine-watch\"", "does not know the problem matcher `$mine-watch`");
+        check("\"$tsc\"", "does not know the problem matcher `$tsc`");
+        check("{\"pattern\": {\"regexp\": \"x\"}}", "no `background`");
+        check("{\"background\": {\"beginsPattern\": \"x\"}}", "no `endsPattern`");
+        check("{\"background\": {\"endsPattern\": \"(\"}}", "the pattern `(`");
+        check("{\"background\": {\"endsPattern\": 1}}", "neither a text nor has a `regexp`");
+    }
+
+    #[test]
+    fn every_known_matcher_is_whole() {
+        for (name, _) in known_matchers().root.members() {
+            cycle(&format!("{name:?}")).unwrap_or_else(|why| panic!("{name}: {why}"));
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! From tasks to the steps of a build: commands with their folder and environment, and the order of `dependsOn`.
+//!
+//! Must not know how tasks are found, nor who runs the steps.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::config::build_plan::{BuildPlan, BuildStep, StepCompletion, StepOrder};
+use crate::config::jsonc::{JsonNode, JsonValue};
+use crate::config::npm::package_json::PackageJson;
+use crate::config::vscode::problem_matchers::BackgroundCycle;
+use crate::config::vscode::shell_line::find_shell_line;
+use crate::config::vscode::shell_quoting::{LineSource, Word, join_line};
+use crate::config::vscode::tasks_json::{Task, TasksFile};
+use crate::config::vscode::variables::VariableSite;
+use crate::error::{Error, Result};
+
+/// Which word is the line of a shell, and how that was made.
+type ShellLine = Option<(usize, LineSource)>;
+
+/// What the C++ extension writes for a compiler: a program with its arguments.
+const CPP_BUILD: &str = "cppbuild";
+
+/// The build that a task is, with everything that it depends on. `asked` says who asks, for errors.
+pub fn plan_task(tasks: &TasksFile<'_>, reference: &JsonNode, asked: &str, timeout: Duration) -> Result<BuildPlan> {
+    let mut planner = StepPlanner { tasks, steps: Vec::new(), known: HashMap::new(), path: Vec::new() };
+    let order = planner.order_task(reference, asked)?;
+    Ok(BuildPlan { steps: planner.steps, order, timeout })
+}
+
+struct StepPlanner<'a> {
+    tasks: &'a TasksFile<'a>,
+    steps: Vec<BuildStep>,
+    /// What has been planned, by label: a task that several depend on runs once.
+    known: HashMap<String, StepOrder>,
+    /// The tasks that led here.
+    path: Vec<String>,
+}
+
+impl StepPlanner<'_> {
+    fn order_task(&mut self, reference: &JsonNode, asked: &str) -> Result<StepOrder> {
+        let task = self.tasks.find_task(reference, asked)?;
+        if let Some(start) = self.path.iter().position(|label| *label == task.label) {
+            let around: Vec<&str> = self.path[start..].iter().chain([&task.label]).map(String::as_str).collect();
+            return Err(Error::usage(format!("cannot run {}", task.subject()))
+                .because(format!("it depends on itself: {}", around.join(" → ")))
+                .hint("take one of them out of `dependsOn` in .vscode/tasks.json"));
+        }
+        if let Some(order) = self.known.get(&task.label) {
+            return Ok(order.clone());
+        }
+        self.path.push(task.label.clone());
+        let order = self.order_with_dependencies(&task)?;
+        self.path.pop();
+        self.known.insert(task.label, order.clone());
+        Ok(order)
+    }
+
+    fn order_with_dependencies(&mut self, task: &Task) -> Result<StepOrder> {
+        let subject = task.subject();
+        let depends = task.node.get("dependsOn").map(JsonNode::one_or_many).unwrap_or_default();
+        let before = depends.iter().map(|node| self.order_task(node, &subject)).collect::<Result<Vec<_>>>()?;
+        let before = match task.node.text_of("dependsOrder") {
+            Some("sequence") => StepOrder::Sequence(before),
+            _ => StepOrder::Parallel(before),
+        };
+        let step = StepDraft { tasks: self.tasks, task, subject: format!("the task {:?}", task.label) }.step()?;
+        if step.is_none() && depends.is_empty() {
+            return Err(unusable_task(task, "it has neither a `command` nor a `dependsOn`"));
+        }
+        let own = step.map(|step| {
+            self.steps.push(step);
+            StepOrder::Step(self.steps.len() - 1)
+        });
+        Ok(match (depends.is_empty(), own) {
+            (true, Some(own)) => own,
+            (_, own) => StepOrder::Sequence(std::iter::once(before).chain(own).collect()),
+        })
+    }
+}
+
+fn unusable_task(task: &Task, what: impl Into<String>) -> Error {
+    Error::usage(format!("cannot run {}", task.subject())).because(what.into())
+}
+
+/// One task on its way to a step.
+struct StepDraft<'a> {
+    tasks: &'a TasksFile<'a>,
+    task: &'a Task,
+    subject: String,
+}
+
+impl StepDraft<'_> {
+    fn workspace(&self) -> &Path {
+        self.tasks.variables.workspace()
+    }
+
+    /// `None` when it only stands for those that it depends on.
+    fn step(&self) -> Result<Option<BuildStep>> {
+        let (argv, line) = match self.task.kind() {
+            "npm" => return self.npm().map(Some),
+            "typescript" => (self.typescript()?, None),
+            "shell" | "process" | CPP_BUILD => match self.task.node.get("command") {
+                None => return Ok(None),
+                Some(command) => self.argv(command)?,
+            },
+            other => {
+                let known = "shell, process, npm, typescript, cppbuild";
+                let error = unusable_task(self.task, format!("tasks of type {other:?} are an extension's of VS Code"));
+                return Err(error.hint(format!(
+                    "tether runs these types: {known}; `command` in the [build] section of devtools.toml runs anything"
+                )));
+            }
+        };
+        let cwd = self.cwd()?;
+        let (env, completion) = (self.env()?, self.completion()?);
+        let origin = self.task.origin(self.workspace());
+        Ok(Some(BuildStep { label: self.task.label.clone(), argv, shell_line: line, cwd, env, completion, origin }))
+    }
+
+    fn npm(&self) -> Result<BuildStep> {
+        let (node, task) = (&self.task.node, self.task);
+        let script = node.text_of("script").ok_or_else(|| unusable_task(task, "it has no `script`"))?;
+        let path = node.get("path").map(|path| self.path(path, "path")).transpose()?.unwrap_or_default();
+        let folder = self.workspace().join(path.trim_end_matches('/'));
+        let folder = if path.is_empty() { self.workspace().to_owned() } else { folder };
+        let missing = |what: String| unusable_task(task, what).hint("`npm run` there lists the scripts");
+        let package = PackageJson::read(&folder)?;
+        let package = package.ok_or_else(|| missing(format!("there is no package.json in {}", folder.display())))?;
+        if package.script(script).is_none() {
+            return Err(missing(format!("{} has no script {script:?}", folder.join("package.json").display())));
+        }
+        let step = package.script_step(script, task.origin(self.workspace()));
+        Ok(BuildStep { label: task.label.clone(), env: self.env()?, completion: self.completion()?, ..step })
+    }
+
+    fn typescript(&self) -> Result<Vec<String>> {
+        let node = &self.task.node;
+        let local = self.workspace().join("node_modules/.bin/tsc");
+        let tsc = local.to_str().filter(|_| local.exists()).unwrap_or("tsc");
+        let project = node.get("tsconfig").map(|project| self.text(project, "tsconfig")).transpose()?;
+        let mut argv = vec![tsc.to_owned(), "-p".to_owned(), project.unwrap_or_else(|| "tsconfig.json".to_owned())];
+        if self.is_watch() {
+            argv.push("--watch".to_owned());
+        }
+        Ok(argv)
+    }
+
+    fn is_watch(&self) -> bool {
+        self.task.kind() == "typescript" && self.task.node.text_of("option") == Some("watch")
+    }
+
+    /// The words, and which of them is the line of a shell.
+    fn argv(&self, command: &JsonNode) -> Result<(Vec<String>, ShellLine)> {
+        let command = self.word(command, "command")?;
+        let arguments = self.task.node.get("args").map(JsonNode::one_or_many).unwrap_or_default();
+        let arguments = arguments.iter().map(|node| self.word(node, "args")).collect::<Result<Vec<_>>>()?;
+        if matches!(self.task.kind(), "process" | CPP_BUILD) {
+            let argv: Vec<String> = std::iter::once(command).chain(arguments).map(|word| word.text).collect();
+            let line = find_shell_line(&argv);
+            return Ok((argv, line));
+        }
+        let mut argv = self.shell()?;
+        let (line, made) = join_line(&command, &arguments);
+        argv.push(line);
+        let at = argv.len() - 1;
+        Ok((argv, Some((at, made))))
+    }
+
+    fn word(&self, node: &JsonNode, key: &str) -> Result<Word> {
+        let word = Word::of(node)
+            .ok_or_else(|| unusable_task(self.task, format!("`{key}` (line {}) is no text", node.line)))?;
+        Ok(Word { text: self.expand(&word.text, node, key)?, ..word })
+    }
+
+    /// The shell and its `-c`. VS Code takes the user's login shell; a build must not depend on who asks for it.
+    fn shell(&self) -> Result<Vec<String>> {
+        let own = self.task.node.get("options").and_then(|options| options.get("shell"));
+        let Some(own) = own else {
+            let bash = Path::new("/bin/bash").exists();
+            return Ok([if bash { "/bin/bash" } else { "/bin/sh" }, "-c"].map(str::to_owned).to_vec());
+        };
+        let program = own.get("executable").ok_or_else(|| unusable_task(self.task, "`shell` has no `executable`"))?;
+        let mut argv = vec![self.text(program, "shell.executable")?];
+        for node in own.get("args").map(JsonNode::one_or_many).unwrap_or_default() {
+            argv.push(self.text(node, "shell.args")?);
+        }
+        if !argv[1..].iter().any(|flag| flag.starts_with('-') && !flag.starts_with("--") && flag.ends_with('c')) {
+            argv.push("-c".to_owned());
+        }
+        Ok(argv)
+    }
+
+    fn cwd(&self) -> Result<PathBuf> {
+        let cwd = self.task.node.get("options").and_then(|options| options.get("cwd"));
+        let cwd = cwd.map(|cwd| self.path(cwd, "options.cwd")).transpose()?;
+        Ok(match cwd {
+            None => self.workspace().to_owned(),
+            // An absolute path, once it is known.
+            Some(cwd) if cwd.starts_with("${") => cwd.into(),
+            Some(cwd) => self.workspace().join(cwd),
+        })
+    }
+
+    fn env(&self) -> Result<BTreeMap<String, String>> {
+        let env = self.task.node.get("options").and_then(|options| options.get("env"));
+        let members = env.map(JsonNode::members).unwrap_or_default();
+        members
+            .iter()
+            .map(|(name, node)| Ok((name.clone(), self.text(node, &format!("options.env.{name}"))?)))
+            .collect()
+    }
+
+    fn completion(&self) -> Result<StepCompletion> {
+        if !self.task.node.is_true("isBackground") && !self.is_watch() {
+            return Ok(StepCompletion::OnExit);
+        }
+        let watch = JsonNode { line: self.task.node.line, value: JsonValue::String("$tsc-watch".to_owned()) };
+        let matcher = self.task.node.get("problemMatcher").or_else(|| self.is_watch().then_some(&watch));
+        BackgroundCycle::of(matcher).map(Box::new).map(StepCompletion::AfterCycle).map_err(|why| {
+            Error::usage(format!("cannot know when the background task {} is ready", &self.task.subject()["the task ".len()..]))
+                .because(why)
+                .hint("give it a `problemMatcher` with `\"background\": {\"activeOnStart\": true, \"beginsPattern\": \"…\", \"endsPattern\": \"…\"}`")
+                .hint("or set `command` in the [build] section of devtools.toml to a build that ends")
+        })
+    }
+
+    fn text(&self, node: &JsonNode, key: &str) -> Result<String> {
+        let text = match &node.value {
+            JsonValue::String(text) | JsonValue::Number(text) => text.clone(),
+            JsonValue::Bool(value) => value.to_string(),
+            _ => return Err(unusable_task(self.task, format!("`{key}` (line {}) is no text", node.line))),
+        };
+        self.expand(&text, node, key)
+    }
+
+    fn path(&self, node: &JsonNode, key: &str) -> Result<String> {
+        let text =
+            node.text().ok_or_else(|| unusable_task(self.task, format!("`{key}` (line {}) is no text", node.line)))?;
+        self.tasks.variables.resolving_environment().expand(text, &self.site(node, key))
+    }
+
+    fn expand(&self, text: &str, node: &JsonNode, key: &str) -> Result<String> {
+        self.tasks.variables.expand(text, &self.site(node, key))
+    }
+
+    fn site<'s>(&'s self, node: &JsonNode, key: &'s str) -> VariableSite<'s> {
+        let shell = self.task.kind() == "shell" && matches!(key, "command" | "args");
+        VariableSite { subject: &self.subject, document: &self.task.file, line: node.line, key, shell }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+//! `.vscode/tasks.json`: which tasks there are, by label, by definition, or as the default build.
+//!
+//! Knows the tasks that VS Code would find by itself, too: npm scripts, and TypeScript projects. Must not know the order
+//! in which tasks run (`task_steps` does).
+
+use std::path::{Path, PathBuf};
+
+use crate::config::jsonc::{JsonDocument, JsonNode, JsonValue};
+use crate::config::npm::package_json::PackageJson;
+use crate::config::source_file::Origin;
+use crate::config::vscode::variables::VariableContext;
+use crate::error::{Error, Result};
+
+const FILE: &str = ".vscode/tasks.json";
+#[cfg(target_os = "macos")]
+pub const PLATFORM: &str = "osx";
+#[cfg(windows)]
+pub const PLATFORM: &str = "windows";
+#[cfg(not(any(target_os = "macos", windows)))]
+pub const PLATFORM: &str = "linux";
+
+/// The tasks of one workspace.
+pub struct TasksFile<'a> {
+    pub variables: &'a VariableContext<'a>,
+    path: PathBuf,
+    document: Option<JsonDocument>,
+}
+
+/// One task, with what its file says for every task, and for this platform, worked in.
+#[derive(Clone, Debug)]
+pub struct Task {
+    pub label: String,
+    pub node: JsonNode,
+    /// The file in which it stands.
+    pub file: PathBuf,
+}
+
+impl Task {
+    pub fn kind(&self) -> &str {
+        self.node.text_of("type").unwrap_or("process")
+    }
+
+    pub fn origin(&self, workspace: &Path) -> Origin {
+        Origin::new(workspace, &self.file, Some(self.node.line))
+    }
+
+    /// "the task "build" of /ws/.vscode/tasks.json:4"
+    pub fn subject(&self) -> String {
+        format!("the task {:?} of {}:{}", self.label, self.file.display(), self.node.line)
+    }
+}
+
+impl<'a> TasksFile<'a> {
+    pub fn read(variables: &'a VariableContext<'a>) -> Result<TasksFile<'a>> {
+        let path = variables.workspace().join(FILE);
+        let document = JsonDocument::read(&path)?;
+        if let Some(document) = &document {
+            check_version(document)?;
+        }
+        Ok(TasksFile { variables, path, document })
+    }
+
+    /// The task that `preLaunchTask` or `dependsOn` means. `asked` says who asks, for the error.
+    pub fn find_task(&self, reference: &JsonNode, asked: &str) -> Result<Task> {
+        let found = match reference.text() {
+            Some("${defaultBuildTask}") => return self.default_build_task(asked),
+            Some(label) => match self.listed().into_iter().find(|task| task.label == label) {
+                Some(task) => Some(task),
+                None => self.detected_task(label)?,
+            },
+            None => self.defined_task(reference)?,
+        };
+        found.ok_or_else(|| self.missing_task(reference, asked))
+    }
+
+    fn missing_task(&self, reference: &JsonNode, asked: &str) -> Error {
+        let wanted = match reference.text() {
+            Some(label) => format!("{label:?}"),
+            None => format!("of type {:?}", reference.text_of("type").unwrap_or_default()),
+        };
+        let labels: Vec<String> = self.listed().iter().map(|task| format!("{:?}", task.label)).collect();
+        let there = match (&self.document, labels.is_empty()) {
+            (None, _) => format!("there is no {}", self.path.display()),
+            (_, true) => format!("{} has no tasks", self.path.display()),
+            (_, false) => format!("{} has: {}", self.path.display(), labels.join(", ")),
+        };
+        Error::usage(format!("cannot find the task {wanted}"))
+            .because(format!("{asked} asks for it, and {there}"))
+            .hint("correct the name, or set `command` in the [build] section of devtools.toml")
+    }
+
+    /// The one in group `build` that is marked as the default, else the only one there.
+    fn default_build_task(&self, asked: &str) -> Result<Task> {
+        let group = |task: &Task| {
+            let group = task.node.get("group")?;
+            let kind = group.text().or_else(|| group.text_of("kind"))?.to_owned();
+            let default =
+                group.get("isDefault").is_some_and(|it| !matches!(it.value, JsonValue::Bool(false) | JsonValue::Null));
+            (kind == "build").then_some(default)
+        };
+        let builds: Vec<(Task, bool)> =
+            self.listed().into_iter().filter_map(|task| group(&task).map(|default| (task, default))).collect();
+        let defaults: Vec<&Task> = builds.iter().filter(|(_, default)| *default).map(|(task, _)| task).collect();
+        match (&defaults[..], &builds[..]) {
+            ([task], _) => Ok((*task).clone()),
+            ([], [(task, _)]) => Ok(task.clone()),
+            (several, all) => {
+                let labels: Vec<String> = all.iter().map(|(task, _)| format!("{:?}", task.label)).collect();
+                let which = match (several.is_empty(), labels.is_empty()) {
+                    (_, true) => format!("{} has no task in the group \"build\"", self.path.display()),
+                    (true, _) => format!("none of {} is marked as the default", labels.join(", ")),
+                    (false, _) => format!("several of {} are marked as the default", labels.join(", ")),
+                };
+                Err(Error::usage("cannot tell which task is the default build")
+                    .because(format!("{asked} asks for it, and {which}"))
+                    .hint(
+                        "mark one with `\"group\": {\"kind\": \"build\", \"isDefault\": true}` in .vscode/tasks.json",
+                    ))
+            }
+        }
+    }
+
+    /// The tasks of the file. One that has no name is none, as in VS Code.
+    fn listed(&self) -> Vec<Task> {
+        let Some(document) = &self.document else { return Vec::new() };
+        let common = platform_node(&document.root);
+        let tasks = document.root.get("tasks").map(JsonNode::items).unwrap_or_default();
+        tasks.iter().filter_map(|node| listed(document, &common, node)).collect()
+    }
+
+    /// A task that is described instead of named: `{"type": "npm", "script": "watch"}`.
+    fn defined_task(&self, wanted: &JsonNode) -> Result<Option<Task>> {
+        let same = |task: &Task| wanted.members().iter().all(|(key, node)| task.node.text_of(key) == node.text());
+        let listed = self.listed().into_iter().find(same);
+        let own = || Some(Task { label: task_label(wanted)?, node: wanted.clone(), file: self.path.clone() });
+        Ok(listed.or_else(own))
+    }
+
+    /// "npm: watch", "npm: watch - folder", "tsc: build - tsconfig.json": what VS Code finds without any tasks.json.
+    fn detected_task(&self, label: &str) -> Result<Option<Task>> {
+        let Some((kind, rest)) = label.split_once(": ") else { return Ok(None) };
+        let workspace = self.variables.workspace();
+        let members: Vec<(&str, &str)> = match (kind, rest.split_once(" - ")) {
+            ("npm", Some((script, path))) => vec![("type", "npm"), ("script", script), ("path", path)],
+            ("npm", None) => vec![("type", "npm"), ("script", rest)],
+            ("tsc", Some((option, project))) if workspace.join(project).is_file() => {
+                vec![("type", "typescript"), ("option", option), ("tsconfig", project)]
+            }
+            _ => return Ok(None),
+        };
+        let node = object_node(1, &members);
+        if kind == "tsc" {
+            let file = workspace.join(node.text_of("tsconfig").unwrap_or_default());
+            return Ok(Some(Task { label: label.to_owned(), node, file }));
+        }
+        let folder = workspace.join(node.text_of("path").unwrap_or_default());
+        let Some(package) = PackageJson::read(&folder)? else { return Ok(None) };
+        let line = package.script(node.text_of("script").unwrap_or_default()).map(|script| script.line);
+        let file = folder.join("package.json");
+        Ok(line.map(|line| Task { label: label.to_owned(), node: JsonNode { line, ..node }, file }))
+    }
+}
+
+fn check_version(document: &JsonDocument) -> Result<()> {
+    match document.root.get("version") {
+        Some(node) if node.text() != Some("2.0.0") => {
+            let what =
+                format!("its version is {:?}, and only \"2.0.0\" is understood", node.text().unwrap_or_default());
+            Err(document.unusable(node, what).hint("VS Code 1.14 and later write that version"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn listed(document: &JsonDocument, common: &JsonNode, node: &JsonNode) -> Option<Task> {
+    let mut node = platform_node(node);
+    if let Some(options) = common.get("options") {
+        let own = node.get("options").cloned().unwrap_or_else(|| object_node(node.line, &[]));
+        node = with_member(&node, "options", overlay_options(options, &own));
+    }
+    Some(Task { label: task_label(&node)?, node, file: document.path.clone() })
+}
+
+/// A task's name: its label, or what VS Code calls one without.
+fn task_label(node: &JsonNode) -> Option<String> {
+    let text = |name: &str| node.text_of(name);
+    let at = |path: Option<&str>| path.map(|path| format!(" - {path}")).unwrap_or_default();
+    match (text("label").or_else(|| text("taskName")), text("type")) {
+        (Some(label), _) => Some(label.to_owned()),
+        (None, Some("npm")) => Some(format!("npm: {}{}", text("script")?, at(text("path")))),
+        (None, Some("typescript")) => {
+            Some(format!("tsc: {}{}", text("option").unwrap_or("build"), at(text("tsconfig"))))
+        }
+        // Of an extension of VS Code: "gulp: default".
+        (None, Some(kind)) if text("command").is_none() => Some(format!("{kind}: {}", text("task")?)),
+        (None, _) => text("command").map(str::to_owned),
+    }
+}
+
+/// The object with what its section for this platform says instead.
+pub fn platform_node(node: &JsonNode) -> JsonNode {
+    let Some(section) = node.get(PLATFORM).filter(|section| matches!(section.value, JsonValue::Object(_))) else {
+        return node.clone();
+    };
+    match (node.get("options"), section.get("options")) {
+        (Some(base), Some(over)) => with_member(&node.overlaid(section), "options", overlay_options(base, over)),
+        _ => node.overlaid(section),
+    }
+}
+
+/// Options on top of others: variables of the environment add up.
+fn overlay_options(base: &JsonNode, over: &JsonNode) -> JsonNode {
+    let options = base.overlaid(over);
+    match (base.get("env"), over.get("env")) {
+        (Some(below), Some(above)) => with_member(&options, "env", below.overlaid(above)),
+        _ => options,
+    }
+}
+
+fn with_member(node: &JsonNode, name: &str, value: JsonNode) -> JsonNode {
+    node.overlaid(&JsonNode { line: node.line, value: JsonValue::Object(vec![(name.to_owned(), value)]) })
+}
+
+fn object_node(line: usize, members: &[(&str, &str)]) -> JsonNode {
+    let member = |(name, text): &(&str, &str)| {
+        ((*name).to_owned(), JsonNode { line, value: JsonValue::String((*text).to_owned()) })
+    };
+    JsonNode { line, value: JsonValue::Object(members.iter().map(member).collect()) }
+}

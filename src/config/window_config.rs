@@ -1,0 +1,343 @@
+//! Resolves what to build and launch for a workspace, and where each value comes from: `devtools.toml` overrides
+//! `.vscode/launch.json` and its tasks, which override `package.json`.
+//!
+//! Reads files; runs nothing. Does not depend on windows, processes, or the user's consent.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::config::build_outputs::{BuildOutput, OutputEvidence, find_build_outputs};
+use crate::config::build_plan::{BuildPlan, BuildStep, StepCompletion};
+use crate::config::consent_line::ConsentLine;
+use crate::config::devtools_toml::overrides::override_window;
+use crate::config::devtools_toml::settings::{DEVTOOLS_TOML, Settings, WatchSettings, WindowKind, WindowSettings};
+use crate::config::npm::package_json::PackageJson;
+use crate::config::npm::scripts::{NpmScript, workspace_scripts};
+use crate::config::source_file::Origin;
+use crate::config::vscode::launch_json::{LaunchFile, WindowConfiguration, WindowDebugger};
+use crate::config::vscode::launch_window::derive_window;
+use crate::config::vscode::shell_line::find_shell_line;
+use crate::config::vscode::task_steps::plan_task;
+use crate::config::vscode::tasks_json::TasksFile;
+use crate::config::vscode::variables::{VariableContext, substitute_environment};
+use crate::error::{Error, ErrorKind, Result};
+
+/// Names of scripts that build an extension, the preferred one first.
+const BUILD_SCRIPTS: [&str; 2] = ["compile", "build"];
+
+/// What to build and launch for a workspace.
+#[derive(Clone, Debug)]
+pub struct WindowConfig {
+    /// Canonical.
+    pub workspace: PathBuf,
+    /// The name of the launch configuration from which the window was derived.
+    pub configuration: Option<String>,
+    /// `[window]` of devtools.toml, completed by the derived values.
+    pub window: WindowSettings,
+    /// What runs before a launch.
+    pub build: BuildPlan,
+    /// Which files are watched.
+    pub watch: WatchSettings,
+    /// Files that the build writes, which do not count as changes.
+    pub build_outputs: Vec<BuildOutput>,
+    /// Attributes that were read and have no effect, one sentence each.
+    pub notes: Vec<String>,
+    /// By key: `window.kind`.
+    origins: BTreeMap<String, Origin>,
+    /// Every npm script of the workspace, when a command of the plan may call some.
+    scripts: Vec<NpmScript>,
+    /// Why no window is described.
+    nothing: Option<String>,
+}
+
+/// What the files other than devtools.toml describe.
+#[derive(Default)]
+struct DerivedConfig {
+    configuration: Option<String>,
+    window: WindowSettings,
+    origins: BTreeMap<&'static str, Origin>,
+    build: Option<BuildPlan>,
+    out_files: Vec<(String, usize)>,
+    notes: Vec<String>,
+    nothing: Option<String>,
+}
+
+impl WindowConfig {
+    /// Resolves the launch configuration `name` of a (canonical) workspace, else the first that can be launched.
+    /// `${env:…}` stays: see [`WindowConfig::with_environment_values`]. Errors name file and line.
+    pub fn resolve(workspace: &Path, name: Option<&str>) -> Result<WindowConfig> {
+        let settings = Settings::load(workspace)?;
+        let lines = Settings::key_lines(workspace);
+        // A complete devtools.toml does not depend on the other files, nor on errors in them.
+        let complete = name.is_none() && settings.window.kind.is_some() && settings.build.command.is_some();
+        let base = if complete { DerivedConfig::default() } else { DerivedConfig::derive(workspace, &settings, name)? };
+        let is_set = |name: &str| lines.contains_key(&format!("window.{name}"));
+        let toml = |key: &str| Origin::new(workspace, &workspace.join(DEVTOOLS_TOML), lines.get(key).copied());
+        let build = match &settings.build.command {
+            Some(command) => explicit_build(workspace, command, toml("build.command"), settings.build.timeout),
+            None => base.build.unwrap_or_else(|| BuildPlan::empty(settings.build.timeout)),
+        };
+        let mut origins: BTreeMap<String, Origin> =
+            base.origins.into_iter().map(|(name, origin)| (format!("window.{name}"), origin)).collect();
+        origins.extend(lines.keys().map(|key| (key.clone(), toml(key))));
+        let window = override_window(base.window, settings.window, is_set);
+        let mut config = WindowConfig {
+            workspace: workspace.to_owned(),
+            configuration: base.configuration,
+            window,
+            build,
+            watch: settings.watch,
+            build_outputs: Vec::new(),
+            notes: base.notes,
+            origins,
+            scripts: Vec::new(),
+            nothing: base.nothing,
+        };
+        config.build_outputs = config.build_outputs_of(&base.out_files);
+        if config.has_commands() {
+            config.scripts = workspace_scripts(workspace, config.working_folders())?;
+        }
+        Ok(config)
+    }
+
+    /// Whether a command, an executable or arguments of the workspace's choice are run: any of them may call npm scripts.
+    fn has_commands(&self) -> bool {
+        let window = &self.window;
+        let words = [&window.command, &window.args, &window.runtime_args];
+        let programs = [&window.node, &window.browser, &window.vscode, &window.code_server];
+        !self.build.is_empty()
+            || words.iter().any(|words| !words.is_empty())
+            || programs.iter().any(|program| program.is_some())
+    }
+
+    fn working_folders(&self) -> impl Iterator<Item = &Path> {
+        let steps = self.build.steps.iter().map(|step| step.cwd.as_path());
+        steps.chain([self.window.cwd.as_deref().unwrap_or(&self.workspace)])
+    }
+
+    fn build_outputs_of(&self, out_files: &[(String, usize)]) -> Vec<BuildOutput> {
+        let root = self.workspace.join(&self.watch.root);
+        let root = root.canonicalize().unwrap_or(root);
+        let package = PackageJson::read(&self.workspace).ok().flatten();
+        let origin = self.origins.get("window.profile").cloned().unwrap_or_default();
+        find_build_outputs(&OutputEvidence {
+            workspace: &self.workspace,
+            root: &root,
+            out_files,
+            launch: &self.workspace.join(".vscode/launch.json"),
+            package: package.as_ref(),
+            profile: self.window.profile.as_deref().map(|profile| (profile, origin)),
+            builds: !self.build.is_empty(),
+        })
+    }
+
+    /// Resolves which files are watched; errors in other parts of the configuration do not matter.
+    pub fn watch_settings(workspace: &Path, name: Option<&str>) -> Result<(WatchSettings, Vec<BuildOutput>)> {
+        match WindowConfig::resolve(workspace, name) {
+            Ok(config) => Ok((config.watch, config.build_outputs)),
+            Err(_) => Ok((Settings::load(workspace)?.watch, Vec::new())),
+        }
+    }
+
+    /// Errors: no window is described; the hints name the files that can describe one.
+    pub fn check_window(&self) -> Result<()> {
+        if self.window.kind.is_some() {
+            return Ok(());
+        }
+        let error = Error::usage(format!("cannot tell what to launch in {}", self.workspace.display()));
+        if self.origins.keys().any(|key| key.starts_with("window.")) {
+            let because = format!("the [window] section of {DEVTOOLS_TOML} has no `kind`");
+            return Err(error
+                .because(because)
+                .hint("set `kind` to extension-host, web-extension-host, browser, node or command"));
+        }
+        let because = self.nothing.clone().unwrap_or_else(|| "no file describes a window".to_owned());
+        Err(error
+            .because(because)
+            .hint(format!("`tether init` writes a {DEVTOOLS_TOML} for what it finds"))
+            .hint("or add a .vscode/launch.json with a configuration of type extensionHost, chrome, msedge or node"))
+    }
+
+    /// Replaces every `${env:…}` by its value: the result is what is run.
+    #[must_use]
+    pub fn with_environment_values(mut self) -> WindowConfig {
+        let replace = |text: &mut String| *text = substitute_environment(text);
+        let window = &mut self.window;
+        window.args.iter_mut().chain(&mut window.runtime_args).chain(&mut window.command).for_each(replace);
+        window.url.iter_mut().chain(window.env.values_mut()).for_each(replace);
+        self.build.steps.iter_mut().for_each(BuildStep::substitute_environment);
+        self
+    }
+
+    /// Everything that is run, for the user's consent: build steps, window, npm scripts.
+    pub fn consent_lines(&self) -> Vec<ConsentLine> {
+        let steps = self.build.steps.iter().map(|step| step.consent_line("build", &self.workspace));
+        let window = self.window_values().into_iter().map(|(name, value)| {
+            let name = format!("window.{name}");
+            ConsentLine { text: format!("{name}: {value}"), origin: self.origins.get(&name).cloned() }
+        });
+        steps.chain(window).chain(self.scripts.iter().map(NpmScript::consent_line)).collect()
+    }
+
+    /// The keys of `[window]` that are set and decide what runs, as JSON.
+    pub fn window_values(&self) -> Vec<(&'static str, Value)> {
+        let window = &self.window;
+        let values = [
+            ("kind", json!(window.kind.map(WindowKind::name))),
+            ("program", json!(window.program)),
+            ("url", json!(window.url)),
+            ("command", json!(window.command)),
+            ("args", json!(window.args)),
+            ("runtimeArgs", json!(window.runtime_args)),
+            ("cwd", json!(window.cwd)),
+            ("env", json!(window.env)),
+            ("browser", json!(window.browser)),
+            ("node", json!(window.node)),
+            ("codeServer", json!(window.code_server)),
+            ("vscode", json!(window.vscode)),
+            ("extension", json!(window.extension)),
+            ("moreExtensions", json!(window.more_extensions)),
+            ("folder", json!(window.folder)),
+            ("profile", json!(window.profile)),
+        ];
+        let is_set = |value: &Value| match value {
+            Value::Null => false,
+            Value::Array(items) => !items.is_empty(),
+            Value::Object(members) => !members.is_empty(),
+            _ => true,
+        };
+        values.into_iter().filter(|(_, value)| is_set(value)).collect()
+    }
+}
+
+impl DerivedConfig {
+    fn derive(workspace: &Path, settings: &Settings, name: Option<&str>) -> Result<DerivedConfig> {
+        let launch = LaunchFile::read(workspace)?;
+        let chosen = launch.as_ref().map(|launch| launch.choose_window(name)).transpose()?.flatten();
+        if let (None, Some(name)) = (&launch, name) {
+            return Err(Error::new(ErrorKind::NotFound, format!("cannot find the launch configuration {name:?}"))
+                .because(format!("there is no {}", workspace.join(".vscode/launch.json").display()))
+                .hint("leave `config` out"));
+        }
+        if let Some(configuration) = chosen {
+            return match is_kind_compatible(settings.window.kind, configuration.debugger) {
+                true => DerivedConfig::from_launch_configuration(workspace, &configuration, settings),
+                false if name.is_some() => Err(configuration.wrong(format!(
+                    "{DEVTOOLS_TOML} sets the kind of the window to {:?}",
+                    settings.window.kind.map(WindowKind::name).unwrap_or_default()
+                ))),
+                false => Ok(DerivedConfig::default()),
+            };
+        }
+        let package = PackageJson::read(workspace)?;
+        match package.as_ref().and_then(|package| Some((package, package.vscode_engine()?))) {
+            Some((package, node)) if is_kind_compatible(settings.window.kind, WindowDebugger::ExtensionHost) => {
+                let origin = package.origin(workspace, node);
+                Ok(DerivedConfig::from_extension_package(workspace, package, &origin, settings.build.timeout))
+            }
+            _ => {
+                let launch = launch.map_or_else(|| "there is no .vscode/launch.json".to_owned(), |it| it.why_none());
+                let package = match package {
+                    None => "there is no package.json",
+                    Some(_) => "its package.json is not that of a VS Code extension (`engines.vscode`)",
+                };
+                let nothing = Some(format!("{launch}; {package}; and no {DEVTOOLS_TOML} describes a window"));
+                Ok(DerivedConfig { nothing, ..DerivedConfig::default() })
+            }
+        }
+    }
+
+    fn from_launch_configuration(
+        workspace: &Path,
+        configuration: &WindowConfiguration,
+        settings: &Settings,
+    ) -> Result<DerivedConfig> {
+        let variables = VariableContext::new(workspace);
+        let derived = derive_window(configuration, &variables)?;
+        let timeout = settings.build.timeout;
+        let build = match &derived.task {
+            _ if settings.build.command.is_some() => None,
+            Some(task) => {
+                let tasks = TasksFile::read(&variables)?;
+                Some(plan_task(&tasks, task, &configuration.subject(), timeout)?)
+            }
+            None if configuration.debugger == WindowDebugger::ExtensionHost => {
+                let extension = derived.window.extension.as_deref().unwrap_or(workspace);
+                PackageJson::read(extension)?.and_then(|package| extension_build(workspace, &package, timeout))
+            }
+            None => None,
+        };
+        Ok(DerivedConfig {
+            configuration: Some(configuration.name.clone()),
+            window: derived.window,
+            origins: derived.origins,
+            build,
+            out_files: derived.out_files,
+            notes: derived.notes,
+            nothing: None,
+        })
+    }
+
+    fn from_extension_package(
+        workspace: &Path,
+        package: &PackageJson,
+        origin: &Origin,
+        timeout: Duration,
+    ) -> DerivedConfig {
+        let window = WindowSettings {
+            kind: Some(WindowKind::ExtensionHost),
+            extension: Some(workspace.to_owned()),
+            derived: true,
+            ..WindowSettings::default()
+        };
+        let origins = ["kind", "extension"].map(|name| (name, origin.clone())).into();
+        DerivedConfig {
+            window,
+            origins,
+            build: extension_build(workspace, package, timeout),
+            ..DerivedConfig::default()
+        }
+    }
+}
+
+/// Whether the kind in devtools.toml fits the debugger of a launch configuration.
+fn is_kind_compatible(kind: Option<WindowKind>, debugger: WindowDebugger) -> bool {
+    match kind {
+        None => true,
+        Some(WindowKind::ExtensionHost | WindowKind::WebExtensionHost) => debugger == WindowDebugger::ExtensionHost,
+        Some(WindowKind::Browser) => debugger == WindowDebugger::Browser,
+        Some(WindowKind::Node) => debugger == WindowDebugger::Node,
+        Some(WindowKind::Command) => false,
+    }
+}
+
+/// The build by a script of the extension's package.json.
+fn extension_build(workspace: &Path, package: &PackageJson, timeout: Duration) -> Option<BuildPlan> {
+    let found = BUILD_SCRIPTS.iter().find_map(|name| Some((*name, package.script(name)?)));
+    let (name, node) = found?;
+    let step = package.script_step(name, package.origin(workspace, node));
+    Some(BuildPlan::single(step, timeout))
+}
+
+/// The build that devtools.toml sets.
+fn explicit_build(workspace: &Path, command: &[String], origin: Origin, timeout: Duration) -> BuildPlan {
+    if command.is_empty() {
+        return BuildPlan::empty(timeout);
+    }
+    let step = BuildStep {
+        label: command.join(" "),
+        argv: command.to_vec(),
+        shell_line: find_shell_line(command),
+        cwd: workspace.to_owned(),
+        env: BTreeMap::new(),
+        completion: StepCompletion::OnExit,
+        origin,
+    };
+    BuildPlan::single(step, timeout)
+}
+
+#[cfg(test)]
+mod tests;
