@@ -1,16 +1,15 @@
-//! Who waits for which answer: one WebSocket, any number of callers and listeners.
+//! One CDP connection: commands with their responses, and events, for any number of callers and subscribers.
 //!
 //! ```text
-//! callers ──bounded queue──► writer ──► peer ──► reader ──id──► the caller's slot
-//!                                                     └─event──► the observer, at once; then
-//!                                                                broadcast (1024; a slow listener is told how many it lost)
+//! callers ──bounded queue──► writer ──► peer ──► reader ──response──► the pending request
+//!                                                     └─event──► the handler, at once; then
+//!                                                                broadcast (1024; a slow subscriber gets the number lost)
 //! ```
-//! Reader and writer are separate loops, and the reader waits for nobody: a listener may ask questions itself. The
-//! observer is called by the reader, so that it has seen every event that came before an answer when that is delivered.
-//! Slots are registered before sending and forgotten on drop; a late answer is normal. Whatever ends the
-//! connection wakes everyone with the reason. Must not know what is asked.
+//! Reader and writer are separate loops, and the reader never waits: a subscriber may send commands itself. The handler
+//! runs in the reader, so when a response is delivered it has handled every event that preceded it.
+//! Does not depend on particular commands or events.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
@@ -26,41 +25,45 @@ use tokio_tungstenite::tungstenite::{Error as SocketError, Message};
 
 use super::cdp_error::CdpError;
 use super::types::CdpCommand;
+use crate::sync::lock;
 use crate::wire::pending::{CLOSED_BY_US, Closed, PendingRequests};
 
-/// Requests on their way to the peer; more make callers wait (within their deadline).
+/// Commands queued for the writer; further callers wait, within their deadline.
 const QUEUE_LENGTH: usize = 64;
-/// How long a peer may take to close its side.
+/// How long the peer may take to close its side.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
-/// Events that a listener may be behind before it loses the oldest.
+/// How long [`CdpClient::send`] waits for a full queue.
+const SEND_TIMEOUT: Duration = Duration::from_secs(2);
+/// Events buffered for each subscriber; beyond that the oldest are lost.
 const EVENT_BACKLOG: usize = 1024;
 
-/// An event of the peer.
+/// An event from the peer.
 #[derive(Clone, Debug)]
 pub struct CdpEvent {
-    /// The flat session it belongs to; none for the connection's own target.
+    /// The flat session that it belongs to; none for the connection's own target.
     pub session: Option<String>,
+    /// `Domain.event`
     pub method: String,
     /// The parameters, unparsed.
     pub params: Box<RawValue>,
 }
 
 impl CdpEvent {
-    /// The parameters as `T`, if the event is called `method` and is well-formed.
+    /// The parameters as `T`, if the event is `method` and is well-formed.
     pub fn parse_as<T: DeserializeOwned>(&self, method: &str) -> Option<T> {
         (self.method == method).then(|| serde_json::from_str(self.params.get()).ok())?
     }
 }
 
-/// Is called with each event, in order, by the reader itself: it loses none, and must neither block nor be slow.
+/// Called with each event, in order, by the reader: it misses none, and must neither block nor be slow.
 pub type EventHandler = Box<dyn Fn(&CdpEvent) + Send + Sync>;
 
-/// A listener was too slow and has lost this many events.
+/// The subscriber was too slow and has lost this many events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0} events were lost")]
 pub struct EventsLost(pub u64);
 
-/// The events since its creation.
+/// The events since it was created.
 pub struct EventSubscription(broadcast::Receiver<Arc<CdpEvent>>);
 
 impl EventSubscription {
@@ -79,19 +82,20 @@ impl EventSubscription {
 #[derive(Clone)]
 pub struct CdpClient {
     outgoing: mpsc::Sender<String>,
-    shared: Arc<CdpConnectionState>,
+    connection: Arc<CdpConnectionState>,
 }
 
 struct CdpConnectionState {
     pending: Arc<PendingRequests<CommandOutcome>>,
-    /// `None` after the end of the connection, which ends the subscriptions.
+    /// None when the connection has ended.
     events: Mutex<Option<broadcast::Sender<Arc<CdpEvent>>>>,
-    closing: Notify,
-    observer: EventHandler,
+    close_requested: Notify,
+    handler: EventHandler,
 }
 
 type CommandOutcome = Result<Box<RawValue>, CdpErrorObject>;
 
+/// JSON-RPC's error object.
 #[derive(Debug, Deserialize)]
 struct CdpErrorObject {
     #[serde(default)]
@@ -100,8 +104,8 @@ struct CdpErrorObject {
     message: String,
 }
 
-/// The future that moves the bytes: spawn it. It resolves with the reason when the connection is over; dropping it
-/// resets the socket and wakes everyone: prefer [`Client::close`], or dropping all clients.
+/// The future that runs the connection: spawn it. It resolves with the reason when the connection has ended. Dropping
+/// it resets the socket and ends all pending commands: prefer [`CdpClient::close`], or dropping all clients.
 pub struct CdpConnection(std::pin::Pin<Box<dyn Future<Output = String> + Send>>);
 
 impl Future for CdpConnection {
@@ -113,23 +117,23 @@ impl Future for CdpConnection {
 }
 
 impl CdpClient {
-    /// A client over an open WebSocket, and the future that drives it.
-    pub(super) fn from_websocket<S>(socket: WebSocketStream<S>, observer: EventHandler) -> (CdpClient, CdpConnection)
+    /// A client over an open WebSocket, and the future that runs it.
+    pub(super) fn from_websocket<S>(socket: WebSocketStream<S>, handler: EventHandler) -> (CdpClient, CdpConnection)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let (outgoing, queue) = mpsc::channel(QUEUE_LENGTH);
-        let shared = Arc::new(CdpConnectionState {
+        let connection = Arc::new(CdpConnectionState {
             pending: Arc::default(),
             events: Mutex::new(Some(broadcast::Sender::new(EVENT_BACKLOG))),
-            closing: Notify::new(),
-            observer,
+            close_requested: Notify::new(),
+            handler,
         });
-        let over = CloseGuard(shared.clone());
-        (CdpClient { outgoing, shared }, CdpConnection(Box::pin(run_connection(socket, queue, over))))
+        let guard = CloseGuard(connection.clone());
+        (CdpClient { outgoing, connection }, CdpConnection(Box::pin(run_connection(socket, queue, guard))))
     }
 
-    /// Sends a command (to a flat session, if given) and waits for its answer, all within `deadline`.
+    /// Sends a command (to a flat session, if given) and waits for its result, all within `deadline`.
     pub async fn call<C: CdpCommand>(
         &self,
         session: Option<&str>,
@@ -141,7 +145,7 @@ impl CdpClient {
             .map_err(|cause| CdpError::Unexpected { what: C::METHOD.to_owned(), cause: cause.to_string() })
     }
 
-    /// As [`Client::call`], for commands without a type; answers the unparsed result.
+    /// As [`CdpClient::call`], for commands without a type; returns the unparsed result.
     pub async fn call_raw(
         &self,
         session: Option<&str>,
@@ -149,9 +153,8 @@ impl CdpClient {
         params: &impl Serialize,
         deadline: Duration,
     ) -> Result<Box<RawValue>, CdpError> {
-        let asking = self.send_and_wait(session, method, params);
-        let answered = tokio::time::timeout(deadline, asking).await;
-        answered.map_err(|_| CdpError::TimedOut { what: method.to_owned(), after: deadline })?
+        let result = tokio::time::timeout(deadline, self.send_and_wait(session, method, params)).await;
+        result.map_err(|_| CdpError::TimedOut { what: method.to_owned(), after: deadline })?
     }
 
     async fn send_and_wait(
@@ -160,143 +163,156 @@ impl CdpClient {
         method: &str,
         params: &impl Serialize,
     ) -> Result<Box<RawValue>, CdpError> {
-        // Registered before sending: the response may be faster than we are.
-        let (mut request, text) = self.shared.pending.register((), |id| encode_command(id, session, method, params))?;
-        self.outgoing.send(text?).await.map_err(|_| self.closed_error())?;
-        let refused = |refusal: CdpErrorObject| CdpError::ErrorResponse {
+        let (mut request, ()) = self.connection.pending.register((), |_| ())?;
+        let text = encode_command(request.id(), session, method, params)?;
+        self.outgoing.send(text).await.map_err(|_| self.closed_error())?;
+        let error_response = |error: CdpErrorObject| CdpError::ErrorResponse {
             method: method.to_owned(),
-            code: refusal.code,
-            message: refusal.message,
+            code: error.code,
+            message: error.message,
         };
-        request.response().await?.map_err(refused)
+        request.response().await?.map_err(error_response)
     }
 
-    /// Sends a command whose answer nobody waits for, in order with all others; waits at most 2 s for a full queue.
+    /// Sends a command without waiting for its response, in order with all others; waits at most 2 s for a full queue.
     pub async fn send<C: CdpCommand>(&self, session: Option<&str>, command: &C) -> Result<(), CdpError> {
-        const DEADLINE: Duration = Duration::from_secs(2);
-        let text = self.shared.pending.assign_id(|id| encode_command(id, session, C::METHOD, command))??;
-        let sent = tokio::time::timeout(DEADLINE, self.outgoing.send(text)).await;
-        let sent = sent.map_err(|_| CdpError::TimedOut { what: C::METHOD.to_owned(), after: DEADLINE })?;
+        let id = self.connection.pending.assign_id(|id| id)?;
+        let text = encode_command(id, session, C::METHOD, command)?;
+        let sent = tokio::time::timeout(SEND_TIMEOUT, self.outgoing.send(text)).await;
+        let sent = sent.map_err(|_| CdpError::TimedOut { what: C::METHOD.to_owned(), after: SEND_TIMEOUT })?;
         sent.map_err(|_| self.closed_error())
     }
 
-    /// As [`Client::post`], for whoever is being dropped and can neither wait nor be told. In order with all others,
-    /// unless the queue is full: then as soon as it is not.
+    /// As [`CdpClient::send`], for `Drop` implementations. In order with all others; when the queue is full, as soon as
+    /// it is not.
     pub fn send_nowait<C: CdpCommand>(&self, session: Option<&str>, command: &C) {
-        let encode = |id| encode_command(id, session, C::METHOD, command);
-        let Ok(Ok(text)) = self.shared.pending.assign_id(encode) else { return };
+        let Ok(id) = self.connection.pending.assign_id(|id| id) else { return };
+        let Ok(text) = encode_command(id, session, C::METHOD, command) else { return };
         if let Err(TrySendError::Full(text)) = self.outgoing.try_send(text)
             && let Ok(runtime) = Handle::try_current()
         {
             let outgoing = self.outgoing.clone();
-            // Ends with the connection, if not before.
+            // Ends at the latest with the connection.
             runtime.spawn(async move { outgoing.send(text).await });
         }
     }
 
-    /// All events from now on.
+    /// Subscribes to all events from now on.
     pub fn subscribe(&self) -> EventSubscription {
-        let sender = self.shared.lock_events().as_ref().map(broadcast::Sender::subscribe);
-        // After the end: a receiver whose sender is gone, so that it says so.
-        EventSubscription(sender.unwrap_or_else(|| broadcast::Sender::new(1).subscribe()))
+        let receiver = lock(&self.connection.events).as_ref().map(broadcast::Sender::subscribe);
+        // After the end: a receiver whose sender is dropped, so that its first `next` returns `None`.
+        EventSubscription(receiver.unwrap_or_else(|| broadcast::Sender::new(1).subscribe()))
     }
 
-    /// Ends the connection; its [`Connection`] resolves when the peer has heard of it, at most a second later.
+    /// Starts to close the connection; its [`CdpConnection`] resolves when the peer has closed too, at most a second later.
     pub fn close(&self) {
-        self.shared.closing.notify_one();
+        self.connection.close_requested.notify_one();
     }
 
     /// Resolves when the connection has ended, with the reason.
     pub async fn wait_closed(&self) -> String {
-        self.shared.pending.wait_closed().await
+        self.connection.pending.wait_closed().await
     }
 
     /// Whether the connection has ended.
     pub fn is_closed(&self) -> bool {
-        self.shared.pending.is_closed()
+        self.connection.pending.is_closed()
     }
 
     fn closed_error(&self) -> CdpError {
-        CdpError::Closed(self.shared.pending.close_reason())
+        CdpError::Closed(self.connection.pending.close_reason())
+    }
+}
+
+fn encode_command(id: i64, session: Option<&str>, method: &str, params: &impl Serialize) -> Result<String, CdpError> {
+    let text = serde_json::to_string(&OutgoingCommand { id, method, params, session_id: session });
+    text.map_err(|cause| CdpError::Unexpected { what: method.to_owned(), cause: cause.to_string() })
+}
+
+impl From<Closed> for CdpError {
+    fn from(Closed(reason): Closed) -> CdpError {
+        CdpError::Closed(reason)
     }
 }
 
 impl CdpConnectionState {
-    fn lock_events(&self) -> MutexGuard<'_, Option<broadcast::Sender<Arc<CdpEvent>>>> {
-        self.events.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Gives a message to whom it belongs. What is no message of the protocol is nobody's.
+    /// Delivers a response or an event. Messages that are neither are ignored.
     fn dispatch_message(&self, text: &str) {
         let Ok(message) = serde_json::from_str::<IncomingMessage>(text) else { return };
         match message {
             IncomingMessage { id: Some(id), error, result, .. } => {
-                let answer = match (error, result) {
-                    (Some(refusal), _) => Err(refusal),
+                let outcome = match (error, result) {
+                    (Some(error), _) => Err(error),
                     (None, Some(result)) => Ok(result.to_owned()),
                     (None, None) => Ok(RawValue::NULL.to_owned()),
                 };
-                self.pending.complete(id, answer);
+                // A late response finds no request.
+                self.pending.complete(id, outcome);
             }
             IncomingMessage { method: Some(method), params, session_id, .. } => {
                 let params = params.unwrap_or(RawValue::NULL).to_owned();
                 let event = CdpEvent { session: session_id, method, params };
-                (self.observer)(&event);
-                // Fails when nobody listens.
-                let _ = self.lock_events().as_ref().map(|events| events.send(Arc::new(event)));
+                (self.handler)(&event);
+                // Fails without subscribers.
+                let _ = lock(&self.events).as_ref().map(|events| events.send(Arc::new(event)));
             }
             IncomingMessage { .. } => {}
         }
     }
+
+    /// Ends all pending commands and subscriptions. The first reason counts.
+    fn end(&self, reason: &str) {
+        self.pending.close(reason);
+        *lock(&self.events) = None;
+    }
 }
 
-/// Ends the connection for everyone when dropped, however that comes about.
+/// Ends the connection when dropped, also when its future is.
 struct CloseGuard(Arc<CdpConnectionState>);
 
 impl Drop for CloseGuard {
     fn drop(&mut self) {
-        self.0.pending.close(CLOSED_BY_US);
-        *self.0.lock_events() = None;
+        self.0.end(CLOSED_BY_US);
     }
 }
 
-async fn run_connection<S>(socket: WebSocketStream<S>, queue: mpsc::Receiver<String>, over: CloseGuard) -> String
+async fn run_connection<S>(socket: WebSocketStream<S>, queue: mpsc::Receiver<String>, guard: CloseGuard) -> String
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let CloseGuard(connection) = &guard;
     let (mut sink, mut stream) = socket.split();
     let reason = tokio::select! {
-        biased; // who closes and drops has closed
-        () = over.0.closing.notified() => CLOSED_BY_US.to_owned(),
+        biased; // a caller that closes and then drops its client has closed it
+        () = connection.close_requested.notified() => CLOSED_BY_US.to_owned(),
         reason = write_messages(&mut sink, queue) => reason,
-        reason = read_messages(&mut stream, &over.0) => reason,
+        reason = read_messages(&mut stream, connection) => reason,
     };
-    // Everyone is woken first: what follows is for the peer's sake only.
-    over.0.pending.close(&reason);
-    drop(over);
+    // Before the closing handshake, which only matters to the peer.
+    connection.end(&reason);
     let _ = tokio::time::timeout(CLOSE_TIMEOUT, close_websocket(&mut sink, &mut stream)).await;
     reason
 }
 
-/// Closes as the protocol wants it, and reads until the peer has closed too. A socket that is dropped with unread data
-/// is reset instead, and Node has crashed over that.
+/// The closing handshake; reads until the peer has closed too. A socket that is dropped with unread data is reset
+/// instead, which has crashed Node.
 async fn close_websocket(
     sink: &mut (impl Sink<Message> + Unpin),
     stream: &mut (impl Stream<Item = Result<Message, SocketError>> + Unpin),
 ) {
-    // Both directions at once: a peer that is still writing may not read before we do.
+    // Both directions at once: a peer that is still writing may not read before its data is read.
     let (_, ()) = tokio::join!(sink.close(), async { while let Some(Ok(_)) = stream.next().await {} });
 }
 
 async fn read_messages(
     mut stream: impl Stream<Item = Result<Message, SocketError>> + Unpin,
-    shared: &CdpConnectionState,
+    connection: &CdpConnectionState,
 ) -> String {
     loop {
         match stream.next().await {
-            Some(Ok(Message::Text(text))) => shared.dispatch_message(&text),
+            Some(Ok(Message::Text(text))) => connection.dispatch_message(&text),
             Some(Ok(Message::Close(Some(frame)))) => return format!("the peer closed it: {frame}"),
-            Some(Ok(_)) => {} // pings are answered by the library
+            Some(Ok(_)) => {} // the library responds to pings
             Some(Err(cause)) => return cause.to_string(),
             None => return "the peer closed it".to_owned(),
         }
@@ -312,19 +328,7 @@ async fn write_messages(
             return cause.to_string();
         }
     }
-    "nobody uses it any more".to_owned()
-}
-
-impl From<Closed> for CdpError {
-    fn from(Closed(reason): Closed) -> CdpError {
-        CdpError::Closed(reason)
-    }
-}
-
-fn encode_command(id: i64, session: Option<&str>, method: &str, params: &impl Serialize) -> Result<String, CdpError> {
-    let request = OutgoingCommand { id, method, params, session_id: session };
-    serde_json::to_string(&request)
-        .map_err(|cause| CdpError::Unexpected { what: method.to_owned(), cause: cause.to_string() })
+    "it is no longer used".to_owned()
 }
 
 #[derive(Serialize)]
@@ -337,6 +341,7 @@ struct OutgoingCommand<'a, P> {
     session_id: Option<&'a str>,
 }
 
+/// A response (with `id`) or an event (with `method`).
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct IncomingMessage<'a> {

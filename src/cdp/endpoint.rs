@@ -1,7 +1,7 @@
-//! Who answers on a debugging port: `/json/version` and `/json/list`.
+//! Discovers the program on a debugging port over HTTP: `/json/version` and `/json/list`.
 //!
-//! The port may be a stranger's, so an answer gets 2 s, 4 MiB, no proxy and no redirect, and only the path of the
-//! WebSocket it names is believed.
+//! The port may belong to an unrelated program, so a response is limited to 2 s and 4 MiB, without proxy or redirect, and
+//! of the WebSocket address it contains only the path is used.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -11,20 +11,23 @@ use serde::de::DeserializeOwned;
 
 use super::cdp_error::CdpError;
 
+/// For a whole response.
 const DEADLINE: Duration = Duration::from_secs(2);
+/// Bytes.
 const MAX_BODY: usize = 4 << 20;
 
-/// The answering program.
+/// The program on a debugging port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
+    /// Its port on the loopback.
     pub port: u16,
     /// "Chrome/156.0.8078.79", "node.js/v20.20.2".
     pub product: String,
-    /// The GUID of the browser, for Node that of its only target: new with every start of the program.
+    /// The GUID of the browser, or of Node's only target: different after each start of the program.
     pub browser_id: String,
-    /// Of the WebSocket: the browser's own, for Node its only target's.
+    /// The path of the WebSocket: of the browser, or of Node's only target.
     pub path: String,
-    /// Whether the WebSocket is a browser's, which has targets; Node's is its target itself.
+    /// Whether the WebSocket is a browser's, which has targets; Node's is that of its target.
     pub is_browser: bool,
 }
 
@@ -39,7 +42,7 @@ pub struct TargetListEntry {
     pub title: String,
     #[serde(default)]
     pub url: String,
-    /// Missing while another client that does not share holds it.
+    /// Missing while another client has exclusive access.
     pub web_socket_debugger_url: Option<String>,
 }
 
@@ -51,7 +54,7 @@ struct VersionResponse {
     socket: Option<String>,
 }
 
-/// Asks the program on a loopback port who it is.
+/// Identifies the program on a loopback port.
 pub async fn discover_endpoint(port: u16) -> Result<Endpoint, CdpError> {
     let version: VersionResponse = fetch_json(port, "/json/version").await?;
     if let Some(url) = version.socket {
@@ -87,7 +90,8 @@ async fn fetch_json<T: DeserializeOwned>(port: u16, path: &str) -> Result<T, Cdp
 }
 
 async fn fetch_body(port: u16, path: &str) -> Result<Vec<u8>, CdpError> {
-    /// One for all: building it costs more than a request. It keeps no connection, since a port may change hands.
+    /// Shared, since building it costs more than a request. Keeps no connections, since a port may be taken over by
+    /// another program.
     static HTTP: LazyLock<Result<reqwest::Client, String>> = LazyLock::new(|| {
         let builder = reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none());
         builder.pool_max_idle_per_host(0).build().map_err(|cause| cause.to_string())
@@ -113,7 +117,7 @@ fn unexpected_response(port: u16, path: &str, cause: &str) -> CdpError {
     CdpError::Unexpected { what: format!("{path} on port {port}"), cause: cause.to_owned() }
 }
 
-/// The last cause of an error: reqwest's own text only says "error sending request".
+/// The innermost cause of an error: reqwest's own text is only "error sending request".
 fn root_cause(error: &dyn std::error::Error) -> String {
     let mut inner = error;
     while let Some(source) = inner.source() {
@@ -128,8 +132,8 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
-    /// A program on a port that answers each request by its path; bytes as they are, and then the end.
-    async fn served(answers: &'static [(&'static str, String)]) -> (u16, tokio::task::JoinHandle<()>) {
+    /// Serves fixed responses by path, as raw bytes, and closes the connection after each.
+    async fn serve(responses: &'static [(&'static str, String)]) -> (u16, tokio::task::JoinHandle<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let serving = tokio::spawn(async move {
@@ -137,8 +141,8 @@ mod tests {
                 let mut request = vec![0; 4096];
                 let count = stream.read(&mut request).await.unwrap();
                 let request = String::from_utf8_lossy(&request[..count]).into_owned();
-                let answer = answers.iter().find(|(path, _)| request.starts_with(&format!("GET {path} ")));
-                // The asker may hang up in the middle of a body that is too large.
+                let answer = responses.iter().find(|(path, _)| request.starts_with(&format!("GET {path} ")));
+                // Fails when the client closes the connection because the body is too large.
                 let _ = stream.write_all(answer.map(|(_, answer)| answer.as_bytes()).unwrap_or_default()).await;
             }
         });
@@ -154,7 +158,7 @@ mod tests {
     }
 
     async fn check(answers: Vec<(&'static str, String)>, expect: Result<(&str, &str, bool), &str>) {
-        let (port, serving) = served(leak(answers)).await;
+        let (port, serving) = serve(leak(answers)).await;
         let found = discover_endpoint(port).await;
         serving.abort();
         match (found, expect) {
@@ -168,7 +172,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn browsers_and_node_are_told_apart_and_only_paths_are_believed() {
+    async fn browsers_and_node_are_distinguished_and_only_the_path_is_used() {
         let chrome = r#"{"Browser": "Chrome/156", "webSocketDebuggerUrl": "ws://127.0.0.1:1/devtools/browser/G-1"}"#;
         check(vec![("/json/version", ok(chrome))], Ok(("G-1", "/devtools/browser/G-1", true))).await;
         let elsewhere = chrome.replace("127.0.0.1:1", "evil.example:80");
@@ -180,7 +184,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn strangers_are_refused_in_time_and_in_bounds() {
+    async fn other_programs_are_rejected_within_the_limits() {
         let version = |answer: &str| vec![("/json/version", answer.to_owned())];
         check(version(""), Err("cannot connect")).await;
         check(version("SSH-2.0-OpenSSH_9.2\r\n"), Err("cannot connect")).await;
@@ -197,14 +201,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_port_that_never_answers_or_that_nobody_holds_is_told() {
+    async fn a_silent_or_closed_port_is_reported() {
         let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = silent.local_addr().unwrap().port();
         let error = discover_endpoint(port).await.unwrap_err();
         assert!(matches!(error, CdpError::TimedOut { .. }) && error.to_string().contains(&port.to_string()), "{error}");
         drop(silent);
         let error = discover_endpoint(port).await.unwrap_err();
-        // Refused, or reset where another test forks in this moment and holds the listener until its exec.
-        assert!(matches!(error, CdpError::Unreachable { port: told, .. } if told == port), "{error}");
+        // Refused; or reset, when another test forks at this moment and keeps the listener open until its exec.
+        assert!(matches!(error, CdpError::Unreachable { port: reported, .. } if reported == port), "{error}");
     }
 }

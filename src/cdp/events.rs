@@ -1,6 +1,6 @@
-//! Names and shapes of the events that we listen to; nothing else of the protocol.
+//! Shapes of the CDP events that tether handles.
 //!
-//! Field names are the protocol's own. What a peer may leave out is optional here.
+//! Field names are the protocol's own; fields that a peer may omit are optional.
 
 use serde::Deserialize;
 
@@ -28,11 +28,13 @@ pub struct ExceptionThrown {
 }
 
 /// `Log.entryAdded`
+/// An entry of the browser's log, as in `Log.entryAdded`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct LogEntryAdded {
     pub entry: LogEntry,
 }
 
+/// An entry of the browser's log, as in `Log.entryAdded`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct LogEntry {
     pub source: String,
@@ -126,10 +128,11 @@ pub struct RequestWillBeSent {
     pub wall_time: f64,
     #[serde(rename = "type")]
     pub kind: Option<String>,
-    /// The answer to the hop before, when this is a redirect's next one.
+    /// The response of the previous hop, when this request follows a redirect.
     pub redirect_response: Option<ResponseInfo>,
 }
 
+/// CDP's `Network.Request`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct RequestInfo {
     pub url: String,
@@ -146,6 +149,7 @@ pub struct ResponseReceived {
     pub kind: Option<String>,
 }
 
+/// CDP's `Network.Response`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResponseInfo {

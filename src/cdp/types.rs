@@ -1,26 +1,28 @@
-//! Names and shapes of the commands that we use, and of their answers; nothing else of the protocol.
+//! Names and shapes of the CDP commands that tether sends, and of their results.
 //!
-//! Field names are the protocol's own. What a peer may leave out is optional here.
+//! Field names are the protocol's own; fields that a peer may omit are optional.
 
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A command of the protocol: its parameters are the implementing type, its method and answer are named here.
+/// A command of the protocol. The implementing type is its parameters.
 pub trait CdpCommand: Serialize {
+    /// `Domain.command`
     const METHOD: &'static str;
+    /// The result.
     type Response: DeserializeOwned;
 }
 
 macro_rules! command {
-    ($(#[$doc:meta])* $name:ident, $method:literal, $answer:ty, { $($(#[$attr:meta])* $field:ident: $type:ty),* $(,)? }) => {
+    ($(#[$doc:meta])* $name:ident, $method:literal, $response:ty, { $($(#[$attr:meta])* $field:ident: $type:ty),* $(,)? }) => {
         $(#[$doc])*
         #[derive(Clone, Debug, Default, Serialize)]
         #[serde(rename_all = "camelCase")]
         pub struct $name { $($(#[$attr])* pub $field: $type),* }
         impl CdpCommand for $name {
             const METHOD: &'static str = $method;
-            type Response = $answer;
+            type Response = $response;
         }
     };
 }
@@ -31,11 +33,11 @@ command!(CloseBrowser, "Browser.close", IgnoredAny, {});
 command!(EnableRuntime, "Runtime.enable", IgnoredAny, {});
 command!(EnableNodeRuntime, "NodeRuntime.enable", IgnoredAny, {});
 command!(
-    /// Answered by `NodeRuntime.waitingForDisconnect` when all code has run: Node then waits for its clients to leave.
+    /// Node sends `NodeRuntime.waitingForDisconnect` when it has finished, and waits for its clients to disconnect.
     NotifyWhenWaitingForDisconnect, "NodeRuntime.notifyWhenWaitingForDisconnect", IgnoredAny, { enabled: bool });
 command!(EnableDebugger, "Debugger.enable", IgnoredAny, {});
 command!(
-    /// Puts a function of this name into the global scope; a call of it is told by `Runtime.bindingCalled`.
+    /// Adds a function of this name to the global scope; each call of it sends `Runtime.bindingCalled`.
     AddBinding, "Runtime.addBinding", IgnoredAny, { name: &'static str });
 command!(EnablePage, "Page.enable", IgnoredAny, {});
 command!(EnableLog, "Log.enable", IgnoredAny, {});
@@ -50,7 +52,7 @@ command!(CaptureScreenshot, "Page.captureScreenshot", CaptureScreenshotResult, {
 command!(GetLayoutMetrics, "Page.getLayoutMetrics", GetLayoutMetricsResult, {});
 command!(GetFrameTree, "Page.getFrameTree", GetFrameTreeResult, {});
 command!(
-    /// Answers the same world as before when the frame still shows the same document.
+    /// Returns the existing world when the frame still shows the same document.
     CreateIsolatedWorld, "Page.createIsolatedWorld", CreateIsolatedWorldResult, { frame_id: String, world_name: &'static str });
 command!(GetFrameOwner, "DOM.getFrameOwner", GetFrameOwnerResult, { frame_id: String });
 command!(ResolveNode, "DOM.resolveNode", ResolveNodeResult, { backend_node_id: i64, execution_context_id: i64 });
@@ -62,7 +64,7 @@ command!(SetAutoAttach, "Target.setAutoAttach", IgnoredAny, {
 });
 command!(EnableInspector, "Inspector.enable", IgnoredAny, {});
 command!(
-    /// The sizes, in bytes, bound what the browser keeps of bodies.
+    /// The sizes, in bytes, limit the response bodies that the browser keeps.
     EnableNetwork, "Network.enable", IgnoredAny, { max_total_buffer_size: u64, max_resource_buffer_size: u64 });
 command!(SetFocusEmulationEnabled, "Emulation.setFocusEmulationEnabled", IgnoredAny, { enabled: bool });
 command!(BringToFront, "Page.bringToFront", IgnoredAny, {});
@@ -98,7 +100,7 @@ command!(
     }
 );
 command!(
-    /// Drags that the browser would do itself are told by `Input.dragIntercepted` instead.
+    /// Native drags are not started, but reported by `Input.dragIntercepted`.
     SetInterceptDrags, "Input.setInterceptDrags", IgnoredAny, { enabled: bool });
 command!(
     /// `kind` is `dragEnter`, `dragOver`, `drop` or `dragCancel`; `data` as in `Input.dragIntercepted`.
@@ -138,12 +140,14 @@ command!(CallFunctionOn, "Runtime.callFunctionOn", EvaluateResult, {
 });
 command!(ReleaseObjectGroup, "Runtime.releaseObjectGroup", IgnoredAny, { object_group: &'static str });
 
+/// Result of `Target.getTargets`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetTargetsResult {
     pub target_infos: Vec<TargetInfo>,
 }
 
+/// CDP's `Target.TargetInfo`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TargetInfo {
@@ -155,18 +159,21 @@ pub struct TargetInfo {
     pub url: String,
 }
 
+/// Result of `Target.attachToTarget`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AttachToTargetResult {
     pub session_id: String,
 }
 
+/// Result of `Page.captureScreenshot`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct CaptureScreenshotResult {
     /// Base64.
     pub data: String,
 }
 
+/// Result of `Runtime.evaluate`, `awaitPromise` and `callFunctionOn`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EvaluateResult {
@@ -174,6 +181,7 @@ pub struct EvaluateResult {
     pub exception_details: Option<ExceptionDetails>,
 }
 
+/// CDP's `Runtime.RemoteObject`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RemoteObject {
@@ -184,15 +192,15 @@ pub struct RemoteObject {
     /// Of objects that were not returned by value.
     pub object_id: Option<String>,
     pub value: Option<Value>,
-    /// `NaN`, `-0`, `Infinity`, `10n`: what JSON cannot say.
+    /// Values without a JSON form: `NaN`, `-0`, `Infinity`, `10n`.
     pub unserializable_value: Option<String>,
     pub description: Option<String>,
-    /// Of objects that a console was given.
+    /// Of objects that were logged to the console.
     pub preview: Option<ObjectPreview>,
 }
 
 impl RemoteObject {
-    /// As a console would show it.
+    /// The text that a console shows.
     pub fn text(&self) -> String {
         match (&self.value, &self.unserializable_value, &self.description) {
             (Some(Value::String(text)), ..) => text.clone(),
@@ -203,6 +211,7 @@ impl RemoteObject {
     }
 }
 
+/// CDP's `Runtime.ExceptionDetails`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExceptionDetails {
@@ -230,6 +239,7 @@ pub struct ScreenshotClip {
     pub scale: f64,
 }
 
+/// Result of `Page.getLayoutMetrics`, in CSS pixels.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetLayoutMetricsResult {
@@ -237,6 +247,7 @@ pub struct GetLayoutMetricsResult {
     pub css_content_size: LayoutSize,
 }
 
+/// CDP's `Page.VisualViewport`.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct VisualViewport {
@@ -247,18 +258,21 @@ pub struct VisualViewport {
     pub client_height: f64,
 }
 
+/// Width and height of the document.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub struct LayoutSize {
     pub width: f64,
     pub height: f64,
 }
 
+/// Result of `Page.getFrameTree`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetFrameTreeResult {
     pub frame_tree: FrameTree,
 }
 
+/// A frame and its children within the same session.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FrameTree {
@@ -267,6 +281,7 @@ pub struct FrameTree {
     pub child_frames: Vec<FrameTree>,
 }
 
+/// CDP's `Page.Frame`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FrameInfo {
@@ -276,23 +291,27 @@ pub struct FrameInfo {
     pub url: String,
 }
 
+/// Result of `Page.createIsolatedWorld`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateIsolatedWorldResult {
     pub execution_context_id: i64,
 }
 
+/// Result of `DOM.getFrameOwner`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetFrameOwnerResult {
     pub backend_node_id: i64,
 }
 
+/// Result of `DOM.resolveNode`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct ResolveNodeResult {
     pub object: RemoteObject,
 }
 
+/// CDP's `Runtime.ObjectPreview`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectPreview {
@@ -304,6 +323,7 @@ pub struct ObjectPreview {
     pub properties: Vec<PropertyPreview>,
 }
 
+/// CDP's `Runtime.PropertyPreview`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct PropertyPreview {
     pub name: String,
@@ -312,6 +332,7 @@ pub struct PropertyPreview {
     pub value: Option<String>,
 }
 
+/// CDP's `Runtime.StackTrace`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StackTrace {

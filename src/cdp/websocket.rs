@@ -1,6 +1,6 @@
-//! The transport: a WebSocket to a port of the loopback, bounded and without delays.
+//! Opens the WebSocket on a loopback port, with size limits and without transmission delays.
 //!
-//! Dials `127.0.0.1` only; where a peer says that its WebSocket lies elsewhere, only the path of that is used.
+//! Connects to `127.0.0.1` only; of the address that a peer reports, only the path is used.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
@@ -13,9 +13,9 @@ use super::cdp_error::CdpError;
 use super::client::{CdpClient, CdpConnection, EventHandler};
 use crate::wire::LowLatencyStream;
 
-/// The largest message taken from a peer (a screenshot of a large page is a few MiB).
+/// The largest message accepted from a peer, in bytes (a screenshot of a large page is a few MiB).
 const MAX_MESSAGE: usize = 64 << 20;
-/// More than this waiting to be written means that the peer does not read.
+/// Unwritten bytes beyond which the peer counts as not reading.
 const MAX_UNWRITTEN: usize = 64 << 20;
 
 /// Opens the WebSocket at `path` (`/devtools/browser/…`) of a loopback port, within `deadline`.
@@ -33,13 +33,13 @@ pub async fn open_connection_with_handler(
     port: u16,
     path: &str,
     deadline: Duration,
-    observer: EventHandler,
+    handler: EventHandler,
 ) -> Result<(CdpClient, CdpConnection), CdpError> {
     let opening = open_websocket(port, path);
     let what = || format!("the WebSocket {path} on port {port}");
     let opened = tokio::time::timeout(deadline, opening).await;
     let socket = opened.map_err(|_| CdpError::TimedOut { what: what(), after: deadline })??;
-    Ok(CdpClient::from_websocket(socket, observer))
+    Ok(CdpClient::from_websocket(socket, handler))
 }
 
 async fn open_websocket(port: u16, path: &str) -> Result<WebSocketStream<LowLatencyStream>, CdpError> {
@@ -51,8 +51,8 @@ async fn open_websocket(port: u16, path: &str) -> Result<WebSocketStream<LowLate
         .max_message_size(Some(MAX_MESSAGE))
         .max_frame_size(Some(MAX_MESSAGE))
         .max_write_buffer_size(MAX_UNWRITTEN);
-    // No Origin header: Chromium accepts none, and refuses foreign ones.
+    // Without an Origin header: Chromium rejects foreign origins, but accepts a missing one.
     let url = format!("ws://127.0.0.1:{port}{path}");
-    let shaken = client_async_with_config(url, stream, Some(config)).await;
-    Ok(shaken.map_err(|cause| unreachable(cause.to_string()))?.0)
+    let connected = client_async_with_config(url, stream, Some(config)).await;
+    Ok(connected.map_err(|cause| unreachable(cause.to_string()))?.0)
 }

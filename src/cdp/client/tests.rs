@@ -1,4 +1,4 @@
-//! Scripted peers over an in-memory duplex, through the real client: late answers, garbage, floods, silence, ends.
+//! Scripted peers over an in-memory duplex, with the real client: late responses, invalid messages, floods, timeouts, ends.
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncWriteExt, DuplexStream};
@@ -23,14 +23,14 @@ impl Peer {
         }
     }
 
-    async fn say(&mut self, message: Value) {
+    async fn send(&mut self, message: Value) {
         self.0.send(Message::text(message.to_string())).await.unwrap();
     }
 
-    /// Answers the next request with its own parameters.
+    /// Responds to the next request with its own parameters.
     async fn echo(&mut self) {
         let request = self.request().await;
-        self.say(json!({"id": request["id"], "result": request["params"]})).await;
+        self.send(json!({"id": request["id"], "result": request["params"]})).await;
     }
 }
 
@@ -47,17 +47,17 @@ async fn raw() -> (CdpClient, JoinHandle<String>, DuplexStream) {
     (client, tokio::spawn(connection), theirs)
 }
 
-async fn ask(client: &CdpClient, number: u64) -> Result<Value, CdpError> {
+async fn call_echo(client: &CdpClient, number: u64) -> Result<Value, CdpError> {
     let answer = client.call_raw(None, "Test.echo", &json!({"number": number}), LONG).await?;
     Ok(serde_json::from_str(answer.get()).unwrap())
 }
 
-fn waiting(client: &CdpClient) -> usize {
-    client.shared.pending.len()
+fn pending_count(client: &CdpClient) -> usize {
+    client.connection.pending.len()
 }
 
 #[tokio::test]
-async fn answers_find_their_callers_in_any_order() {
+async fn responses_reach_their_callers_in_any_order() {
     let (client, _running, mut peer) = connected().await;
     let script = async {
         let mut requests = Vec::new();
@@ -65,32 +65,32 @@ async fn answers_find_their_callers_in_any_order() {
             requests.push(peer.request().await);
         }
         for request in requests.iter().rev() {
-            peer.say(json!({"id": request["id"], "result": request["params"]})).await;
+            peer.send(json!({"id": request["id"], "result": request["params"]})).await;
         }
     };
-    let calls = futures_util::future::join_all((0..100).map(|number| ask(&client, number)));
+    let calls = futures_util::future::join_all((0..100).map(|number| call_echo(&client, number)));
     let (answers, ()) = tokio::join!(calls, script);
     for (number, answer) in answers.into_iter().enumerate() {
         assert_eq!(answer.unwrap(), json!({"number": number}));
     }
-    assert_eq!(waiting(&client), 0);
+    assert_eq!(pending_count(&client), 0);
 }
 
 #[tokio::test]
-async fn commands_and_answers_have_the_protocols_shape() {
+async fn commands_and_results_have_the_shape_of_the_protocol() {
     let (client, _running, mut peer) = connected().await;
     let script = async {
         let request = peer.request().await;
         assert_eq!(request, json!({"id": 1, "method": "Target.getTargets", "params": {}, "sessionId": "S1"}));
         let info = json!({"targetId": "T", "type": "page", "title": "t", "url": "u", "attached": false});
-        peer.say(json!({"id": 1, "result": {"targetInfos": [info]}, "sessionId": "S1"})).await;
+        peer.send(json!({"id": 1, "result": {"targetInfos": [info]}, "sessionId": "S1"})).await;
         let request = peer.request().await;
         assert_eq!(request, json!({"id": 2, "method": "Target.getTargets", "params": {}}));
-        peer.say(json!({"id": 2, "result": {"targetInfos": "none"}})).await;
+        peer.send(json!({"id": 2, "result": {"targetInfos": "none"}})).await;
         peer.request().await;
-        peer.say(json!({"id": 3, "error": {"code": -32000, "message": "no"}})).await;
+        peer.send(json!({"id": 3, "error": {"code": -32000, "message": "no"}})).await;
         peer.request().await;
-        peer.say(json!({"id": 4})).await;
+        peer.send(json!({"id": 4})).await;
     };
     let calls = async {
         let targets = client.call(Some("S1"), &GetTargets {}, LONG).await.unwrap();
@@ -106,21 +106,21 @@ async fn commands_and_answers_have_the_protocols_shape() {
 }
 
 #[tokio::test]
-async fn silence_ends_with_the_deadline_and_a_late_answer_does_no_harm() {
+async fn a_missing_response_times_out_and_a_late_one_is_ignored() {
     let (client, _running, mut peer) = connected().await;
     let started = Instant::now();
     let error = client.call(None, &GetTargets {}, SHORT).await.unwrap_err();
     assert_eq!(error, CdpError::TimedOut { what: "Target.getTargets".into(), after: SHORT });
     assert!(started.elapsed() >= SHORT && started.elapsed() < LONG);
-    assert_eq!(waiting(&client), 0, "the slot was not forgotten");
+    assert_eq!(pending_count(&client), 0, "the request is still pending");
     let late = peer.request().await;
-    peer.say(json!({"id": late["id"], "result": {"targetInfos": []}})).await;
-    let (answer, ()) = tokio::join!(ask(&client, 7), peer.echo());
+    peer.send(json!({"id": late["id"], "result": {"targetInfos": []}})).await;
+    let (answer, ()) = tokio::join!(call_echo(&client, 7), peer.echo());
     assert_eq!(answer.unwrap(), json!({"number": 7}));
 }
 
 #[tokio::test]
-async fn garbage_is_nobodys_and_the_connection_goes_on() {
+async fn invalid_messages_are_ignored() {
     let (client, _running, mut peer) = connected().await;
     let deep = "[".repeat(100_000);
     for garbage in [
@@ -150,29 +150,29 @@ async fn garbage_is_nobodys_and_the_connection_goes_on() {
                 Message::Pong(bytes) => assert_eq!(bytes, vec![1]),
                 Message::Text(text) => {
                     let request: Value = serde_json::from_str(&text).unwrap();
-                    peer.say(json!({"id": request["id"], "result": request["params"]})).await;
+                    peer.send(json!({"id": request["id"], "result": request["params"]})).await;
                 }
                 other => panic!("{other:?}"),
             }
         }
     };
-    let (answer, ()) = tokio::join!(ask(&client, 1), script);
+    let (answer, ()) = tokio::join!(call_echo(&client, 1), script);
     assert_eq!(answer.unwrap(), json!({"number": 1}));
 }
 
 #[tokio::test]
-async fn a_flood_of_events_delays_nobody_and_its_losses_are_told() {
+async fn a_flood_of_events_delays_no_command_and_losses_are_counted() {
     const FLOOD: u64 = 100_000;
     let (client, _running, mut peer) = connected().await;
     let mut slow = client.subscribe();
     let mut other = client.subscribe();
     let script = async {
         for number in 0..FLOOD {
-            peer.say(json!({"method": "Test.event", "params": {"number": number}, "sessionId": "S"})).await;
+            peer.send(json!({"method": "Test.event", "params": {"number": number}, "sessionId": "S"})).await;
         }
         peer.echo().await;
     };
-    let (answer, ()) = tokio::join!(ask(&client, 1), script);
+    let (answer, ()) = tokio::join!(call_echo(&client, 1), script);
     answer.unwrap();
     assert_eq!(slow.next().await.unwrap().unwrap_err(), EventsLost(FLOOD - EVENT_BACKLOG as u64));
     let first = slow.next().await.unwrap().unwrap();
@@ -181,23 +181,23 @@ async fn a_flood_of_events_delays_nobody_and_its_losses_are_told() {
     assert_eq!(params, json!({"number": FLOOD - EVENT_BACKLOG as u64}));
     assert!(first.parse_as::<Value>("Test.other").is_none());
     drop((client, peer));
-    // What was kept can still be read after the end.
+    // Buffered events can still be read after the end.
     while other.next().await.is_some() {}
 }
 
 #[tokio::test]
-async fn a_listener_may_ask_while_events_rain() {
+async fn a_subscriber_may_send_commands_while_events_arrive() {
     let (client, _running, mut peer) = connected().await;
     let mut events = client.subscribe();
     let listening = async {
         for number in 0..100 {
             events.next().await.unwrap().unwrap();
-            assert_eq!(ask(&client, number).await.unwrap(), json!({"number": number}));
+            assert_eq!(call_echo(&client, number).await.unwrap(), json!({"number": number}));
         }
     };
     let script = async {
         for _ in 0..100 {
-            peer.say(json!({"method": "Test.event", "params": {}})).await;
+            peer.send(json!({"method": "Test.event", "params": {}})).await;
             peer.echo().await;
         }
     };
@@ -205,7 +205,7 @@ async fn a_listener_may_ask_while_events_rain() {
 }
 
 #[tokio::test]
-async fn every_kind_of_end_wakes_everyone_with_its_reason() {
+async fn every_kind_of_end_reaches_callers_and_subscribers_with_its_reason() {
     type End = Box<dyn FnOnce(Peer) -> futures_util::future::BoxFuture<'static, ()>>;
     let check = async |end: End, expect: &str| {
         let (client, running, mut peer) = connected().await;
@@ -214,16 +214,17 @@ async fn every_kind_of_end_wakes_everyone_with_its_reason() {
             peer.request().await;
             end(peer).await;
         };
-        let (answer, event, reason, ()) = tokio::join!(ask(&client, 1), events.next(), client.wait_closed(), acting);
+        let (answer, event, reason, ()) =
+            tokio::join!(call_echo(&client, 1), events.next(), client.wait_closed(), acting);
         let error = answer.unwrap_err();
         assert!(matches!(error, CdpError::Closed(_)) && error.to_string().contains(expect), "{expect:?}: {error}");
         assert!(event.is_none() && reason.contains(expect), "{expect:?}: {reason}");
         assert_eq!(running.await.unwrap(), reason);
-        // And afterwards.
+        // The same error afterwards.
         assert!(client.is_closed());
-        assert_eq!(ask(&client, 2).await.unwrap_err(), error);
+        assert_eq!(call_echo(&client, 2).await.unwrap_err(), error);
         assert!(client.subscribe().next().await.is_none());
-        assert_eq!(waiting(&client), 0);
+        assert_eq!(pending_count(&client), 0);
     };
     check(Box::new(|peer| Box::pin(async { drop(peer) })), "without closing handshake").await;
     let frame = CloseFrame { code: CloseCode::Away, reason: "browser quits".into() };
@@ -234,25 +235,25 @@ async fn every_kind_of_end_wakes_everyone_with_its_reason() {
 }
 
 #[tokio::test]
-async fn half_a_frame_and_no_frame_at_all_are_ends_with_a_reason() {
+async fn a_partial_or_invalid_frame_ends_the_connection_with_a_reason() {
     for bytes in [&[0x81_u8, 0x7e, 0xff][..], &[0x81, 0x05, b'{'], &[0xff; 64], b"HTTP/1.1 400 Bad Request\r\n\r\n"] {
         let (client, _running, mut raw) = raw().await;
         raw.write_all(bytes).await.unwrap();
         drop(raw);
-        let error = ask(&client, 1).await.unwrap_err();
+        let error = call_echo(&client, 1).await.unwrap_err();
         assert!(matches!(&error, CdpError::Closed(reason) if !reason.is_empty()), "{error}");
     }
 }
 
 #[tokio::test]
-async fn a_peer_that_reads_nothing_holds_nobody_beyond_the_deadline() {
+async fn a_peer_that_does_not_read_delays_no_caller_beyond_the_deadline() {
     let (client, running, raw) = raw().await;
     let big = json!({"text": "x".repeat(100_000)});
     let calls = (0..500).map(|_| client.call_raw(None, "Test.big", &big, SHORT));
     for answer in futures_util::future::join_all(calls).await {
         assert!(matches!(answer.unwrap_err(), CdpError::TimedOut { .. }));
     }
-    assert_eq!(waiting(&client), 0);
+    assert_eq!(pending_count(&client), 0);
     assert!(!running.is_finished());
     drop(raw);
     client.wait_closed().await;
@@ -265,25 +266,25 @@ async fn dropping_the_last_client_ends_the_connection_and_dropping_the_connectio
         drop(client.clone());
         assert!(!client.is_closed());
         leave(client);
-        // What the peer still says is read, so that it sees a close and no reset.
+        // Data that the peer still sends is read, so that it receives a close and no reset.
         for _ in 0..1000 {
-            peer.say(json!({"method": "Test.late", "params": {"text": "x".repeat(1000)}})).await;
+            peer.send(json!({"method": "Test.late", "params": {"text": "x".repeat(1000)}})).await;
         }
         assert_eq!(peer.0.next().await.unwrap().unwrap(), Message::Close(None));
         assert!(peer.0.next().await.is_none());
         drop(peer);
         assert_eq!(running.await.unwrap(), expect);
     };
-    check(drop, "nobody uses it any more").await;
+    check(drop, "it is no longer used").await;
     check(|client| client.close(), "it was closed by us").await;
 
     let (client, running, _peer) = connected().await;
-    let (answer, ()) = tokio::join!(ask(&client, 1), async { running.abort() });
+    let (answer, ()) = tokio::join!(call_echo(&client, 1), async { running.abort() });
     assert_eq!(answer.unwrap_err(), CdpError::Closed("it was closed by us".into()));
 }
 
 #[tokio::test]
-async fn what_is_posted_by_who_cannot_wait_goes_out_even_when_the_queue_is_full() {
+async fn send_nowait_delivers_even_when_the_queue_is_full() {
     let (client, _running, mut peer) = connected().await;
     let count = QUEUE_LENGTH as u64 + 6;
     (0..count).for_each(|_| client.send_nowait(Some("S1"), &CloseBrowser {}));
