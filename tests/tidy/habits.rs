@@ -11,12 +11,12 @@ const LONGEST: usize = 500;
 
 /// Where waiting for a span of time is the point, and why; each must still be needed.
 const SLEEPERS: &[(&str, &str)] = &[
-    ("src/adapters/dial.rs", "nothing tells that somebody listens on a socket that is there"),
-    ("src/debug/recover.rs", "nothing tells that a program has noticed the end of its last debugger"),
+    ("src/adapters/connect.rs", "nothing tells that somebody listens on a socket that is there"),
+    ("src/debug/host/recover.rs", "nothing tells that a program has noticed the end of its last debugger"),
     ("src/frontends/mcp.rs", "stdin has ended: answers in flight get a moment, raced against the end of all of them"),
     ("src/supervisor/notifications.rs", "a page that floods its console must not flood its readers"),
     ("src/supervisor/server.rs", "out of file descriptors: nothing tells when there are some again"),
-    ("src/window/launch/wait.rs", "nothing tells that somebody listens on a port"),
+    ("src/window/launch/readiness.rs", "nothing tells that somebody listens on a port"),
 ];
 
 pub fn header(file: &File) -> Vec<String> {
