@@ -43,9 +43,9 @@ macro_rules! for_each_operation {
             BreakpointSetParams {
                 "breakpoint/set" -> BreakpointReport, Debug Idempotent, ["break", "set"]; make_paths_absolute
             }
-            BreakpointListParams { "breakpoint/list" -> BreakpointList, Debug ReadOnly, ["break", "list"] }
+            BreakpointListParams { "breakpoint/list" -> BreakpointListReport, Debug ReadOnly, ["break", "list"] }
             BreakpointRemoveParams {
-                "breakpoint/remove" -> BreakpointList, Debug Idempotent, ["break", "remove"]; make_paths_absolute
+                "breakpoint/remove" -> BreakpointListReport, Debug Idempotent, ["break", "remove"]; make_paths_absolute
             }
             BreakpointExceptionsParams {
                 "breakpoint/exceptions" -> ExceptionBreakpointsReport, Debug Idempotent, ["break", "exceptions"]

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::window::RelaunchReport;
+use super::window::RelaunchNotice;
 
 /// Evaluate a JavaScript expression in the window's page (in a Node window: in its main script's global scope).
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -121,12 +121,13 @@ pub struct PageSnapshotResult {
     pub cut: bool,
     pub generation: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub relaunched: Option<RelaunchReport>,
+    pub relaunched: Option<RelaunchNotice>,
     /// Dialogs, downloads, crashes, new pages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
+/// Entries of the console, and where the next read continues.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConsoleEntries {
@@ -153,6 +154,7 @@ pub struct PageLogCursor {
     pub note: Option<String>,
 }
 
+/// One console message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConsoleEntry {
@@ -167,6 +169,7 @@ pub struct ConsoleEntry {
     pub place: Option<String>,
 }
 
+/// Network requests, and where the next read continues.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NetworkEntries {
@@ -179,6 +182,7 @@ pub struct NetworkEntries {
     pub place: PageLogCursor,
 }
 
+/// One network request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NetworkEntry {
@@ -214,7 +218,7 @@ pub struct PageEvaluateResult {
     /// The launch of the window that evaluated it.
     pub generation: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub relaunched: Option<RelaunchReport>,
+    pub relaunched: Option<RelaunchNotice>,
     /// Dialogs, downloads, crashes, new pages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -225,6 +229,7 @@ fn deserialize_present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Res
     Value::deserialize(deserializer).map(Some)
 }
 
+/// An image of the page.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PageImage {
@@ -233,7 +238,7 @@ pub struct PageImage {
     pub data: String,
     pub generation: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub relaunched: Option<RelaunchReport>,
+    pub relaunched: Option<RelaunchNotice>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }

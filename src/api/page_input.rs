@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::window::RelaunchReport;
+use super::window::RelaunchNotice;
 
 /// Act on the page: a list of actions, done in order with real mouse and keys, each once its element is ready. Stops at
 /// the first that fails.
@@ -170,7 +170,7 @@ pub struct PageInputResult {
     pub snapshot: Option<String>,
     pub generation: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub relaunched: Option<RelaunchReport>,
+    pub relaunched: Option<RelaunchNotice>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }

@@ -47,6 +47,7 @@ pub enum ClientRole {
     Editor,
 }
 
+/// The result of [`INITIALIZE`]: the supervisor.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeResult {

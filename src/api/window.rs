@@ -136,6 +136,7 @@ pub struct WindowExitReport {
     pub output: String,
 }
 
+/// The status of the window.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WindowStatus {
@@ -191,6 +192,7 @@ pub struct TrackingDecision {
     pub change: Option<ChangedFile>,
 }
 
+/// What has changed since the window was built.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WindowChanges {
@@ -217,7 +219,7 @@ pub struct WindowChanges {
 /// Part of the result of a page operation that relaunched a stale window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct RelaunchReport {
+pub struct RelaunchNotice {
     /// The newest file that had changed, and how.
     pub because: String,
     pub build_ms: u64,

@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::api::debug::DebugLaunchParams;
 use crate::debug::SessionRegistry;
 
+/// One per supervisor.
 #[derive(Default)]
 pub struct LaunchMemory {
     /// Held while tasks of the workspace run: two at a time would write the same files.

@@ -97,6 +97,7 @@ impl SupervisorPaths {
         format!("debug-{}", name.to_string_lossy())
     }
 
+    /// The supervisor's log file.
     pub fn log_file(&self) -> PathBuf {
         self.state.join("supervisor.log")
     }

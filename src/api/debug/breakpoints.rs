@@ -173,7 +173,7 @@ pub struct BreakpointReport {
 /// All breakpoints and watchpoints, and the exceptions that stop a program.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct BreakpointList {
+pub struct BreakpointListReport {
     pub breakpoints: Vec<BreakpointReport>,
     pub exceptions: ExceptionBreakpointsReport,
 }

@@ -187,6 +187,7 @@ pub struct VariableList {
     pub truncated: Option<String>,
 }
 
+/// A scope of a frame besides its locals: globals, registers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VariableScope {
@@ -216,6 +217,7 @@ pub struct OutputEntries {
     pub place: DebugLogCursor,
 }
 
+/// One piece of output.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OutputEntry {
@@ -234,6 +236,7 @@ pub struct EventEntries {
     pub place: DebugLogCursor,
 }
 
+/// One event that did not stop the program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EventEntry {

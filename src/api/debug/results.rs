@@ -160,6 +160,7 @@ pub struct StopSnapshot {
     pub cut: Vec<String>,
 }
 
+/// One stack frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FrameEntry {
@@ -176,6 +177,7 @@ pub struct FrameEntry {
     pub column: Option<u32>,
 }
 
+/// One variable.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VariableEntry {
@@ -238,6 +240,7 @@ pub struct DebugStatus {
     pub sessions: Option<Vec<DebugSessionStatus>>,
 }
 
+/// The status of one session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DebugSessionStatus {
@@ -278,6 +281,7 @@ pub struct DebugSessionStatus {
     pub message: Option<String>,
 }
 
+/// One thread.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ThreadStatus {
@@ -296,6 +300,7 @@ pub struct TargetStatus {
     pub state: DebugSessionState,
 }
 
+/// The exception that stopped a thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExceptionReport {

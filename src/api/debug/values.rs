@@ -17,10 +17,12 @@ pub struct Seconds(Duration);
 impl Seconds {
     const MOST: u64 = 24 * 60 * 60;
 
+    /// A whole number of seconds.
     pub const fn of(seconds: u64) -> Seconds {
         Seconds(Duration::from_secs(seconds))
     }
 
+    /// As a duration.
     pub const fn duration(self) -> Duration {
         self.0
     }

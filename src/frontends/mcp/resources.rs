@@ -29,9 +29,11 @@ pub enum ResourceKind {
 }
 
 impl ResourceKind {
+    /// All resources, in the order in which they are listed.
     pub const ALL: [ResourceKind; 4] =
         [ResourceKind::State, ResourceKind::Build, ResourceKind::Console, ResourceKind::Sessions];
 
+    /// The URI of the resource.
     pub fn uri(self) -> &'static str {
         match self {
             ResourceKind::State => "tether://window/state",
@@ -181,6 +183,7 @@ impl ResourceWatcher {
         }
     }
 
+    /// Ends [`ResourceWatcher::follow_single`].
     pub fn stop_following(&self, topic: ResourceKind) {
         if let Some(following) = self.single().remove(&topic) {
             following.abort();

@@ -125,6 +125,7 @@ pub struct StdioTransport<R, W> {
 }
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> StdioTransport<R, W> {
+    /// A transport over these two streams; `ends` is notified when a side closes.
     pub fn new(read: R, write: W, ends: Arc<StdioClosed>) -> Self {
         StdioTransport {
             lines: FramedRead::new(read, LineDecoder::default()),

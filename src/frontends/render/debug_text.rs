@@ -11,7 +11,8 @@ use super::stop_text::{
 };
 use super::text_format::{age_text, indent_lines};
 use crate::api::debug::breakpoints::{
-    BreakpointDrift, BreakpointList, BreakpointReport, BreakpointState, ExceptionBreakpointsReport, WatchpointAccess,
+    BreakpointDrift, BreakpointListReport, BreakpointReport, BreakpointState, ExceptionBreakpointsReport,
+    WatchpointAccess,
 };
 use crate::api::debug::inspect::{DebugLogCursor, EventEntries, FrameList, OutputEntries, VariableList};
 use crate::api::debug::results::{
@@ -56,7 +57,7 @@ impl ResultText for BreakpointReport {
     }
 }
 
-impl ResultText for BreakpointList {
+impl ResultText for BreakpointListReport {
     fn text(&self) -> Option<String> {
         Some(breakpoints_text(self))
     }
@@ -173,7 +174,7 @@ fn end_text(it: &SessionEndReport) -> String {
     format!("{} {}", it.session_id, state_text(it.state, it.exit_code, it.message.as_deref()))
 }
 
-fn breakpoints_text(it: &BreakpointList) -> String {
+fn breakpoints_text(it: &BreakpointListReport) -> String {
     let mut lines: Vec<String> = it.breakpoints.iter().map(breakpoint_text).collect();
     if lines.is_empty() {
         lines.push("no breakpoints".to_owned());

@@ -8,7 +8,7 @@ use super::result_text::ResultText;
 use super::text_format::{age_text, duration_text, indent_lines, notes_text};
 use crate::api::page::{PageEvaluateResult, PageImage};
 use crate::api::window::{
-    ChangedFile, ChangedFileKind, RelaunchReport, ReportedWindowState, WindowChanges, WindowStatus,
+    ChangedFile, ChangedFileKind, RelaunchNotice, ReportedWindowState, WindowChanges, WindowStatus,
 };
 
 impl ResultText for WindowStatus {
@@ -142,7 +142,7 @@ fn evaluation_text(it: &PageEvaluateResult) -> String {
 }
 
 /// The line that an operation's result begins with when the window was relaunched for it.
-pub fn relaunch_text(it: Option<&RelaunchReport>) -> String {
+pub fn relaunch_text(it: Option<&RelaunchNotice>) -> String {
     let Some(it) = it else { return String::new() };
     let mut out = format!(
         "relaunched because {} (build {}, launch {})\n",

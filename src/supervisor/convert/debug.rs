@@ -17,6 +17,7 @@ const BYTES_PER_TOKEN: usize = 4;
 /// Values of variables and expressions are cut after this many characters.
 const MAX_VALUE_CHARS: usize = 2000;
 
+/// The state of a session or a target.
 pub fn session_state(state: RunState) -> DebugSessionState {
     match state {
         RunState::Starting => DebugSessionState::Starting,
@@ -50,6 +51,7 @@ pub fn display_path(workspace: &Path, path: &str) -> String {
     inside.map_or_else(|| path.to_owned(), |rest| rest.to_string_lossy().into_owned())
 }
 
+/// Why, where and on which thread a program stopped.
 pub fn stop_reason(reason: &StopCause, workspace: &Path) -> StopReason {
     let top = reason.top_frame.as_ref();
     let location = top.map(|top| StopLocation {
@@ -93,11 +95,13 @@ pub fn stop_reason_from_event(target: usize, stop: &ThreadStop) -> StopReason {
     }
 }
 
+/// The exception of a stop.
 pub fn exception_report(reason: &StopCause) -> ExceptionReport {
     let ThrownException { class, message, stack } = reason.thrown_exception();
     ExceptionReport { class, message, stack }
 }
 
+/// A stack frame, with its path relative to the workspace.
 pub fn frame_entry(frame: &inspect::StackFrameInfo, workspace: &Path) -> FrameEntry {
     let reference = frame.source.as_ref().and_then(|source| source.source_reference).filter(|id| *id > 0);
     FrameEntry {
@@ -122,10 +126,12 @@ pub fn clip_value(value: String) -> String {
     }
 }
 
+/// The reference to the variables inside a value; `None`: there are none.
 pub fn value_reference(target: usize, id: i64) -> Option<i64> {
     (id > 0).then(|| ScopedId { target, id }.to_external())
 }
 
+/// Frames, locals, source and output of a stop.
 pub fn stop_snapshot(look: StopSummary, workspace: &Path) -> StopSnapshot {
     let top = look.frames.first();
     let target = top.map_or(0, |top| top.id.target);
@@ -190,6 +196,7 @@ pub async fn stop_report(
     answer
 }
 
+/// A breakpoint or watchpoint, and its state.
 pub fn breakpoint_report(reported: &BreakpointStatus, workspace: &Path) -> BreakpointReport {
     let book::BreakpointSpec { id, kind: what, conditions } = &reported.spec;
     let (state, bound, message) = match &reported.status {

@@ -12,6 +12,7 @@ const DEFAULT_ENTRIES: usize = 50;
 const MAX_ENTRIES: usize = 1000;
 const MAX_PENDING: usize = 20;
 
+/// The window's request for a screenshot.
 pub fn screenshot_options(it: PageScreenshotParams) -> page::ScreenshotRequest {
     let format = match it.format.unwrap_or_default() {
         PageImageFormat::Png => page::ImageFormat::Png,
@@ -21,6 +22,7 @@ pub fn screenshot_options(it: PageScreenshotParams) -> page::ScreenshotRequest {
     page::ScreenshotRequest { element: it.element, full_page: it.full_page.unwrap_or_default(), format, page: it.page }
 }
 
+/// The result of a screenshot.
 pub fn page_image(on_page: PageResult<page::CapturedImage>) -> PageImage {
     let PageResult { value, generation, relaunched: again, mut notes } = on_page;
     notes.extend(value.note);
@@ -28,6 +30,7 @@ pub fn page_image(on_page: PageResult<page::CapturedImage>) -> PageImage {
     PageImage { mime_type, data: value.data, generation, relaunched: again.map(relaunch_report), notes }
 }
 
+/// The window's request for a snapshot, with the default size.
 pub fn snapshot_options(it: api::PageSnapshotParams) -> page::SnapshotRequest {
     page::SnapshotRequest {
         max_bytes: it.max.unwrap_or(DEFAULT_SNAPSHOT_BYTES).max(MIN_SNAPSHOT_BYTES),
@@ -36,6 +39,7 @@ pub fn snapshot_options(it: api::PageSnapshotParams) -> page::SnapshotRequest {
     }
 }
 
+/// The result of a snapshot.
 pub fn snapshot_result(on_page: PageResult<page::PageSnapshot>) -> api::PageSnapshotResult {
     let PageResult { value, generation, relaunched: again, notes } = on_page;
     api::PageSnapshotResult {
@@ -47,6 +51,7 @@ pub fn snapshot_result(on_page: PageResult<page::PageSnapshot>) -> api::PageSnap
     }
 }
 
+/// The result of a list of actions.
 pub fn input_result(on_page: PageResult<page::BatchOutcome>) -> page_input::PageInputResult {
     let PageResult { value, generation, relaunched: again, notes } = on_page;
     let actions = value
@@ -58,10 +63,12 @@ pub fn input_result(on_page: PageResult<page::BatchOutcome>) -> page_input::Page
     page_input::PageInputResult { actions, snapshot, generation, relaunched: again.map(relaunch_report), notes }
 }
 
+/// A query of console or network entries, with the default limit.
 pub fn log_query(since: Option<u64>, limit: Option<usize>, filter: Option<String>) -> page::RingQuery {
     page::RingQuery { since, limit: limit.unwrap_or(DEFAULT_ENTRIES).clamp(1, MAX_ENTRIES), filter }
 }
 
+/// The result of a console query.
 pub fn console_entries((extract, generation): (page::RingExtract<page::ConsoleMessage>, u64)) -> api::ConsoleEntries {
     let place = log_cursor(&extract, generation);
     let entry = |it: page::ConsoleMessage| api::ConsoleEntry {
@@ -74,6 +81,7 @@ pub fn console_entries((extract, generation): (page::RingExtract<page::ConsoleMe
     api::ConsoleEntries { entries: extract.entries.into_iter().map(entry).collect(), place }
 }
 
+/// The result of a network query, with the newest pending requests.
 pub fn network_entries(
     (extract, pending, generation): (page::RingExtract<page::RecordedRequest>, Vec<page::RecordedRequest>, u64),
 ) -> api::NetworkEntries {
@@ -106,6 +114,7 @@ fn log_cursor<T>(extract: &page::RingExtract<T>, generation: u64) -> api::PageLo
     api::PageLogCursor { cursor: extract.cursor, dropped: extract.dropped, more: extract.more, generation, note }
 }
 
+/// The result of an evaluation.
 pub fn evaluate_result(on_page: PageResult<ExpressionResult>) -> api::PageEvaluateResult {
     let (value, exception) = split_evaluated(on_page.value);
     let PageResult { generation, notes, .. } = on_page;

@@ -31,6 +31,7 @@ pub fn known_window_status(published: &PublishedState) -> api::WindowStatus {
     }
 }
 
+/// The status after an inspection: with changes, and whether the page responds.
 pub fn inspected_window_status(look: WindowInspection) -> api::WindowStatus {
     let mut status = known_window_status(&look.published);
     if let Some(check) = look.check {
@@ -77,6 +78,7 @@ fn exit_report(ended: &WindowExit) -> api::WindowExitReport {
     }
 }
 
+/// One changed file.
 pub fn changed_file(change: &FileChange) -> api::ChangedFile {
     api::ChangedFile {
         path: change.path.to_string_lossy().into_owned(),
@@ -89,6 +91,7 @@ pub fn changed_file(change: &FileChange) -> api::ChangedFile {
     }
 }
 
+/// The changed files, and the decision about one path when it was requested.
 pub fn window_changes(
     FileChanges { check, problems, generation }: FileChanges,
     explanation: Option<PathExplanation>,
@@ -124,8 +127,9 @@ fn tracking_decision(explanation: PathExplanation) -> api::TrackingDecision {
     }
 }
 
-pub fn relaunch_report(it: RelaunchReport) -> api::RelaunchReport {
-    api::RelaunchReport {
+/// Why and how long a relaunch took.
+pub fn relaunch_report(it: RelaunchReport) -> api::RelaunchNotice {
+    api::RelaunchNotice {
         because: it.because,
         build_ms: to_millis(it.outcome.build),
         launch_ms: to_millis(it.outcome.launch),

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::api::debug::breakpoints::{
-    BreakpointExceptionsParams, BreakpointList, BreakpointListParams, BreakpointRemoveParams, BreakpointReport,
+    BreakpointExceptionsParams, BreakpointListParams, BreakpointListReport, BreakpointRemoveParams, BreakpointReport,
     BreakpointSetParams, ExceptionBreakpointsReport, WatchpointAccess, WatchpointSetParams,
 };
 use crate::api::debug::values::FileLine;
@@ -38,22 +38,22 @@ impl OperationHandler for BreakpointSetParams {
 }
 
 impl OperationHandler for BreakpointListParams {
-    async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<BreakpointList> {
+    async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<BreakpointListReport> {
         let sessions = &context.sessions;
         Ok(list_breakpoints(sessions).await)
     }
 }
 
-async fn list_breakpoints(sessions: &SessionRegistry) -> BreakpointList {
+async fn list_breakpoints(sessions: &SessionRegistry) -> BreakpointListReport {
     let reported = sessions.list_breakpoints().await;
-    BreakpointList {
+    BreakpointListReport {
         breakpoints: reported.iter().map(|it| convert::breakpoint_report(it, sessions.workspace())).collect(),
         exceptions: exceptions_report(sessions),
     }
 }
 
 impl OperationHandler for BreakpointRemoveParams {
-    async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<BreakpointList> {
+    async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<BreakpointListReport> {
         let sessions = &context.sessions;
         let removed = match (self.breakpoint_id, &self.file, self.all.unwrap_or_default()) {
             (Some(id), None, false) => sessions.remove_breakpoints(move |wanted| wanted.id == id).await?,
