@@ -1,27 +1,23 @@
-//! Following a line's code when its file changes: by its text, by its neighbours where the text stands in several places,
-//! and by its neighbours alone where the line itself was edited. Never silently wrong: what cannot be told apart is ambiguous.
+//! Finds a line's code again when its file has changed: by its text, by the lines around it where the text occurs several
+//! times, and by those lines alone where the line itself was edited. Lines that cannot be distinguished are ambiguous.
 //!
-//! Must not know breakpoints.
+//! Does not depend on breakpoints.
 
 use serde::{Deserialize, Serialize};
 
-/// What became of a line's code since it was asked for.
+/// Where a line's code is now, compared with where the breakpoint was set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "is")]
 pub enum AnchorStatus {
     #[default]
+    /// On its line.
     Kept,
-    Moved {
-        from: u32,
-    },
-    /// The code stands in several places; none is taken.
-    Ambiguous {
-        from: u32,
-        lines: Vec<u32>,
-    },
-    Lost {
-        from: u32,
-    },
+    /// On another line.
+    Moved { from: u32 },
+    /// In several places: none is taken.
+    Ambiguous { from: u32, lines: Vec<u32> },
+    /// Not in the file any more.
+    Lost { from: u32 },
 }
 
 impl AnchorStatus {
@@ -30,30 +26,30 @@ impl AnchorStatus {
         *self == AnchorStatus::Kept
     }
 
-    /// Whether it can be set: the line is known.
+    /// Whether its line is known, so that the breakpoint can be sent.
     pub fn has_line(&self) -> bool {
         matches!(self, AnchorStatus::Kept | AnchorStatus::Moved { .. })
     }
 }
 
-/// How many neighbours on each side are remembered.
+/// How many lines around it are kept, on each side.
 const NEIGHBOURS: usize = 3;
-/// How many neighbours must be remembered for a line to be known by them alone.
+/// How many lines around it must be kept for it to be found by them alone.
 const ENOUGH: usize = 2;
-/// The longest piece of a line that is remembered, in characters.
+/// How much of a line is kept, in characters.
 const WIDTH: usize = 200;
 
-/// A line and its neighbours, without their indentation: re-indented code is the same code.
+/// A line and the lines around it, without indentation: re-indented code is the same code.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineAnchor {
     text: String,
-    /// The nearest first; blank lines are passed over.
+    /// The nearest first; blank lines are skipped.
     before: Vec<String>,
     after: Vec<String>,
 }
 
 impl LineAnchor {
-    /// Of a line (from 1) that is there.
+    /// The anchor of a line (from 1); `None` if the text has no such line.
     pub fn from_text(text: &str, line: u32) -> Option<LineAnchor> {
         let lines: Vec<&str> = text.lines().collect();
         let index = (line as usize).checked_sub(1).filter(|index| *index < lines.len())?;
@@ -87,13 +83,13 @@ impl LineAnchor {
             [] => (line, AnchorStatus::Lost { from: line }),
             [same] if *same == line => (line, AnchorStatus::Kept),
             [moved] => (*moved, AnchorStatus::Moved { from: line }),
-            // Its own place is as good as any other one, and nothing around it has changed.
+            // Its own line is one of them, and nothing around it has changed.
             several if several.contains(&line) && self.matches_exactly(&lines, line) => (line, AnchorStatus::Kept),
             several => (line, AnchorStatus::Ambiguous { from: line, lines: several.to_vec() }),
         }
     }
 
-    /// Whether it is another line between the same neighbours, all that are remembered.
+    /// Whether the lines around both are the same, all that are kept.
     fn has_same_neighbours(&self, other: &LineAnchor) -> bool {
         !other.text.is_empty() && other.before.starts_with(&self.before) && other.after.starts_with(&self.after)
     }
@@ -102,7 +98,7 @@ impl LineAnchor {
         LineAnchor::from_lines(lines, line as usize - 1) == *self
     }
 
-    /// How many neighbours are the same, the nearest counting most.
+    /// How many lines around both are the same, from the nearest on.
     fn similarity(&self, other: &LineAnchor) -> usize {
         let same = |one: &[String], other: &[String]| -> usize {
             one.iter().zip(other).take_while(|(one, other)| one == other).count()
@@ -126,7 +122,7 @@ mod tests {
     const CODE: &str = "def f(x):\n    y = x + 1\n    return y\n\ndef g(x):\n    y = x + 1\n    return -y\n";
 
     #[test]
-    fn a_line_is_followed_by_its_text_and_its_neighbours() {
+    fn a_line_is_found_by_its_text_and_the_lines_around_it() {
         let check = |line: u32, now: &str, expect: (u32, AnchorStatus)| {
             let anchor = LineAnchor::from_text(CODE, line).unwrap();
             assert_eq!(anchor.find_line(now, line), expect, "{line} in {now:?}");
@@ -135,7 +131,7 @@ mod tests {
         check(6, CODE, (6, AnchorStatus::Kept));
         let below = format!("import os\n\n{CODE}");
         check(3, &below, (5, AnchorStatus::Moved { from: 3 }));
-        // The same text stands twice: its neighbours tell which.
+        // The same text occurs twice: the lines around it decide.
         check(2, &below, (4, AnchorStatus::Moved { from: 2 }));
         check(6, &below, (8, AnchorStatus::Moved { from: 6 }));
         let indented: String = CODE.lines().map(|line| format!("    {line}\n")).collect();
@@ -155,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_are_not_there_have_no_anchor() {
+    fn lines_that_do_not_exist_have_no_anchor() {
         assert_eq!(LineAnchor::from_text(CODE, 0), None);
         assert_eq!(LineAnchor::from_text(CODE, 8), None);
         assert_eq!(LineAnchor::from_text("", 1), None);

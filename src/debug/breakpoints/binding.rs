@@ -150,7 +150,7 @@ impl BindingTable {
         match all.last() {
             None => BindingStatus::Pending,
             Some((_, binding)) => BindingStatus::Unbound(
-                binding.message.clone().unwrap_or_else(|| "no code is loaded there, the adapter says".to_owned()),
+                binding.message.clone().unwrap_or_else(|| "the adapter reports no loaded code there".to_owned()),
             ),
         }
     }

@@ -20,7 +20,7 @@ const MAX_BREAKPOINTS: usize = 10_000;
 /// All breakpoints, and on which exceptions to stop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct BreakpointList {
+pub struct StoredBreakpoints {
     version: u32,
     /// The last id that was given; ids are never reused.
     last_id: u32,
@@ -29,16 +29,21 @@ pub struct BreakpointList {
     exceptions: ExceptionSpec,
 }
 
-impl Default for BreakpointList {
-    fn default() -> BreakpointList {
-        BreakpointList { version: VERSION, last_id: 0, breakpoints: Vec::new(), exceptions: ExceptionSpec::default() }
+impl Default for StoredBreakpoints {
+    fn default() -> StoredBreakpoints {
+        StoredBreakpoints {
+            version: VERSION,
+            last_id: 0,
+            breakpoints: Vec::new(),
+            exceptions: ExceptionSpec::default(),
+        }
     }
 }
 
-impl BreakpointList {
+impl StoredBreakpoints {
     /// Reads the content of the file. Errors complete "… was set aside: …".
-    pub fn parse(text: &[u8]) -> Result<BreakpointList, String> {
-        let list: BreakpointList =
+    pub fn parse(text: &[u8]) -> Result<StoredBreakpoints, String> {
+        let list: StoredBreakpoints =
             serde_json::from_slice(text).map_err(|cause| format!("it is not a list of breakpoints: {cause}"))?;
         match list.version {
             VERSION if list.breakpoints.len() <= MAX_BREAKPOINTS => Ok(list),
@@ -172,7 +177,7 @@ impl BreakpointList {
     }
 
     /// Whether both have the same breakpoints and exceptions: the last id alone is not worth a write.
-    pub fn has_same_breakpoints(&self, other: &BreakpointList) -> bool {
+    pub fn has_same_breakpoints(&self, other: &StoredBreakpoints) -> bool {
         self.breakpoints == other.breakpoints && self.exceptions == other.exceptions
     }
 }

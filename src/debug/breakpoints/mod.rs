@@ -18,6 +18,6 @@ pub(super) mod sync;
 
 pub use anchor::AnchorStatus;
 pub use binding::{BindingStatus, BindingTable, TargetBinding};
-pub use list::BreakpointList;
+pub use list::StoredBreakpoints;
 pub use spec::{BreakpointConditions, BreakpointKind, BreakpointSpec, DataAccess, ExceptionSpec};
 pub use store::BreakpointStore;

@@ -9,7 +9,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use super::list::BreakpointList;
+use super::list::StoredBreakpoints;
 use super::spec::{BreakpointConditions, BreakpointKind, BreakpointSpec, ExceptionSpec};
 use crate::debug::source_file::read_source;
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
@@ -28,7 +28,7 @@ struct StoreInner {
     /// What was wrong with the file.
     problem: Option<String>,
     /// Locked only to read or replace the pointer.
-    current: Mutex<Arc<BreakpointList>>,
+    current: Mutex<Arc<StoredBreakpoints>>,
     /// Serialises changes, and so the writes, in the order in which they were requested.
     changes: Arc<tokio::sync::Mutex<()>>,
 }
@@ -38,14 +38,14 @@ impl BreakpointStore {
     pub fn open(workspace: &Path) -> BreakpointStore {
         let file = store_file(workspace);
         let read = file.read().map_err(|reason| reason.to_string()).and_then(|text| match text {
-            Some(text) => BreakpointList::parse(&text),
-            None => Ok(BreakpointList::default()),
+            Some(text) => StoredBreakpoints::parse(&text),
+            None => Ok(StoredBreakpoints::default()),
         });
         let (list, problem) = match read {
             Ok(list) => (list, None),
             Err(reason) => {
                 let problem = file.set_aside(&reason).unwrap_or_else(|error| error.to_string());
-                (BreakpointList::default(), Some(problem))
+                (StoredBreakpoints::default(), Some(problem))
             }
         };
         BreakpointStore::with_list(Some(workspace.to_owned()), list, problem)
@@ -53,10 +53,10 @@ impl BreakpointStore {
 
     /// An empty store that is kept in memory only.
     pub fn in_memory() -> BreakpointStore {
-        BreakpointStore::with_list(None, BreakpointList::default(), None)
+        BreakpointStore::with_list(None, StoredBreakpoints::default(), None)
     }
 
-    fn with_list(workspace: Option<PathBuf>, list: BreakpointList, problem: Option<String>) -> BreakpointStore {
+    fn with_list(workspace: Option<PathBuf>, list: StoredBreakpoints, problem: Option<String>) -> BreakpointStore {
         let current = Mutex::new(Arc::new(list));
         BreakpointStore(Arc::new(StoreInner { workspace, problem, current, changes: Arc::default() }))
     }
@@ -67,7 +67,7 @@ impl BreakpointStore {
     }
 
     /// The breakpoints as they are now.
-    pub fn current(&self) -> Arc<BreakpointList> {
+    pub fn current(&self) -> Arc<StoredBreakpoints> {
         Arc::clone(&lock(&self.0.current))
     }
 
@@ -139,7 +139,7 @@ impl BreakpointStore {
     /// cancelled.
     async fn change<T: Send + 'static>(
         &self,
-        change: impl FnOnce(&mut BreakpointList) -> Result<T> + Send + 'static,
+        change: impl FnOnce(&mut StoredBreakpoints) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let turn = Arc::clone(&self.0.changes).lock_owned().await;
         let inner = Arc::clone(&self.0);
@@ -153,9 +153,9 @@ impl BreakpointStore {
 
 impl StoreInner {
     /// Blocks on the files. Called only by the holder of the turn.
-    fn change<T>(&self, change: impl FnOnce(&mut BreakpointList) -> Result<T>) -> Result<T> {
+    fn change<T>(&self, change: impl FnOnce(&mut StoredBreakpoints) -> Result<T>) -> Result<T> {
         let current = Arc::clone(&lock(&self.current));
-        let mut next = BreakpointList::clone(&current);
+        let mut next = StoredBreakpoints::clone(&current);
         let result = change(&mut next)?;
         if !next.has_same_breakpoints(&current) {
             self.write(&next)?;
@@ -164,7 +164,7 @@ impl StoreInner {
         Ok(result)
     }
 
-    fn write(&self, list: &BreakpointList) -> Result<()> {
+    fn write(&self, list: &StoredBreakpoints) -> Result<()> {
         let Some(workspace) = &self.workspace else { return Ok(()) };
         let mut text = serde_json::to_vec_pretty(list).doing(|| "cannot write the breakpoints".into())?;
         text.push(b'\n');

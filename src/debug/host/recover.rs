@@ -1,14 +1,14 @@
-//! What becomes of the sessions of a supervisor that has ended, and of one whose program has been replaced.
+//! Recovers the sessions of a supervisor that has exited, and reattaches one whose program has been replaced.
 //!
 //! ```text
-//!                          ┌─ it listens ──▶ attached to again: same id, same breakpoints ──┐ cannot be
-//!  left in the ledger ─────┤                                                                ▼
-//!                          └─ launched, or got into by pid ─────────────────▶ lost: readable, with the reason
-//!  whatever carries a mark of theirs is ended first
+//!                          ┌─ it listens ──▶ reattached: same id, same breakpoints ─────────┐ fails
+//!  stored session ─────────┤                                                                ▼
+//!                          └─ launched, or attached to by pid ──────────────▶ lost: readable, with the reason
+//!  processes with its launch id are ended first
 //! ```
-//! It makes no difference whether the supervisor died or was ended: what can be attached to again is, as the window is
-//! found again. A program that was launched ends with its supervisor in any case, and a session that was stopped does not
-//! come back. Must not know windows: who ties sessions to one is asked what they are to be attached to now.
+//! It makes no difference whether the supervisor was killed or stopped. A program that was launched ends with its
+//! supervisor in any case, and a session that was stopped is not recovered. Does not depend on windows: the caller resolves
+//! what a session that follows one is to be attached to now.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,34 +27,34 @@ use crate::error::{Error, Result};
 use crate::process;
 use crate::sync::lock;
 
-/// What a process that was left behind gets between SIGTERM and SIGKILL.
+/// The time between SIGTERM and SIGKILL for a process that was left running.
 const GRACE: Duration = Duration::from_millis(500);
-/// For attaching again; everybody who asks for sessions waits for it.
+/// For reattaching one session. Operations on sessions wait for it.
 const REATTACH_TIMEOUT: Duration = Duration::from_secs(60);
-/// For what listens to see that its last debugger has died.
+/// For a listener to notice that its last debugger has exited.
 const DISCONNECT_SEEN_TIMEOUT: Duration = Duration::from_secs(10);
 const DISCONNECT_POLL: Duration = Duration::from_millis(20);
-/// And for what it does about that, which nothing tells: debugpy needs 50 ms for both, and once it was connected to before,
-/// it takes no further connection.
+/// For a listener to accept connections again, which nothing reports: debugpy needs 50 ms for both, and never accepts again
+/// if it is connected to before.
 const LISTEN_AGAIN_DELAY: Duration = Duration::from_millis(500);
 
-/// What a session is to be attached to now; the error says why to nothing.
+/// Resolves what a session is to be attached to now. Errors: there is nothing, and why.
 pub type ResolveRequest<'a> = &'a (dyn Fn(SessionRequest) -> BoxFuture<'static, Result<SessionRequest>> + Send + Sync);
 
 impl SessionRegistry {
-    /// Takes over what an earlier supervisor has left.
+    /// Recovers the sessions of an earlier supervisor.
     pub async fn recover_sessions(&self, now: ResolveRequest<'_>) {
         let left = std::mem::take(&mut *lock(&self.0.leftover));
         join_all(left.sessions.iter().map(|entry| self.recover_session(entry, &left, now))).await;
-        let alive: BTreeSet<String> = process::group_by_launch_id().unwrap_or_default().into_keys().collect();
-        self.0.store.forget_released(|mark| alive.contains(mark));
+        let running: BTreeSet<String> = process::group_by_launch_id().unwrap_or_default().into_keys().collect();
+        self.0.store.forget_released(|mark| running.contains(mark));
         self.0.recovered.send_replace(true);
     }
 
-    /// Resolves when nothing is left to be taken over.
+    /// Waits until they have been recovered.
     pub async fn wait_until_recovered(&self) {
         let mut recovered = self.0.recovered.subscribe();
-        // The sender lives as long as this does.
+        // The sender exists as long as `self`.
         let _ = recovered.wait_for(|recovered| *recovered).await;
     }
 
@@ -80,7 +80,7 @@ impl SessionRegistry {
         self.0.store.remove_session(&entry.launch_id);
     }
 
-    /// `Err(None)`: it is none that can be.
+    /// `Err(None)`: such a session cannot be reattached.
     async fn reattach_stored(
         &self,
         entry: &StoredSession,
@@ -106,7 +106,7 @@ impl SessionRegistry {
         Ok(self.start_with_id(entry.id.clone(), request, Arc::default()).await?)
     }
 
-    /// Begins what had this id already, at once or not at all.
+    /// Starts a session with an id that was given before.
     async fn start_with_id(
         &self,
         id: String,
@@ -138,7 +138,7 @@ impl SessionRegistry {
         at: u64,
         (reason, record): (String, Arc<EventLog>),
     ) {
-        // An adapter that this program does not know was another version's.
+        // An unknown adapter was stored by another version of this program.
         let Some(row) = ADAPTERS.iter().find(|row| row.name == adapter) else { return };
         warn!("{id} ({}): {reason}", request.name);
         record.push_event("lost", reason.clone());
@@ -146,11 +146,10 @@ impl SessionRegistry {
         self.insert_session(lost_session(id.to_owned(), request, row, session, at));
     }
 
-    /// A session goes on with another program: same id, same record. What can be said of it besides is told with its next
-
-    /// answer. When it cannot be attached to, the session has ended, and says why.
+    /// Attaches a session to another program: same id, same log. `why` is reported with the next result about the session.
+    /// If it cannot be attached to, the session has ended, with the reason.
     pub async fn reattach(&self, old: &ManagedSession, request: SessionRequest, why: &str) {
-        // What is left of it; its program is not ours to end.
+        // Ends what is left of the old one, without its program.
         old.stop(true).await;
         let record = Arc::clone(old.session.event_log());
         match self.start_with_id(old.id.clone(), request.clone(), Arc::clone(&record)).await {

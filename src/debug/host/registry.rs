@@ -200,7 +200,7 @@ impl SessionRegistry {
             then.await;
             left.send_modify(|count| *count -= 1);
         };
-        // The receiver lives as long as the supervisor.
+        // The receiver exists as long as the supervisor.
         let _ = self.0.tasks.send(task.boxed());
     }
 

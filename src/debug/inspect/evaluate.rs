@@ -9,7 +9,6 @@ use crate::error::Result;
 
 impl DebugSession {
     /// Evaluates in a frame; without one in the top frame of the primary stop, or, while nothing is stopped, globally
-
     /// where the adapter can.
     pub async fn evaluate(
         &self,

@@ -35,7 +35,6 @@ impl DebugSession {
     }
 
     /// The named variables of a big value, an element by its index, up to the first that is not there. `None`: it is not
-
     /// known to be big.
     pub async fn variables_by_name(&self, reference: ScopedId, names: &[String]) -> Result<Option<Vec<DapVariable>>> {
         let Some(size) = self.large_value_size(reference) else { return Ok(None) };

@@ -19,7 +19,7 @@ impl DebugSession {
                 error.hint("the session has ended; `tether debug launch` starts one")
             }
             RunState::Running => error.hint("`tether debug pause` stops the program"),
-            _ if timed_out => error.hint("the program may be busy: `tether debug status` tells"),
+            _ if timed_out => error.hint("the program may be busy: `tether debug status` shows its state"),
             _ => error,
         }
     }

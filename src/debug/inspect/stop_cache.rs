@@ -1,7 +1,7 @@
-//! What a stop has shown already: nobody asks an adapter twice for the stack and the scopes of one stop.
+//! Responses of one stop: its stacks and scopes are requested once, and the sizes of values are kept.
 //!
-//! Good for one generation of the session only, and until something is evaluated: that may run the program. How big a value
-//! is stays known until the program goes on.
+//! Valid for one generation of the session. Stacks and scopes only until an evaluation, which may run the program; sizes
+//! until the program is resumed.
 
 use std::collections::HashMap;
 
@@ -16,10 +16,11 @@ pub struct ValueSize {
     pub named: i64,
 }
 
+/// The cached responses of one stop.
 #[derive(Debug, Default)]
 pub struct StopCache {
     generation: u64,
-    /// By thread, from the top; with how many frames were asked for.
+    /// By thread, from the top; with how many frames were requested.
     stacks: HashMap<ScopedId, (ThreadStack, usize)>,
     /// By frame.
     scopes: HashMap<ScopedId, Vec<DapScope>>,
@@ -30,31 +31,34 @@ pub struct StopCache {
 impl StopCache {
     /// The topmost frames of a thread, if that many are known, or all that there are.
     pub fn stack(&self, generation: u64, thread: ScopedId, levels: usize) -> Option<ThreadStack> {
-        let (stack, asked) = self.stacks.get(&thread).filter(|_| generation == self.generation)?;
-        if *asked < levels && stack.frames.len() >= *asked {
+        let (stack, requested) = self.stacks.get(&thread).filter(|_| generation == self.generation)?;
+        if *requested < levels && stack.frames.len() >= *requested {
             return None;
         }
         let frames = stack.frames.iter().take(levels).cloned().collect();
         Some(ThreadStack { frames, ..*stack })
     }
 
+    /// The scopes of a frame.
     pub fn scopes(&self, generation: u64, frame: ScopedId) -> Option<Vec<DapScope>> {
         self.scopes.get(&frame).filter(|_| generation == self.generation).cloned()
     }
 
-    /// An answer to a question of `generation`.
+    /// Adds a response to a request that was sent in `generation`.
     pub fn insert_stack(&mut self, generation: u64, stack: ThreadStack, levels: usize) {
         if self.advance_to(generation) {
             self.stacks.insert(stack.thread, (stack, levels));
         }
     }
 
+    /// Adds the scopes of a frame, requested in `generation`.
     pub fn insert_scopes(&mut self, generation: u64, frame: ScopedId, scopes: Vec<DapScope>) {
         if self.advance_to(generation) {
             self.scopes.insert(frame, scopes);
         }
     }
 
+    /// Adds the size of a value with elements, requested in `generation`.
     pub fn insert_size(&mut self, generation: u64, value: ScopedId, indexed: Option<i64>, named: Option<i64>) {
         let Some(indexed) = indexed.filter(|count| *count > 0) else { return };
         if self.advance_to(generation) {
@@ -73,7 +77,7 @@ impl StopCache {
         self.scopes.clear();
     }
 
-    /// An answer that comes late is no longer good.
+    /// Whether a response of `generation` is still valid.
     fn advance_to(&mut self, generation: u64) -> bool {
         if generation > self.generation {
             *self = StopCache { generation, ..StopCache::default() };
@@ -102,26 +106,26 @@ mod tests {
     }
 
     #[test]
-    fn as_many_frames_as_are_known_are_told_and_no_more() {
-        let mut shown = StopCache::default();
-        shown.insert_stack(1, stack(5), 5);
-        let told = |shown: &StopCache, levels| shown.stack(1, THREAD, levels).map(|it| it.frames.len());
-        assert_eq!([told(&shown, 1), told(&shown, 5), told(&shown, 6)], [Some(1), Some(5), None]);
-        // Fewer than were asked for: these are all.
-        shown.insert_stack(1, stack(3), 5);
-        assert_eq!(told(&shown, 100), Some(3));
+    fn as_many_frames_as_are_known_are_returned_and_no_more() {
+        let mut cache = StopCache::default();
+        cache.insert_stack(1, stack(5), 5);
+        let frames = |cache: &StopCache, levels| cache.stack(1, THREAD, levels).map(|it| it.frames.len());
+        assert_eq!([frames(&cache, 1), frames(&cache, 5), frames(&cache, 6)], [Some(1), Some(5), None]);
+        // Fewer than were requested: these are all.
+        cache.insert_stack(1, stack(3), 5);
+        assert_eq!(frames(&cache, 100), Some(3));
     }
 
     #[test]
-    fn it_is_good_until_something_changes() {
-        let mut shown = StopCache::default();
-        shown.insert_stack(2, stack(1), 5);
-        shown.insert_scopes(2, THREAD, Vec::new());
-        assert!(shown.stack(3, THREAD, 1).is_none() && shown.scopes(3, THREAD).is_none());
-        // A late answer to an old question.
-        shown.insert_stack(1, stack(1), 5);
-        assert!(shown.stack(1, THREAD, 1).is_none() && shown.stack(2, THREAD, 1).is_some());
-        shown.clear_frames();
-        assert!(shown.stack(2, THREAD, 1).is_none() && shown.scopes(2, THREAD).is_none());
+    fn responses_are_valid_until_something_changes() {
+        let mut cache = StopCache::default();
+        cache.insert_stack(2, stack(1), 5);
+        cache.insert_scopes(2, THREAD, Vec::new());
+        assert!(cache.stack(3, THREAD, 1).is_none() && cache.scopes(3, THREAD).is_none());
+        // A late response to an old request.
+        cache.insert_stack(1, stack(1), 5);
+        assert!(cache.stack(1, THREAD, 1).is_none() && cache.stack(2, THREAD, 1).is_some());
+        cache.clear_frames();
+        assert!(cache.stack(2, THREAD, 1).is_none() && cache.scopes(2, THREAD).is_none());
     }
 }

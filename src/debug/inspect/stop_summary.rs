@@ -33,9 +33,9 @@ pub struct StopCause {
     pub breakpoint: Option<u32>,
     pub hit_count: Option<u64>,
     pub exception: Option<ExceptionInfoResponse>,
-    /// What was watched, and its value before and now.
+    /// The watched expression, its value before and now.
     pub watched: Option<(String, Option<String>, Option<String>)>,
-    /// The adapter's own words.
+    /// The adapter's own text.
     pub text: Option<String>,
 }
 
@@ -48,28 +48,29 @@ pub struct ThrownException {
 }
 
 impl StopCause {
-    /// What was thrown, as far as the adapter tells; they put it into different places.
+    /// What was thrown, as far as the adapter reports it; each one puts it into different fields.
     pub fn thrown_exception(&self) -> ThrownException {
         let Some(info) = self.exception.clone() else {
             return parse_thrown(self.text.as_deref().unwrap_or_default());
         };
         let details = info.details.unwrap_or_default();
-        let said = info.description.or_else(|| self.text.clone()).unwrap_or_default();
+        let description = info.description.or_else(|| self.text.clone()).unwrap_or_default();
         // js-debug's id is `TypeError: no`.
         let (id, in_id) = info.exception_id.split_once(": ").unwrap_or((&info.exception_id, ""));
         let class = details.type_name.or(details.full_type_name).unwrap_or_else(|| id.to_owned());
-        let first = said.lines().next().unwrap_or_default();
+        let first = description.lines().next().unwrap_or_default();
         let in_id = Some(in_id.to_owned()).filter(|message| !message.is_empty());
         let message = details.message.or(in_id).unwrap_or_else(|| {
             let bare = first.strip_prefix(class.as_str()).and_then(|rest| rest.strip_prefix(": "));
             bare.unwrap_or(first).to_owned()
         });
-        let stack = details.stack_trace.unwrap_or_else(|| if said.contains('\n') { said } else { String::new() });
+        let stack =
+            details.stack_trace.unwrap_or_else(|| if description.contains('\n') { description } else { String::new() });
         ThrownException { class, message, stack }
     }
 }
 
-/// rdbg says `#<ArgumentError: no> is raised.`, others the class alone.
+/// rdbg reports `#<ArgumentError: no> is raised.`, others the class alone.
 fn parse_thrown(text: &str) -> ThrownException {
     let inside = text.strip_prefix("#<").and_then(|rest| rest.rsplit_once('>')).map(|(inside, _)| inside);
     let (class, message) = match inside {
@@ -89,7 +90,7 @@ pub struct StopSummary {
     pub source: Vec<(i64, String)>,
     /// Since the stop before.
     pub output: String,
-    /// What was left out, and how to get it.
+    /// What was omitted, and the operation that returns it.
     pub omitted: Vec<String>,
 }
 
@@ -225,7 +226,7 @@ impl StopSummary {
     }
 }
 
-/// Adapters have much to say on their own account.
+/// Adapters also print on their own behalf.
 fn is_program_output(category: &str) -> bool {
     matches!(category, "stdout" | "stderr")
 }
@@ -244,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_thrown_is_also_read_from_words() {
+    fn exceptions_are_also_read_from_the_stop_text() {
         let check = |text: &str, class: &str, message: &str| {
             let thrown = parse_thrown(text);
             assert_eq!((thrown.class.as_str(), thrown.message.as_str()), (class, message), "{text}");
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_counted() {
+    fn omitted_locals_are_counted() {
         let variable = |name: &str, value: String| DapVariable { name: name.into(), value, ..DapVariable::default() };
         let variables = vec![
             variable("special variables", String::new()),

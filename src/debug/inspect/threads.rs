@@ -24,9 +24,10 @@ impl DebugSession {
     pub async fn threads(&self) -> Vec<ThreadInfo> {
         let snapshot = self.snapshot();
         let connected = (0..snapshot.targets.len()).filter(|id| self.client(*id).is_some());
-        let asked = connected.map(|target| async move { (target, self.request(target, &ThreadsArguments {}).await) });
+        let requests =
+            connected.map(|target| async move { (target, self.request(target, &ThreadsArguments {}).await) });
         let mut seen = Vec::new();
-        for (target, answer) in join_all(asked).await {
+        for (target, answer) in join_all(requests).await {
             let threads = answer.map(|answer| answer.threads).unwrap_or_default();
             let stops = snapshot.targets[target].state.stops();
             let unnamed = stops.iter().filter_map(|stop| stop.thread_id);
@@ -63,9 +64,9 @@ impl DebugSession {
                 .collect(),
         };
         self.shared.with_state(|state| state.request_pause(chosen.iter().map(|it| it.target)));
-        let asked =
+        let requests =
             chosen.iter().map(|it| async { self.request(it.target, &PauseArguments { thread_id: it.id }).await });
-        let outcomes = join_all(asked).await;
+        let outcomes = join_all(requests).await;
         let refused = outcomes.iter().all(Result::is_err);
         match outcomes.into_iter().find_map(Result::err) {
             Some(cause) if refused => Err(self.request_error("pause the program", cause)),

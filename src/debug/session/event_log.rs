@@ -1,4 +1,4 @@
-//! What a session has said and what has happened in it: output and monitor events, in bounded rings with cursors.
+//! The output and the monitor events of a session, in bounded rings with cursors.
 //!
 //! Monitor events never stop the program: threads, modules, loaded sources, breakpoints that were bound.
 
@@ -24,11 +24,11 @@ pub struct LoggedOutput {
     pub at: u64,
     /// `stdout`, `stderr`, `console`, `important`
     pub category: String,
-    /// As it came, with its line breaks.
+    /// As the adapter sent it, with its line breaks.
     pub text: String,
 }
 
-/// Something that has happened.
+/// A monitor event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoggedEvent {
     /// Epoch ms.
@@ -36,7 +36,7 @@ pub struct LoggedEvent {
     /// `threadStarted`, `threadExited`, `module`, `loadedSource`, `breakpoint`, `process`, `lost`, …
     pub kind: String,
     pub text: String,
-    /// The thread, where it is one's.
+    /// Its thread, if it has one.
     pub thread: Option<i64>,
 }
 
@@ -65,8 +65,8 @@ pub struct EventLog {
     output: Mutex<Ring<LoggedOutput>>,
     events: Mutex<Ring<LoggedEvent>>,
     /// Rises with each piece of output.
-    spoken: watch::Sender<u64>,
-    /// What the next answer about the session has to say besides.
+    output_changed: watch::Sender<u64>,
+    /// To be reported with the next result about the session.
     notices: Mutex<Vec<String>>,
 }
 
@@ -75,32 +75,34 @@ impl Default for EventLog {
         EventLog {
             output: Mutex::new(Ring::new(OUTPUT)),
             events: Mutex::new(Ring::new(EVENTS)),
-            spoken: watch::Sender::default(),
+            output_changed: watch::Sender::default(),
             notices: Mutex::default(),
         }
     }
 }
 
 impl EventLog {
+    /// Reads output from a cursor on.
     pub fn read_output(&self, query: &RingQuery) -> RingExtract<LoggedOutput> {
         lock(&self.output).read(query)
     }
 
+    /// Reads events from a cursor on.
     pub fn read_events(&self, query: &RingQuery) -> RingExtract<LoggedEvent> {
         lock(&self.events).read(query)
     }
 
     /// A count that rises with each piece of output.
     pub fn watch_output(&self) -> watch::Receiver<u64> {
-        self.spoken.subscribe()
+        self.output_changed.subscribe()
     }
 
-    /// Up to where everything has been told now.
+    /// The cursor behind the newest output.
     pub fn output_cursor(&self) -> u64 {
         lock(&self.output).read(&RingQuery { since: None, limit: 0, filter: None }).cursor
     }
 
-    /// Output of the program or its adapter.
+    /// Adds output of the program or its adapter; a long piece is cut.
     pub fn push_output(&self, category: &str, text: &str) {
         if text.is_empty() {
             return;
@@ -113,25 +115,26 @@ impl EventLog {
         let note = if cut > 0 { format!("… ({cut} bytes left out)\n") } else { String::new() };
         let text = format!("{}{note}", &text[..end]);
         lock(&self.output).push(LoggedOutput { at: now_ms(), category: category.to_owned(), text });
-        self.spoken.send_modify(|count| *count += 1);
+        self.output_changed.send_modify(|count| *count += 1);
     }
 
+    /// Adds an event.
     pub fn push_event(&self, kind: &str, text: String) {
         lock(&self.events).push(LoggedEvent { at: now_ms(), kind: kind.to_owned(), text, thread: None });
     }
 
-    /// As [`Record::happened`], and the next answer says it, too.
+    /// As [`EventLog::push_event`], and reports it with the next result about the session.
     pub fn push_notice(&self, kind: &str, text: String) {
         lock(&self.notices).push(text.clone());
         self.push_event(kind, text);
     }
 
-    /// What has to be said; nobody has to say it again.
+    /// Removes and returns the notices that have not been reported yet.
     pub fn take_notices(&self) -> Vec<String> {
         std::mem::take(&mut lock(&self.notices))
     }
 
-    /// What has to be said still.
+    /// The notices that have not been reported yet.
     pub fn pending_notices(&self) -> Vec<String> {
         lock(&self.notices).clone()
     }
@@ -140,7 +143,7 @@ impl EventLog {
         self.push_event("lost", lost.to_string());
     }
 
-    /// Keeps what an event says, if it is of those that are kept.
+    /// Records an event if it is output or a monitor event.
     pub(in crate::debug) fn record_event(&self, event: &RawEvent) {
         if let Some(output) = event.read_body::<OutputEvent>() {
             match output.category.as_deref() {
@@ -181,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_become_output_or_happenings_and_telemetry_is_nobodys() {
+    fn events_become_output_or_monitor_events_and_telemetry_is_dropped() {
         let event = |name: &str, body: &str| RawEvent {
             name: name.to_owned(),
             body: Some(serde_json::value::RawValue::from_string(body.to_owned()).unwrap()),
@@ -195,9 +198,9 @@ mod tests {
         record.record_event(&event("stopped", r#"{"reason": "step"}"#));
         record.push_output("stderr", &"é".repeat(MAX_ENTRY_BYTES));
         let all = RingQuery { since: None, limit: 100, filter: None };
-        let said = record.read_output(&all).entries;
-        assert_eq!((said.len(), said[0].category.as_str(), said[0].text.as_str()), (2, "stdout", "hello\n"));
-        assert!(said[1].text.len() < MAX_ENTRY_BYTES + 50 && said[1].text.ends_with("bytes left out)\n"));
+        let output = record.read_output(&all).entries;
+        assert_eq!((output.len(), output[0].category.as_str(), output[0].text.as_str()), (2, "stdout", "hello\n"));
+        assert!(output[1].text.len() < MAX_ENTRY_BYTES + 50 && output[1].text.ends_with("bytes left out)\n"));
         let kinds: Vec<_> = record.read_events(&all).entries.into_iter().map(|it| (it.kind, it.text)).collect();
         let expect =
             [("threadStarted", "thread 7"), ("module", "new /m.so")].map(|(a, b)| (a.to_owned(), b.to_owned()));

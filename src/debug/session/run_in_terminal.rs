@@ -1,4 +1,4 @@
-//! `runInTerminal`: an adapter asks us to run the program. It runs in a group of its own; there is no terminal, so its
+//! `runInTerminal`: an adapter requests that its client runs the program. It runs in its own process group; there is no terminal, so its
 //! output becomes the session's, and its input is empty.
 
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use crate::dap::{ErrorResponse, IncomingRequest};
 use crate::error::Result;
 use crate::process::{self, LAUNCH_ID, PipedProcess};
 
-/// Runs what is asked for, and answers; then reads its output to its end. `mark` is what the session's processes are found by.
+/// Runs the program, and responds; then reads its output to its end. The launch id identifies the session's processes.
 pub async fn run_in_terminal(asked: IncomingRequest, record: Arc<EventLog>, mark: String) {
     let wanted: RunInTerminalArguments = match asked.read_arguments() {
         Ok(wanted) => wanted,
@@ -27,7 +27,7 @@ pub async fn run_in_terminal(asked: IncomingRequest, record: Arc<EventLog>, mark
     let process_id = Some(i64::from(piped.process.pid()));
     asked.respond(&RunInTerminalResponse { process_id, ..RunInTerminalResponse::default() });
     tokio::join!(log_output(piped.stdout, "stdout", &record), log_output(piped.stderr, "stderr", &record));
-    // Reaped here; how it exited is the adapter's to tell.
+    // Reaped here; the adapter reports how it exited.
     piped.process.wait_for_exit().await;
 }
 
@@ -48,7 +48,7 @@ fn spawn_program(wanted: &RunInTerminalArguments, mark: &str) -> Result<PipedPro
     process::spawn_piped(&argv, Path::new(&wanted.cwd), &env, false)
 }
 
-/// What comes in pieces is kept in pieces, cut where a character ends.
+/// Logs output in the pieces in which it is read, cut at character boundaries.
 async fn log_output(mut pipe: impl AsyncRead + Unpin, category: &str, record: &EventLog) {
     let (mut chunk, mut open) = (vec![0; 16 * 1024], Vec::new());
     while let Ok(count @ 1..) = pipe.read(&mut chunk).await {
@@ -73,7 +73,7 @@ mod tests {
     use crate::ring::RingQuery;
 
     #[tokio::test]
-    async fn a_program_is_run_with_its_environment_and_its_output_is_the_sessions() {
+    async fn a_program_runs_with_its_environment_and_its_output_is_logged() {
         let (ours, theirs) = DapConnection::pair();
         let (_client, mut inbox, driver) = DapClient::over(ours);
         let (server, _asked, serving) = DapServer::over(theirs);

@@ -1,6 +1,6 @@
-//! What is published of a session: its targets, their phases and stops; and what a waiting came to.
+//! The published state of a session: its targets, their phases and stops; and the result of waiting for a stop.
 //!
-//! Plain data. Must not know how it comes about.
+//! Plain data.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::stop::ThreadStop;
 use super::target_state::{TargetEnd, TargetPhase, TargetState};
 
-/// What a session is doing, in the API's words.
+/// What a session is doing, as the API reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum RunState {
@@ -50,14 +50,14 @@ impl RunState {
 #[derive(Clone, Debug, Default)]
 pub struct TargetSnapshot {
     pub name: String,
-    /// The target whose adapter asked for it.
+    /// The target whose adapter has requested it.
     pub parent: Option<usize>,
     pub state: TargetState,
     /// The generation in which it stopped first since it last ran.
     pub(in crate::debug) stopped_in: u64,
 }
 
-/// All targets, in the order of their birth; the place of one is its id.
+/// All targets, in the order of their start; the index of one is its id.
 #[derive(Clone, Debug, Default)]
 pub struct SessionSnapshot {
     pub generation: u64,
@@ -65,6 +65,7 @@ pub struct SessionSnapshot {
 }
 
 impl SessionSnapshot {
+    /// Stopped if any target is, else running if any is, and so on.
     pub fn run_state(&self) -> RunState {
         let any = |is: fn(&TargetPhase) -> bool| self.targets.iter().any(|target| is(&target.state.phase));
         if any(|phase| matches!(phase, TargetPhase::Stopped(_))) {
@@ -80,6 +81,7 @@ impl SessionSnapshot {
         }
     }
 
+    /// Whether all targets have ended.
     pub fn is_ended(&self) -> bool {
         matches!(self.run_state(), RunState::Terminated | RunState::Disconnected)
     }
@@ -91,7 +93,7 @@ impl SessionSnapshot {
         targets.into_iter().flat_map(|(id, target)| target.state.stops().iter().map(move |stop| (id, stop))).collect()
     }
 
-    /// How the program exited: the first target's word that has one.
+    /// The exit code of the program, from the first target that has reported one.
     pub fn exit_code(&self) -> Option<i64> {
         self.targets.iter().find_map(|target| target.state.exit_code)
     }
@@ -105,7 +107,7 @@ impl SessionSnapshot {
     }
 }
 
-/// What a waiting for a stop came to; that it came to nothing is an answer, too.
+/// The result of waiting for a stop. That none came is a result, too.
 #[derive(Clone, Debug)]
 pub struct WaitOutcome {
     /// The primary stop, and its target.

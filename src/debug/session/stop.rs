@@ -1,6 +1,6 @@
-//! Why a program stopped: the adapters' words into ours.
+//! Why a program stopped: DAP reasons become the API's stop types.
 //!
-//! Must not know sessions. <https://microsoft.github.io/debug-adapter-protocol/specification#Events_Stopped>
+//! Does not depend on sessions. <https://microsoft.github.io/debug-adapter-protocol/specification#Events_Stopped>
 
 use serde::{Deserialize, Serialize};
 
@@ -30,17 +30,18 @@ pub struct ThreadStop {
     pub kind: StopKind,
     /// None where the adapter names no thread.
     pub thread_id: Option<i64>,
-    /// Whether it says that all others have stopped too.
+    /// Whether all other threads have stopped too.
     pub all_threads: bool,
-    /// The adapter's own words: an exception's name, a signal.
+    /// The adapter's own text: an exception's name, a signal.
     pub text: Option<String>,
     /// The adapter's ids of the breakpoints that were hit.
     pub breakpoints: Vec<i64>,
-    /// The wanted breakpoints that were hit, and how often each has been in this session.
+    /// The breakpoints of the store that were hit, and how often each has been in this session.
     pub hits: Vec<(u32, u64)>,
 }
 
 impl ThreadStop {
+    /// The stop of a `stopped` event.
     pub fn from_event(stopped: StoppedEvent) -> ThreadStop {
         ThreadStop {
             kind: classify_reason(&stopped),
@@ -53,7 +54,7 @@ impl ThreadStop {
     }
 }
 
-/// The specification leaves the reasons open, so adapters have words of their own:
+/// The specification leaves the reasons open, and adapters have their own:
 /// Delve `hardcoded breakpoint`, gdb `signal`, js-debug `promise rejection`, ours `method entry`.
 fn classify_reason(stopped: &StoppedEvent) -> StopKind {
     use StopKind as K;
@@ -77,7 +78,7 @@ fn classify_reason(stopped: &StoppedEvent) -> StopKind {
     }
 }
 
-/// Which access it was is only in the words for readers; writes are what most adapters can watch at all.
+/// The access is only in the text for readers; most adapters can watch only writes.
 fn is_read_access(text: &str) -> bool {
     let text = text.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
@@ -89,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_adapters_words_become_ours() {
+    fn reasons_of_every_adapter_are_classified() {
         let check = |reason: &str, description: &str, expect: StopKind| {
             let description = Some(description.to_owned());
             let stopped = StoppedEvent { reason: reason.to_owned(), description, ..StoppedEvent::default() };

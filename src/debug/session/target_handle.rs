@@ -18,7 +18,7 @@ use super::target_state::{TargetEffect, TargetInput, TargetPhase, step_target};
 use crate::dap::DapClient;
 use crate::dap::types::{DapBreakpoint, DapCapabilities, DataBreakpoint};
 use crate::debug::breakpoints::{
-    BreakpointKind, BreakpointList, BreakpointSpec, BreakpointStore, DataAccess, ExceptionSpec,
+    BreakpointKind, BreakpointSpec, BreakpointStore, DataAccess, ExceptionSpec, StoredBreakpoints,
 };
 use crate::sync::lock;
 
@@ -220,7 +220,7 @@ impl TargetHandle {
 
 /// The breakpoints that the target is to be sent.
 impl TargetHandle {
-    fn stored(&self) -> Arc<BreakpointList> {
+    fn stored(&self) -> Arc<StoredBreakpoints> {
         self.shared.breakpoints.current()
     }
 

@@ -1,4 +1,4 @@
-//! Where a target is: a pure table, without I/O.
+//! The phases of a target: a pure table, without I/O.
 //!
 //! ```text
 //!             Started              Stopped
@@ -7,13 +7,12 @@
 //!      │                  │            └─┘  another thread stops; one of several goes on
 //!      └──────────────── Ended ◀── Terminated, Closed, from everywhere
 //! ```
-//! A resume counts from the moment in which it is wished: from then on the old stop is gone for everyone who waits,
-//! and whatever stop comes is a new one. Only when the adapter refuses it, and nothing has happened since, is the
-//! old stop back.
+//! A resume counts from its request on: the old stop is gone for every waiting caller, and the next stop is a new one.
+//! The old stop is restored only if the adapter refuses the resume and nothing has happened since.
 
 use super::stop::ThreadStop;
 
-/// Where a target is.
+/// The phase of a target.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum TargetPhase {
     #[default]
@@ -30,7 +29,7 @@ pub enum TargetPhase {
 /// How a target ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TargetEnd {
-    /// The program has ended, or has been let go.
+    /// The program has ended, or has been detached from.
     Terminated { exit_code: Option<i64> },
     /// The connection to the adapter has, and nothing is known of the program.
     Disconnected(String),
@@ -42,30 +41,30 @@ pub enum TargetInput {
     /// The adapter has answered `launch` or `attach`.
     Started,
     Stopped(ThreadStop),
-    /// One thread goes on; none named: all.
+    /// One thread has continued; `None`: all threads.
     Continued(Option<i64>),
-    /// Somebody wishes it to go on.
+    /// A caller requests to resume it.
     Resume(Option<i64>),
-    /// The adapter has refused that.
+    /// The adapter has refused the resume.
     Refused,
     Exited(i64),
     Terminated,
     Closed(String),
 }
 
-/// What is to be done about it.
+/// What the caller has to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetEffect {
     Nothing,
     /// Send the request: the target can go on.
     Send,
-    /// The wish cannot be fulfilled: it is not stopped.
+    /// Refuse the request: the target is not stopped.
     Decline,
-    /// Say goodbye to the adapter, and close the connection.
+    /// Disconnect from the adapter, and close the connection.
     Disconnect,
 }
 
-/// A target's phase, and what has been heard of its program's end.
+/// A target's phase, and its program's exit code as soon as it is known.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TargetState {
     pub phase: TargetPhase,
@@ -82,7 +81,7 @@ impl TargetState {
     }
 }
 
-/// Decides. `None`: the state stays.
+/// The next state (`None`: unchanged), and what the caller has to do.
 pub fn step_target(now: &TargetState, input: TargetInput) -> (Option<TargetState>, TargetEffect) {
     use TargetInput as I;
     use TargetPhase as P;
@@ -109,7 +108,7 @@ pub fn step_target(now: &TargetState, input: TargetInput) -> (Option<TargetState
         (P::Stopped(stops), I::Continued(thread)) => (to(without_thread(stops, thread)), TargetEffect::Nothing),
         (P::Stopped(stops), I::Resume(_)) => (to(P::Running { left: stops.clone() }), TargetEffect::Send),
         (P::Running { left }, I::Refused) if !left.is_empty() => (to(P::Stopped(left.clone())), TargetEffect::Nothing),
-        // It has gone on in truth: a refusal that comes later was another's.
+        // It has continued: a refusal that comes later is of another request.
         (P::Running { left }, I::Continued(_)) if !left.is_empty() => {
             (to(P::Running { left: Vec::new() }), TargetEffect::Nothing)
         }
@@ -157,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_holds() {
+    fn each_input_leads_to_its_phase() {
         let check = |phase: TargetPhase, input: TargetInput, next: TargetPhase, effect: TargetEffect| {
             let now = TargetState { phase, exit_code: None };
             let (to, does) = step_target(&now, input.clone());
