@@ -1,8 +1,8 @@
 //! The one user-facing error: what failed, because of what, what to do next.
 //!
-//! Rooms use precise enums of their own (`thiserror`) inside; at their edge they become an [`Error`].
+//! Modules use precise enums (`thiserror`) inside; their exported functions return an [`Error`].
 //! The [`ErrorKind`] alone decides the exit code, the JSON-RPC code and MCP's `isError`.
-//! Must not know any other room.
+//! Depends on no other module.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ErrorKind {
-    /// The caller asked for something that cannot be: bad arguments, bad settings.
+    /// Bad arguments, or bad settings.
     Usage,
     /// No such session, window, file.
     NotFound,
@@ -27,7 +27,7 @@ pub enum ErrorKind {
     MissingTool,
     /// A deadline passed.
     TimedOut,
-    /// The caller withdrew the request, or went away.
+    /// The caller cancelled the request, or disconnected.
     Cancelled,
     /// Everything else.
     Other,
@@ -48,7 +48,7 @@ impl ErrorKind {
     }
 
     /// The JSON-RPC 2.0 error code; -32602 is "invalid params", -32800 the LSP's "request cancelled",
-    /// the others lie in the range that the specification leaves to servers.
+    /// the others are in the range that the specification leaves to servers.
     pub fn rpc_code(self) -> i64 {
         match self {
             ErrorKind::Usage => -32602,
@@ -81,14 +81,17 @@ pub struct Error {
 }
 
 impl Error {
+    /// An error without cause and hints.
     pub fn new(kind: ErrorKind, doing: impl Into<String>) -> Self {
         Error { kind, doing: doing.into(), source: None, hints: Vec::new() }
     }
 
+    /// An error of kind [`ErrorKind::Usage`].
     pub fn usage(doing: impl Into<String>) -> Self {
         Self::new(ErrorKind::Usage, doing)
     }
 
+    /// An error of kind [`ErrorKind::Other`].
     pub fn other(doing: impl Into<String>) -> Self {
         Self::new(ErrorKind::Other, doing)
     }
@@ -112,7 +115,7 @@ impl Error {
         let mut causes = Vec::new();
         let mut next = self.source.as_deref().map(|s| s as &dyn std::error::Error);
         while let Some(cause) = next {
-            // One of ours tells its own causes when it is printed: here they are told once, by the loop.
+            // The text of our own errors includes their causes, which the loop adds itself.
             causes.push(cause.downcast_ref::<Error>().map_or_else(|| cause.to_string(), |ours| ours.doing.clone()));
             next = cause.source();
         }
@@ -146,7 +149,7 @@ impl std::error::Error for Error {
     }
 }
 
-/// Says what was being done when a lower error came up.
+/// Adds the failed action to a lower error.
 pub trait ErrorContext<T> {
     /// Wraps the error as [`ErrorKind::Other`], with `doing` naming the subject.
     fn doing(self, doing: impl FnOnce() -> String) -> Result<T>;
@@ -208,12 +211,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_because_of_another_one_of_ours_tells_each_cause_and_hint_once() {
+    fn an_error_because_of_another_one_of_ours_has_each_cause_and_hint_once() {
         let inner = Error::other("cannot run npm").because("it is not there").hint("install it");
         let outer = Error::other("cannot install x").because(inner).hint("try again");
-        let told = "cannot install x\n  because: cannot run npm\n  because: it is not there\n  hint: try again\n  hint: install it";
-        assert_eq!(outer.to_string(), told);
-        assert_eq!(Error::from(ErrorData::from(&outer)).to_string(), told);
+        let text = "cannot install x\n  because: cannot run npm\n  because: it is not there\n  hint: try again\n  hint: install it";
+        assert_eq!(outer.to_string(), text);
+        assert_eq!(Error::from(ErrorData::from(&outer)).to_string(), text);
     }
 
     #[test]

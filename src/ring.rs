@@ -1,20 +1,20 @@
-//! A bounded ring of entries that readers follow with a cursor: nothing is told twice, nothing is skipped in silence.
+//! A bounded ring of entries that readers follow with a cursor: no entry is read twice, and what was dropped is counted.
 //!
-//! A cursor is the number of the last entry that was told. Numbers begin at the time, in µs, at which the ring was made,
-//! so that those of an earlier supervisor are known for what they are. Must not know what its entries mean.
+//! A cursor is the number of the last entry that was read. Numbers start at the creation time of the ring in µs, so that
+//! a cursor of an earlier supervisor is recognised. Does not depend on what its entries mean.
 
 use std::collections::VecDeque;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What a ring can hold.
+/// An entry of a ring.
 pub trait RingEntry: Clone {
-    /// About how much memory it takes.
+    /// Its approximate size in memory.
     fn bytes(&self) -> usize;
-    /// Whether a reader who wants `filter` (never empty, lower case) wants it.
+    /// Whether it matches the reader's filter, which is not empty and lower case.
     fn matches(&self, filter: &str) -> bool;
 }
 
-/// The newest entries; older ones are dropped, and counted.
+/// The newest entries; older ones are dropped and counted.
 pub struct Ring<T> {
     entries: VecDeque<T>,
     bytes: usize,
@@ -32,7 +32,7 @@ pub struct RingLimits {
     pub bytes: usize,
 }
 
-/// What a reader wants.
+/// A read request.
 #[derive(Clone, Debug)]
 pub struct RingQuery {
     /// Only what is newer; without it, the newest.
@@ -41,27 +41,29 @@ pub struct RingQuery {
     pub filter: Option<String>,
 }
 
-/// What a reader gets, oldest first.
+/// The result of a read, oldest entry first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RingExtract<T> {
     pub entries: Vec<T>,
-    /// For the next question.
+    /// `since` of the next read.
     pub cursor: u64,
-    /// Entries after `since` that are no longer there; whether the filter wanted them cannot be known.
+    /// Entries after `since` that are no longer there; whether they matched the filter is not known.
     pub dropped: u64,
     /// Entries that the limit has left out: newer ones with `since`, older ones without.
     pub more: u64,
-    /// `since` is not of this ring: entries may be told again.
+    /// `since` is not of this ring: entries may be read again.
     pub foreign: bool,
 }
 
 impl<T: RingEntry> Ring<T> {
+    /// An empty ring.
     pub fn new(most: RingLimits) -> Ring<T> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let first = u64::try_from(since.as_micros()).unwrap_or(1).max(1);
         Ring { entries: VecDeque::new(), bytes: 0, most, first, next: first }
     }
 
+    /// Adds an entry, and drops the oldest ones beyond the limits.
     pub fn push(&mut self, entry: T) {
         self.bytes += entry.bytes();
         self.entries.push_back(entry);
@@ -76,38 +78,39 @@ impl<T: RingEntry> Ring<T> {
         self.entries.iter()
     }
 
+    /// The matching entries after `since`, or the newest ones.
     pub fn read(&self, query: &RingQuery) -> RingExtract<T> {
         let filter = query.filter.as_deref().filter(|filter| !filter.is_empty()).map(str::to_lowercase);
-        let wanted = |entry: &&T| filter.as_deref().is_none_or(|filter| entry.matches(filter));
+        let matches = |entry: &&T| filter.as_deref().is_none_or(|filter| entry.matches(filter));
         match query.since {
-            None => self.newest(query.limit, wanted),
-            Some(since) => self.after(since, query.limit, wanted),
+            None => self.newest(query.limit, matches),
+            Some(since) => self.after(since, query.limit, matches),
         }
     }
 
-    fn newest(&self, limit: usize, wanted: impl Fn(&&T) -> bool) -> RingExtract<T> {
-        let mut matching = self.entries.iter().rev().filter(wanted);
+    fn newest(&self, limit: usize, matches: impl Fn(&&T) -> bool) -> RingExtract<T> {
+        let mut matching = self.entries.iter().rev().filter(matches);
         let mut entries: Vec<T> = matching.by_ref().take(limit).cloned().collect();
         entries.reverse();
         RingExtract { entries, cursor: self.next - 1, dropped: 0, more: matching.count() as u64, foreign: false }
     }
 
-    fn after(&self, since: u64, limit: usize, wanted: impl Fn(&&T) -> bool) -> RingExtract<T> {
+    fn after(&self, since: u64, limit: usize, matches: impl Fn(&&T) -> bool) -> RingExtract<T> {
         let foreign = since < self.first - 1 || since >= self.next;
         let since = if foreign { self.first - 1 } else { since };
         let oldest = self.next - self.entries.len() as u64;
         let from = oldest.max(since + 1);
         let mut numbered = (from..).zip(self.entries.iter().skip((from - oldest) as usize));
         let (mut entries, mut cursor) = (Vec::new(), self.next - 1);
-        for (number, entry) in numbered.by_ref().filter(|(_, entry)| wanted(entry)) {
+        for (number, entry) in numbered.by_ref().filter(|(_, entry)| matches(entry)) {
             entries.push(entry.clone());
             if entries.len() >= limit {
                 cursor = number;
                 break;
             }
         }
-        let more = numbered.filter(|(_, entry)| wanted(entry)).count() as u64;
-        // Nothing that the reader would want is left: the cursor may pass the rest.
+        let more = numbered.filter(|(_, entry)| matches(entry)).count() as u64;
+        // No matching entry is left: the cursor passes the rest.
         let cursor = if more == 0 { self.next - 1 } else { cursor };
         RingExtract { entries, cursor, dropped: from - (since + 1), more, foreign }
     }
@@ -180,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cursor_of_another_ring_is_told() {
+    fn a_cursor_of_another_ring_is_reported() {
         let ring = ring(5, 10_000, 3);
         for since in [0, 7, u64::MAX] {
             let part = ring.read(&query(Some(since), 10, ""));
@@ -189,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_cursor_the_newest_are_told() {
+    fn without_a_cursor_the_newest_are_returned() {
         let part = ring(20, 10_000, 10).read(&query(None, 3, ""));
         assert_eq!(part.entries, ["entry 7", "entry 8", "entry 9"]);
         assert_eq!((part.more, part.dropped), (7, 0));

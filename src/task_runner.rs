@@ -1,11 +1,12 @@
-//! Running the steps of a build once, or of the tasks around a debug session: in their order, each in a group of its own, under one deadline.
+//! Runs the steps of a build, or the tasks before and after a debug session: in order, each in its own process group,
+//! under one deadline.
 //!
 //! ```text
 //!  by exit:      started ──────────────exit 0──▶ done          (anything else: failed)
 //!  after cycle:  started ──end pattern──▶ its group is ended ──▶ done, unless the cycle had errors
 //! ```
 //! A watcher is ended with its first cycle: tether builds when it is needed, and two writers of one folder would race.
-//! Dropping the future ends every group. Knows plans and processes; must not know trackers, windows or sessions.
+//! Dropping the future ends every group. Does not depend on trackers, windows or sessions.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -23,13 +24,13 @@ use crate::process::{self, CapturedCommand, CommandOutcome, FinishedCommand, LAU
 /// How much of the output is kept, and goes into the error of a build that failed.
 const TAIL_LINES: usize = 40;
 
-/// What came of all steps.
+/// The result of all steps.
 #[derive(Debug, Default)]
 pub struct BuildRun {
     pub duration: Duration,
     /// The last lines of what they printed, in the order in which they ended.
     pub tail: String,
-    /// Processes that they left behind.
+    /// Processes that they have left running.
     pub left: Vec<String>,
 }
 
@@ -96,7 +97,7 @@ impl TaskRunner<'_> {
                 let finished = process::run_command(&what, std::future::pending()).await;
                 let finished = finished.map_err(|error| start_error(step, error))?;
                 let tail = last_lines(&finished.tail);
-                match finished.success() {
+                match finished.is_success() {
                     true => (finished, tail),
                     false => return Err(self.failed(step, &self.how(step, &finished), &tail)),
                 }
@@ -180,7 +181,7 @@ impl TaskRunner<'_> {
 fn start_error(step: &BuildStep, error: Error) -> Error {
     let kind = if error.kind == ErrorKind::MissingTool { ErrorKind::MissingTool } else { ErrorKind::BuildFailed };
     let doing = format!("the build `{}` cannot be run", step.label);
-    Error::new(kind, doing).because(error).hint(format!("look at {}", step.origin))
+    Error::new(kind, doing).because(error).hint(format!("check {}", step.origin))
 }
 
 /// Without colours, and without the clearing of the screen with which watchers begin.

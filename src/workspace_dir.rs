@@ -1,8 +1,8 @@
-//! `.devtools`: the folder in which a workspace keeps files for us.
+//! `.devtools`: the folder for our files in a workspace.
 //!
-//! It lies in a workspace, so it may be anybody's: reading never follows links, never blocks, and takes no more than a
+//! It is in the workspace, so its content is not trusted: reading never follows links, never blocks, and takes no more than a
 //! bounded file of our own user. Writing is temp file + fsync + rename + fsync of the folder, all below one opened
-//! folder: a reader sees the old file or the new one, never half of one. Must not know what the files say.
+//! folder: a reader sees the old file or the new one, never half of one. Does not depend on the files' content.
 
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
@@ -20,13 +20,13 @@ pub const DEVTOOLS_FOLDER: &str = ".devtools";
 pub struct WorkspaceFile<'a> {
     pub workspace: &'a Path,
     pub name: &'a str,
-    /// More bytes than this it never has.
+    /// The size limit, in bytes.
     pub most: u64,
     /// What a failed writing does not harm, for its hint: "the window runs on".
     pub what: &'a str,
 }
 
-/// Why a file is not used. Each text completes "… was set aside: …".
+/// Why a file is not used. Each text follows "… was set aside: ".
 #[derive(Debug, thiserror::Error)]
 pub enum UnusableFile {
     #[error("{DEVTOOLS_FOLDER} is not a folder of ours: {0}")]
@@ -81,7 +81,7 @@ impl WorkspaceFile<'_> {
         })
     }
 
-    /// A missing one is fine.
+    /// Removes it; it need not exist.
     pub fn remove(&self) -> Result<()> {
         let doing = || format!("cannot remove {}", self.path().display());
         let Ok(Some(folder)) = open_folder(self.workspace) else { return Ok(()) };
@@ -91,7 +91,7 @@ impl WorkspaceFile<'_> {
         }
     }
 
-    /// Renames one that is not to be used to `<name>.stale`. Returns the line to be logged, which says why.
+    /// Renames one that is not to be used to `<name>.stale`. Returns the line to be logged, with the reason.
     pub fn set_aside(&self, reason: &str) -> Result<String> {
         let doing = || format!("cannot set {} aside ({reason})", self.path().display());
         let Ok(Some(folder)) = open_folder(self.workspace) else {
@@ -164,7 +164,7 @@ fn make_folder(workspace: &Path) -> Result<OwnedFd> {
     let opened = open_folder(workspace).map_err(|cause| {
         Error::new(ErrorKind::Usage, doing())
             .because(cause)
-            .hint(format!("remove {} yourself if nobody needs it", folder.display()))
+            .hint(format!("remove {} yourself if it is not needed", folder.display()))
     })?;
     let opened = opened.ok_or_else(|| Error::other(doing()).because("it was removed in this moment"))?;
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -176,5 +176,5 @@ fn make_folder(workspace: &Path) -> Result<OwnedFd> {
 
 fn folder_error(folder: &Path, cause: io::Error) -> Error {
     let error = Error::other(format!("cannot make {}", folder.display())).because(cause);
-    error.hint("the workspace must be writable: a window that nobody can find again is not started")
+    error.hint("the workspace must be writable: a window that cannot be found again is not started")
 }

@@ -136,14 +136,10 @@ impl AdapterHost {
         if self.is_program {
             return;
         }
-        // Only the adapter's process: the debuggee may be its child.
-        for signal in [Signal::TERM, Signal::KILL] {
-            if timeout(EXIT_GRACE_PERIOD, started.process.wait_for_exit()).await.is_ok() {
-                return;
-            }
-            let _ = started.process.signal(signal);
+        if timeout(EXIT_GRACE_PERIOD, started.process.wait_for_exit()).await.is_err() {
+            // Only the adapter itself: its descendants may be the program that keeps running.
+            process::stop_process(&started.process, EXIT_GRACE_PERIOD).await;
         }
-        let _ = timeout(EXIT_GRACE_PERIOD, started.process.wait_for_exit()).await;
     }
 }
 

@@ -1,6 +1,6 @@
-//! The debug adapters: which are on this machine, where each lies, and what installs the others.
+//! Checks the debug adapters: which are on this machine, their paths, and what installs the others.
 //!
-//! Looks, and runs nothing. Must not know what they debug beyond its name.
+//! Runs nothing. Of what an adapter debugs it has only the name.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use crate::adapters::{ADAPTERS, Adapter, AdapterSearch};
 use crate::error::{ErrorData, Result};
 use crate::tools::{self, ToolState, ToolStatus};
 
-/// One of them, and where it was found.
+/// A debug adapter, and where it was found.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AdapterStatus {
@@ -34,7 +34,7 @@ pub struct AdapterStatus {
     pub hints: Vec<String>,
 }
 
-/// All of them. Errors: there is no folder for our own installs.
+/// Every adapter. Errors: there is no folder for our own installs.
 pub fn list_adapters(workspace: &Path) -> Result<Vec<AdapterStatus>> {
     let (search, rows) = (AdapterSearch::for_workspace(workspace)?, tools::list_tools()?);
     Ok(ADAPTERS.iter().map(|adapter| adapter_status(adapter, &search, &rows)).collect())
@@ -84,7 +84,7 @@ pub fn foreign_install_hint(name: &str) -> Option<&'static str> {
     (!ours).then_some(adapter.install)
 }
 
-/// What is there, one by one; what is not, in one line: nobody needs all of them.
+/// A finding for each adapter that is present, and one for all that are not: no user needs all of them.
 pub(super) fn check_adapters(workspace: &Path) -> Vec<Finding> {
     let all = match list_adapters(workspace) {
         Ok(all) => all,
@@ -97,7 +97,7 @@ pub(super) fn check_adapters(workspace: &Path) -> Vec<Finding> {
         let what = format!("debug adapters that are not here: {}", names.join(", "));
         findings.push(
             Finding::new(FindingTopic::Tools, FindingLevel::Ok, what)
-                .hint("`tether adapters` tells what installs them"),
+                .hint("`tether adapters` lists what installs them"),
         );
     }
     findings

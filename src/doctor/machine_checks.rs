@@ -1,4 +1,4 @@
-//! The machine: programs, our own tools, disks, and the folders of the user that we keep things in.
+//! Checks the machine: programs, our own tools, free disk space, and our folders in the user's home.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -11,9 +11,9 @@ use crate::error::Error;
 use crate::tools::{self, Pins, SystemPin, ToolState, ToolStatus};
 use crate::window::launch::BROWSER_NAMES;
 
-/// Less free space than this is told.
+/// Free space below this is a warning, in bytes.
 const LITTLE: u64 = 500 << 20;
-/// With less than this a profile, a log or a snapshot cannot be written.
+/// Below this a profile, a log or a snapshot cannot be written, in bytes.
 const TOO_LITTLE: u64 = 20 << 20;
 
 /// Programs of the system, tools of ours that windows need, a desktop VS Code. What `window` needs is a problem when it is missing,
@@ -68,7 +68,7 @@ impl WindowNeeds {
 async fn check_system_program(pin: &SystemPin, missing: FindingLevel) -> Finding {
     let mut pin = pin.clone();
     if pin.name == "chromium" {
-        // Any of its kin does; a window starts the first that it finds.
+        // Any browser of the list will do; a window starts the first that is found.
         let path = std::env::var_os("PATH");
         let found = BROWSER_NAMES.iter().find(|name| tools::find_on_path(&[name], path.as_deref()).is_some());
         pin.probe[0] = found.unwrap_or(&"chromium").to_string();
@@ -105,7 +105,7 @@ fn find_desktop_vscode(window: Option<&WindowSettings>) -> Option<PathBuf> {
     tools::desktop_vscode::find_launcher(setting, std::env::var_os("PATH").as_deref())
 }
 
-/// No problem as long as nobody wants it: there is a way without.
+/// Missing is only a problem when the window needs it.
 fn check_desktop_vscode(window: Option<&WindowSettings>, missing: FindingLevel) -> Finding {
     match (find_desktop_vscode(window), missing) {
         (Some(launcher), _) => {
@@ -141,8 +141,8 @@ pub fn check_folders(workspace: &Path) -> Vec<Finding> {
 
 /// A folder of ours, which need not be there yet.
 fn check_own_folder(folder: &Path, what: &str) -> Option<Finding> {
-    let say = |level: FindingLevel, said: String| {
-        Some(Finding::new(FindingTopic::Machine, level, format!("{} ({what}) {said}", folder.display())))
+    let say = |level: FindingLevel, state: String| {
+        Some(Finding::new(FindingTopic::Machine, level, format!("{} ({what}) {state}", folder.display())))
     };
     let seen = match folder.metadata() {
         Ok(seen) => seen,
@@ -177,7 +177,7 @@ fn check_free_space(folder: &Path, seen: &mut Vec<u64>) -> Option<Finding> {
     let free = match rustix::fs::statvfs(there) {
         Ok(stat) => stat.f_bavail * stat.f_frsize,
         Err(cause) => {
-            let error = Error::other(format!("cannot tell how full {} is", there.display()))
+            let error = Error::other(format!("cannot read the free space of {}", there.display()))
                 .because(std::io::Error::from(cause));
             return Some(Finding::from_error(FindingTopic::Machine, Warning, &error));
         }

@@ -1,15 +1,15 @@
-//! Processes that carry a launch id of ours and belong to no window that anybody will find again.
+//! Finds processes with a launch id of ours that belong to no window that a supervisor will find again, and stops them.
 //!
 //! ```text
 //! launch id ──► its state folder ──► does a supervisor hold the lock? ──yes──► Supervised
-//!                    │ unknown                │ no: the lock's last words name the workspace
+//!                    │ unknown                │ no: the lock file names the workspace
 //!                    ▼                        ▼
 //!                Elsewhere       session.json proves the window? ──yes──► Reconnectable
 //!                                             └──no──► Orphan
 //! ```
 //! A window outlives its supervisor on purpose: without a supervisor it is no orphan while `session.json` can prove it.
 //! What debug sessions have started ends with their supervisor, except a program that was let go on purpose.
-//! Launches that another state folder knows of (another `XDG_STATE_HOME`, a test) are never judged.
+//! Launches that another state folder knows of (another `XDG_STATE_HOME`, a test) are left alone.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -23,10 +23,10 @@ use crate::supervisor::lock::{LockHolder, LockReservation, LockStatus, inspect_l
 use crate::window::identity::{IdentityError, verify_process};
 use crate::window::{cleanup, launch_id, session_file};
 
-/// How long an orphan may take to end when it is asked to.
+/// Between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// The living processes that carry one launch id.
+/// The running processes with one launch id.
 #[derive(Debug)]
 pub struct LaunchProcesses {
     pub id: String,
@@ -35,14 +35,14 @@ pub struct LaunchProcesses {
     pub owner: LaunchOwner,
 }
 
-/// To whom a launch belongs.
+/// What a launch belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LaunchOwner {
-    /// Its supervisor lives, and looks after it.
+    /// A supervisor runs for it, in this workspace.
     Supervised(PathBuf),
     /// The next supervisor of this workspace finds it again.
     Reconnectable(PathBuf),
-    /// Its state folder; nobody will find it again.
+    /// Its state folder; no supervisor will find it again.
     Orphan(PathBuf),
     /// A program that a debug session has launched, and let go on purpose.
     Released,
@@ -58,9 +58,9 @@ impl LaunchProcesses {
     }
 }
 
-/// Every launch that has a living process of this user.
+/// Every launch with a running process of this user.
 pub fn find_launches() -> Result<Vec<LaunchProcesses>> {
-    let marked = process::group_by_launch_id().doing(|| "cannot look at the running processes".into())?;
+    let marked = process::group_by_launch_id().doing(|| "cannot list the running processes".into())?;
     let state = xdg::state_dir()?;
     let launches = marked.into_iter().map(|(id, processes)| {
         let processes = processes.iter().map(|process| (process.pid(), command_line_of(process.pid()))).collect();
@@ -70,8 +70,8 @@ pub fn find_launches() -> Result<Vec<LaunchProcesses>> {
     Ok(launches.collect())
 }
 
-/// Ends an orphan and removes what it had, unless it has found a home meanwhile; answers whether it has been ended.
-/// While it happens, no supervisor can begin to look after it.
+/// Ends an orphan and removes what it had, unless a supervisor has taken it meanwhile; returns whether it was ended.
+/// Meanwhile no supervisor can take it: its lock is held.
 pub async fn reap_orphan(launch: &LaunchProcesses) -> Result<bool> {
     let LaunchOwner::Orphan(home) = &launch.owner else { return Ok(false) };
     let (LaunchOwner::Orphan(_), Some(_vacancy)) = find_owner(home, &launch.id) else { return Ok(false) };
@@ -129,8 +129,8 @@ fn find_owner(home: &Path, id: &str) -> (LaunchOwner, Option<LockReservation>) {
     }
 }
 
-/// Whether `session.json`, in the workspace or in the state folder, is about this launch, and its window lives. What
-/// cannot be examined counts as living.
+/// Whether `session.json`, in the workspace or in the state folder, is of this launch, and its window runs. What
+/// cannot be checked counts as running.
 fn is_reconnectable(roots: [&Path; 2], id: &str) -> bool {
     roots.into_iter().any(|root| match session_file::load_session(root) {
         Ok(Some(session)) if session.launch_id == id => {

@@ -1,4 +1,4 @@
-//! What runs: the supervisor and its window; and what `session.json` says when none runs.
+//! Checks the supervisor and its window, and `session.json` when no supervisor runs.
 
 use std::path::Path;
 use std::time::Duration;
@@ -30,7 +30,7 @@ fn running_finding(level: FindingLevel, what: impl Into<String>) -> Finding {
 }
 
 pub async fn check_running(workspace: &Path) -> Vec<Finding> {
-    // Without a workspace, that has been told; with bad folders, this tells it.
+    // A missing workspace is reported by its own check; bad folders are reported here.
     let place = match SupervisorPaths::of_workspace(workspace) {
         Ok(place) => place,
         Err(error) if error.kind == ErrorKind::Usage => return Vec::new(),
@@ -78,7 +78,7 @@ async fn check_supervisor(place: &SupervisorPaths, holder: Option<LockHolder>) -
     findings
 }
 
-/// Asks the one that runs; starts none.
+/// Requests the window's status from the running supervisor; starts none.
 async fn request_status(place: &SupervisorPaths) -> Result<WindowStatus> {
     let ourselves =
         InitializeParams { name: "tether doctor".into(), version: OURS.into(), ..InitializeParams::default() };
@@ -99,16 +99,16 @@ fn window_finding(status: &WindowStatus) -> Finding {
     let ports = ports.iter().filter_map(|(name, port)| Some(format!(", {name} {}", (*port)?))).collect::<String>();
     let pid = status.pid.map(|pid| format!(" (process {pid}{ports})")).unwrap_or_default();
     let state = serde_json::to_value(status.state).ok().and_then(|state| state.as_str().map(str::to_owned));
-    let said = format!("the window is {}{pid}", state.unwrap_or_default());
+    let text = format!("the window is {}{pid}", state.unwrap_or_default());
     match status.state {
         ReportedWindowState::Exited => {
-            running_finding(Warning, said).hint("`tether status` tells how it ended; `tether start` starts it")
+            running_finding(Warning, text).hint("`tether status` shows how it ended; `tether start` starts it")
         }
-        ReportedWindowState::Unresponsive => running_finding(Warning, said).hint("`tether restart` replaces it"),
+        ReportedWindowState::Unresponsive => running_finding(Warning, text).hint("`tether restart` replaces it"),
         ReportedWindowState::Stale => {
-            running_finding(Good, said + "; the next operation on it rebuilds and relaunches")
+            running_finding(Good, text + "; the next operation on it rebuilds and relaunches")
         }
-        _ => running_finding(Good, said),
+        _ => running_finding(Good, text),
     }
 }
 
@@ -128,16 +128,16 @@ async fn check_session_file(place: &SupervisorPaths) -> Option<Finding> {
                 workspace_dir::UnusableFile::Folder(_) | workspace_dir::UnusableFile::Foreign(_),
             ),
         ) => {
-            let look = format!("`ls -la {}` shows it; remove what is not yours", path.parent()?.display());
-            return Some(running_finding(Problem, format!("{} cannot be used: {reason}", path.display())).hint(look));
+            let hint = format!("`ls -la {}` shows it; remove what is not yours", path.parent()?.display());
+            return Some(running_finding(Problem, format!("{} cannot be used: {reason}", path.display())).hint(hint));
         }
         Err(reason) => return Some(aside(Warning, reason.to_string())),
     };
     let found = format!("process {}, CDP port {}", session.electron_pid, session.cdp_port);
     Some(match verify_window(&session).await {
-        Ok(_) => running_finding(Good, format!("a window lives ({found}); the next command is connected to it again")),
+        Ok(_) => running_finding(Good, format!("a window runs ({found}); the next command is connected to it again")),
         Err(IdentityError::Unresponsive { cause, .. }) => {
-            running_finding(Warning, format!("a window lives ({found}), but does not answer: {cause}"))
+            running_finding(Warning, format!("a window runs ({found}), but does not respond: {cause}"))
                 .hint("`tether restart` replaces it")
         }
         Err(doubt @ (IdentityError::Exited(_) | IdentityError::OtherBoot)) => aside(Good, doubt.to_string()),

@@ -1,4 +1,4 @@
-//! The workspace: what it wants to run, whether the user agrees, what a watch of it needs.
+//! Checks the workspace: its settings, whether they are trusted, what a watch of it needs.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::config::trust::WorkspaceCommands;
 use crate::config::{WindowConfig, WindowSettings};
 use crate::process::{self, InotifyLimits};
 
-/// What is to be said of it, and what its window needs.
+/// The findings, and the settings of the window, if any.
 pub fn check_workspace(workspace: &Path) -> (Vec<Finding>, Option<WindowSettings>) {
     let say = |level: FindingLevel, what: String| Finding::new(FindingTopic::Workspace, level, what);
     let workspace = match workspace.canonicalize() {
@@ -27,7 +27,7 @@ pub fn check_workspace(workspace: &Path) -> (Vec<Finding>, Option<WindowSettings
     };
     findings.push(match (recipe.check_window(), recipe.window.kind) {
         (Ok(()), Some(kind)) => say(Good, format!("its window is of kind {}", kind.name())),
-        (Ok(()), None) => say(Warning, "nothing says what its window is".into()),
+        (Ok(()), None) => say(Warning, "no setting names the kind of its window".into()),
         (Err(error), _) => Finding::from_error(FindingTopic::Workspace, Warning, &error),
     });
     findings.extend(recipe.notes.iter().map(|note| say(Good, note.clone())));
@@ -47,7 +47,7 @@ fn check_watch_limits(root: &Path) -> Vec<Finding> {
         Err(error) => return vec![Finding::from_error(FindingTopic::Workspace, Problem, &error)],
     };
     let mut findings: Vec<Finding> = extent.problems.iter().map(|problem| say(Warning, problem.to_string())).collect();
-    // A platform without such limits has nothing to tell.
+    // Other platforms have no such limits.
     findings
         .extend(process::read_inotify_limits().map(|limits| compare_with_limits(&extent, limits)).unwrap_or_default());
     findings
@@ -59,15 +59,15 @@ fn compare_with_limits(extent: &WorkspaceSize, limits: InotifyLimits) -> Vec<Fin
     let tracked = format!("{} files are tracked, {} folders to watch", extent.files, extent.folders);
     let needed = extent.folders as u64 + 1;
     let mut findings = vec![if needed > limits.watches {
-        say(Warning, format!("{tracked}, but the kernel allows {}: each look reads all files", limits.watches))
+        say(Warning, format!("{tracked}, but the kernel allows {}: each check reads all files", limits.watches))
             .hint(sysctl("max_user_watches", (needed * 2).next_power_of_two()))
             .hint("or leave folders out in .devtoolsignore")
     } else {
         say(Good, format!("{tracked}; the kernel allows {}", limits.watches))
     }];
     if limits.instances_used + 2 > limits.instances {
-        let said = format!("{} of {} inotify instances are in use", limits.instances_used, limits.instances);
-        findings.push(say(Warning, said).hint(sysctl("max_user_instances", (limits.instances * 2).max(512))));
+        let text = format!("{} of {} inotify instances are in use", limits.instances_used, limits.instances);
+        findings.push(say(Warning, text).hint(sysctl("max_user_instances", (limits.instances * 2).max(512))));
     }
     findings
 }
@@ -77,14 +77,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_workspace_that_is_larger_than_the_kernel_lets_us_watch_is_told_with_the_command_that_raises_it() {
+    fn a_workspace_above_the_kernels_watch_limits_is_reported_with_the_command_that_raises_them() {
         let check = |folders: usize, used: u64, level: FindingLevel, part: &str| {
             let extent = WorkspaceSize { folders, files: 7, problems: Vec::new() };
             let limits = InotifyLimits { watches: 100, instances: 128, instances_used: used };
             let found = compare_with_limits(&extent, limits);
             let last = found.last().unwrap();
-            let told = format!("{} {}", last.what, last.hints.join(" "));
-            assert!(last.level == level && told.contains(part), "{told}");
+            let text = format!("{} {}", last.what, last.hints.join(" "));
+            assert!(last.level == level && text.contains(part), "{text}");
         };
         check(99, 3, Good, "99 folders to watch; the kernel allows 100");
         check(100, 3, Warning, "fs.inotify.max_user_watches=256");

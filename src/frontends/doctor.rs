@@ -1,4 +1,4 @@
-//! `tether doctor` as text or as JSON: what was found, line by line, and what was done about orphans.
+//! `tether doctor`: prints the findings and the orphans, as text or as JSON.
 
 use std::io::Write;
 use std::path::Path;
@@ -67,7 +67,7 @@ fn finding_text(found: &Finding) -> String {
     format!("  {style}{word:<8}{style:#} {what}\n{hints}")
 }
 
-/// Shows the orphans, and ends them when `yes`. Others that carry a launch id are left alone, and told with the reason.
+/// Shows the orphans, and ends them when `yes`. Others that carry a launch id are left alone, and printed with the reason.
 pub async fn print_and_reap_orphans(yes: bool, json: bool) -> Result<u8> {
     let (orphans, others): (Vec<LaunchProcesses>, Vec<LaunchProcesses>) =
         orphan_launches::find_launches()?.into_iter().partition(LaunchProcesses::is_orphan);
@@ -85,8 +85,8 @@ pub async fn print_and_reap_orphans(yes: bool, json: bool) -> Result<u8> {
             (orphans.iter().map(as_json).collect(), others.iter().map(as_json).collect());
         print_text(&format!("{}\n", json!({ "orphans": orphans, "leftAlone": others })));
     } else {
-        let told = |launch: &LaunchProcesses| launch_text(launch, ended.contains(&&launch.id));
-        print_text(&orphans.iter().chain(&others).map(told).collect::<String>());
+        let text = |launch: &LaunchProcesses| launch_text(launch, ended.contains(&&launch.id));
+        print_text(&orphans.iter().chain(&others).map(text).collect::<String>());
         print_text(match (orphans.is_empty(), yes) {
             (true, _) => "no orphans\n",
             (false, false) => "`tether doctor --reap --yes` ends the orphans\n",
@@ -99,15 +99,15 @@ pub async fn print_and_reap_orphans(yes: bool, json: bool) -> Result<u8> {
 fn owner_text(launch: &LaunchProcesses) -> String {
     match &launch.owner {
         LaunchOwner::Supervised(workspace) if workspace.as_os_str().is_empty() => {
-            "belongs to a living supervisor".to_owned()
+            "belongs to a running supervisor".to_owned()
         }
         LaunchOwner::Supervised(workspace) => format!("belongs to the supervisor of {}", workspace.display()),
         LaunchOwner::Reconnectable(workspace) => {
             format!("is the window of {}: the next command is connected to it again", workspace.display())
         }
         LaunchOwner::Orphan(_) => "is an orphan".to_owned(),
-        LaunchOwner::Released => "is a program that a debug session has let go, and lives on".to_owned(),
-        LaunchOwner::Unknown => "is left alone: nothing tells which workspace it belongs to".to_owned(),
+        LaunchOwner::Released => "is a program that a debug session has detached from, and keeps running".to_owned(),
+        LaunchOwner::Unknown => "is left alone: its workspace is not known".to_owned(),
         LaunchOwner::Elsewhere => {
             "is left alone: another state folder (XDG_STATE_HOME), or none, knows of it".to_owned()
         }

@@ -1,6 +1,6 @@
-//! Results as short text: what a person reads in a terminal, and an agent beside the structured result.
+//! Renders results as short text, for terminals and for agents beside the structured result.
 //!
-//! Plain text without colours; times are told as durations. `window`, `page` and `debug` tell those of their groups.
+//! Plain text without colours; times are rendered as durations. One file per group of operations.
 
 mod debug_text;
 mod page_text;

@@ -1,11 +1,11 @@
-//! A command run to its end with bounded output: builds.
+//! Runs a command to its end and keeps the last part of its output: builds.
 //!
 //! ```text
-//!            ┌── leader exits ───────────► drain what is left ≤ 250 ms ──► Finished
+//!            ┌── leader exits ───────────► drain the pipe ≤ 250 ms ──► Finished
 //! running ───┼── deadline / cancelled / a line ──► TERM group ─ grace ─ KILL group ─► drain ──► Finished
 //!            └── future dropped ────────► KILL group
 //! ```
-//! The end is the *leader's* exit, not the end of the pipe: a build may leave a daemon behind that holds it.
+//! The command ends with its *leader's* exit, not with the pipe: a build may leave a daemon that keeps the pipe open.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
@@ -21,18 +21,19 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
+use super::graceful_stop::stop_tree;
 use super::process_handle::{Process, ProcessExit};
-use super::{command_spawn, output_file, platform, process_tree};
+use super::{command_spawn, output_file, platform};
 use crate::error::{ErrorContext, Result};
 
 const TAIL_BYTES: usize = 64 * 1024;
 const TAIL_LINES: usize = 200;
 /// Between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
-/// After the leader's exit, for what lies in the pipe.
+/// After the leader's exit, for reading what is in the pipe.
 const DRAIN: Duration = Duration::from_millis(250);
 
-/// What to run.
+/// A command to be run to its end.
 #[derive(Clone, Debug)]
 pub struct CapturedCommand {
     pub argv: Vec<OsString>,
@@ -42,31 +43,32 @@ pub struct CapturedCommand {
     pub timeout: Duration,
 }
 
-/// Why it is over.
+/// Why a command has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandOutcome {
     Exited(ProcessExit),
-    /// The deadline passed; its group was stopped.
+    /// The deadline passed; its process tree was stopped.
     TimedOut,
-    /// The caller's `cancel` resolved, or it had seen enough; its group was stopped.
+    /// The caller's `cancel` resolved, or a line satisfied it; its process tree was stopped.
     Cancelled,
 }
 
-/// A command that is over.
+/// The result of a command.
 #[derive(Clone, Debug)]
 pub struct FinishedCommand {
     pub outcome: CommandOutcome,
     pub duration: Duration,
-    /// The last lines of both streams as they came, at most 200 of at most 64 KiB.
+    /// The last lines of both streams, interleaved, at most 200 of at most 64 KiB.
     pub tail: String,
-    /// Bytes of output in all.
+    /// The size of the whole output.
     pub output_bytes: u64,
-    /// Processes that the command left behind and that still hold its output ("4711 (watchman)").
+    /// Processes that the command has left and that still have its output open ("4711 (watchman)").
     pub held_by: Vec<String>,
 }
 
 impl FinishedCommand {
-    pub fn success(&self) -> bool {
+    /// Whether it exited with code 0 by itself.
+    pub fn is_success(&self) -> bool {
         matches!(self.outcome, CommandOutcome::Exited(exit) if exit.is_success())
     }
 }
@@ -77,25 +79,25 @@ pub async fn run_command(what: &CapturedCommand, cancel: impl Future<Output = ()
     run_to_end(what, None, cancel, OutputTail::default()).await
 }
 
-/// As [`run`], and ends the command, as [`Outcome::Cancelled`], when `enough` says so of a line. All that it prints to its
-/// end is offered. Its stdin is open and silent: a watcher takes the end of its stdin for its own.
+/// As [`run_command`], and stops the command, with [`CommandOutcome::Cancelled`], after a line for which `is_last` is true.
+/// It is called for the lines after that one too. The command's stdin stays open and empty: watchers exit when it is closed.
 pub async fn run_until_line(
     what: &CapturedCommand,
-    mut enough: impl FnMut(&str) -> bool + Send,
+    mut is_last: impl FnMut(&str) -> bool + Send,
 ) -> Result<FinishedCommand> {
     let doing = || format!("cannot start {}", command_spawn::display_command(&what.argv));
     let (stdin, _held_open) = pipe_with(PipeFlags::CLOEXEC).map_err(io::Error::from).doing(doing)?;
-    let said = Notify::new();
-    let mut line = |line: &str| {
-        if enough(line) {
-            said.notify_one();
+    let stop = Notify::new();
+    let mut on_line = |line: &str| {
+        if is_last(line) {
+            stop.notify_one();
         }
     };
     run_to_end(
         what,
         Some(stdin),
-        said.notified(),
-        OutputTail { lines: Some(LineSplitter::of(&mut line)), ..OutputTail::default() },
+        stop.notified(),
+        OutputTail { lines: Some(LineSplitter::new(&mut on_line)), ..OutputTail::default() },
     )
     .await
 }
@@ -117,7 +119,7 @@ async fn run_to_end(
         tokio::pin!(reading, ending);
         tokio::select! {
             outcome = &mut ending => outcome,
-            () = &mut reading => ending.await, // it closed its output and works on
+            () = &mut reading => ending.await, // it has closed its output and still runs
         }
     };
     let drained = timeout(DRAIN, kept.read_all(&mut pipe)).await.is_ok();
@@ -137,40 +139,27 @@ fn start_command(what: &CapturedCommand, stdin: Option<OwnedFd>) -> Result<(Owne
     if let Some(stdin) = stdin {
         command.stdin(stdin);
     }
-    // Starting consumes the command, and with it our writing ends: the pipe ends with its last outside holder.
+    // Spawning consumes the command, and with it our write ends: the pipe is closed with its last outside holder.
     Ok((reader, command_spawn::spawn_process(command, &what.argv)?))
 }
 
 async fn wait_for_end(process: &Process, deadline: Duration, cancel: impl Future<Output = ()>) -> CommandOutcome {
     let outcome = tokio::select! {
-        biased; // facts before wishes: what has ended was not cancelled
+        biased; // a command that has exited was not cancelled
         () = process.wait_for_end() => return CommandOutcome::Exited(process.wait_for_exit().await),
         () = cancel => CommandOutcome::Cancelled,
         () = tokio::time::sleep(deadline) => CommandOutcome::TimedOut,
     };
-    stop_group(process).await;
+    // An error means that a process hangs in the kernel: nothing more can be done.
+    let _ = stop_tree(process, async { false }, GRACE).await;
     outcome
-}
-
-/// TERM → grace → KILL, also for those whose leader obeyed and who did not; resolves when they are gone.
-async fn stop_group(process: &Process) {
-    let tree = process_tree::list_tree(process).unwrap_or_default();
-    process.signal_group(Signal::TERM);
-    let _ = timeout(GRACE, process.wait_for_end()).await;
-    process.signal_group(Signal::KILL);
-    for left in &tree {
-        let _ = left.signal(Signal::KILL);
-    }
-    process.wait_for_end().await;
-    // An error means that the kernel holds one of them; nothing more can be done about it.
-    let _ = process_tree::wait_until_gone(&tree).await;
 }
 
 struct KillGroupOnDrop<'a>(&'a Process);
 
 impl Drop for KillGroupOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.signal_group(Signal::KILL); // a no-op once the leader has been reaped
+        self.0.signal_group(Signal::KILL); // does nothing once the leader has been reaped
     }
 }
 
@@ -180,7 +169,7 @@ fn list_pipe_holders(pipe: &Receiver) -> Vec<String> {
     pids.into_iter().map(|pid| format!("{pid} ({})", platform::read_name(pid).unwrap_or_default())).collect()
 }
 
-/// The end of the output, whatever its length.
+/// The last part of the output, of bounded size.
 #[derive(Default)]
 struct OutputTail<'a> {
     bytes: VecDeque<u8>,
@@ -188,15 +177,15 @@ struct OutputTail<'a> {
     lines: Option<LineSplitter<'a>>,
 }
 
-/// Cuts what comes into lines.
+/// Splits the output into lines.
 struct LineSplitter<'a> {
-    take: &'a mut (dyn FnMut(&str) + Send),
+    on_line: &'a mut (dyn FnMut(&str) + Send),
     open: Vec<u8>,
 }
 
 impl<'a> LineSplitter<'a> {
-    fn of(take: &'a mut (dyn FnMut(&str) + Send)) -> Self {
-        LineSplitter { take, open: Vec::new() }
+    fn new(on_line: &'a mut (dyn FnMut(&str) + Send)) -> Self {
+        LineSplitter { on_line, open: Vec::new() }
     }
 
     fn add(&mut self, chunk: &[u8]) {
@@ -204,7 +193,7 @@ impl<'a> LineSplitter<'a> {
             let room = TAIL_BYTES.saturating_sub(self.open.len());
             self.open.extend(&part[..part.len().min(room)]);
             if part.ends_with(b"\n") {
-                (self.take)(String::from_utf8_lossy(&self.open).trim_end_matches(['\r', '\n']));
+                (self.on_line)(String::from_utf8_lossy(&self.open).trim_end_matches(['\r', '\n']));
                 self.open.clear();
             }
         }
@@ -248,7 +237,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     #[tokio::test]
-    async fn a_command_that_ends_is_told_with_its_code_and_output() {
+    async fn a_command_that_exits_is_reported_with_its_code_and_output() {
         let check = async |script: &str, outcome: CommandOutcome, tail: &str| {
             let finished = run_command(&shell(script, LONG), std::future::pending()).await.unwrap();
             assert_eq!((finished.outcome, finished.tail.as_str()), (outcome, tail), "{script}");
@@ -265,17 +254,17 @@ mod tests {
     async fn a_flood_of_output_stays_bounded() {
         let script = "head -c 1073741824 /dev/zero | tr '\\0' x; echo; echo the end";
         let finished = run_command(&shell(script, LONG), std::future::pending()).await.unwrap();
-        assert!(finished.success());
+        assert!(finished.is_success());
         assert_eq!(finished.output_bytes, (1 << 30) + 9);
         assert_eq!(finished.tail, "the end");
     }
 
     #[tokio::test]
-    async fn a_daemon_that_holds_the_output_does_not_hold_us() {
-        // It is told by its name, which it has once it has been exec'd.
+    async fn a_daemon_that_keeps_the_output_open_does_not_delay_the_result() {
+        // It is reported by its name, which it has after its exec.
         let script = "sleep 600 & until grep -q sleep /proc/$!/comm; do :; done; echo $!";
         let finished = run_command(&shell(script, LONG), std::future::pending()).await.unwrap();
-        assert!(finished.success());
+        assert!(finished.is_success());
         assert!(finished.duration < LONG, "{:?}", finished.duration);
         assert_eq!(finished.held_by, [format!("{} (sleep)", finished.tail)]);
         Process::open(finished.tail.parse().unwrap()).unwrap().signal(Signal::KILL).unwrap();
@@ -300,7 +289,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_watcher_is_ended_by_its_word_and_its_stdin_stays_open() {
+    async fn a_watcher_is_stopped_after_the_line_and_its_stdin_stays_open() {
         // `read` returns at the end of stdin.
         let script =
             "trap 'echo last; exit 0' TERM; exec 3<&0; (read x <&3; echo eof) & printf 'rea'; printf 'dy\\r\\n'; wait";

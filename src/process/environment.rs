@@ -1,6 +1,4 @@
-//! What a started program inherits, and what it must not.
-//!
-//! Knows names of environment variables only.
+//! The environment of a started program: ours, without what an editor or a debugger has added.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -8,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 /// The variable that marks every process of a launch; its value is the launch id.
 pub const LAUNCH_ID: &str = "DEVTETHER_LAUNCH_ID";
 
-/// Our own environment without what an editor or a debugger around us left in it, plus `extra`.
+/// Our own environment without the variables of an editor or a debugger that started us, plus `extra`.
 ///
 /// A supervisor is often started from a VS Code terminal or an MCP client; what those set would turn a launched
 /// VS Code or Electron into something else (`ELECTRON_RUN_AS_NODE` makes it a plain Node) or attach a debugger

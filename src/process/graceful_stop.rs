@@ -1,6 +1,6 @@
-//! Stopping a whole tree of processes as one readable sequence: asked → TERM → grace → KILL.
+//! The graceful stop: close request → SIGTERM → grace period → SIGKILL, of one process or of a whole tree.
 //!
-//! Must not know how a window is asked to close: the caller brings that as a future.
+//! Does not depend on how a program is requested to close: the caller passes that as a future.
 
 use std::time::Duration;
 
@@ -8,78 +8,96 @@ use rustix::process::Signal;
 use tokio::time::timeout;
 
 use super::process_handle::{Process, ProcessExit};
-use super::process_tree;
+use super::process_tree::{list_tree, wait_until_gone};
 
-/// What it took to end the process.
+/// How long a killed process may take to be reaped; longer means that it hangs in the kernel.
+const KILLED_WITHIN: Duration = Duration::from_secs(2);
+
+/// What ended the process, and its exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopOutcome {
-    /// It had ended before, or went when asked.
-    Asked(ProcessExit),
+    /// It had exited before, or exited after the close request.
+    OnRequest(ProcessExit),
+    /// It exited after SIGTERM.
     Terminated(ProcessExit),
+    /// It was killed.
     Killed(ProcessExit),
 }
 
 impl StopOutcome {
+    /// How the process exited.
     pub fn exit(self) -> ProcessExit {
         match self {
-            StopOutcome::Asked(exit) | StopOutcome::Terminated(exit) | StopOutcome::Killed(exit) => exit,
+            StopOutcome::OnRequest(exit) | StopOutcome::Terminated(exit) | StopOutcome::Killed(exit) => exit,
         }
     }
 }
 
-/// Ends `main` and everyone below it. `ask` is polite and answers whether it was heard; it and SIGTERM get `grace`
-/// each, and `async { false }` goes to SIGTERM at once.
-/// Errors: someone outlives SIGKILL for seconds.
+/// Stops `main` with all its descendants. `request_close` resolves to whether the request was received; it and SIGTERM
+/// get `grace` each, and `async { false }` goes to SIGTERM at once. Descendants are killed when `main` has exited.
+/// Errors: the processes cannot be listed (then only `main` and its group are stopped), or one survives SIGKILL for 2 s.
 pub async fn stop_tree(
     main: &Process,
-    ask: impl Future<Output = bool>,
+    request_close: impl Future<Output = bool>,
     grace: Duration,
 ) -> std::io::Result<StopOutcome> {
-    // Taken before: once the parents have gone, nobody can tell whose children these were.
-    let tree = process_tree::list_tree(main)?;
-    let ended = end_main(main, &tree, ask, grace).await;
-    kill(main, &tree);
-    process_tree::wait_until_gone(&tree).await?;
-    let exit = timeout(Duration::from_secs(2), main.wait_for_exit()).await.map_err(std::io::Error::other)?;
-    Ok(match ended {
-        Some(Step::Asked) => StopOutcome::Asked(exit),
-        Some(Step::Terminated) => StopOutcome::Terminated(exit),
-        None => StopOutcome::Killed(exit),
-    })
-}
-
-enum Step {
-    Asked,
-    Terminated,
-}
-
-async fn end_main(main: &Process, tree: &[Process], ask: impl Future<Output = bool>, grace: Duration) -> Option<Step> {
-    let leaves = async { ask.await && timeout(grace, main.wait_for_end()).await.is_ok() };
-    let gone = tokio::select! {
+    // Listed before the first signal: the children of a process that has exited are no longer known as its own.
+    let listed = list_tree(main);
+    let tree = listed.as_deref().unwrap_or_default();
+    let closed = async { request_close.await && timeout(grace, main.wait_for_end()).await.is_ok() };
+    let closed = tokio::select! {
         () = main.wait_for_end() => true,
-        gone = timeout(grace, leaves) => gone.unwrap_or(false),
+        closed = timeout(grace, closed) => closed.unwrap_or(false),
     };
-    if gone {
-        return Some(Step::Asked);
-    }
-    signal_all(main, tree, Signal::TERM);
-    timeout(grace, main.wait_for_end()).await.ok().map(|()| Step::Terminated)
+    let outcome = match closed {
+        true => {
+            signal_tree(main, tree, Signal::KILL);
+            StopOutcome::OnRequest
+        }
+        false => {
+            match terminate_then_kill(|signal| signal_tree(main, tree, signal), main.wait_for_end(), grace).await {
+                true => StopOutcome::Terminated,
+                false => StopOutcome::Killed,
+            }
+        }
+    };
+    wait_until_gone(tree).await?;
+    let exit = timeout(KILLED_WITHIN, main.wait_for_exit()).await.map_err(std::io::Error::other)?;
+    listed.map(|_| outcome(exit))
 }
 
-/// `main` is not reaped before this, so its group's id is still its own.
-fn kill(main: &Process, tree: &[Process]) {
-    signal_all(main, tree, Signal::KILL);
-    // Whoever was forked since the tree was taken.
-    for late in process_tree::list_tree(main).unwrap_or_default() {
-        let _ = late.signal(Signal::KILL);
-    }
+/// Stops this process alone: SIGTERM, after `grace` SIGKILL. Returns at the latest 2 s after SIGKILL.
+pub async fn stop_process(process: &Process, grace: Duration) {
+    let send = |signal| drop(process.signal(signal));
+    terminate_then_kill(send, process.wait_for_end(), grace).await;
+    let _ = timeout(KILLED_WITHIN, process.wait_for_exit()).await;
 }
 
-fn signal_all(main: &Process, tree: &[Process], signal: Signal) {
+/// Sends SIGTERM, waits up to `grace` for `ended`, and sends SIGKILL in either case: what `ended` stands for may have
+/// left others. Returns whether it ended within the grace period.
+pub(super) async fn terminate_then_kill(
+    send: impl Fn(Signal),
+    ended: impl Future<Output = ()>,
+    grace: Duration,
+) -> bool {
+    send(Signal::TERM);
+    let terminated = timeout(grace, ended).await.is_ok();
+    send(Signal::KILL);
+    terminated
+}
+
+/// `main` must not be reaped yet, so that its group's id is still its own.
+fn signal_tree(main: &Process, tree: &[Process], signal: Signal) {
     let _ = main.signal(signal);
     main.signal_group(signal);
     for process in tree {
         let _ = process.signal(signal);
+    }
+    if signal == Signal::KILL {
+        // Those that were forked since the tree was listed.
+        for late in list_tree(main).unwrap_or_default() {
+            let _ = late.signal(signal);
+        }
     }
 }
 
@@ -106,9 +124,9 @@ mod tests {
     const LONG: Duration = Duration::from_secs(20);
 
     #[tokio::test]
-    async fn term_is_enough_for_the_well_behaved() {
+    async fn a_process_that_handles_term_is_not_killed() {
         let (process, _folder) = shell("trap 'exit 3' TERM; echo up; sleep 60 & wait").await;
-        let tree = process_tree::list_tree(&process).unwrap();
+        let tree = list_tree(&process).unwrap();
         assert_eq!(
             stop_tree(&process, async { false }, LONG).await.unwrap(),
             StopOutcome::Terminated(ProcessExit::Code(3))
@@ -117,10 +135,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn those_deaf_to_term_are_killed_with_all_their_children() {
+    async fn processes_that_ignore_term_are_killed_with_their_children() {
         let (process, _folder) =
             shell("trap '' TERM; (trap '' TERM; setsid sleep 60) & echo up; while :; do wait; done").await;
-        let tree = process_tree::list_tree(&process).unwrap();
+        let tree = list_tree(&process).unwrap();
         assert!(!tree.is_empty());
         assert_eq!(
             stop_tree(&process, async { false }, SHORT).await.unwrap(),
@@ -130,20 +148,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_leaves_when_asked_gets_no_signal() {
+    async fn a_process_that_exits_after_the_close_request_gets_no_signal() {
         let (process, _folder) = shell("trap 'exit 4' USR1; echo up; sleep 60 & wait").await;
-        let ask = async { process.signal(Signal::USR1).is_ok() };
-        let ended = stop_tree(&process, ask, LONG).await.unwrap();
-        assert_eq!(ended, StopOutcome::Asked(ProcessExit::Code(4)));
+        let request_close = async { process.signal(Signal::USR1).is_ok() };
+        let ended = stop_tree(&process, request_close, LONG).await.unwrap();
+        assert_eq!(ended, StopOutcome::OnRequest(ProcessExit::Code(4)));
     }
 
     #[tokio::test]
-    async fn the_dead_are_reported_as_they_ended() {
+    async fn a_process_that_has_exited_before_is_reported_with_its_exit() {
         let (process, _folder) = shell("echo up; exit 5").await;
         process.wait_for_end().await;
         assert_eq!(
             stop_tree(&process, std::future::pending(), LONG).await.unwrap(),
-            StopOutcome::Asked(ProcessExit::Code(5))
+            StopOutcome::OnRequest(ProcessExit::Code(5))
         );
     }
 }

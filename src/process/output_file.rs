@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 /// How much of a file's end is looked at for its last lines.
 const TAIL_BYTES: u64 = 64 * 1024;
-/// A longer line is cut: nobody waits for a line that long.
+/// A longer line is cut: no awaited line is that long.
 const LINE_BYTES: usize = 64 * 1024;
 
 /// The last `lines` lines of the file, from at most its last 64 KiB. Bytes that are not UTF-8 become `�`.
@@ -29,7 +29,7 @@ pub fn read_tail(path: &Path, lines: usize) -> io::Result<String> {
     Ok(last_lines(&String::from_utf8_lossy(&bytes), lines, start > 0))
 }
 
-/// The last lines of `text`; its first line is dropped when `cut` says that it is only the rest of one.
+/// The last lines of `text`; its first line is dropped when `cut`: it is then the rest of a longer line.
 pub(super) fn last_lines(text: &str, lines: usize, cut: bool) -> String {
     let text = text.trim_end();
     let mut all: Vec<&str> = text.lines().collect();
@@ -39,7 +39,7 @@ pub(super) fn last_lines(text: &str, lines: usize, cut: bool) -> String {
     all[all.len().saturating_sub(lines)..].join("\n")
 }
 
-/// Waits until a line from byte `from` on satisfies `wanted`, and returns what it made of it. Lines come without
+/// Waits until a line from byte `from` on gives `find` a value, and returns that value. Lines come without
 /// their ends; an unfinished last line is not offered. Never returns by itself: race it with exit and deadline.
 pub async fn wait_for_line<T>(path: &Path, from: u64, mut wanted: impl FnMut(&str) -> Option<T>) -> io::Result<T> {
     let mut lines = LineFollower { file: File::open(path)?, position: from, line: Vec::new() };
@@ -86,7 +86,7 @@ impl LineFollower {
 }
 
 /// Runs `check` now and after each change of `watched` (a file, or the entries of a folder) until it finds
-/// something. The kernel tells of changes; only where no watch can be had is the file looked at every 50 ms.
+/// something. The kernel reports the changes; where no watch can be made the file is polled every 50 ms.
 pub async fn watch_until<T>(watched: &Path, mut check: impl FnMut() -> io::Result<Option<T>>) -> io::Result<T> {
     let changed = Arc::new(Notify::new());
     let _watch = start_watch(watched, &changed)?;
@@ -100,7 +100,7 @@ pub async fn watch_until<T>(watched: &Path, mut check: impl FnMut() -> io::Resul
 }
 
 fn start_watch(path: &Path, changed: &Arc<Notify>) -> io::Result<Box<dyn Watcher + Send>> {
-    let teller = || {
+    let on_event = || {
         let changed = changed.clone();
         move |event: notify::Result<notify::Event>| {
             if event.map_or(true, |event| is_content_change(event.kind)) {
@@ -108,7 +108,7 @@ fn start_watch(path: &Path, changed: &Arc<Notify>) -> io::Result<Box<dyn Watcher
             }
         }
     };
-    let kernel = RecommendedWatcher::new(teller(), Config::default()).and_then(|mut watcher| {
+    let kernel = RecommendedWatcher::new(on_event(), Config::default()).and_then(|mut watcher| {
         watcher.watch(path, RecursiveMode::NonRecursive)?;
         Ok(watcher)
     });
@@ -116,12 +116,12 @@ fn start_watch(path: &Path, changed: &Arc<Notify>) -> io::Result<Box<dyn Watcher
         return Ok(Box::new(watcher));
     }
     let often = Config::default().with_poll_interval(Duration::from_millis(50));
-    let mut watcher = PollWatcher::new(teller(), often).map_err(io::Error::other)?;
+    let mut watcher = PollWatcher::new(on_event(), often).map_err(io::Error::other)?;
     watcher.watch(path, RecursiveMode::NonRecursive).map_err(io::Error::other)?;
     Ok(Box::new(watcher))
 }
 
-/// That somebody opens a file is told, too: a check that opens what it looks at would wake itself for ever.
+/// The watcher reports opens too, and a check that opens the file would trigger itself for ever.
 fn is_content_change(kind: EventKind) -> bool {
     !matches!(kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write))
 }
@@ -198,19 +198,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn looking_at_a_file_is_no_change_of_it() {
+    async fn reading_a_file_is_not_a_change_of_it() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("port");
         std::fs::write(&path, "half").unwrap();
-        let mut looks = 0;
-        let look = || {
-            looks += 1;
+        let mut checks = 0;
+        let check = || {
+            checks += 1;
             Ok(std::fs::read_to_string(&path).ok().filter(|text| text == "whole"))
         };
         // Nothing changes: a check that wakes itself is made thousands of times.
-        let waited = tokio::time::timeout(Duration::from_millis(200), watch_until(folder.path(), look)).await;
+        let waited = tokio::time::timeout(Duration::from_millis(200), watch_until(folder.path(), check)).await;
         assert!(waited.is_err(), "{waited:?}");
-        assert_eq!(looks, 1);
+        assert_eq!(checks, 1);
     }
 
     #[tokio::test]

@@ -1,10 +1,10 @@
 //! [`Process`]: one process held by its pidfd, so that a signal can never hit a reused PID.
 //!
 //! ```text
-//!            spawn ──► alive, ours ────exit────► zombie ──exited()──► reaped, Exit::Code / Signal
-//! open (reconnect) ──► alive, another's ──exit──────────exited()────► Exit::Unknown
+//!            spawn ──► running, ours ────exit────► zombie ──wait_for_exit()──► reaped, ProcessExit::Code / Signal
+//! open (reconnect) ──► running, another's ──exit──────────wait_for_exit()────► ProcessExit::Unknown
 //! ```
-//! The exit is noticed by the kernel making the pidfd readable; nobody polls. Must not know why a process runs.
+//! The kernel makes the pidfd readable when the process exits; nothing is polled. Does not depend on why a process runs.
 
 use std::fmt;
 use std::io;
@@ -26,11 +26,12 @@ use super::platform;
 pub enum ProcessExit {
     Code(i32),
     Signal(i32),
-    /// It was not our child (reconnected after a restart), so the kernel tells us no more than that it ended.
+    /// It was not our child (reconnected after a restart), so the kernel only reports that it has exited.
     Unknown,
 }
 
 impl ProcessExit {
+    /// Whether the code is known and 0.
     pub fn is_success(self) -> bool {
         self == ProcessExit::Code(0)
     }
@@ -56,7 +57,7 @@ impl From<ExitStatus> for ProcessExit {
     }
 }
 
-/// A living or ended process; clones are the same process. Dropping the last one touches the process in no way
+/// A process, running or exited; clones refer to the same process. Dropping the last one does nothing to the process
 /// (a child is reaped by the runtime later).
 #[derive(Clone)]
 pub struct Process(Arc<ProcessData>);
@@ -86,7 +87,7 @@ impl Process {
         let pidfd = register_pidfd(open_pidfd(pid)?)?;
         let held = ProcessData { pid, start_ticks: start_ticks(pid)?, pidfd, child: None, exit: OnceLock::new() };
         let process = Process(Arc::new(held));
-        // The PID may have changed hands between the two look-ups; while the pidfd's owner lives it has not.
+        // The PID may have been reused between the two calls; it has not while the pidfd's process runs.
         if process.is_alive() { Ok(process) } else { Err(io::ErrorKind::NotFound.into()) }
     }
 
@@ -99,6 +100,7 @@ impl Process {
         Ok(Process(Arc::new(ProcessData { pid, start_ticks, pidfd, child, exit: OnceLock::new() })))
     }
 
+    /// The PID, which is the process's own until it has been reaped.
     pub fn pid(&self) -> u32 {
         self.0.pid
     }
@@ -108,7 +110,7 @@ impl Process {
         self.0.start_ticks
     }
 
-    /// Whether it has not ended yet.
+    /// Whether it has not exited yet.
     pub fn is_alive(&self) -> bool {
         let mut fds = [PollFd::new(self.0.pidfd.get_ref(), PollFlags::IN)];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -125,7 +127,7 @@ impl Process {
     /// Resolves when the process has ended, and leaves a child unreaped so that its group's id stays ours.
     pub(super) async fn wait_for_end(&self) {
         if self.0.exit.get().is_none() {
-            // An error here means that the runtime is shutting down: nobody is left to be told.
+            // An error means that the runtime is shutting down: no caller is left.
             let _ = self.0.pidfd.readable().await;
         }
     }
@@ -136,7 +138,7 @@ impl Process {
         child.try_wait().ok().flatten().map_or(ProcessExit::Unknown, ProcessExit::from)
     }
 
-    /// Sends a signal to this very process; one that has ended is left in peace.
+    /// Sends a signal to this very process; an exited one is not an error.
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
         match pidfd_send_signal(self.0.pidfd.get_ref(), signal) {
             Err(rustix::io::Errno::SRCH) => Ok(()),
@@ -150,7 +152,7 @@ impl Process {
         let (Some(child), Some(group)) = (&self.0.child, pid_of(self.0.pid)) else { return };
         let child = child.lock().unwrap_or_else(PoisonError::into_inner);
         if child.id().is_some() {
-            // Fails only when nobody is left in the group.
+            // Fails only when the group is empty.
             let _ = kill_process_group(group, signal);
         }
     }
@@ -189,7 +191,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_exit_of_a_child_is_told_to_everyone_who_waits() {
+    async fn the_exit_of_a_child_is_returned_to_every_waiter() {
         let check = async |script: &str, expect: ProcessExit| {
             let process = shell(script);
             let (first, second) = tokio::join!(process.wait_for_exit(), process.wait_for_exit());
@@ -203,7 +205,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_end_of_a_process_that_is_not_ours_is_noticed_without_its_code() {
+    async fn the_exit_of_a_process_that_is_not_our_child_is_unknown() {
         let child = shell("exec sleep 60");
         let other = Process::open(child.pid()).unwrap();
         assert!(other.is_alive());
@@ -222,7 +224,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn pids_that_can_never_be_a_window_are_refused() {
+    async fn pids_that_are_never_a_window_are_refused() {
         for pid in [0, 1, std::process::id(), u32::MAX] {
             assert!(Process::open(pid).is_err(), "{pid}");
         }

@@ -1,6 +1,6 @@
-//! Running the registries' ordinary clients, with output that is worth reading only when they fail.
+//! Runs the registries' ordinary clients with a deadline; their output is part of the error when they fail.
 //!
-//! They run in our own process group, so that Ctrl-C at a terminal ends them with us. Must not know what is installed.
+//! They run in our own process group, so that Ctrl-C at a terminal ends them too. Does not depend on what is installed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -31,29 +31,30 @@ const OFFLINE: &[&str] = &[
     "Failed to establish a new connection",
     "Temporary failure in name resolution",
     "Connection refused",
-    // pip, when the index knows nothing of a package that there is: no index, or one behind a proxy.
+    // pip, when the index does not have an existing package: no index, or one behind a proxy.
     "(from versions: none)",
 ];
 
-/// Runs a command to its end. `lock` becomes its stdin (it reads as empty): should we be killed, the lock is held until
-/// the command has ended too, and nobody installs into the same folder meanwhile.
+/// Runs a command to its end. `lock` becomes its stdin (it reads as empty): if we are killed, the lock is held until the
+/// command has ended too, so that no other install writes into the same folder meanwhile.
 pub async fn run_quietly<S: AsRef<OsStr>>(argv: &[S], folder: Option<&Path>, lock: &File) -> Result<()> {
-    let lock = lock.try_clone().doing(|| "cannot keep the lock of the tools".into())?;
+    let lock = lock.try_clone().doing(|| "cannot duplicate the lock of the tools".into())?;
     let output = run_bounded(argv, folder, Stdio::from(lock), DEADLINE).await?;
     if output.status.success() {
         return Ok(());
     }
-    let said = last_lines(&[output.stdout, output.stderr].concat());
-    let error = Error::other(format!("`{}` failed", display_argv(argv))).because(format!("{}\n{said}", output.status));
-    Err(if OFFLINE.iter().any(|word| said.contains(word)) { error.hint(offline_hint(argv)) } else { error })
+    let printed = last_lines(&[output.stdout, output.stderr].concat());
+    let error =
+        Error::other(format!("`{}` failed", display_argv(argv))).because(format!("{}\n{printed}", output.status));
+    Err(if OFFLINE.iter().any(|word| printed.contains(word)) { error.hint(offline_hint(argv)) } else { error })
 }
 
-/// Runs a command that answers at once, and gives what it printed.
+/// Runs a short command and returns its stdout, trimmed.
 pub async fn read_output<S: AsRef<OsStr>>(argv: &[S], deadline: Duration) -> Result<String> {
     let output = run_bounded(argv, None, Stdio::null(), deadline).await?;
-    let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    let printed = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     if output.status.success() {
-        return Ok(said);
+        return Ok(printed);
     }
     Err(Error::other(format!("`{}` failed", display_argv(argv)))
         .because(format!("{}\n{}", output.status, last_lines(&output.stderr)).trim_end().to_owned()))
@@ -80,7 +81,7 @@ async fn run_bounded<S: AsRef<OsStr>>(
     }
 }
 
-/// Where the program lies. Errors: [`ErrorKind::MissingTool`], with nothing to hint at: the caller knows what brings it.
+/// The path of the program. Errors: [`ErrorKind::MissingTool`], without a hint: the caller knows what installs it.
 fn locate_program(program: &OsStr, path: Option<&OsStr>) -> Result<std::path::PathBuf> {
     let found = match (program.to_str(), Path::new(program).components().count()) {
         (Some(name), 1) => find_on_path(&[name], path),
@@ -101,7 +102,7 @@ fn offline_hint<S: AsRef<OsStr>>(argv: &[S]) -> &'static str {
     }
 }
 
-/// A command as a reader would type it.
+/// The command as it would be typed.
 fn display_argv<S: AsRef<OsStr>>(argv: &[S]) -> String {
     argv.iter().map(|word| word.as_ref().to_string_lossy()).collect::<Vec<_>>().join(" ")
 }
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_command_fails_with_its_last_words_and_a_next_step() {
+    async fn a_failed_command_is_reported_with_its_last_lines_and_a_hint() {
         let check = async |argv: &[&str], kind: ErrorKind, parts: &[&str]| {
             let error = run_quietly(argv, None, &lock()).await.unwrap_err();
             assert_eq!(error.kind, kind, "{error}");

@@ -1,6 +1,6 @@
-//! A desktop VS Code, or one of its kin: found by setting, on PATH, or where installers put it.
+//! Finds a desktop VS Code, or another product of its family: by setting, on PATH, or where installers put it.
 //!
-//! What is found is the launcher (`…/bin/code`), which starts the real Electron and ends. Must not know how it is
+//! What is found is the launcher (`…/bin/code`), which starts the real Electron and ends. Does not depend on how it is
 //! started. The places on macOS are from its documentation: nothing of that platform has been run.
 
 use std::ffi::OsStr;

@@ -1,6 +1,6 @@
-//! Bringing tools to their pinned versions: the order, and that only one at a time does it.
+//! Installs tools in their pinned versions: each after those that it needs, and only one installer at a time.
 //!
-//! Must not know how a package is installed.
+//! Does not depend on how a package is installed.
 
 use std::fs::{File, OpenOptions};
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use super::tool_folder::{self, InstallOutcome, InstallablePackage};
 use super::tool_status::tools_folder;
 use crate::error::{Error, ErrorContext, Result};
 
-/// The right to install; the kernel frees it when this process, and what it has started, has ended.
+/// The lock on the tools' folder; the kernel releases it when this process and those that it has started have exited.
 #[derive(Debug)]
 pub struct Installer {
     tools: PathBuf,
@@ -19,7 +19,7 @@ pub struct Installer {
 }
 
 impl Installer {
-    /// Makes the folder of the tools; waits while another one installs, and says so through `progress`.
+    /// Creates the tools' folder and locks it; waits for another installer, which is reported through `progress`.
     pub fn open(progress: &dyn Fn(&str)) -> Result<Installer> {
         let tools = tools_folder()?;
         let cannot = |cause| {
@@ -38,12 +38,12 @@ impl Installer {
         Ok(Installer { tools, lock })
     }
 
-    /// Makes sure that this one tool is there, without what it needs.
+    /// Installs this tool unless it is present, without the tools that it needs.
     pub async fn ensure_tool(&self, tool: &Tool) -> Result<InstallOutcome> {
         self.ensure_package(&ToolPackage { tool, lock: &self.lock }).await
     }
 
-    /// Makes sure that a package of the caller's own kind is there.
+    /// Installs the package unless it is present.
     pub async fn ensure_package(&self, package: &impl InstallablePackage) -> Result<InstallOutcome> {
         tool_folder::ensure_installed(&self.tools, package).await.map_err(|cause| {
             let into = self.tools.join(package.name());
@@ -52,13 +52,13 @@ impl Installer {
     }
 }
 
-/// Installs the tool and what it needs; answers with what had to be done for each, in that order.
+/// Installs the tool and those that it needs; returns the outcome of each, in the order of the installs.
 pub async fn install_tool(name: &str, progress: &dyn Fn(&str)) -> Result<Vec<(Tool, InstallOutcome)>> {
     let pins = Pins::read()?;
-    let wanted = pins.with_needs(pins.tool(name)?)?;
+    let tools = pins.with_needs(pins.tool(name)?)?;
     let installer = Installer::open(progress)?;
     let mut done = Vec::new();
-    for tool in wanted {
+    for tool in tools {
         progress(&format!("installing {} ({})", tool.name, tool.pin()));
         done.push((tool.clone(), installer.ensure_tool(tool).await?));
     }

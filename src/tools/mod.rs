@@ -1,18 +1,18 @@
-//! Outside programs: which version, where they lie, how they are installed.
+//! Outside programs: their pinned versions, where they are, how they are installed.
 //!
-//! | file | owns |
+//! | file | responsibility |
 //! |---|---|
 //! | `pins.toml`, `pins` | every tool and its exact version, in one place |
-//! | `tool_status` | what of that is there: installed, outdated, missing |
-//! | `installer` | bringing a tool to its pin: the order, the lock |
-//! | `tool_folder` | the folder of one tool: whole or absent, never half |
-//! | `package_install` | how a wheel, an npm package, a virtual environment is put into a folder and proven |
-//! | `bounded_command` | running the registries' ordinary clients |
-//! | `system_programs` | programs that the distribution provides: probed, never installed |
-//! | `path_lookup` | programs on PATH |
-//! | `desktop_vscode` | a desktop VS Code, wherever it was installed |
+//! | `tool_status` | the state of each tool: installed, outdated, missing |
+//! | `installer` | installs tools in the order of their dependencies, under a lock |
+//! | `tool_folder` | the folder of one tool: complete or absent, never partial |
+//! | `package_install` | installs and verifies a wheel, an npm package, a virtual environment |
+//! | `bounded_command` | runs npm and pip with a deadline, and prints their output only on failure |
+//! | `system_programs` | programs of the distribution: their versions are checked, they are never installed |
+//! | `path_lookup` | finds programs on PATH |
+//! | `desktop_vscode` | finds a desktop VS Code |
 //!
-//! Must not know what the tools are used for.
+//! Does not depend on what the tools are used for.
 
 mod bounded_command;
 pub mod desktop_vscode;

@@ -1,7 +1,7 @@
-//! How each kind of package is put into a folder, and how a folder proves that it holds it whole.
+//! Installs each kind of package into a folder, and verifies that a folder has it complete.
 //!
-//! Only ever runs the registries' ordinary clients, never an install script of a package.
-//! Must not know where the folder finally lies: see [`super::slot`].
+//! Runs the registries' ordinary clients only, never an install script of a package.
+//! Does not depend on the final path of the folder: see [`super::tool_folder`].
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -97,9 +97,9 @@ impl ToolPackage<'_> {
             [python].into_iter().chain(first.iter().map(OsStr::new)).chain(rest.iter().copied()).collect();
         let ran = run_quietly(&argv, None, self.lock).await;
         ran.map_err(|error| {
-            let told = error.to_string();
+            let text = error.to_string();
             match ["No module named pip", "No module named venv", "ensurepip is not available"] {
-                words if words.iter().any(|word| told.contains(word)) => {
+                words if words.iter().any(|word| text.contains(word)) => {
                     error.hint("`apt-get install python3-pip python3-venv` brings what is missing")
                 }
                 _ => with_install_hint(error, "python3", "python3 python3-pip python3-venv"),
@@ -107,7 +107,7 @@ impl ToolPackage<'_> {
         })
     }
 
-    /// That the environment has exactly these packages.
+    /// Errors: a package of `packages` is not in the environment in exactly this version.
     async fn verify_packages(&self, folder: &Path, packages: &[String]) -> Result<()> {
         let python = folder.join("bin/python");
         let freeze = ["-m", "pip", "freeze", "--disable-pip-version-check"].map(OsStr::new);
@@ -118,7 +118,7 @@ impl ToolPackage<'_> {
     }
 }
 
-/// An error of a program that is not there, with the packages that bring it.
+/// Adds the packages that install the program to the error of a missing program.
 fn with_install_hint(error: Error, program: &str, apt: &str) -> Error {
     if error.kind == ErrorKind::MissingTool {
         error.hint(format!("`apt-get install {apt}` brings {program}; or put another one on PATH"))
@@ -149,7 +149,7 @@ fn verify_npm_version(folder: &Path, package: &str, version: &str) -> Result<()>
     check_that(found.version == version, || format!("{package} is {}, not {version}", found.version))
 }
 
-/// npm writes this file as the last act of an install.
+/// npm writes this file at the end of an install.
 fn verify_npm_install(root: &Path) -> Result<()> {
     let finished = root.join("node_modules/.package-lock.json").is_file();
     check_that(finished, || format!("the install in {} never finished", root.display()))

@@ -1,4 +1,4 @@
-//! Finding programs on PATH.
+//! Finds programs on PATH.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

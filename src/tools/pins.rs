@@ -1,12 +1,12 @@
-//! The shape of `pins.toml`: which tools, which versions, how to tell that they work.
+//! The types of `pins.toml`: the tools, their versions, and how to verify them.
 //!
-//! Must not know how anything is installed.
+//! Does not depend on how anything is installed.
 
 use serde::Deserialize;
 
 use crate::error::{Error, ErrorKind, Result};
 
-/// The file itself, compiled in: the program and its pins cannot get out of step.
+/// The file, compiled into the program: a program always has its own pins.
 const TEXT: &str = include_str!("pins.toml");
 
 /// The whole file.
@@ -19,7 +19,7 @@ pub struct Pins {
     pub tools: Vec<Tool>,
     #[serde(rename = "template")]
     pub templates: Vec<ExtensionTemplate>,
-    #[expect(dead_code, reason = "read by the tidy test, which holds the examples to it")]
+    #[expect(dead_code, reason = "read by the tidy test, which compares the examples with it")]
     typescript: toml::Value,
 }
 
@@ -38,7 +38,7 @@ pub struct SystemPin {
     pub tests_only: bool,
 }
 
-/// What a test generates with other tools; `cargo xtask tools` knows how.
+/// An extension that `cargo xtask tools` generates with other tools, for tests.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExtensionTemplate {
@@ -53,7 +53,7 @@ pub struct ExtensionTemplate {
 #[serde(try_from = "RawTool")]
 pub struct Tool {
     pub name: String,
-    /// What it is good for, in a few words.
+    /// What it is for, in a few words.
     pub what: String,
     pub source: ToolSource,
     /// What is started or loaded, below the tool's folder.
@@ -78,7 +78,7 @@ pub enum ToolSource {
     Venv { packages: Vec<String> },
 }
 
-/// A tool as it is written.
+/// A tool as it is in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct RawTool {
@@ -136,7 +136,7 @@ fn is_exact(version: &str) -> bool {
 }
 
 impl Tool {
-    /// Whether a debug adapter is all that it is good for.
+    /// Whether it is only used as a debug adapter.
     pub fn is_adapter(&self) -> bool {
         !self.brings.is_empty()
     }
@@ -164,11 +164,11 @@ impl Pins {
         named.ok_or_else(|| {
             let names: Vec<&str> = self.listed().map(|tool| tool.name.as_str()).collect();
             Error::new(ErrorKind::Usage, format!("there is no tool {name:?}"))
-                .hint(format!("there are: {}; `tether adapters` tells about them", names.join(", ")))
+                .hint(format!("there are: {}; `tether adapters` lists them", names.join(", ")))
         })
     }
 
-    /// The tools that users are told of.
+    /// The tools that are listed for users.
     pub fn listed(&self) -> impl Iterator<Item = &Tool> {
         self.tools.iter().filter(|tool| !tool.tests_only)
     }

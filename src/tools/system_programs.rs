@@ -1,4 +1,4 @@
-//! Programs that the distribution provides: probed, and told how to get. Nothing here is ours to install or remove.
+//! Programs of the distribution: checks their versions, and names the package that installs them. Installs nothing.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,25 +8,25 @@ use super::path_lookup::find_on_path;
 use super::pins::SystemPin;
 use crate::error::{Error, ErrorKind, Result};
 
-/// How long a program may take to tell its version.
+/// How long a program may take to print its version.
 const DEADLINE: Duration = Duration::from_secs(20);
 
-/// A program that answered its probe, and is new enough.
+/// A program that is present and new enough.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProbedProgram {
     pub path: PathBuf,
-    /// As it says itself, without the words around it.
+    /// As the program prints it, without the words around it.
     pub version: String,
 }
 
-/// Runs the probe and holds the first version number in its output against the least one that works.
+/// Runs the version command and compares the first version number in its output with the oldest that works.
 pub async fn probe_program(pin: &SystemPin) -> Result<ProbedProgram> {
     let install = format!("`apt-get install {}` brings it", pin.apt.join(" "));
-    let said = read_output(&pin.probe, DEADLINE).await.map_err(|error| error.hint(install.clone()))?;
-    let version = first_version(&said).unwrap_or_default();
+    let printed = read_output(&pin.probe, DEADLINE).await.map_err(|error| error.hint(install.clone()))?;
+    let version = first_version(&printed).unwrap_or_default();
     let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
     if major.is_none_or(|major| major < pin.least) {
-        return Err(Error::new(ErrorKind::MissingTool, format!("`{}` says `{said}`", pin.probe.join(" ")))
+        return Err(Error::new(ErrorKind::MissingTool, format!("`{}` printed `{printed}`", pin.probe.join(" ")))
             .because(format!("version {} or newer is needed", pin.least))
             .hint(format!("{install}, if that is newer; or put a newer one on PATH")));
     }
@@ -62,22 +62,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_missing_or_too_old_is_told_with_what_brings_it() {
+    async fn a_missing_or_old_program_is_reported_with_the_package_that_installs_it() {
         let check = async |script: &str, expect: Result<&str, &[&str]>| {
             let probe = ["sh", "-c", script].map(str::to_owned).to_vec();
             let pin = SystemPin { name: "x".into(), probe, least: 18, apt: vec!["nodejs".into()], tests_only: false };
             match (super::probe_program(&pin).await, expect) {
                 (Ok(found), Ok(version)) => assert!(found.version == version && found.path.is_file(), "{found:?}"),
                 (Err(error), Err(parts)) => {
-                    let told = error.to_string();
-                    assert!(parts.iter().all(|part| told.contains(part)), "{told}");
-                    assert!(told.contains("`apt-get install nodejs` brings it"), "{told}");
+                    let text = error.to_string();
+                    assert!(parts.iter().all(|part| text.contains(part)), "{text}");
+                    assert!(text.contains("`apt-get install nodejs` brings it"), "{text}");
                 }
                 (other, _) => panic!("{script}: {other:?}"),
             }
         };
         check("echo v20.1.0", Ok("20.1.0")).await;
-        check("echo v16.1.0", Err(&["says `v16.1.0`", "version 18 or newer"])).await;
+        check("echo v16.1.0", Err(&["printed `v16.1.0`", "version 18 or newer"])).await;
         check("echo nothing", Err(&["version 18 or newer"])).await;
         check("echo no >&2; exit 1", Err(&["exit status: 1", "no"])).await;
     }

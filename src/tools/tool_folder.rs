@@ -1,11 +1,11 @@
-//! A slot: the folder of one tool. Whole or absent, never half.
+//! The folder of one tool: complete or absent, never partial.
 //!
 //! ```text
 //!  absent ──install into a sibling──▶ verified ──stamp, rename──▶ stamped ──the pin changes──▶ absent
 //!  unstamped, verifies ───────────────stamp in place───────────────▲
 //! ```
 //! The stamp is the last thing written into the sibling before the rename, so a crash at any moment leaves
-//! either the old tool or a sibling that the next run removes. Must not know what a package is made of.
+//! either the old tool or a sibling that the next run removes. Does not depend on what a package consists of.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -13,12 +13,13 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{ErrorContext, Result};
 
-/// Holds the pin of what lies in the folder; only a finished install has it.
+/// The file with the pin of the folder's content; only a finished install has it.
 const STAMP: &str = ".devtether-pin";
 
-/// Something that can be put into a folder and can prove that it is whole.
-#[expect(async_fn_in_trait, reason = "nobody needs its futures on another thread")]
+/// A package that can be installed into a folder, and verified there.
+#[expect(async_fn_in_trait, reason = "its futures stay on one thread")]
 pub trait InstallablePackage {
+    /// The name of its folder.
     fn name(&self) -> &str;
     /// The name and the exact version, as the package's client wants them.
     fn pin(&self) -> String;
@@ -26,16 +27,16 @@ pub trait InstallablePackage {
     async fn verify(&self, folder: &Path) -> Result<()>;
 }
 
-/// What [`fill`] had to do.
+/// What [`ensure_installed`] has done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstallOutcome {
     Present,
-    /// An install by hand in the right place, which proved to be whole.
+    /// Installed by hand in the right place, and verified.
     Adopted,
     Installed,
 }
 
-/// What a slot says of itself, without proving it.
+/// The content of a tool's folder by its stamp, without verifying it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum FolderContent {
     Absent,
@@ -45,7 +46,7 @@ pub(super) enum FolderContent {
     Unproven,
 }
 
-/// What lies in `<tools>/<name>`.
+/// The content of `<tools>/<name>`.
 pub(super) fn read_content(tools: &Path, name: &str) -> FolderContent {
     let folder = tools.join(name);
     match fs::read_to_string(folder.join(STAMP)) {
@@ -85,7 +86,7 @@ fn write_stamp(folder: &Path, package: &impl InstallablePackage) -> Result<()> {
     fs::write(&file, package.pin()).doing(|| format!("cannot write {}", file.display()))
 }
 
-/// A folder beside the tool's, gone when it is dropped; what an interrupted run left there goes first.
+/// A folder beside the tool's, removed on drop; what an interrupted run has left there is removed first.
 struct StagingFolder {
     path: PathBuf,
 }
@@ -115,10 +116,10 @@ mod tests {
     use super::*;
     use crate::error::Error;
 
-    /// A package of one file; can be told to die halfway.
+    /// A package of one file; can be made to fail halfway.
     struct OneFile {
         version: &'static str,
-        dies: bool,
+        fails: bool,
         installs: Cell<u32>,
     }
 
@@ -132,8 +133,8 @@ mod tests {
         async fn install(&self, folder: &Path) -> Result<()> {
             self.installs.set(self.installs.get() + 1);
             fs::create_dir_all(folder).unwrap();
-            fs::write(folder.join("file"), if self.dies { "hal" } else { self.version }).unwrap();
-            if self.dies { Err(Error::other("the registry hung up")) } else { Ok(()) }
+            fs::write(folder.join("file"), if self.fails { "hal" } else { self.version }).unwrap();
+            if self.fails { Err(Error::other("the registry hung up")) } else { Ok(()) }
         }
         async fn verify(&self, folder: &Path) -> Result<()> {
             let found = fs::read_to_string(folder.join("file")).doing(|| "no file".into())?;
@@ -142,7 +143,7 @@ mod tests {
     }
 
     fn one(version: &'static str) -> OneFile {
-        OneFile { version, dies: false, installs: Cell::new(0) }
+        OneFile { version, fails: false, installs: Cell::new(0) }
     }
 
     fn names(tools: &Path) -> Vec<String> {
@@ -162,11 +163,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_interrupted_install_is_never_taken_for_a_finished_one() {
+    async fn an_interrupted_install_is_installed_again() {
         let tools = tempfile::tempdir().unwrap();
-        ensure_installed(tools.path(), &OneFile { dies: true, ..one("1") }).await.unwrap_err();
+        ensure_installed(tools.path(), &OneFile { fails: true, ..one("1") }).await.unwrap_err();
         assert_eq!(names(tools.path()), [""; 0]);
-        // The same as a kill: half of it lies in the folder itself, or in the sibling, and there is no stamp.
+        // The same as a kill: half of it is in the folder itself, or beside it, and there is no stamp.
         for half in ["one", ".one.fresh", ".one.old"] {
             fs::create_dir_all(tools.path().join(half)).unwrap();
             fs::write(tools.path().join(half).join("file"), "hal").unwrap();
@@ -180,7 +181,7 @@ mod tests {
     async fn a_failed_update_keeps_the_old_tool() {
         let tools = tempfile::tempdir().unwrap();
         ensure_installed(tools.path(), &one("1")).await.unwrap();
-        ensure_installed(tools.path(), &OneFile { dies: true, ..one("2") }).await.unwrap_err();
+        ensure_installed(tools.path(), &OneFile { fails: true, ..one("2") }).await.unwrap_err();
         assert_eq!(ensure_installed(tools.path(), &one("1")).await.unwrap(), InstallOutcome::Present);
     }
 

@@ -1,6 +1,6 @@
-//! What is there: each tool of ours with its state, and where it lies.
+//! The state of each tool, and its path.
 //!
-//! Reads stamps only: nothing is run. Must not change anything.
+//! Reads stamps only: runs nothing, changes nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -9,21 +9,21 @@ use super::tool_folder::{self, FolderContent};
 use crate::config::xdg;
 use crate::error::Result;
 
-/// How a tool stands to its pin.
+/// The state of a tool in relation to its pin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToolState {
+    /// The pinned version.
     Installed,
     /// Another version, which `install` replaces.
-    Outdated {
-        found: String,
-    },
-    /// There is something, but no install of ours has finished: `install` proves or replaces it.
+    Outdated { found: String },
+    /// The folder exists, but no install of ours has finished: `install` verifies or replaces it.
     Unproven,
+    /// There is no such folder.
     Missing,
 }
 
 impl ToolState {
-    /// In one word.
+    /// The state in one word.
     pub fn name(&self) -> &'static str {
         match self {
             ToolState::Installed => "installed",
@@ -42,13 +42,13 @@ pub struct ToolStatus {
     /// The pinned version.
     pub version: String,
     pub state: ToolState,
-    /// Where it lies, or would.
+    /// Its folder, which may be missing.
     pub path: PathBuf,
     pub is_adapter: bool,
 }
 
 impl ToolStatus {
-    /// The command that brings it to its pin.
+    /// The command that installs its pinned version.
     pub fn install_command(&self) -> String {
         format!("tether adapters install {}", self.name)
     }
@@ -59,19 +59,19 @@ pub fn tools_folder() -> Result<PathBuf> {
     Ok(xdg::data_dir()?.join("tools"))
 }
 
-/// What is started or loaded of a tool; it may be missing.
+/// The program or module of a tool; it may be missing.
 pub fn entry_path(name: &str) -> Result<PathBuf> {
     let pins = Pins::read()?;
     let tool = pins.tool(name)?;
     Ok(tools_folder()?.join(&tool.name).join(&tool.entry))
 }
 
-/// How one tool stands.
+/// The state of one tool.
 pub fn tool_state(tool: &Tool) -> Result<ToolState> {
     Ok(state_in(&tools_folder()?, tool))
 }
 
-/// Every tool that users are told of.
+/// Every tool that is listed for users.
 pub fn list_tools() -> Result<Vec<ToolStatus>> {
     let (pins, tools) = (Pins::read()?, tools_folder()?);
     Ok(pins.listed().map(|tool| tool_status(&tools, tool)).collect())

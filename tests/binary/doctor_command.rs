@@ -121,13 +121,13 @@ fn a_window_without_a_supervisor_is_found_and_never_reaped() {
     let window = pid(&sandbox.json(&["start"]));
     kill_supervisor(&sandbox);
     let report = doctor(&sandbox).ok().json();
-    finding(&report, "ok", &["a window lives", &format!("process {window}"), "connected to it again"]);
+    finding(&report, "ok", &["a window runs", &format!("process {window}"), "connected to it again"]);
     let reaped = run_command(sandbox.command(["doctor", "--reap", "--yes", "--json"])).ok().json();
     assert_eq!(reaped["orphans"], serde_json::json!([]));
     assert!(reaped["leftAlone"].to_string().contains("is the window of"), "{reaped}");
     // `git clean -fdx` removed the file; the next supervisor still finds the window.
     fs::remove_file(sandbox.path(".devtools/session.json")).unwrap();
-    finding(&doctor(&sandbox).ok().json(), "ok", &["a window lives", &format!("process {window}")]);
+    finding(&doctor(&sandbox).ok().json(), "ok", &["a window runs", &format!("process {window}")]);
     let reaped = run_command(sandbox.command(["doctor", "--reap", "--yes", "--json"])).ok().json();
     assert_eq!(reaped["orphans"], serde_json::json!([]));
     let again = sandbox.status();

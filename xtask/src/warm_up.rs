@@ -40,7 +40,7 @@ pub fn start_programs(run: &TestRun) -> Result<()> {
 async fn run_program(what: CapturedCommand) {
     let began = Instant::now();
     let how = match process::run_command(&what, std::future::pending()).await {
-        Ok(finished) if finished.success() => "succeeded".to_owned(),
+        Ok(finished) if finished.is_success() => "succeeded".to_owned(),
         Ok(finished) => format!("{:?}", finished.outcome),
         Err(error) => error.to_string(),
     };

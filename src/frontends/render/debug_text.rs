@@ -1,6 +1,4 @@
-//! What is told of debug sessions: what they are doing, what stops them, what was looked at.
-//!
-//! `stop` tells of a stop and of what it looks like.
+//! Renders the results of debug operations: sessions, breakpoints, variables, output. Stops are in `stop_text`.
 
 use std::fmt::Write;
 
@@ -114,7 +112,7 @@ fn launch_text(it: &LaunchReport) -> String {
     out
 }
 
-/// `None`: it tells neither of one session nor of several.
+/// `None` when it has neither one session nor a list.
 fn status_text(it: &DebugStatus) -> Option<String> {
     match (&it.session, &it.sessions) {
         (Some(it), _) => Some(session_text(it)),

@@ -1,4 +1,4 @@
-//! What is told of the window's page: what is on it, what was done to it, what it has said.
+//! Renders the results of page operations: snapshot, input, console, network.
 
 use std::fmt::Write;
 

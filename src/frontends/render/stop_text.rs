@@ -1,4 +1,4 @@
-//! What is told of a stop, and of what it looks like: frames, locals, source, output.
+//! Renders a stop and its snapshot: frames, locals, source, output.
 
 use std::fmt::Write;
 
@@ -8,10 +8,10 @@ use crate::api::debug::results::{
     VariableEntry,
 };
 
-/// How many threads are told of in a text; the structured result has all.
+/// How many threads a text has; the structured result has all.
 pub const MAX_THREADS: usize = 10;
 
-/// Where a session is after something was done.
+/// The state of a session after an operation.
 pub fn stopped_text(it: &StopReport) -> String {
     let mut out = match &it.stop_reason {
         Some(stop) => format!("stopped: {}", reason_text(stop)),
@@ -33,7 +33,7 @@ pub fn stopped_text(it: &StopReport) -> String {
     out + &notes_text(&it.notes)
 }
 
-/// What a probe has found.
+/// The result of a probe.
 pub fn probe_text(it: &ProbeReport) -> String {
     let mut out = match (&it.stop_reason, &it.message) {
         (Some(stop), None) => format!("stopped: {}", reason_text(stop)),
@@ -51,7 +51,7 @@ pub fn probe_text(it: &ProbeReport) -> String {
     out + &snapshot_text(&it.snapshot) + &notes_text(&it.notes)
 }
 
-/// What a session does that is not stopped, or that nobody knows the stop of.
+/// The state of a session without a stop reason.
 pub fn state_text(state: DebugSessionState, exit_code: Option<i64>, message: Option<&str>) -> String {
     let word = match (state, exit_code) {
         (DebugSessionState::Starting, _) => "is starting".to_owned(),

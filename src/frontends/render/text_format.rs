@@ -5,24 +5,27 @@ use serde_json::Value;
 
 use crate::clock::now_ms;
 
+/// The result as its type; `None` when it does not parse.
 pub fn parse_result<T: DeserializeOwned>(answer: &Value) -> Option<T> {
     serde_json::from_value(answer.clone()).ok()
 }
 
-/// What happened besides.
+/// A line per note.
 pub fn notes_text(notes: &[String]) -> String {
     notes.iter().map(|note| format!("\nnote: {note}")).collect()
 }
 
+/// The text with each line indented by four spaces.
 pub fn indent_lines(text: &str) -> String {
     text.trim_end().lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
 }
 
+/// The time since `at_ms`, in epoch ms, as a duration.
 pub fn age_text(at_ms: u64) -> String {
     duration_text(now_ms().saturating_sub(at_ms))
 }
 
-/// A duration in ms as a person says it: "240 ms", "3.2 s", "4 min".
+/// A duration in ms in one unit: "240 ms", "3.2 s", "4 min".
 pub fn duration_text(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms} ms"),

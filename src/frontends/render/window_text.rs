@@ -1,4 +1,4 @@
-//! What is told of the window: its state, its changes, what was evaluated in it.
+//! Renders the results of window operations: status, changes, evaluation.
 
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
-//! What Linux tells about processes: the only file that reads `/proc`.
+//! Processes, sockets and limits of Linux: the only file that reads `/proc`.
 //!
 //! A PID names another process as soon as its owner is reaped. So nothing here signals: callers hold a pidfd
-//! first, ask here second, and check third that the pidfd's process still lives.
+//! first, read here second, and check third that the pidfd's process still runs.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -56,7 +56,7 @@ pub fn is_program_replaced(pid: u32) -> bool {
     program.is_ok_and(|program| program.as_os_str().as_encoded_bytes().ends_with(b" (deleted)"))
 }
 
-/// What the kernel lets our user watch.
+/// The inotify limits of our user.
 #[derive(Clone, Copy, Debug)]
 pub struct InotifyLimits {
     /// Folders, over all programs.
@@ -66,6 +66,7 @@ pub struct InotifyLimits {
     pub instances_used: u64,
 }
 
+/// The limits of our user, and how many instances are in use. Errors: `/proc` cannot be read.
 pub fn read_inotify_limits() -> io::Result<InotifyLimits> {
     let limit = |name: &str| -> io::Result<u64> {
         let text = std::fs::read_to_string(format!("/proc/sys/fs/inotify/{name}"))?;
@@ -129,7 +130,7 @@ fn open_process(pid: u32) -> io::Result<Process> {
     Process::new(pid).map_err(to_io_error)
 }
 
-/// The library's error as the one everybody speaks; a process that is not there is `NotFound`.
+/// The library's error as an `io::Error`; `NotFound` when there is no such process.
 fn to_io_error(cause: ProcError) -> io::Error {
     match cause {
         ProcError::NotFound(_) => io::ErrorKind::NotFound.into(),
@@ -222,17 +223,17 @@ fn has_open(pid: u32, target: &str) -> bool {
     has_descriptor(pid, |link| link.as_os_str() == OsStr::new(target))
 }
 
-/// How many open descriptors of `pid` link to what is `wanted`.
-fn count_descriptors(pid: u32, wanted: impl Fn(&Path) -> bool) -> usize {
+/// How many open descriptors of `pid` link to a path that `matches`.
+fn count_descriptors(pid: u32, matches: impl Fn(&Path) -> bool) -> usize {
     let all = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-    all.filter(|descriptor| std::fs::read_link(descriptor.path()).is_ok_and(|link| wanted(&link))).count()
+    all.filter(|descriptor| std::fs::read_link(descriptor.path()).is_ok_and(|link| matches(&link))).count()
 }
 
-/// Whether what an open descriptor of `pid` links to is `wanted`; another user's process counts as having none.
-fn has_descriptor(pid: u32, wanted: impl Fn(&Path) -> bool) -> bool {
+/// Whether what an open descriptor of `pid` links to `matches`; another user's process counts as having none.
+fn has_descriptor(pid: u32, matches: impl Fn(&Path) -> bool) -> bool {
     let Ok(descriptors) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
-    // Links only: asking each descriptor for more would cost ten times as much.
-    descriptors.flatten().any(|descriptor| std::fs::read_link(descriptor.path()).is_ok_and(|link| wanted(&link)))
+    // Reads the links only: a `stat` of each descriptor takes ten times as long.
+    descriptors.flatten().any(|descriptor| std::fs::read_link(descriptor.path()).is_ok_and(|link| matches(&link)))
 }
 
 #[cfg(test)]
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn our_own_facts_are_told_and_stay_the_same() {
+    fn our_own_facts_do_not_change() {
         let me = std::process::id();
         let first = read_facts(me).unwrap();
         assert_eq!((first.pid, first.uid, first.zombie), (me, rustix::process::getuid().as_raw(), false));
@@ -315,7 +316,7 @@ mod tests {
         // Another test that forks in this moment holds the socket until its exec.
         let started = std::time::Instant::now();
         while is_listened_on(port).unwrap() {
-            assert!(started.elapsed().as_secs() < 60, "a closed socket is still told");
+            assert!(started.elapsed().as_secs() < 60, "a closed socket is still listed");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Debug results as a person reads them.
+//! Tests of the rendered debug results.
 
 use std::collections::HashSet;
 

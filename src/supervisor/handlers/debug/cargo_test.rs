@@ -93,7 +93,7 @@ async fn build_tests(folder: &Path, mark: &str, call: &OperationCall<'_>) -> Res
         false
     });
     let finished = finished.await?;
-    if finished.success() {
+    if finished.is_success() {
         return Ok(programs);
     }
     let said: Vec<&str> = finished.tail.lines().filter(|line| !line.starts_with('{')).collect();
@@ -114,7 +114,7 @@ async fn list_tests(program: &TestArtifact, mark: &str) -> Vec<String> {
         false
     });
     match finished.await {
-        Ok(finished) if finished.success() => names,
+        Ok(finished) if finished.is_success() => names,
         _ => Vec::new(),
     }
 }
