@@ -75,7 +75,7 @@ async fn a_browser_is_launched_inspected_and_stopped() {
     tokio::time::timeout(SECONDS(10), arrived).await.unwrap();
 
     let ended = place.stop(&launched, Some(&page)).await;
-    assert_eq!(ended, StopOutcome::Asked(ProcessExit::Code(0)));
+    assert_eq!(ended, StopOutcome::OnRequest(ProcessExit::Code(0)));
     page.wait_closed().await;
     assert!(evaluate_expression(&page, "1", SECONDS(5)).await.is_err());
     assert!(verify_window(&session).await.unwrap_err().to_string().contains("its window has ended"));
@@ -343,5 +343,5 @@ async fn an_extension_development_host_is_launched_inspected_and_stopped() {
     let activated = async { while value(&host, "globalThis.fixture?.mode ?? null").await != json!(2) {} };
     tokio::time::timeout(SECONDS(20), activated).await.expect("the extension was not activated in development mode");
     drop(host);
-    assert_eq!(place.stop(&launched, Some(&page)).await, StopOutcome::Asked(ProcessExit::Code(0)));
+    assert_eq!(place.stop(&launched, Some(&page)).await, StopOutcome::OnRequest(ProcessExit::Code(0)));
 }
