@@ -86,14 +86,14 @@ pub struct CdpClient {
 }
 
 struct CdpConnectionState {
-    pending: Arc<PendingRequests<CommandOutcome>>,
+    pending: Arc<PendingRequests<CdpCommandResult>>,
     /// None when the connection has ended.
     events: Mutex<Option<broadcast::Sender<Arc<CdpEvent>>>>,
     close_requested: Notify,
     handler: EventHandler,
 }
 
-type CommandOutcome = Result<Box<RawValue>, CdpErrorObject>;
+type CdpCommandResult = Result<Box<RawValue>, CdpErrorObject>;
 
 /// JSON-RPC's error object.
 #[derive(Debug, Deserialize)]

@@ -115,7 +115,7 @@ command!(
 command!(InsertText, "Input.insertText", IgnoredAny, { text: String });
 command!(TerminateExecution, "Runtime.terminateExecution", IgnoredAny, {});
 command!(
-    /// `timeout` is in milliseconds. With `replMode` a promise is not awaited unless the expression says `await`.
+    /// `timeout` is in milliseconds. With `replMode` a promise is not awaited unless the expression has `await`.
     Evaluate, "Runtime.evaluate", EvaluateResult, {
         expression: String,
         object_group: &'static str,

@@ -28,7 +28,7 @@ pub async fn open_connection(
     open_connection_with_handler(port, path, deadline, Box::new(|_| {})).await
 }
 
-/// As [`connect`], with somebody who sees every event.
+/// As [`open_connection`], with a handler that is called with every event.
 pub async fn open_connection_with_handler(
     port: u16,
     path: &str,

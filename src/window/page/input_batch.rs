@@ -175,32 +175,49 @@ async fn perform_action(
             Ok(target)
         }
         ActionKind::Drag { from, to } => perform_drag(client, page, from, to, until).await,
-        ActionKind::Scroll { at, by } => {
-            let (point, target) = match at {
-                Some(at) => locate_target(client, page, at, VISIBLE, until).await?,
-                None => (viewport_center(client, page, EVENT_TIMEOUT).await?, None),
-            };
-            if let Some(by) = by {
-                send_mouse_events(client, page, wheel_events(point, *by), EVENT_TIMEOUT).await?;
-            }
-            Ok(target)
-        }
+        ActionKind::Scroll { at, by } => scroll_page(client, page, at.as_ref(), *by, until).await,
         ActionKind::Type { into, text } => {
             let target = focus_element(client, into.as_deref(), until).await?;
             type_text(client, page, text).await?;
             Ok(target)
         }
-        ActionKind::Press { at, keys, count } => {
-            let chords: Result<Vec<KeyChord>, String> = keys.split_whitespace().map(KeyChord::parse).collect();
-            let chords = chords.map_err(|name| unknown_key(&name))?;
-            let target = focus_element(client, at.as_deref(), until).await?;
-            for chord in chords.iter().cycle().take(chords.len() * *count as usize) {
-                send_keys(client, page, chord.events()).await?;
-            }
-            Ok(target)
-        }
+        ActionKind::Press { at, keys, count } => press_keys(client, page, at.as_deref(), keys, *count, until).await,
         ActionKind::Wait(condition) => wait_for_condition(client, page, condition, until).await.map(|()| None),
     }
+}
+
+async fn scroll_page(
+    client: &PageClient,
+    page: &str,
+    at: Option<&ActionTarget>,
+    by: Option<(f64, f64)>,
+    until: Instant,
+) -> Result<Option<String>, ActionError> {
+    let (point, target) = match at {
+        Some(at) => locate_target(client, page, at, VISIBLE, until).await?,
+        None => (viewport_center(client, page, EVENT_TIMEOUT).await?, None),
+    };
+    if let Some(by) = by {
+        send_mouse_events(client, page, wheel_events(point, by), EVENT_TIMEOUT).await?;
+    }
+    Ok(target)
+}
+
+async fn press_keys(
+    client: &PageClient,
+    page: &str,
+    at: Option<&str>,
+    keys: &str,
+    count: u32,
+    until: Instant,
+) -> Result<Option<String>, ActionError> {
+    let chords: Result<Vec<KeyChord>, String> = keys.split_whitespace().map(KeyChord::parse).collect();
+    let chords = chords.map_err(|name| unknown_key(&name))?;
+    let target = focus_element(client, at, until).await?;
+    for chord in chords.iter().cycle().take(chords.len() * count as usize) {
+        send_keys(client, page, chord.events()).await?;
+    }
+    Ok(target)
 }
 
 async fn perform_drag(

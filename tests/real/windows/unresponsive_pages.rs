@@ -21,10 +21,10 @@ async fn told_by_all(visit: &BrowserFixture, name: &str) -> Vec<Error> {
     let page = &visit.page;
     let answers = async {
         tokio::join!(
-            async { take_snapshot(&page, &tree).await.map(drop) },
-            async { capture_screenshot(&page, &shot).await.map(drop) },
-            async { run_actions(&page, &keys, None, None).await.map(drop) },
-            async { run_actions(&page, &clicks, None, None).await.map(drop) },
+            async { take_snapshot(page, &tree).await.map(drop) },
+            async { capture_screenshot(page, &shot).await.map(drop) },
+            async { run_actions(page, &keys, None, None).await.map(drop) },
+            async { run_actions(page, &clicks, None, None).await.map(drop) },
         )
     };
     let (a, b, c, d) = tokio::time::timeout(limit, answers).await.expect("a tool hangs");

@@ -19,7 +19,7 @@ use crate::support::requirements::{has_code_server, has_program};
 const SECONDS: fn(u64) -> Duration = Duration::from_secs;
 
 async fn value(page: &PageConnection, expression: &str) -> serde_json::Value {
-    match evaluate_expression(&page, expression, SECONDS(10)).await.unwrap() {
+    match evaluate_expression(page, expression, SECONDS(10)).await.unwrap() {
         ExpressionResult::Value(value) => value,
         ExpressionResult::Exception(text) => panic!("{expression}: {text}"),
     }
