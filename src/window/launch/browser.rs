@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn only_urls_are_passed_to_the_browser() {
         let check = |url: &str, expect: bool| assert_eq!(check_url(url).is_ok(), expect, "{url:?}");
-        for url in ["http://127.0.0.1:3000/a?b=c", "file:///a b/.html", "about:blank", "data:text/html,x"] {
+        for url in ["http://127.0.0.1:3000/a?b=c", "file:///a b/ü.html", "about:blank", "data:text/html,x"] {
             check(url, true);
         }
         for url in ["--remote-debugging-address=0.0.0.0", "-x:y", "index.html", "", ":", "a b:c"] {

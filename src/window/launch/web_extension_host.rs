@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn paths_with_spaces_and_non_ascii_letters_are_encoded_in_the_url() {
-        let url = workbench_url(80, Path::new("/a b/&c"), &["/x/\"y".into(), "/z".into()], 9871);
+        let url = workbench_url(80, Path::new("/a b/ü&c"), &["/x/é\"y".into(), "/z".into()], 9871);
         assert!(url.starts_with("http://127.0.0.1:80/?folder=/a%20b/%C3%BC%26c&payload=%5B%5B%22"), "{url}");
         // Encoded twice: as a URI in JSON, and as a parameter.
         assert!(url.contains("vscode-remote%3A%2F%2F127.0.0.1%3A80%2Fx%2F%25C3%25A9%2522y"), "{url}");

@@ -38,7 +38,7 @@ impl WindowFolder {
     pub fn fresh() -> WindowFolder {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let folder = tempfile::tempdir().unwrap();
-        let (workspace, state) = (folder.path().join("work spce"), folder.path().join("stte dir"));
+        let (workspace, state) = (folder.path().join("work späce"), folder.path().join("stäte dir"));
         std::fs::create_dir(&workspace).unwrap();
         let launch_id = format!("test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         WindowFolder { workspace, state, launch_id, _folder: folder }

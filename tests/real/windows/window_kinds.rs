@@ -43,7 +43,8 @@ async fn a_browser_is_launched_inspected_and_stopped() {
         return;
     }
     let place = WindowFolder::fresh();
-    let file = place.file("pg 1.html", "<title>hello</title><h1>hello</h1><script>console.log('loaded', 42)</script>");
+    let file =
+        place.file("pägé 1.html", "<title>hello</title><h1>hello</h1><script>console.log('loaded', 42)</script>");
     let url = format!("file://{}", file.display()).replace(' ', "%20");
     let launched = place.launch(WindowKind::Browser, WindowSettings { url: Some(url), ..settings() }).await.unwrap();
 
@@ -95,7 +96,7 @@ async fn every_kind_of_expression_result_is_returned() {
         ("null", json!(null)),
         ("0/0", json!("NaN")),
         ("10n", json!("10n")),
-        ("'' + String.fromCodePoint(0x1F600)", json!("😀")),
+        ("'ü' + String.fromCodePoint(0x1F600)", json!("ü😀")),
         ("Promise.resolve({a: [1, 2]})", json!({"a": [1, 2]})),
         ("new Promise(done => setTimeout(() => done('late'), 20))", json!("late")),
         ("({a: 1, b: [true, null]})", json!({"a": 1, "b": [true, null]})),
@@ -267,8 +268,8 @@ async fn a_window_that_is_a_child_of_the_command_is_proven_and_stopped_with_it()
 }
 
 async fn launch_node(place: &WindowFolder, script: &str) -> devtether::window::launch::LaunchedWindow {
-    place.file("srver 1.js", script);
-    let program = Some(Path::new("srver 1.js").to_owned());
+    place.file("sérver 1.js", script);
+    let program = Some(Path::new("sérver 1.js").to_owned());
     place.launch(WindowKind::Node, WindowSettings { program, ..settings() }).await.unwrap()
 }
 
