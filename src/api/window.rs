@@ -3,6 +3,8 @@
 //! The operations on the page are in `page` and `page_input`. None of these relaunches the window by itself, except
 //! start and restart.
 
+use std::fmt;
+
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -136,6 +138,29 @@ pub struct WindowExitReport {
     pub output: String,
 }
 
+/// What the processes of a window use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WindowResources {
+    pub processes: usize,
+    /// The sum of their resident memory; shared memory counts for each process.
+    pub memory_bytes: u64,
+    /// Of one core, so two busy cores are 200: the average since the previous status, at most over 60 s, else over 200 ms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_percent: Option<u64>,
+}
+
+/// "340 MiB and 4 % CPU in 12 processes"
+impl fmt::Display for WindowResources {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} MiB", self.memory_bytes >> 20)?;
+        if let Some(percent) = self.cpu_percent {
+            write!(f, " and {percent} % CPU")?;
+        }
+        write!(f, " in {} process{}", self.processes, if self.processes == 1 { "" } else { "es" })
+    }
+}
+
 /// The status of the window.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -157,6 +182,9 @@ pub struct WindowStatus {
     /// The window was started by an earlier supervisor.
     pub reconnected: bool,
     pub stale: bool,
+    /// What the window's processes use. Only in the result of `window/status`, while a window runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resources: Option<WindowResources>,
     /// At most 10.
     #[serde(default)]
     pub changes: Vec<ChangedFile>,

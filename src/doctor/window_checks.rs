@@ -99,7 +99,8 @@ fn window_finding(status: &WindowStatus) -> Finding {
     let ports = ports.iter().filter_map(|(name, port)| Some(format!(", {name} {}", (*port)?))).collect::<String>();
     let pid = status.pid.map(|pid| format!(" (process {pid}{ports})")).unwrap_or_default();
     let state = serde_json::to_value(status.state).ok().and_then(|state| state.as_str().map(str::to_owned));
-    let text = format!("the window is {}{pid}", state.unwrap_or_default());
+    let usage = status.resources.as_ref().map(|usage| format!(", uses {usage}")).unwrap_or_default();
+    let text = format!("the window is {}{pid}{usage}", state.unwrap_or_default());
     match status.state {
         ReportedWindowState::Exited => {
             running_finding(Warning, text).hint("`tether status` shows how it ended; `tether start` starts it")

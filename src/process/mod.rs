@@ -9,6 +9,7 @@
 //! | `process_tree` | finds a process's descendants, and processes by their files and arguments |
 //! | `launch_processes` | finds the processes of a launch id, and stops all of them |
 //! | `graceful_stop` | close request → SIGTERM → grace period → SIGKILL |
+//! | `resources` | memory and CPU usage of a group of processes |
 //! | `captured_command` | runs a command to its end with bounded output: builds |
 //! | `output_file` | the tail of an output file, and waiting for a line in it |
 //! | `platform` | what the operating system reports about processes |
@@ -25,6 +26,7 @@ mod piped_process;
 mod platform;
 mod process_handle;
 mod process_tree;
+mod resources;
 
 pub use captured_command::{CapturedCommand, CommandOutcome, FinishedCommand, run_command, run_until_line};
 pub use command_spawn::{DetachedCommand, spawn_detached};
@@ -40,3 +42,4 @@ pub use platform::{
 };
 pub use process_handle::{Process, ProcessExit};
 pub use process_tree::{find_by_argument, find_file_holders_below, list_tree, wait_until_gone};
+pub use resources::{ResourceMonitor, ResourceUsage};

@@ -14,7 +14,7 @@ use super::session_file::WindowSession;
 use super::window_exit::{self, WindowExit};
 use crate::clock::now_ms;
 use crate::error::{Error, ErrorKind, Result};
-use crate::process::{self, Process, ProcessExit};
+use crate::process::{self, Process, ProcessExit, ResourceMonitor, ResourceUsage};
 
 /// An output file larger than this, in bytes, is trimmed to its last [`KEPT_OUTPUT`] bytes.
 const MAX_OUTPUT: u64 = 64 << 20;
@@ -35,6 +35,7 @@ pub struct LiveWindow {
     history: Arc<PageHistory>,
     /// Closed on drop.
     _extension_host: Option<ExtensionHostConsole>,
+    resources: ResourceMonitor,
     /// What a user should know.
     pub notes: Vec<String>,
 }
@@ -57,6 +58,7 @@ impl LiveWindow {
             reconnected: false,
             output: launched.output,
             page: Mutex::new(page),
+            resources: ResourceMonitor::default(),
             notes,
         }
     }
@@ -79,7 +81,18 @@ impl LiveWindow {
         };
         let _extension_host = listen_to_extension_host(&session, &output, &history);
         let page = Mutex::new(page);
-        Ok(LiveWindow { session, process, reconnected: true, output, page, history, _extension_host, notes: vec![] })
+        let resources = ResourceMonitor::default();
+        Ok(LiveWindow {
+            session,
+            process,
+            reconnected: true,
+            output,
+            page,
+            history,
+            _extension_host,
+            resources,
+            notes: vec![],
+        })
     }
 
     /// The connection to the page, opened if necessary.
@@ -116,6 +129,20 @@ impl LiveWindow {
     /// Closes the connection; the window keeps running.
     pub async fn disconnect(&self) {
         self.page.lock().await.take();
+    }
+
+    /// Measures the process tree of the window and all other processes with its launch id.
+    pub async fn measure_resources(&self) -> Option<ResourceUsage> {
+        let (main, launch_id) = (self.process.clone(), self.session.launch_id.clone());
+        let list = move || {
+            let mut processes = process::list_tree(&main)?;
+            processes.push(main.clone());
+            processes.extend(process::find_launch_processes(&launch_id)?);
+            processes.sort_by_key(Process::pid);
+            processes.dedup_by_key(|process| process.pid());
+            Ok(processes)
+        };
+        self.resources.measure(list).await
     }
 
     /// Trims the output file, so that a window that runs for days does not fill the disk.

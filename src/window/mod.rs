@@ -58,4 +58,4 @@ pub use page::ExpressionResult;
 pub use page_operations::{PageResult, split_evaluated};
 pub use state::WindowPhase;
 pub use window_exit::WindowExit;
-pub use window_handle::{FileChanges, RebuildPolicy, RelaunchReport, Window, WindowInspection};
+pub use window_handle::{FileChanges, RebuildPolicy, StaleRelaunch, Window, WindowInspection};

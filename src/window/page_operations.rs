@@ -14,14 +14,14 @@ use super::page::{
     RecordedRequest, RingExtract, RingQuery, ScreenshotRequest, SnapshotRequest, capture_screenshot, evaluate_on_page,
     run_actions, take_snapshot,
 };
-use super::window_handle::{FreshWindow, RelaunchReport, Window};
+use super::window_handle::{FreshWindow, StaleRelaunch, Window};
 use crate::error::{Error, Result};
 
 /// The result of a page operation.
 pub struct PageResult<T> {
     pub value: T,
     pub generation: u64,
-    pub relaunched: Option<RelaunchReport>,
+    pub relaunched: Option<StaleRelaunch>,
     /// Why the window is stale, and dialogs, downloads and crashes since the last result.
     pub notes: Vec<String>,
 }
@@ -31,7 +31,7 @@ struct FreshPage {
     window: Arc<LiveWindow>,
     page: Arc<PageConnection>,
     generation: u64,
-    relaunched: Option<RelaunchReport>,
+    relaunched: Option<StaleRelaunch>,
     stale_note: Option<String>,
 }
 

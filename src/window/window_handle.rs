@@ -20,6 +20,7 @@ use super::state::WindowInput;
 use crate::changes::{ChangeReport, ChangeTracker, FileChange, FileChangeKind, PathExplanation};
 use crate::config::{ActiveConfig, WindowConfig, trust::WorkspaceCommands};
 use crate::error::{Error, ErrorData, ErrorKind, Result};
+use crate::process::ResourceUsage;
 
 /// The most relaunches of one page operation: a user who saves continuously must not delay it forever.
 const MAX_RELAUNCHES: usize = 3;
@@ -56,7 +57,7 @@ pub struct FileChanges {
 
 /// The relaunch of a window that an operation found stale.
 #[derive(Clone, Debug)]
-pub struct RelaunchReport {
+pub struct StaleRelaunch {
     /// The newest changed file.
     pub because: String,
     pub outcome: OperationOutcome,
@@ -66,7 +67,7 @@ pub struct RelaunchReport {
 pub(super) struct FreshWindow {
     pub window: Arc<LiveWindow>,
     pub generation: u64,
-    pub relaunched: Option<RelaunchReport>,
+    pub relaunched: Option<StaleRelaunch>,
     /// Why the window is stale all the same.
     pub stale_note: Option<String>,
 }
@@ -117,6 +118,12 @@ impl Window {
             Ok(check) => WindowInspection { published, check: Some(check), responsive, notes: vec![] },
             Err(error) => WindowInspection { published, check: None, responsive, notes: vec![error.to_string()] },
         }
+    }
+
+    /// Measures what the processes of a running window use; see [`crate::process::ResourceMonitor`].
+    pub async fn measure_resources(&self) -> Option<ResourceUsage> {
+        let window = self.wait_for_search().await.window?;
+        window.measure_resources().await
     }
 
     /// Waits until the search for the window of an earlier supervisor has ended, and its other processes are killed.
@@ -276,7 +283,7 @@ impl Window {
                 return Ok(FreshWindow { window, generation, relaunched, stale_note });
             }
             let outcome = self.run_command(WindowInput::Restart { build: self.has_build()? }, caller).await?;
-            relaunched = Some(RelaunchReport { because, outcome });
+            relaunched = Some(StaleRelaunch { because, outcome });
         }
         // The files change faster than they can be built: the newest window is used, and its status is stale.
         let published = self.wait_until_idle(caller).await;

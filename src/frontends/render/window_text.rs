@@ -49,6 +49,9 @@ fn status_text(it: &WindowStatus) -> String {
     if !facts.is_empty() {
         let _ = write!(out, ": {}", facts.join(", "));
     }
+    if let Some(resources) = &it.resources {
+        let _ = write!(out, "\n  uses {resources}");
+    }
     for change in &it.changes {
         let _ = write!(out, "\n  {}", change_line(change));
     }
@@ -181,6 +184,12 @@ mod tests {
         };
         check(
             "window/status",
+            json!({"state": "ready", "pid": 7, "generation": 1, "reconnected": false, "stale": false,
+                "resources": {"processes": 3, "memoryBytes": 356_515_840, "cpuPercent": 4}}),
+            "the window is ready: generation 1, pid 7\n  uses 340 MiB and 4 % CPU in 3 processes",
+        );
+        check(
+            WindowStatusParams::METHOD,
             json!({"state": "absent", "generation": 0, "reconnected": false, "stale": false}),
             "no window",
         );

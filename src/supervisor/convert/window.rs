@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::api::window as api;
+use crate::process::ResourceUsage;
 use crate::window::{
     BuildSummary, FileChange, FileChangeKind, FileChanges, PathExplanation, PublishedState, RelaunchReport, WindowExit,
     WindowInspection, WindowPhase,
@@ -45,6 +46,12 @@ pub fn inspected_window_status(look: WindowInspection) -> api::WindowStatus {
     };
     status.notes.extend(look.notes);
     status
+}
+
+/// What the window's processes use.
+pub fn window_resources(usage: ResourceUsage) -> api::WindowResources {
+    let ResourceUsage { processes, memory_bytes, cpu_percent } = usage;
+    api::WindowResources { processes, memory_bytes, cpu_percent }
 }
 
 fn window_state(phase: WindowPhase) -> api::ReportedWindowState {

@@ -20,7 +20,8 @@ pub async fn window_status(context: &SupervisorContext) -> WindowStatus {
 
 impl OperationHandler for WindowStatusParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<WindowStatus> {
-        Ok(window_status(context).await)
+        let (status, usage) = tokio::join!(window_status(context), context.window.measure_resources());
+        Ok(WindowStatus { resources: usage.map(convert::window::window_resources), ..status })
     }
 }
 
