@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::api::window as api;
 use crate::process::ResourceUsage;
 use crate::window::{
-    BuildSummary, FileChange, FileChangeKind, FileChanges, PathExplanation, PublishedState, RelaunchReport, WindowExit,
+    BuildSummary, FileChange, FileChangeKind, FileChanges, PathExplanation, PublishedState, StaleRelaunch, WindowExit,
     WindowInspection, WindowPhase,
 };
 
@@ -135,7 +135,7 @@ fn tracking_decision(explanation: PathExplanation) -> api::TrackingDecision {
 }
 
 /// Why and how long a relaunch took.
-pub fn relaunch_report(it: RelaunchReport) -> api::RelaunchNotice {
+pub fn relaunch_report(it: StaleRelaunch) -> api::RelaunchNotice {
     api::RelaunchNotice {
         because: it.because,
         build_ms: to_millis(it.outcome.build),
