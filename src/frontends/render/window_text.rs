@@ -189,7 +189,7 @@ mod tests {
             "the window is ready: generation 1, pid 7\n  uses 340 MiB and 4 % CPU in 3 processes",
         );
         check(
-            WindowStatusParams::METHOD,
+            "window/status",
             json!({"state": "absent", "generation": 0, "reconnected": false, "stale": false}),
             "no window",
         );
