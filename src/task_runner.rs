@@ -19,7 +19,7 @@ use tokio::sync::OnceCell;
 
 use crate::config::{BackgroundCycle, BuildPlan, BuildStep, DEVTOOLS_TOML, StepCompletion, StepOrder};
 use crate::error::{Error, ErrorKind, Result};
-use crate::process::{self, CapturedCommand, CommandOutcome, FinishedCommand, LAUNCH_ID, clean_environment};
+use crate::process::{self, CapturedCommand, FinishedCommand, LAUNCH_ID, RunOutcome, clean_environment};
 
 /// How much of the output is kept, and goes into the error of a build that failed.
 const TAIL_LINES: usize = 40;
@@ -133,15 +133,15 @@ impl TaskRunner<'_> {
         let tail = last_lines(&lines.make_contiguous().join("\n"));
         let how = match (finished.outcome, reading.error_count()) {
             // A watcher that ends well has done its work, too.
-            (CommandOutcome::Cancelled, 0) => return Ok((finished, tail)),
-            (CommandOutcome::Exited(exit), 0) if exit.is_success() => return Ok((finished, tail)),
-            (CommandOutcome::Cancelled, 1) => "failed with 1 error".to_owned(),
-            (CommandOutcome::Cancelled, errors) => format!("failed with {errors} errors"),
-            (CommandOutcome::TimedOut, _) => {
+            (RunOutcome::Cancelled, 0) => return Ok((finished, tail)),
+            (RunOutcome::Exited(exit), 0) if exit.is_success() => return Ok((finished, tail)),
+            (RunOutcome::Cancelled, 1) => "failed with 1 error".to_owned(),
+            (RunOutcome::Cancelled, errors) => format!("failed with {errors} errors"),
+            (RunOutcome::TimedOut, _) => {
                 let within = humantime::format_duration(self.plan.timeout);
                 format!("did not print its end pattern `{}` within {within} and was stopped", cycle.ends_pattern)
             }
-            (CommandOutcome::Exited(exit), _) => {
+            (RunOutcome::Exited(exit), _) => {
                 format!("ended before it printed its end pattern `{}`: {exit}", cycle.ends_pattern)
             }
         };
@@ -150,13 +150,13 @@ impl TaskRunner<'_> {
 
     fn how(&self, step: &BuildStep, finished: &FinishedCommand) -> String {
         match finished.outcome {
-            CommandOutcome::TimedOut => {
+            RunOutcome::TimedOut => {
                 let within = humantime::format_duration(self.plan.timeout);
                 let all = if self.plan.steps.len() > 1 { ", all steps together," } else { "" };
                 format!("did not end within {within}{all} and was stopped")
             }
-            CommandOutcome::Cancelled => "was stopped".to_owned(),
-            CommandOutcome::Exited(exit) => format!("failed: {exit} ({})", step.shell_command()),
+            RunOutcome::Cancelled => "was stopped".to_owned(),
+            RunOutcome::Exited(exit) => format!("failed: {exit} ({})", step.shell_command()),
         }
     }
 

@@ -53,6 +53,7 @@ pub enum LaunchOwner {
 }
 
 impl LaunchProcesses {
+    /// Whether no supervisor will find it again.
     pub fn is_orphan(&self) -> bool {
         matches!(self.owner, LaunchOwner::Orphan(_))
     }

@@ -29,6 +29,7 @@ fn running_finding(level: FindingLevel, what: impl Into<String>) -> Finding {
     Finding::new(FindingTopic::Running, level, what)
 }
 
+/// The findings about the supervisor, the window, the session file and the orphans.
 pub async fn check_running(workspace: &Path) -> Vec<Finding> {
     // A missing workspace is reported by its own check; bad folders are reported here.
     let place = match SupervisorPaths::of_workspace(workspace) {

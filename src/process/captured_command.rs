@@ -45,7 +45,7 @@ pub struct CapturedCommand {
 
 /// Why a command has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CommandOutcome {
+pub enum RunOutcome {
     Exited(ProcessExit),
     /// The deadline passed; its process tree was stopped.
     TimedOut,
@@ -56,7 +56,7 @@ pub enum CommandOutcome {
 /// The result of a command.
 #[derive(Clone, Debug)]
 pub struct FinishedCommand {
-    pub outcome: CommandOutcome,
+    pub outcome: RunOutcome,
     pub duration: Duration,
     /// The last lines of both streams, interleaved, at most 200 of at most 64 KiB.
     pub tail: String,
@@ -69,7 +69,7 @@ pub struct FinishedCommand {
 impl FinishedCommand {
     /// Whether it exited with code 0 by itself.
     pub fn is_success(&self) -> bool {
-        matches!(self.outcome, CommandOutcome::Exited(exit) if exit.is_success())
+        matches!(self.outcome, RunOutcome::Exited(exit) if exit.is_success())
     }
 }
 
@@ -79,7 +79,7 @@ pub async fn run_command(what: &CapturedCommand, cancel: impl Future<Output = ()
     run_to_end(what, None, cancel, OutputTail::default()).await
 }
 
-/// As [`run_command`], and stops the command, with [`CommandOutcome::Cancelled`], after a line for which `is_last` is true.
+/// As [`run_command`], and stops the command, with [`RunOutcome::Cancelled`], after a line for which `is_last` is true.
 /// It is called for the lines after that one too. The command's stdin stays open and empty: watchers exit when it is closed.
 pub async fn run_until_line(
     what: &CapturedCommand,
@@ -143,12 +143,12 @@ fn start_command(what: &CapturedCommand, stdin: Option<OwnedFd>) -> Result<(Owne
     Ok((reader, command_spawn::spawn_process(command, &what.argv)?))
 }
 
-async fn wait_for_end(process: &Process, deadline: Duration, cancel: impl Future<Output = ()>) -> CommandOutcome {
+async fn wait_for_end(process: &Process, deadline: Duration, cancel: impl Future<Output = ()>) -> RunOutcome {
     let outcome = tokio::select! {
         biased; // a command that has exited was not cancelled
-        () = process.wait_for_end() => return CommandOutcome::Exited(process.wait_for_exit().await),
-        () = cancel => CommandOutcome::Cancelled,
-        () = tokio::time::sleep(deadline) => CommandOutcome::TimedOut,
+        () = process.wait_for_end() => return RunOutcome::Exited(process.wait_for_exit().await),
+        () = cancel => RunOutcome::Cancelled,
+        () = tokio::time::sleep(deadline) => RunOutcome::TimedOut,
     };
     // An error means that a process hangs in the kernel: nothing more can be done.
     let _ = stop_tree(process, async { false }, GRACE).await;
@@ -238,16 +238,16 @@ mod tests {
 
     #[tokio::test]
     async fn a_command_that_exits_is_reported_with_its_code_and_output() {
-        let check = async |script: &str, outcome: CommandOutcome, tail: &str| {
+        let check = async |script: &str, outcome: RunOutcome, tail: &str| {
             let finished = run_command(&shell(script, LONG), std::future::pending()).await.unwrap();
             assert_eq!((finished.outcome, finished.tail.as_str()), (outcome, tail), "{script}");
             assert!(finished.held_by.is_empty());
         };
-        check("echo one; echo two >&2", CommandOutcome::Exited(ProcessExit::Code(0)), "one\ntwo").await;
-        check("echo wrong; exit 3", CommandOutcome::Exited(ProcessExit::Code(3)), "wrong").await;
-        check("kill -SEGV $$", CommandOutcome::Exited(ProcessExit::Signal(11)), "").await;
-        check("exec >&- 2>&-; exit 4", CommandOutcome::Exited(ProcessExit::Code(4)), "").await;
-        check("cat; echo no input", CommandOutcome::Exited(ProcessExit::Code(0)), "no input").await;
+        check("echo one; echo two >&2", RunOutcome::Exited(ProcessExit::Code(0)), "one\ntwo").await;
+        check("echo wrong; exit 3", RunOutcome::Exited(ProcessExit::Code(3)), "wrong").await;
+        check("kill -SEGV $$", RunOutcome::Exited(ProcessExit::Signal(11)), "").await;
+        check("exec >&- 2>&-; exit 4", RunOutcome::Exited(ProcessExit::Code(4)), "").await;
+        check("cat; echo no input", RunOutcome::Exited(ProcessExit::Code(0)), "no input").await;
     }
 
     #[tokio::test]
@@ -275,7 +275,7 @@ mod tests {
         let script = "trap '' TERM; sh -c 'trap \"\" TERM; echo $$; while :; do sleep 60; done' & wait; wait";
         // Long enough for both shells to set their traps on a busy machine.
         let finished = run_command(&shell(script, Duration::from_secs(3)), std::future::pending()).await.unwrap();
-        assert_eq!(finished.outcome, CommandOutcome::TimedOut);
+        assert_eq!(finished.outcome, RunOutcome::TimedOut);
         assert!(finished.held_by.is_empty(), "{finished:?}");
         let child = platform::read_facts(finished.tail.parse().unwrap());
         assert!(child.as_ref().map_or(true, |child| child.zombie), "{child:?}");
@@ -284,7 +284,7 @@ mod tests {
     #[tokio::test]
     async fn a_cancelled_command_is_stopped() {
         let finished = run_command(&shell("echo $$; sleep 600", LONG), std::future::ready(())).await.unwrap();
-        assert_eq!(finished.outcome, CommandOutcome::Cancelled);
+        assert_eq!(finished.outcome, RunOutcome::Cancelled);
         assert!(finished.duration < LONG, "{:?}", finished.duration);
     }
 
@@ -299,10 +299,10 @@ mod tests {
             line == "ready"
         };
         let finished = run_until_line(&shell(script, LONG), seen).await.unwrap();
-        assert_eq!(finished.outcome, CommandOutcome::Cancelled);
+        assert_eq!(finished.outcome, RunOutcome::Cancelled);
         assert_eq!(lines, ["ready", "last"]);
         let ended = run_until_line(&shell("echo one; exit 3", LONG), |_| false).await.unwrap();
-        assert_eq!(ended.outcome, CommandOutcome::Exited(ProcessExit::Code(3)));
+        assert_eq!(ended.outcome, RunOutcome::Exited(ProcessExit::Code(3)));
     }
 
     #[tokio::test]

@@ -28,7 +28,7 @@ mod process_handle;
 mod process_tree;
 mod resources;
 
-pub use captured_command::{CapturedCommand, CommandOutcome, FinishedCommand, run_command, run_until_line};
+pub use captured_command::{CapturedCommand, FinishedCommand, RunOutcome, run_command, run_until_line};
 pub use command_spawn::{DetachedCommand, spawn_detached};
 pub use environment::{LAUNCH_ID, clean_environment};
 pub use graceful_stop::{StopOutcome, stop_process, stop_tree};

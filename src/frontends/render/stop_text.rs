@@ -145,6 +145,7 @@ fn snapshot_text(it: &StopSnapshot) -> String {
     out
 }
 
+/// A line per frame.
 pub fn frame_lines(frames: &[FrameEntry]) -> String {
     let line = |it: &FrameEntry| {
         let column = it.column.filter(|column| *column > 1).map(|column| format!(":{column}")).unwrap_or_default();
@@ -158,6 +159,7 @@ pub fn frame_lines(frames: &[FrameEntry]) -> String {
     if frames.is_empty() { "no frames".to_owned() } else { frames.iter().map(line).collect::<Vec<_>>().join("\n") }
 }
 
+/// A line per variable.
 pub fn variable_lines(variables: &[VariableEntry]) -> String {
     let line = |it: &VariableEntry| format!("  {}", variable_line(&it.name, &it.value, it.variables_reference));
     variables.iter().map(line).collect::<Vec<_>>().join("\n")
