@@ -54,7 +54,7 @@ fn a_frozen_supervisor_is_an_error_with_a_hint() {
     let frozen = sandbox.supervisor().unwrap();
     kill(frozen, Signal::STOP);
     let word = format!("kill -9 {frozen}");
-    sandbox.tether(&["status"]).fails(124, &["does not answer", &word]);
+    sandbox.tether(&["status"]).fails(124, &["does not respond", &word]);
     kill(frozen, Signal::KILL);
     wait_for_end(frozen);
     assert_eq!(pid(&sandbox.status()), window);
