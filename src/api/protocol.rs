@@ -31,8 +31,8 @@ pub struct InitializeParams {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct ClientCapabilities {
-    /// Receives [`DID_CHANGE_STATE`], [`DEBUG_DID_CHANGE_STATE`] and [`DID_CHANGE_CONSOLE`]; an `editor` gets the first two
-    /// anyway.
+    /// Receives [`WINDOW_DID_CHANGE_STATE`], [`DEBUG_DID_CHANGE_STATE`] and [`WINDOW_DID_CHANGE_CONSOLE`]; an `editor`
+    /// always receives the first two.
     pub did_change_state: bool,
 }
 

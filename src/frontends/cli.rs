@@ -254,7 +254,14 @@ async fn call_with_spinner(
     let answered = connection.call(method, params, told);
     tokio::pin!(answered);
     let outcome = loop {
-        tokio::select! { outcome = &mut answered => break outcome, Some(value) = heard.recv() => { if let Ok(progress) = serde_json::from_value::<ProgressParams>(value) { spinner.set_message(progress.message); } } }
+        tokio::select! {
+            outcome = &mut answered => break outcome,
+            Some(value) = heard.recv() => {
+                if let Ok(progress) = serde_json::from_value::<ProgressParams>(value) {
+                    spinner.set_message(progress.message);
+                }
+            }
+        }
     };
     spinner.finish_and_clear();
     outcome
@@ -281,7 +288,9 @@ fn save_image(common: &GlobalArgs, method: &str, answer: &Value, file: &Path, ch
     std::fs::write(&file, &bytes).doing(doing)?;
     let (relaunched, notes) = (&picture.relaunched, &picture.notes);
     let generation = picture.generation;
-    let said = serde_json::json!({ "file": file, "bytes": bytes.len(), "generation": generation, "relaunched": relaunched, "notes": notes, });
+    let said = serde_json::json!({
+        "file": file, "bytes": bytes.len(), "generation": generation, "relaunched": relaunched, "notes": notes,
+    });
     print_result(common, &said, || {
         let again = render::relaunch_text(relaunched.as_ref());
         let notes: String = notes.iter().map(|note| format!("\nnote: {note}")).collect();

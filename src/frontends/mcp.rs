@@ -28,7 +28,7 @@ use self::resources::{ResourceKind, ResourceWatcher};
 use self::transport::{StdioClosed, StdioTransport};
 use crate::api::protocol::{ClientCapabilities, InitializeParams, ProgressParams};
 use crate::api::{OPERATIONS, Operation, OperationEffect, OperationGroup};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::supervisor::connect::{IfNotRunning, SupervisorConnection, SupervisorPaths, connect};
 
 /// How long calls in flight may still complete once stdin is closed.
@@ -75,7 +75,11 @@ pub async fn serve_mcp(workspace: PathBuf, group: Option<OperationGroup>) -> Res
             let _ = service.waiting().await;
         }
     };
-    tokio::select! { () = conversation => {} () = ends.output.notified() => {} () = async { ends.input.notified().await; tokio::time::sleep(CLOSE_GRACE_PERIOD).await } => {} }
+    tokio::select! {
+        () = conversation => {}
+        () = ends.output.notified() => {}
+        () = async { ends.input.notified().await; tokio::time::sleep(CLOSE_GRACE_PERIOD).await } => {}
+    }
     reaching.abort();
     Ok(())
 }
@@ -174,9 +178,12 @@ impl ServerHandler for McpServer {
         let params = Value::Object(request.arguments.unwrap_or_default());
         let (told, heard) = mpsc::unbounded_channel();
         let answered = self.call_operation(operation, &params, &told);
-        let outcome = tokio::select! { outcome = answered => outcome, never = forward_progress(heard, &context) => match never {},
-        // rmcp lets a cancelled call run on: this drops it, which cancels it in the supervisor.
-        () = context.ct.cancelled() => Err(Error::new(crate::error::ErrorKind::Cancelled, "the call was cancelled")), };
+        let outcome = tokio::select! {
+            outcome = answered => outcome,
+            never = forward_progress(heard, &context) => match never {},
+            // rmcp lets a cancelled call run on: this drops it, which cancels it in the supervisor.
+            () = context.ct.cancelled() => Err(Error::new(ErrorKind::Cancelled, "the call was cancelled")),
+        };
         Ok(tools::call_result(operation, outcome).into())
     }
 
@@ -194,7 +201,10 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let topic = resource_by_uri(&request.uri)?;
-        let answer = tokio::select! { answer = self.read_resource_value(topic) => answer, () = context.ct.cancelled() => Err(Error::new(crate::error::ErrorKind::Cancelled, "the read was cancelled")), };
+        let answer = tokio::select! {
+            answer = self.read_resource_value(topic) => answer,
+            () = context.ct.cancelled() => Err(Error::new(ErrorKind::Cancelled, "the read was cancelled")),
+        };
         match answer {
             Ok(answer) => Ok(ReadResourceResult::new(vec![topic.contents(&answer)]).into()),
             Err(error) => Err(ErrorData::internal_error(error.to_string(), None)),
@@ -211,7 +221,10 @@ impl ServerHandler for McpServer {
         let uris = subscription.accepted().resource_subscriptions.iter().flatten();
         let topics = uris.filter_map(|uri| ResourceKind::from_uri(uri)).collect();
         let sink = subscription.sink();
-        tokio::select! { () = self.resources.follow(topics, |topic| sink.notify_resource_updated(topic.uri())) => {} () = subscription.cancelled() => {} }
+        tokio::select! {
+            () = self.resources.follow(topics, |topic| sink.notify_resource_updated(topic.uri())) => {}
+            () = subscription.cancelled() => {}
+        }
         Ok(())
     }
 

@@ -176,7 +176,18 @@ async fn serve_requests(
 ) {
     let mut running = RunningRequests::default();
     loop {
-        tokio::select! { message = incoming.recv() => match message { None => return, Some(RpcIncoming::Request { id, method, params }) => running.start(supervisor, peer, id, method, params), Some(RpcIncoming::Cancel { id }) => running.cancel(&id), Some(RpcIncoming::Notification { method, .. }) => info!("ignored notification {method}"), }, Some(id) = running.next_unanswered() => { let error = Error::new(ErrorKind::Cancelled, "the request was cancelled"); let _ = peer.respond(&id, Err(rpc_error(&error))).await; } }
+        tokio::select! {
+            message = incoming.recv() => match message {
+                None => return,
+                Some(RpcIncoming::Request { id, method, params }) => running.start(supervisor, peer, id, method, params),
+                Some(RpcIncoming::Cancel { id }) => running.cancel(&id),
+                Some(RpcIncoming::Notification { method, .. }) => info!("ignored notification {method}"),
+            },
+            Some(id) = running.next_unanswered() => {
+                let error = Error::new(ErrorKind::Cancelled, "the request was cancelled");
+                let _ = peer.respond(&id, Err(rpc_error(&error))).await;
+            }
+        }
     }
 }
 

@@ -27,7 +27,6 @@ impl LaunchMemory {
     }
 
     /// The parameters of a launch that has to be planned anew for a restart: its configuration or its build may have
-
     /// changed.
     pub fn launch_params(&self, id: &str) -> Option<DebugLaunchParams> {
         self.launches.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()

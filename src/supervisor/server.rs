@@ -157,17 +157,30 @@ async fn accept_until_end(
     // Caught, so that a closed terminal does not end the process.
     let mut hangup = listen_to(SignalKind::hangup())?;
     // Owned here: all connections end with this function.
-    let mut conversations = JoinSet::new();
+    let mut connections = JoinSet::new();
     let idle = wait_until_idle(supervisor, idle);
     tokio::pin!(idle);
     loop {
-        tokio::select! { accepted = listener.accept() => match accepted { Ok((stream, _)) => { conversations.spawn(serve_connection(Arc::clone(supervisor), stream)); } Err(error) => { warn!("cannot accept a connection: {error}");
-        // Most likely out of file descriptors, and there is no event for free ones.
-        tokio::time::sleep(Duration::from_millis(50)).await; } }, Some(_) = conversations.join_next() => {} _ = term.recv() => return Ok("SIGTERM"), _ = int.recv() => return Ok("SIGINT"), _ = hangup.recv() => info!("SIGHUP ignored"), () = supervisor.shutdown.notified() => return Ok("shutdown requested"), () = &mut idle => return Ok("idle"), }
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => { connections.spawn(serve_connection(Arc::clone(supervisor), stream)); }
+                Err(error) => {
+                    warn!("cannot accept a connection: {error}");
+                    // Most likely out of file descriptors, and there is no event for free ones.
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            },
+            Some(_) = connections.join_next() => {}
+            _ = term.recv() => return Ok("SIGTERM"),
+            _ = int.recv() => return Ok("SIGINT"),
+            _ = hangup.recv() => info!("SIGHUP ignored"),
+            () = supervisor.shutdown.notified() => return Ok("shutdown requested"),
+            () = &mut idle => return Ok("idle"),
+        }
     }
 }
 
-/// StepCompletion after `after` with no connection, no window and no living session.
+/// Resolves after `after` with no connection, no window and no active session.
 async fn wait_until_idle(supervisor: &SupervisorContext, after: Duration) {
     let (mut connections, mut window) = (supervisor.connections.subscribe(), supervisor.window.watch());
     let mut sessions = supervisor.sessions.watch();
@@ -175,6 +188,11 @@ async fn wait_until_idle(supervisor: &SupervisorContext, after: Duration) {
         sessions.borrow_and_update();
         let debugs = !supervisor.sessions.active_sessions().is_empty();
         let busy = *connections.borrow_and_update() > 0 || window.borrow_and_update().needs_supervisor() || debugs;
-        tokio::select! { () = tokio::time::sleep(after), if !busy => return, _ = connections.changed() => {} _ = window.changed() => {} _ = sessions.changed() => {} }
+        tokio::select! {
+            () = tokio::time::sleep(after), if !busy => return,
+            _ = connections.changed() => {}
+            _ = window.changed() => {}
+            _ = sessions.changed() => {}
+        }
     }
 }

@@ -116,7 +116,10 @@ fn tool_json(row: &ToolStatus) -> Value {
         ToolState::Outdated { found } => Some(found),
         _ => None,
     };
-    json!({ "name": row.name, "what": row.what, "version": row.version, "state": row.state.name(), "found": found, "path": row.path, "install": row.install_command(), })
+    json!({
+        "name": row.name, "what": row.what, "version": row.version, "state": row.state.name(), "found": found,
+        "path": row.path, "install": row.install_command(),
+    })
 }
 
 async fn install_tool(name: &str, json: bool) -> Result<()> {
@@ -125,7 +128,11 @@ async fn install_tool(name: &str, json: bool) -> Result<()> {
     }
     let done = tools::install_tool(name, &|text| eprintln!("{text}")).await?;
     if json {
-        let done: Vec<Value> = done .iter() .map(|(tool, filled)| json!({ "name": tool.name, "pin": tool.pin(), "installed": *filled == InstallOutcome::Installed })) .collect();
+        let installed = |outcome: &InstallOutcome| *outcome == InstallOutcome::Installed;
+        let done: Vec<Value> = done
+            .iter()
+            .map(|(tool, filled)| json!({ "name": tool.name, "pin": tool.pin(), "installed": installed(filled) }))
+            .collect();
         println!("{}", json!({ "tools": done }));
         return Ok(());
     }

@@ -147,7 +147,7 @@ fn invalid_requests_are_refused_with_the_valid_ones() {
     let waited = stage.json(&["debug", "wait", "3"]);
     assert_eq!((&waited["stopped"], &waited["state"]), (&json!(false), &json!("RUNNING")), "{waited}");
     let message = waited["message"].as_str().unwrap();
-    let expect = "nothing stopped within 3s; debugpy says: pydevd: Error while evaluating expression in conditional breakpoint: no such thing";
+    let expect = "nothing stopped within 3s; debugpy reports: pydevd: Error while evaluating expression in conditional breakpoint: no such thing";
     assert_eq!(message, expect);
     stage.json(&["debug", "stop"]);
     stage.json(&["debug", "stop"]);

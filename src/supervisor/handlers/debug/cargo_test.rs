@@ -184,7 +184,10 @@ mod tests {
     use super::*;
 
     fn listed(kind: &str, target: &str, names: &[&str]) -> ListedTests {
-        let line = serde_json::json!({ "reason": "compiler-artifact", "manifest_path": "/w s/a/Cargo.toml", "executable": format!("/t/{kind}-{target}"), "target": {"name": target, "kind": [kind], "src_path": format!("/w s/a/{kind}.rs"), "test": true}, });
+        let line = serde_json::json!({
+            "reason": "compiler-artifact", "manifest_path": "/w s/a/Cargo.toml", "executable": format!("/t/{kind}-{target}"),
+            "target": {"name": target, "kind": [kind], "src_path": format!("/w s/a/{kind}.rs"), "test": true},
+        });
         let artifact = serde_json::from_str(&line.to_string()).unwrap();
         (artifact, names.iter().map(|name| (*name).to_owned()).collect())
     }
