@@ -1,15 +1,21 @@
-//! The house rules that the compiler cannot hold: who may use whom, and habits that nobody keeps unwatched.
+//! Rules of this project that the compiler cannot check: layers, import circles, naming, docs, wording, file shape.
 //!
-//! Each checker is a function from a file to complaints, tested on bad snippets beside it; here they are all put
-//! to the real checkout. Must not know what the code does.
+//! Each rule is a function from files to complaints, tested on snippets beside it; here all of them run on the checkout.
+//! `cargo test --test tidy -- --nocapture` prints the counts that the rules are about.
 
-mod habits;
-mod imports;
+mod crate_items;
+mod file_rules;
+mod import_circles;
+mod layers;
+mod machine_traces;
+mod naming;
 mod paths;
-mod secrets;
+mod pinned_versions;
+mod shape;
 mod sources;
-mod versions;
+mod wording;
 
+use crate_items::{Items, is_test_file, items_of};
 use sources::{File, checkout, tracked};
 
 /// Fails with every complaint, one a line.
@@ -20,49 +26,113 @@ fn check(complain: impl Fn(&File) -> Vec<String>, concerns: impl Fn(&File) -> bo
     assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
 }
 
-#[test]
-fn rooms_use_only_the_rooms_that_the_design_lets_them_use() {
-    check(imports::complaints, File::is_product);
+/// The Rust files that ship, without files that hold only tests.
+fn product_files() -> Vec<File> {
+    tracked(&checkout()).into_iter().filter(|file| file.is_product() && !is_test_file(file)).collect()
+}
+
+/// Fails with every complaint of a rule about the crate as a whole.
+fn check_crate(complain: impl Fn(&[Items]) -> Vec<String>) {
+    let items: Vec<Items> = product_files().iter().map(|file| items_of(file).unwrap()).collect();
+    assert!(!items.is_empty(), "the checkout was not found");
+    let complaints = complain(&items);
+    assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
 }
 
 #[test]
-fn every_file_starts_by_saying_what_it_owns() {
-    check(habits::header, File::is_rust);
+fn modules_use_only_what_the_design_allows() {
+    check(layers::complaints, File::is_product);
 }
 
 #[test]
-fn no_file_is_too_long_to_be_read_in_one_go() {
-    check(habits::length, File::is_product);
+fn the_layer_table_names_only_modules_that_exist() {
+    let complaints = layers::missing_modules(&product_files());
+    assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
 }
 
 #[test]
-fn nothing_is_left_unfinished_or_switched_off() {
-    check(habits::unfinished, File::is_rust);
+fn files_do_not_import_each_other_in_circles() {
+    let complaints = import_circles::circles(&product_files());
+    assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
 }
 
 #[test]
-fn nothing_sleeps_to_wait_for_something() {
-    check(habits::sleeps, File::is_product);
+fn types_have_names_of_their_own() {
+    check_crate(naming::shared_type_names);
 }
 
 #[test]
-fn every_unsafe_says_why_it_is_sound() {
-    check(habits::unexplained_unsafe, File::is_rust);
+fn functions_that_act_are_verb_and_object() {
+    check_crate(naming::one_word_functions);
 }
 
 #[test]
-fn no_file_tells_about_the_machine_it_was_written_on() {
-    check(secrets::machine_paths, |_| true);
+fn predicates_return_bool_and_change_nothing() {
+    check_crate(naming::impure_predicates);
+}
+
+#[test]
+fn public_items_are_documented() {
+    check_crate(shape::undocumented_items);
+}
+
+#[test]
+fn functions_are_short() {
+    check_crate(shape::long_functions);
+}
+
+#[test]
+fn old_names_are_gone() {
+    check(wording::old_names, |file| file.is_rust() && !file.path.starts_with("tests/tidy/"));
+}
+
+#[test]
+fn comments_messages_and_documents_use_the_words_of_the_field() {
+    let concerns = |file: &File| {
+        let is_text = file.is_rust() || file.path.ends_with(".md") || file.path.ends_with(".toml");
+        is_text && !file.path.starts_with("tests/tidy/")
+    };
+    check(wording::metaphors, concerns);
+}
+
+#[test]
+fn every_file_starts_with_its_responsibility() {
+    check(file_rules::header, File::is_rust);
+}
+
+#[test]
+fn no_file_is_longer_than_the_limit() {
+    check(file_rules::length, File::is_product);
+}
+
+#[test]
+fn no_unfinished_code_and_no_ignored_tests() {
+    check(file_rules::unfinished, File::is_rust);
+}
+
+#[test]
+fn no_sleep_stands_in_for_an_event() {
+    check(file_rules::sleeps, File::is_product);
+}
+
+#[test]
+fn every_unsafe_block_has_a_safety_comment() {
+    check(file_rules::unexplained_unsafe, File::is_rust);
+}
+
+#[test]
+fn no_file_names_a_folder_of_this_machine() {
+    check(machine_traces::machine_paths, |_| true);
 }
 
 #[test]
 fn lock_files_name_no_registry_host() {
-    check(secrets::registry_hosts, |file| file.path.ends_with(".json") || file.path.ends_with("npmrc"));
+    check(machine_traces::registry_hosts, |file| file.path.ends_with(".json") || file.path.ends_with("npmrc"));
 }
 
 #[test]
 fn the_examples_use_the_typescript_that_is_pinned() {
     let pins: toml::Table = include_str!("../../src/tools/pins.toml").parse().unwrap();
     let pinned = &pins["typescript"]["version"];
-    check(|file| versions::complaints(file, pinned.as_str().unwrap()), versions::is_example_manifest);
+    check(|file| pinned_versions::complaints(file, pinned.as_str().unwrap()), pinned_versions::is_example_manifest);
 }

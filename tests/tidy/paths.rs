@@ -6,6 +6,7 @@
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 
+use crate::crate_items::is_test_only;
 use crate::sources::File;
 
 /// A path as mentioned on a line: `["crate", "window", "actor"]`, or `["tokio", "time", "sleep"]`.
@@ -13,18 +14,22 @@ use crate::sources::File;
 pub struct Mention {
     pub line: usize,
     pub segments: Vec<String>,
+    /// In an item with `#[cfg(test)]`.
+    pub is_test: bool,
+    /// In a `pub use`.
+    pub is_re_export: bool,
 }
 
 /// Everything that `file` mentions with at least two segments.
 pub fn mentions(file: &File) -> Result<Vec<Mention>, String> {
     let parsed = syn::parse_file(&file.text).map_err(|error| format!("{}: {error}", file.path))?;
-    let mut reader = Reader { module: module_of(&file.path), found: Vec::new() };
+    let mut reader = Reader { module: module_of(&file.path), found: Vec::new(), in_test: false, in_re_export: false };
     reader.visit_file(&parsed);
     Ok(reader.found)
 }
 
 /// `src/window/launch/node.rs` → `["window", "launch", "node"]`; the crate's roots → `[]`.
-fn module_of(path: &str) -> Vec<String> {
+pub fn module_of(path: &str) -> Vec<String> {
     let inner = path.strip_prefix("src/").unwrap_or(path).trim_end_matches(".rs");
     let inner = inner.strip_suffix("/mod").unwrap_or(inner);
     match inner {
@@ -33,36 +38,51 @@ fn module_of(path: &str) -> Vec<String> {
     }
 }
 
+/// A path mentioned in `module`, as segments below `crate`: `crate::a::b`, `super::b` and `b` alike.
+pub fn below_crate(module: &[String], mut segments: Vec<String>) -> Vec<String> {
+    let mut module = module.to_vec();
+    match segments.first().map(String::as_str) {
+        Some("crate" | "devtether") => {
+            segments.remove(0);
+            return segments;
+        }
+        Some("super" | "self") => {
+            while let Some(step @ ("super" | "self")) = segments.first().map(String::as_str) {
+                if step == "super" {
+                    module.pop();
+                }
+                segments.remove(0);
+            }
+        }
+        _ => {}
+    }
+    [module, segments].concat()
+}
+
 struct Reader {
     module: Vec<String>,
     found: Vec<Mention>,
+    in_test: bool,
+    in_re_export: bool,
 }
 
 impl Reader {
     fn mention(&mut self, span: Span, segments: Vec<String>) {
         let absolute = self.absolute(segments);
         if absolute.len() > 1 {
-            self.found.push(Mention { line: span.start().line, segments: absolute });
+            let (is_test, is_re_export) = (self.in_test, self.in_re_export);
+            self.found.push(Mention { line: span.start().line, segments: absolute, is_test, is_re_export });
         }
     }
 
     /// `super::super::debug` in `window::launch` → `crate::debug`.
-    fn absolute(&self, mut segments: Vec<String>) -> Vec<String> {
-        let mut module = match segments.first().map(String::as_str) {
-            Some("super" | "self") => self.module.clone(),
-            Some("crate" | "devtether") => {
-                segments[0] = "crate".to_owned();
-                return segments;
+    fn absolute(&self, segments: Vec<String>) -> Vec<String> {
+        match segments.first().map(String::as_str) {
+            Some("super" | "self" | "crate" | "devtether") => {
+                [vec!["crate".to_owned()], below_crate(&self.module, segments)].concat()
             }
-            _ => return segments,
-        };
-        let steps = segments.iter().take_while(|segment| *segment == "super" || *segment == "self").count();
-        for step in segments.drain(..steps) {
-            if step == "super" {
-                module.pop();
-            }
+            _ => segments,
         }
-        [vec!["crate".to_owned()], module, segments].concat()
     }
 
     fn import(&mut self, tree: &syn::UseTree, prefix: &[String]) {
@@ -132,7 +152,9 @@ fn names(path: &syn::Path) -> Vec<String> {
 
 impl<'ast> Visit<'ast> for Reader {
     fn visit_item_use(&mut self, item: &'ast syn::ItemUse) {
+        self.in_re_export = !matches!(item.vis, syn::Visibility::Inherited);
         self.import(&item.tree, &[]);
+        self.in_re_export = false;
     }
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
@@ -143,9 +165,12 @@ impl<'ast> Visit<'ast> for Reader {
     }
 
     fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+        let outer = self.in_test;
+        self.in_test |= is_test_only(&item.attrs);
         self.module.push(item.ident.to_string());
         visit::visit_item_mod(self, item);
         self.module.pop();
+        self.in_test = outer;
     }
 
     fn visit_macro(&mut self, mac: &'ast syn::Macro) {

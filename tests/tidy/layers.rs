@@ -1,24 +1,26 @@
-//! The import table: which room may use which.
+//! The layer table: which module may use which, and which re-exports may cross modules.
 //!
-//! The rooms and the reasons are the design's; here they are only held.
+//! The modules and the reasons are those of the design. A re-export of another module's item would let its users reach
+//! around the table, so each one is listed with its reason.
 
-use crate::paths::{Mention, mentions};
+use crate::crate_items::{ReExport, items_of};
+use crate::paths::{Mention, mentions, module_of};
 use crate::sources::File;
 
-/// What a room may use besides itself. A path such as `supervisor::connect` opens only that part of a room.
+/// What a module may use besides itself. A path such as `supervisor::connect` allows only that part of a module.
 struct Row {
     /// A folder or file of `src/`, or a part of one; the most precise row counts.
-    room: &'static str,
+    module: &'static str,
     may: &'static [&'static str],
 }
 
-const fn row(room: &'static str, may: &'static [&'static str]) -> Row {
-    Row { room, may }
+const fn row(module: &'static str, may: &'static [&'static str]) -> Row {
+    Row { module, may }
 }
 
 const TABLE: &[Row] = &[
     row("frontends", &["api", "wire", "supervisor::connect", "config", "tools", "doctor", "error"]),
-    // Looks at everything, and is looked at by front ends only; what it ends, it ends by window::stop.
+    // Reads the facts of every module; only front ends use it.
     row(
         "doctor",
         &[
@@ -27,7 +29,7 @@ const TABLE: &[Row] = &[
             "supervisor::lock",
             "window",
             "changes",
-            // Which programs were let go on purpose.
+            // Which programs keep running on purpose after their session.
             "debug::host::store",
             "adapters",
             "process",
@@ -37,11 +39,10 @@ const TABLE: &[Row] = &[
             "error",
         ],
     ),
-    row("frontends::dap", &["api", "wire", "supervisor::connect", "config", "error", "adapters", "dap"]),
     row("supervisor", &["api", "wire", "window", "debug", "config", "task_runner", "process", "ring", "error"]),
     row("window", &["changes", "cdp", "process", "config", "task_runner", "tools", "workspace_dir", "ring", "error"]),
     row("debug", &["adapters", "dap", "process", "workspace_dir", "ring", "error"]),
-    row("adapters", &["dap", "cdp", "jdwp", "process", "tools", "error"]),
+    row("adapters", &["dap", "cdp", "process", "tools", "error"]),
     row("dap", &["wire", "error"]),
     row("api", &["error"]),
     // One reader and one matcher of ignore files.
@@ -49,9 +50,8 @@ const TABLE: &[Row] = &[
     row("task_runner", &["config", "process", "error"]),
     row("tools", &["config", "process", "error"]),
     row("wire", &["error"]),
-    // The TCP stream without delays is shared by all who speak to debuggees.
+    // Every connection to a debuggee uses the low-latency TCP stream.
     row("cdp", &["wire", "error"]),
-    row("jdwp", &["error"]),
     row("changes", &["error"]),
     row("process", &["error"]),
     row("workspace_dir", &["error"]),
@@ -61,10 +61,13 @@ const TABLE: &[Row] = &[
     row("sync", &[]),
 ];
 
-/// Small leaf modules that every other one may use.
+/// Small leaf modules that every module may use.
 const LEAVES: [&str; 2] = ["clock", "sync"];
 
-/// The crate's roots put the house together and may use every room.
+/// Re-exports of another module's items: the file, the item or module, and why.
+const RE_EXPORTS: &[(&str, &str, &str)] = &[];
+
+/// The roots of the crate may use every module.
 const ROOTS: [&str; 2] = ["src/main.rs", "src/lib.rs"];
 
 pub fn complaints(file: &File) -> Vec<String> {
@@ -73,27 +76,58 @@ pub fn complaints(file: &File) -> Vec<String> {
     }
     let place = file.path.trim_start_matches("src/").trim_end_matches(".rs").replace('/', "::");
     let Some(row) = row_of(&place) else {
-        return vec![format!("{}: no row for this room in the import table (tests/tidy/imports.rs)", file.path)];
+        return vec![format!("{}: no row for this module in the layer table (tests/tidy/layers.rs)", file.path)];
     };
-    match mentions(file) {
-        Ok(found) => found.iter().filter_map(|mention| complaint(file, row, mention)).collect(),
-        Err(unreadable) => vec![unreadable],
+    let own = row.module.split("::").next().unwrap_or_default();
+    match (mentions(file), crossing_re_exports(file, own)) {
+        (Ok(found), Ok(re_exports)) => {
+            found.iter().filter_map(|mention| complaint(file, row, mention)).chain(re_exports).collect()
+        }
+        (Err(unreadable), _) | (_, Err(unreadable)) => vec![unreadable],
     }
 }
 
+/// Rows of the table, and of what they allow, whose module has no file.
+pub fn missing_modules(files: &[File]) -> Vec<String> {
+    let existing: Vec<String> = files.iter().map(|file| module_of(&file.path).join("::")).collect();
+    let named = TABLE.iter().flat_map(|row| row.may.iter().copied().chain([row.module]));
+    let missing = named.filter(|module| !existing.iter().any(|it| is_within(it, module)));
+    missing.map(|module| format!("`{module}` of the layer table has no file in src/")).collect()
+}
+
+/// Complains of `pub use` of another top-level module's item that is not listed.
+fn crossing_re_exports(file: &File, own: &str) -> Result<Vec<String>, String> {
+    let crossing = items_of(file)?.re_exports.into_iter().filter(|it| it.origin.first().is_some_and(|to| to != own));
+    let is_of_the_crate =
+        |it: &ReExport| TABLE.iter().any(|row| it.origin.first().is_some_and(|to| is_within(row.module, to)));
+    let unlisted = crossing.filter(is_of_the_crate).filter(|it| {
+        let origin = it.origin.join("::");
+        !RE_EXPORTS.iter().any(|(path, allowed, _)| *path == file.path && is_within(&origin, allowed))
+    });
+    let line = |it: ReExport| {
+        format!(
+            "{}:{}: re-exports `{}`, which lets others reach around the layer table",
+            file.path,
+            it.line,
+            it.origin.join("::")
+        )
+    };
+    Ok(unlisted.map(line).collect())
+}
+
 fn row_of(place: &str) -> Option<&'static Row> {
-    TABLE.iter().filter(|row| is_within(place, row.room)).max_by_key(|row| row.room.len())
+    TABLE.iter().filter(|row| is_within(place, row.module)).max_by_key(|row| row.module.len())
 }
 
 fn complaint(file: &File, row: &Row, mention: &Mention) -> Option<String> {
     let (first, rest) = mention.segments.split_first()?;
     let target = rest.join("::");
-    let own = row.room.split("::").next()?;
+    let own = row.module.split("::").next()?;
     let allowed =
         first != "crate" || [&[own], &LEAVES[..], row.may].concat().iter().any(|open| is_within(&target, open));
     let File { path, .. } = file;
     (!allowed).then(|| {
-        format!("{path}:{}: `{}` may not use `{target}`; it may use: {}", mention.line, row.room, row.may.join(", "))
+        format!("{path}:{}: `{}` may not use `{target}`; it may use: {}", mention.line, row.module, row.may.join(", "))
     })
 }
 
@@ -112,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_open_rooms_may_be_used() {
+    fn only_the_allowed_modules_may_be_used() {
         for (path, code, holds) in [
             ("src/window/actor.rs", "use crate::changes::scan; use crate::window::page; use std::fs;", true),
             ("src/window/actor.rs", "use crate::debug::session;", false),
@@ -126,12 +160,10 @@ mod tests {
             ("src/frontends/mcp.rs", "use crate::supervisor::server;", false),
             ("src/frontends/mcp.rs", "use crate::supervisor::{connect, claim};", false),
             ("src/frontends/mcp.rs", "use crate::dap::client;", false),
-            ("src/frontends/dap.rs", "use crate::dap::client;", true),
-            ("src/frontends/dap.rs", "use crate::window;", false),
             ("src/error.rs", "use crate::api;", false),
             ("src/wire/frame.rs", "use crate::*;", false),
             ("src/main.rs", "use devtether::window;", true),
-            ("src/cellar/mod.rs", "", false),
+            ("src/unknown/mod.rs", "", false),
             ("src/wire/frame.rs", "fn (", false),
         ] {
             check(path, code, holds);
