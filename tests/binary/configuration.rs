@@ -111,8 +111,8 @@ fn a_task_that_never_ends_is_stopped_with_its_group() {
     assert_eq!(sandbox.status()["state"], "absent");
 }
 
-/// A watcher that prints the begin and end of a cycle, and in it the contents of the file `verdict`.
-const WATCHER: &str = "echo $$ >> .devtools/watchers; echo begin; cat verdict; echo end; exec sleep 1000";
+/// A watcher that prints the begin and end of a cycle, and in it the contents of the file `result`.
+const WATCHER: &str = "echo $$ >> .devtools/watchers; echo begin; cat result; echo end; exec sleep 1000";
 const MATCHER: &str = r#", "isBackground": true, "problemMatcher": { "pattern": { "regexp": "^(.*): error: (.*)$", "file": 1, "message": 2 },
     "background": { "activeOnStart": false, "beginsPattern": "^begin$", "endsPattern": { "regexp": "^end$" } } }"#;
 
@@ -120,18 +120,18 @@ const MATCHER: &str = r#", "isBackground": true, "problemMatcher": { "pattern": 
 fn a_background_task_is_waited_for_by_its_end_pattern_and_ended_then() {
     let sandbox = trusted("watch", &shell("watch", WATCHER, MATCHER));
     fs::create_dir(sandbox.path(".devtools")).unwrap();
-    sandbox.write("verdict", "fine\n");
+    sandbox.write("result", "fine\n");
     let started = sandbox.json(&["start"]);
     assert_eq!(started["state"], "ready");
     assert_eq!(started["lastBuild"]["tail"], "begin\nfine\nend");
     assert!(!is_alive(pid_in(&sandbox, ".devtools/watchers")), "the watcher is ended with its first cycle");
     // An error in its cycle fails the build: the window stays.
-    sandbox.write("verdict", "src/a.ts: error: no such thing\n");
+    sandbox.write("result", "src/a.ts: error: no such thing\n");
     sandbox
         .tether(&["evaluate", "answer"])
         .fails(4, &["`watch`", "failed with 1 error", "src/a.ts: error: no such thing"]);
     assert_eq!(sandbox.status()["pid"], started["pid"]);
-    sandbox.write("verdict", "fine again\n");
+    sandbox.write("result", "fine again\n");
     assert_eq!(sandbox.json(&["evaluate", "answer"])["value"], 42);
     for pid in lines(&sandbox, ".devtools/watchers") {
         assert!(!is_alive(pid.parse().unwrap()));

@@ -22,10 +22,10 @@ impl Raw {
         let mut raw = Raw { child, stdin, stdout };
         let hello =
             json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
-        let greeted = raw.exchange(
+        let initialized = raw.exchange(
             json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}).to_string().as_bytes(),
         );
-        assert_eq!(greeted["result"]["serverInfo"]["name"], "tether");
+        assert_eq!(initialized["result"]["serverInfo"]["name"], "tether");
         raw.say(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string().as_bytes());
         raw
     }

@@ -213,7 +213,7 @@ async fn contents_decide_when_confirm_is_content() {
 async fn every_concurrent_check_after_a_write_includes_it() {
     let workspace = Arc::new(Workspace::with_folders(10));
     let tracker = workspace.watched(ChangeCriterion::Metadata).await;
-    let askers = (0..200).map(|number| {
+    let checks = (0..200).map(|number| {
         let (workspace, tracker) = (Arc::clone(&workspace), tracker.clone());
         tokio::spawn(async move {
             let name = format!("new{number}.ts");
@@ -222,8 +222,8 @@ async fn every_concurrent_check_after_a_write_includes_it() {
             assert!(check.changed.iter().any(|change| change.path == Path::new(&name)), "{name} was missed");
         })
     });
-    for asker in askers.collect::<Vec<_>>() {
-        asker.await.unwrap();
+    for check in checks.collect::<Vec<_>>() {
+        check.await.unwrap();
     }
 }
 

@@ -27,7 +27,7 @@ fn is_followed_and_held(sandbox: &Sandbox, part: &str, file: &str, text: &str) {
 
     // With a stop in it, the window is reported as stale and not replaced.
     let window = sandbox.status()["pid"].clone();
-    sandbox.write(file, &text.replace("hello", "goodbye"));
+    sandbox.write(file, &text.replace("hello", "farewell"));
     let held = sandbox.json(&["evaluate", "globalThis.word ?? null"]);
     let note = held["notes"].to_string();
     assert!(note.contains("stale: ") && note.contains(file) && note.contains(session), "{held}");
@@ -106,11 +106,11 @@ fn a_session_in_an_extension_follows_the_extension_development_host() {
     let next = sandbox.json(&["debug", "evaluate", "word"]);
     assert_eq!(next["result"], "'hello'", "{next}");
     let window = sandbox.status()["pid"].clone();
-    sandbox.write("extension.js", &text.replace("hello", "goodbye"));
+    sandbox.write("extension.js", &text.replace("hello", "farewell"));
     follows(&sandbox, session, stopped_at, || drop(sandbox.json(&["restart"])));
     assert_ne!(sandbox.status()["pid"], window);
     sandbox.json(&["debug", "step", "--wait", "60"]);
-    assert_eq!(sandbox.json(&["debug", "evaluate", "word"])["result"], "'goodbye'");
+    assert_eq!(sandbox.json(&["debug", "evaluate", "word"])["result"], "'farewell'");
 }
 
 #[test]

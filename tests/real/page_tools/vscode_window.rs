@@ -13,7 +13,7 @@ const EXTENSION: &str = r#"
 const vscode = require("vscode");
 exports.activate = (context) => {
     context.subscriptions.push(vscode.commands.registerCommand("probe.greet", () => {
-        console.log("greeted from the extension host");
+        console.log("command run in the extension host");
         vscode.window.showInformationMessage("Greetings, agent");
         const panel = vscode.window.createWebviewPanel("probe", "Probe", vscode.ViewColumn.One, { enableScripts: true });
         panel.webview.html = `<body><h1>Inside</h1><button>Press me</button><script>
@@ -56,8 +56,8 @@ async fn an_agent_runs_a_command_and_reads_notification_webview_and_log() {
     let told = text(&agent.ask("window_input", pressed).await);
     assert!(told.contains(&format!("{button} button \"Pressed\"")), "{told}");
     until(&agent, "window_console", json!({"filter": "pressed in the webview"}), "[log] pressed").await;
-    let log = until(&agent, "window_console", json!({"filter": "extensionHost"}), "greeted").await;
-    assert!(log.contains("[extensionHost log] greeted from the extension host"), "{log}");
+    let log = until(&agent, "window_console", json!({"filter": "extensionHost"}), "command run in").await;
+    assert!(log.contains("[extensionHost log] command run in the extension host"), "{log}");
     let network = text(&agent.ask("window_network", json!({"filter": "failed"})).await);
     assert!(network.contains("cursor "), "{network}");
 
@@ -70,7 +70,7 @@ async fn an_agent_runs_a_command_and_reads_notification_webview_and_log() {
     until(
         &agent,
         "window_console",
-        json!({"since": cursor, "filter": "greeted from", "limit": 1000}),
+        json!({"since": cursor, "filter": "command run in", "limit": 1000}),
         "extensionHost log",
     )
     .await;
