@@ -57,4 +57,3 @@ pub use self::page_client::PageClient;
 pub use self::page_connection::PageConnection;
 pub use self::page_snapshot::{PageSnapshot, SnapshotRequest, take_snapshot};
 pub use self::screenshot::{CapturedImage, ImageFormat, ScreenshotRequest, capture_screenshot};
-pub use crate::ring::{RingExtract, RingQuery};

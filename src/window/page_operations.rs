@@ -11,11 +11,12 @@ use super::caller::Caller;
 use super::live_window::LiveWindow;
 use super::page::{
     BatchOutcome, CapturedImage, ConsoleMessage, ExpressionResult, InputAction, PageConnection, PageSnapshot,
-    RecordedRequest, RingExtract, RingQuery, ScreenshotRequest, SnapshotRequest, capture_screenshot, evaluate_on_page,
-    run_actions, take_snapshot,
+    RecordedRequest, ScreenshotRequest, SnapshotRequest, capture_screenshot, evaluate_on_page, run_actions,
+    take_snapshot,
 };
 use super::window_handle::{FreshWindow, StaleRelaunch, Window};
 use crate::error::{Error, Result};
+use crate::ring::{RingExtract, RingQuery};
 
 /// The result of a page operation.
 pub struct PageResult<T> {

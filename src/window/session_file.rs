@@ -12,8 +12,6 @@ use super::launch_id::is_launch_id;
 use crate::error::{ErrorContext, Result};
 use crate::workspace_dir::{self, WorkspaceFile};
 
-pub use crate::workspace_dir::DEVTOOLS_FOLDER;
-
 const NAME: &str = "session.json";
 /// The schema version that this program writes; newer ones are not read.
 pub const VERSION: u64 = 1;

@@ -173,6 +173,9 @@ impl<'ast> Visit<'ast> for Reader {
         self.in_test = outer;
     }
 
+    /// `pub(super)` and `pub(in path)` name a module without using it.
+    fn visit_vis_restricted(&mut self, _: &'ast syn::VisRestricted) {}
+
     fn visit_macro(&mut self, mac: &'ast syn::Macro) {
         self.tokens(mac.tokens.clone());
         visit::visit_macro(self, mac);

@@ -166,31 +166,31 @@ mod tests {
 
     #[test]
     fn the_newest_report_counts_and_one_verified_target_is_enough() {
-        let mut standings = BindingTable::default();
-        assert_eq!(standings.status(1), BindingStatus::Pending);
-        standings.begin_request(0);
+        let mut bindings = BindingTable::default();
+        assert_eq!(bindings.status(1), BindingStatus::Pending);
+        bindings.begin_request(0);
         // js-debug's parent target takes every breakpoint and binds none.
         let message = Some("Unbound breakpoint".to_owned());
-        standings.record_response(0, &[1], &[DapBreakpoint { message, ..reported(7, false, 3) }]);
-        assert_eq!(standings.status(1), BindingStatus::Unbound("Unbound breakpoint".into()));
+        bindings.record_response(0, &[1], &[DapBreakpoint { message, ..reported(7, false, 3) }]);
+        assert_eq!(bindings.status(1), BindingStatus::Unbound("Unbound breakpoint".into()));
         // The event of a request that is under way overtakes its response.
-        standings.begin_request(1);
-        standings.record_event(1, reported(7, true, 4));
-        standings.record_response(1, &[1], &[reported(7, false, 3)]);
-        assert_eq!(standings.status(1), BindingStatus::Verified { line: Some(4) });
-        assert_eq!((standings.spec_of_adapter_id(1, 7), standings.spec_of_adapter_id(1, 8)), (Some(1), None));
-        standings.record_event(1, DapBreakpoint { line: None, ..reported(7, true, 0) });
-        assert_eq!(standings.status(1), BindingStatus::Verified { line: Some(4) });
+        bindings.begin_request(1);
+        bindings.record_event(1, reported(7, true, 4));
+        bindings.record_response(1, &[1], &[reported(7, false, 3)]);
+        assert_eq!(bindings.status(1), BindingStatus::Verified { line: Some(4) });
+        assert_eq!((bindings.spec_of_adapter_id(1, 7), bindings.spec_of_adapter_id(1, 8)), (Some(1), None));
+        bindings.record_event(1, DapBreakpoint { line: None, ..reported(7, true, 0) });
+        assert_eq!(bindings.status(1), BindingStatus::Verified { line: Some(4) });
         // A later request's response is newer than the events before it.
-        standings.begin_request(1);
-        standings.record_response(1, &[1], &[reported(9, true, 5)]);
-        assert_eq!(standings.status(1), BindingStatus::Verified { line: Some(5) });
-        standings.remove_target(1);
-        assert!(matches!(standings.status(1), BindingStatus::Unbound(_)));
-        standings.record_refusal(0, &[1], "not supported");
-        assert_eq!(standings.status(1), BindingStatus::Unbound("not supported".into()));
-        assert_eq!((standings.count_hit(1), standings.count_hit(1), standings.hit_count(1)), (1, 2, 2));
-        standings.remove_breakpoint(1);
-        assert_eq!((standings.status(1), standings.hit_count(1)), (BindingStatus::Pending, 0));
+        bindings.begin_request(1);
+        bindings.record_response(1, &[1], &[reported(9, true, 5)]);
+        assert_eq!(bindings.status(1), BindingStatus::Verified { line: Some(5) });
+        bindings.remove_target(1);
+        assert!(matches!(bindings.status(1), BindingStatus::Unbound(_)));
+        bindings.record_refusal(0, &[1], "not supported");
+        assert_eq!(bindings.status(1), BindingStatus::Unbound("not supported".into()));
+        assert_eq!((bindings.count_hit(1), bindings.count_hit(1), bindings.hit_count(1)), (1, 2, 2));
+        bindings.remove_breakpoint(1);
+        assert_eq!((bindings.status(1), bindings.hit_count(1)), (BindingStatus::Pending, 0));
     }
 }

@@ -1,4 +1,4 @@
-//! Scripted adapters behind real connections: the order of the start, stops and waiting, targets that beget targets.
+//! Scripted adapters behind real connections: the order of the start, stops and waiting, targets that start child targets.
 
 use futures_util::FutureExt;
 use serde_json::json;
@@ -90,7 +90,7 @@ impl Adapter {
         self.server.send_event(&stopped).await.unwrap();
     }
 
-    async fn begets(&self, name: &str) {
+    async fn starts_child(&self, name: &str) {
         let configuration = Fields::from_iter([("name".to_owned(), json!(name))]);
         let wanted = StartDebuggingArguments { configuration, request: "launch".to_owned() };
         self.server.request(&wanted, LONG).await.unwrap();
@@ -203,7 +203,7 @@ async fn a_start_that_is_refused_or_cut_short_says_why() {
     let adapter = scene.adapter().await;
     let (first, second, _) = tokio::join!(scene.session.stop(true), scene.session.stop(true), adapter.obey());
     assert_eq!(first, second);
-    // Whether there was somebody to say goodbye to depends on how far it had come.
+    // Whether `disconnect` was sent depends on how far the start had come.
     assert!(matches!(first, RunState::Terminated | RunState::Disconnected), "{first:?}");
     scene.running.await.unwrap();
 }
@@ -321,12 +321,12 @@ async fn of_two_clients_that_step_at_once_one_steps_and_the_other_is_told() {
 }
 
 #[tokio::test]
-async fn m1_m6_targets_beget_targets_and_all_are_gone_in_time_though_one_never_says_goodbye() {
+async fn m1_m6_child_targets_all_end_in_time_though_one_never_answers_disconnect() {
     let (mut scene, parent) = Scene::running().await;
-    parent.begets("child").await;
+    parent.starts_child("child").await;
     let mut child = scene.adapter().await;
     child.started().await;
-    child.begets("worker").await;
+    child.starts_child("worker").await;
     let mut worker = scene.adapter().await;
     worker.started().await;
     worker.stops(9, "breakpoint", "in the worker").await;
@@ -354,7 +354,7 @@ async fn m1_m6_targets_beget_targets_and_all_are_gone_in_time_though_one_never_s
 
 /// As debugpy does it, whose `terminated` comes before its answer.
 #[tokio::test]
-async fn goodbye_is_said_once_whoever_begins() {
+async fn disconnect_is_sent_once_by_whichever_side_ends_first() {
     let (scene, mut adapter) = Scene::running().await;
     let ends = async {
         let disconnect = adapter.asked("disconnect").await;

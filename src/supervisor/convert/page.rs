@@ -3,6 +3,7 @@
 use super::window::relaunch_report;
 use crate::api::page::{PageImage, PageImageFormat, PageScreenshotParams};
 use crate::api::{page as api, page_input};
+use crate::ring::{RingExtract, RingQuery};
 use crate::window::{ExpressionResult, PageResult, page, split_evaluated};
 
 /// How much a snapshot takes when the caller does not say.
@@ -64,12 +65,12 @@ pub fn input_result(on_page: PageResult<page::BatchOutcome>) -> page_input::Page
 }
 
 /// A query of console or network entries, with the default limit.
-pub fn log_query(since: Option<u64>, limit: Option<usize>, filter: Option<String>) -> page::RingQuery {
-    page::RingQuery { since, limit: limit.unwrap_or(DEFAULT_ENTRIES).clamp(1, MAX_ENTRIES), filter }
+pub fn log_query(since: Option<u64>, limit: Option<usize>, filter: Option<String>) -> RingQuery {
+    RingQuery { since, limit: limit.unwrap_or(DEFAULT_ENTRIES).clamp(1, MAX_ENTRIES), filter }
 }
 
 /// The result of a console query.
-pub fn console_entries((extract, generation): (page::RingExtract<page::ConsoleMessage>, u64)) -> api::ConsoleEntries {
+pub fn console_entries((extract, generation): (RingExtract<page::ConsoleMessage>, u64)) -> api::ConsoleEntries {
     let place = log_cursor(&extract, generation);
     let entry = |it: page::ConsoleMessage| api::ConsoleEntry {
         at: it.at,
@@ -83,7 +84,7 @@ pub fn console_entries((extract, generation): (page::RingExtract<page::ConsoleMe
 
 /// The result of a network query, with the newest pending requests.
 pub fn network_entries(
-    (extract, pending, generation): (page::RingExtract<page::RecordedRequest>, Vec<page::RecordedRequest>, u64),
+    (extract, pending, generation): (RingExtract<page::RecordedRequest>, Vec<page::RecordedRequest>, u64),
 ) -> api::NetworkEntries {
     let mut place = log_cursor(&extract, generation);
     if pending.len() > MAX_PENDING {
@@ -109,7 +110,7 @@ fn network_entry(it: page::RecordedRequest) -> api::NetworkEntry {
     }
 }
 
-fn log_cursor<T>(extract: &page::RingExtract<T>, generation: u64) -> api::PageLogCursor {
+fn log_cursor<T>(extract: &RingExtract<T>, generation: u64) -> api::PageLogCursor {
     let note = extract.foreign.then(|| "the cursor is from another supervisor: entries may repeat".to_owned());
     api::PageLogCursor { cursor: extract.cursor, dropped: extract.dropped, more: extract.more, generation, note }
 }

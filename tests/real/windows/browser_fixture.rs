@@ -5,10 +5,11 @@ use std::time::{Duration, Instant};
 
 use devtether::config::{WindowKind, WindowSettings};
 use devtether::error::Error;
+use devtether::ring::RingQuery;
 use devtether::window::launch::LaunchedWindow;
 use devtether::window::page::{
     ActionKind, ActionTarget, BatchOutcome, ConsoleMessage, ExpressionResult, InputAction, MouseButton, PageConnection,
-    PageHistory, RingQuery, SnapshotRequest, WaitCondition, evaluate_expression, run_actions, take_snapshot,
+    PageHistory, SnapshotRequest, WaitCondition, evaluate_expression, run_actions, take_snapshot,
 };
 use serde_json::Value;
 

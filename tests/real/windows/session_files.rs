@@ -6,7 +6,8 @@ use std::process::{Child, Command, Stdio};
 
 use devtether::process::{read_boot_id, read_environment_value, read_facts};
 use devtether::window::identity::{IdentityError, verify_process, verify_window};
-use devtether::window::session_file::{self, DEVTOOLS_FOLDER, VERSION, WindowSession};
+use devtether::window::session_file::{self, VERSION, WindowSession};
+use devtether::workspace_dir::DEVTOOLS_FOLDER;
 
 use super::is_gone;
 

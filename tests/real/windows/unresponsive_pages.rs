@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use devtether::error::{Error, ErrorKind};
 use devtether::process;
+use devtether::ring::RingQuery;
 use devtether::window::page::{
-    ActionKind, ConsoleSource, ExpressionResult, InputAction, RingQuery, ScreenshotRequest, capture_screenshot,
+    ActionKind, ConsoleSource, ExpressionResult, InputAction, ScreenshotRequest, capture_screenshot,
     evaluate_expression, run_actions, take_snapshot,
 };
 use serde_json::{Value, json};

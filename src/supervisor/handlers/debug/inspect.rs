@@ -45,22 +45,22 @@ impl OperationHandler for DebugVariablesParams {
         let hosted = sessions.find_session(self.session_id.as_deref())?;
         let (start, count) =
             (self.start.unwrap_or(0) as usize, self.count.unwrap_or(DEFAULT_ENTRY_COUNT).max(1) as usize);
-        let wish = VariableParent {
+        let request = VariableParent {
             frame: self.frame_id.map(ScopedId::from_external),
             reference: self.variables_reference.map(ScopedId::from_external),
         };
         let names = self.names.unwrap_or_default();
-        let (found, left) = match page_of_variables(&hosted.session, &wish, &names, start, count).await? {
+        let (found, left) = match page_of_variables(&hosted.session, &request, &names, start, count).await? {
             Some(part) => part,
             None => {
-                let all = all_variables(&hosted.session, &wish, &names).await?;
+                let all = all_variables(&hosted.session, &request, &names).await?;
                 let left = all.len().saturating_sub(start + count);
                 (all.into_iter().skip(start).take(count).collect(), left)
             }
         };
         let mut scopes = Vec::new();
-        if wish.reference.is_none() {
-            let frame = hosted.session.resolve_frame(wish.frame).await?;
+        if request.reference.is_none() {
+            let frame = hosted.session.resolve_frame(request.frame).await?;
             let besides = hosted.session.scopes(frame).await?.into_iter().filter(|scope| !is_local(scope));
             scopes.extend(besides.filter_map(|scope| {
                 let variables_reference = convert::value_reference(frame.target, scope.variables_reference)?;
@@ -78,12 +78,12 @@ impl OperationHandler for DebugVariablesParams {
 /// A part of a big value, and how many are left behind it.
 async fn page_of_variables(
     session: &DebugSession,
-    wish: &VariableParent,
+    request: &VariableParent,
     names: &[String],
     start: usize,
     count: usize,
 ) -> Result<Option<(Vec<VariableEntry>, usize)>> {
-    let Some(reference) = wish.reference else { return Ok(None) };
+    let Some(reference) = request.reference else { return Ok(None) };
     let told =
         |found: Vec<inspect::DapVariable>| found.into_iter().map(|it| variable_entry(reference.target, it)).collect();
     if names.is_empty() {
@@ -98,8 +98,12 @@ async fn page_of_variables(
 }
 
 /// All variables of the parent, or all of those names.
-async fn all_variables(session: &DebugSession, wish: &VariableParent, names: &[String]) -> Result<Vec<VariableEntry>> {
-    let groups = session.variables(wish).await?;
+async fn all_variables(
+    session: &DebugSession,
+    request: &VariableParent,
+    names: &[String],
+) -> Result<Vec<VariableEntry>> {
+    let groups = session.variables(request).await?;
     let is_wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
     let found = groups.into_iter().flat_map(|group| {
         let target = group.target;
@@ -149,11 +153,11 @@ impl OperationHandler for DebugSetVariableParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<EvaluatedValue> {
         let sessions = &context.sessions;
         let hosted = sessions.find_session(self.session_id.as_deref())?;
-        let wish = VariableParent {
+        let request = VariableParent {
             frame: self.frame_id.map(ScopedId::from_external),
             reference: self.variables_reference.map(ScopedId::from_external),
         };
-        let (at, answer) = hosted.session.set_variable(&self.name, &self.value, &wish).await?;
+        let (at, answer) = hosted.session.set_variable(&self.name, &self.value, &request).await?;
         Ok(EvaluatedValue {
             result: convert::clip_value(answer.value),
             of: answer.kind,
