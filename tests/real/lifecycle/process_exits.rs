@@ -171,6 +171,24 @@ fn exit_code_and_last_output_are_reported() {
 }
 
 #[test]
+fn the_status_shows_the_cpu_usage_of_a_busy_window() {
+    let sandbox = crate::support::node();
+    sandbox.json(&["start"]);
+    let usage_when = |what: &str, wanted: fn(u64) -> bool| {
+        crate::support::eventually(what, || {
+            let resources = sandbox.status()["resources"].clone();
+            resources["cpuPercent"].as_u64().is_some_and(wanted).then_some(resources)
+        })
+    };
+    let idle = usage_when("the window is idle", |percent| percent < 30);
+    assert!(idle["processes"].as_u64() >= Some(1) && idle["memoryBytes"].as_u64() > Some(1 << 20), "{idle}");
+    let shown = sandbox.tether(&["status"]).ok().stdout;
+    assert!(shown.contains(" MiB and ") && shown.contains(" % CPU in "), "{shown}");
+    sandbox.json(&["evaluate", "setTimeout(() => { for (;;); }), 1"]);
+    usage_when("the window is busy", |percent| percent > 30);
+}
+
+#[test]
 fn a_window_that_crashes_again_and_again_is_left_alone_until_something_has_changed() {
     let sandbox = crate::support::node();
     let crash = || {
