@@ -42,7 +42,7 @@ async fn a_missing_program_is_named_with_the_setting_to_change() {
 
 #[tokio::test]
 async fn settings_that_name_no_window_are_refused_before_anything_starts() {
-    check(WindowKind::Node, settings(), ErrorKind::Usage, &["which script", "program = "]).await;
+    check(WindowKind::Node, settings(), ErrorKind::Usage, &["no script for node", "program = "]).await;
     let program = Some(PathBuf::from("missing.js"));
     check(
         WindowKind::Node,
