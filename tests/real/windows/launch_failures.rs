@@ -62,7 +62,7 @@ async fn settings_that_name_no_window_are_refused_before_anything_starts() {
         &["--user-data-dir", "`profile = "],
     )
     .await;
-    check(WindowKind::Command, settings(), ErrorKind::Usage, &["which command"]).await;
+    check(WindowKind::Command, settings(), ErrorKind::Usage, &["no command to launch"]).await;
     check(WindowKind::Command, command(&["sleep", "60"]), ErrorKind::Usage, &["has no ${cdpPort}"]).await;
     if has_code_server() {
         check(WindowKind::WebExtensionHost, settings(), ErrorKind::Usage, &["no package.json", "extension = "]).await;
