@@ -1,27 +1,27 @@
-//! `devtether`: keeps the window under development, and its debug sessions, alive and fresh
+//! `devtether`: keeps the window under development, and its debug sessions, running and up to date
 //! while everything around it restarts.
 //!
-//! The map of the house, from the doors down. Data flows down; only events and snapshots flow up.
+//! The modules, from the front ends down. Data flows down; only events and snapshots flow up.
 //!
-//! | room | owns |
+//! | module | owns |
 //! |---|---|
-//! | [`frontends`] | the doors: command line, MCP; they translate, and never decide |
-//! | [`api`] | the operations: names, parameters, results, words |
-//! | [`supervisor`] | being, finding and talking to the one supervisor of a workspace |
-//! | [`doctor`] | what is wrong with this machine, this workspace and this tether |
-//! | [`window`] | the tether: launch, identity, reconnect, build and swap |
-//! | [`debug`] | debug sessions: what they are doing, why they stopped, who waits for it |
-//! | [`adapters`] | the table of debug adapters: how each is found, started and asked |
-//! | [`changes`] | has anything changed since? which file? why does it count? |
-//! | [`config`] | `devtools.toml`, and whether the user trusts what it wants to run |
-//! | [`steps`] | running the steps of a build, or of the tasks around a debug session, once |
-//! | [`keep`] | `.devtools`: the files that a workspace keeps for us |
+//! | [`frontends`] | the command line and the MCP server; they translate, and decide nothing |
+//! | [`api`] | the operations: names, parameters, results, descriptions |
+//! | [`supervisor`] | the one supervisor of a workspace: its lock, its socket, its handlers |
+//! | [`doctor`] | diagnosis of this machine, this workspace and its supervisor |
+//! | [`window`] | the window: launch, identity, reconnect, build and relaunch |
+//! | [`debug`] | debug sessions: state, stops, breakpoints, inspection |
+//! | [`adapters`] | the table of debug adapters: how each is found, started and connected to |
+//! | [`changes`] | which tracked files changed since the window's build |
+//! | [`config`] | `devtools.toml`, launch.json, tasks.json, package.json, and the user's consent |
+//! | [`task_runner`] | runs the steps of a build, or the tasks around a debug session |
+//! | [`workspace_dir`] | `.devtools`, our folder in the workspace |
 //! | [`ring`] | bounded rings that readers follow with a cursor |
-//! | [`wire`] | Content-Length frames and JSON-RPC 2.0 |
-//! | [`dap`] | the Debug Adapter Protocol, both sides of it |
-//! | [`cdp`] | the Chrome DevTools Protocol |
-//! | [`tools`] | outside programs: which version, where they lie, how they are installed |
-//! | [`process`] | groups, identity, graceful ends, output |
+//! | [`wire`] | Content-Length frames, JSON-RPC 2.0, pending requests |
+//! | [`dap`] | the Debug Adapter Protocol: client and server |
+//! | [`cdp`] | the Chrome DevTools Protocol: client |
+//! | [`tools`] | outside programs: pinned versions, paths, installs |
+//! | [`process`] | process groups, identity, graceful stop, output |
 //! | [`clock`], [`sync`] | the wall clock; locking of mutexes |
 //! | [`error`] | the one user-facing error |
 

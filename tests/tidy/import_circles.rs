@@ -53,7 +53,7 @@ fn graph_of(files: &[File]) -> Result<Graph, String> {
             let inner = mention
                 .segments
                 .first()
-                .is_some_and(|first| modules.contains(&[&module[..], &[first.clone()]].concat().join("::")));
+                .is_some_and(|first| modules.contains(&[&module[..], std::slice::from_ref(first)].concat().join("::")));
             if mention.segments.first().is_some_and(|it| it == "crate") || inner {
                 uses.extend(defining_module(&path, &modules, &exports).filter(|it| *it != own));
             }

@@ -71,7 +71,7 @@ impl WorkspaceCommands {
 
     /// SHA-256 of the lines, in hex. No line contains a line break: their values are JSON.
     pub fn digest(&self) -> String {
-        hex::encode(&Sha256::digest(self.texts().join("\n")))
+        hex::encode(Sha256::digest(self.texts().join("\n")))
     }
 
     /// Whether the user has consented to exactly these commands.

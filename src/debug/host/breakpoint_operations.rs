@@ -121,7 +121,7 @@ impl SessionRegistry {
             names.sort();
             names.dedup();
         }
-        ExceptionSupport { spec, known_filters: known, unsupported: unsupported }
+        ExceptionSupport { spec, known_filters: known, unsupported }
     }
 
     /// All breakpoints, on the lines where their code is now.
@@ -178,7 +178,7 @@ impl SessionRegistry {
         };
         let status = statuses.max_by_key(rank).unwrap_or(BindingStatus::Pending);
         let hits = active.iter().map(|hosted| hosted.session.hit_count(spec.id)).sum();
-        BreakpointStatus { spec, status: status, hits }
+        BreakpointStatus { spec, status, hits }
     }
 
     /// Resumes a stopped session until it reaches a line, or stops before.
