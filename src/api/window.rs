@@ -145,18 +145,14 @@ pub struct WindowResources {
     pub processes: usize,
     /// The sum of their resident memory; shared memory counts for each process.
     pub memory_bytes: u64,
-    /// Of one core, so two busy cores are 200: the average since the previous status, at most over 60 s, else over 200 ms.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cpu_percent: Option<u64>,
+    /// Of one core, so two busy cores are 200: the average since the previous status, at first since the processes started.
+    pub cpu_percent: u64,
 }
 
 /// "340 MiB and 4 % CPU in 12 processes"
 impl fmt::Display for WindowResources {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} MiB", self.memory_bytes >> 20)?;
-        if let Some(percent) = self.cpu_percent {
-            write!(f, " and {percent} % CPU")?;
-        }
+        write!(f, "{} MiB and {} % CPU", self.memory_bytes >> 20, self.cpu_percent)?;
         write!(f, " in {} process{}", self.processes, if self.processes == 1 { "" } else { "es" })
     }
 }

@@ -8,12 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use sysinfo::{MINIMUM_CPU_UPDATE_INTERVAL, Pid, ProcessRefreshKind, ProcessesToUpdate, System};
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::sync::Mutex;
 
 use super::process_handle::Process;
-
-/// An older measurement is no base for the CPU usage of now.
-const MAX_INTERVAL: Duration = Duration::from_secs(60);
 
 /// What a group of processes uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,12 +18,12 @@ pub struct ResourceUsage {
     pub processes: usize,
     /// The sum of the resident set sizes; memory that processes share is counted for each of them.
     pub memory_bytes: u64,
-    /// Of one core: two busy cores are 200. `None` before the second measurement.
-    pub cpu_percent: Option<u64>,
+    /// Of one core: two busy cores are 200.
+    pub cpu_percent: u64,
 }
 
-/// Measures the same group of processes repeatedly. CPU usage is the average since the previous measurement, or over
-/// 200 ms if that was more than 60 s ago. Clones share their measurements.
+/// Measures the same group of processes repeatedly. CPU usage is the average since the previous measurement; in the first
+/// one, since the start of each process. Clones share their measurements.
 #[derive(Clone, Default)]
 pub struct ResourceMonitor(Arc<Mutex<Option<Measurement>>>);
 
@@ -40,36 +37,18 @@ struct Measurement {
 impl ResourceMonitor {
     /// Measures the processes that `list` returns; `None` if it returns an error or none.
     ///
-    /// `list` and all reads run on a blocking thread. Waits up to 200 ms only without a measurement of the last 60 s;
-    /// within 200 ms of a measurement, that one is returned again.
-    pub async fn measure(
-        &self,
-        list: impl Fn() -> io::Result<Vec<Process>> + Clone + Send + 'static,
-    ) -> Option<ResourceUsage> {
+    /// `list` and all reads run on a blocking thread. Within 200 ms of a measurement that one is returned again.
+    pub async fn measure(&self, list: impl Fn() -> io::Result<Vec<Process>> + Send + 'static) -> Option<ResourceUsage> {
         let mut last = Arc::clone(&self.0).lock_owned().await;
         if let Some(last) = last.as_ref().filter(|last| last.at.elapsed() < MINIMUM_CPU_UPDATE_INTERVAL) {
             return Some(last.usage);
         }
-        if last.as_ref().is_none_or(|last| last.at.elapsed() > MAX_INTERVAL) {
-            *last = None;
-            last = update(last, list.clone()).await?;
-            tokio::time::sleep(MINIMUM_CPU_UPDATE_INTERVAL).await;
-        }
-        update(last, list).await?.as_ref().map(|last| last.usage)
+        let measured = tokio::task::spawn_blocking(move || {
+            *last = list().ok().and_then(|processes| measure_processes(&processes, last.as_ref()));
+            last.as_ref().map(|last| last.usage)
+        });
+        measured.await.ok().flatten()
     }
-}
-
-type LastMeasurement = OwnedMutexGuard<Option<Measurement>>;
-
-async fn update(
-    mut last: LastMeasurement,
-    list: impl Fn() -> io::Result<Vec<Process>> + Send + 'static,
-) -> Option<LastMeasurement> {
-    let updated = tokio::task::spawn_blocking(move || {
-        *last = list().ok().and_then(|processes| measure_processes(&processes, last.as_ref()));
-        last
-    });
-    updated.await.ok()
 }
 
 fn measure_processes(processes: &[Process], last: Option<&Measurement>) -> Option<Measurement> {
@@ -83,15 +62,19 @@ fn measure_processes(processes: &[Process], last: Option<&Measurement>) -> Optio
     let read: Vec<_> = running
         .filter_map(|process| {
             let read = system.process(Pid::from_u32(process.pid()))?;
-            Some(((process.pid(), process.start_ticks()), read.accumulated_cpu_time(), read.memory()))
+            let age = Duration::from_secs(read.run_time().max(1));
+            Some(((process.pid(), process.start_ticks()), read.accumulated_cpu_time(), read.memory(), age))
         })
         .collect();
-    let cpu_ms: HashMap<_, _> = read.iter().map(|(id, cpu_ms, _)| (*id, *cpu_ms)).collect();
-    let cpu_percent = last.map(|last| {
-        let used = cpu_ms.iter().map(|(id, ms)| ms.saturating_sub(last.cpu_ms.get(id).copied().unwrap_or_default()));
-        percent_of(used.sum(), at - last.at)
-    });
-    let memory_bytes = read.iter().map(|(.., bytes)| bytes).sum();
+    let cpu_ms: HashMap<_, _> = read.iter().map(|(id, cpu_ms, ..)| (*id, *cpu_ms)).collect();
+    let cpu_percent = match last {
+        Some(last) => {
+            let before = |id| last.cpu_ms.get(id).copied().unwrap_or_default();
+            percent_of(cpu_ms.iter().map(|(id, ms)| ms.saturating_sub(before(id))).sum(), at - last.at)
+        }
+        None => read.iter().map(|(_, cpu_ms, _, age)| percent_of(*cpu_ms, *age)).sum(),
+    };
+    let memory_bytes = read.iter().map(|(_, _, bytes, _)| bytes).sum();
     let usage = ResourceUsage { processes: read.len(), memory_bytes, cpu_percent };
     (usage.processes > 0).then_some(Measurement { at, usage, cpu_ms })
 }
@@ -129,19 +112,30 @@ mod tests {
             .unwrap()
         };
         let (busy, idle) = (start("while :; do :; done"), start("exec sleep 60"));
-        let usage_of = |process: &Process| {
-            let (monitor, processes) = (ResourceMonitor::default(), vec![process.clone()]);
-            async move { monitor.measure(move || Ok(processes.clone())).await }
+        let monitor = ResourceMonitor::default();
+        let usage_of = async |process: &Process| {
+            let processes = vec![process.clone()];
+            monitor.measure(move || Ok(processes.clone())).await
         };
-        let (of_busy, of_idle) = (usage_of(&busy).await.unwrap(), usage_of(&idle).await.unwrap());
+        // The first measurement counts from the start of the process.
+        let idle_usage = usage_of(&idle).await.unwrap();
+        let busy_usage = tokio::time::timeout(Duration::from_secs(60), async {
+            loop {
+                let usage = usage_of(&busy).await.unwrap();
+                if usage.cpu_percent > 30 {
+                    return usage;
+                }
+                tokio::task::yield_now().await;
+            }
+        });
+        let busy_usage = busy_usage.await.expect("a busy process uses CPU time");
         for process in [&busy, &idle] {
             process.signal_group(rustix::process::Signal::KILL);
             process.wait_for_exit().await;
         }
-        assert_eq!((of_busy.processes, of_idle.processes), (1, 1));
-        assert!(of_busy.memory_bytes > 100_000, "{of_busy:?}");
-        let (of_busy, of_idle) = (of_busy.cpu_percent.unwrap(), of_idle.cpu_percent.unwrap());
-        assert!(of_busy > of_idle && of_idle < 10, "busy {of_busy} %, idle {of_idle} %");
-        assert_eq!(usage_of(&busy).await, None, "it has exited");
+        assert_eq!((busy_usage.processes, idle_usage.processes), (1, 1));
+        assert!(busy_usage.memory_bytes > 100_000, "{busy_usage:?}");
+        assert!(idle_usage.cpu_percent < 10, "{idle_usage:?}");
+        assert_eq!(ResourceMonitor::default().measure(move || Ok(vec![busy.clone()])).await, None, "it has exited");
     }
 }

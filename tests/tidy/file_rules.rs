@@ -14,7 +14,6 @@ const SLEEPERS: &[(&str, &str)] = &[
     ("src/adapters/connect.rs", "nothing tells that somebody listens on a socket that is there"),
     ("src/debug/host/recover.rs", "nothing tells that a program has noticed the end of its last debugger"),
     ("src/frontends/mcp.rs", "stdin has ended: answers in flight get a moment, raced against the end of all of them"),
-    ("src/process/resources.rs", "CPU usage is a difference over time: the interval between two samples is the point"),
     ("src/supervisor/notifications.rs", "a page that floods its console must not flood its readers"),
     ("src/supervisor/server.rs", "out of file descriptors: nothing tells when there are some again"),
     ("src/window/launch/readiness.rs", "nothing tells that somebody listens on a port"),
