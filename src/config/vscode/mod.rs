@@ -3,6 +3,7 @@
 pub mod debug_plan;
 pub mod editor_inputs;
 pub mod env_file;
+pub mod launch_attributes;
 pub mod launch_json;
 pub mod launch_window;
 pub mod problem_matchers;
