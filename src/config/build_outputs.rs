@@ -1,10 +1,10 @@
-//! What a build writes, as far as the workspace's files tell: such files are no changes, without any file of ours.
-//! So are those of a browser's profile that is kept in the workspace: the window writes there all the time.
+//! Finds the build outputs of a workspace, as ignore rules for the change tracker; a browser profile kept in the
+//! workspace is one of them, since the window writes to it while it runs.
 //!
-//! A folder counts as written by the build only on evidence: it is a TypeScript project's `outDir`, or `outFiles` and
-//! `main` name it and the workspace's own .gitignore leaves it out. A folder of sources must stay tracked: an edit that
-//! nobody notices is worse than a build that is told to be its own cause.
-//! Must not know how rules are applied.
+//! A folder is a build output only on evidence: it is the `outDir` of a TypeScript project, or `outFiles` or `main`
+//! names it and the workspace's .gitignore ignores it. Source folders must stay tracked: a missed edit is worse than a
+//! build that reports its own output as a change.
+//! Does not depend on how the rules are applied.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -14,29 +14,34 @@ use crate::config::jsonc::{JsonDocument, JsonNode, JsonValue};
 use crate::config::npm::package_json::PackageJson;
 use crate::config::source_file::{Origin, normalize_path};
 
-/// A rule of ignoring, in the syntax of `.gitignore`, relative to the folder that is watched.
+/// An ignore rule for files that a build writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildOutput {
+    /// In the syntax of `.gitignore`, relative to the watched folder.
     pub pattern: String,
+    /// The file and line from which the rule is derived.
     pub origin: Origin,
 }
 
-/// What is known of a workspace.
+/// The settings of a workspace that name files a build may write.
 pub struct OutputEvidence<'a> {
+    /// The folder of the workspace; absolute.
     pub workspace: &'a Path,
-    /// The folder that is watched.
+    /// The watched folder; absolute.
     pub root: &'a Path,
     /// `outFiles` of the launch configuration, expanded, with the line of each.
     pub out_files: &'a [(String, usize)],
-    /// The file of `out_files`.
+    /// The launch.json that has `out_files`.
     pub launch: &'a Path,
+    /// The package.json of the workspace.
     pub package: Option<&'a PackageJson>,
-    /// The browser's profile that is kept, and where that is said.
+    /// The browser profile that is kept between launches, and the origin of that setting.
     pub profile: Option<(&'a Path, Origin)>,
+    /// Whether a build runs before a launch. Without one, `outFiles` and `main` are not read.
     pub builds: bool,
 }
 
-/// The rules. A file that cannot be read gives none: whoever needs it for more says what is wrong with it.
+/// The build outputs of a workspace. A file that cannot be read yields none; the modules that need it report the error.
 pub fn find_build_outputs(evidence: &OutputEvidence<'_>) -> Vec<BuildOutput> {
     let mut rules = OutputFinder { evidence, found: Vec::new() };
     rules.find_typescript_outputs();
@@ -44,11 +49,11 @@ pub fn find_build_outputs(evidence: &OutputEvidence<'_>) -> Vec<BuildOutput> {
         rules.find_ignored_outputs();
     }
     if let Some((package, node)) = evidence.package.and_then(|package| Some((package, package.vscode_engine()?))) {
-        // @vscode/test-cli and @vscode/test-electron put a whole VS Code there.
+        // @vscode/test-cli and @vscode/test-electron download VS Code to this folder.
         rules.add_folder(&evidence.workspace.join(".vscode-test"), package.origin(evidence.workspace, node));
     }
     if let Some((profile, origin)) = &evidence.profile {
-        // The window itself writes there, all the time.
+        // The window writes to its profile while it runs.
         rules.add_folder(&normalize_path(&evidence.workspace.join(profile)), origin.clone());
     }
     rules.found
@@ -75,7 +80,7 @@ impl OutputFinder<'_> {
         }
     }
 
-    /// What `outFiles` and `main` name, where git is told to leave it out.
+    /// The folders of `outFiles` and `main`, where .gitignore ignores them.
     fn find_ignored_outputs(&mut self) {
         let workspace = self.evidence.workspace;
         let git = IgnoreRules::load_gitignore(workspace);
@@ -97,7 +102,7 @@ impl OutputFinder<'_> {
 
     fn add_configured_folder(&mut self, path: &str, origin: Origin) {
         let folder = normalize_path(&self.evidence.workspace.join(path));
-        // `outDir: "."` compiles beside the sources.
+        // `outDir: "."` writes the outputs beside the sources.
         if folder != self.evidence.workspace && folder.starts_with(self.evidence.workspace) {
             self.add_folder(&folder, origin);
         }
@@ -117,16 +122,16 @@ impl OutputFinder<'_> {
     }
 }
 
-/// The folder of a glob: what comes before its first wildcard.
+/// The folder of a glob: its components before the first wildcard.
 fn fixed_folder(glob: &str) -> PathBuf {
     let is_fixed = |part: &Component<'_>| !part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{']);
     let path = Path::new(glob);
     let folder: PathBuf = path.components().take_while(is_fixed).collect();
-    // A glob without wildcards names a file.
+    // A glob without wildcards is the path of a file.
     if folder == path { folder.parent().unwrap_or(Path::new("")).to_owned() } else { folder }
 }
 
-/// The name as a pattern that means nothing but itself.
+/// A `.gitignore` pattern that matches exactly this name.
 fn escape_pattern(name: &str) -> String {
     name.chars().flat_map(|c| [Some('\\').filter(|_| "*?[]\\ ".contains(c)), Some(c)]).flatten().collect()
 }
@@ -135,7 +140,7 @@ fn escape_pattern(name: &str) -> String {
 mod tests {
     use super::*;
 
-    /// `files` in a workspace, what `outFiles` says, whether there is a build; the rules that follow.
+    /// Checks the rules of a workspace with `files`, these `outFiles`, and a build if `builds`.
     fn check(files: &[(&str, &str)], out_files: &[&str], builds: bool, expect: &[&str]) {
         let folder = tempfile::tempdir().unwrap();
         let workspace = folder.path();
@@ -149,13 +154,13 @@ mod tests {
         let package = package.as_ref();
         let (root, out_files) = (workspace, &out_files[..]);
         let evidence = OutputEvidence { workspace, root, out_files, launch: &launch, package, profile: None, builds };
-        let told: Vec<String> =
+        let rules: Vec<String> =
             find_build_outputs(&evidence).iter().map(|rule| format!("{} {}", rule.pattern, rule.origin)).collect();
-        assert_eq!(told, expect, "{files:?} {out_files:?}");
+        assert_eq!(rules, expect, "{files:?} {out_files:?}");
     }
 
     #[test]
-    fn only_what_is_known_to_be_written_by_the_build_is_left_out() {
+    fn only_folders_with_evidence_of_a_build_are_ignored() {
         let git = (".gitignore", "out\n/lib/\n");
         check(&[], &["<ws>/out/**/*.js"], true, &[]);
         check(&[git], &["<ws>/out/**/*.js", "!**/node_modules/**"], true, &["/out/ .vscode/launch.json:4"]);
@@ -175,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_profile_in_the_workspace_is_left_out_and_one_elsewhere_is_none_of_its_business() {
+    fn a_profile_in_the_watched_folder_is_ignored_and_one_elsewhere_yields_no_rule() {
         let folder = tempfile::tempdir().unwrap();
         let workspace = folder.path();
         let check = |root: &str, profile: &str, expect: &[&str]| {
@@ -190,9 +195,9 @@ mod tests {
                 profile: Some((Path::new(&profile), origin)),
                 builds: false,
             };
-            let told: Vec<String> =
+            let rules: Vec<String> =
                 find_build_outputs(&evidence).iter().map(|it| format!("{} {}", it.pattern, it.origin)).collect();
-            assert_eq!(told, expect, "{profile}");
+            assert_eq!(rules, expect, "{profile}");
         };
         check("", ".profile", &["/.profile/ devtools.toml:3"]);
         check("", "<ws>/a/../my profile", &["/my\\ profile/ devtools.toml:3"]);

@@ -1,6 +1,6 @@
-//! JSON with comments and trailing commas, as VS Code writes it, with the line of each value.
+//! Reads JSON with comments and trailing commas, as VS Code does, and keeps the line of each value.
 //!
-//! Parsing is `jsonc-parser`'s. Must not know what any file is about.
+//! The parser is the crate `jsonc-parser`. Does not depend on the contents of any file.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use crate::config::source_file::{Origin, read_text};
 use crate::error::{Error, Result};
 
-/// What VS Code allows; the rest of JSON5 would be an error there, too.
+/// The dialect that VS Code accepts: comments and trailing commas, and nothing else of JSON5.
 const DIALECT: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,
@@ -25,25 +25,30 @@ const DIALECT: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// A file that was read.
+/// A parsed file.
 #[derive(Clone, Debug)]
 pub struct JsonDocument {
+    /// The path of the file, for errors and origins.
     pub path: PathBuf,
+    /// Its value; an empty object where the file has none.
     pub root: JsonNode,
 }
 
-/// A value, and the line on which it (for a member of an object: its key) stands.
+/// A value and its line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JsonNode {
+    /// From 1; of an object's member the line of its key.
     pub line: usize,
+    /// The value itself.
     pub value: JsonValue,
 }
 
+/// A JSON value whose parts have lines.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JsonValue {
     Null,
     Bool(bool),
-    /// As written.
+    /// The digits as written.
     Number(String),
     String(String),
     Array(Vec<JsonNode>),
@@ -52,11 +57,12 @@ pub enum JsonValue {
 }
 
 impl JsonDocument {
-    /// Reads a file; `None` when there is none. Errors name file, line and column.
+    /// Reads a file; `None` where it does not exist. Errors name file, line and column.
     pub fn read(path: &Path) -> Result<Option<JsonDocument>> {
         read_text(path)?.map(|text| JsonDocument::parse(path, &text)).transpose()
     }
 
+    /// Parses `text`; `path` is used in errors only. Errors name file, line and column.
     pub fn parse(path: &Path, text: &str) -> Result<JsonDocument> {
         let parsed = parse_to_ast(text, &CollectOptions::default(), &DIALECT).map_err(|cause| {
             let (line, column) = (cause.line_display(), cause.column_display());
@@ -69,17 +75,18 @@ impl JsonDocument {
         Ok(JsonDocument { path: path.to_owned(), root })
     }
 
-    /// What is wrong with a value of this file.
+    /// The error for a value of this file that cannot be used; `what` is the reason.
     pub fn unusable(&self, node: &JsonNode, what: impl Into<String>) -> Error {
         Error::usage(format!("cannot use {}:{}", self.path.display(), node.line)).because(what.into())
     }
 
+    /// The file and line of a value, with the path relative to the workspace.
     pub fn origin(&self, workspace: &Path, node: &JsonNode) -> Origin {
         Origin::new(workspace, &self.path, Some(node.line))
     }
 }
 
-/// Where each line begins.
+/// The byte offset at which each line begins.
 struct LineStarts(Vec<usize>);
 
 impl LineStarts {
@@ -91,7 +98,7 @@ impl LineStarts {
         self.0.partition_point(|start| *start <= at)
     }
 
-    /// The parser bounds the depth.
+    /// Recursive: the parser bounds the depth.
     fn node(&self, ast: &Ast<'_>) -> JsonNode {
         let value = match ast {
             Ast::NullKeyword(_) => JsonValue::Null,
@@ -111,38 +118,43 @@ impl LineStarts {
 }
 
 impl JsonNode {
-    /// A member of an object; the last one of that name counts.
+    /// The member of this name; of several the last one. `None` where this is no object.
     pub fn get(&self, name: &str) -> Option<&JsonNode> {
         self.members().iter().rev().find(|(key, _)| key == name).map(|(_, node)| node)
     }
 
+    /// The members of an object in file order; empty where this is no object.
     pub fn members(&self) -> &[(String, JsonNode)] {
         if let JsonValue::Object(members) = &self.value { members } else { &[] }
     }
 
+    /// The items of an array; empty where this is no array.
     pub fn items(&self) -> &[JsonNode] {
         if let JsonValue::Array(items) = &self.value { items } else { &[] }
     }
 
+    /// The value of a string; `None` where this is no string.
     pub fn text(&self) -> Option<&str> {
         if let JsonValue::String(text) = &self.value { Some(text) } else { None }
     }
 
-    /// The text of a member.
+    /// The value of the member of this name; `None` where that is no string.
     pub fn text_of(&self, name: &str) -> Option<&str> {
         self.get(name)?.text()
     }
 
+    /// Whether the member of this name is `true`.
     pub fn is_true(&self, name: &str) -> bool {
         self.get(name).is_some_and(|node| node.value == JsonValue::Bool(true))
     }
 
-    /// The items of a list; a value that is none counts as a list of itself.
+    /// The items of an array; any other value as the only item.
     pub fn one_or_many(&self) -> &[JsonNode] {
         if let JsonValue::Array(items) = &self.value { items } else { std::slice::from_ref(self) }
     }
 
-    /// As plain JSON, each text by way of `text`, which is told the key under which it stands.
+    /// Converts to plain JSON. `text` maps each string; its arguments are the string, its node and its dotted key,
+    /// which begins with `key` (`env.PATH`).
     pub fn json<E>(
         &self,
         key: &str,
@@ -164,7 +176,7 @@ impl JsonNode {
         })
     }
 
-    /// This object with the members of `over` in front of its own.
+    /// This object with the members of `over`, which replace its own members of the same name.
     pub fn overlaid(&self, over: &JsonNode) -> JsonNode {
         let own = self.members().iter().filter(|(name, _)| over.get(name).is_none());
         JsonNode { line: self.line, value: JsonValue::Object(own.chain(over.members()).cloned().collect()) }
@@ -180,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_and_trailing_commas_are_read_and_lines_are_kept() {
+    fn comments_and_trailing_commas_are_accepted_and_lines_are_kept() {
         let document = parse("// one\n{\n  \"a\": [1, true,],\n  /* two */ \"b\":\n    \"x\\n\",\n}").unwrap();
         let (a, b) = (document.root.get("a").unwrap(), document.root.get("b").unwrap());
         assert_eq!((a.line, a.items().len(), b.line, b.text()), (3, 2, 4, Some("x\n")));
@@ -189,10 +201,10 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_file_is_told_with_line_and_column() {
+    fn syntax_errors_name_line_and_column() {
         let check = |text: &str, expect: &str| {
-            let told = parse(text).unwrap_err().to_string();
-            assert!(told.starts_with(expect), "{told}");
+            let message = parse(text).unwrap_err().to_string();
+            assert!(message.starts_with(expect), "{message}");
         };
         check("{\n  \"a\": 1\n  \"b\": 2\n}", "cannot read /ws/a.json:2:9");
         check("{\n  \"a\": ", "cannot read /ws/a.json:2:");

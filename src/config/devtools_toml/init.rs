@@ -1,7 +1,7 @@
-//! `tether init`: a commented devtools.toml for what a folder seems to be, and the schema that it refers to.
+//! `tether init`: writes a commented devtools.toml that fits the files of the workspace, and the schema it refers to.
 //!
-//! Where other files describe the window already, everything in it is a comment: it says what is derived, to be changed.
-//! Must not know windows; only ever creates files.
+//! Where launch.json or package.json describes the window already, the derived values are written as comments.
+//! Does not depend on running windows. Never overwrites a devtools.toml.
 
 use std::fmt::Write as _;
 use std::fs::{DirBuilder, OpenOptions};
@@ -18,25 +18,26 @@ use crate::config::source_file::read_text;
 use crate::config::window_config::WindowConfig;
 use crate::error::{Error, ErrorContext, Result};
 
-/// Where the schema lies, relative to the workspace; the folder is ours, and keeps itself out of git.
+/// The path of the schema, relative to the workspace. The folder belongs to tether, and its .gitignore excludes it.
 const SCHEMA: &str = ".devtools/devtools.schema.json";
-/// Scripts that a Node service is often started from.
+/// Common names of the main script of a Node service, in order of preference.
 const SCRIPTS: [&str; 6] = ["server.js", "index.js", "app.js", "main.js", "src/index.js", "src/server.js"];
 
-/// What was written.
+/// The result of `tether init`.
 #[derive(Debug)]
 pub struct InitResult {
+    /// The written files: devtools.toml and its schema.
     pub files: Vec<PathBuf>,
-    /// Whether a window is described, here or elsewhere: `tether start` has something to start.
+    /// Whether devtools.toml or another file describes a window, so that `tether start` can start one.
     pub window: bool,
 }
 
-/// The JSON schema of devtools.toml, from its types and their documentation.
+/// The JSON schema of devtools.toml, generated from [`Settings`] and its doc comments.
 pub fn settings_schema() -> Schema {
     schemars::schema_for!(Settings)
 }
 
-/// Writes devtools.toml and its schema. Errors: there is one already.
+/// Writes devtools.toml and its schema. Errors: the file exists already, or cannot be written.
 pub fn write_devtools_toml(workspace: &Path) -> Result<InitResult> {
     let file = workspace.join(DEVTOOLS_TOML);
     if file.symlink_metadata().is_ok() {
@@ -50,8 +51,8 @@ pub fn write_devtools_toml(workspace: &Path) -> Result<InitResult> {
     Ok(InitResult { files: vec![file, schema], window })
 }
 
-/// Writes the schema to which devtools.toml refers, where it is missing or another one; answers where. The folder is left
-/// out of git, so that a fresh clone has the reference alone.
+/// Writes the schema to which devtools.toml refers, unless it is up to date, and returns its path. Git ignores the
+/// folder: a new clone has the reference, but not the schema.
 pub fn write_schema(workspace: &Path) -> Result<PathBuf> {
     let file = workspace.join(SCHEMA);
     let folder = file.parent().unwrap_or(workspace);
@@ -60,7 +61,7 @@ pub fn write_schema(workspace: &Path) -> Result<PathBuf> {
         Err(cause) if cause.kind() != io::ErrorKind::AlreadyExists => return Err(cause).doing(doing),
         _ => {}
     }
-    // A repository may bring a link in its place.
+    // A repository may contain a symlink at this path.
     if !folder.symlink_metadata().doing(doing)?.is_dir() {
         return Err(Error::other(doing()).because(format!("{} is no folder", folder.display())));
     }
@@ -76,14 +77,14 @@ pub fn write_schema(workspace: &Path) -> Result<PathBuf> {
     Ok(file)
 }
 
-/// Whether devtools.toml tells an editor that its schema lies where [`write_schema`] puts it.
+/// Whether the `#:schema` line of devtools.toml names the file that [`write_schema`] writes.
 pub fn has_schema_reference(workspace: &Path) -> bool {
     let text = read_text(&workspace.join(DEVTOOLS_TOML)).ok().flatten().unwrap_or_default();
     let mut referred = text.lines().filter_map(|line| line.trim_start().strip_prefix("#:schema")).map(str::trim);
     referred.any(|path| path.strip_prefix("./").unwrap_or(path) == SCHEMA)
 }
 
-/// Whether it is a plain file with this text.
+/// Whether `file` is a regular file with this text.
 fn has_text(file: &Path, text: &str) -> bool {
     let is_plain = file.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
     is_plain && read_text(file).is_ok_and(|known| known.as_deref() == Some(text))
@@ -93,24 +94,24 @@ fn create_file(file: &Path, text: &str) -> io::Result<()> {
     OpenOptions::new().write(true).create_new(true).mode(0o644).open(file)?.write_all(text.as_bytes())
 }
 
-/// The text of the file, and whether there is a window to start.
+/// The text of devtools.toml, and whether there is a window to start.
 fn draft_text(workspace: &Path) -> (String, bool) {
     let mut text = format!(
         "#:schema {SCHEMA}\n\
-         # What `tether` runs here, and which files count. Everything is optional; what stands here wins.\n\
+         # What `tether` runs here, and which files count. Every key is optional; a key here overrides the derived one.\n\
          # `tether start --print-config` shows what would run, and where each line of it comes from.\n\n"
     );
-    let recipe = WindowConfig::resolve(workspace, None);
-    let window = match &recipe {
-        Ok(recipe) if recipe.window.kind.is_some() => {
-            write_derived(&mut text, recipe);
+    let config = WindowConfig::resolve(workspace, None);
+    let window = match &config {
+        Ok(config) if config.window.kind.is_some() => {
+            write_derived(&mut text, config);
             true
         }
         other => {
             if let Err(error) = other {
-                let told = error.to_string();
-                told.lines().for_each(|line| text.push_str(&format!("# {}\n", line.trim_start())));
-                text.push_str("# With both a kind and a build of its own, this file does without that.\n");
+                let message = error.to_string();
+                message.lines().for_each(|line| text.push_str(&format!("# {}\n", line.trim_start())));
+                text.push_str("# A `kind` and a build `command` in this file override all of that.\n");
             }
             write_guessed(&mut text, workspace, other.is_err())
         }
@@ -121,18 +122,18 @@ fn draft_text(workspace: &Path) -> (String, bool) {
     (text, window)
 }
 
-/// What follows from other files, as comments.
-fn write_derived(text: &mut String, recipe: &WindowConfig) {
-    let origin = match &recipe.configuration {
+/// Appends the settings that are derived from other files, as comments.
+fn write_derived(text: &mut String, config: &WindowConfig) {
+    let origin = match &config.configuration {
         Some(name) => format!(".vscode/launch.json, the configuration {name:?}"),
         None => "package.json".to_owned(),
     };
     let _ = writeln!(text, "[window]\n# From {origin}:");
-    for (name, value) in recipe.window_values() {
+    for (name, value) in config.window_values() {
         let _ = writeln!(text, "# {name} = {}", toml_text(&value));
     }
     text.push_str("# headless = true\n# timeout = \"60s\"\n\n[build]\n");
-    match &recipe.build.steps[..] {
+    match &config.build.steps[..] {
         [] => text.push_str("# Nothing is built before a launch.\n# command = [\"npm\", \"run\", \"compile\"]\n"),
         steps => {
             let labels: Vec<String> = steps.iter().map(|step| format!("`{}` ({})", step.label, step.origin)).collect();
@@ -143,7 +144,8 @@ fn write_derived(text: &mut String, recipe: &WindowConfig) {
     text.push_str("# timeout = \"2m\"\n");
 }
 
-/// What the folder looks like. Answers whether that is enough to start.
+/// Appends settings guessed from the files of the workspace; returns whether they name a window to start. `complete`:
+/// writes an explicit empty build where no build script exists.
 fn write_guessed(text: &mut String, workspace: &Path, complete: bool) -> bool {
     let package = PackageJson::read(workspace).ok().flatten();
     let extension = package.as_ref().is_some_and(|package| package.vscode_engine().is_some());
@@ -159,7 +161,7 @@ fn write_guessed(text: &mut String, workspace: &Path, complete: bool) -> bool {
         (_, _, Some(page)) => write_kind(text, WindowKind::Browser, Some(("url", page.as_str()))),
         _ => {
             text.push_str(
-                "# One of these has to be chosen:\n\
+                "# Choose one of these:\n\
                  # kind = \"web-extension-host\"  # VS Code in a browser, with the extension in this folder\n\
                  # kind = \"extension-host\"      # VS Code on the desktop, with the extension in this folder\n\
                  # kind = \"browser\"             # a Chromium, on `url`\n\
@@ -200,14 +202,14 @@ fn toml_text(value: &Value) -> String {
 mod tests {
     use super::*;
 
-    /// What `tether init` writes for these files means this; the file is one line of `[window]` or `[build]` each.
+    /// Runs `tether init` on `files`: the text has all `lines`, and resolves to a window only if `window`.
     fn check(files: &[(&str, &str)], window: bool, lines: &[&str]) {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join(".vscode")).unwrap();
         for (name, text) in files {
             std::fs::write(folder.path().join(name), text).unwrap();
         }
-        let before = WindowConfig::resolve(folder.path(), None).map(|recipe| recipe.window);
+        let before = WindowConfig::resolve(folder.path(), None).map(|config| config.window);
         let written = write_devtools_toml(folder.path()).unwrap();
         assert_eq!(written.window, window);
         let text = std::fs::read_to_string(folder.path().join(DEVTOOLS_TOML)).unwrap();
@@ -225,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_is_written_and_means_what_it_says() {
+    fn the_written_file_fits_the_workspace_and_resolves_to_its_window() {
         check(&[], false, &["[window]", "# kind = \"browser\"             # a Chromium, on `url`"]);
         check(&[("server.js", "")], true, &["kind = \"node\"", "program = \"server.js\""]);
         let package = r#"{"main": "lib.js", "scripts": {"build": "x"}}"#;
@@ -244,7 +246,7 @@ mod tests {
         let expect =
             ["# From .vscode/launch.json, the configuration \"S\":", "# kind = \"node\"", "# env = { A = \"b\" }"];
         check(&[(".vscode/launch.json", launch)], true, &expect);
-        // The way out of a launch.json that cannot be used.
+        // A launch.json that cannot be used is overridden as a whole.
         let broken = r#"{"configurations": [{"name": "S", "type": "node", "program": "${input:x}"}]}"#;
         check(
             &[(".vscode/launch.json", broken), ("app.js", "")],
@@ -254,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_is_written_again_only_when_it_is_missing_or_another() {
+    fn the_schema_is_rewritten_only_when_it_is_missing_or_differs() {
         let folder = tempfile::tempdir().unwrap();
         let inode = |path: &Path| std::os::unix::fs::MetadataExt::ino(&path.symlink_metadata().unwrap());
         let file = write_schema(folder.path()).unwrap();
@@ -265,7 +267,7 @@ mod tests {
         std::fs::write(&file, "{}").unwrap();
         write_schema(folder.path()).unwrap();
         assert_eq!(std::fs::read(&file).unwrap(), text);
-        // A repository may bring a link in its place, to a file that is not ours to write.
+        // A symlink at this path is replaced; its target is not written.
         let other = folder.path().join("other.json");
         std::fs::rename(&file, &other).unwrap();
         std::os::unix::fs::symlink(&other, &file).unwrap();
@@ -274,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_reference_to_our_own_schema_counts() {
+    fn only_a_reference_to_the_generated_schema_counts() {
         let folder = tempfile::tempdir().unwrap();
         assert!(!has_schema_reference(folder.path()));
         let check = |text: &str, expect: bool| {
@@ -288,14 +290,14 @@ mod tests {
     }
 
     #[test]
-    fn the_schema_knows_every_key_and_its_words() {
+    fn the_schema_has_every_key_and_its_values() {
         let schema = serde_json::to_value(settings_schema()).unwrap();
-        let told = schema.to_string();
+        let text = schema.to_string();
         for part in ["codeServer", "web-extension-host", "moreExtensions", "confirm", "\"additionalProperties\":false"]
         {
-            assert!(told.contains(part), "{part} is not in {told}");
+            assert!(text.contains(part), "{part} is not in {text}");
         }
-        assert!(!told.contains("\"derived\""), "{told}");
+        assert!(!text.contains("\"derived\""), "{text}");
         assert_eq!(schema["$defs"]["BuildSettings"]["properties"]["timeout"]["default"], "2m");
     }
 }

@@ -1,10 +1,10 @@
-//! `[window]` of devtools.toml over what was derived: key by key, and what is written always wins.
+//! Merges `[window]` of devtools.toml with the derived settings, key by key: a written key overrides the derived one.
 //!
-//! Must not know where the derived values come from.
+//! Does not depend on the source of the derived settings.
 
 use crate::config::devtools_toml::settings::{WindowKind, WindowSettings};
 
-/// `is_set`: whether a key is written in devtools.toml.
+/// The derived settings with the written ones on top. `is_set`: whether devtools.toml has this key.
 pub fn override_window(
     derived: WindowSettings,
     written: WindowSettings,
@@ -13,9 +13,9 @@ pub fn override_window(
     fn pick<T>(is_set: bool, written: T, derived: T) -> T {
         if is_set { written } else { derived }
     }
-    // What a VS Code takes is not for the browser in which a web workbench is shown.
-    let foreign = written.kind == Some(WindowKind::WebExtensionHost);
-    let derived_args = if foreign { Vec::new() } else { derived.args };
+    // The derived arguments are flags of VS Code; those of a web workbench are passed to its browser.
+    let is_web = written.kind == Some(WindowKind::WebExtensionHost);
+    let derived_args = if is_web { Vec::new() } else { derived.args };
     WindowSettings {
         derived: written.kind.is_none() && derived.kind.is_some(),
         kind: written.kind.or(derived.kind),

@@ -1,7 +1,7 @@
-//! `devtools.toml`: its tables as types, and reading it with errors that name file, line and allowed keys.
+//! `devtools.toml`: its tables as types, and a parser whose errors name the file, the line and the allowed keys.
 //!
-//! Everything is optional. Relative paths are relative to the workspace. Knows no defaults that depend on what is
-//! installed or on other files; whoever resolves a window does.
+//! Every key is optional. Relative paths are relative to the workspace. Defaults that depend on installed programs or
+//! on other files are not set here: `window_config` resolves them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,17 +16,21 @@ use crate::error::{Error, Result};
 
 /// The name of the file at the root of the workspace.
 pub const DEVTOOLS_TOML: &str = "devtools.toml";
-/// What to run, and which files count. Everything is optional: launch.json and package.json are read first.
+
+/// What to run, and which files are watched. Every key is optional; it overrides what launch.json and package.json say.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 #[schemars(title = "devtools.toml")]
 pub struct Settings {
+    /// What to launch.
     pub window: WindowSettings,
+    /// What to run before a launch.
     pub build: BuildSettings,
+    /// Which files are watched for changes.
     pub watch: WatchSettings,
 }
 
-/// What kind of program the window is.
+/// The kind of program that runs as the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WindowKind {
@@ -34,14 +38,16 @@ pub enum WindowKind {
     ExtensionHost,
     /// The VS Code workbench in a browser, with a real extension host.
     WebExtensionHost,
+    /// A Chromium that shows a page.
     Browser,
+    /// A Node process that runs a script.
     Node,
-    /// Any program that takes `${cdpPort}`.
+    /// Any program that accepts a CDP port, which replaces `${cdpPort}` in its command.
     Command,
 }
 
 impl WindowKind {
-    /// As written in `devtools.toml`.
+    /// The value of `kind` in `devtools.toml`.
     pub fn name(self) -> &'static str {
         match self {
             WindowKind::ExtensionHost => "extension-host",
@@ -57,46 +63,47 @@ impl WindowKind {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct WindowSettings {
+    /// The kind of program; default: derived from launch.json or package.json.
     pub kind: Option<WindowKind>,
     /// `node`: the script.
     pub program: Option<PathBuf>,
-    /// `browser`: the first page.
+    /// `browser`: the URL of the first page.
     pub url: Option<String>,
-    /// `command`: program and arguments; `${cdpPort}` becomes a free port.
+    /// `command`: the program and its arguments; `${cdpPort}` is replaced by a free port.
     pub command: Vec<String>,
-    /// Added to the program's own arguments.
+    /// Further arguments of the program.
     pub args: Vec<String>,
-    /// `node`: Node's own arguments, before the script.
+    /// `node`: arguments of Node itself, before the script.
     pub runtime_args: Vec<String>,
     /// The folder in which the program runs; default: the workspace.
     pub cwd: Option<PathBuf>,
-    /// No visible window, even where there is a display.
+    /// Show no window, even where there is a display.
     pub headless: bool,
-    /// Added to the inherited environment.
+    /// Environment variables, added to the inherited ones.
     pub env: BTreeMap<String, String>,
-    /// The Chromium to start; default: the first one found on PATH.
+    /// The Chromium to start; default: the first one on PATH.
     pub browser: Option<PathBuf>,
     /// `node`, `web-extension-host`: the Node to start.
     pub node: Option<PathBuf>,
     /// `web-extension-host`: the folder of the npm package `code-server`.
     pub code_server: Option<PathBuf>,
-    /// `extension-host`: the launcher of the desktop VS Code; default: the first one found.
+    /// `extension-host`: the launcher of the desktop VS Code; default: the first installed one.
     pub vscode: Option<PathBuf>,
-    /// The extension under development; default: those that `args` name with `--extensionDevelopmentPath=`, else the
-    /// workspace.
+    /// The folder of the extension under development; default: those of `--extensionDevelopmentPath=` in `args`, else
+    /// the workspace.
     pub extension: Option<PathBuf>,
-    /// Further extensions under development.
+    /// The folders of further extensions under development.
     pub more_extensions: Vec<PathBuf>,
     /// `extension-host`, `web-extension-host`: the folder to open; default: the workspace.
     pub folder: Option<PathBuf>,
-    /// A profile folder to keep; default: a fresh one per launch.
+    /// A profile folder that is kept between launches; default: a new one per launch.
     pub profile: Option<PathBuf>,
-    /// How long each step of a launch may take, such as "90s"; default: 120 s.
+    /// The timeout of each step of a launch, such as "90s"; default: 120 s.
     #[serde(deserialize_with = "parse_some_duration")]
     #[schemars(with = "Option<String>")]
     pub timeout: Option<Duration>,
-    /// The kind was derived from launch.json or package.json: an `extension-host` may then be a `web-extension-host`
-    /// where there is no desktop VS Code.
+    /// Whether `kind` was derived from launch.json or package.json. A derived `extension-host` falls back to
+    /// `web-extension-host` where no desktop VS Code is installed.
     #[serde(skip)]
     pub derived: bool,
 }
@@ -105,9 +112,9 @@ pub struct WindowSettings {
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct BuildSettings {
-    /// Program and arguments; empty: nothing to build. Without it: what launch.json and package.json say.
+    /// The program and its arguments; empty: nothing is built. Default: derived from launch.json and package.json.
     pub command: Option<Vec<String>>,
-    /// For the whole build, such as "90s".
+    /// The timeout of the whole build, such as "90s".
     #[serde(deserialize_with = "parse_duration")]
     #[schemars(with = "String", extend("default" = "2m"))]
     pub timeout: Duration,
@@ -119,13 +126,13 @@ impl Default for BuildSettings {
     }
 }
 
-/// `[watch]`: which files count.
+/// `[watch]`: which files are watched for changes.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct WatchSettings {
-    /// The folder that is watched, relative to the workspace.
+    /// The watched folder, relative to the workspace.
     pub root: PathBuf,
-    /// What makes a file count as changed.
+    /// How a change of a file is detected.
     pub confirm: ConfirmBy,
 }
 
@@ -135,13 +142,14 @@ impl Default for WatchSettings {
     }
 }
 
-/// What makes a file count as changed.
+/// How a change of a file is detected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ConfirmBy {
+    /// By its metadata alone.
     #[default]
     Mtime,
-    /// Additionally compares contents of the files whose metadata moved.
+    /// Where its metadata changed, by its content.
     Content,
 }
 
@@ -157,8 +165,8 @@ fn parse_some_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opt
 }
 
 impl Settings {
-    /// Reads `<workspace>/devtools.toml`; a missing file is all defaults. Errors: [`crate::error::ErrorKind::Usage`]
-    /// with file, line and the allowed keys or values.
+    /// Reads `<workspace>/devtools.toml`; without the file all settings are defaults. Errors:
+    /// [`crate::error::ErrorKind::Usage`] with file, line and the allowed keys or values.
     pub fn load(workspace: &Path) -> Result<Settings> {
         let path = workspace.join(DEVTOOLS_TOML);
         let Some(text) = read_text(&path)? else { return Ok(Settings::default()) };
@@ -169,7 +177,7 @@ impl Settings {
         toml::from_str(text.strip_prefix('\u{feff}').unwrap_or(text))
     }
 
-    /// On which line each key stands: "window.kind" → 2. Empty when there is no file, or it cannot be read.
+    /// The line (from 1) of each key: "window.kind" → 2. Empty where the file is missing or cannot be read.
     pub fn key_lines(workspace: &Path) -> BTreeMap<String, usize> {
         let text = read_text(&workspace.join(DEVTOOLS_TOML)).ok().flatten().unwrap_or_default();
         let Ok(table) = DeTable::parse(&text) else { return BTreeMap::new() };
@@ -190,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_example_of_the_documentation_is_understood() {
+    fn the_example_in_the_documentation_is_parsed() {
         let text = r#"
             [window]
             kind = "extension-host"
@@ -224,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_is_written_as_it_is_named() {
+    fn every_kind_is_parsed_from_its_name() {
         use WindowKind::*;
         for kind in [ExtensionHost, WebExtensionHost, Browser, Node, Command] {
             let text = format!("[window]\nkind = \"{}\"", kind.name());
@@ -233,15 +241,15 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_file_line_and_what_is_allowed() {
+    fn errors_name_the_file_the_line_and_the_allowed_values() {
         let workspace = tempfile::tempdir().unwrap();
         let check = |text: &str, expect: &[&str]| {
             std::fs::write(workspace.path().join(DEVTOOLS_TOML), text).unwrap();
             let error = Settings::load(workspace.path()).unwrap_err();
             assert_eq!(error.kind, crate::error::ErrorKind::Usage);
-            let told = error.to_string();
+            let message = error.to_string();
             for part in ["devtools.toml"].iter().chain(expect) {
-                assert!(told.contains(part), "{part:?} is not in:\n{told}");
+                assert!(message.contains(part), "{part:?} is not in:\n{message}");
             }
         };
         check("[window]\nkid = 1", &["line 2", "unknown field `kid`", "`kind`", "`codeServer`"]);
@@ -253,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn each_key_is_found_on_its_line() {
+    fn key_lines_name_the_line_of_each_key() {
         let workspace = tempfile::tempdir().unwrap();
         let text = "# ours\n[window]\nkind = 'node'\nenv.A = '1'\nenv.B = '2'\n\n[build]\ncommand = [\n'make']\n";
         std::fs::write(workspace.path().join(DEVTOOLS_TOML), text).unwrap();
@@ -265,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_file_is_all_defaults_and_a_strange_one_is_refused() {
+    fn a_missing_file_means_defaults_and_an_unreadable_one_is_an_error() {
         let workspace = tempfile::tempdir().unwrap();
         assert_eq!(Settings::load(workspace.path()).unwrap(), Settings::default());
         let path = workspace.path().join(DEVTOOLS_TOML);

@@ -1,8 +1,8 @@
-//! From the name of a test, as its runner knows it, to what is to be debugged: pytest's node id, the name of a `cargo test`,
-//! of a Go test, of a test of Node.
+//! Resolves the name of a test to the run that a debugger starts: a pytest node id, or the name of a `cargo test`, a Go
+//! test or a Node test.
 //!
-//! Whose a name is, is told by the caller, by its shape, or by the one file in which such a test stands. Reads files; must
-//! not know debuggers, nor run anything.
+//! The runner follows from the caller's language, from the form of the name, or from the only file that defines such a
+//! test. Reads files only. Does not depend on debuggers, and runs no program.
 
 use std::path::{Path, PathBuf};
 
@@ -12,24 +12,27 @@ use crate::config::consent_line::ConsentLine;
 use crate::config::named_test::test_files;
 use crate::error::{Error, ErrorKind, Result};
 
-/// A test that somebody wants, by name.
+/// A test to debug, by its name.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedTest<'a> {
+    /// The name as its runner prints it.
     pub name: &'a str,
+    /// The caller's `language`; `None`: any supported one.
     pub language: Option<&'a str>,
-    /// The file in which it stands, or the folder of its package; absolute.
+    /// The file that defines the test, or the folder of its package; absolute.
     pub program: Option<&'a Path>,
-    /// Where it is wanted; absolute.
+    /// The caller's working directory; absolute.
     pub folder: &'a Path,
+    /// The folder of the workspace; absolute.
     pub workspace: &'a Path,
 }
 
-/// How a test is run.
+/// A test run, as the arguments of its runner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TestRun {
     /// `python -m pytest NODE` in the folder.
     Pytest { node: String, folder: PathBuf },
-    /// One of the programs that [`CARGO`] builds in the folder has it.
+    /// One of the programs that [`CARGO_TEST_BUILD`] builds in the folder has the test.
     Cargo { folder: PathBuf },
     /// `go test -run PATTERN` of the package.
     Go { package: PathBuf, pattern: String },
@@ -37,10 +40,10 @@ pub enum TestRun {
     Node { file: PathBuf, pattern: String },
 }
 
-/// What builds the tests of a Cargo package, and says where.
+/// Builds the tests of a Cargo package, and prints the paths of their programs as JSON lines.
 pub const CARGO_TEST_BUILD: &[&str] = &["cargo", "test", "--no-run", "--message-format=json-render-diagnostics"];
 
-/// What the user has to agree to before tests are built.
+/// The commands to which the user consents before tests are built.
 pub fn build_consent_lines() -> Vec<ConsentLine> {
     vec![ConsentLine { text: format!("tests: {}", json!(CARGO_TEST_BUILD)), origin: None }]
 }
@@ -56,8 +59,8 @@ enum TestRunner {
 const TEST_RUNNERS: &[TestRunner] = &[TestRunner::Pytest, TestRunner::Cargo, TestRunner::Go, TestRunner::Node];
 
 impl NamedTest<'_> {
-    /// How it is run. Errors: it is not there, nobody can tell whose it is, or there are several; each says what would
-    /// make it clear. Looks at many files: not for a thread that others wait for.
+    /// The run of this test. Errors: there is no such test, or there are several; each names what to add. May read
+    /// many files: blocks, so not for an async task.
     pub fn resolve(&self) -> Result<TestRun> {
         let runner = match self.language {
             Some(language) => Some(runner_of_language(language)?),
@@ -65,7 +68,7 @@ impl NamedTest<'_> {
         };
         let mut found = match runner {
             Some(TestRunner::Pytest) if names_python_file(self.name) => vec![self.pytest_node()?],
-            // Names that a macro makes stand in no file: the programs themselves are asked.
+            // Tests that a macro generates are in no source file: the name is checked against the built programs later.
             Some(TestRunner::Cargo) => vec![TestRun::Cargo { folder: self.cargo_folder()? }],
             Some(runner) => self.search(runner),
             None => TEST_RUNNERS.iter().flat_map(|runner| self.search(*runner)).collect(),
@@ -90,7 +93,7 @@ impl NamedTest<'_> {
         }
     }
 
-    /// Where such a test stands.
+    /// The runs of all tests of this name in the source files.
     fn search(&self, runner: TestRunner) -> Vec<TestRun> {
         match runner {
             TestRunner::Pytest => self.pytest_search(),
@@ -100,7 +103,8 @@ impl NamedTest<'_> {
         }
     }
 
-    /// The file, when there is one named; else what lies below the named folder, or the workspace.
+    /// The files whose text satisfies `has`: `program` where that is a file, else those with a name that `fits` below
+    /// `program` or the workspace.
     fn files(&self, fits: fn(&str) -> bool, has: impl Fn(&str) -> bool) -> Vec<PathBuf> {
         match self.program {
             Some(file) if file.is_file() => {
@@ -158,7 +162,8 @@ impl NamedTest<'_> {
         folders.into_iter().map(|folder| TestRun::Cargo { folder }).collect()
     }
 
-    /// The nearest package of what is named; of a whole workspace of packages, all of it.
+    /// The folder of the Cargo package that contains `program` or the working directory, else the only package with
+    /// such a test.
     fn cargo_folder(&self) -> Result<PathBuf> {
         let start = self.program.unwrap_or(self.folder);
         let found = test_files::nearest_folder_with(&start.join("x"), self.workspace, "Cargo.toml");
@@ -257,7 +262,7 @@ fn runner_of_language(language: &str) -> Result<TestRunner> {
     }
 }
 
-/// `tests/test_a.py`, `test_a.py::test_b`
+/// Whether a pytest node id begins with a file: `tests/test_a.py`, `test_a.py::test_b`.
 fn names_python_file(name: &str) -> bool {
     name.split("::").next().is_some_and(|file| file.ends_with(".py"))
 }
@@ -266,7 +271,7 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// A regular expression, of Go's and of JavaScript's kind, that means just this text.
+/// A regular expression of Go and of JavaScript that matches exactly this text.
 fn escape_regex(text: &str) -> String {
     text.chars().flat_map(|c| [Some('\\').filter(|_| r"\.+*?()|[]{}^$/".contains(c)), Some(c)]).flatten().collect()
 }

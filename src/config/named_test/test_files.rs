@@ -1,6 +1,6 @@
-//! Looking for the file in which a test stands: bounded, without what is ignored or installed.
+//! Searches a folder for the source files that define a test, within bounds and without ignored or installed files.
 //!
-//! Must not know whose tests they are, but for how they name their files and what is inside.
+//! Does not depend on how tests are run: of a runner it has only the naming of files and of Python functions.
 
 use std::path::{Path, PathBuf};
 
@@ -8,15 +8,15 @@ use crate::changes::GitignoreChain;
 
 use crate::config::source_file::read_text;
 
-/// More than any workspace that somebody works in has, and little enough to be looked through.
+/// In directory entries: more than source trees have in practice, and few enough to read in seconds.
 const MOST_FILES: usize = 100_000;
-/// Where there is only what others have written, or what was built.
+/// Names of folders with installed packages or build outputs.
 const SKIPPED_FOLDERS: &[&str] = &["node_modules", "target", "dist", "venv", "__pycache__", "vendor", "site-packages"];
 
-/// The files below a folder whose names fit and whose texts have it; sorted. Hidden files and those that git ignores are
-/// skipped.
+/// The files below a folder whose name `fits` and whose text satisfies `has`, sorted. `fits` receives the base name,
+/// then the path from `folder` (inclusive). Hidden files and those that git ignores are skipped.
 pub fn find_files(folder: &Path, fits: impl Fn(&str) -> bool, has: impl Fn(&str) -> bool) -> Vec<PathBuf> {
-    // `test/` is a folder by whose name Node knows its tests, also when it is the one that is searched.
+    // Node finds tests by the folder name `test`, which may be that of `folder` itself.
     let above = folder.parent().unwrap_or(folder);
     let name = |path: &Path| path.strip_prefix(above).unwrap_or(path).to_string_lossy().into_owned();
     let fitting = list_files(folder).into_iter().filter(|path| {
@@ -56,18 +56,18 @@ fn list_files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The text of a file; `None` where that cannot be a source.
+/// The text of a file; `None` where it cannot be read, is not UTF-8 or is larger than 1 MiB.
 pub fn read_source(file: &Path) -> Option<String> {
     read_text(file).ok().flatten()
 }
 
-/// The nearest folder above a file, at most the workspace, that has such a file.
+/// The nearest folder above `file` that has a file of this name; searches up to the workspace, inclusive.
 pub fn nearest_folder_with(file: &Path, workspace: &Path, name: &str) -> Option<PathBuf> {
     let folders = file.ancestors().skip(1).take_while(|folder| folder.starts_with(workspace));
     folders.into_iter().find(|folder| folder.join(name).is_file()).map(Path::to_owned)
 }
 
-/// By its base name, or by its path, which begins with the folder that is searched.
+/// Whether `node --test` takes this file for a test: by its base name, or by a folder in the path.
 /// Source: <https://nodejs.org/api/test.html#running-tests-from-the-command-line>
 pub fn is_node_test(path: &str) -> bool {
     let base = path.rsplit('/').next().unwrap_or(path);
@@ -79,7 +79,8 @@ pub fn is_node_test(path: &str) -> bool {
         || [".test", "-test", "_test", ".spec"].iter().any(|end| stem.ends_with(end))
 }
 
-/// The functions that begin with `def`, each with the classes around it: `TestX::test_b`.
+/// The functions in `text` whose definition begins with `def` ("def test_b("), each with the classes around it:
+/// `TestX::test_b`.
 pub fn python_names(text: &str, def: &str) -> Vec<String> {
     let depth = |line: &str| line.len() - line.trim_start().len();
     let mut around: Vec<(usize, &str)> = Vec::new();

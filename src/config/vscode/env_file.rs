@@ -1,18 +1,18 @@
-//! A file of environment variables, as VS Code reads it.
+//! Reads a file of environment variables (`envFile`) as VS Code does.
 //!
-//! Must not know for whom they are.
+//! Does not depend on what uses the variables.
 
 use std::path::Path;
 
 use crate::config::source_file::read_text;
 use crate::error::Result;
 
-/// Its variables in their order; `None` when there is no such file.
+/// The variables (name, value) in file order; `None` where the file does not exist.
 pub fn read_env_file(path: &Path) -> Result<Option<Vec<(String, String)>>> {
     Ok(read_text(path)?.map(|content| content.lines().filter_map(parse_variable).collect()))
 }
 
-/// `NAME=value`; quotes around the value are taken off, and a comment behind it.
+/// Parses `NAME=value`, and removes quotes around the value and a comment after it. `None` for any other line.
 fn parse_variable(line: &str) -> Option<(String, String)> {
     let (name, value) = line.trim().strip_prefix("export ").unwrap_or(line.trim()).split_once('=')?;
     let name = name.trim();
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_are_read_and_everything_else_is_passed_over() {
+    fn variables_are_parsed_and_other_lines_are_skipped() {
         let check = |line: &str, expect: Option<(&str, &str)>| {
             let expect = expect.map(|(name, value)| (name.to_owned(), value.to_owned()));
             assert_eq!(parse_variable(line), expect, "{line:?}");

@@ -1,6 +1,6 @@
-//! `.vscode/launch.json`: which configurations there are, and which one is meant.
+//! `.vscode/launch.json`: reads its configurations and compounds, and selects one by name or by default.
 //!
-//! Must not know what a configuration's attributes mean: `launch_window` does, and `debugging`.
+//! Does not interpret a configuration's attributes beyond its type and request: `launch_window` and `debug_plan` do.
 
 use std::path::{Path, PathBuf};
 
@@ -10,76 +10,92 @@ use crate::error::{Error, ErrorKind, Result};
 
 const FILE: &str = ".vscode/launch.json";
 
-/// The file of a workspace.
+/// The launch.json of a workspace.
 pub struct LaunchFile(JsonDocument);
 
-/// What kind of debugger a configuration is for.
+/// The debugger types (`type`) whose configurations describe a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowDebugger {
+    /// `extensionHost`
     ExtensionHost,
+    /// `chrome`, `msedge`
     Browser,
+    /// `node`
     Node,
 }
 
-/// One configuration that can be launched, with its section for this platform worked in.
+/// A configuration that can be launched as a window.
 #[derive(Clone, Debug)]
 pub struct WindowConfiguration {
+    /// Its `name`.
     pub name: String,
+    /// Its attributes, with the section for this platform merged in.
     pub node: JsonNode,
+    /// Its `type`.
     pub debugger: WindowDebugger,
+    /// The path of launch.json.
     pub file: PathBuf,
 }
 
-/// One configuration as a debugger has it, with its section for this platform worked in.
+/// A configuration of any type, for a debug adapter.
 #[derive(Clone, Debug)]
 pub struct LaunchEntry {
+    /// Its `name`.
     pub name: String,
+    /// Its attributes, with the section for this platform merged in.
     pub node: JsonNode,
+    /// The path of launch.json.
     pub file: PathBuf,
 }
 
-/// What a name stands for: one configuration, or several that are started together.
+/// The configurations that a name selects: one, or those of a compound.
 #[derive(Clone, Debug)]
 pub struct NamedEntries {
+    /// In the order of the compound.
     pub entries: Vec<LaunchEntry>,
-    /// Of several.
+    /// The compound, where the name is that of a compound.
     pub compound: Option<LaunchEntry>,
 }
 
 impl LaunchEntry {
+    /// How messages name it: "the configuration "Run Server" of /ws/.vscode/launch.json:7"
     pub fn subject(&self) -> String {
         format!("the configuration {:?} of {}:{}", self.name, self.file.display(), self.node.line)
     }
 
+    /// The error for a configuration that cannot be debugged; `what` is the reason.
     pub fn wrong(&self, what: impl Into<String>) -> Error {
         Error::usage(format!("cannot debug {}", self.subject())).because(what.into())
     }
 }
 
 impl WindowConfiguration {
-    /// "the configuration "Run Extension" of /ws/.vscode/launch.json:7"
+    /// How messages name it: "the configuration "Run Extension" of /ws/.vscode/launch.json:7"
     pub fn subject(&self) -> String {
         format!("the configuration {:?} of {}:{}", self.name, self.file.display(), self.node.line)
     }
 
+    /// The error for a configuration that cannot be launched; `what` is the reason.
     pub fn wrong(&self, what: impl Into<String>) -> Error {
         Error::usage(format!("cannot launch {}", self.subject())).because(what.into())
     }
 }
 
 impl LaunchFile {
+    /// Reads the file of a workspace; `None` where it does not exist. Errors name file, line and column.
     pub fn read(workspace: &Path) -> Result<Option<LaunchFile>> {
         Ok(JsonDocument::read(&workspace.join(FILE))?.map(LaunchFile))
     }
 
+    /// The path of launch.json; absolute where the workspace is.
     pub fn path(&self) -> &Path {
         &self.0.path
     }
 
-    /// The configuration of this name; without a name the first one that can be launched, an extension host's before
-    /// others, and `None` when there is none.
-    pub fn choose_window(&self, wanted: Option<&str>) -> Result<Option<WindowConfiguration>> {
-        match wanted {
+    /// The configuration of this name. Without a name the first extension host, else the first configuration that can
+    /// be launched as a window, else `None`. Errors: no configuration has the name, or it cannot be launched.
+    pub fn choose_window(&self, name: Option<&str>) -> Result<Option<WindowConfiguration>> {
+        match name {
             Some(name) => self.named_window(name).map(Some),
             None => {
                 let usable = || self.all().filter_map(|(_, node)| self.window_configuration(node).ok());
@@ -89,7 +105,7 @@ impl LaunchFile {
         }
     }
 
-    /// What is to be debugged by this name, a compound's too. Errors name what there is.
+    /// The configuration or compound of this name. Errors list the existing names.
     pub fn named_entries(&self, name: &str) -> Result<NamedEntries> {
         let compounds = self.compounds();
         let compound = compounds.iter().find(|node| node.text_of("name") == Some(name));
@@ -118,7 +134,7 @@ impl LaunchFile {
         self.0.root.get("compounds").map(JsonNode::items).unwrap_or_default()
     }
 
-    /// The configurations of a compound.
+    /// The configurations of a compound. Errors: a part that is missing, or in another folder of the VS Code workspace.
     fn compound_parts(&self, compound: &LaunchEntry) -> Result<Vec<LaunchEntry>> {
         let base = self.path().ancestors().nth(2).and_then(Path::file_name).unwrap_or_default();
         let part = |part: &JsonNode| {
@@ -142,7 +158,7 @@ impl LaunchFile {
         }
     }
 
-    /// Why no configuration can be launched.
+    /// The reason why no configuration can be launched as a window, for the cause of an error.
     pub fn why_none(&self) -> String {
         let reasons: Vec<String> = self
             .all()
@@ -180,7 +196,7 @@ impl LaunchFile {
         Err(error().because(format!("{} has no such configuration; {names}", self.path().display())))
     }
 
-    /// The configuration, when it can be launched; else why not: "debugs python".
+    /// The configuration as a window. `Err`: the reason why it cannot be launched, as a predicate: "has no `type`".
     fn window_configuration(&self, node: &JsonNode) -> Result<WindowConfiguration, String> {
         let node = platform_node(node);
         let debugger = match node.text_of("type") {
@@ -229,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_that_can_be_launched_is_meant_and_an_extension_host_before_others() {
+    fn without_a_name_an_extension_host_is_preferred_to_other_windows() {
         let chosen = file(FILE).choose_window(None).unwrap().unwrap();
         assert_eq!((chosen.name.as_str(), chosen.debugger), ("Run Extension", WindowDebugger::ExtensionHost));
         let chosen = file(FILE).choose_window(Some("Server")).unwrap().unwrap();
@@ -240,11 +256,11 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_cannot_be_launched_is_told_with_the_reason() {
+    fn the_error_for_a_name_that_cannot_be_launched_has_the_reason() {
         let check = |name: &str, parts: &[&str]| {
-            let told = file(FILE).choose_window(Some(name)).unwrap_err().to_string();
+            let message = file(FILE).choose_window(Some(name)).unwrap_err().to_string();
             for part in parts {
-                assert!(told.contains(part), "{part:?} is not in {told}");
+                assert!(message.contains(part), "{part:?} is not in {message}");
             }
         };
         check("Nope", &["\"Nope\"", "it has: \"Python\", \"Tests\", \"Attach\", \"Server\", \"Run Extension\""]);

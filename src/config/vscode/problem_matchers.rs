@@ -1,7 +1,7 @@
-//! Problem matchers, as far as a build needs them: when has a background task finished a cycle, and with how many errors?
+//! Problem matchers of background tasks: detects the end of a build cycle in the output, and counts its errors.
 //!
-//! Source: <https://code.visualstudio.com/docs/debugtest/tasks#_defining-a-problem-matcher>. Patterns are JavaScript's
-//! regular expressions. Must not know processes: it is given lines.
+//! Source: <https://code.visualstudio.com/docs/debugtest/tasks#_defining-a-problem-matcher>. Patterns are JavaScript
+//! regular expressions. Does not depend on processes: its input is lines of text.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -11,29 +11,29 @@ use regress::Regex;
 use crate::config::jsonc::{JsonDocument, JsonNode, JsonValue};
 use crate::error::Result;
 
-/// Matchers that are known by name.
+/// The matchers of VS Code and of common extensions, by name.
 const KNOWN_MATCHERS: &str = include_str!("known_matchers.json");
-/// A `base` that leads further than this leads nowhere.
+/// The longest chain of `base` references; a longer one is taken for a cycle.
 const MAX_BASES: usize = 8;
-/// What is looked at of a line: patterns speak of its beginning.
+/// In characters: the part of a line that is matched. Patterns match near the beginning of a line.
 const MAX_LINE: usize = 4096;
 
-/// How the output of a background task is read.
+/// The patterns that delimit the build cycles of a background task, and those of its problems.
 #[derive(Clone, Debug)]
 pub struct BackgroundCycle {
     active_on_start: bool,
     begins: Option<Regex>,
     ends: Regex,
-    /// How the end pattern is written.
+    /// The source text of the end pattern, for messages.
     pub ends_pattern: String,
     problems: Vec<ProblemPattern>,
 }
 
-/// One pattern of problems: a line, or several that follow one another.
+/// The pattern of a problem: one line, or several consecutive ones.
 #[derive(Clone, Debug)]
 struct ProblemPattern {
     lines: Vec<LinePattern>,
-    /// When no line tells.
+    /// Whether a problem is an error where no line names its severity.
     is_error: bool,
 }
 
@@ -41,36 +41,38 @@ struct ProblemPattern {
 struct LinePattern {
     regexp: Regex,
     severity: Option<usize>,
-    /// A problem counts when these took part in its matches, as in VS Code.
+    /// The capture groups; a problem counts only where `file` and `message` matched a text, as in VS Code.
     file: Option<usize>,
     message: Option<usize>,
     repeats: bool,
 }
 
-/// The reading of one task's output.
+/// Tracks one cycle of a background task, line by line.
 #[derive(Debug)]
 pub struct CycleTracker<'a> {
     cycle: &'a BackgroundCycle,
     active: bool,
-    /// Problems that were seen.
+    /// The errors that were matched since the cycle began.
     errors: usize,
-    /// How many the line said that ended it.
+    /// The count in the line that ended the cycle.
     reported_errors: usize,
     ended: bool,
     seen: Vec<PartialMatch>,
 }
 
-/// How far a problem of several lines has been seen.
+/// The state of matching a problem of several lines.
 #[derive(Clone, Debug, Default)]
 struct PartialMatch {
+    /// How many of its lines matched.
     lines: usize,
+    /// Whether it is an error; `None` until a line names the severity.
     severity: Option<bool>,
     file: bool,
     message: bool,
 }
 
 impl BackgroundCycle {
-    /// The cycle that `problemMatcher` describes. `Err(text)`: why there is none, to be told with the task.
+    /// The cycle of a task's `problemMatcher`. `Err`: the reason why there is none, for the error about the task.
     pub fn of(matcher: Option<&JsonNode>) -> Result<BackgroundCycle, String> {
         let none = "it has no `problemMatcher`".to_owned();
         let candidates = matcher.map(JsonNode::one_or_many).unwrap_or_default();
@@ -98,15 +100,16 @@ impl BackgroundCycle {
         })
     }
 
+    /// A tracker of the next cycle.
     pub fn start_tracking(&self) -> CycleTracker<'_> {
         let seen = vec![PartialMatch::default(); self.problems.len()];
-        // Without a beginning to wait for, it has begun.
+        // Without a begin pattern, the cycle is active from the start.
         let active = self.active_on_start || self.begins.is_none();
         CycleTracker { cycle: self, active, errors: 0, reported_errors: 0, ended: false, seen }
     }
 }
 
-/// A name, or an object on a `base`, as one object.
+/// The matcher of a name, or an object merged with its `base`, as one object. `depth` counts the references.
 fn resolve_matcher(node: &JsonNode, depth: usize) -> Result<JsonNode, String> {
     if depth > MAX_BASES {
         return Err("the `base` of its problem matcher leads nowhere".to_owned());
@@ -137,7 +140,7 @@ fn known_matchers() -> &'static JsonDocument {
     static DOCUMENT: OnceLock<JsonDocument> = OnceLock::new();
     DOCUMENT.get_or_init(|| {
         JsonDocument::parse(Path::new("known_matchers.json"), KNOWN_MATCHERS)
-            .expect("our own file is read by a test, too")
+            .expect("known_matchers.json is parsed by a test")
     })
 }
 
@@ -154,7 +157,8 @@ fn compile_pattern(pattern: &str) -> Result<Regex, String> {
 fn problem_patterns(matcher: &JsonNode) -> Result<Vec<ProblemPattern>, String> {
     let is_error = matcher.text_of("severity").is_none_or(is_error_severity);
     let Some(pattern) = matcher.get("pattern") else { return Ok(Vec::new()) };
-    // A pattern by name belongs to a matcher of the same name, or to an extension: the end pattern is still good.
+    // A named pattern is that of the known matcher of this name. Another one is an extension's: its problems are not
+    // counted, and the end pattern still works.
     if let Some(name) = pattern.text() {
         let watch = format!("{name}-watch");
         let known = known_matchers().root.get(name).or_else(|| known_matchers().root.get(&watch));
@@ -179,14 +183,14 @@ fn line_pattern(node: &JsonNode) -> Result<LinePattern, String> {
     })
 }
 
-/// VS Code compares in the same way: "error", "E", "err".
+/// Whether a severity means an error, as in VS Code: "error", "E", "err", "fatal".
 fn is_error_severity(severity: &str) -> bool {
     let severity = severity.to_lowercase();
     severity.starts_with('e') || severity.starts_with("fatal")
 }
 
 impl CycleTracker<'_> {
-    /// Takes one line without its end; whether the cycle has ended, with this line or before.
+    /// Processes one line (without its line break); returns whether the cycle has ended, with this line or earlier.
     pub fn read_line(&mut self, line: &str) -> bool {
         let line = anstream::adapter::strip_str(line).to_string();
         let line = line.char_indices().nth(MAX_LINE).map_or(line.as_str(), |(end, _)| &line[..end]);
@@ -195,7 +199,7 @@ impl CycleTracker<'_> {
             self.errors = 0;
             return false;
         }
-        // Some tools print their problems after they have said that they are done.
+        // Also after the end of the cycle: some tools print their problems after the line that ends it.
         for index in 0..self.cycle.problems.len() {
             self.errors += usize::from(self.completes_error(index, line));
         }
@@ -206,10 +210,12 @@ impl CycleTracker<'_> {
         self.ended
     }
 
+    /// Whether a line has matched the end pattern.
     pub fn is_ended(&self) -> bool {
         self.ended
     }
 
+    /// The errors of the cycle: those matched, or the count of its last line where that is higher.
     pub fn error_count(&self) -> usize {
         self.errors.max(self.reported_errors)
     }
@@ -220,7 +226,7 @@ impl CycleTracker<'_> {
         let mut seen = std::mem::take(&mut self.seen[index]);
         let Some(pattern) = problem.lines.get(seen.lines) else { return false };
         let Some(found) = pattern.regexp.find(line) else {
-            // The line may be the first of the next one.
+            // The line may be the first line of the next problem.
             return seen.lines > 0 && self.completes_error(index, line);
         };
         let group = |number: Option<usize>| number.and_then(|number| found.group(number)).map(|range| &line[range]);
@@ -241,7 +247,7 @@ impl CycleTracker<'_> {
     }
 }
 
-/// The number in "Found 2 errors" or "compiled with 1 error" of a line that ends a cycle.
+/// The number of errors in the last line of a cycle: "Found 2 errors", "compiled with 1 error".
 fn reported_error_count(line: &str) -> usize {
     let words: Vec<&str> = line.split_whitespace().collect();
     let pairs =
@@ -258,21 +264,21 @@ mod tests {
         BackgroundCycle::of(Some(&document.root))
     }
 
-    /// `expect`: how many lines it takes to the end, and how many errors there were by the last line.
+    /// `expect`: the number (from 1) of the line that ends the cycle, and the errors after the last line.
     fn check(matcher: &str, output: &str, expect: (Option<usize>, usize)) {
         let cycle = cycle(matcher).unwrap();
-        let mut reading = cycle.start_tracking();
+        let mut tracker = cycle.start_tracking();
         let mut ended = None;
         for (index, line) in output.lines().enumerate() {
-            if reading.read_line(line) && ended.is_none() {
+            if tracker.read_line(line) && ended.is_none() {
                 ended = Some(index + 1);
             }
         }
-        assert_eq!((ended, reading.error_count()), expect, "{matcher}: {output}");
+        assert_eq!((ended, tracker.error_count()), expect, "{matcher}: {output}");
     }
 
     #[test]
-    fn the_watchers_of_typescript_and_esbuild_are_understood() {
+    fn the_output_of_typescript_esbuild_and_webpack_watchers_is_matched() {
         let tsc = "> watch\n[10:11:12 AM] Starting compilation in watch mode...\n\n";
         check(
             "\"$tsc-watch\"",
@@ -281,8 +287,8 @@ mod tests {
         );
         let wrong =
             "src/a.ts(3,1): error TS1005: ';' expected.\n\u{1b}[96msrc/b.ts\u{1b}[0m:4:2 - error TS2304: no x\n";
-        let told = format!("{tsc}{wrong}[1] Found 2 errors. Watching for file changes.");
-        check("\"$tsc-watch\"", &told, (Some(6), 2));
+        let output = format!("{tsc}{wrong}[1] Found 2 errors. Watching for file changes.");
+        check("\"$tsc-watch\"", &output, (Some(6), 2));
         check("[\"$tsc-watch\"]", "build starting at now\nbuild finished in 0.1s", (Some(2), 0));
         let failed =
             "[watch] build started\n✘ [ERROR] Could not resolve \"x\"\n    src/a.ts:1:2:\n[watch] build finished";
@@ -299,18 +305,18 @@ mod tests {
             "background": { "activeOnStart": false, "beginsPattern": "^begin$", "endsPattern": { "regexp": "^end$" } } }"#;
         check(matcher, "end\nbegin\nend", (Some(3), 0));
         check(matcher, "begin\nFILE a\n  error: x\n  error: y\n  note: z\nFILE b\n  error: w\nend", (Some(8), 3));
-        // A line that fits everything ends it, and is no problem: it names no file.
+        // `.` matches, but has no capture groups: it ends the cycle, and counts no problem.
         let any = r#"{ "pattern": { "regexp": ".", "file": 1, "message": 3 },
             "background": { "activeOnStart": true, "beginsPattern": ".", "endsPattern": "." } }"#;
         check(any, "ready", (Some(1), 0));
         let based = r#"{ "base": "$tsc-watch", "background": { "endsPattern": "^all done$" } }"#;
         check(based, "Starting compilation in watch mode\nall done", (Some(2), 0));
-        // Look-behind is JavaScript's.
+        // Look-behind is a feature of JavaScript's regular expressions.
         check(r#"{ "background": { "endsPattern": "(?<=server )up" } }"#, "up\nserver up", (Some(2), 0));
     }
 
     #[test]
-    fn a_matcher_that_cannot_tell_the_end_is_refused_with_the_reason() {
+    fn a_matcher_without_a_usable_end_pattern_is_refused_with_the_reason() {
         let check = |matcher: &str, expect: &str| {
             let why = cycle(matcher).unwrap_err();
             assert!(why.contains(expect), "{why}");
@@ -325,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn every_known_matcher_is_whole() {
+    fn every_known_matcher_has_a_cycle() {
         for (name, _) in known_matchers().root.members() {
             cycle(&format!("{name:?}")).unwrap_or_else(|why| panic!("{name}: {why}"));
         }

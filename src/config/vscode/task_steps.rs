@@ -1,6 +1,6 @@
-//! From tasks to the steps of a build: commands with their folder and environment, and the order of `dependsOn`.
+//! Plans the steps of a build from VS Code tasks: commands with folder and environment, and the order of `dependsOn`.
 //!
-//! Must not know how tasks are found, nor who runs the steps.
+//! Does not depend on how tasks are found, nor on what runs the steps.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -16,31 +16,32 @@ use crate::config::vscode::tasks_json::{Task, TasksFile};
 use crate::config::vscode::variables::VariableSite;
 use crate::error::{Error, Result};
 
-/// Which word is the line of a shell, and how that was made.
+/// The index of the word that a shell parses as a command line, and the source of that line.
 type ShellLine = Option<(usize, LineSource)>;
 
-/// What the C++ extension writes for a compiler: a program with its arguments.
+/// The task type that the C++ extension writes for a compiler: a program with its arguments.
 const CPP_BUILD: &str = "cppbuild";
 
-/// The build that a task is, with everything that it depends on. `asked` says who asks, for errors.
-pub fn plan_task(tasks: &TasksFile<'_>, reference: &JsonNode, asked: &str, timeout: Duration) -> Result<BuildPlan> {
+/// The build of a task and everything that it depends on. `reference` is a label or a definition; `referrer` names its
+/// owner in errors. Errors: a task that is missing, depends on itself, or cannot be run.
+pub fn plan_task(tasks: &TasksFile<'_>, reference: &JsonNode, referrer: &str, timeout: Duration) -> Result<BuildPlan> {
     let mut planner = StepPlanner { tasks, steps: Vec::new(), known: HashMap::new(), path: Vec::new() };
-    let order = planner.order_task(reference, asked)?;
+    let order = planner.order_task(reference, referrer)?;
     Ok(BuildPlan { steps: planner.steps, order, timeout })
 }
 
 struct StepPlanner<'a> {
     tasks: &'a TasksFile<'a>,
     steps: Vec<BuildStep>,
-    /// What has been planned, by label: a task that several depend on runs once.
+    /// The planned tasks by label: a task on which several depend runs once.
     known: HashMap<String, StepOrder>,
-    /// The tasks that led here.
+    /// The labels from the first task down to the current one, to detect cycles.
     path: Vec<String>,
 }
 
 impl StepPlanner<'_> {
-    fn order_task(&mut self, reference: &JsonNode, asked: &str) -> Result<StepOrder> {
-        let task = self.tasks.find_task(reference, asked)?;
+    fn order_task(&mut self, reference: &JsonNode, referrer: &str) -> Result<StepOrder> {
+        let task = self.tasks.find_task(reference, referrer)?;
         if let Some(start) = self.path.iter().position(|label| *label == task.label) {
             let around: Vec<&str> = self.path[start..].iter().chain([&task.label]).map(String::as_str).collect();
             return Err(Error::usage(format!("cannot run {}", task.subject()))
@@ -84,10 +85,11 @@ fn unusable_task(task: &Task, what: impl Into<String>) -> Error {
     Error::usage(format!("cannot run {}", task.subject())).because(what.into())
 }
 
-/// One task on its way to a step.
+/// Converts one task to a step.
 struct StepDraft<'a> {
     tasks: &'a TasksFile<'a>,
     task: &'a Task,
+    /// How errors name the task: "the task "build"".
     subject: String,
 }
 
@@ -96,7 +98,7 @@ impl StepDraft<'_> {
         self.tasks.variables.workspace()
     }
 
-    /// `None` when it only stands for those that it depends on.
+    /// The step of the task itself; `None` where it only groups its dependencies.
     fn step(&self) -> Result<Option<BuildStep>> {
         let (argv, line) = match self.task.kind() {
             "npm" => return self.npm().map(Some),
@@ -151,7 +153,7 @@ impl StepDraft<'_> {
         self.task.kind() == "typescript" && self.task.node.text_of("option") == Some("watch")
     }
 
-    /// The words, and which of them is the line of a shell.
+    /// The words of the command, and which of them is a shell's command line.
     fn argv(&self, command: &JsonNode) -> Result<(Vec<String>, ShellLine)> {
         let command = self.word(command, "command")?;
         let arguments = self.task.node.get("args").map(JsonNode::one_or_many).unwrap_or_default();
@@ -174,7 +176,7 @@ impl StepDraft<'_> {
         Ok(Word { text: self.expand(&word.text, node, key)?, ..word })
     }
 
-    /// The shell and its `-c`. VS Code takes the user's login shell; a build must not depend on who asks for it.
+    /// The shell and its `-c`. VS Code uses the user's login shell; here a build must not depend on the user.
     fn shell(&self) -> Result<Vec<String>> {
         let own = self.task.node.get("options").and_then(|options| options.get("shell"));
         let Some(own) = own else {
@@ -197,7 +199,7 @@ impl StepDraft<'_> {
         let cwd = cwd.map(|cwd| self.path(cwd, "options.cwd")).transpose()?;
         Ok(match cwd {
             None => self.workspace().to_owned(),
-            // An absolute path, once it is known.
+            // An editor input (`${input:…}`), whose value is not known yet: an absolute path is assumed.
             Some(cwd) if cwd.starts_with("${") => cwd.into(),
             Some(cwd) => self.workspace().join(cwd),
         })

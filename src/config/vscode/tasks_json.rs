@@ -1,7 +1,7 @@
-//! `.vscode/tasks.json`: which tasks there are, by label, by definition, or as the default build.
+//! `.vscode/tasks.json`: finds a task by its label, by its definition, or as the default build.
 //!
-//! Knows the tasks that VS Code would find by itself, too: npm scripts, and TypeScript projects. Must not know the order
-//! in which tasks run (`task_steps` does).
+//! Includes the tasks that VS Code detects without a tasks.json: npm scripts and TypeScript projects. Does not depend
+//! on the order in which tasks run: `task_steps` plans it.
 
 use std::path::{Path, PathBuf};
 
@@ -12,45 +12,53 @@ use crate::config::vscode::variables::VariableContext;
 use crate::error::{Error, Result};
 
 const FILE: &str = ".vscode/tasks.json";
-#[cfg(target_os = "macos")]
-pub const PLATFORM: &str = "osx";
-#[cfg(windows)]
-pub const PLATFORM: &str = "windows";
-#[cfg(not(any(target_os = "macos", windows)))]
-pub const PLATFORM: &str = "linux";
+/// The key of the section for this platform in tasks.json and launch.json.
+pub const PLATFORM: &str = if cfg!(target_os = "macos") {
+    "osx"
+} else if cfg!(windows) {
+    "windows"
+} else {
+    "linux"
+};
 
 /// The tasks of one workspace.
 pub struct TasksFile<'a> {
+    /// The values of `${…}` in tasks, and the path of the workspace.
     pub variables: &'a VariableContext<'a>,
     path: PathBuf,
     document: Option<JsonDocument>,
 }
 
-/// One task, with what its file says for every task, and for this platform, worked in.
+/// One task.
 #[derive(Clone, Debug)]
 pub struct Task {
+    /// Its `label`, or the name that VS Code gives it: "npm: watch".
     pub label: String,
+    /// Its definition, with the file's common `options` and the section for this platform merged in.
     pub node: JsonNode,
-    /// The file in which it stands.
+    /// The file that defines it: tasks.json, package.json or a tsconfig.json.
     pub file: PathBuf,
 }
 
 impl Task {
+    /// Its `type`; default: "process".
     pub fn kind(&self) -> &str {
         self.node.text_of("type").unwrap_or("process")
     }
 
+    /// The file and line of its definition.
     pub fn origin(&self, workspace: &Path) -> Origin {
         Origin::new(workspace, &self.file, Some(self.node.line))
     }
 
-    /// "the task "build" of /ws/.vscode/tasks.json:4"
+    /// How messages name it: "the task "build" of /ws/.vscode/tasks.json:4"
     pub fn subject(&self) -> String {
         format!("the task {:?} of {}:{}", self.label, self.file.display(), self.node.line)
     }
 }
 
 impl<'a> TasksFile<'a> {
+    /// Reads tasks.json; a missing file has no tasks. Errors: a syntax error, or an unsupported `version`.
     pub fn read(variables: &'a VariableContext<'a>) -> Result<TasksFile<'a>> {
         let path = variables.workspace().join(FILE);
         let document = JsonDocument::read(&path)?;
@@ -60,37 +68,38 @@ impl<'a> TasksFile<'a> {
         Ok(TasksFile { variables, path, document })
     }
 
-    /// The task that `preLaunchTask` or `dependsOn` means. `asked` says who asks, for the error.
-    pub fn find_task(&self, reference: &JsonNode, asked: &str) -> Result<Task> {
+    /// The task to which the value of a `preLaunchTask` or `dependsOn` refers. `referrer` names the owner of that value
+    /// in errors: "the task "all" of /ws/.vscode/tasks.json:4".
+    pub fn find_task(&self, reference: &JsonNode, referrer: &str) -> Result<Task> {
         let found = match reference.text() {
-            Some("${defaultBuildTask}") => return self.default_build_task(asked),
-            Some(label) => match self.listed().into_iter().find(|task| task.label == label) {
+            Some("${defaultBuildTask}") => return self.default_build_task(referrer),
+            Some(label) => match self.file_tasks().into_iter().find(|task| task.label == label) {
                 Some(task) => Some(task),
                 None => self.detected_task(label)?,
             },
             None => self.defined_task(reference)?,
         };
-        found.ok_or_else(|| self.missing_task(reference, asked))
+        found.ok_or_else(|| self.missing_task(reference, referrer))
     }
 
-    fn missing_task(&self, reference: &JsonNode, asked: &str) -> Error {
-        let wanted = match reference.text() {
+    fn missing_task(&self, reference: &JsonNode, referrer: &str) -> Error {
+        let task = match reference.text() {
             Some(label) => format!("{label:?}"),
             None => format!("of type {:?}", reference.text_of("type").unwrap_or_default()),
         };
-        let labels: Vec<String> = self.listed().iter().map(|task| format!("{:?}", task.label)).collect();
-        let there = match (&self.document, labels.is_empty()) {
+        let labels: Vec<String> = self.file_tasks().iter().map(|task| format!("{:?}", task.label)).collect();
+        let existing = match (&self.document, labels.is_empty()) {
             (None, _) => format!("there is no {}", self.path.display()),
             (_, true) => format!("{} has no tasks", self.path.display()),
             (_, false) => format!("{} has: {}", self.path.display(), labels.join(", ")),
         };
-        Error::usage(format!("cannot find the task {wanted}"))
-            .because(format!("{asked} asks for it, and {there}"))
+        Error::usage(format!("cannot find the task {task}"))
+            .because(format!("{referrer} refers to it, and {existing}"))
             .hint("correct the name, or set `command` in the [build] section of devtools.toml")
     }
 
-    /// The one in group `build` that is marked as the default, else the only one there.
-    fn default_build_task(&self, asked: &str) -> Result<Task> {
+    /// The task of the group `build` with `isDefault`, else the only task of that group.
+    fn default_build_task(&self, referrer: &str) -> Result<Task> {
         let group = |task: &Task| {
             let group = task.node.get("group")?;
             let kind = group.text().or_else(|| group.text_of("kind"))?.to_owned();
@@ -99,7 +108,7 @@ impl<'a> TasksFile<'a> {
             (kind == "build").then_some(default)
         };
         let builds: Vec<(Task, bool)> =
-            self.listed().into_iter().filter_map(|task| group(&task).map(|default| (task, default))).collect();
+            self.file_tasks().into_iter().filter_map(|task| group(&task).map(|default| (task, default))).collect();
         let defaults: Vec<&Task> = builds.iter().filter(|(_, default)| *default).map(|(task, _)| task).collect();
         match (&defaults[..], &builds[..]) {
             ([task], _) => Ok((*task).clone()),
@@ -111,8 +120,8 @@ impl<'a> TasksFile<'a> {
                     (true, _) => format!("none of {} is marked as the default", labels.join(", ")),
                     (false, _) => format!("several of {} are marked as the default", labels.join(", ")),
                 };
-                Err(Error::usage("cannot tell which task is the default build")
-                    .because(format!("{asked} asks for it, and {which}"))
+                Err(Error::usage("cannot find the default build task")
+                    .because(format!("{referrer} refers to it, and {which}"))
                     .hint(
                         "mark one with `\"group\": {\"kind\": \"build\", \"isDefault\": true}` in .vscode/tasks.json",
                     ))
@@ -120,23 +129,24 @@ impl<'a> TasksFile<'a> {
         }
     }
 
-    /// The tasks of the file. One that has no name is none, as in VS Code.
-    fn listed(&self) -> Vec<Task> {
+    /// The tasks of the file. A task without a name is skipped, as in VS Code.
+    fn file_tasks(&self) -> Vec<Task> {
         let Some(document) = &self.document else { return Vec::new() };
         let common = platform_node(&document.root);
         let tasks = document.root.get("tasks").map(JsonNode::items).unwrap_or_default();
-        tasks.iter().filter_map(|node| listed(document, &common, node)).collect()
+        tasks.iter().filter_map(|node| read_task(document, &common, node)).collect()
     }
 
-    /// A task that is described instead of named: `{"type": "npm", "script": "watch"}`.
-    fn defined_task(&self, wanted: &JsonNode) -> Result<Option<Task>> {
-        let same = |task: &Task| wanted.members().iter().all(|(key, node)| task.node.text_of(key) == node.text());
-        let listed = self.listed().into_iter().find(same);
-        let own = || Some(Task { label: task_label(wanted)?, node: wanted.clone(), file: self.path.clone() });
+    /// The task of a definition instead of a label: `{"type": "npm", "script": "watch"}`.
+    fn defined_task(&self, definition: &JsonNode) -> Result<Option<Task>> {
+        let same = |task: &Task| definition.members().iter().all(|(key, node)| task.node.text_of(key) == node.text());
+        let listed = self.file_tasks().into_iter().find(same);
+        let own = || Some(Task { label: task_label(definition)?, node: definition.clone(), file: self.path.clone() });
         Ok(listed.or_else(own))
     }
 
-    /// "npm: watch", "npm: watch - folder", "tsc: build - tsconfig.json": what VS Code finds without any tasks.json.
+    /// A task that VS Code detects without a tasks.json: "npm: watch", "npm: watch - folder",
+    /// "tsc: build - tsconfig.json".
     fn detected_task(&self, label: &str) -> Result<Option<Task>> {
         let Some((kind, rest)) = label.split_once(": ") else { return Ok(None) };
         let workspace = self.variables.workspace();
@@ -172,7 +182,8 @@ fn check_version(document: &JsonDocument) -> Result<()> {
     }
 }
 
-fn listed(document: &JsonDocument, common: &JsonNode, node: &JsonNode) -> Option<Task> {
+/// One entry of `tasks`, on top of the file's common `options`; `None` where it has no name.
+fn read_task(document: &JsonDocument, common: &JsonNode, node: &JsonNode) -> Option<Task> {
     let mut node = platform_node(node);
     if let Some(options) = common.get("options") {
         let own = node.get("options").cloned().unwrap_or_else(|| object_node(node.line, &[]));
@@ -181,7 +192,7 @@ fn listed(document: &JsonDocument, common: &JsonNode, node: &JsonNode) -> Option
     Some(Task { label: task_label(&node)?, node, file: document.path.clone() })
 }
 
-/// A task's name: its label, or what VS Code calls one without.
+/// The name of a task: its label, or the one that VS Code derives from its definition.
 fn task_label(node: &JsonNode) -> Option<String> {
     let text = |name: &str| node.text_of(name);
     let at = |path: Option<&str>| path.map(|path| format!(" - {path}")).unwrap_or_default();
@@ -191,13 +202,13 @@ fn task_label(node: &JsonNode) -> Option<String> {
         (None, Some("typescript")) => {
             Some(format!("tsc: {}{}", text("option").unwrap_or("build"), at(text("tsconfig"))))
         }
-        // Of an extension of VS Code: "gulp: default".
+        // A task type of a VS Code extension: "gulp: default".
         (None, Some(kind)) if text("command").is_none() => Some(format!("{kind}: {}", text("task")?)),
         (None, _) => text("command").map(str::to_owned),
     }
 }
 
-/// The object with what its section for this platform says instead.
+/// The object with the members of its section for this platform on top.
 pub fn platform_node(node: &JsonNode) -> JsonNode {
     let Some(section) = node.get(PLATFORM).filter(|section| matches!(section.value, JsonValue::Object(_))) else {
         return node.clone();
@@ -208,7 +219,7 @@ pub fn platform_node(node: &JsonNode) -> JsonNode {
     }
 }
 
-/// Options on top of others: variables of the environment add up.
+/// The options `base` with `over` on top; their `env` members are merged by name.
 fn overlay_options(base: &JsonNode, over: &JsonNode) -> JsonNode {
     let options = base.overlaid(over);
     match (base.get("env"), over.get("env")) {
