@@ -199,7 +199,7 @@ fn a_supervisor_whose_binary_was_replaced_is_reported() {
     let program = sandbox.home().join("tether");
     let install = || {
         let fresh = sandbox.home().join("tether.new");
-        fs::copy(env!("CARGO_BIN_EXE_tether"), &fresh).unwrap();
+        crate::support::copy_program(env!("CARGO_BIN_EXE_tether").as_ref(), &fresh);
         fs::rename(fresh, &program).unwrap();
     };
     install();

@@ -187,6 +187,12 @@ impl Sandbox {
     }
 }
 
+/// Copies a program with `cp`. A copy by this process could be open for writing in a child that another test forks
+/// meanwhile, and then cannot be executed (ETXTBSY).
+pub fn copy_program(from: &Path, to: &Path) {
+    assert!(Command::new("cp").args([from, to]).status().unwrap().success(), "cannot copy {}", from.display());
+}
+
 /// Runs a command until it exits.
 pub fn run_command(mut command: Command) -> CommandOutput {
     let Output { status, stdout, stderr } = command.output().unwrap();

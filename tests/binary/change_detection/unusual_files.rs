@@ -386,7 +386,7 @@ fn an_unreadable_folder_is_reported_and_the_rest_is_still_scanned() {
     fs::set_permissions(&workspace.root, fs::Permissions::from_mode(0o755)).unwrap();
     fs::set_permissions(workspace.path("p0/m0/f1"), fs::Permissions::from_mode(0o000)).unwrap();
     let executable = workspace.cookies.path().join("test");
-    fs::copy(std::env::current_exe().unwrap(), &executable).unwrap();
+    crate::support::copy_program(&std::env::current_exe().unwrap(), &executable);
     let own = workspace.cookies.path().join("own");
     fs::create_dir(&own).unwrap();
     fs::set_permissions(workspace.cookies.path(), fs::Permissions::from_mode(0o755)).unwrap();
