@@ -144,7 +144,7 @@ fn debuggees_of_a_killed_supervisor_are_orphans_and_a_detached_program_is_not() 
     let pid = |it: &Value| it["pid"].as_u64().unwrap() as u32;
     kill_supervisor(&sandbox);
     let shown = sandbox.tether(&["doctor", "--reap"]).ok().stdout;
-    assert!(shown.contains("has let go, and lives on"), "{shown}");
+    assert!(shown.contains("has detached from, and keeps running"), "{shown}");
     let ended = run_command(sandbox.command(["doctor", "--reap", "--yes", "--json"])).ok().json();
     let all = ended["orphans"].as_array().unwrap();
     assert!(all.len() == 1 && all[0]["ended"] == true, "{ended}");

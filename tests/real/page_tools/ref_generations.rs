@@ -97,7 +97,7 @@ fn a_reader_of_the_console_follows_it_over_relaunches_and_after_the_end() {
     wait_for_end(supervisor);
     let since = cursor.to_string();
     let answer = sandbox.json(&["console", "--since", &since]);
-    assert!(answer["note"].as_str().unwrap().contains("not of this supervisor"), "{answer}");
+    assert!(answer["note"].as_str().unwrap().contains("from another supervisor"), "{answer}");
 }
 
 #[test]
