@@ -136,15 +136,16 @@ async fn a_subscriber_is_notified_of_each_state_change_and_each_build() {
     client.service.unsubscribe(UnsubscribeRequestParams::new(CONSOLE)).await.unwrap();
     // After unsubscribing no notification is sent.
     client.service.unsubscribe(UnsubscribeRequestParams::new(STATE)).await.unwrap();
-    for first in [true, false] {
+    for round in 0..3 {
         sandbox.json(&["stop"]);
         sandbox.json(&["start"]);
         let mut others = 0;
         while timeout(TEST_TIMEOUT, client.updated.recv()).await.expect("never told").unwrap() != BUILD {
             others += 1;
         }
-        // Notifications in flight have arrived with the first round trip.
-        assert!(first || others == 0, "{others}");
+        // The build of the relaunch above may end the first round: what was sent before the unsubscription then
+        // arrives in the second one.
+        assert!(round < 2 || others == 0, "{others}");
     }
 }
 
