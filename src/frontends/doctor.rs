@@ -18,7 +18,12 @@ pub async fn print_diagnosis(workspace: &Path, json: bool) -> Result<u8> {
     let report = examine_workspace(workspace).await;
     let problems = report.count(FindingLevel::Problem);
     if json {
-        let object = json!({ "ok": problems == 0, "problems": problems, "warnings": report.count(FindingLevel::Warning), "findings": report.findings });
+        let object = json!({
+            "ok": problems == 0,
+            "problems": problems,
+            "warnings": report.count(FindingLevel::Warning),
+            "findings": report.findings,
+        });
         print_text(&format!("{object}\n"));
     } else {
         print_text(&report_text(&report));

@@ -42,7 +42,7 @@ pub struct StartedSessions {
     pub notes: Vec<String>,
 }
 
-/// Errors: there is no such configuration, something is wrong in it, nobody debugs its type, it is not trusted.
+/// Errors: there is no such configuration, something is wrong in it, no adapter debugs its type, it is not trusted.
 pub fn prepare_config(sessions: &SessionRegistry, name: &str, besides: &ConfigOverrides) -> Result<ConfiguredLaunch> {
     let written = DebugPlan::resolve(sessions.workspace(), name)?;
     let debugging = written.with_editor_inputs(&besides.given)?;
