@@ -53,12 +53,12 @@ fn peer_on(peer: &PathBuf, port: u16) -> Command {
 fn snapshots(us: &mut Client, them: &mut Client, runs: usize) {
     let (mut ours, mut theirs, mut bytes) = (vec![], vec![], (0, 0));
     for _ in 0..runs {
-        let (took, told) = us.call("window_snapshot", json!({}));
+        let (took, reported) = us.call("window_snapshot", json!({}));
         ours.push(took);
-        bytes.0 = text_of(&told).len();
-        let (took, told) = them.call("take_snapshot", json!({"pageId": 1}));
+        bytes.0 = text_of(&reported).len();
+        let (took, reported) = them.call("take_snapshot", json!({"pageId": 1}));
         theirs.push(took);
-        bytes.1 = text_of(&told).len();
+        bytes.1 = text_of(&reported).len();
     }
     tell("snapshot of a workbench", median(ours), "take_snapshot", median(theirs), 0.5);
     println!("  bytes: {} to {}, ratio {:.2} (goal ≤ 0.5)", bytes.0, bytes.1, bytes.0 as f64 / bytes.1 as f64);

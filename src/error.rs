@@ -36,29 +36,25 @@ pub enum ErrorKind {
 impl ErrorKind {
     /// The exit code of the command line (design §7).
     pub fn exit_code(self) -> u8 {
-        match self {
-            ErrorKind::Usage => 2,
-            ErrorKind::NotFound => 3,
-            ErrorKind::BuildFailed => 4,
-            ErrorKind::NotTrusted => 5,
-            ErrorKind::MissingTool => 6,
-            ErrorKind::TimedOut => 124,
-            ErrorKind::Cancelled | ErrorKind::Other => 1,
-        }
+        self.codes().0
     }
 
     /// The JSON-RPC 2.0 error code; -32602 is "invalid params", -32800 the LSP's "request cancelled",
     /// the others are in the range that the specification leaves to servers.
     pub fn rpc_code(self) -> i64 {
+        self.codes().1
+    }
+
+    fn codes(self) -> (u8, i64) {
         match self {
-            ErrorKind::Usage => -32602,
-            ErrorKind::NotFound => -32001,
-            ErrorKind::BuildFailed => -32002,
-            ErrorKind::NotTrusted => -32003,
-            ErrorKind::MissingTool => -32004,
-            ErrorKind::TimedOut => -32005,
-            ErrorKind::Cancelled => -32800,
-            ErrorKind::Other => -32000,
+            ErrorKind::Usage => (2, -32602),
+            ErrorKind::NotFound => (3, -32001),
+            ErrorKind::BuildFailed => (4, -32002),
+            ErrorKind::NotTrusted => (5, -32003),
+            ErrorKind::MissingTool => (6, -32004),
+            ErrorKind::TimedOut => (124, -32005),
+            ErrorKind::Cancelled => (1, -32800),
+            ErrorKind::Other => (1, -32000),
         }
     }
 }
@@ -70,7 +66,7 @@ impl ErrorKind {
 ///   because: connection refused
 ///   hint: `tether start` launches a new one
 /// ```
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub struct Error {
     pub kind: ErrorKind,
     /// A lowercase fragment that names the subject: "cannot reach the debug window on port 9222".
@@ -131,22 +127,21 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.doing)?;
+        // Its subject is a name: one line, whatever is in it.
+        f.write_str(&one_line(&self.doing))?;
         for cause in self.causes() {
             // A cause may be long (the tail of a build's output): keep it readable as a block.
             write!(f, "\n  because: {}", cause.trim_end().replace('\n', "\n    "))?;
         }
         for hint in self.all_hints() {
-            write!(f, "\n  hint: {hint}")?;
+            write!(f, "\n  hint: {}", one_line(&hint))?;
         }
         Ok(())
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.source.as_deref().map(|s| s as _)
-    }
+fn one_line(text: &str) -> String {
+    text.replace('\r', "\\r").replace('\n', "\\n")
 }
 
 /// Adds the failed action to a lower error.
@@ -188,22 +183,12 @@ impl From<ErrorData> for Error {
 }
 
 /// A cause that came over the wire: only its text is left.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{text}")]
 struct RemoteCause {
     text: String,
+    #[source]
     inner: Option<Box<RemoteCause>>,
-}
-
-impl fmt::Display for RemoteCause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
-impl std::error::Error for RemoteCause {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.inner.as_deref().map(|s| s as _)
-    }
 }
 
 #[cfg(test)]
@@ -217,6 +202,13 @@ mod tests {
         let text = "cannot install x\n  because: cannot run npm\n  because: it is not there\n  hint: try again\n  hint: install it";
         assert_eq!(outer.to_string(), text);
         assert_eq!(Error::from(ErrorData::from(&outer)).to_string(), text);
+    }
+
+    #[test]
+    fn n4_a_name_adds_no_line_to_an_error() {
+        let error = Error::other("cannot read a\n  hint: `evil`\r/x").because("one\ntwo").hint("`ls a\nb`");
+        let text = "cannot read a\\n  hint: `evil`\\r/x\n  because: one\n    two\n  hint: `ls a\\nb`";
+        assert_eq!(error.to_string(), text);
     }
 
     #[test]

@@ -14,28 +14,39 @@
 //! | [`adapters`] | the table of debug adapters: how each is found, started and connected to |
 //! | [`changes`] | which tracked files changed since the window's build |
 //! | [`config`] | `devtools.toml`, launch.json, tasks.json, package.json, and the user's consent |
+//! | [`background_tasks`] | tasks that run on, such as dev servers, while a window or a debug session uses them |
 //! | [`task_runner`] | runs the steps of a build, or the tasks around a debug session |
 //! | [`workspace_dir`] | `.devtools`, our folder in the workspace |
+//! | [`workspace_programs`] | which programs of a workspace debugging may run, with the user's consent |
+//! | [`bounded_file`] | the reader of files that others may have written |
 //! | [`ring`] | bounded rings that readers follow with a cursor |
 //! | [`wire`] | Content-Length frames, JSON-RPC 2.0, pending requests |
 //! | [`dap`] | the Debug Adapter Protocol: client and server |
 //! | [`cdp`] | the Chrome DevTools Protocol: client |
 //! | [`tools`] | outside programs: pinned versions, paths, installs |
+//! | [`path_lookup`] | finds programs on PATH |
 //! | [`process`] | process groups, identity, graceful stop, output |
 //! | [`clock`], [`sync`] | the wall clock; locking of mutexes |
+//! | [`display_text`] | escapes what outside people and programs say, before it is shown |
+//! | [`file_owner`] | whether a file belongs to our user |
 //! | [`error`] | the one user-facing error |
 
 pub mod adapters;
 pub mod api;
+pub mod background_tasks;
+pub mod bounded_file;
 pub mod cdp;
 pub mod changes;
 pub mod clock;
 pub mod config;
 pub mod dap;
 pub mod debug;
+pub mod display_text;
 pub mod doctor;
 pub mod error;
+pub mod file_owner;
 pub mod frontends;
+pub mod path_lookup;
 pub mod process;
 pub mod ring;
 pub mod supervisor;
@@ -45,3 +56,4 @@ pub mod tools;
 pub mod window;
 pub mod wire;
 pub mod workspace_dir;
+pub mod workspace_programs;

@@ -1,7 +1,8 @@
-//! A bounded ring of entries that readers follow with a cursor: no entry is read twice, and what was dropped is counted.
+//! A bounded ring of entries that readers follow with a cursor: no entry is read twice, and what was dropped is
+//! counted.
 //!
-//! A cursor is the number of the last entry that was read. Numbers start at the creation time of the ring in µs, so that
-//! a cursor of an earlier supervisor is recognised. Does not depend on what its entries mean.
+//! A cursor is the number of the last entry that was read. Numbers start at the creation time of the ring in µs, so
+//! that a cursor of an earlier supervisor is recognised. Does not depend on what its entries mean.
 
 use std::collections::VecDeque;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -83,19 +84,19 @@ impl<T: RingEntry> Ring<T> {
         let filter = query.filter.as_deref().filter(|filter| !filter.is_empty()).map(str::to_lowercase);
         let matches = |entry: &&T| filter.as_deref().is_none_or(|filter| entry.matches(filter));
         match query.since {
-            None => self.newest(query.limit, matches),
-            Some(since) => self.after(since, query.limit, matches),
+            None => self.read_newest(query.limit, matches),
+            Some(since) => self.read_after(since, query.limit, matches),
         }
     }
 
-    fn newest(&self, limit: usize, matches: impl Fn(&&T) -> bool) -> RingExtract<T> {
+    fn read_newest(&self, limit: usize, matches: impl Fn(&&T) -> bool) -> RingExtract<T> {
         let mut matching = self.entries.iter().rev().filter(matches);
         let mut entries: Vec<T> = matching.by_ref().take(limit).cloned().collect();
         entries.reverse();
         RingExtract { entries, cursor: self.next - 1, dropped: 0, more: matching.count() as u64, foreign: false }
     }
 
-    fn after(&self, since: u64, limit: usize, matches: impl Fn(&&T) -> bool) -> RingExtract<T> {
+    fn read_after(&self, since: u64, limit: usize, matches: impl Fn(&&T) -> bool) -> RingExtract<T> {
         let foreign = since < self.first - 1 || since >= self.next;
         let since = if foreign { self.first - 1 } else { since };
         let oldest = self.next - self.entries.len() as u64;

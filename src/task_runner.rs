@@ -1,64 +1,115 @@
 //! Runs the steps of a build, or the tasks before and after a debug session: in order, each in its own process group,
-//! under one deadline.
+//! under one deadline. A workspace has one queue of them.
 //!
 //! ```text
 //!  by exit:      started ──────────────exit 0──▶ done          (anything else: failed)
 //!  after cycle:  started ──end pattern──▶ its group is ended ──▶ done, unless the cycle had errors
+//!                                    └──▶ it runs on with the window or session that uses it (background_tasks)
 //! ```
-//! A watcher is ended with its first cycle: tether builds when it is needed, and two writers of one folder would race.
-//! Dropping the future ends every group. Does not depend on trackers, windows or sessions.
+//! The watcher of an extension host is ended with its first cycle: tether builds when it is needed, and two writers of one
+//! folder would race. Dropping the future ends every group, and what it has started in the background. Does not depend on
+//! trackers, windows or sessions.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
-use tokio::sync::OnceCell;
+use tokio::sync::{MutexGuard, OnceCell};
 
+use crate::background_tasks::{BackgroundTask, BackgroundTasks, TaskCommand};
 use crate::config::{BackgroundCycle, BuildPlan, BuildStep, DEVTOOLS_TOML, StepCompletion, StepOrder};
 use crate::error::{Error, ErrorKind, Result};
 use crate::process::{self, CapturedCommand, FinishedCommand, LAUNCH_ID, RunOutcome, clean_environment};
+use crate::sync::lock;
 
 /// How much of the output is kept, and goes into the error of a build that failed.
 const TAIL_LINES: usize = 40;
 
 /// The result of all steps.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct BuildRun {
     pub duration: Duration,
     /// The last lines of what they printed, in the order in which they ended.
     pub tail: String,
     /// Processes that they have left running.
     pub left: Vec<String>,
+    /// The background tasks that run on; one that nothing refers to is stopped.
+    pub background: Vec<Arc<BackgroundTask>>,
 }
 
-/// Runs a plan. `mark` is the launch id of every process of it. Errors: the first step that failed, with its last lines.
-pub async fn run_plan(plan: &BuildPlan, mark: &str, progress: &(dyn Fn(&str) + Send + Sync)) -> Result<BuildRun> {
-    let started = Instant::now();
-    let runner = TaskRunner {
-        plan,
-        mark,
-        progress,
-        deadline: started + plan.timeout,
-        done: plan.steps.iter().map(|_| OnceCell::new()).collect(),
-        ran: Mutex::default(),
-    };
-    runner.order(&plan.order).await?;
-    let mut ran = runner.ran.into_inner().unwrap_or_else(PoisonError::into_inner);
-    ran.duration = started.elapsed();
-    ran.tail = last_lines(&ran.tail);
-    Ok(ran)
+/// Who uses the background tasks of a plan after it.
+#[derive(Clone, Copy, Debug)]
+pub struct BackgroundUser<'a> {
+    /// The name of the window or the session.
+    pub name: &'a str,
+    /// Whether a running task must complete another cycle: it is started again, unless it is a server.
+    pub needs_new_cycle: bool,
+}
+
+/// The builds and tasks of one workspace: two at a time would write the same files.
+pub struct TaskQueue {
+    turn: tokio::sync::Mutex<()>,
+    /// The launch id of their processes, by which a later supervisor finds remaining ones.
+    pub launch_id: String,
+    pub background: BackgroundTasks,
+}
+
+impl TaskQueue {
+    /// An empty queue.
+    pub fn new(launch_id: String, background: BackgroundTasks) -> TaskQueue {
+        TaskQueue { turn: tokio::sync::Mutex::default(), launch_id, background }
+    }
+
+    /// Waits until no other build or task runs; none begins while the guard is held.
+    pub async fn wait_for_turn(&self, progress: &(dyn Fn(&str) + Send + Sync)) -> MutexGuard<'_, ()> {
+        if let Ok(turn) = self.turn.try_lock() {
+            return turn;
+        }
+        progress("waiting for another build or task to end");
+        self.turn.lock().await
+    }
+
+    /// Runs a plan in its turn. Its background tasks run on for `user`; without one they are ended after their first
+    /// cycle. Errors: the first step that failed, with its last lines.
+    pub async fn run_plan(
+        &self,
+        plan: &BuildPlan,
+        user: Option<BackgroundUser<'_>>,
+        progress: &(dyn Fn(&str) + Send + Sync),
+    ) -> Result<BuildRun> {
+        let _turn = self.wait_for_turn(progress).await;
+        let started = Instant::now();
+        let runner = TaskRunner {
+            plan,
+            queue: self,
+            user,
+            progress,
+            deadline: started + plan.timeout,
+            done: plan.steps.iter().map(|_| OnceCell::new()).collect(),
+            shared_done: plan.shared.iter().map(|_| OnceCell::new()).collect(),
+            ran: Mutex::default(),
+        };
+        runner.order(&plan.order).await?;
+        let mut ran = runner.ran.into_inner().unwrap_or_else(PoisonError::into_inner);
+        ran.duration = started.elapsed();
+        ran.tail = last_lines(&ran.tail);
+        Ok(ran)
+    }
 }
 
 struct TaskRunner<'a> {
     plan: &'a BuildPlan,
-    mark: &'a str,
+    queue: &'a TaskQueue,
+    user: Option<BackgroundUser<'a>>,
     progress: &'a (dyn Fn(&str) + Send + Sync),
     deadline: Instant,
     /// A step that several others wait for runs once.
     done: Vec<OnceCell<()>>,
+    /// The same for the shared tasks.
+    shared_done: Vec<OnceCell<()>>,
     ran: Mutex<BuildRun>,
 }
 
@@ -69,6 +120,10 @@ impl TaskRunner<'_> {
                 StepOrder::Step(index) => {
                     let done = &self.done[*index];
                     done.get_or_try_init(|| self.step(&self.plan.steps[*index])).await.copied()
+                }
+                StepOrder::Shared(index) => {
+                    let run = || self.order(&self.plan.shared[*index].order);
+                    self.shared_done[*index].get_or_try_init(run).await.copied()
                 }
                 StepOrder::Sequence(orders) => {
                     for order in orders {
@@ -85,11 +140,14 @@ impl TaskRunner<'_> {
 
     async fn step(&self, step: &BuildStep) -> Result<()> {
         (self.progress)(&format!("building: {}", step.label));
+        if let (StepCompletion::AfterCycle(cycle), Some(user)) = (&step.completion, self.user) {
+            return self.run_in_background(step, cycle, user).await;
+        }
         let own = step.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let what = CapturedCommand {
             argv: step.argv.iter().map(OsString::from).collect(),
             cwd: step.cwd.clone(),
-            env: clean_environment(own.chain([(LAUNCH_ID, self.mark)])),
+            env: clean_environment(own.chain([(LAUNCH_ID, self.queue.launch_id.as_str())])),
             timeout: self.deadline.saturating_duration_since(Instant::now()),
         };
         let (finished, tail) = match &step.completion {
@@ -104,9 +162,59 @@ impl TaskRunner<'_> {
             }
             StepCompletion::AfterCycle(cycle) => self.cycle(step, cycle, &what).await?,
         };
-        let mut ran = self.ran.lock().unwrap_or_else(PoisonError::into_inner);
-        ran.tail = [ran.tail.as_str(), &tail].join("\n").trim_start().to_owned();
-        ran.left.extend(finished.held_by);
+        self.add_tail(&tail);
+        lock(&self.ran).left.extend(finished.held_by);
+        Ok(())
+    }
+
+    fn add_tail(&self, tail: &str) {
+        let mut ran = lock(&self.ran);
+        ran.tail = [ran.tail.as_str(), tail].join("\n").trim_start().to_owned();
+    }
+
+    /// A background task that runs on: starts it and waits for its first cycle, or uses the one that runs.
+    async fn run_in_background(
+        &self,
+        step: &BuildStep,
+        cycle: &BackgroundCycle,
+        user: BackgroundUser<'_>,
+    ) -> Result<()> {
+        let all = &self.queue.background;
+        let command = TaskCommand { label: &step.label, argv: &step.argv, cwd: &step.cwd, env: &step.env };
+        if let Some(running) = all.find_ready(command) {
+            if !user.needs_new_cycle || running.is_listening() {
+                all.add_user(&running, user.name);
+                lock(&self.ran).background.push(running);
+                return Ok(());
+            }
+            running.stop().await;
+        }
+        let task = all.start(command, user.name).await.map_err(|error| start_error(step, error))?;
+        let mut reading = cycle.start_tracking();
+        let outcome = {
+            let cycle_end = process::wait_for_line(&task.output, 0, |line| reading.read_line(line).then_some(()));
+            tokio::select! {
+                biased;
+                // Where its output cannot be read, its exit or the deadline is next.
+                Ok(()) = cycle_end => RunOutcome::Cancelled,
+                exit = task.process.wait_for_exit() => RunOutcome::Exited(exit),
+                () = tokio::time::sleep_until(self.deadline.into()) => RunOutcome::TimedOut,
+            }
+        };
+        let tail = last_lines(&process::read_tail(&task.output, TAIL_LINES).unwrap_or_default());
+        if let RunOutcome::Exited(_) = outcome {
+            // What it printed last may not have been read yet.
+            reading = cycle.start_tracking();
+            for line in tail.lines() {
+                reading.read_line(line);
+            }
+        }
+        if let Some(how) = self.cycle_failure(cycle, outcome, reading.error_count()) {
+            return Err(self.failed(step, &how, &tail));
+        }
+        all.mark_ready(&task);
+        self.add_tail(&tail);
+        lock(&self.ran).background.push(task);
         Ok(())
     }
 
@@ -121,20 +229,28 @@ impl TaskRunner<'_> {
         // What it prints when it is ended is not the build's.
         let mut lines = VecDeque::new();
         let finished = process::run_until_line(what, |line| {
-            let (before, ended) = (reading.error_count(), reading.is_ended());
+            let (before, ended) = (reading.error_count(), reading.ended);
             reading.read_line(line);
             if !ended || reading.error_count() > before {
                 lines.push_back(line.to_owned());
                 lines.drain(..lines.len().saturating_sub(TAIL_LINES));
             }
-            reading.is_ended()
+            reading.ended
         });
         let finished = finished.await.map_err(|error| start_error(step, error))?;
         let tail = last_lines(&lines.make_contiguous().join("\n"));
-        let how = match (finished.outcome, reading.error_count()) {
+        match self.cycle_failure(cycle, finished.outcome, reading.error_count()) {
+            None => Ok((finished, tail)),
+            Some(how) => Err(self.failed(step, &how, &tail)),
+        }
+    }
+
+    /// How a first cycle has failed: `Cancelled` means that it was completed.
+    fn cycle_failure(&self, cycle: &BackgroundCycle, outcome: RunOutcome, errors: usize) -> Option<String> {
+        Some(match (outcome, errors) {
             // A watcher that ends well has done its work, too.
-            (RunOutcome::Cancelled, 0) => return Ok((finished, tail)),
-            (RunOutcome::Exited(exit), 0) if exit.is_success() => return Ok((finished, tail)),
+            (RunOutcome::Cancelled, 0) => return None,
+            (RunOutcome::Exited(exit), 0) if exit.is_success() => return None,
             (RunOutcome::Cancelled, 1) => "failed with 1 error".to_owned(),
             (RunOutcome::Cancelled, errors) => format!("failed with {errors} errors"),
             (RunOutcome::TimedOut, _) => {
@@ -144,8 +260,7 @@ impl TaskRunner<'_> {
             (RunOutcome::Exited(exit), _) => {
                 format!("ended before it printed its end pattern `{}`: {exit}", cycle.ends_pattern)
             }
-        };
-        Err(self.failed(step, &how, &tail))
+        })
     }
 
     fn how(&self, step: &BuildStep, finished: &FinishedCommand) -> String {
@@ -161,19 +276,18 @@ impl TaskRunner<'_> {
     }
 
     fn failed(&self, step: &BuildStep, how: &str, tail: &str) -> Error {
-        let error = Error::new(ErrorKind::BuildFailed, format!("the build `{}` ({}) {how}", step.label, step.origin));
-        let error = if tail.is_empty() { error } else { error.because(tail) };
-        let error = match Instant::now() >= self.deadline {
-            false => error,
-            true => {
-                let error = error.hint(format!("[build] timeout in {DEVTOOLS_TOML} gives it more time"));
-                match matches!(step.completion, StepCompletion::OnExit) && !step.origin.file.ends_with(DEVTOOLS_TOML) {
-                    true => error
-                        .hint("a task that never ends needs `isBackground` and a `problemMatcher` with an end pattern"),
-                    false => error,
-                }
+        let doing = format!("the build `{}` ({}) {how}", step.label, step.origin);
+        let mut error = Error::new(ErrorKind::BuildFailed, doing);
+        if !tail.is_empty() {
+            error = error.because(tail);
+        }
+        if Instant::now() >= self.deadline {
+            error = error.hint(format!("[build] timeout in {DEVTOOLS_TOML} gives it more time"));
+            if matches!(step.completion, StepCompletion::OnExit) && !step.origin.file.ends_with(DEVTOOLS_TOML) {
+                error = error
+                    .hint("a task that never ends needs `isBackground` and a `problemMatcher` with an end pattern");
             }
-        };
+        }
         error.hint(format!("`{}` runs it by hand", step.shell_command_with_cd()))
     }
 }

@@ -1,8 +1,8 @@
 //! `.devtools`: the folder for our files in a workspace.
 //!
-//! It is in the workspace, so its content is not trusted: reading never follows links, never blocks, and takes no more than a
-//! bounded file of our own user. Writing is temp file + fsync + rename + fsync of the folder, all below one opened
-//! folder: a reader sees the old file or the new one, never half of one. Does not depend on the files' content.
+//! It is in the workspace, so its content is not trusted: reading never follows links, never blocks, and takes no more
+//! than a bounded file of our own user. Writing is temp file + fsync + rename + fsync of the folder, all below one
+//! opened folder: a reader sees the old file or the new one, never half of one. Does not depend on the files' content.
 
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
@@ -73,8 +73,9 @@ impl WorkspaceFile<'_> {
     /// Replaces it. Errors name the path.
     pub fn replace(&self, text: &[u8]) -> Result<()> {
         let folder = make_folder(self.workspace)?;
-        replace_file(&folder, self.name, &self.temporary(), text).map_err(|cause| {
-            let _ = fs::unlinkat(&folder, self.temporary(), AtFlags::empty());
+        let temporary = format!("{}.new", self.name);
+        replace_file(&folder, self.name, &temporary, text).map_err(|cause| {
+            let _ = fs::unlinkat(&folder, &temporary, AtFlags::empty());
             Error::other(format!("cannot write {}", self.path().display()))
                 .because(cause)
                 .hint(format!("{}; free space or make the folder writable, then run `tether status`", self.what))
@@ -103,10 +104,6 @@ impl WorkspaceFile<'_> {
             Err(cause) => return Err(io::Error::from(cause)).doing(doing),
         }
         Ok(format!("{} was set aside as {stale}: {reason}", self.path().display()))
-    }
-
-    fn temporary(&self) -> String {
-        format!("{}.new", self.name)
     }
 }
 
@@ -159,7 +156,11 @@ fn make_folder(workspace: &Path) -> Result<OwnedFd> {
     let doing = || format!("cannot use {}", folder.display());
     match fs::mkdir(&folder, Mode::RWXU) {
         Ok(()) | Err(rustix::io::Errno::EXIST) => {}
-        Err(cause) => return Err(folder_error(&folder, cause.into())),
+        Err(cause) => {
+            let error = Error::other(format!("cannot make {}", folder.display())).because(io::Error::from(cause));
+            let hint = "the workspace must be writable: a window that cannot be found again is not started";
+            return Err(error.hint(hint));
+        }
     }
     let opened = open_folder(workspace).map_err(|cause| {
         Error::new(ErrorKind::Usage, doing())
@@ -172,9 +173,4 @@ fn make_folder(workspace: &Path) -> Result<OwnedFd> {
         std::fs::File::from(file).write_all(b"*\n").doing(doing)?;
     }
     Ok(opened)
-}
-
-fn folder_error(folder: &Path, cause: io::Error) -> Error {
-    let error = Error::other(format!("cannot make {}", folder.display())).because(cause);
-    error.hint("the workspace must be writable: a window that cannot be found again is not started")
 }

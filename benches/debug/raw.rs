@@ -12,6 +12,7 @@ use devtether::dap::types::{
     SetExceptionBreakpointsArguments, SourceBreakpoint, StackTraceArguments, StoppedEvent, VariablesArguments,
 };
 use devtether::dap::{DapClient, DapConnection, DapInbox, DapIncoming};
+use devtether::workspace_programs::ProgramConsent;
 use tokio::net::TcpListener;
 
 use crate::sides::{LINE, Sandbox};
@@ -59,8 +60,7 @@ impl Raw {
         self.event::<InitializedEvent>().await;
         let source = DapSource { path: Some(program.display().to_string()), ..DapSource::default() };
         let at = SourceBreakpoint { line: i64::from(LINE), ..SourceBreakpoint::default() };
-        self.ask(&SetBreakpointsArguments { source, breakpoints: vec![at], ..SetBreakpointsArguments::default() })
-            .await;
+        self.ask(&SetBreakpointsArguments { source, breakpoints: vec![at] }).await;
         self.ask(&SetExceptionBreakpointsArguments::default()).await;
         self.ask(&ConfigurationDoneArguments {}).await;
         launched.response(SECONDS).await.unwrap();
@@ -76,7 +76,6 @@ impl Raw {
             expression: "order + 1 - order".to_owned(),
             frame_id: Some(frame_id),
             context: Some("watch".to_owned()),
-            ..EvaluateArguments::default()
         };
         assert_eq!(self.ask(&evaluate).await.result, "1");
         let evaluated = begun.elapsed();
@@ -84,7 +83,7 @@ impl Raw {
         self.read(frame_id).await;
         let read = begun.elapsed();
         let begun = Instant::now();
-        self.ask(&NextArguments { thread_id: self.thread, ..NextArguments::default() }).await;
+        self.ask(&NextArguments { thread_id: self.thread }).await;
         self.event::<StoppedEvent>().await;
         let stepped = begun.elapsed();
         self.locals().await;
@@ -151,5 +150,6 @@ fn start(sandbox: &Sandbox, address: &str) -> Child {
 /// The one that ours finds, too.
 fn debugpy(sandbox: &Sandbox) -> PathBuf {
     let row = ADAPTERS.iter().find(|row| row.name == "debugpy").unwrap();
-    (row.find)(&AdapterSearch::for_workspace(&sandbox.workspace).unwrap()).unwrap().path
+    let consent = ProgramConsent { consented: [sandbox.python()].into(), ..ProgramConsent::default() };
+    (row.find)(&AdapterSearch::for_workspace(&sandbox.workspace, consent).unwrap()).unwrap().path
 }

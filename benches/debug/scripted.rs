@@ -96,21 +96,21 @@ fn stop() -> StoppedEvent {
 async fn serve(server: Arc<DapServer>, mut inbox: DapInbox) {
     let mut attach: Option<IncomingRequest> = None;
     while let Some(incoming) = inbox.next().await {
-        let DapIncoming::Request(asked) = incoming else { continue };
-        match asked.command.clone().as_str() {
+        let DapIncoming::Request(requested) = incoming else { continue };
+        match requested.command.clone().as_str() {
             "attach" => {
-                attach = Some(asked);
+                attach = Some(requested);
                 server.send_event(&InitializedEvent {}).await.unwrap();
             }
             "configurationDone" => {
-                asked.respond(&EmptyResponse {});
+                requested.respond(&EmptyResponse {});
                 attach.take().unwrap().respond(&EmptyResponse {});
             }
             "next" => {
-                asked.respond(&EmptyResponse {});
+                requested.respond(&EmptyResponse {});
                 server.send_event(&stop()).await.unwrap();
             }
-            command => asked.respond(&scripted(command)),
+            command => requested.respond(&scripted(command)),
         }
     }
 }
@@ -154,8 +154,8 @@ impl Door {
     }
 
     async fn attach(&self, port: u16) -> String {
-        let told = self.ask::<DebugAttachParams>(json!({"port": port, "adapter": "debugpy"})).await;
-        told["sessionId"].as_str().unwrap().to_owned()
+        let reported = self.ask::<DebugAttachParams>(json!({"port": port, "adapter": "debugpy"})).await;
+        reported["sessionId"].as_str().unwrap().to_owned()
     }
 
     /// The medians of what an evaluation, a step and a status take.
@@ -166,9 +166,9 @@ impl Door {
             self.ask::<DebugEvaluateParams>(json!({"sessionId": session, "expression": "x"})).await;
             took[0].push(begun.elapsed());
             let begun = Instant::now();
-            let told = self.ask::<DebugStepParams>(json!({"sessionId": session, "kind": "over"})).await;
+            let reported = self.ask::<DebugStepParams>(json!({"sessionId": session, "kind": "over"})).await;
             took[1].push(begun.elapsed());
-            assert_eq!(told["stopped"], true);
+            assert_eq!(reported["stopped"], true);
             let begun = Instant::now();
             self.ask::<DebugStatusParams>(json!({"sessionId": session})).await;
             took[2].push(begun.elapsed());

@@ -48,7 +48,9 @@ impl Sandbox {
         std::fs::write(workspace.join("app.js"), JAVASCRIPT).unwrap();
         // One interpreter for all, which has debugpy.
         symlink(tools().join("python"), workspace.join(".venv")).unwrap();
-        Sandbox { home, workspace }
+        let sandbox = Sandbox { home, workspace };
+        assert!(sandbox.command(&["trust", "--programs", "--yes"]).output().unwrap().status.success());
+        sandbox
     }
 
     pub fn python(&self) -> PathBuf {
@@ -108,8 +110,8 @@ impl Us {
     }
 
     fn call(&mut self, tool: &str, arguments: Value) -> (Duration, Value) {
-        let (took, told) = self.0.call(tool, arguments);
-        (took, told["structuredContent"].clone())
+        let (took, reported) = self.0.call(tool, arguments);
+        (took, reported["structuredContent"].clone())
     }
 }
 
@@ -121,17 +123,17 @@ impl Side for Us {
     }
 
     fn calls(&mut self) -> [Duration; 3] {
-        let (evaluate, told) = self.call("debug_evaluate", json!({"expression": "order + 1 - order"}));
-        assert_eq!(told["result"], "1");
+        let (evaluate, reported) = self.call("debug_evaluate", json!({"expression": "order + 1 - order"}));
+        assert_eq!(reported["result"], "1");
         let locals = self.locals();
-        let (step, told) = self.call("debug_step", json!({"kind": "over"}));
-        assert_eq!(told["stopped"], true);
+        let (step, reported) = self.call("debug_step", json!({"kind": "over"}));
+        assert_eq!(reported["stopped"], true);
         [evaluate, locals, step]
     }
 
     fn locals(&mut self) -> Duration {
-        let (took, told) = self.call("debug_variables", json!({}));
-        assert!(told.to_string().contains("\"order\""), "{told}");
+        let (took, reported) = self.call("debug_variables", json!({}));
+        assert!(reported.to_string().contains("\"order\""), "{reported}");
         took
     }
 
@@ -163,11 +165,11 @@ impl Them {
         if !self.session.is_null() {
             arguments["sessionId"] = self.session.clone();
         }
-        let (took, told) = self.client.call(tool, arguments);
-        let text = told["content"][0]["text"].as_str().unwrap_or_default();
-        let told: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {told}"));
-        assert_eq!(told["success"], true, "{tool}: {told}");
-        (took, told)
+        let (took, reported) = self.client.call(tool, arguments);
+        let text = reported["content"][0]["text"].as_str().unwrap_or_default();
+        let reported: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {reported}"));
+        assert_eq!(reported["success"], true, "{tool}: {reported}");
+        (took, reported)
     }
 }
 
@@ -184,17 +186,17 @@ impl Side for Them {
     }
 
     fn calls(&mut self) -> [Duration; 3] {
-        let (evaluate, told) = self.call("evaluate_expression", json!({"expression": "order + 1 - order"}));
-        assert_eq!(told["result"], "1");
+        let (evaluate, reported) = self.call("evaluate_expression", json!({"expression": "order + 1 - order"}));
+        assert_eq!(reported["result"], "1");
         let locals = self.locals();
-        let (step, told) = self.call("step_over", json!({}));
-        assert_eq!(told["state"], "paused");
+        let (step, reported) = self.call("step_over", json!({}));
+        assert_eq!(reported["state"], "paused");
         [evaluate, locals, step]
     }
 
     fn locals(&mut self) -> Duration {
-        let (took, told) = self.call("get_local_variables", json!({}));
-        assert!(told.to_string().contains("\"order\""), "{told}");
+        let (took, reported) = self.call("get_local_variables", json!({}));
+        assert!(reported.to_string().contains("\"order\""), "{reported}");
         took
     }
 

@@ -41,6 +41,10 @@ pub struct Quirks {
     /// Its `disconnect` does not wait for the program's last output. This command of its console prints a marker after
     /// that output (gdb).
     pub drain_command: Option<&'static str>,
+    /// It ends a program that it has launched unless this command of its console detaches from it first (gdb).
+    pub detach_command: Option<&'static str>,
+    /// It ends a program that it has launched, whatever `disconnect` requests (Delve).
+    pub ends_launched_program: bool,
 }
 
 impl Quirks {
@@ -51,5 +55,7 @@ impl Quirks {
         breakpoints_accumulate: false,
         may_leave_debuggee: false,
         drain_command: None,
+        detach_command: None,
+        ends_launched_program: false,
     };
 }

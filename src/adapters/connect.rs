@@ -14,6 +14,7 @@ use tokio::net::{TcpListener, TcpStream, UnixStream, lookup_host};
 use tokio::time::{Instant, timeout_at};
 
 use super::debug_target::Address;
+use super::listener_owner::foreign_listener;
 use crate::dap::{DapConnection, DapError};
 use crate::process;
 use crate::sync::lock;
@@ -53,8 +54,8 @@ fn boxed_connector(
     Arc::new(connect)
 }
 
-/// Retries while the socket refuses: rdbg reports that it listens before its `bind` and `listen`, of which only the first
-/// can be watched.
+/// Retries while the socket refuses: rdbg reports that it listens before its `bind` and `listen`, of which only the
+/// first can be watched.
 async fn connect_unix(socket: PathBuf) -> Result<DapConnection, DapError> {
     let until = Instant::now() + LISTEN_TIMEOUT;
     loop {
@@ -71,13 +72,13 @@ async fn connect_unix(socket: PathBuf) -> Result<DapConnection, DapError> {
     }
 }
 
-/// A connector to a host and port.
-pub(super) fn connect_to(address: Address) -> Connector {
-    boxed_connector(move || connect_host(address.clone()).boxed())
+/// A connector to a host and port. A local listener must be our user's, unless `allows_foreign`.
+pub(super) fn connect_to(address: Address, allows_foreign: bool) -> Connector {
+    boxed_connector(move || connect_host(address.clone(), allows_foreign).boxed())
 }
 
 /// Tries each address of the host name.
-async fn connect_host(address: Address) -> Result<DapConnection, DapError> {
+async fn connect_host(address: Address, allows_foreign: bool) -> Result<DapConnection, DapError> {
     let until = Instant::now() + CONNECT_TIMEOUT;
     let name = format!("{}:{}", address.host, address.port);
     let unreachable = |cause: String| DapError::Unreachable { address: name.clone(), cause };
@@ -85,7 +86,12 @@ async fn connect_host(address: Address) -> Result<DapConnection, DapError> {
     let found = found.map_err(|_| unreachable("its host name was not resolved in time".to_owned()))?;
     let mut failed = unreachable("its host name has no address".to_owned());
     for one in found.map_err(|cause| unreachable(cause.to_string()))? {
-        match DapConnection::connect_tcp(one, until - Instant::now()).await {
+        let connected = match DapConnection::connect_tcp(one, until - Instant::now()).await {
+            Ok(connection) if allows_foreign => Ok(connection),
+            Ok(connection) => refuse_foreign_listener(connection, one),
+            Err(error) => Err(error),
+        };
+        match connected {
             Ok(connection) => return Ok(connection),
             Err(error) => failed = error,
         }
@@ -93,12 +99,24 @@ async fn connect_host(address: Address) -> Result<DapConnection, DapError> {
     Err(failed)
 }
 
+/// Checked once it is connected: before that, another process could take the port after the check.
+fn refuse_foreign_listener(connection: DapConnection, address: SocketAddr) -> Result<DapConnection, DapError> {
+    let refused = |cause: String| DapError::Unreachable { address: address.to_string(), cause };
+    match foreign_listener(address).map_err(|cause| refused(cause.to_string()))? {
+        Some(foreign) => Err(refused(foreign)),
+        None => Ok(connection),
+    }
+}
+
 /// A connector to a Unix socket.
 pub(super) fn connect_to_socket(socket: PathBuf) -> Connector {
     boxed_connector(move || connect_unix(socket.clone()).boxed())
 }
 
-/// A connector to a local TCP port.
+/// A connector to a local TCP port, whose listener must be our user's.
 pub(super) fn connect_to_port(address: SocketAddr) -> Connector {
-    boxed_connector(move || DapConnection::connect_tcp(address, CONNECT_TIMEOUT).boxed())
+    boxed_connector(move || {
+        let connected = DapConnection::connect_tcp(address, CONNECT_TIMEOUT);
+        connected.map(move |connected| refuse_foreign_listener(connected?, address)).boxed()
+    })
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::dap::types::Fields;
+use crate::dap::types::{Fields, StartRequest};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A program to be launched or attached to. Stored with its session, so its JSON names are fixed.
@@ -21,6 +21,12 @@ pub struct DebugTarget {
     /// Added to tether's own environment; `None` unsets a variable.
     pub env: BTreeMap<String, Option<String>>,
     pub stop_on_entry: bool,
+    /// The caller has named the host of what is attached to: a local listener may then belong to another user.
+    #[serde(default)]
+    pub is_host_named: bool,
+    /// The variables of its environment whose values were not stored, since they may be secrets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unstored_variables: Vec<String>,
     /// The keys of a launch.json configuration, variables resolved. They override everything else that is sent to the
     /// adapter.
     pub fields: Fields,
@@ -157,6 +163,14 @@ impl DebugTarget {
         env
     }
 
+    /// As it is stored: with the names of its environment's variables only. Attaching again does not need them.
+    pub fn without_environment(mut self) -> DebugTarget {
+        self.unstored_variables = self.env().into_keys().collect();
+        self.env.clear();
+        self.fields.retain(|name, _| !["env", "environment"].contains(&name.as_str()));
+        self
+    }
+
     /// Whether the program is to stop at its first line.
     pub fn stop_on_entry(&self) -> bool {
         self.bool_field("stopOnEntry").or_else(|| self.bool_field("stopAtEntry")).unwrap_or(self.stop_on_entry)
@@ -164,19 +178,24 @@ impl DebugTarget {
 
     /// The fields for an adapter: `ours`, overridden by the configuration's.
     pub fn with_configuration(&self, ours: Value) -> Fields {
-        let mut fields = match ours {
-            Value::Object(fields) => fields,
-            _ => Fields::new(),
-        };
-        fields.extend(self.fields.clone());
-        fields
+        let ours = if let Value::Object(fields) = ours { fields } else { Fields::new() };
+        ours.into_iter().chain(self.fields.clone()).collect()
+    }
+
+    /// The `attach` request with these fields, overridden by the configuration's.
+    pub fn attach_request(&self, ours: Value) -> StartRequest {
+        StartRequest::Attach(self.with_configuration(ours))
+    }
+
+    /// The environment without the variables that are unset.
+    pub fn assigned_variables(&self) -> BTreeMap<String, String> {
+        self.env().into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
     /// The launch fields that most adapters have in common.
     pub fn launch_fields(&self, program: &Path) -> Result<Value> {
-        let env: BTreeMap<_, _> = self.env().into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
         Ok(json!({
-            "program": program, "args": self.args()?, "cwd": self.cwd(), "env": env,
+            "program": program, "args": self.args()?, "cwd": self.cwd(), "env": self.assigned_variables(),
             "stopOnEntry": self.stop_on_entry(),
         }))
     }
@@ -251,6 +270,8 @@ mod tests {
         assert_eq!(set.env(), [("A".to_owned(), None), ("B".to_owned(), Some("2".to_owned()))].into());
         let launch = set.launch_fields(Path::new("/p")).unwrap();
         assert_eq!((&launch["stopOnEntry"], &launch["env"]), (&json!(true), &json!({"B": "2"})));
+        let stored = set.without_environment();
+        assert_eq!((stored.env(), stored.unstored_variables), (BTreeMap::new(), vec!["A".to_owned(), "B".to_owned()]));
         let of_cpp = target_with(json!({"environment": [{"name": "C", "value": "3"}], "stopAtEntry": true}));
         assert!(of_cpp.env()["C"].as_deref() == Some("3") && of_cpp.stop_on_entry());
         assert_eq!(

@@ -1,4 +1,5 @@
-//! Finds installed adapters: the user's setting, PATH, the workspace, editors' own folders, tether's own installs.
+//! Finds installed adapters: the user's setting, PATH, editors' own folders, tether's own installs, and with the user's
+//! consent the workspace.
 //!
 //! Checks file names only, and runs nothing. Does not depend on any adapter.
 
@@ -8,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::tools::{self, Pins};
+use crate::workspace_programs::{ProgramConsent, WorkspaceProgram};
 
 /// The extension folders of editors, below the home folder, and their names for users.
 const EXTENSIONS: &[(&str, &str)] = &[
@@ -22,13 +24,18 @@ const EXTENSIONS: &[(&str, &str)] = &[
     (".windsurf/extensions", "Windsurf's extensions"),
 ];
 
+/// The place of tether's own installs, for users.
+pub const INSTALLED: &str = "tether adapters install";
+
 /// Where adapters are searched for.
 #[derive(Clone, Debug)]
 pub struct AdapterSearch {
     /// The environment: `PATH`, `VIRTUAL_ENV`, `HOME`, …
     pub env: BTreeMap<OsString, OsString>,
-    /// Its virtual environment and its `node_modules` precede the machine's.
+    /// Its own programs are found only with the user's consent.
     pub workspace: PathBuf,
+    /// To which of them the user has consented.
+    pub consent: ProgramConsent,
     /// The path of the user's setting. When there is one, nothing else is tried.
     pub configured: Option<PathBuf>,
     /// The folder of tether's own installs.
@@ -37,14 +44,9 @@ pub struct AdapterSearch {
 
 impl AdapterSearch {
     /// A search with the environment of this process. Errors: the data folder cannot be determined.
-    pub fn for_workspace(workspace: &Path) -> Result<AdapterSearch> {
-        let env = crate::process::clean_environment::<&str, &str>([]);
-        Ok(AdapterSearch {
-            env,
-            workspace: workspace.to_owned(),
-            configured: None,
-            tools_folder: tools::tools_folder()?,
-        })
+    pub fn for_workspace(workspace: &Path, consent: ProgramConsent) -> Result<AdapterSearch> {
+        let (env, tools_folder) = (crate::process::clean_environment::<&str, &str>([]), tools::tools_folder()?);
+        Ok(AdapterSearch { env, workspace: workspace.to_owned(), consent, configured: None, tools_folder })
     }
 
     /// A non-empty variable of the environment.
@@ -83,10 +85,9 @@ impl AdapterSearch {
             let mut found = extension_versions(&home.join(folder), extension);
             found.sort_by(|one, other| other.0.cmp(&one.0));
             let editor = *editor;
-            found.into_iter().map(move |(_, folder)| (folder, editor)).collect::<Vec<_>>()
+            found.into_iter().map(move |(_, folder)| (folder.join(file), editor))
         };
-        let all = EXTENSIONS.iter().flat_map(in_editor);
-        all.map(|(folder, editor)| (folder.join(file), editor)).collect()
+        EXTENSIONS.iter().flat_map(in_editor).collect()
     }
 }
 
@@ -112,45 +113,57 @@ pub struct FoundAdapter {
     pub place: String,
     /// The folder of Rust's own formatters, for debuggers that need them to show a `String` as text.
     pub formatters: Option<PathBuf>,
+    /// What was passed over for want of consent, and the command that asks for it.
+    pub note: Option<String>,
 }
 
 impl FoundAdapter {
     fn new(path: PathBuf, place: &str) -> FoundAdapter {
-        FoundAdapter { path, interpreter: None, place: place.to_owned(), formatters: None }
+        FoundAdapter { path, interpreter: None, place: place.to_owned(), formatters: None, note: None }
     }
 }
 
 /// Tries paths in order until one fits, and records them for the error message.
 pub struct AdapterLookup<'a> {
     search: &'a AdapterSearch,
+    fits: fn(&Path) -> bool,
     tried: Vec<String>,
     found: Option<FoundAdapter>,
+    /// A program of the workspace without consent is there.
+    is_untrusted: bool,
 }
 
 impl<'a> AdapterLookup<'a> {
-    /// Starts with the user's setting: when there is one, nothing else is tried.
-    pub fn new(search: &'a AdapterSearch, fits: impl Fn(&Path) -> Option<PathBuf>) -> AdapterLookup<'a> {
-        let mut lookup = AdapterLookup { search, tried: Vec::new(), found: None };
+    /// Starts with the user's setting: when there is one, nothing else is tried. It is a path that `fits`, or a folder
+    /// with such a path `below` it.
+    pub fn new(search: &'a AdapterSearch, fits: fn(&Path) -> bool, below: &[&str]) -> AdapterLookup<'a> {
+        let mut lookup = AdapterLookup { search, fits, tried: Vec::new(), found: None, is_untrusted: false };
         if let Some(set) = &search.configured {
-            lookup.found = fits(set).map(|path| FoundAdapter::new(path, "your setting"));
+            let mut paths = std::iter::once(set.to_owned()).chain(below.iter().map(|name| set.join(name)));
+            lookup.found = paths.find(|path| fits(path)).map(|path| FoundAdapter::new(path, "your setting"));
             lookup.tried.push(format!("{} (your setting)", set.display()));
         }
         lookup
     }
 
     /// Tries one path, unless an adapter was found already. `place` names it for users.
-    pub fn try_path(mut self, path: Option<PathBuf>, place: &str, fits: impl Fn(&Path) -> bool) -> Self {
-        if self.is_finished() {
-            return self;
-        }
-        if let Some(path) = path {
-            if fits(&path) {
-                self.found = Some(FoundAdapter::new(path, place));
-            } else {
-                self.tried.push(format!("{} ({place})", path.display()));
-            }
+    pub fn try_path(mut self, path: Option<PathBuf>, place: &str) -> Self {
+        match path.filter(|_| !self.is_finished()) {
+            Some(path) if (self.fits)(&path) => self.found = Some(FoundAdapter::new(path, place)),
+            Some(path) => self.tried.push(format!("{} ({place})", path.display())),
+            None => {}
         }
         self
+    }
+
+    /// Tries a program of the workspace, which is used only with the user's consent.
+    pub fn try_workspace_program(mut self, program: WorkspaceProgram) -> Self {
+        let path = self.search.workspace.join(program.path);
+        if self.is_finished() || !(self.fits)(&path) || self.search.consent.is_consented(&path) {
+            return self.try_path(Some(path), program.place);
+        }
+        self.is_untrusted = true;
+        self.note_skipped(format!("{} ({}; it is not trusted)", path.display(), program.place))
     }
 
     /// Tries programs of these names on PATH.
@@ -165,34 +178,20 @@ impl<'a> AdapterLookup<'a> {
         self
     }
 
-    /// Tries one of tether's own tools: `below` maps its entry file to the path.
-    pub fn try_installed_tool(
-        self,
-        tool: &str,
-        below: impl Fn(&Path) -> PathBuf,
-        fits: impl Fn(&Path) -> bool,
-    ) -> Self {
-        let path = self.search.installed_tool(tool).map(|entry| below(&entry));
-        self.try_path(path, "tether adapters install", fits)
-    }
-
     /// Tries a file of an extension, in every editor.
-    pub fn try_extensions(mut self, extension: &str, file: &str, fits: impl Fn(&Path) -> bool) -> Self {
+    pub fn try_extensions(mut self, extension: &str, file: &str) -> Self {
         if self.is_finished() {
             return self;
         }
         let all = self.search.extension_files(extension, file);
         self.tried.extend(all.is_empty().then(|| format!("the extension {extension} of VS Code, VSCodium and Cursor")));
-        for (path, place) in all {
-            self = self.try_path(Some(path), place, &fits);
-        }
-        self
+        all.into_iter().fold(self, |lookup, (path, place)| lookup.try_path(Some(path), place))
     }
 
     /// Records a place that the caller has tried.
-    pub fn note_skipped(mut self, place: impl Into<String>) -> Self {
+    pub fn note_skipped(mut self, place: String) -> Self {
         if !self.is_finished() {
-            self.tried.push(place.into());
+            self.tried.push(place);
         }
         self
     }
@@ -201,11 +200,15 @@ impl<'a> AdapterLookup<'a> {
         self.found.is_some() || self.search.configured.is_some()
     }
 
-    /// The adapter that was found. Errors: [`ErrorKind::MissingTool`] with all that was tried.
+    /// The adapter that was found. Errors: [`ErrorKind::MissingTool`] with all that was tried;
+    /// [`ErrorKind::NotTrusted`] when only the workspace has it.
     pub fn finish(self, name: &str, install: &str) -> Result<FoundAdapter> {
-        self.found.ok_or_else(|| {
-            let error = Error::new(ErrorKind::MissingTool, format!("cannot find the debug adapter {name}"));
-            error.because(format!("it was not found in:\n{}", self.tried.join("\n"))).hint(install.to_owned())
+        let AdapterLookup { search, tried, found, is_untrusted, .. } = self;
+        found.ok_or_else(|| {
+            let kind = if is_untrusted { ErrorKind::NotTrusted } else { ErrorKind::MissingTool };
+            let error = Error::new(kind, format!("cannot find the debug adapter {name}"));
+            let error = error.because(format!("it was not found in:\n{}", tried.join("\n")));
+            is_untrusted.then(|| search.consent.hint()).into_iter().fold(error, Error::hint).hint(install)
         })
     }
 }
@@ -221,7 +224,13 @@ mod tests {
 
     fn search(home: &Path) -> AdapterSearch {
         let env = [("HOME".into(), home.into()), ("PATH".into(), home.join("bin").into())].into();
-        AdapterSearch { env, workspace: home.join("work"), configured: None, tools_folder: home.join("tools") }
+        AdapterSearch {
+            env,
+            workspace: home.join("work"),
+            consent: ProgramConsent::default(),
+            configured: None,
+            tools_folder: home.join("tools"),
+        }
     }
 
     #[test]
@@ -250,11 +259,10 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let mut search = search(home.path());
         let find = |search: &AdapterSearch| {
-            let exists = |path: &Path| path.exists();
-            AdapterLookup::new(search, |path| path.exists().then(|| path.to_owned()))
+            AdapterLookup::new(search, Path::exists, &[])
                 .try_on_path(&["xdbg"])
-                .try_path(search.mason_file("xdbg/xdbg"), "mason", exists)
-                .try_extensions("a.xdbg", "x", exists)
+                .try_path(search.mason_file("xdbg/xdbg"), "mason")
+                .try_extensions("a.xdbg", "x")
                 .finish("xdbg", "`apt-get install xdbg` installs it")
         };
         let error = find(&search).unwrap_err();

@@ -6,44 +6,23 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use bytes::Bytes;
 use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio_util::io::StreamReader;
 
-/// A reader whose end of file becomes an error when there is a reason for it.
-pub(super) struct ExitReasonReader<R> {
+/// A reader whose end of file becomes an error when there is a reason for it: `reason` is awaited once, at the end of
+/// file, and resolves with `None` when that is normal.
+pub(super) fn read_with_exit_reason<R: AsyncRead + Send + Unpin>(
     read: R,
-    ended: bool,
-    /// Awaited once, at the end of file; `None` afterwards.
-    reason: Option<BoxFuture<'static, Option<String>>>,
+    reason: impl Future<Output = Option<String>> + Send + 'static,
+) -> impl AsyncRead + Send + Unpin {
+    let end = reason.map(|reason| reason.map_or(Ok(Bytes::new()), |reason| Err(io::Error::other(reason))));
+    read.chain(StreamReader::new(end.boxed().into_stream()))
 }
 
-impl<R> ExitReasonReader<R> {
-    /// `reason` resolves with `None` when the end of file is normal.
-    pub fn new(read: R, reason: impl Future<Output = Option<String>> + Send + 'static) -> Self {
-        ExitReasonReader { read, ended: false, reason: Some(reason.boxed()) }
-    }
-}
-
-impl<R: AsyncRead + Unpin> AsyncRead for ExitReasonReader<R> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        if !self.ended {
-            let before = buf.filled().len();
-            ready!(Pin::new(&mut self.read).poll_read(cx, buf))?;
-            if buf.filled().len() > before || buf.remaining() == 0 {
-                return Poll::Ready(Ok(()));
-            }
-            self.ended = true;
-        }
-        let Some(reason) = &mut self.reason else { return Poll::Ready(Ok(())) };
-        let reason = ready!(reason.poll_unpin(cx));
-        self.reason = None;
-        Poll::Ready(reason.map_or(Ok(()), |reason| Err(io::Error::other(reason))))
-    }
-}
-
-/// A writer that ignores a broken pipe: the reader reports the reason. Its shutdown closes the pipe; a child's stdin would
-/// otherwise stay open until it is dropped, and the child would wait for its end.
+/// A writer that ignores a broken pipe: the reader reports the reason. Its shutdown closes the pipe; a child's stdin
+/// would otherwise stay open until it is dropped, and the child would wait for its end.
 pub(super) struct BrokenPipeWriter<W>(Option<W>);
 
 impl<W> BrokenPipeWriter<W> {
@@ -82,7 +61,7 @@ fn ignore_broken_pipe<T>(result: io::Result<T>, otherwise: T) -> io::Result<T> {
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::io::AsyncWriteExt;
 
     use super::*;
 
@@ -90,7 +69,7 @@ mod tests {
     async fn the_exit_reason_comes_once_after_all_output() {
         let check = async |reason: Option<&str>| {
             let exit_reason = reason.map(str::to_owned);
-            let mut read = ExitReasonReader::new(&b"last"[..], std::future::ready(exit_reason));
+            let mut read = read_with_exit_reason(&b"last"[..], std::future::ready(exit_reason));
             let mut text = String::new();
             let outcome = read.read_to_string(&mut text).await.map_err(|error| error.to_string());
             assert_eq!((outcome.err().as_deref(), read.read(&mut [0; 4]).await.unwrap()), (reason, 0));

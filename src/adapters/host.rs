@@ -1,4 +1,5 @@
-//! Carries a [`LaunchPlan`] out: starts the process, waits until it can be connected to, reads its output, and stops it.
+//! Carries a [`LaunchPlan`] out: starts the process, waits until it can be connected to, reads its output, and stops
+//! it.
 //!
 //! ```text
 //! Pipes        start ────────────────────────────────────▶ its stdin and stdout are the only connection
@@ -9,8 +10,10 @@
 //! ```
 //! On every error the started processes are killed. Does not depend on any adapter.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -20,15 +23,16 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout};
+use tracing::warn;
 
 use super::connect::{Connector, accept_own_user, connect_to, connect_to_port, connect_to_socket, single_connection};
-use super::exit_reason::{BrokenPipeWriter, ExitReasonReader};
-use super::launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan, fill_start_request};
+use super::exit_reason::{BrokenPipeWriter, read_with_exit_reason};
+use super::launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan, fill_start_request, remove_launch_variables};
 use super::output_reader::{OutputPiece, OutputReader, OutputStream};
 use crate::dap::DapConnection;
 use crate::dap::types::StartRequest;
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
-use crate::process::{self, PipedProcess, Process, ProcessExit};
+use crate::process::{self, OutputPipes, PipedProcess, Process, ProcessExit};
 use crate::sync::lock;
 
 /// How long the pipes of a process that has exited are read for its last output.
@@ -46,7 +50,7 @@ pub struct AdapterHost {
     pub output: mpsc::Receiver<OutputPiece>,
     /// The first request, its placeholders filled in.
     pub start: StartRequest,
-    started: Option<HostedProcess>,
+    started: Option<AdapterProgram>,
     /// The process exits by itself when its connection is closed.
     exits_on_close: bool,
     is_program: bool,
@@ -54,39 +58,43 @@ pub struct AdapterHost {
 }
 
 /// The started process, and all processes with its launch id. They are killed when this is dropped.
-struct HostedProcess {
+struct AdapterProgram {
     process: Process,
     launch_id: String,
     output_reader: OutputReader,
+    /// Shared with the program, unless the adapter's messages are in them.
+    output_pipes: Option<OutputPipes>,
     command: String,
     /// They were stopped, or are to continue: nothing is killed on drop.
     released: bool,
 }
 
-impl Drop for HostedProcess {
+impl Drop for AdapterProgram {
     fn drop(&mut self) {
         if self.released {
             return;
         }
+        // First, while its children are still its own.
+        process::kill_launch(&self.launch_id);
         // By process group too: right after the start, the environment of a process cannot be read yet.
         self.process.signal_group(Signal::KILL);
-        process::kill_launch(&self.launch_id);
     }
 }
 
-/// Starts an adapter and waits until it can be connected to. `name` is the adapter's, for errors; `launch_id` is put into
-/// the environment of the process, so that its descendants can be found.
-/// Errors: [`ErrorKind::MissingTool`] when there is no such program, [`ErrorKind::TimedOut`] after the deadline, and the
-/// last output of a process that has exited.
+/// Starts an adapter and waits until it can be connected to. `name` is the adapter's, for errors; `launch_id` is put
+/// into the environment of the process, so that its descendants can be found. Errors: [`ErrorKind::MissingTool`] when
+/// there is no such program, [`ErrorKind::TimedOut`] after the deadline, and the last output of a process that has
+/// exited.
 pub async fn start_adapter(name: &str, plan: LaunchPlan, launch_id: &str, deadline: Duration) -> Result<AdapterHost> {
     let until = Instant::now() + deadline;
-    let scratch = plan.process.is_some().then(|| create_scratch_folder(&plan.connect)).transpose()?;
+    let scratch = plan.process.is_some().then(|| create_scratch_folder(launch_id, &plan.connect)).transpose()?;
     let folder = scratch.as_ref().map(TempDir::path).unwrap_or(Path::new(""));
-    let start = fill_start_request(plan.start, "{scratch}", &folder.to_string_lossy());
+    let mut start = fill_start_request(plan.start, "{scratch}", &folder.to_string_lossy());
+    remove_launch_variables(&mut start);
     let (output_reader, output) = OutputReader::new();
     let exits_on_close = matches!(plan.connect, ConnectMethod::Pipes | ConnectMethod::ConnectBack) && !plan.is_program;
     let (connect, started) = match (plan.connect, plan.process) {
-        (ConnectMethod::Existing(address), None) => (connect_to(address), None),
+        (ConnectMethod::Existing(address), None) => (connect_to(address, plan.allows_foreign_listener), None),
         (_, None) => return Err(Error::other(format!("cannot start {name}")).because("it has no command to run")),
         (method, Some(program)) => {
             let ready_deadline = ReadyDeadline { name, until, deadline };
@@ -133,6 +141,10 @@ impl AdapterHost {
     pub async fn detach(mut self) {
         let Some(mut started) = self.started.take() else { return };
         started.released = true;
+        // The program keeps printing after this process has exited.
+        if let Some(Err(error)) = started.output_pipes.as_ref().map(OutputPipes::leave_readers) {
+            warn!("{error}");
+        }
         if self.is_program {
             return;
         }
@@ -143,12 +155,12 @@ impl AdapterHost {
     }
 }
 
-impl HostedProcess {
+impl AdapterProgram {
     /// An adapter that has received `disconnect` exits by itself; SIGTERM would interrupt its cleanup.
     async fn stop(mut self, exits_on_close: bool) -> Result<()> {
         let doing = || format!("cannot stop `{}`", self.command);
         process::stop_tree(&self.process, async { exits_on_close }, EXIT_GRACE_PERIOD).await.doing(doing)?;
-        process::sweep_launch(&self.launch_id, Duration::ZERO).await.doing(doing)?;
+        process::sweep_launch(&self.launch_id, None, Duration::ZERO).await.doing(doing)?;
         self.released = true;
         Ok(())
     }
@@ -178,7 +190,7 @@ struct AdapterStart<'a> {
 }
 
 impl AdapterStart<'_> {
-    async fn connect_by(self, method: ConnectMethod) -> Result<(Connector, HostedProcess)> {
+    async fn connect_by(self, method: ConnectMethod) -> Result<(Connector, AdapterProgram)> {
         match method {
             ConnectMethod::Pipes => self.connect_pipes(),
             ConnectMethod::ConnectBack => self.accept_connection().await,
@@ -198,28 +210,26 @@ impl AdapterStart<'_> {
                 let (started, address) = self.wait_for_line(&[], parse_address).await?;
                 Ok((connect_to_port(address), started))
             }
-            ConnectMethod::Existing(address) => {
-                Ok((connect_to(address), self.spawn_process(&[], false)?.read_output(|_| {})))
-            }
+            ConnectMethod::Existing(address) => Ok((connect_to(address, false), self.spawn_and_read(&[], |_| {})?)),
         }
     }
 
-    fn connect_pipes(self) -> Result<(Connector, HostedProcess)> {
+    fn connect_pipes(self) -> Result<(Connector, AdapterProgram)> {
         let output_reader = self.output_reader.clone();
-        let SpawnedProcess { started, stdin, stdout, stderr } = self.spawn_process(&[], true)?;
-        output_reader.read_stream(OutputStream::Stderr, stderr, |_| {});
-        let stdin = stdin.ok_or_else(|| Error::other("the adapter has no input"))?;
+        let (started, piped) = self.spawn_process(&[], true)?;
+        output_reader.read_stream(OutputStream::Stderr, piped.stderr, |_| {});
+        let stdin = piped.stdin.ok_or_else(|| Error::other("the adapter has no input"))?;
         let reason = exit_reason(started.process.clone(), output_reader);
-        let connection = DapConnection::over(ExitReasonReader::new(stdout, reason), BrokenPipeWriter::new(stdin));
+        let connection = DapConnection::over(read_with_exit_reason(piped.stdout, reason), BrokenPipeWriter::new(stdin));
         Ok((single_connection(connection, "its pipes"), started))
     }
 
-    async fn accept_connection(self) -> Result<(Connector, HostedProcess)> {
+    async fn accept_connection(self) -> Result<(Connector, AdapterProgram)> {
         let doing = || "cannot listen for the adapter on 127.0.0.1".to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").await.doing(doing)?;
         let address = listener.local_addr().doing(doing)?.to_string();
         let ready_deadline = self.ready_deadline;
-        let started = self.spawn_process(&[("{address}", OsStr::new(&address))], false)?.read_output(|_| {});
+        let started = self.spawn_and_read(&[("{address}", OsStr::new(&address))], |_| {})?;
         let (started, accepted) = ready_deadline.wait_until(started, "connected", accept_own_user(&listener)).await?;
         let connection = DapConnection::tcp(accepted.doing(doing)?).doing(doing)?;
         Ok((single_connection(connection, &address), started))
@@ -230,17 +240,17 @@ impl AdapterStart<'_> {
         self,
         placeholders: &[(&str, &OsStr)],
         parse: impl Fn(&str) -> Option<T> + Send + Sync + 'static,
-    ) -> Result<(HostedProcess, T)> {
+    ) -> Result<(AdapterProgram, T)> {
         let (sender, parsed) = oneshot::channel();
         let sender = Mutex::new(Some(sender));
         let ready_deadline = self.ready_deadline;
-        let started = self.spawn_process(placeholders, false)?.read_output(move |line| {
+        let started = self.spawn_and_read(placeholders, move |line| {
             if let Some(value) = parse(line)
                 && let Some(sender) = lock(&sender).take()
             {
                 let _ = sender.send(value); // fails after the deadline
             }
-        });
+        })?;
         let line_parsed = async {
             match parsed.await {
                 Ok(value) => value,
@@ -251,43 +261,40 @@ impl AdapterStart<'_> {
         ready_deadline.wait_until(started, "reported that it listens", line_parsed).await
     }
 
-    fn spawn_process(self, placeholders: &[(&str, &OsStr)], input: bool) -> Result<SpawnedProcess> {
+    /// Starts the process, and reads both of its streams as output; `line` is called with each line.
+    fn spawn_and_read(
+        self,
+        placeholders: &[(&str, &OsStr)],
+        line: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Result<AdapterProgram> {
+        let (started, piped) = self.spawn_process(placeholders, false)?;
+        let line = Arc::new(line);
+        let stderr_line = Arc::clone(&line);
+        started.output_reader.read_stream(OutputStream::Stdout, piped.stdout, move |text| line(text));
+        started.output_reader.read_stream(OutputStream::Stderr, piped.stderr, move |text| stderr_line(text));
+        Ok(started)
+    }
+
+    /// Starts the process, whose streams are not read yet.
+    fn spawn_process(self, placeholders: &[(&str, &OsStr)], input: bool) -> Result<(AdapterProgram, PipedProcess)> {
         let placeholders = [placeholders, &[("{scratch}", self.folder.as_os_str())]].concat();
         let argv: Vec<OsString> = self.program.argv.iter().map(|word| fill_placeholders(word, &placeholders)).collect();
         let command = shell_command(&argv);
-        let env = process_environment(&self.program, self.launch_id);
-        let started = process::spawn_piped(&argv, &self.program.cwd, &env, input).map_err(|error| {
+        let env = process_environment(&self.program, self.folder, self.launch_id);
+        let piped = process::spawn_piped(&argv, &self.program.cwd, &env, input).map_err(|error| {
             Error::new(error.kind, format!("cannot start the debug adapter {}", self.ready_deadline.name))
                 .because(error)
         })?;
-        let PipedProcess { process, stdin, stdout, stderr } = started;
-        let started = HostedProcess {
-            process,
+        let output_pipes = OutputPipes::duplicate(&piped.stdout, &piped.stderr).ok().filter(|_| !input);
+        let started = AdapterProgram {
+            process: piped.process.clone(),
             launch_id: self.launch_id.to_owned(),
             output_reader: self.output_reader,
+            output_pipes,
             command,
             released: false,
         };
-        Ok(SpawnedProcess { started, stdin, stdout, stderr })
-    }
-}
-
-/// A process that has just been started, and its streams, not read yet.
-struct SpawnedProcess {
-    started: HostedProcess,
-    stdin: Option<tokio::process::ChildStdin>,
-    stdout: tokio::process::ChildStdout,
-    stderr: tokio::process::ChildStderr,
-}
-
-impl SpawnedProcess {
-    /// Reads both streams as output; `line` is called with each line.
-    fn read_output(self, line: impl Fn(&str) + Send + Sync + 'static) -> HostedProcess {
-        let line = Arc::new(line);
-        let stderr_line = Arc::clone(&line);
-        self.started.output_reader.read_stream(OutputStream::Stdout, self.stdout, move |text| line(text));
-        self.started.output_reader.read_stream(OutputStream::Stderr, self.stderr, move |text| stderr_line(text));
-        self.started
+        Ok((started, piped))
     }
 }
 
@@ -303,10 +310,10 @@ impl ReadyDeadline<'_> {
     /// Waits until `ready` resolves. Errors: the process has exited, or the deadline has passed; then it is stopped.
     async fn wait_until<T>(
         self,
-        started: HostedProcess,
+        started: AdapterProgram,
         what: &str,
         ready: impl Future<Output = T>,
-    ) -> Result<(HostedProcess, T)> {
+    ) -> Result<(AdapterProgram, T)> {
         let ReadyDeadline { name, until, deadline } = self;
         let failed = tokio::select! {
             biased; // a process that was ready and has exited was ready
@@ -317,7 +324,8 @@ impl ReadyDeadline<'_> {
             }
             () = tokio::time::sleep_until(until) => {
                 let within = humantime::format_duration(deadline);
-                let error = Error::new(ErrorKind::TimedOut, format!("the debug adapter {name} has not {what} within {within}"));
+                let failure = format!("the debug adapter {name} has not {what} within {within}");
+                let error = Error::new(ErrorKind::TimedOut, failure);
                 error.because(format!("it is still running{}", last_output(&started.output_reader)))
             }
         };
@@ -339,22 +347,46 @@ async fn exit_reason(process: Process, output_reader: OutputReader) -> Option<St
     }
 }
 
-/// A private folder (mode 0700) whose path is short enough for a Unix socket in it.
-fn create_scratch_folder(method: &ConnectMethod) -> Result<TempDir> {
+/// A private folder (mode 0700) whose path is short enough for a Unix socket in it. The launch id in its name finds it
+/// when we are killed.
+fn create_scratch_folder(launch_id: &str, method: &ConnectMethod) -> Result<TempDir> {
     let create = |below: &Path| {
-        let created = tempfile::Builder::new().prefix("tether-").tempdir_in(below);
+        let created = tempfile::Builder::new().prefix(&scratch_prefix(launch_id)).tempdir_in(below);
         created.doing(|| format!("cannot create a folder in {}", below.display()))
     };
     let created = create(&std::env::temp_dir())?;
     let is_too_long = matches!(method, ConnectMethod::UnixSocket { .. })
-        && created.path().join("dap.sock").as_os_str().len() > MAX_SOCKET_PATH;
+        && created.path().join("node-cdp.4194304-12345678.sock").as_os_str().len() > MAX_SOCKET_PATH;
     if is_too_long { create(Path::new("/tmp")) } else { Ok(created) }
 }
 
-fn process_environment(program: &ProcessPlan, launch_id: &str) -> std::collections::BTreeMap<OsString, OsString> {
+fn scratch_prefix(launch_id: &str) -> String {
+    format!("tether-{launch_id}-")
+}
+
+/// Removes the private folders of a session whose supervisor was killed. Those of other users are left alone.
+pub fn remove_scratch_folders(launch_id: &str) {
+    let (prefix, us) = (scratch_prefix(launch_id), rustix::process::geteuid().as_raw());
+    for below in BTreeSet::from([std::env::temp_dir(), "/tmp".into()]) {
+        let entries = std::fs::read_dir(below).into_iter().flatten().flatten();
+        for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix)) {
+            if entry.metadata().is_ok_and(|it| it.is_dir() && it.uid() == us) {
+                // What cannot be removed is only left over.
+                let _ = std::fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+}
+
+fn process_environment(
+    program: &ProcessPlan,
+    scratch: &Path,
+    launch_id: &str,
+) -> std::collections::BTreeMap<OsString, OsString> {
     let mut env = process::clean_environment::<&str, &str>([]);
     for (name, value) in &program.env {
         match value {
+            Some(value) if value == "{scratch}" => env.insert(name.into(), scratch.into()),
             Some(value) => env.insert(name.into(), value.into()),
             None => env.remove(OsStr::new(name)),
         };

@@ -5,12 +5,13 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::debug_target::Address;
+use super::debug_target::{Address, DebugTarget};
 use crate::dap::types::{Fields, StartRequest};
+use crate::process::{LAUNCH_ID, LAUNCH_SESSION};
 
 /// Everything that is needed to start debugging a target.
 #[derive(Clone, Debug)]
@@ -25,17 +26,48 @@ pub struct LaunchPlan {
     pub is_program: bool,
     /// The program's output comes through the pipes of the started process, and not in `output` events.
     pub output_by_pipe: bool,
+    /// A local listener may belong to another user: the caller has named its host.
+    pub allows_foreign_listener: bool,
+}
+
+impl LaunchPlan {
+    /// An adapter that is started beside the program, and reports its output in events.
+    pub fn start_adapter(process: ProcessPlan, connect: ConnectMethod, start: StartRequest) -> LaunchPlan {
+        let process = Some(process);
+        LaunchPlan { process, connect, start, is_program: false, output_by_pipe: false, allows_foreign_listener: false }
+    }
+
+    /// Whether the adapter may request that we run a program: only one that we have started, beside the program, for a
+    /// launch. Whoever listens on a port that is attached to, and a program that connects to us itself, may not.
+    pub fn allows_run_in_terminal(&self) -> bool {
+        self.process.is_some() && !self.is_program && matches!(self.start, StartRequest::Launch(_))
+    }
+
+    /// What is listening at this address already.
+    pub fn attach_to_listener(address: Address, target: &DebugTarget, fields: Fields) -> LaunchPlan {
+        let (connect, start) = (ConnectMethod::Existing(address), StartRequest::Attach(fields));
+        let allows_foreign_listener = target.is_host_named;
+        LaunchPlan { process: None, connect, start, is_program: false, output_by_pipe: false, allows_foreign_listener }
+    }
 }
 
 /// A process to be started, in its own process group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessPlan {
-    /// May contain `{address}` or `{socket}` of the [`ConnectMethod`], and `{scratch}`, a private folder of this session.
+    /// May contain `{address}` or `{socket}` of the [`ConnectMethod`], and `{scratch}`, a private folder of this
+    /// session.
     pub argv: Vec<OsString>,
     /// The working directory, absolute.
     pub cwd: PathBuf,
-    /// Added to tether's own environment; `None` unsets a variable.
+    /// Added to tether's own environment; `None` unsets a variable. `{scratch}` as in `argv`, as a whole value.
     pub env: BTreeMap<String, Option<String>>,
+}
+
+impl ProcessPlan {
+    /// A process with the environment of tether itself.
+    pub fn new(argv: Vec<OsString>, cwd: &Path) -> ProcessPlan {
+        ProcessPlan { argv, cwd: cwd.to_owned(), env: BTreeMap::new() }
+    }
 }
 
 /// How connections to an adapter are opened.
@@ -53,16 +85,25 @@ pub enum ConnectMethod {
     Existing(Address),
 }
 
-/// Replaces the placeholder `name` in the text fields of the first request.
-pub(super) fn fill_start_request(start: StartRequest, name: &str, value: &str) -> StartRequest {
-    match start {
-        StartRequest::Launch(fields) => StartRequest::Launch(fill_fields(fields, name, value)),
-        StartRequest::Attach(fields) => StartRequest::Attach(fill_fields(fields, name, value)),
+/// Removes our own variables from the environment that the first request gives to the program: it has those of its
+/// adapter, by which it is found.
+pub(super) fn remove_launch_variables(start: &mut StartRequest) {
+    let (StartRequest::Launch(fields) | StartRequest::Attach(fields)) = start;
+    let is_ours = |name: Option<&str>| name.is_some_and(|name| [LAUNCH_ID, LAUNCH_SESSION].contains(&name));
+    match fields.get_mut("env") {
+        Some(Value::Object(env)) => env.retain(|name, _| !is_ours(Some(name))),
+        Some(Value::Array(env)) => env.retain(|one| !is_ours(one.as_str().and_then(|it| it.split('=').next()))),
+        _ => {}
+    }
+    if let Some(Value::Array(environment)) = fields.get_mut("environment") {
+        environment.retain(|one| !is_ours(one.get("name").and_then(Value::as_str)));
     }
 }
 
-/// Only in whole values and at the start of paths: the rows write no others, and braces in a user's texts stay.
-fn fill_fields(mut fields: Fields, name: &str, value: &str) -> Fields {
+/// Replaces the placeholder `name` in the text fields of the first request: only in whole values and at the start of
+/// paths, since the rows write no others, and braces in a user's texts stay.
+pub(super) fn fill_start_request(mut start: StartRequest, name: &str, value: &str) -> StartRequest {
+    let (StartRequest::Launch(fields) | StartRequest::Attach(fields)) = &mut start;
     for field in fields.values_mut() {
         if let Value::String(text) = field
             && let Some(rest) = text.strip_prefix(name)
@@ -71,5 +112,28 @@ fn fill_fields(mut fields: Fields, name: &str, value: &str) -> Fields {
             *text = format!("{value}{rest}");
         }
     }
-    fields
+    start
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn n15e_a_callers_environment_cannot_replace_the_launch_id() {
+        let check = |given: Value, expect: Value| {
+            let mut start = StartRequest::Launch(given.as_object().unwrap().clone());
+            remove_launch_variables(&mut start);
+            let StartRequest::Launch(fields) = start else { panic!() };
+            assert_eq!(Value::Object(fields), expect);
+        };
+        let ours = "DEVTETHER_LAUNCH_ID";
+        check(json!({"env": {ours: "x", "DEVTETHER_LAUNCH_SESSION": "1", "A": "b"}}), json!({"env": {"A": "b"}}));
+        check(json!({"env": ["DEVTETHER_LAUNCH_ID=x", "A=b"]}), json!({"env": ["A=b"]}));
+        let named = |name: &str| json!({"name": name, "value": "x"});
+        check(json!({"environment": [named(ours), named("A")]}), json!({"environment": [named("A")]}));
+        check(json!({"program": ours}), json!({"program": ours}));
+    }
 }

@@ -7,6 +7,7 @@
 //! | `rows` | the table: one row for each adapter |
 //! | `select` | which rows debug a target |
 //! | `discovery` | where adapters are installed: settings, PATH, editors' folders, our installs |
+//! | `listener_owner` | whose process listens on a port that is attached to |
 //! | `launch_plan` | how an adapter is started: the process, the connections, the first request |
 //! | `host` | carries a launch plan out, and owns the started process |
 //! | `connect` | connections to a started adapter |
@@ -22,6 +23,7 @@ mod discovery;
 mod exit_reason;
 mod host;
 mod launch_plan;
+mod listener_owner;
 mod output_reader;
 mod rows;
 mod select;
@@ -29,9 +31,10 @@ mod select;
 pub use adapter::{Adapter, Quirks};
 pub use connect::Connector;
 pub use debug_target::{Address, DebugTarget, DebugTargetKind};
-pub use discovery::{AdapterLookup, AdapterSearch, FoundAdapter};
-pub use host::{AdapterHost, start_adapter};
+pub use discovery::{AdapterLookup, AdapterSearch, FoundAdapter, INSTALLED};
+pub use host::{AdapterHost, remove_scratch_folders, start_adapter};
 pub use launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan};
+pub use listener_owner::verify_target_listener;
 pub use output_reader::OutputPiece;
 pub use rows::ADAPTERS;
 pub use select::{AdapterQuery, locate_adapter, select_adapters};

@@ -1,8 +1,8 @@
 //! Reads what a started process prints: in pieces for one receiver, and the last lines for error messages.
 //!
-//! A piece is a line with its line end, or the part of one that has come when there was a pause (a prompt). A receiver that
-//! keeps reading gets everything; for one that does not read for a while the newest pieces are dropped, and their number
-//! is sent. Does not depend on which process it is, nor on the meaning of its output.
+//! A piece is a line with its line end, or the part of one that has come when there was a pause (a prompt). A receiver
+//! that keeps reading gets everything; for one that does not read for a while the newest pieces are dropped, and their
+//! number is sent. Does not depend on which process it is, nor on the meaning of its output.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -65,8 +65,8 @@ impl OutputReader {
         (OutputReader { pieces, kept: Arc::default(), open: Arc::new(watch::Sender::new(0)) }, output)
     }
 
-    /// Reads a stream to its end in a task of its own, which runs as long as the pipe is open: a detached program can go
-    /// on printing. `line` is called with each complete line before it is sent.
+    /// Reads a stream to its end in a task of its own, which runs as long as the pipe is open: a detached program can
+    /// go on printing. `line` is called with each complete line before it is sent.
     pub fn read_stream(
         &self,
         stream: OutputStream,

@@ -2,13 +2,12 @@
 //!
 //! Does not depend on how any adapter works.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use super::adapter::Adapter;
 use super::discovery::{AdapterSearch, FoundAdapter};
 use super::rows::ADAPTERS;
+use crate::bounded_file;
 use crate::error::{Error, ErrorKind, Result};
 
 /// How much of a program is read to identify it, in bytes: Go's linker puts its note within these.
@@ -27,7 +26,8 @@ pub struct AdapterQuery<'a> {
     pub program: Option<&'a Path>,
 }
 
-/// The adapters that can debug it, the preferred one first; at least one. Errors: [`ErrorKind::Usage`], with the known names.
+/// The adapters that can debug it, the preferred one first; at least one. Errors: [`ErrorKind::Usage`], with the known
+/// names.
 pub fn select_adapters(query: AdapterQuery<'_>) -> Result<Vec<&'static Adapter>> {
     let (what, hint, rows) = match query {
         AdapterQuery { adapter: Some(name), .. } => {
@@ -55,8 +55,8 @@ pub fn select_adapters(query: AdapterQuery<'_>) -> Result<Vec<&'static Adapter>>
     if rows.is_empty() { Err(Error::usage(what).hint(hint)) } else { Ok(rows) }
 }
 
-/// The preferred adapter that is installed. Errors: those of [`select_adapters`]; or none is installed, with the install
-/// command of each.
+/// The preferred adapter that is installed. Errors: those of [`select_adapters`]; or none is installed, with the
+/// install command of each.
 pub fn locate_adapter(query: AdapterQuery<'_>, search: &AdapterSearch) -> Result<(&'static Adapter, FoundAdapter)> {
     let mut missing: Option<Error> = None;
     for row in select_adapters(query)? {
@@ -111,9 +111,7 @@ fn read_head(program: &Path) -> Result<Vec<u8>> {
         let cause = if kind == ErrorKind::NotFound { "there is no such file".to_owned() } else { cause.to_string() };
         Error::new(kind, format!("cannot debug {}", program.display())).because(cause)
     };
-    let mut head = Vec::new();
-    File::open(program).and_then(|file| file.take(HEAD_BYTES).read_to_end(&mut head)).map_err(cannot)?;
-    Ok(head)
+    bounded_file::read_start(program, HEAD_BYTES).map_err(cannot)
 }
 
 /// The language of the package in a folder.

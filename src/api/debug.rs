@@ -6,7 +6,7 @@
 //! | `control` | continue, pause, step, run to a line |
 //! | `inspect` | threads' frames, variables, sources, output |
 //! | `results` | results that several operations share: a stop, its snapshot, the state of a session |
-//! | `values`, `env_variable` | values that every front end reads alike: `app.py:22`, seconds, `NAME=VALUE` |
+//! | `values` | values that every front end reads alike: `app.py:22`, seconds, `NAME=VALUE` |
 //!
 //! Fields are camelCase; times are epoch ms; durations in results end in `Ms`, those in parameters are seconds;
 //! lines and columns are 1-based. `sessionId` may be left out while exactly one session is active. Paths are relative
@@ -15,7 +15,6 @@
 
 pub mod breakpoints;
 pub mod control;
-pub mod env_variable;
 pub mod inspect;
 pub mod results;
 pub mod values;
@@ -26,8 +25,7 @@ use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use self::env_variable::EnvVariable;
-use self::values::{Seconds, make_absolute};
+use self::values::{Seconds, env_object, make_absolute, parse_env_variable};
 
 /// The default timeout of `wait_for_stop`, `debug/run_to` and `debug/probe`.
 pub const DEFAULT_STOP_TIMEOUT: Seconds = Seconds::of(30);
@@ -41,48 +39,37 @@ pub const DEFAULT_SNAPSHOT_TOKENS: u32 = 1500;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugLaunchParams {
     // No docs for the schema where names say it; the command line has its own.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(help = "A source file or an executable; with a configuration, the current file; with a test, its file")]
     pub program: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "NAME", help = "A configuration of launch.json")]
     pub config: Option<String>,
     /// Pytest node id, or a cargo, go or node test name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "NAME")]
     pub test: Option<String>,
     /// A session to launch anew.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "SESSION")]
     pub restart: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, help = "When the program's name does not show it: python, javascript, ruby, go, rust, c, …")]
     pub language: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "NAME", help = "One of `tether adapters`, when several fit")]
     pub adapter: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(last = true, help = "Arguments of the program")]
     pub args: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "DIR", help = "Where it runs [default: the current folder]")]
     pub cwd: Option<String>,
-    #[serde(default, with = "env_variable", skip_serializing_if = "Vec::is_empty")]
-    #[schemars(schema_with = "env_variable::object_schema")]
-    #[arg(long, value_name = "NAME=VALUE", help = "Added to its environment")]
-    pub env: Vec<EnvVariable>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    // As in launch.json: `{"NAME": "value", "OTHER": null}`, where null removes the variable.
+    #[serde(default, with = "env_object", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "env_object::schema")]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_env_variable, help = "Added to its environment")]
+    pub env: Vec<(String, Option<String>)>,
     #[arg(long, num_args = 0, default_missing_value = "true", help = "Stop before its first line")]
     pub stop_on_entry: Option<bool>,
     /// ["app.py:22"]
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "break", short, value_name = "FILE:LINE", help = "Set a breakpoint first")]
     pub breakpoints: Option<Vec<String>>,
     /// Seconds to wait for a stop.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "SECONDS")]
     pub wait: Option<Seconds>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "TOKENS", help = "How long a stop's snapshot may be [default: 1500]")]
     pub budget: Option<u32>,
 }
@@ -104,34 +91,24 @@ impl DebugLaunchParams {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugAttachParams {
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(help = "Where the program listens for debuggers")]
     pub port: Option<u16>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[arg(long, help = "Default: this machine")]
+    #[arg(long, help = "Default: this machine, and a listener of your own user only")]
     pub host: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, help = "A running process; with a configuration, the one that it picks")]
     pub pid: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, help = "A page of the browser that listens on the port")]
     pub url: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_enum, help = "A part of the tethered window; the session follows it over relaunches")]
     pub window: Option<WindowPart>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, help = "As for launch")]
     pub language: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "NAME", help = "As for launch")]
     pub adapter: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "NAME", help = "A configuration of launch.json")]
     pub config: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "SECONDS", help = "Wait for a stop")]
     pub wait: Option<Seconds>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "TOKENS", help = "As for launch")]
     pub budget: Option<u32>,
 }
@@ -149,7 +126,6 @@ pub enum WindowPart {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugStatusParams {
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(value_name = "SESSION", help = "Only this session")]
     pub session_id: Option<String>,
 }
@@ -158,14 +134,11 @@ pub struct DebugStatusParams {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WaitForStopParams {
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
     pub session_id: Option<String>,
     /// Seconds (default 30).
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(value_name = "SECONDS")]
     pub timeout: Option<Seconds>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "TOKENS", help = "As for launch")]
     pub budget: Option<u32>,
 }
@@ -174,11 +147,9 @@ pub struct WaitForStopParams {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugStopParams {
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(value_name = "SESSION", help = "Which session, when there are several")]
     pub session_id: Option<String>,
     /// Let the program run on (default: if attached).
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub detach: Option<bool>,
 }
@@ -191,23 +162,17 @@ pub struct DebugProbeParams {
     #[arg(value_name = "FILE:LINE")]
     pub at: String,
     /// Default: the file.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(last = true, help = "Arguments of the program")]
     pub args: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "DIR", help = "Where it runs [default: the current folder]")]
     pub cwd: Option<String>,
     /// Evaluated there.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "expr", short, value_name = "EXPR")]
     pub expressions: Option<Vec<String>>,
     /// Seconds (default 30).
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<Seconds>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "TOKENS", help = "As for launch")]
     pub budget: Option<u32>,
 }

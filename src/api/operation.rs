@@ -31,12 +31,27 @@ pub enum OperationGroup {
 pub enum OperationEffect {
     /// Changes nothing: may be repeated at will.
     ReadOnly,
-    /// A second call with the same parameters changes nothing more.
+    /// Only adds; a second call with the same parameters changes nothing more.
     Idempotent,
     /// Changes something with each call.
     Additive,
+    /// May replace or remove something of the user's (a stale window is built and relaunched, breakpoints are gone); a
+    /// second call with the same parameters changes nothing more.
+    Replacing,
     /// May end what the user has open.
     Destructive,
+    /// Runs code, or does input, that the caller chooses: it may do anything, and reach anything.
+    RunsCode,
+}
+
+impl OperationEffect {
+    /// Whether a call whose result was lost may be sent again.
+    pub fn is_repeatable(self) -> bool {
+        match self {
+            OperationEffect::ReadOnly | OperationEffect::Idempotent | OperationEffect::Replacing => true,
+            OperationEffect::Additive | OperationEffect::Destructive | OperationEffect::RunsCode => false,
+        }
+    }
 }
 
 /// One row of the operation table, as front ends read it.
@@ -79,8 +94,11 @@ impl Operation {
             from_matches: |matches, folder| {
                 let mut params = P::from_arg_matches(matches)?;
                 params.resolve_paths(folder);
-                serde_json::to_value(params)
-                    .map_err(|error| clap::Error::raw(clap::error::ErrorKind::InvalidValue, error.to_string()))
+                let params = serde_json::to_value(params)
+                    .map_err(|error| clap::Error::raw(clap::error::ErrorKind::InvalidValue, error.to_string()))?;
+                // Parameters that are not given are left out.
+                let given = params.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+                Ok(given.map(|(name, value)| (name.clone(), value.clone())).collect())
             },
         }
     }

@@ -10,6 +10,7 @@ use super::debug::breakpoints::*;
 use super::debug::control::*;
 use super::debug::inspect::*;
 use super::debug::results::*;
+use super::debug::values::make_absolute;
 use super::debug::*;
 use super::operation::{Operation, OperationEffect, OperationGroup, OperationParams};
 use super::page::*;
@@ -18,51 +19,73 @@ use super::window::*;
 
 /// Calls the macro `$callback` with all rows, in the order in which operations are listed:
 /// `Params { "method" -> Result, Group Effect, ["command", "line"] }`. Optional at the end of a row: `, tool = "name"`,
-/// the MCP tool when it is not named after the method; `; method_of_params` to make the paths in the parameters absolute.
+/// the MCP tool when it is not named after the method; `; |params, folder| …` to make the paths in the parameters absolute.
 #[rustfmt::skip]
 macro_rules! for_each_operation {
     ($callback:ident) => {
         $callback! {
             WindowStatusParams { "window/status" -> WindowStatus, Window ReadOnly, ["status"] }
-            WindowStartParams { "window/start" -> WindowStatus, Window Idempotent, ["start"] }
+            WindowStartParams { "window/start" -> WindowStatus, Window Replacing, ["start"] }
             WindowStopParams { "window/stop" -> WindowStatus, Window Destructive, ["stop"] }
             WindowRestartParams { "window/restart" -> WindowStatus, Window Destructive, ["restart"] }
             WindowChangesParams { "window/changes" -> WindowChanges, Window ReadOnly, ["changes"] }
-            PageEvaluateParams { "window/evaluate" -> PageEvaluateResult, Window Additive, ["evaluate"] }
-            PageScreenshotParams { "window/screenshot" -> PageImage, Window ReadOnly, ["screenshot"] }
-            PageSnapshotParams { "window/snapshot" -> PageSnapshotResult, Window ReadOnly, ["snapshot"] }
-            PageInputParams { "window/input" -> PageInputResult, Window Additive, ["input"] }
+            PageEvaluateParams { "window/evaluate" -> PageEvaluateResult, Window RunsCode, ["evaluate"] }
+            PageScreenshotParams { "window/screenshot" -> PageImage, Window Replacing, ["screenshot"] }
+            PageSnapshotParams { "window/snapshot" -> PageSnapshotResult, Window Replacing, ["snapshot"] }
+            PageInputParams { "window/input" -> PageInputResult, Window RunsCode, ["input"] }
             PageConsoleParams { "window/console" -> ConsoleEntries, Window ReadOnly, ["console"] }
             PageNetworkParams { "window/network" -> NetworkEntries, Window ReadOnly, ["network"] }
-            DebugLaunchParams { "debug/launch" -> LaunchReport, Debug Additive, ["debug", "launch"]; make_paths_absolute }
-            DebugAttachParams { "debug/attach" -> LaunchReport, Debug Additive, ["debug", "attach"] }
+            DebugLaunchParams {
+                "debug/launch" -> LaunchReport, Debug RunsCode, ["debug", "launch"];
+                |params, folder| params.make_paths_absolute(folder)
+            }
+            DebugAttachParams { "debug/attach" -> LaunchReport, Debug RunsCode, ["debug", "attach"] }
             DebugStatusParams { "debug/status" -> DebugStatus, Debug ReadOnly, ["debug", "status"] }
             WaitForStopParams {
                 "debug/wait_for_stop" -> StopReport, Debug ReadOnly, ["debug", "wait"], tool = "wait_for_stop"
             }
             BreakpointSetParams {
-                "breakpoint/set" -> BreakpointReport, Debug Idempotent, ["break", "set"]; make_paths_absolute
+                "breakpoint/set" -> BreakpointReport, Debug Replacing, ["break", "set"];
+                |params, folder| make_absolute(&mut params.file, folder)
             }
             BreakpointListParams { "breakpoint/list" -> BreakpointListReport, Debug ReadOnly, ["break", "list"] }
             BreakpointRemoveParams {
-                "breakpoint/remove" -> BreakpointListReport, Debug Idempotent, ["break", "remove"]; make_paths_absolute
+                "breakpoint/remove" -> BreakpointListReport, Debug Replacing, ["break", "remove"];
+                |params, folder| make_absolute(&mut params.file, folder)
+            }
+            BreakpointExportParams {
+                "breakpoint/export" -> BreakpointListReport, Debug Additive, ["break", "export"];
+                |params, folder| make_absolute([&mut params.file], folder)
+            }
+            BreakpointImportParams {
+                "breakpoint/import" -> BreakpointListReport, Debug Idempotent, ["break", "import"];
+                |params, folder| make_absolute([&mut params.file], folder)
             }
             BreakpointExceptionsParams {
-                "breakpoint/exceptions" -> ExceptionBreakpointsReport, Debug Idempotent, ["break", "exceptions"]
+                "breakpoint/exceptions" -> ExceptionBreakpointsReport, Debug Replacing, ["break", "exceptions"]
             }
-            WatchpointSetParams { "watchpoint/set" -> BreakpointReport, Debug Idempotent, ["break", "watch"] }
+            WatchpointSetParams { "watchpoint/set" -> BreakpointReport, Debug Replacing, ["break", "watch"] }
             DebugContinueParams { "debug/continue" -> StopReport, Debug Additive, ["debug", "continue"] }
             DebugPauseParams { "debug/pause" -> StopReport, Debug Idempotent, ["debug", "pause"] }
             DebugStepParams { "debug/step" -> StopReport, Debug Additive, ["debug", "step"] }
-            DebugRunToParams { "debug/run_to" -> StopReport, Debug Additive, ["debug", "run-to"]; make_paths_absolute }
+            DebugRunToParams {
+                "debug/run_to" -> StopReport, Debug Additive, ["debug", "run-to"];
+                |params, folder| make_absolute([&mut params.file], folder)
+            }
             DebugStackParams { "debug/stack" -> FrameList, Debug ReadOnly, ["debug", "stack"] }
             DebugVariablesParams { "debug/variables" -> VariableList, Debug ReadOnly, ["debug", "variables"] }
-            DebugEvaluateParams { "debug/evaluate" -> EvaluatedValue, Debug Additive, ["debug", "evaluate"] }
-            DebugSetVariableParams { "debug/set_variable" -> EvaluatedValue, Debug Additive, ["debug", "set"] }
-            DebugSourceParams { "debug/source" -> SourceExcerpt, Debug ReadOnly, ["debug", "source"]; make_paths_absolute }
+            DebugEvaluateParams { "debug/evaluate" -> EvaluatedValue, Debug RunsCode, ["debug", "evaluate"] }
+            DebugSetVariableParams { "debug/set_variable" -> EvaluatedValue, Debug RunsCode, ["debug", "set"] }
+            DebugSourceParams {
+                "debug/source" -> SourceExcerpt, Debug ReadOnly, ["debug", "source"];
+                |params, folder| make_absolute(&mut params.file, folder)
+            }
             DebugOutputParams { "debug/output" -> OutputEntries, Debug ReadOnly, ["debug", "output"] }
             DebugEventsParams { "debug/events" -> EventEntries, Debug ReadOnly, ["debug", "events"] }
-            DebugProbeParams { "debug/probe" -> ProbeReport, Debug Additive, ["probe"]; make_paths_absolute }
+            DebugProbeParams {
+                "debug/probe" -> ProbeReport, Debug RunsCode, ["probe"];
+                |params, folder| params.make_paths_absolute(folder)
+            }
             DebugStopParams { "debug/stop" -> SessionEndReport, Debug Destructive, ["debug", "stop"] }
         }
     };
@@ -72,13 +95,14 @@ pub(crate) use for_each_operation;
 macro_rules! define_operations {
     ($($params:ty {
         $method:literal -> $result:ty, $group:ident $effect:ident, [$($word:literal),+]
-        $(, tool = $tool:literal)? $(; $make_paths_absolute:ident)?
+        $(, tool = $tool:literal)? $(; |$it:ident, $folder:ident| $make_absolute:expr)?
     })*) => {
         $(impl OperationParams for $params {
             const METHOD: &'static str = $method;
             type Result = $result;
-            $(fn resolve_paths(&mut self, folder: &Path) {
-                self.$make_paths_absolute(folder);
+            $(fn resolve_paths(&mut self, $folder: &Path) {
+                let $it = self;
+                $make_absolute;
             })?
         })*
 

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 use super::window::RelaunchNotice;
 
@@ -18,11 +19,9 @@ pub struct PageEvaluateParams {
     /// The expression; a promise is awaited.
     pub expression: String,
     /// Deadline in ms (default 30000).
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long)]
     pub timeout_ms: Option<u64>,
     /// Another page: part of its address or title.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long)]
     pub page: Option<String>,
 }
@@ -32,18 +31,15 @@ pub struct PageEvaluateParams {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PageScreenshotParams {
     /// Only this element.
-    #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "ref")]
     #[arg(long = "ref", value_name = "REF")]
     pub element: Option<String>,
     /// All of the page, not only what is visible.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, num_args = 0, default_missing_value = "true")]
     pub full_page: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_enum, help = "Default: png")]
     pub format: Option<PageImageFormat>,
     /// As for evaluate.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long)]
     pub page: Option<String>,
 }
@@ -62,15 +58,13 @@ pub enum PageImageFormat {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PageSnapshotParams {
     /// Most bytes (default 40000).
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long)]
     pub max: Option<usize>,
     /// Only this element and what is in it.
-    #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "ref")]
     #[arg(long = "ref", value_name = "REF")]
     pub from: Option<String>,
     /// Another page: part of its address or title.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long)]
     pub page: Option<String>,
 }
@@ -80,15 +74,12 @@ pub struct PageSnapshotParams {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PageConsoleParams {
     /// A cursor; without it, the newest.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long)]
     pub since: Option<u64>,
     /// Default 50.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long)]
     pub limit: Option<usize>,
     /// Part of the text, or a level or source.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long)]
     pub filter: Option<String>,
 }
@@ -98,15 +89,12 @@ pub struct PageConsoleParams {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PageNetworkParams {
     /// A cursor; without it, the newest.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long)]
     pub since: Option<u64>,
     /// Default 50.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long)]
     pub limit: Option<usize>,
     /// Part of the address; or method, status, type, `failed`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long)]
     pub filter: Option<String>,
 }
@@ -183,13 +171,13 @@ pub struct NetworkEntries {
 }
 
 /// One network request.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NetworkEntry {
     pub at: u64,
     pub method: String,
     pub url: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// `Document`, `Script`, `Fetch`, `XHR`, …
     #[serde(rename = "type")]
@@ -198,26 +186,22 @@ pub struct NetworkEntry {
     pub mime_type: String,
     /// As received, headers included.
     pub bytes: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
     /// `cache` or `serviceWorker`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
 }
 
 /// `value` or `exception`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PageEvaluateResult {
-    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "deserialize_present")]
+    #[serde(default, deserialize_with = "deserialize_present")]
     pub value: Option<Value>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub exception: Option<String>,
     /// The launch of the window that evaluated it.
     pub generation: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub relaunched: Option<RelaunchNotice>,
     /// Dialogs, downloads, crashes, new pages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::window::RelaunchNotice;
 
@@ -21,11 +22,9 @@ pub struct PageInputParams {
     )]
     pub actions: Vec<InputActionParams>,
     /// Answer with a new snapshot.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, num_args = 0, default_missing_value = "true")]
     pub snapshot: Option<bool>,
     /// As for snapshot.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long)]
     pub page: Option<String>,
 }
@@ -52,38 +51,29 @@ pub enum InputButton {
     Right,
 }
 
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct InputActionParams {
     #[serde(rename = "do")]
     pub does: InputActionKind,
     /// Or x and y, in CSS pixels. wait: until it is gone.
-    #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "ref")]
     pub at: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub x: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub y: Option<f64>,
     /// drag: ref or "x,y".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     /// type: into ref or the focus; wait: until shown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// press: "Control+Shift+P", "Enter".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keys: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub button: Option<InputButton>,
     /// 2: double click.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dx: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dy: Option<f64>,
     /// Default 5000.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
 
@@ -162,14 +152,13 @@ fn strip_quotes(text: &str) -> String {
 }
 
 /// What the actions did.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PageInputResult {
     pub actions: Vec<InputActionReport>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<String>,
     pub generation: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub relaunched: Option<RelaunchNotice>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

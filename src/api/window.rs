@@ -8,6 +8,7 @@ use std::fmt;
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// Show whether the window runs, since when, and whether a source file has changed since it was built.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
@@ -19,11 +20,9 @@ pub struct WindowStatusParams {}
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WindowStartParams {
     /// A configuration of launch.json, by name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long)]
     pub config: Option<String>,
     /// Whether to run the build first.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_enum)]
     pub rebuild: Option<RebuildChoice>,
 }
@@ -38,7 +37,6 @@ pub struct WindowStopParams {}
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WindowRestartParams {
     /// Whether to run the build first.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_enum)]
     pub rebuild: Option<RebuildChoice>,
 }
@@ -48,7 +46,6 @@ pub struct WindowRestartParams {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WindowChangesParams {
     /// A path to explain, relative to the workspace.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
 }
 
@@ -83,6 +80,8 @@ pub enum ReportedWindowState {
     Exited,
     /// Its port responds, its page does not.
     Unresponsive,
+    /// The window of an earlier supervisor may run, but cannot be verified; the notes say why.
+    Unverified,
 }
 
 /// How a tracked file differs from what the window was built from.
@@ -118,13 +117,12 @@ pub struct BuildReport {
 }
 
 /// How a window exited by itself.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WindowExitReport {
     /// Unknown when the window was not a child of this supervisor.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<i32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
     pub at: u64,
     /// The calls that were under way.
@@ -158,20 +156,16 @@ impl fmt::Display for WindowResources {
 }
 
 /// The status of the window.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WindowStatus {
     pub state: ReportedWindowState,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cdp_port: Option<u16>,
     /// Of the extension host, or of Node.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub inspector_port: Option<u16>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub launch_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub started_at: Option<u64>,
     /// Rises with every launch; a window that is found again keeps its own.
     pub generation: u64,
@@ -179,18 +173,15 @@ pub struct WindowStatus {
     pub reconnected: bool,
     pub stale: bool,
     /// What the window's processes use. Only in the result of `window/status`, while a window runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<WindowResources>,
     /// At most 10.
     #[serde(default)]
     pub changes: Vec<ChangedFile>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub last_build: Option<BuildReport>,
     /// The ids of the active debug sessions.
     #[serde(default)]
     pub sessions: Vec<String>,
     /// When state is `exited`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub exit: Option<WindowExitReport>,
     /// What is in progress, and remarks for the reader.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -198,30 +189,27 @@ pub struct WindowStatus {
 }
 
 /// Which rule decided about a path.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TrackingDecision {
     pub path: String,
     pub tracked: bool,
     /// The deciding rule; none when no rule matches the path.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     /// The file of the rule; none when it is built in.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     /// How the path differs from what the window was built from.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<ChangedFile>,
 }
 
 /// What has changed since the window was built.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WindowChanges {
     pub stale: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub newest: Option<ChangedFile>,
     /// At most 100; `total` counts all.
     pub changed: Vec<ChangedFile>,
@@ -230,10 +218,9 @@ pub struct WindowChanges {
     #[serde(default)]
     pub generation: u64,
     /// When the build began that the window runs; none without a window.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub compared_to: Option<u64>,
     /// Set when `path` was given.
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    #[serde(flatten)]
     pub decision: Option<TrackingDecision>,
     /// Rules that could not be read, folders that could not be entered, watches that could not be set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

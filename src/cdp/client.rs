@@ -12,6 +12,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use futures_util::{Sink, SinkExt, Stream, StreamExt};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -106,15 +107,7 @@ struct CdpErrorObject {
 
 /// The future that runs the connection: spawn it. It resolves with the reason when the connection has ended. Dropping
 /// it resets the socket and ends all pending commands: prefer [`CdpClient::close`], or dropping all clients.
-pub struct CdpConnection(std::pin::Pin<Box<dyn Future<Output = String> + Send>>);
-
-impl Future for CdpConnection {
-    type Output = String;
-
-    fn poll(mut self: std::pin::Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> std::task::Poll<String> {
-        self.0.as_mut().poll(cx)
-    }
-}
+pub type CdpConnection = BoxFuture<'static, String>;
 
 impl CdpClient {
     /// A client over an open WebSocket, and the future that runs it.
@@ -130,7 +123,7 @@ impl CdpClient {
             handler,
         });
         let guard = CloseGuard(connection.clone());
-        (CdpClient { outgoing, connection }, CdpConnection(Box::pin(run_connection(socket, queue, guard))))
+        (CdpClient { outgoing, connection }, Box::pin(run_connection(socket, queue, guard)))
     }
 
     /// Sends a command (to a flat session, if given) and waits for its result, all within `deadline`.
@@ -204,7 +197,8 @@ impl CdpClient {
         EventSubscription(receiver.unwrap_or_else(|| broadcast::Sender::new(1).subscribe()))
     }
 
-    /// Starts to close the connection; its [`CdpConnection`] resolves when the peer has closed too, at most a second later.
+    /// Starts to close the connection; its [`CdpConnection`] resolves when the peer has closed too, at most a second
+    /// later.
     pub fn close(&self) {
         self.connection.close_requested.notify_one();
     }

@@ -1,7 +1,7 @@
 //! Discovers the program on a debugging port over HTTP: `/json/version` and `/json/list`.
 //!
-//! The port may belong to an unrelated program, so a response is limited to 2 s and 4 MiB, without proxy or redirect, and
-//! of the WebSocket address it contains only the path is used.
+//! The port may belong to an unrelated program, so a response is limited to 2 s and 4 MiB, without proxy or redirect,
+//! and of the WebSocket address it contains only the path is used.
 
 use std::sync::LazyLock;
 use std::time::Duration;

@@ -4,38 +4,139 @@
 
 use serde::Deserialize;
 
-use super::types::{ExceptionDetails, FrameInfo, RemoteObject, StackTrace, TargetInfo};
+use super::types::{ExceptionDetails, FrameInfo, RemoteObject, StackTrace, TargetInfo, received};
 
-/// `Runtime.consoleAPICalled`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ConsoleApiCalled {
-    /// `log`, `warning`, `error`, …
-    #[serde(rename = "type")]
-    pub kind: String,
-    pub args: Vec<RemoteObject>,
-    /// Epoch milliseconds.
-    pub timestamp: f64,
-    pub stack_trace: Option<StackTrace>,
+received! {
+    /// `Runtime.consoleAPICalled`
+    struct ConsoleApiCalled {
+        /// `log`, `warning`, `error`, …
+        #[serde(rename = "type")]
+        kind: String,
+        args: Vec<RemoteObject>,
+        /// Epoch milliseconds.
+        timestamp: f64,
+        stack_trace: Option<StackTrace>,
+    }
+
+    /// `Runtime.exceptionThrown`
+    struct ExceptionThrown {
+        timestamp: f64,
+        exception_details: ExceptionDetails,
+    }
+
+    /// `Log.entryAdded`
+    struct LogEntryAdded { entry: LogEntry }
+
+    /// `Debugger.scriptParsed`
+    struct ScriptParsed { url: String }
+
+    /// `Target.detachedFromTarget`
+    struct DetachedFromTarget { session_id: String }
+
+    /// `Target.attachedToTarget`
+    struct AttachedToTarget {
+        session_id: String,
+        target_info: TargetInfo,
+    }
+
+    /// `Target.targetCreated`, `Target.targetInfoChanged`
+    struct TargetInfoChanged { target_info: TargetInfo }
+
+    /// `Target.targetDestroyed`, `Target.targetCrashed`
+    struct TargetDestroyed { target_id: String }
+
+    /// `Page.javascriptDialogOpening`
+    struct JavascriptDialogOpening {
+        message: String,
+        /// `alert`, `confirm`, `prompt`, `beforeunload`
+        #[serde(rename = "type")]
+        kind: String,
+    }
+
+    /// `Input.dragIntercepted`
+    struct DragIntercepted { data: serde_json::Value }
+
+    /// `Page.downloadWillBegin`
+    struct DownloadWillBegin {
+        url: String,
+        #[serde(default)]
+        suggested_filename: String,
+    }
+
+    /// `Page.frameNavigated`
+    struct FrameNavigated { frame: FrameInfo }
+
+    /// `Page.frameStartedLoading`, `Page.frameStoppedLoading`, `Page.frameStartedNavigating`
+    struct FrameEvent { frame_id: String }
+
+    /// `Network.requestWillBeSent`; times are in seconds of the browser's own clock.
+    struct RequestWillBeSent {
+        request_id: String,
+        request: RequestInfo,
+        timestamp: f64,
+        /// Epoch seconds.
+        wall_time: f64,
+        #[serde(rename = "type")]
+        kind: Option<String>,
+        /// The response of the previous hop, when this request follows a redirect.
+        redirect_response: Option<ResponseInfo>,
+    }
+
+    /// CDP's `Network.Request`.
+    struct RequestInfo {
+        url: String,
+        method: String,
+    }
+
+    /// `Network.responseReceived`
+    struct ResponseReceived {
+        request_id: String,
+        response: ResponseInfo,
+        #[serde(rename = "type")]
+        kind: Option<String>,
+    }
+
+    /// CDP's `Network.Response`.
+    struct ResponseInfo {
+        status: u16,
+        #[serde(default)]
+        mime_type: String,
+        #[serde(default)]
+        from_disk_cache: bool,
+        #[serde(default)]
+        from_service_worker: bool,
+        #[serde(default)]
+        encoded_data_length: f64,
+    }
+
+    /// `Network.loadingFinished`
+    struct LoadingFinished {
+        request_id: String,
+        timestamp: f64,
+        #[serde(default)]
+        encoded_data_length: f64,
+    }
+
+    /// `Network.loadingFailed`
+    struct LoadingFailed {
+        request_id: String,
+        timestamp: f64,
+        error_text: String,
+        #[serde(default)]
+        canceled: bool,
+        blocked_reason: Option<String>,
+    }
+
+    /// `Network.webSocketCreated`
+    struct WebSocketCreated { url: String }
+
+    /// `Runtime.executionContextDestroyed`
+    struct ExecutionContextDestroyed { execution_context_id: i64 }
 }
 
-/// `Runtime.exceptionThrown`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ExceptionThrown {
-    pub timestamp: f64,
-    pub exception_details: ExceptionDetails,
-}
-
-/// `Log.entryAdded`
 /// An entry of the browser's log, as in `Log.entryAdded`.
 #[derive(Clone, Debug, Deserialize)]
-pub struct LogEntryAdded {
-    pub entry: LogEntry,
-}
-
-/// An entry of the browser's log, as in `Log.entryAdded`.
-#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct LogEntry {
     pub source: String,
     pub level: String,
@@ -43,158 +144,4 @@ pub struct LogEntry {
     pub timestamp: f64,
     pub url: Option<String>,
     pub line_number: Option<u64>,
-}
-
-/// `Debugger.scriptParsed`
-#[derive(Clone, Debug, Deserialize)]
-pub struct ScriptParsed {
-    pub url: String,
-}
-
-/// `Target.detachedFromTarget`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct DetachedFromTarget {
-    pub session_id: String,
-}
-
-/// `Target.attachedToTarget`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct AttachedToTarget {
-    pub session_id: String,
-    pub target_info: TargetInfo,
-}
-
-/// `Target.targetCreated`, `Target.targetInfoChanged`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TargetInfoChanged {
-    pub target_info: TargetInfo,
-}
-
-/// `Target.targetDestroyed`, `Target.targetCrashed`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TargetDestroyed {
-    pub target_id: String,
-}
-
-/// `Page.javascriptDialogOpening`
-#[derive(Clone, Debug, Deserialize)]
-pub struct JavascriptDialogOpening {
-    pub message: String,
-    /// `alert`, `confirm`, `prompt`, `beforeunload`
-    #[serde(rename = "type")]
-    pub kind: String,
-}
-
-/// `Input.dragIntercepted`
-#[derive(Clone, Debug, Deserialize)]
-pub struct DragIntercepted {
-    pub data: serde_json::Value,
-}
-
-/// `Page.downloadWillBegin`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct DownloadWillBegin {
-    pub url: String,
-    #[serde(default)]
-    pub suggested_filename: String,
-}
-
-/// `Page.frameNavigated`
-#[derive(Clone, Debug, Deserialize)]
-pub struct FrameNavigated {
-    pub frame: FrameInfo,
-}
-
-/// `Page.frameStartedLoading`, `Page.frameStoppedLoading`, `Page.frameStartedNavigating`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct FrameEvent {
-    pub frame_id: String,
-}
-
-/// `Network.requestWillBeSent`; times are in seconds of the browser's own clock.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RequestWillBeSent {
-    pub request_id: String,
-    pub request: RequestInfo,
-    pub timestamp: f64,
-    /// Epoch seconds.
-    pub wall_time: f64,
-    #[serde(rename = "type")]
-    pub kind: Option<String>,
-    /// The response of the previous hop, when this request follows a redirect.
-    pub redirect_response: Option<ResponseInfo>,
-}
-
-/// CDP's `Network.Request`.
-#[derive(Clone, Debug, Deserialize)]
-pub struct RequestInfo {
-    pub url: String,
-    pub method: String,
-}
-
-/// `Network.responseReceived`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ResponseReceived {
-    pub request_id: String,
-    pub response: ResponseInfo,
-    #[serde(rename = "type")]
-    pub kind: Option<String>,
-}
-
-/// CDP's `Network.Response`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ResponseInfo {
-    pub status: u16,
-    #[serde(default)]
-    pub mime_type: String,
-    #[serde(default)]
-    pub from_disk_cache: bool,
-    #[serde(default)]
-    pub from_service_worker: bool,
-    #[serde(default)]
-    pub encoded_data_length: f64,
-}
-
-/// `Network.loadingFinished`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct LoadingFinished {
-    pub request_id: String,
-    pub timestamp: f64,
-    #[serde(default)]
-    pub encoded_data_length: f64,
-}
-
-/// `Network.loadingFailed`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct LoadingFailed {
-    pub request_id: String,
-    pub timestamp: f64,
-    pub error_text: String,
-    #[serde(default)]
-    pub canceled: bool,
-    pub blocked_reason: Option<String>,
-}
-
-/// `Network.webSocketCreated`
-#[derive(Clone, Debug, Deserialize)]
-pub struct WebSocketCreated {
-    pub url: String,
-}
-
-/// `Runtime.executionContextDestroyed`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ExecutionContextDestroyed {
-    pub execution_context_id: i64,
 }

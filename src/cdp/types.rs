@@ -2,8 +2,8 @@
 //!
 //! Field names are the protocol's own; fields that a peer may omit are optional.
 
+use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// A command of the protocol. The implementing type is its parameters.
@@ -40,6 +40,8 @@ command!(
     /// Adds a function of this name to the global scope; each call of it sends `Runtime.bindingCalled`.
     AddBinding, "Runtime.addBinding", IgnoredAny, { name: &'static str });
 command!(EnablePage, "Page.enable", IgnoredAny, {});
+command!(Navigate, "Page.navigate", NavigateResult, { url: String });
+command!(SetCookies, "Storage.setCookies", IgnoredAny, { cookies: Vec<CookieParam> });
 command!(EnableLog, "Log.enable", IgnoredAny, {});
 command!(HandleJavascriptDialog, "Page.handleJavaScriptDialog", IgnoredAny, { accept: bool });
 command!(CaptureScreenshot, "Page.captureScreenshot", CaptureScreenshotResult, {
@@ -69,7 +71,8 @@ command!(
 command!(SetFocusEmulationEnabled, "Emulation.setFocusEmulationEnabled", IgnoredAny, { enabled: bool });
 command!(BringToFront, "Page.bringToFront", IgnoredAny, {});
 command!(
-    /// `kind` is `mousePressed`, `mouseReleased`, `mouseMoved` or `mouseWheel`; `modifiers`: 1 Alt, 2 Control, 4 Meta, 8 Shift.
+    /// `kind` is `mousePressed`, `mouseReleased`, `mouseMoved` or `mouseWheel`; `modifiers`: 1 Alt, 2 Control, 4 Meta,
+    /// 8 Shift.
     DispatchMouseEvent, "Input.dispatchMouseEvent", IgnoredAny, {
         #[serde(rename = "type")]
         kind: &'static str,
@@ -140,63 +143,159 @@ command!(CallFunctionOn, "Runtime.callFunctionOn", EvaluateResult, {
 });
 command!(ReleaseObjectGroup, "Runtime.releaseObjectGroup", IgnoredAny, { object_group: &'static str });
 
-/// Result of `Target.getTargets`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct GetTargetsResult {
-    pub target_infos: Vec<TargetInfo>,
+/// Structs that a peer sends.
+macro_rules! received {
+    ($($(#[$attr:meta])* struct $name:ident { $($(#[$field_attr:meta])* $field:ident: $type:ty),* $(,)? })*) => {$(
+        $(#[$attr])*
+        #[derive(Clone, Debug, serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        pub struct $name { $($(#[$field_attr])* pub $field: $type),* }
+    )*};
 }
 
-/// CDP's `Target.TargetInfo`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct TargetInfo {
-    pub target_id: String,
-    /// `page`, `iframe`, `worker`, `browser_ui`, …
-    #[serde(rename = "type")]
-    pub kind: String,
-    pub title: String,
-    pub url: String,
-}
+pub(super) use received;
 
-/// Result of `Target.attachToTarget`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct AttachToTargetResult {
-    pub session_id: String,
-}
+received! {
+    /// Result of `Target.getTargets`.
+    struct GetTargetsResult { target_infos: Vec<TargetInfo> }
 
-/// Result of `Page.captureScreenshot`.
-#[derive(Clone, Debug, Deserialize)]
-pub struct CaptureScreenshotResult {
-    /// Base64.
-    pub data: String,
-}
+    /// CDP's `Target.TargetInfo`.
+    #[derive(PartialEq, Eq)]
+    struct TargetInfo {
+        target_id: String,
+        /// `page`, `iframe`, `worker`, `browser_ui`, …
+        #[serde(rename = "type")]
+        kind: String,
+        title: String,
+        url: String,
+    }
 
-/// Result of `Runtime.evaluate`, `awaitPromise` and `callFunctionOn`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct EvaluateResult {
-    pub result: RemoteObject,
-    pub exception_details: Option<ExceptionDetails>,
-}
+    /// Result of `Target.attachToTarget`.
+    struct AttachToTargetResult { session_id: String }
 
-/// CDP's `Runtime.RemoteObject`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RemoteObject {
-    #[serde(rename = "type")]
-    pub kind: String,
-    /// Of objects: `promise`, `node`, `error`, `array`, …
-    pub subtype: Option<String>,
-    /// Of objects that were not returned by value.
-    pub object_id: Option<String>,
-    pub value: Option<Value>,
-    /// Values without a JSON form: `NaN`, `-0`, `Infinity`, `10n`.
-    pub unserializable_value: Option<String>,
-    pub description: Option<String>,
-    /// Of objects that were logged to the console.
-    pub preview: Option<ObjectPreview>,
+    /// Result of `Page.navigate`.
+    struct NavigateResult {
+        /// Of a navigation that failed.
+        error_text: Option<String>,
+    }
+
+    /// Result of `Page.captureScreenshot`.
+    struct CaptureScreenshotResult {
+        /// Base64.
+        data: String,
+    }
+
+    /// Result of `Runtime.evaluate`, `awaitPromise` and `callFunctionOn`.
+    struct EvaluateResult {
+        result: RemoteObject,
+        exception_details: Option<ExceptionDetails>,
+    }
+
+    /// CDP's `Runtime.RemoteObject`.
+    struct RemoteObject {
+        #[serde(rename = "type")]
+        kind: String,
+        /// Of objects: `promise`, `node`, `error`, `array`, …
+        subtype: Option<String>,
+        /// Of objects that were not returned by value.
+        object_id: Option<String>,
+        value: Option<Value>,
+        /// Values without a JSON form: `NaN`, `-0`, `Infinity`, `10n`.
+        unserializable_value: Option<String>,
+        description: Option<String>,
+        /// Of objects that were logged to the console.
+        preview: Option<ObjectPreview>,
+    }
+
+    /// CDP's `Runtime.ExceptionDetails`.
+    struct ExceptionDetails {
+        text: String,
+        exception: Option<RemoteObject>,
+    }
+
+    /// Result of `Page.getLayoutMetrics`, in CSS pixels.
+    struct GetLayoutMetricsResult {
+        css_visual_viewport: VisualViewport,
+        css_content_size: LayoutSize,
+    }
+
+    /// CDP's `Page.VisualViewport`.
+    #[derive(Copy)]
+    struct VisualViewport {
+        /// Relative to the document.
+        page_x: f64,
+        page_y: f64,
+        client_width: f64,
+        client_height: f64,
+    }
+
+    /// Width and height of the document.
+    #[derive(Copy)]
+    struct LayoutSize {
+        width: f64,
+        height: f64,
+    }
+
+    /// Result of `Page.getFrameTree`.
+    struct GetFrameTreeResult { frame_tree: FrameTree }
+
+    /// A frame and its children within the same session.
+    struct FrameTree {
+        frame: FrameInfo,
+        #[serde(default)]
+        child_frames: Vec<FrameTree>,
+    }
+
+    /// CDP's `Page.Frame`.
+    struct FrameInfo {
+        id: String,
+        parent_id: Option<String>,
+        #[serde(default)]
+        url: String,
+    }
+
+    /// Result of `Page.createIsolatedWorld`.
+    struct CreateIsolatedWorldResult { execution_context_id: i64 }
+
+    /// Result of `DOM.getFrameOwner`.
+    struct GetFrameOwnerResult { backend_node_id: i64 }
+
+    /// Result of `DOM.resolveNode`.
+    struct ResolveNodeResult { object: RemoteObject }
+
+    /// CDP's `Runtime.ObjectPreview`.
+    struct ObjectPreview {
+        subtype: Option<String>,
+        description: Option<String>,
+        #[serde(default)]
+        overflow: bool,
+        #[serde(default)]
+        properties: Vec<PropertyPreview>,
+    }
+
+    /// CDP's `Runtime.PropertyPreview`.
+    struct PropertyPreview {
+        name: String,
+        #[serde(rename = "type")]
+        kind: String,
+        value: Option<String>,
+    }
+
+    /// CDP's `Runtime.StackTrace`.
+    struct StackTrace {
+        #[serde(default)]
+        call_frames: Vec<CallFrame>,
+    }
+
+    /// Lines and columns are 0-based.
+    struct CallFrame {
+        #[serde(default)]
+        url: String,
+        #[serde(default)]
+        line_number: u64,
+        #[serde(default)]
+        column_number: u64,
+    }
 }
 
 impl RemoteObject {
@@ -209,14 +308,6 @@ impl RemoteObject {
             _ => self.kind.clone(),
         }
     }
-}
-
-/// CDP's `Runtime.ExceptionDetails`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ExceptionDetails {
-    pub text: String,
-    pub exception: Option<RemoteObject>,
 }
 
 impl ExceptionDetails {
@@ -239,115 +330,16 @@ pub struct ScreenshotClip {
     pub scale: f64,
 }
 
-/// Result of `Page.getLayoutMetrics`, in CSS pixels.
-#[derive(Clone, Debug, Deserialize)]
+/// A cookie to be set.
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct GetLayoutMetricsResult {
-    pub css_visual_viewport: VisualViewport,
-    pub css_content_size: LayoutSize,
-}
-
-/// CDP's `Page.VisualViewport`.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct VisualViewport {
-    /// Relative to the document.
-    pub page_x: f64,
-    pub page_y: f64,
-    pub client_width: f64,
-    pub client_height: f64,
-}
-
-/// Width and height of the document.
-#[derive(Clone, Copy, Debug, Deserialize)]
-pub struct LayoutSize {
-    pub width: f64,
-    pub height: f64,
-}
-
-/// Result of `Page.getFrameTree`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct GetFrameTreeResult {
-    pub frame_tree: FrameTree,
-}
-
-/// A frame and its children within the same session.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct FrameTree {
-    pub frame: FrameInfo,
-    #[serde(default)]
-    pub child_frames: Vec<FrameTree>,
-}
-
-/// CDP's `Page.Frame`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct FrameInfo {
-    pub id: String,
-    pub parent_id: Option<String>,
-    #[serde(default)]
+pub struct CookieParam {
+    pub name: &'static str,
+    pub value: String,
+    /// Decides the domain, the path and whether the cookie is secure.
     pub url: String,
-}
-
-/// Result of `Page.createIsolatedWorld`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CreateIsolatedWorldResult {
-    pub execution_context_id: i64,
-}
-
-/// Result of `DOM.getFrameOwner`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct GetFrameOwnerResult {
-    pub backend_node_id: i64,
-}
-
-/// Result of `DOM.resolveNode`.
-#[derive(Clone, Debug, Deserialize)]
-pub struct ResolveNodeResult {
-    pub object: RemoteObject,
-}
-
-/// CDP's `Runtime.ObjectPreview`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ObjectPreview {
-    pub subtype: Option<String>,
-    pub description: Option<String>,
-    #[serde(default)]
-    pub overflow: bool,
-    #[serde(default)]
-    pub properties: Vec<PropertyPreview>,
-}
-
-/// CDP's `Runtime.PropertyPreview`.
-#[derive(Clone, Debug, Deserialize)]
-pub struct PropertyPreview {
-    pub name: String,
-    #[serde(rename = "type")]
-    pub kind: String,
-    pub value: Option<String>,
-}
-
-/// CDP's `Runtime.StackTrace`.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct StackTrace {
-    #[serde(default)]
-    pub call_frames: Vec<CallFrame>,
-}
-
-/// Lines and columns are 0-based.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct CallFrame {
-    #[serde(default)]
-    pub url: String,
-    #[serde(default)]
-    pub line_number: u64,
-    #[serde(default)]
-    pub column_number: u64,
+    /// `Strict`, `Lax` or `None`.
+    pub same_site: &'static str,
+    /// Epoch seconds.
+    pub expires: u64,
 }

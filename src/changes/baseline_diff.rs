@@ -23,7 +23,8 @@ const CLOCK_TICK_NS: i64 = 10_000_000;
 /// The baseline and the files that differ from it.
 #[derive(Default)]
 pub(super) struct BaselineDiff {
-    baseline: Option<Arc<FileSnapshot>>,
+    /// What the workspace is compared with.
+    pub baseline: Option<Arc<FileSnapshot>>,
     /// By relative path.
     differences: BTreeMap<Vec<u8>, FileDifference>,
 }
@@ -47,11 +48,6 @@ struct FileDifference {
 }
 
 impl BaselineDiff {
-    /// What the workspace is compared with.
-    pub fn baseline(&self) -> Option<&Arc<FileSnapshot>> {
-        self.baseline.as_ref()
-    }
-
     /// Replaces the baseline and compares everything with it.
     pub fn set_baseline(&mut self, baseline: Arc<FileSnapshot>, current: CurrentTree<'_>) {
         self.baseline = Some(baseline);
@@ -103,7 +99,7 @@ impl BaselineDiff {
         }
     }
 
-    /// Enters method one file differs, or that it does not.
+    /// Records how one file differs, or that it does not.
     fn record_difference(
         &mut self,
         rel: Vec<u8>,
@@ -190,7 +186,7 @@ fn is_new_file(baseline: &FileSnapshot, stamp: FileStamp, current: CurrentTree<'
 
 /// A file that the current rules ignore is not removed, only no longer tracked.
 fn is_removed_file(baseline: &FileSnapshot, rel: &[u8], current: CurrentTree<'_>) -> bool {
-    baseline.rules == current.rules.digest() || current.rules.decide(path_bytes::as_path(rel), false).tracked
+    baseline.rules == current.rules.digest() || current.rules.decide_tracking(path_bytes::as_path(rel), false).tracked
 }
 
 /// When a file was removed, epoch ms: the mtime of the nearest folder that is left.
@@ -203,5 +199,5 @@ fn removal_time_ms(rel: &[u8], current: CurrentTree<'_>) -> u64 {
 }
 
 fn file_change((rel, file): (&Vec<u8>, &FileDifference)) -> FileChange {
-    FileChange { path: path_bytes::to_path(rel), kind: file.kind, modified_at_ms: file.modified_at_ms }
+    FileChange { path: path_bytes::as_path(rel).to_owned(), kind: file.kind, modified_at_ms: file.modified_at_ms }
 }

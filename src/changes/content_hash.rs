@@ -3,15 +3,15 @@
 //! Owns reading and hashing. Does not depend on what the hashes are compared with.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
 use super::folder_files::{ContentHash, FileStamp};
-use super::open_file::open_nonblocking;
 use super::path_bytes;
 use super::read_dir::{self, FileKind};
+use crate::bounded_file::{self, Links};
 
 /// Larger files are compared by metadata only: reading them would cost more than the relaunch that it may save.
 const MAX_HASHED_BYTES: u64 = 16 << 20;
@@ -27,31 +27,17 @@ pub(super) fn hash_if_unchanged(path: &Path, stamp: FileStamp) -> Option<Content
     matches!(read_dir::read_metadata(path), Ok((FileKind::File, now)) if now == stamp).then_some(hash)
 }
 
-fn hash_path(path: &Path) -> io::Result<ContentHash> {
+/// The first half of the SHA-256 of all parts, one after the other.
+pub(super) fn half_sha256(parts: impl IntoIterator<Item = impl AsRef<[u8]>>) -> [u8; 16] {
     let mut hash = Sha256::new();
-    let kind = fs::symlink_metadata(path)?.file_type();
-    if kind.is_symlink() {
-        hash.update(b"link\0");
-        hash.update(path_bytes::as_bytes(&fs::read_link(path)?));
-    } else if kind.is_file() {
-        hash_file(&mut hash, path)?;
-    } else {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    let mut half = ContentHash::default();
-    half.copy_from_slice(&hash.finalize()[..16]);
-    Ok(half)
+    parts.into_iter().for_each(|part| hash.update(part));
+    hash.finalize().first_chunk().copied().unwrap_or_default()
 }
 
-fn hash_file(hash: &mut Sha256, path: &Path) -> io::Result<()> {
-    let mut file = open_nonblocking(path)?.take(MAX_HASHED_BYTES + 1);
-    let mut buffer = vec![0; 64 << 10];
-    loop {
-        match file.read(&mut buffer) {
-            Ok(0) => return Ok(()),
-            Ok(count) => hash.update(&buffer[..count]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
+fn hash_path(path: &Path) -> io::Result<ContentHash> {
+    let kind = fs::symlink_metadata(path)?.file_type();
+    if kind.is_symlink() {
+        return Ok(half_sha256([b"link\0", path_bytes::as_bytes(&fs::read_link(path)?)]));
     }
+    Ok(half_sha256([bounded_file::read_file(path, MAX_HASHED_BYTES, Links::Refuse)?]))
 }

@@ -5,6 +5,7 @@
 //! The file: a line with format and version, 16 bytes of SHA-256 of the rest, then postcard. It is written as temp file
 //! + fsync + rename, so that it is always complete: the old one or the new one.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
@@ -12,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
+use super::content_hash::half_sha256;
 use super::folder_files::{FileStamp, FolderFiles};
 use super::ignore_rules::RulesDigest;
 use super::path_bytes;
@@ -34,33 +35,16 @@ pub struct FileSnapshot {
     pub(super) tree: Arc<FolderTree>,
 }
 
-#[derive(Serialize)]
+/// A snapshot as it is in its file.
+#[derive(Serialize, Deserialize)]
 struct StoredSnapshot<'a> {
-    root: &'a [u8],
+    root: Cow<'a, [u8]>,
     rules: RulesDigest,
     taken_at_ms: u64,
-    folders: Vec<(&'a [u8], &'a FolderFiles)>,
-}
-
-#[derive(Deserialize)]
-struct LoadedSnapshot {
-    root: Vec<u8>,
-    rules: RulesDigest,
-    taken_at_ms: u64,
-    folders: Vec<(Vec<u8>, FolderFiles)>,
+    folders: Vec<(Cow<'a, [u8]>, Cow<'a, FolderFiles>)>,
 }
 
 impl FileSnapshot {
-    /// The workspace folder.
-    pub fn root(&self) -> &Path {
-        &self.root
-    }
-
-    /// When the snapshot was requested, epoch ms. It contains every write that had ended by then.
-    pub fn taken_at_ms(&self) -> u64 {
-        self.taken_at_ms
-    }
-
     /// The number of tracked files.
     pub fn file_count(&self) -> usize {
         self.tree.values().map(|folder| folder.len()).sum()
@@ -78,9 +62,8 @@ impl FileSnapshot {
             let [here, there] = [&self.tree, &other.tree].map(|tree| tree.get(&folder).cloned().unwrap_or_default());
             let changed = here.files().filter(|(name, stamp)| there.stamp_of(name) != Some(*stamp));
             let gone = there.files().filter(|(name, _)| here.find(name).is_none());
-            differing.extend(
-                changed.chain(gone).map(|(file, _)| path_bytes::to_path(&path_bytes::join_path(&folder, file))),
-            );
+            let path = |file| path_bytes::as_path(&path_bytes::join_path(&folder, file)).to_owned();
+            differing.extend(changed.chain(gone).map(|(file, _)| path(file)));
         }
         differing
     }
@@ -106,10 +89,10 @@ impl FileSnapshot {
     pub fn save(&self, path: &Path) -> Result<()> {
         let doing = || format!("cannot save the snapshot of {} to {}", self.root.display(), path.display());
         let body = postcard::to_stdvec(&StoredSnapshot {
-            root: path_bytes::as_bytes(&self.root),
+            root: path_bytes::as_bytes(&self.root).into(),
             rules: self.rules,
             taken_at_ms: self.taken_at_ms,
-            folders: self.tree.iter().map(|(folder, files)| (&**folder, &**files)).collect(),
+            folders: self.tree.iter().map(|(folder, files)| (Cow::from(&**folder), Cow::Borrowed(&**files))).collect(),
         });
         write_atomically(path, &body.doing(doing)?).doing(doing)
     }
@@ -133,18 +116,18 @@ impl FileSnapshot {
     fn parse_file(file: &[u8], root: &Path) -> Result<FileSnapshot, String> {
         let rest = file.strip_prefix(HEADER).ok_or("it is not a snapshot of this version of devtether")?;
         let (sum, body) = rest.split_at_checked(16).ok_or("it is cut short")?;
-        if sum != body_checksum(body) {
+        if *sum != half_sha256([body]) {
             return Err("it is damaged: the checksum does not fit".to_owned());
         }
-        let read: LoadedSnapshot = postcard::from_bytes(body).map_err(|error| format!("it is damaged: {error}"))?;
-        if read.root != path_bytes::as_bytes(root) {
+        let read: StoredSnapshot<'_> = postcard::from_bytes(body).map_err(|error| format!("it is damaged: {error}"))?;
+        if *read.root != *path_bytes::as_bytes(root) {
             return Err(format!("it is of {}, not of {}", path_bytes::as_path(&read.root).display(), root.display()));
         }
         if !read.folders.iter().all(|(_, folder)| folder.is_valid()) {
             return Err("it is damaged: a folder is not sound".to_owned());
         }
-        let tree = read.folders.into_iter().map(|(path, folder)| (path.into(), Arc::new(folder))).collect();
-        let LoadedSnapshot { rules, taken_at_ms, .. } = read;
+        let StoredSnapshot { rules, taken_at_ms, folders, .. } = read;
+        let tree = folders.into_iter().map(|(path, folder)| (path.into(), Arc::new(folder.into_owned()))).collect();
         Ok(FileSnapshot { root: root.to_path_buf(), rules, taken_at_ms, tree: Arc::new(tree) })
     }
 }
@@ -201,17 +184,11 @@ pub(super) fn share_folders(tree: &mut Arc<FolderTree>, other: &Arc<FolderTree>)
     *tree = if all { Arc::clone(other) } else { Arc::new(shared) };
 }
 
-fn body_checksum(body: &[u8]) -> [u8; 16] {
-    let mut sum = [0; 16];
-    sum.copy_from_slice(&Sha256::digest(body)[..16]);
-    sum
-}
-
 fn write_atomically(path: &Path, body: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(HEADER)?;
-    file.write_all(&body_checksum(body))?;
+    file.write_all(&half_sha256([body]))?;
     file.write_all(body)?;
     file.as_file().sync_all()?;
     file.persist(path)?;
@@ -245,7 +222,7 @@ mod tests {
         fn a_loaded_snapshot_equals_the_saved_one(tree in tree(), rules: [u8; 16], taken_at_ms: u64) {
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("snapshot");
-            let root = path_bytes::to_path(b"/ws/\xff");
+            let root = path_bytes::as_path(b"/ws/\xff").to_owned();
             let snapshot = FileSnapshot { root: root.clone(), rules, taken_at_ms, tree: Arc::new(tree) };
             snapshot.save(&path).unwrap();
             prop_assert_eq!(FileSnapshot::load(&path, &root).unwrap(), Some(snapshot));

@@ -4,6 +4,7 @@
 //! between snapshots. Does not depend on where the folder is or what a difference means.
 
 use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
 
 use serde::{Deserialize, Serialize};
 
@@ -23,17 +24,8 @@ impl FileStamp {
         FileStamp { mtime_ns: seconds.wrapping_mul(1_000_000_000).wrapping_add(nanoseconds), size, inode }
     }
 
-    #[cfg(unix)]
     pub(super) fn of(about: &Metadata) -> FileStamp {
-        use std::os::unix::fs::MetadataExt;
         FileStamp::new(about.mtime(), about.mtime_nsec(), about.size(), about.ino())
-    }
-
-    #[cfg(not(unix))]
-    pub(super) fn of(about: &Metadata) -> FileStamp {
-        let modified = about.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-        let modified = modified.unwrap_or_default();
-        FileStamp::new(modified.as_secs() as i64, i64::from(modified.subsec_nanos()), about.len(), 0)
     }
 
     /// Milliseconds since the epoch; 0 before it.

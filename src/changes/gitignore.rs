@@ -1,12 +1,13 @@
 //! Applies the `.gitignore` files of nested folders during a directory walk.
 //!
-//! They are read and matched exactly as `.devtoolsignore` is. `.git/info/exclude`, `core.excludesFile` and `.ignore` are
-//! not read.
+//! They are read and matched exactly as `.devtoolsignore` is. `.git/info/exclude`, `core.excludesFile` and `.ignore`
+//! are not read.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::ignore_rules::IgnoreRules;
+use crate::file_owner::has_own;
 
 /// The `.gitignore` of one folder, and those of the folders above it. A deeper file overrides.
 #[derive(Debug)]
@@ -17,31 +18,28 @@ pub struct GitignoreChain {
 }
 
 impl GitignoreChain {
-    /// Reads the files of `folder` (absolute) and of the folders above it, up to the one that contains `.git`.
+    /// Reads the files of `folder` (absolute) and of the folders above it, up to the one that contains `.git`. Above it,
+    /// files of other people do not count.
     pub fn load(folder: &Path) -> Arc<GitignoreChain> {
-        let top = folder.ancestors().position(|above| above.join(".git").exists());
-        let above: Vec<_> = folder.ancestors().take(top.map_or(usize::MAX, |top| top + 1)).collect();
-        let read = |parent, folder: &Path| {
-            let rules = IgnoreRules::load_gitignore(folder);
-            Arc::new(GitignoreChain { folder: folder.to_path_buf(), rules, parent })
+        let top = folder.ancestors().position(|above| has_own(above, ".git"));
+        let above: Vec<_> = folder.ancestors().skip(1).take(top.unwrap_or(usize::MAX)).collect();
+        let read_above = |parent, folder: &&Path| match has_own(folder, ".gitignore") {
+            true => Some(GitignoreChain::read(folder, parent)),
+            false => parent,
         };
-        let parent = above[1..].iter().rev().fold(None, |parent, folder| Some(read(parent, folder)));
-        read(parent, folder)
+        GitignoreChain::read(folder, above.iter().rev().fold(None, read_above))
     }
 
-    /// Reads the file of `folder` (absolute) only: folders above it do not count.
-    pub fn load_without_parents(folder: &Path) -> Arc<GitignoreChain> {
+    /// Reads the file of `folder` (absolute) only; without a `parent`, folders above it do not count.
+    pub fn read(folder: &Path, parent: Option<Arc<GitignoreChain>>) -> Arc<GitignoreChain> {
         let rules = IgnoreRules::load_gitignore(folder);
-        Arc::new(GitignoreChain { folder: folder.to_path_buf(), rules, parent: None })
+        Arc::new(GitignoreChain { folder: folder.to_path_buf(), rules, parent })
     }
 
     /// The chain for `folder`, a folder directly in this one.
     pub fn enter(self: &Arc<Self>, folder: &Path) -> Arc<GitignoreChain> {
-        let rules = IgnoreRules::load_gitignore(folder);
-        if rules.is_empty() {
-            return Arc::clone(self);
-        }
-        Arc::new(GitignoreChain { folder: folder.to_path_buf(), rules, parent: Some(Arc::clone(self)) })
+        let inner = GitignoreChain::read(folder, Some(Arc::clone(self)));
+        if inner.rules.is_empty() { Arc::clone(self) } else { inner }
     }
 
     /// Whether git ignores `path`, an absolute path directly in a folder that is not ignored itself.

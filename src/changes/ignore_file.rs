@@ -1,36 +1,31 @@
 //! Reads ignore files (`.devtoolsignore`, `.gitignore`) and splits them into pattern lines.
 //!
-//! A workspace may be hostile: the read is bounded, does not block and follows no symlink. Does not depend on what the
+//! A workspace may be hostile: the read is bounded, does not block and follows no symlink, and what a stranger has put
+//! into a shared folder does not count. Does not depend on what the
 //! patterns mean.
 
-use std::fs;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
-use super::open_file::open_nonblocking;
+use crate::bounded_file::{self, Links};
+use crate::file_owner::stranger_of;
 
 /// A larger file is reported and not read.
-const MAX_FILE_BYTES: u64 = 16 << 20;
+const MAX_FILE_BYTES: u64 = 1 << 20;
 
 /// The content of an ignore file.
 ///
 /// # Errors
 /// `None` if there is no such file, else what is wrong with it, a clause without a subject.
 pub(super) fn read_ignore_file(file: &Path) -> Result<Vec<u8>, Option<String>> {
+    if let Some(owner) = stranger_of(file) {
+        return Err(Some(format!("is not used: it belongs to user {owner}, and everybody may write in its folder")));
+    }
     let describe = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => None,
         _ => Some(format!("cannot be read: {error}")),
     };
-    let metadata = fs::symlink_metadata(file).map_err(describe)?;
-    if !metadata.is_file() {
-        return Err(Some("is not a regular file (a symlink is not followed)".to_owned()));
-    }
-    if metadata.len() > MAX_FILE_BYTES {
-        return Err(Some(format!("has {} bytes, more than the {MAX_FILE_BYTES} that are read", metadata.len())));
-    }
-    let mut text = Vec::new();
-    open_nonblocking(file).map_err(describe)?.take(MAX_FILE_BYTES).read_to_end(&mut text).map_err(describe)?;
-    Ok(text)
+    bounded_file::read_file(file, MAX_FILE_BYTES, Links::Refuse).map_err(describe)
 }
 
 /// The lines that contain a pattern, with their 1-based numbers. A byte order mark is skipped.

@@ -16,8 +16,8 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use globset::{Candidate, Glob, GlobBuilder, GlobSet};
-use sha2::{Digest, Sha256};
 
+use super::content_hash::half_sha256;
 use super::ignore_file::{pattern_lines, read_ignore_file};
 use super::ignore_pattern::{self, GlobPattern};
 use super::path_bytes;
@@ -31,6 +31,11 @@ pub const BUILT_IN_IGNORES: [&str; 5] = ["node_modules", "dist", ".git", ".devto
 
 /// A longer line is reported and skipped: no path is that long, and compiling it could take minutes.
 const MAX_LINE_BYTES: usize = 16 << 10;
+
+/// Further patterns of a file are not used, and this is reported: each takes memory, and time for each path.
+const MAX_PATTERNS: usize = 150_000;
+/// The same for patterns with a wildcard, which take much more.
+const MAX_WILDCARDS: usize = 20_000;
 
 /// Globs per compiled set, so that one large pattern cannot make all rules exceed the regex size limit.
 const GLOBS_PER_SET: usize = 512;
@@ -111,12 +116,12 @@ impl IgnoreRules {
     pub fn load(root: &Path, derived: &Arc<[DerivedRule]>) -> (IgnoreRules, Vec<WorkspaceProblem>) {
         let file = root.join(IGNORE_FILE);
         match read_ignore_file(&file) {
-            Ok(text) => IgnoreRules::parse_with_derived(derived, &file, &text),
+            Ok(text) => IgnoreRules::parse(derived, &file, &text),
             Err(what) => {
-                let (rules, mut problems) = IgnoreRules::parse_with_derived(derived, &file, b"");
+                let (rules, mut problems) = IgnoreRules::parse(derived, &file, b"");
                 problems.extend(what.map(|what| {
                     WorkspaceProblem::new(&file, format_args!("{what}: only the built-in ignores apply"))
-                        .hint(format!("make {IGNORE_FILE} a readable text file, or remove it"))
+                        .hint(format!("make {IGNORE_FILE} a readable text file of yours, or remove it"))
                 }));
                 (rules, problems)
             }
@@ -133,33 +138,24 @@ impl IgnoreRules {
         (!same).then(|| IgnoreRules::load(root, derived))
     }
 
-    /// Parses `text` as the content of `file`, after the built-in rules.
-    pub fn parse(file: &Path, text: &[u8]) -> (IgnoreRules, Vec<WorkspaceProblem>) {
-        IgnoreRules::parse_with_derived(&Arc::default(), file, text)
-    }
-
-    /// As [`IgnoreRules::parse`], with `derived` rules between the built-in ones and those of the file.
-    pub fn parse_with_derived(
-        derived: &Arc<[DerivedRule]>,
-        file: &Path,
-        text: &[u8],
-    ) -> (IgnoreRules, Vec<WorkspaceProblem>) {
-        let mut rules = RulesBuilder { derived: Arc::clone(derived), ..RulesBuilder::new(file) };
+    /// Parses `text` as the content of `file`: the built-in rules, then the `derived` ones, then those of the file.
+    pub fn parse(derived: &Arc<[DerivedRule]>, file: &Path, text: &[u8]) -> (IgnoreRules, Vec<WorkspaceProblem>) {
+        let mut rules = RulesBuilder::new(derived, file, text);
         BUILT_IN_IGNORES.iter().for_each(|rule| rules.add_line(RuleSource::BuiltIn, rule.as_bytes()));
         for (index, rule) in derived.iter().enumerate() {
             rules.add_line(RuleSource::Derived(index), rule.pattern.as_bytes());
         }
         rules.add_text(text);
-        rules.build(rules_digest(derived, text))
+        rules.build()
     }
 
     /// Loads the rules of `.gitignore` in `folder` only. None if it is missing, unreadable, too large or not a file.
     pub fn load_gitignore(folder: &Path) -> IgnoreRules {
         let file = folder.join(".gitignore");
         let text = read_ignore_file(&file).unwrap_or_default();
-        let mut rules = RulesBuilder::new(&file);
+        let mut rules = RulesBuilder::new(&Arc::default(), &file, &text);
         rules.add_text(&text);
-        rules.build(rules_digest(&[], &text)).0
+        rules.build().0
     }
 
     /// Whether there are no rules at all.
@@ -174,7 +170,7 @@ impl IgnoreRules {
 
     /// Decides whether the file or folder `rel` (relative to the root) is tracked. From the top down, as git does:
     /// nothing below an ignored folder can be re-included.
-    pub fn decide(&self, rel: &Path, is_dir: bool) -> IgnoreDecision {
+    pub fn decide_tracking(&self, rel: &Path, is_dir: bool) -> IgnoreDecision {
         let mut globs = Vec::new();
         let mut reached = PathBuf::new();
         let mut last = None;
@@ -228,33 +224,39 @@ impl IgnoreRules {
 
 /// Identifies the rules that result from `derived` and the text of the ignore file.
 fn rules_digest(derived: &[DerivedRule], text: &[u8]) -> RulesDigest {
-    let mut hash = Sha256::new();
-    BUILT_IN_IGNORES.iter().for_each(|rule| hash.update(rule));
-    derived.iter().for_each(|rule| hash.update([rule.pattern.as_bytes(), b"\0"].concat()));
-    hash.update(text);
-    let mut digest = RulesDigest::default();
-    digest.copy_from_slice(&hash.finalize()[..16]);
-    digest
+    let built_in = BUILT_IN_IGNORES.iter().map(|rule| rule.as_bytes());
+    let derived = derived.iter().flat_map(|rule| [rule.pattern.as_bytes(), b"\0"]);
+    half_sha256(built_in.chain(derived).chain([text]))
 }
 
 /// Collects and compiles rules.
-#[derive(Default)]
 struct RulesBuilder {
-    file: PathBuf,
-    derived: Arc<[DerivedRule]>,
+    compiled: CompiledRules,
     globs: Vec<Glob>,
-    rule_of_glob: Vec<u32>,
-    rules: Vec<CompiledRule>,
     problems: Vec<WorkspaceProblem>,
 }
 
 impl RulesBuilder {
-    fn new(file: &Path) -> RulesBuilder {
-        RulesBuilder { file: file.to_path_buf(), ..RulesBuilder::default() }
+    fn new(derived: &Arc<[DerivedRule]>, file: &Path, text: &[u8]) -> RulesBuilder {
+        let (derived, file, digest) = (Arc::clone(derived), file.to_path_buf(), rules_digest(derived, text));
+        let compiled = CompiledRules { derived, file, digest, ..CompiledRules::default() };
+        RulesBuilder { compiled, globs: Vec::new(), problems: Vec::new() }
     }
 
     fn add_text(&mut self, text: &[u8]) {
-        pattern_lines(text).for_each(|(number, line)| self.add_line(RuleSource::Line(number), line));
+        let (mut patterns, mut wildcards) = (0, 0);
+        for (number, line) in pattern_lines(text) {
+            patterns += 1;
+            wildcards += usize::from(line.iter().any(|byte| b"*?[".contains(byte)));
+            if patterns > MAX_PATTERNS || wildcards > MAX_WILDCARDS {
+                let limit = format!("{MAX_PATTERNS} patterns, or {MAX_WILDCARDS} with a wildcard");
+                let what = format!("it has more than {limit}: from this one on they are not used");
+                let problem = WorkspaceProblem::new(&self.compiled.file, what);
+                self.problems.push(WorkspaceProblem { line: Some(number as usize), ..problem });
+                return;
+            }
+            self.add_line(RuleSource::Line(number), line);
+        }
     }
 
     fn add_line(&mut self, source: RuleSource, bytes: &[u8]) {
@@ -265,57 +267,56 @@ impl RulesBuilder {
         let Ok(text) = std::str::from_utf8(bytes) else {
             return self.report_line(source, &String::from_utf8_lossy(bytes), "it is not valid UTF-8");
         };
-        match ignore_pattern::parse_pattern(text)
-            .map(|pattern| pattern.map(|pattern| (compile_globs(&pattern.globs), pattern)))
-        {
+        match ignore_pattern::parse_pattern(text) {
             Ok(None) => {}
-            Ok(Some((Ok(globs), pattern))) => self.add_rule(source, text, &pattern, globs),
-            Ok(Some((Err(error), _))) => self.report_line(source, text, error),
+            Ok(Some(pattern)) => match compile_globs(&pattern.globs) {
+                Ok(globs) => self.add_rule(source, text, &pattern, globs),
+                Err(error) => self.report_line(source, text, error),
+            },
             Err(flaw) => self.report_line(source, text, flaw),
         }
     }
 
     fn add_rule(&mut self, source: RuleSource, text: &str, pattern: &GlobPattern, globs: Vec<Glob>) {
         let GlobPattern { negated, dirs_only, .. } = *pattern;
-        self.rule_of_glob.extend(globs.iter().map(|_| self.rules.len() as u32));
+        self.compiled.rule_of_glob.extend(globs.iter().map(|_| self.compiled.rules.len() as u32));
         self.globs.extend(globs);
-        self.rules.push(CompiledRule { pattern: text.into(), source, negated, dirs_only });
+        self.compiled.rules.push(CompiledRule { pattern: text.into(), source, negated, dirs_only });
     }
 
     fn report_line(&mut self, source: RuleSource, text: &str, why: impl std::fmt::Display) {
         let shown: String = text.chars().take(80).collect();
+        let CompiledRules { derived, file, .. } = &self.compiled;
         let (file, line) = match source {
-            RuleSource::Derived(index) => (&self.derived[index].file, self.derived[index].line.unwrap_or(1)),
-            RuleSource::Line(line) => (&self.file, line as usize),
-            RuleSource::BuiltIn => (&self.file, 0),
+            RuleSource::Derived(index) => (&derived[index].file, derived[index].line.unwrap_or(1)),
+            RuleSource::Line(line) => (file, line as usize),
+            RuleSource::BuiltIn => (file, 0),
         };
         let problem = WorkspaceProblem::new(file, format_args!("the pattern `{shown}` never matches: {why}"));
-        self.problems.push(problem.on_line(line));
+        self.problems.push(WorkspaceProblem { line: Some(line), ..problem });
     }
 
-    fn build(mut self, digest: RulesDigest) -> (IgnoreRules, Vec<WorkspaceProblem>) {
-        let mut sets = Vec::new();
+    fn build(mut self) -> (IgnoreRules, Vec<WorkspaceProblem>) {
         let globs = std::mem::take(&mut self.globs);
         for (index, chunk) in globs.chunks(GLOBS_PER_SET).enumerate() {
-            self.compile_set(index * GLOBS_PER_SET, chunk, &mut sets);
+            self.compile_set(index * GLOBS_PER_SET, chunk);
         }
-        let RulesBuilder { file, derived, rule_of_glob, rules, problems, .. } = self;
-        (IgnoreRules { inner: Arc::new(CompiledRules { derived, sets, rule_of_glob, rules, file, digest }) }, problems)
+        (IgnoreRules { inner: Arc::new(self.compiled) }, self.problems)
     }
 
     /// Compiles globs into as few sets as the size limit allows; a glob that is too large by itself is reported.
-    fn compile_set(&mut self, first: usize, globs: &[Glob], sets: &mut Vec<(usize, GlobSet)>) {
+    fn compile_set(&mut self, first: usize, globs: &[Glob]) {
         match GlobSet::new(globs) {
-            Ok(set) => sets.push((first, set)),
+            Ok(set) => self.compiled.sets.push((first, set)),
             Err(error) if globs.len() == 1 => {
-                let rule = &self.rules[self.rule_of_glob[first] as usize];
+                let rule = &self.compiled.rules[self.compiled.rule_of_glob[first] as usize];
                 let (source, pattern) = (rule.source, rule.pattern.clone());
                 self.report_line(source, &pattern, error);
             }
             Err(_) => {
                 let (left, right) = globs.split_at(globs.len() / 2);
-                self.compile_set(first, left, sets);
-                self.compile_set(first + left.len(), right, sets);
+                self.compile_set(first, left);
+                self.compile_set(first + left.len(), right);
             }
         }
     }
@@ -330,14 +331,27 @@ mod tests {
     use super::*;
     use std::fs;
 
+    #[test]
+    fn n15a_patterns_beyond_the_limit_are_reported_and_not_used() {
+        let text = "*a*b*c*\n".repeat(MAX_WILDCARDS) + "*late\n";
+        let (rules, problems) = rules(&text);
+        assert!(
+            rules.decide_tracking(Path::new("late"), false).tracked
+                && !rules.decide_tracking(Path::new("xabc"), false).tracked
+        );
+        let [problem] = &problems[..] else { panic!("{problems:?}") };
+        assert_eq!(problem.line, Some(MAX_WILDCARDS + 1));
+        assert!(problem.what.contains("20000 with a wildcard"), "{problem}");
+    }
+
     fn rules(text: &str) -> (IgnoreRules, Vec<WorkspaceProblem>) {
-        IgnoreRules::parse(Path::new("/ws/.devtoolsignore"), text.as_bytes())
+        IgnoreRules::parse(&Arc::default(), Path::new("/ws/.devtoolsignore"), text.as_bytes())
     }
 
     /// `path` ends in a slash if it is a folder; `expect` is the line that ignores it, `+` and the line that
     /// re-includes it, `built in`, or empty.
     fn check(text: &str, path: &str, expect: &str) {
-        let decision = rules(text).0.decide(Path::new(path), path.ends_with('/'));
+        let decision = rules(text).0.decide_tracking(Path::new(path), path.ends_with('/'));
         let seen = match (&decision.rule, decision.tracked) {
             (None, true) => String::new(),
             (Some(IgnoreRule { line: None, file: None, .. }), false) => "built in".to_owned(),
@@ -363,9 +377,8 @@ mod tests {
             |pattern: &str| DerivedRule { pattern: pattern.into(), file: "/ws/tsconfig.json".into(), line: Some(5) };
         let derived: Arc<[DerivedRule]> = Arc::from([rule("/out/"), rule("!dist")]);
         let check = |text: &str, path: &str, tracked: bool, expect: Option<(&str, usize)>| {
-            let (rules, _) =
-                IgnoreRules::parse_with_derived(&derived, Path::new("/ws/.devtoolsignore"), text.as_bytes());
-            let decision = rules.decide(Path::new(path), path.ends_with('/'));
+            let (rules, _) = IgnoreRules::parse(&derived, Path::new("/ws/.devtoolsignore"), text.as_bytes());
+            let decision = rules.decide_tracking(Path::new(path), path.ends_with('/'));
             let origin = decision.rule.and_then(|rule| Some((rule.file?, rule.line?)));
             assert_eq!((decision.tracked, origin), (tracked, expect.map(|(file, line)| (file.into(), line))), "{path}");
         };
@@ -373,7 +386,7 @@ mod tests {
         check("", "dist/a.js", true, Some(("/ws/tsconfig.json", 5)));
         check("", "node_modules/a.js", false, None);
         check("\n!/out/", "out/a.js", true, Some(("/ws/.devtoolsignore", 2)));
-        let digest = |derived| IgnoreRules::parse_with_derived(derived, Path::new("x"), b"").0.digest();
+        let digest = |derived| IgnoreRules::parse(derived, Path::new("x"), b"").0.digest();
         assert_ne!(digest(&derived), digest(&Arc::default()));
     }
 
@@ -403,9 +416,9 @@ mod tests {
         assert_eq!(messages.len(), 2, "{messages:?}");
         assert!(messages[0].starts_with("/ws/.devtoolsignore:2: the pattern `[z-` never matches"), "{messages:?}");
         assert!(messages[1].starts_with("/ws/.devtoolsignore:3: "), "{messages:?}");
-        assert!(!rules.decide(Path::new("x.log"), false).tracked);
-        assert!(!rules.decide(Path::new("x.tmp"), false).tracked);
-        assert!(rules.decide(Path::new("z"), false).tracked);
+        assert!(!rules.decide_tracking(Path::new("x.log"), false).tracked);
+        assert!(!rules.decide_tracking(Path::new("x.tmp"), false).tracked);
+        assert!(rules.decide_tracking(Path::new("z"), false).tracked);
     }
 
     #[test]
@@ -432,7 +445,7 @@ mod tests {
     #[test]
     fn a_line_that_is_too_long_is_reported_and_the_others_apply() {
         let (rules, problems) = rules(&format!("{}\n*.log", "?*".repeat(1 << 19)));
-        assert!(!rules.decide(Path::new("x.log"), false).tracked);
+        assert!(!rules.decide_tracking(Path::new("x.log"), false).tracked);
         assert_eq!(problems.len(), 1, "a line too large to compile is reported");
         assert_eq!(problems[0].line, Some(1));
     }
@@ -443,7 +456,7 @@ mod tests {
         assert!(IgnoreRules::load(root.path(), &Arc::default()).1.is_empty(), "no file is no problem");
         fs::create_dir(root.path().join(IGNORE_FILE)).unwrap();
         let (rules, problems) = IgnoreRules::load(root.path(), &Arc::default());
-        assert!(problems[0].to_string().contains("is not a regular file"), "{}", problems[0]);
-        assert!(!rules.decide(Path::new("node_modules"), true).tracked);
+        assert!(problems[0].to_string().contains("not a regular file"), "{}", problems[0]);
+        assert!(!rules.decide_tracking(Path::new("node_modules"), true).tracked);
     }
 }

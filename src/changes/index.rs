@@ -23,13 +23,16 @@ use super::workspace_problem::WorkspaceProblem;
 
 /// What is known of a workspace; see the module.
 pub(super) struct WorkspaceIndex {
-    root: PathBuf,
+    /// The folder that is tracked.
+    pub root: PathBuf,
     criterion: ChangeCriterion,
-    rules: IgnoreRules,
+    /// The rules in force.
+    pub rules: IgnoreRules,
     rule_problems: Vec<WorkspaceProblem>,
-    tree: Arc<FolderTree>,
-    /// The rules that `tree` was read under.
-    tree_rules: Option<RulesDigest>,
+    /// The tracked files as of the last update.
+    pub tree: Arc<FolderTree>,
+    /// The rules that `tree` was read under; `None` before the first scan.
+    pub tree_rules: Option<RulesDigest>,
     unreadable: BTreeMap<Arc<[u8]>, WorkspaceProblem>,
     diff: BaselineDiff,
 }
@@ -46,7 +49,7 @@ pub(super) struct PendingReads {
 impl WorkspaceIndex {
     /// An empty index, under the built-in and the derived rules.
     pub fn new(root: PathBuf, criterion: ChangeCriterion, derived: &Arc<[DerivedRule]>) -> WorkspaceIndex {
-        let (rules, rule_problems) = IgnoreRules::parse_with_derived(derived, &root, b"");
+        let (rules, rule_problems) = IgnoreRules::parse(derived, &root, b"");
         WorkspaceIndex {
             root,
             criterion,
@@ -57,26 +60,6 @@ impl WorkspaceIndex {
             unreadable: BTreeMap::new(),
             diff: BaselineDiff::default(),
         }
-    }
-
-    /// The folder that is tracked.
-    pub fn root(&self) -> &Path {
-        &self.root
-    }
-
-    /// The tracked files as of the last update.
-    pub fn tree(&self) -> &Arc<FolderTree> {
-        &self.tree
-    }
-
-    /// The rules in force.
-    pub fn rules(&self) -> &IgnoreRules {
-        &self.rules
-    }
-
-    /// The rules that the tree was read under; `None` before the first scan.
-    pub fn tree_rules(&self) -> Option<RulesDigest> {
-        self.tree_rules
     }
 
     /// What a scan can reuse.
@@ -115,7 +98,7 @@ impl WorkspaceIndex {
         self.unreadable = unreadable.map(|(path, error)| self.unreadable_problem(path, &error)).collect();
         if !Arc::ptr_eq(&self.tree, &scanned.tree) || tree_rules != self.tree_rules {
             self.tree = scanned.tree;
-            if let Some(baseline) = self.diff.baseline() {
+            if let Some(baseline) = &self.diff.baseline {
                 file_snapshot::share_folders(&mut self.tree, &baseline.tree);
             }
             self.update_diff(BaselineDiff::compare_all);
@@ -289,7 +272,7 @@ impl WorkspaceIndex {
     /// Explains why `rel` is tracked or not, and how it changed.
     pub fn explain_path(&self, rel: &Path) -> PathExplanation {
         let found = read_dir::read_metadata(&self.root.join(rel));
-        let decision = self.rules.decide(rel, matches!(found, Ok((FileKind::Folder, _))));
+        let decision = self.rules.decide_tracking(rel, matches!(found, Ok((FileKind::Folder, _))));
         let change = self.diff.change_of(rel);
         let note = match found {
             _ if !decision.tracked => None,

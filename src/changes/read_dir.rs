@@ -6,6 +6,9 @@
 use std::io;
 use std::path::Path;
 
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+
 use super::folder_files::FileStamp;
 #[cfg(any(not(target_os = "linux"), test))]
 use super::path_bytes;
@@ -44,59 +47,37 @@ fn kind_of(kind: std::fs::FileType) -> FileKind {
 
 /// Whether the path does not exist (any more), or has a symlink in it.
 pub(super) fn is_gone(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) || has_errno(error, PathErrno::Loop)
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) || has_errno(error, Errno::LOOP)
 }
 
 /// Whether the error concerns only the path of the call, so that other paths may work.
 pub(super) fn is_path_error(error: &io::Error) -> bool {
-    is_gone(error) || error.kind() == io::ErrorKind::PermissionDenied || has_errno(error, PathErrno::NameTooLong)
+    is_gone(error) || error.kind() == io::ErrorKind::PermissionDenied || has_errno(error, Errno::NAMETOOLONG)
 }
 
 /// Whether a limit of the user or the process is exhausted.
 pub(super) fn is_limit_error(error: &io::Error) -> bool {
-    has_errno(error, PathErrno::TooMany)
+    has_errno(error, Errno::MFILE)
 }
 
-/// Error numbers without a stable `io::ErrorKind`.
-enum PathErrno {
-    Loop,
-    TooMany,
-    NameTooLong,
-}
-
-#[cfg(unix)]
-fn has_errno(error: &io::Error, errno: PathErrno) -> bool {
-    let errno = match errno {
-        PathErrno::Loop => rustix::io::Errno::LOOP,
-        PathErrno::TooMany => rustix::io::Errno::MFILE,
-        PathErrno::NameTooLong => rustix::io::Errno::NAMETOOLONG,
-    };
+/// For error numbers without a stable `io::ErrorKind`.
+fn has_errno(error: &io::Error, errno: Errno) -> bool {
     error.raw_os_error() == Some(errno.raw_os_error())
 }
 
-#[cfg(not(unix))]
-fn has_errno(_: &io::Error, _: PathErrno) -> bool {
-    false
-}
-
-/// Lists folders with std's portable calls.
+/// As `WorkspaceRoot::list_folder`, by path, with std's portable calls.
 #[cfg(any(not(target_os = "linux"), test))]
-mod portable {
-    use super::*;
-
-    /// As `WorkspaceRoot::list_folder`, by path.
-    pub fn list_folder(
-        folder: &Path,
-        mut visit: impl FnMut(&[u8], FileKind, &dyn Fn() -> Option<(FileKind, FileStamp)>),
-    ) -> io::Result<()> {
-        for entry in std::fs::read_dir(folder)? {
-            let entry = entry?;
-            let Ok(kind) = entry.file_type().map(kind_of) else { continue };
-            let stamp = || entry.metadata().ok().map(|about| (kind_of(about.file_type()), FileStamp::of(&about)));
-            visit(path_bytes::as_bytes(&entry.file_name()), kind, &stamp);
-        }
-        Ok(())
+fn list_folder_portably(
+    folder: &Path,
+    mut visit: impl FnMut(&[u8], FileKind, &dyn Fn() -> Option<(FileKind, FileStamp)>),
+) -> io::Result<()> {
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let Ok(kind) = entry.file_type().map(kind_of) else { continue };
+        let stamp = || entry.metadata().ok().map(|about| (kind_of(about.file_type()), FileStamp::of(&about)));
+        visit(path_bytes::as_bytes(&entry.file_name()), kind, &stamp);
     }
+    Ok(())
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -118,15 +99,14 @@ impl WorkspaceRoot {
         if !std::fs::symlink_metadata(&folder)?.is_dir() {
             return Err(io::ErrorKind::NotADirectory.into());
         }
-        portable::list_folder(&folder, visit)
+        list_folder_portably(&folder, visit)
     }
 }
 
 #[cfg(target_os = "linux")]
 mod linux {
     use rustix::fd::OwnedFd;
-    use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, openat, openat2, statat};
-    use rustix::io::Errno;
+    use rustix::fs::{AtFlags, FileType, RawDir, ResolveFlags, openat, openat2, statat};
 
     use super::*;
 
@@ -216,8 +196,7 @@ mod tests {
         root.list_folder(b"", &mut Vec::new(), |name, kind, stamp| native.push((name.to_vec(), kind, stamp())))
             .unwrap();
         let mut portable = Vec::new();
-        portable::list_folder(folder.path(), |name, kind, stamp| portable.push((name.to_vec(), kind, stamp())))
-            .unwrap();
+        list_folder_portably(folder.path(), |name, kind, stamp| portable.push((name.to_vec(), kind, stamp()))).unwrap();
         native.sort_by(|a, b| a.0.cmp(&b.0));
         portable.sort_by(|a, b| a.0.cmp(&b.0));
         assert_eq!(native, portable);

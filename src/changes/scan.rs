@@ -20,6 +20,9 @@ const MAX_THREADS: usize = 8;
 /// With fewer known folders a second thread costs more than it saves.
 const MIN_FOLDERS_PER_THREAD: usize = 32;
 
+/// A tree with more tracked files and folders is no project: its scan ends with an error.
+const MAX_ENTRIES: usize = 2_000_000;
+
 /// The tree that a scan found, and the folders that it could not read.
 #[derive(Debug, Default)]
 pub(super) struct ScanResult {
@@ -52,6 +55,10 @@ pub(super) fn scan_workspace(
         let mut own = Vec::new();
         while let Some(folder) = queue.next(&mut own) {
             reader.read_folder(&folder, &mut own);
+            if queue.count_entries(1 + reader.files.len()) > MAX_ENTRIES {
+                reader.root_error = Some(too_many_entries());
+                queue.end();
+            }
             queue.share_half(&mut own);
         }
         reader
@@ -63,11 +70,22 @@ pub(super) fn scan_workspace(
         readers
     });
     let mut all = readers.swap_remove(0);
-    all.merge_readers(readers);
+    for other in readers {
+        all.found.extend(other.found);
+        all.reused += other.reused;
+        all.unreadable.extend(other.unreadable);
+        all.root_error = all.root_error.or(other.root_error);
+    }
     match all.root_error.take() {
         Some(error) => Err(error),
         None => Ok(all.finish()),
     }
+}
+
+fn too_many_entries() -> io::Error {
+    io::Error::other(format!(
+        "it has more than {MAX_ENTRIES} tracked files and folders: ignore some, or set [watch] root"
+    ))
 }
 
 /// Scans `start` and everything below it on one thread. Calls `before` for each folder so that it can be watched before
@@ -162,7 +180,10 @@ impl<'a> FolderReader<'a> {
             FileKind::Other => {}
         });
         match (listed, before) {
-            (Err(error), _) => self.handle_error(rel, error),
+            (Err(error), _) if rel.is_empty() => self.root_error = Some(error),
+            // Removed, or replaced by a file or a link: not a folder any more.
+            (Err(error), _) if read_dir::is_gone(&error) => {}
+            (Err(error), _) => self.keep_known(rel, error),
             (Ok(()), Some((path, folder))) if unchanged == self.files.len() && unchanged == folder.len() => {
                 self.reused += 1;
                 self.found.push((Arc::clone(path), Arc::clone(folder)));
@@ -180,15 +201,6 @@ impl<'a> FolderReader<'a> {
         self.found.push((Arc::from(rel), Arc::new(folder)));
     }
 
-    fn handle_error(&mut self, rel: &[u8], error: io::Error) {
-        if rel.is_empty() {
-            self.root_error = Some(error);
-        } else if !read_dir::is_gone(&error) {
-            self.keep_known(rel, error);
-        }
-        // Removed, or replaced by a file or a link: not a folder any more.
-    }
-
     /// Keeps what was known of a folder that cannot be read.
     fn keep_known(&mut self, rel: &[u8], error: io::Error) {
         let path: Arc<[u8]> = Arc::from(rel);
@@ -200,15 +212,6 @@ impl<'a> FolderReader<'a> {
             self.found.push((Arc::clone(&path), Arc::default()));
         }
         self.unreadable.push((path, error));
-    }
-
-    fn merge_readers(&mut self, others: Vec<FolderReader<'_>>) {
-        for other in others {
-            self.found.extend(other.found);
-            self.reused += other.reused;
-            self.unreadable.extend(other.unreadable);
-            self.root_error = self.root_error.take().or(other.root_error);
-        }
     }
 
     fn finish(mut self) -> ScanResult {
@@ -228,6 +231,8 @@ impl<'a> FolderReader<'a> {
 struct FolderQueue {
     threads: usize,
     idle: AtomicUsize,
+    /// The files and folders that all threads have found.
+    entries: AtomicUsize,
     shared: Mutex<SharedFolders>,
     changed: Condvar,
 }
@@ -240,11 +245,20 @@ struct SharedFolders {
 impl FolderQueue {
     fn new(threads: usize) -> FolderQueue {
         let shared = Mutex::new(SharedFolders { folders: vec![Vec::new()], done: false });
-        FolderQueue { threads, idle: AtomicUsize::new(0), shared, changed: Condvar::new() }
+        FolderQueue {
+            threads,
+            idle: AtomicUsize::new(0),
+            entries: AtomicUsize::new(0),
+            shared,
+            changed: Condvar::new(),
+        }
     }
 
     /// The next folder; `None` when every thread is idle.
     fn next(&self, own: &mut Vec<Vec<u8>>) -> Option<Vec<u8>> {
+        if self.entries.load(Ordering::Relaxed) > MAX_ENTRIES {
+            return None;
+        }
         if let Some(folder) = own.pop() {
             return Some(folder);
         }
@@ -262,6 +276,19 @@ impl FolderQueue {
         let next = shared.folders.pop();
         own.append(&mut shared.folders);
         next
+    }
+
+    /// Counts files and folders, and returns how many all threads have found.
+    fn count_entries(&self, count: usize) -> usize {
+        self.entries.fetch_add(count, Ordering::Relaxed) + count
+    }
+
+    /// Ends the scan: no thread gets another folder.
+    fn end(&self) {
+        let mut shared = lock(&self.shared);
+        shared.folders.clear();
+        shared.done = true;
+        self.changed.notify_all();
     }
 
     /// Shares the older half of the stack, whose folders are nearer to the root, if a thread is idle.

@@ -10,8 +10,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::change_report::{ChangeReport, PathExplanation};
 use super::file_snapshot::FileSnapshot;
 use super::tracker_options::TrackerOptions;
-use super::tracker_request::{MAX_BATCH, TrackerRequest};
-use super::tracker_task::TrackerTask;
+use super::tracker_task::{MAX_BATCH, TrackerRequest, TrackerTask};
 use super::workspace_problem::WorkspaceProblem;
 use crate::error::{Error, Result};
 
@@ -67,7 +66,8 @@ impl ChangeTracker {
     /// Explains why `path`, absolute or relative to the root, is tracked or not, and whether it changed.
     ///
     /// # Errors
-    /// As for [`ChangeTracker::take_snapshot`]; [`crate::error::ErrorKind::Usage`] when the path is outside the workspace.
+    /// As for [`ChangeTracker::take_snapshot`]; [`crate::error::ErrorKind::Usage`] when the path is outside the
+    /// workspace.
     pub async fn explain_path(&self, path: &Path) -> Result<PathExplanation> {
         let rel = self.relative_path(path)?;
         self.send_request(|reply| TrackerRequest::Explain(rel, reply)).await?

@@ -14,10 +14,10 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use super::change_report::{ChangeReport, CheckMethod, PathExplanation};
@@ -25,19 +25,35 @@ use super::file_snapshot::FileSnapshot;
 use super::index::{PendingReads, WorkspaceIndex};
 use super::path_bytes;
 use super::tracker_options::{ChangeCriterion, TrackerOptions};
-use super::tracker_request::{MAX_BATCH, TrackerRequest};
 use super::watch_setup::{WatchSetup, read_and_watch, start_watch_setup};
 use super::watcher::{PathEvent, PathEvents, WatchError, WorkspaceWatcher};
 use super::workspace_problem::WorkspaceProblem;
 use crate::clock::now_ms;
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::lock;
 
+/// The capacity of the request queue, and how many requests share one fence; further senders wait.
+pub(super) const MAX_BATCH: usize = 256;
 /// More events than this are applied on the blocking pool, not on the task's own thread.
 const MAX_INLINE_PATHS: usize = 64;
 const MIN_RETRY_DELAY: Duration = Duration::from_secs(1);
 const MAX_RETRY_DELAY: Duration = Duration::from_secs(300);
 /// A watch that was active for this long is first retried after [`MIN_RETRY_DELAY`] again.
 const STABLE_AFTER: Duration = Duration::from_secs(60);
+
+/// A request with the channel for its response.
+#[derive(Debug)]
+pub(super) enum TrackerRequest {
+    TakeSnapshot(Reply<Arc<FileSnapshot>>),
+    Compare(Reply<ChangeReport>),
+    Explain(PathBuf, Reply<PathExplanation>),
+    SetBaseline(Arc<FileSnapshot>, oneshot::Sender<()>),
+}
+
+type Reply<T> = oneshot::Sender<Result<T>>;
+
+/// How an update of the index found changes, or why its scan failed; shared by all requests of a batch.
+type UpdateResult = Result<CheckMethod, Arc<std::io::Error>>;
 
 /// Whether edits are reported by watches.
 enum WatchState {
@@ -49,8 +65,8 @@ enum WatchState {
 /// The task's state: the index, the watch that keeps it current, and where problems and hints are published.
 pub(super) struct TrackerTask {
     options: TrackerOptions,
-    /// `None` only while the blocking pool has it.
-    index: Option<WorkspaceIndex>,
+    /// Locked by the task itself, or by the work on the blocking pool that it awaits: never contended.
+    index: Arc<Mutex<WorkspaceIndex>>,
     watch_state: WatchState,
     retry_delay: Duration,
     /// Folders that were first watched in the last round: see `recheck_recent_folders`.
@@ -66,8 +82,9 @@ impl TrackerTask {
         problems: watch::Sender<Vec<WorkspaceProblem>>,
         hints: watch::Sender<u64>,
     ) -> TrackerTask {
+        let index = WorkspaceIndex::new(options.root.clone(), options.criterion, &options.derived);
         TrackerTask {
-            index: Some(WorkspaceIndex::new(options.root.clone(), options.criterion, &options.derived)),
+            index: Arc::new(Mutex::new(index)),
             watch_state: WatchState::SettingUp(start_watch_setup(&options, &hints, Arc::default(), None)),
             retry_delay: MIN_RETRY_DELAY,
             recently_watched: Vec::new(),
@@ -117,50 +134,38 @@ impl TrackerTask {
         self.publish_problems();
     }
 
-    async fn take_snapshot(
-        &mut self,
-        method: &Result<CheckMethod, ScanError>,
-        requested_at_ms: u64,
-    ) -> Result<Arc<FileSnapshot>> {
-        to_user_error(method)?;
-        match self.options.criterion {
-            ChangeCriterion::Metadata => Ok(Arc::new(self.index_mut().take_snapshot(requested_at_ms))),
-            ChangeCriterion::Content => {
-                Ok(Arc::new(self.run_blocking(move |index| index.take_snapshot(requested_at_ms)).await))
-            }
-        }
+    async fn take_snapshot(&mut self, method: &UpdateResult, requested_at_ms: u64) -> Result<Arc<FileSnapshot>> {
+        self.check_updated(method)?;
+        let snapshot = match self.options.criterion {
+            ChangeCriterion::Metadata => lock(&self.index).take_snapshot(requested_at_ms),
+            ChangeCriterion::Content => self.run_blocking(move |index| index.take_snapshot(requested_at_ms)).await,
+        };
+        Ok(Arc::new(snapshot))
     }
 
-    async fn compare_with_baseline(&mut self, method: &Result<CheckMethod, ScanError>) -> Result<ChangeReport> {
-        let method = to_user_error(method)?;
+    async fn compare_with_baseline(&mut self, method: &UpdateResult) -> Result<ChangeReport> {
+        let method = self.check_updated(method)?;
         self.compare_contents().await;
-        self.index_mut().report(method).ok_or_else(|| {
-            Error::new(
-                ErrorKind::NotFound,
-                "there is nothing to compare the workspace with: no window was built from it yet",
-            )
-            .hint("`tether start` builds and launches one")
+        lock(&self.index).report(method).ok_or_else(|| {
+            let doing = "there is nothing to compare the workspace with: no window was built from it yet";
+            Error::new(ErrorKind::NotFound, doing).hint("`tether start` builds and launches one")
         })
     }
 
-    async fn explain_path(
-        &mut self,
-        method: &Result<CheckMethod, ScanError>,
-        path: PathBuf,
-    ) -> Result<PathExplanation> {
-        to_user_error(method)?;
+    async fn explain_path(&mut self, method: &UpdateResult, path: PathBuf) -> Result<PathExplanation> {
+        self.check_updated(method)?;
         self.compare_contents().await;
-        Ok(self.index_mut().explain_path(&path))
+        Ok(lock(&self.index).explain_path(&path))
     }
 
     async fn compare_contents(&mut self) {
-        if self.index_mut().needs_content_check() {
+        if lock(&self.index).needs_content_check() {
             self.run_blocking(WorkspaceIndex::compare_contents).await;
         }
     }
 
     /// Brings the index up to date: warm if no event can have been missed, else by a scan.
-    async fn update_index(&mut self) -> Result<CheckMethod, ScanError> {
+    async fn update_index(&mut self) -> UpdateResult {
         if let WatchState::SettingUp(setup) = &mut self.watch_state
             && setup.is_finished()
         {
@@ -180,10 +185,7 @@ impl TrackerTask {
         };
         let scanned = self.run_blocking(WorkspaceIndex::rescan).await;
         self.retry_watch();
-        let because = because.to_string();
-        scanned
-            .map(|()| CheckMethod::Cold { because })
-            .map_err(|error| ScanError { root: self.options.root.clone(), error: Arc::new(error) })
+        scanned.map(|()| CheckMethod::Cold { because: because.to_string() }).map_err(Arc::new)
     }
 
     /// Applies events to the index.
@@ -195,7 +197,7 @@ impl TrackerTask {
         let mut events = relative_events(&self.options.root, events);
         self.recheck_recent_folders(&mut events);
         let pending = match events.len() {
-            0..=MAX_INLINE_PATHS => self.index_mut().apply_events(&events),
+            0..=MAX_INLINE_PATHS => lock(&self.index).apply_events(&events),
             _ => self.run_blocking(move |index| index.apply_events(&events)).await,
         };
         if pending.rules_changed || !pending.folders.is_empty() { self.read_pending(pending).await } else { Ok(()) }
@@ -235,9 +237,10 @@ impl TrackerTask {
     fn activate_watch(&mut self, setup: Result<WatchSetup, WatchError>) {
         match setup {
             Ok(WatchSetup { watch, rules, scanned }) => {
-                let index = self.index_mut();
+                let mut index = lock(&self.index);
                 index.set_rules(rules);
                 index.replace_tree(scanned);
+                drop(index);
                 self.watch_state = WatchState::Active { watch, since: Instant::now() };
                 // There were no hints for changes until now.
                 self.hints.send_modify(|count| *count += 1);
@@ -265,15 +268,10 @@ impl TrackerTask {
     /// Sets up the watches again once the delay is over. Called by requests only: without them a tracker does nothing.
     fn retry_watch(&mut self) {
         if matches!(self.watch_state, WatchState::Lost { retry_at, .. } if Instant::now() >= retry_at) {
-            let index = self.index_mut();
-            let (tree, rules) = (Arc::clone(index.tree()), index.tree_rules());
+            let index = lock(&self.index);
+            let (tree, rules) = (Arc::clone(&index.tree), index.tree_rules);
             self.watch_state = WatchState::SettingUp(start_watch_setup(&self.options, &self.hints, tree, rules));
         }
-    }
-
-    fn index_mut(&mut self) -> &mut WorkspaceIndex {
-        let TrackerOptions { root, criterion: confirm, derived, .. } = &self.options;
-        self.index.get_or_insert_with(|| WorkspaceIndex::new(root.clone(), *confirm, derived))
     }
 
     /// Runs `work` on the index on the blocking pool.
@@ -281,25 +279,28 @@ impl TrackerTask {
         &mut self,
         work: impl FnOnce(&mut WorkspaceIndex) -> T + Send + 'static,
     ) -> T {
-        self.index_mut();
-        let mut index = self.index.take();
-        let task = tokio::task::spawn_blocking(move || {
-            let done = index.as_mut().map(work);
-            (index, done)
-        });
-        match task.await {
-            Ok((index, Some(done))) => {
-                self.index = index;
-                done
-            }
-            Ok((_, None)) => unreachable!("`index_mut` has created the index"),
+        let index = Arc::clone(&self.index);
+        match tokio::task::spawn_blocking(move || work(&mut lock(&index))).await {
+            Ok(done) => done,
             // A panic is a bug: it ends this task, and requests then return that the tracker has ended.
             Err(error) => std::panic::resume_unwind(error.into_panic()),
         }
     }
 
+    /// The user-facing error of a failed scan.
+    fn check_updated(&self, method: &UpdateResult) -> Result<CheckMethod> {
+        method.clone().map_err(|error| {
+            let gone = matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory);
+            let (kind, what) =
+                if gone { (ErrorKind::NotFound, "is gone") } else { (ErrorKind::Other, "cannot be read") };
+            Error::new(kind, format!("the workspace folder {} {what}", self.options.root.display()))
+                .because(error)
+                .hint("`tether shutdown` ends the supervisor of a workspace that is no longer there")
+        })
+    }
+
     fn publish_problems(&mut self) {
-        let mut problems = self.index_mut().problems();
+        let mut problems = lock(&self.index).problems();
         if let WatchState::Lost { because, .. } = &self.watch_state {
             problems.push(watch_problem(&self.options.root, because));
         }
@@ -309,23 +310,6 @@ impl TrackerTask {
             changed
         });
     }
-}
-
-/// Why a scan failed. Cloned for each request of a batch.
-#[derive(Clone, Debug)]
-struct ScanError {
-    root: PathBuf,
-    error: Arc<std::io::Error>,
-}
-
-fn to_user_error(method: &Result<CheckMethod, ScanError>) -> Result<CheckMethod> {
-    method.clone().map_err(|ScanError { root, error }| {
-        let gone = matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory);
-        let (kind, what) = if gone { (ErrorKind::NotFound, "is gone") } else { (ErrorKind::Other, "cannot be read") };
-        Error::new(kind, format!("the workspace folder {} {what}", root.display()))
-            .because(error)
-            .hint("`tether shutdown` ends the supervisor of a workspace that is no longer there")
-    })
 }
 
 /// Waits for the watches to be set up; pending forever when they are not being set up.

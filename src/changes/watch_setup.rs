@@ -56,13 +56,13 @@ pub(super) fn read_and_watch(
     watch: &mut WorkspaceWatcher,
     pending: &PendingReads,
 ) -> Result<Vec<Vec<u8>>, WatchError> {
-    let root = index.root().to_path_buf();
+    let root = index.root.clone();
     let handle = WorkspaceRoot::open(&root).map_err(|_| WatchError::RootGone)?;
     let mut add = |folder: &[u8]| watch.watch_folder(&root.join(path_bytes::as_path(folder)));
     if pending.rules_changed {
         index.reload_rules();
-        let before = Arc::clone(index.tree());
-        let scanned = scan::scan_below(&handle, index.rules(), index.known_tree(), b"", &mut add)?;
+        let before = Arc::clone(&index.tree);
+        let scanned = scan::scan_below(&handle, &index.rules, index.known_tree(), b"", &mut add)?;
         let dropped = before.keys().filter(|folder| !scanned.tree.contains_key(*folder));
         dropped.for_each(|folder| watch.unwatch_folder(&root.join(path_bytes::as_path(folder))));
         let added = scanned.tree.keys().filter(|folder| !before.contains_key(*folder)).map(|folder| folder.to_vec());
@@ -71,7 +71,7 @@ pub(super) fn read_and_watch(
         return Ok(added);
     }
     for folder in &pending.folders {
-        let scanned = scan::scan_below(&handle, index.rules(), index.known_tree(), folder, &mut add)?;
+        let scanned = scan::scan_below(&handle, &index.rules, index.known_tree(), folder, &mut add)?;
         index.replace_below(folder, scanned);
     }
     Ok(pending.folders.iter().cloned().collect())

@@ -21,7 +21,7 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind};
@@ -59,6 +59,18 @@ pub(super) enum WatchError {
     NetworkDrive(&'static str),
     #[error("the workspace folder was moved or removed")]
     RootGone,
+}
+
+const FENCE_PREFIX: &str = "fence-";
+
+/// Removes the fence files that watchers of a killed process have left in `cookie_dir`. Only while no watcher has one
+/// there.
+pub fn remove_left_fences(cookie_dir: &Path) {
+    let entries = fs::read_dir(cookie_dir).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(FENCE_PREFIX)) {
+        // What cannot be removed is only left over.
+        let _ = fs::remove_dir_all(entry.path());
+    }
 }
 
 /// What has happened to a path since the last fence.
@@ -108,7 +120,7 @@ impl WorkspaceWatcher {
             |error: io::Error| WatchError::NoFence { dir: cookie_dir.to_path_buf(), why: error.to_string() };
         // Events contain the canonical path.
         let parent = cookie_dir.canonicalize().map_err(fence_error)?;
-        let fence_dir = tempfile::Builder::new().prefix("fence-").tempdir_in(parent).map_err(fence_error)?;
+        let fence_dir = tempfile::Builder::new().prefix(FENCE_PREFIX).tempdir_in(parent).map_err(fence_error)?;
         File::create(fence_dir.path().join("0")).map_err(fence_error)?;
         let collector = Arc::new(EventCollector {
             fence_dir: fence_dir.path().to_path_buf(),
@@ -150,12 +162,12 @@ impl WorkspaceWatcher {
     /// awaits it to the end.
     pub async fn wait_for_fence(&mut self) -> Result<PathEvents, WatchError> {
         self.rename_fence_file().map_err(|error| {
-            self.collector.lock_pending().awaited = None;
+            lock(&self.collector.pending).awaited = None;
             WatchError::NoFence { dir: self.fence_dir.path().to_path_buf(), why: error.to_string() }
         })?;
         let passed = tokio::time::timeout(FENCE_TIMEOUT, self.collector.fence_passed.notified()).await;
         passed.map_err(|_| WatchError::FenceTimeout)?;
-        let mut pending = self.collector.lock_pending();
+        let mut pending = lock(&self.collector.pending);
         match pending.error.clone() {
             Some(error) => Err(error),
             None => Ok(std::mem::take(&mut pending.events)),
@@ -167,7 +179,7 @@ impl WorkspaceWatcher {
         let name = |number: u64| self.fence_dir.path().join(number.to_string());
         let (from, to) = (name(self.fence_number), name(self.fence_number + 1));
         self.fence_number += 1;
-        self.collector.lock_pending().awaited = Some(to.clone());
+        lock(&self.collector.pending).awaited = Some(to.clone());
         match fs::rename(&from, &to) {
             // Removed by a cleaner of temporary files: creating it under the new name causes an event, too.
             Err(error) if error.kind() == io::ErrorKind::NotFound => File::create(&to).map(drop),
@@ -177,13 +189,9 @@ impl WorkspaceWatcher {
 }
 
 impl EventCollector {
-    fn lock_pending(&self) -> MutexGuard<'_, PendingEvents> {
-        lock(&self.pending)
-    }
-
     /// Called on notify's thread for each event: must not block for long.
     fn collect_event(&self, event: notify::Result<Event>) {
-        let mut pending = self.lock_pending();
+        let mut pending = lock(&self.pending);
         let was_quiet = pending.events.is_empty() && pending.error.is_none();
         match event {
             Ok(event) if event.need_rescan() => pending.error = Some(WatchError::Overflow),
@@ -303,7 +311,7 @@ mod tests {
         let queue = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").unwrap();
         let collector = Arc::clone(&watch.collector);
         // notify's thread waits for the lock, so that the kernel's queue overflows.
-        let stalled = collector.lock_pending();
+        let stalled = lock(&collector.pending);
         let (one, other) = (folder.path().join("ws/one"), folder.path().join("ws/other"));
         for _ in 0..queue.trim().parse::<usize>().unwrap() / 2 {
             fs::write(&one, "").unwrap();

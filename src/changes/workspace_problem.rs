@@ -23,11 +23,6 @@ impl WorkspaceProblem {
         WorkspaceProblem { path: path.into(), line: None, what: what.to_string(), hint: None }
     }
 
-    pub(super) fn on_line(mut self, line: usize) -> WorkspaceProblem {
-        self.line = Some(line);
-        self
-    }
-
     pub(super) fn hint(mut self, hint: impl Into<String>) -> WorkspaceProblem {
         self.hint = Some(hint.into());
         self

@@ -3,11 +3,11 @@
 //!
 //! Does not depend on which configurations exist.
 
-use std::io::Write;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::source_file::replace_file;
 use crate::config::window_config::WindowConfig;
 use crate::error::{ErrorContext, ErrorKind, Result};
 
@@ -42,11 +42,7 @@ impl ActiveConfig {
     pub fn save(&self, state: &Path) -> Result<()> {
         let file = state.join(STATE_FILE);
         let doing = || format!("cannot store the selected configuration in {}", file.display());
-        let mut draft = tempfile::NamedTempFile::new_in(state).doing(doing)?;
-        draft.write_all(&serde_json::to_vec(self).doing(doing)?).doing(doing)?;
-        draft.as_file().sync_all().doing(doing)?;
-        draft.persist(&file).doing(doing)?;
-        Ok(())
+        replace_file(&file, &serde_json::to_vec(self).doing(doing)?).doing(doing)
     }
 }
 

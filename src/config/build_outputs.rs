@@ -9,10 +9,10 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::changes::IgnoreRules;
-
 use crate::config::jsonc::{JsonDocument, JsonNode, JsonValue};
 use crate::config::npm::package_json::PackageJson;
 use crate::config::source_file::{Origin, normalize_path};
+use crate::config::vscode::shell_quoting::escape_characters;
 
 /// An ignore rule for files that a build writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,7 +71,11 @@ impl OutputFinder<'_> {
         let Some(options) = document.root.get("compilerOptions") else { return };
         for name in ["outDir", "declarationDir"] {
             if let Some(node) = options.get(name) {
-                self.add_configured_folder(node.text().unwrap_or_default(), document.origin(workspace, node));
+                let folder = normalize_path(&workspace.join(node.text().unwrap_or_default()));
+                // `outDir: "."` writes the outputs beside the sources.
+                if folder != workspace && folder.starts_with(workspace) {
+                    self.add_folder(&folder, document.origin(workspace, node));
+                }
             }
         }
         let incremental = ["incremental", "composite", "tsBuildInfoFile"].iter().find_map(|name| options.get(name));
@@ -94,24 +98,16 @@ impl OutputFinder<'_> {
         for (folder, origin) in out_files.chain(main).collect::<Vec<_>>() {
             let folder = normalize_path(&workspace.join(folder));
             let inside = folder.strip_prefix(workspace).ok().filter(|rel| !rel.as_os_str().is_empty());
-            if inside.is_some_and(|rel| !git.decide(rel, true).tracked) {
+            if inside.is_some_and(|rel| !git.decide_tracking(rel, true).tracked) {
                 self.add_folder(&folder, origin);
             }
-        }
-    }
-
-    fn add_configured_folder(&mut self, path: &str, origin: Origin) {
-        let folder = normalize_path(&self.evidence.workspace.join(path));
-        // `outDir: "."` writes the outputs beside the sources.
-        if folder != self.evidence.workspace && folder.starts_with(self.evidence.workspace) {
-            self.add_folder(&folder, origin);
         }
     }
 
     fn add_folder(&mut self, folder: &Path, origin: Origin) {
         let Ok(rel) = folder.strip_prefix(self.evidence.root) else { return };
         if let Some(rel) = rel.to_str().filter(|rel| !rel.is_empty()) {
-            self.add_pattern(format!("/{}/", escape_pattern(rel)), origin);
+            self.add_pattern(format!("/{}/", escape_characters(rel, "*?[]\\ ")), origin);
         }
     }
 
@@ -129,11 +125,6 @@ fn fixed_folder(glob: &str) -> PathBuf {
     let folder: PathBuf = path.components().take_while(is_fixed).collect();
     // A glob without wildcards is the path of a file.
     if folder == path { folder.parent().unwrap_or(Path::new("")).to_owned() } else { folder }
-}
-
-/// A `.gitignore` pattern that matches exactly this name.
-fn escape_pattern(name: &str) -> String {
-    name.chars().flat_map(|c| [Some('\\').filter(|_| "*?[]\\ ".contains(c)), Some(c)]).flatten().collect()
 }
 
 #[cfg(test)]

@@ -7,16 +7,17 @@ use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::config::consent_line::ConsentLine;
+use crate::config::shown_environment::show_environment;
 use crate::config::source_file::Origin;
 use crate::config::vscode::editor_inputs::{EditorInputs, MissingInput};
 use crate::config::vscode::problem_matchers::BackgroundCycle;
-use crate::config::vscode::shell_line::{LinePosition, substitute_in_shell_line};
+use crate::config::vscode::shell_line::{LinePosition, find_shell_line, substitute_in_shell_line};
 use crate::config::vscode::shell_quoting::{LineSource, quote_word};
 use crate::config::vscode::variables::{environment_value, substitute_environment};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The commands that run before a launch. Without steps there is nothing to build.
 #[derive(Clone, Debug)]
@@ -25,6 +26,8 @@ pub struct BuildPlan {
     pub steps: Vec<BuildStep>,
     /// When they run.
     pub order: StepOrder,
+    /// Tasks on which several depend; referred to by index in `order`.
+    pub shared: Vec<SharedTask>,
     /// For the whole plan.
     pub timeout: Duration,
 }
@@ -34,10 +37,19 @@ pub struct BuildPlan {
 pub enum StepOrder {
     /// The step with this index.
     Step(usize),
+    /// The shared task with this index.
+    Shared(usize),
     /// One after the other; the first failure ends the sequence.
     Sequence(Vec<StepOrder>),
     /// All at once; the first failure ends the others.
     Parallel(Vec<StepOrder>),
+}
+
+/// A task on which several others depend: what it consists of runs once.
+#[derive(Clone, Debug)]
+pub struct SharedTask {
+    pub label: String,
+    pub order: StepOrder,
 }
 
 /// One command of a build plan.
@@ -64,19 +76,19 @@ pub struct BuildStep {
 pub enum StepCompletion {
     /// When it exits.
     OnExit,
-    /// A watcher: when its output reports the end of the first cycle. It is stopped then.
+    /// A watcher or a server: when its output reports the end of the first cycle.
     AfterCycle(Box<BackgroundCycle>),
 }
 
 impl BuildPlan {
     /// A plan that runs nothing.
     pub fn empty(timeout: Duration) -> BuildPlan {
-        BuildPlan { steps: Vec::new(), order: StepOrder::Sequence(Vec::new()), timeout }
+        BuildPlan { steps: Vec::new(), order: StepOrder::Sequence(Vec::new()), shared: Vec::new(), timeout }
     }
 
     /// A plan of one step.
     pub fn single(step: BuildStep, timeout: Duration) -> BuildPlan {
-        BuildPlan { steps: vec![step], order: StepOrder::Step(0), timeout }
+        BuildPlan { steps: vec![step], order: StepOrder::Step(0), shared: Vec::new(), timeout }
     }
 
     /// Whether there is nothing to build.
@@ -92,6 +104,19 @@ impl BuildPlan {
 }
 
 impl BuildStep {
+    /// A command that is done when it exits.
+    pub fn of_command(argv: Vec<String>, cwd: &Path, origin: Origin) -> BuildStep {
+        BuildStep {
+            label: argv.join(" "),
+            shell_line: find_shell_line(&argv),
+            argv,
+            cwd: cwd.to_owned(),
+            env: BTreeMap::new(),
+            completion: StepCompletion::OnExit,
+            origin,
+        }
+    }
+
     /// The command for the user's consent; `word` is what it is for ("build", "before").
     pub fn consent_line(&self, word: &str, workspace: &Path) -> ConsentLine {
         let mut text = format!("{word}: {}", json!(self.argv));
@@ -99,7 +124,7 @@ impl BuildStep {
             text += &format!(" in {}", json!(self.cwd));
         }
         if !self.env.is_empty() {
-            text += &format!(" with {}", json!(self.env));
+            text += &format!(" with {}", self.shown_environment());
         }
         if let StepCompletion::AfterCycle(cycle) = &self.completion {
             text += &format!(" until {}", json!(cycle.ends_pattern));
@@ -107,12 +132,14 @@ impl BuildStep {
         ConsentLine { text, origin: Some(self.origin.clone()) }
     }
 
+    /// The variables that it sets, by names and digests.
+    pub fn shown_environment(&self) -> Value {
+        show_environment(self.env.iter().map(|(name, value)| (name, json!(value))))
+    }
+
     fn with_editor_inputs(&self, inputs: &EditorInputs, workspace: &Path) -> Result<BuildStep> {
         let wrong = |missing: MissingInput| {
-            let MissingInput { variable, why, hint } = missing;
-            Error::usage(format!("cannot run the task {:?} of {}", self.label, self.origin))
-                .because(format!("it has the variable `${{{variable}}}`: {why}"))
-                .hint(hint)
+            missing.error(format!("cannot run the task {:?} of {}", self.label, self.origin), "it")
         };
         let substitute = |text: &String| inputs.substitute(text, workspace).map_err(wrong);
         let word = |(at, text): (usize, &String)| match self.line_start(at) {
@@ -128,9 +155,14 @@ impl BuildStep {
     /// Replaces every `${env:…}` by its value.
     pub fn substitute_environment(&mut self) {
         self.env.values_mut().for_each(|text| *text = substitute_environment(text));
-        let word = |(at, text): (usize, &String)| match self.line_start(at) {
-            Some(first) => substitute_environment_in_line(text, first),
-            None => substitute_environment(text),
+        let value = |name: &str, place: &LinePosition| {
+            let variable = name.strip_prefix("env:").map(environment_value);
+            Ok::<_, Infallible>(variable.map(|value| place.quote_environment_value(&value)))
+        };
+        let word = |(at, text): (usize, &String)| {
+            let Some(first) = self.line_start(at) else { return substitute_environment(text) };
+            let Ok(substituted) = substitute_in_shell_line(text, first, value);
+            substituted
         };
         self.argv = self.argv.iter().enumerate().map(word).collect();
     }
@@ -153,13 +185,4 @@ impl BuildStep {
             argv => argv.iter().map(|it| quote_word(it)).collect::<Vec<_>>().join(" "),
         }
     }
-}
-
-fn substitute_environment_in_line(line: &str, first: LinePosition) -> String {
-    let value = |name: &str, place: &LinePosition| {
-        let variable = name.strip_prefix("env:").map(environment_value);
-        Ok::<_, Infallible>(variable.map(|value| place.quote_environment_value(&value)))
-    };
-    let Ok(filled) = substitute_in_shell_line(line, first, value);
-    filled
 }

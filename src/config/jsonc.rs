@@ -8,11 +8,11 @@ use jsonc_parser::ast::{ObjectPropName, Value as Ast};
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-use crate::config::source_file::{Origin, read_text};
+use crate::config::source_file::{Origin, read_own_text};
 use crate::error::{Error, Result};
 
 /// The dialect that VS Code accepts: comments and trailing commas, and nothing else of JSON5.
-const DIALECT: ParseOptions = ParseOptions {
+pub const DIALECT: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,
     allow_trailing_commas: true,
@@ -59,7 +59,7 @@ pub enum JsonValue {
 impl JsonDocument {
     /// Reads a file; `None` where it does not exist. Errors name file, line and column.
     pub fn read(path: &Path) -> Result<Option<JsonDocument>> {
-        read_text(path)?.map(|text| JsonDocument::parse(path, &text)).transpose()
+        read_own_text(path)?.map(|text| JsonDocument::parse(path, &text)).transpose()
     }
 
     /// Parses `text`; `path` is used in errors only. Errors name file, line and column.
@@ -138,6 +138,11 @@ impl JsonNode {
         if let JsonValue::String(text) = &self.value { Some(text) } else { None }
     }
 
+    /// The items of the member of this name; empty where that is no array.
+    pub fn items_of(&self, name: &str) -> &[JsonNode] {
+        self.get(name).map(JsonNode::items).unwrap_or_default()
+    }
+
     /// The value of the member of this name; `None` where that is no string.
     pub fn text_of(&self, name: &str) -> Option<&str> {
         self.get(name)?.text()
@@ -151,6 +156,15 @@ impl JsonNode {
     /// The items of an array; any other value as the only item.
     pub fn one_or_many(&self) -> &[JsonNode] {
         if let JsonValue::Array(items) = &self.value { items } else { std::slice::from_ref(self) }
+    }
+
+    /// Plain JSON with the strings as they are.
+    pub fn as_written(&self) -> serde_json::Value {
+        let string = |text: &str, _: &JsonNode, _: &str| Ok::<_, std::convert::Infallible>(text.into());
+        match self.json("", &string) {
+            Ok(value) => value,
+            Err(never) => match never {},
+        }
     }
 
     /// Converts to plain JSON. `text` maps each string; its arguments are the string, its node and its dotted key,
@@ -180,6 +194,24 @@ impl JsonNode {
     pub fn overlaid(&self, over: &JsonNode) -> JsonNode {
         let own = self.members().iter().filter(|(name, _)| over.get(name).is_none());
         JsonNode { line: self.line, value: JsonValue::Object(own.chain(over.members()).cloned().collect()) }
+    }
+
+    /// As [`JsonNode::overlaid`]; a member `name` that both have is overlaid by `overlay`.
+    pub fn overlaid_with(
+        &self,
+        over: &JsonNode,
+        name: &str,
+        overlay: fn(&JsonNode, &JsonNode) -> JsonNode,
+    ) -> JsonNode {
+        match (self.get(name), over.get(name)) {
+            (Some(below), Some(above)) => self.overlaid(over).with_member(name, overlay(below, above)),
+            _ => self.overlaid(over),
+        }
+    }
+
+    /// This object with the member `name` set to `value`.
+    pub fn with_member(&self, name: &str, value: JsonNode) -> JsonNode {
+        self.overlaid(&JsonNode { line: self.line, value: JsonValue::Object(vec![(name.to_owned(), value)]) })
     }
 }
 

@@ -22,22 +22,26 @@ mod devtools_toml;
 mod jsonc;
 mod named_test;
 mod npm;
+mod shown_environment;
 mod source_file;
 mod vscode;
 mod window_config;
 
 pub use active_config::ActiveConfig;
 pub use build_outputs::BuildOutput;
-pub use build_plan::{BuildPlan, BuildStep, StepCompletion, StepOrder};
+pub use build_plan::{BuildPlan, BuildStep, SharedTask, StepCompletion, StepOrder};
 pub use consent_line::ConsentLine;
 pub use devtools_toml::init;
 pub use devtools_toml::settings::{
-    BuildSettings, ConfirmBy, DEVTOOLS_TOML, Settings, WatchSettings, WindowKind, WindowSettings,
+    BuildSettings, ConfirmBy, DEVTOOLS_TOML, Settings, WatchSettings, WindowKind, WindowSettings, check_watch_root,
 };
 pub use named_test::resolve::{CARGO_TEST_BUILD, NamedTest, TestRun};
-pub use npm::scripts::NpmScript;
-pub use source_file::Origin;
+pub use npm::consented_scripts::NpmScript;
+pub use shown_environment::show_environment;
+pub use source_file::{Origin, replace_file};
 pub use vscode::debug_plan::{DebugConfiguration, DebugPlan};
 pub use vscode::editor_inputs::EditorInputs;
 pub use vscode::problem_matchers::{BackgroundCycle, CycleTracker};
+pub use vscode::user_settings::prepare_user_settings;
 pub use window_config::WindowConfig;
+pub use window_config::program_setting::resolve_program;

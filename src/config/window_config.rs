@@ -3,6 +3,8 @@
 //!
 //! Reads files; runs nothing. Does not depend on windows, processes, or the user's consent.
 
+pub mod program_setting;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,20 +12,21 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::config::build_outputs::{BuildOutput, OutputEvidence, find_build_outputs};
-use crate::config::build_plan::{BuildPlan, BuildStep, StepCompletion};
+use crate::config::build_plan::{BuildPlan, BuildStep};
 use crate::config::consent_line::ConsentLine;
 use crate::config::devtools_toml::overrides::override_window;
 use crate::config::devtools_toml::settings::{DEVTOOLS_TOML, Settings, WatchSettings, WindowKind, WindowSettings};
+use crate::config::npm::consented_scripts::{NpmScript, consented_scripts};
 use crate::config::npm::package_json::PackageJson;
-use crate::config::npm::scripts::{NpmScript, workspace_scripts};
+use crate::config::shown_environment::show_environment;
 use crate::config::source_file::Origin;
-use crate::config::vscode::launch_json::{LaunchFile, WindowConfiguration, WindowDebugger};
-use crate::config::vscode::launch_window::derive_window;
-use crate::config::vscode::shell_line::find_shell_line;
+use crate::config::vscode::launch_json::{LaunchFile, WindowConfiguration, WindowDebugger, missing_launch_file};
+use crate::config::vscode::launch_window::{DerivedWindow, derive_window};
 use crate::config::vscode::task_steps::plan_task;
 use crate::config::vscode::tasks_json::TasksFile;
 use crate::config::vscode::variables::{VariableContext, substitute_environment};
-use crate::error::{Error, ErrorKind, Result};
+use crate::config::window_config::program_setting::describe_program;
+use crate::error::{Error, Result};
 
 /// Names of scripts that build an extension, the preferred one first.
 const BUILD_SCRIPTS: [&str; 2] = ["compile", "build"];
@@ -57,11 +60,8 @@ pub struct WindowConfig {
 #[derive(Default)]
 struct DerivedConfig {
     configuration: Option<String>,
-    window: WindowSettings,
-    origins: BTreeMap<&'static str, Origin>,
+    derived: DerivedWindow,
     build: Option<BuildPlan>,
-    out_files: Vec<(String, usize)>,
-    notes: Vec<String>,
     nothing: Option<String>,
 }
 
@@ -81,9 +81,9 @@ impl WindowConfig {
             None => base.build.unwrap_or_else(|| BuildPlan::empty(settings.build.timeout)),
         };
         let mut origins: BTreeMap<String, Origin> =
-            base.origins.into_iter().map(|(name, origin)| (format!("window.{name}"), origin)).collect();
+            base.derived.origins.into_iter().map(|(name, origin)| (format!("window.{name}"), origin)).collect();
         origins.extend(lines.keys().map(|key| (key.clone(), toml(key))));
-        let window = override_window(base.window, settings.window, is_set);
+        let window = override_window(base.derived.window, settings.window, is_set);
         let mut config = WindowConfig {
             workspace: workspace.to_owned(),
             configuration: base.configuration,
@@ -91,19 +91,20 @@ impl WindowConfig {
             build,
             watch: settings.watch,
             build_outputs: Vec::new(),
-            notes: base.notes,
+            notes: base.derived.notes,
             origins,
             scripts: Vec::new(),
             nothing: base.nothing,
         };
-        config.build_outputs = config.build_outputs_of(&base.out_files);
+        config.build_outputs = config.build_outputs_of(&base.derived.out_files);
         if config.has_commands() {
-            config.scripts = workspace_scripts(workspace, config.working_folders())?;
+            config.scripts = consented_scripts(workspace, config.working_folders())?;
         }
         Ok(config)
     }
 
-    /// Whether a command, an executable or arguments of the workspace's choice are run: any of them may call npm scripts.
+    /// Whether a command, an executable or arguments of the workspace's choice are run: any of them may call npm
+    /// scripts.
     fn has_commands(&self) -> bool {
         let window = &self.window;
         let words = [&window.command, &window.args, &window.runtime_args];
@@ -176,13 +177,15 @@ impl WindowConfig {
     pub fn consent_lines(&self) -> Vec<ConsentLine> {
         let steps = self.build.steps.iter().map(|step| step.consent_line("build", &self.workspace));
         let window = self.window_values().into_iter().map(|(name, value)| {
+            let runs = describe_program(&self.workspace, &self.window, name);
+            let runs = runs.map(|program| format!(" runs {program}")).unwrap_or_default();
             let name = format!("window.{name}");
-            ConsentLine { text: format!("{name}: {value}"), origin: self.origins.get(&name).cloned() }
+            ConsentLine { text: format!("{name}: {value}{runs}"), origin: self.origins.get(&name).cloned() }
         });
         steps.chain(window).chain(self.scripts.iter().map(NpmScript::consent_line)).collect()
     }
 
-    /// The keys of `[window]` that are set and decide what runs, as JSON.
+    /// The keys of `[window]` that are set and decide what runs, as JSON; variables by names and digests.
     pub fn window_values(&self) -> Vec<(&'static str, Value)> {
         let window = &self.window;
         let values = [
@@ -193,7 +196,7 @@ impl WindowConfig {
             ("args", json!(window.args)),
             ("runtimeArgs", json!(window.runtime_args)),
             ("cwd", json!(window.cwd)),
-            ("env", json!(window.env)),
+            ("env", show_environment(window.env.iter().map(|(name, value)| (name, json!(value))))),
             ("browser", json!(window.browser)),
             ("node", json!(window.node)),
             ("codeServer", json!(window.code_server)),
@@ -218,14 +221,12 @@ impl DerivedConfig {
         let launch = LaunchFile::read(workspace)?;
         let chosen = launch.as_ref().map(|launch| launch.choose_window(name)).transpose()?.flatten();
         if let (None, Some(name)) = (&launch, name) {
-            return Err(Error::new(ErrorKind::NotFound, format!("cannot find the launch configuration {name:?}"))
-                .because(format!("there is no {}", workspace.join(".vscode/launch.json").display()))
-                .hint("leave `config` out"));
+            return Err(missing_launch_file(workspace, name).hint("leave `config` out"));
         }
         if let Some(configuration) = chosen {
             return match is_kind_compatible(settings.window.kind, configuration.debugger) {
                 true => DerivedConfig::from_launch_configuration(workspace, &configuration, settings),
-                false if name.is_some() => Err(configuration.wrong(format!(
+                false if name.is_some() => Err(configuration.entry.wrong(format!(
                     "{DEVTOOLS_TOML} sets the kind of the window to {:?}",
                     settings.window.kind.map(WindowKind::name).unwrap_or_default()
                 ))),
@@ -235,8 +236,17 @@ impl DerivedConfig {
         let package = PackageJson::read(workspace)?;
         match package.as_ref().and_then(|package| Some((package, package.vscode_engine()?))) {
             Some((package, node)) if is_kind_compatible(settings.window.kind, WindowDebugger::ExtensionHost) => {
+                let window = WindowSettings {
+                    kind: Some(WindowKind::ExtensionHost),
+                    extension: Some(workspace.to_owned()),
+                    derived: true,
+                    ..WindowSettings::default()
+                };
                 let origin = package.origin(workspace, node);
-                Ok(DerivedConfig::from_extension_package(workspace, package, &origin, settings.build.timeout))
+                let origins = ["kind", "extension"].map(|name| (name, origin.clone())).into();
+                let derived = DerivedWindow { window, origins, ..DerivedWindow::default() };
+                let build = extension_build(workspace, package, settings.build.timeout);
+                Ok(DerivedConfig { derived, build, ..DerivedConfig::default() })
             }
             _ => {
                 let launch = launch.map_or_else(|| "there is no .vscode/launch.json".to_owned(), |it| it.why_none());
@@ -262,7 +272,7 @@ impl DerivedConfig {
             _ if settings.build.command.is_some() => None,
             Some(task) => {
                 let tasks = TasksFile::read(&variables)?;
-                Some(plan_task(&tasks, task, &configuration.subject(), timeout)?)
+                Some(plan_task(&tasks, task, &configuration.entry.subject(), timeout)?)
             }
             None if configuration.debugger == WindowDebugger::ExtensionHost => {
                 let extension = derived.window.extension.as_deref().unwrap_or(workspace);
@@ -270,36 +280,7 @@ impl DerivedConfig {
             }
             None => None,
         };
-        Ok(DerivedConfig {
-            configuration: Some(configuration.name.clone()),
-            window: derived.window,
-            origins: derived.origins,
-            build,
-            out_files: derived.out_files,
-            notes: derived.notes,
-            nothing: None,
-        })
-    }
-
-    fn from_extension_package(
-        workspace: &Path,
-        package: &PackageJson,
-        origin: &Origin,
-        timeout: Duration,
-    ) -> DerivedConfig {
-        let window = WindowSettings {
-            kind: Some(WindowKind::ExtensionHost),
-            extension: Some(workspace.to_owned()),
-            derived: true,
-            ..WindowSettings::default()
-        };
-        let origins = ["kind", "extension"].map(|name| (name, origin.clone())).into();
-        DerivedConfig {
-            window,
-            origins,
-            build: extension_build(workspace, package, timeout),
-            ..DerivedConfig::default()
-        }
+        Ok(DerivedConfig { configuration: Some(configuration.entry.name.clone()), derived, build, nothing: None })
     }
 }
 
@@ -316,10 +297,8 @@ fn is_kind_compatible(kind: Option<WindowKind>, debugger: WindowDebugger) -> boo
 
 /// The build by a script of the extension's package.json.
 fn extension_build(workspace: &Path, package: &PackageJson, timeout: Duration) -> Option<BuildPlan> {
-    let found = BUILD_SCRIPTS.iter().find_map(|name| Some((*name, package.script(name)?)));
-    let (name, node) = found?;
-    let step = package.script_step(name, package.origin(workspace, node));
-    Some(BuildPlan::single(step, timeout))
+    let (name, node) = BUILD_SCRIPTS.iter().find_map(|name| Some((*name, package.script(name)?)))?;
+    Some(BuildPlan::single(package.script_step(name, package.origin(workspace, node)), timeout))
 }
 
 /// The build that devtools.toml sets.
@@ -327,16 +306,7 @@ fn explicit_build(workspace: &Path, command: &[String], origin: Origin, timeout:
     if command.is_empty() {
         return BuildPlan::empty(timeout);
     }
-    let step = BuildStep {
-        label: command.join(" "),
-        argv: command.to_vec(),
-        shell_line: find_shell_line(command),
-        cwd: workspace.to_owned(),
-        env: BTreeMap::new(),
-        completion: StepCompletion::OnExit,
-        origin,
-    };
-    BuildPlan::single(step, timeout)
+    BuildPlan::single(BuildStep::of_command(command.to_vec(), workspace, origin), timeout)
 }
 
 #[cfg(test)]

@@ -1,21 +1,18 @@
-//! The client side of DAP: typed requests with deadlines, any number at once; events and reverse requests of the adapter
-//! go to one consumer, in order.
+//! The client side of DAP: typed requests with deadlines, any number at once; events and reverse requests of the
+//! adapter go to one consumer, in order.
 //!
 //! Does not depend on which requests are sent, or when.
 
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use super::connection::DapConnection;
 use super::dap_error::DapError;
-use super::inbox::DapInbox;
 use super::message::{RawJson, parse_body, to_raw_json};
-use super::peer::{self, DapPeer, Driver, RequestTicket};
+use super::peer::{DapPeer, RequestTicket};
 use super::types::DapRequest;
 
-/// A handle to an adapter; clones share the connection. It ends when the last one is dropped.
-#[derive(Clone)]
-pub struct DapClient(DapPeer);
+/// A handle to an adapter.
+pub type DapClient = DapPeer;
 
 /// A request that has been sent. Dropping it ignores the response.
 pub struct SentRequest<R> {
@@ -23,13 +20,7 @@ pub struct SentRequest<R> {
     kind: PhantomData<fn() -> R>,
 }
 
-impl DapClient {
-    /// A client over a connection, the inbox of what it receives, and the future that drives both.
-    pub fn over(connection: DapConnection) -> (DapClient, DapInbox, Driver) {
-        let (peer, inbox, driver) = peer::open_peer(connection);
-        (DapClient(peer), inbox, driver)
-    }
-
+impl DapPeer {
     /// Sends a request and waits for the response, all within `deadline`. Dropping the future ignores the response.
     pub async fn request<R: DapRequest>(&self, request: &R, deadline: Duration) -> Result<R::Response, DapError> {
         let body = self.request_raw(R::COMMAND, encode_arguments(request)?, deadline).await?;
@@ -43,7 +34,7 @@ impl DapClient {
         arguments: Option<RawJson>,
         deadline: Duration,
     ) -> Result<Option<RawJson>, DapError> {
-        let exchange = async { self.0.send_request(command, arguments).await?.response(deadline).await };
+        let exchange = async { self.send_raw_request(command, arguments).await?.response(deadline).await };
         let finished = tokio::time::timeout(deadline, exchange).await;
         finished.map_err(|_| DapError::TimedOut { command: command.to_owned(), after: deadline })?
     }
@@ -51,30 +42,8 @@ impl DapClient {
     /// Sends a request without waiting for the response: when this returns, it is queued before any later one.
     /// For `launch` and `attach`, to which many adapters respond only after `configurationDone`.
     pub async fn send_request<R: DapRequest>(&self, request: &R) -> Result<SentRequest<R>, DapError> {
-        let ticket = self.0.send_request(R::COMMAND, encode_arguments(request)?).await?;
+        let ticket = self.send_raw_request(R::COMMAND, encode_arguments(request)?).await?;
         Ok(SentRequest { ticket, kind: PhantomData })
-    }
-
-    /// Closes the connection: pending requests end, queued messages are still written.
-    pub fn close(&self) {
-        self.0.close();
-    }
-
-    /// Resolves when the connection has ended, with the reason.
-    pub async fn wait_closed(&self) -> String {
-        self.0.wait_closed().await
-    }
-
-    /// Whether the connection has ended.
-    pub fn is_closed(&self) -> bool {
-        self.0.is_closed()
-    }
-}
-
-/// Both sides may send requests.
-impl From<DapPeer> for DapClient {
-    fn from(peer: DapPeer) -> DapClient {
-        DapClient(peer)
     }
 }
 

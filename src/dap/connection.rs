@@ -5,7 +5,6 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, split};
@@ -60,14 +59,12 @@ impl DapConnection {
 
     /// Connects to an adapter's TCP port.
     pub async fn connect_tcp(address: SocketAddr, deadline: Duration) -> Result<DapConnection, DapError> {
-        let stream = connect_within(&address.to_string(), TcpStream::connect(address), deadline).await?;
-        DapConnection::tcp(stream).map_err(|cause| unreachable_error(&address.to_string(), cause))
-    }
-
-    /// Connects to an adapter's Unix socket.
-    pub async fn connect_unix(path: &Path, deadline: Duration) -> Result<DapConnection, DapError> {
-        let address = path.display().to_string();
-        Ok(DapConnection::unix(connect_within(&address, UnixStream::connect(path), deadline).await?))
+        let connecting = async { DapConnection::tcp(TcpStream::connect(address).await?) };
+        match tokio::time::timeout(deadline, connecting).await {
+            Ok(Ok(connection)) => Ok(connection),
+            Ok(Err(cause)) => Err(DapError::Unreachable { address: address.to_string(), cause: cause.to_string() }),
+            Err(_) => Err(DapError::TimedOut { command: format!("connecting to {address}"), after: deadline }),
+        }
     }
 
     /// The two ends of a connection within this process: for in-process adapters, and for tests.
@@ -79,21 +76,6 @@ impl DapConnection {
         };
         (end(one), end(other))
     }
-}
-
-async fn connect_within<T>(
-    address: &str,
-    connecting: impl Future<Output = io::Result<T>>,
-    deadline: Duration,
-) -> Result<T, DapError> {
-    match tokio::time::timeout(deadline, connecting).await {
-        Ok(connected) => connected.map_err(|cause| unreachable_error(address, cause)),
-        Err(_) => Err(DapError::TimedOut { command: format!("connecting to {address}"), after: deadline }),
-    }
-}
-
-fn unreachable_error(address: &str, cause: io::Error) -> DapError {
-    DapError::Unreachable { address: address.to_owned(), cause: cause.to_string() }
 }
 
 #[cfg(test)]
@@ -131,16 +113,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("adäpter.sock");
         let listener = UnixListener::bind(&path).unwrap();
-        let ours = DapConnection::connect_unix(&path, DEADLINE).await.unwrap();
+        let ours = DapConnection::unix(UnixStream::connect(&path).await.unwrap());
         exchange(ours, DapConnection::unix(listener.accept().await.unwrap().0)).await;
     }
 
     #[tokio::test]
     async fn the_error_of_a_failed_connect_names_the_address() {
-        let folder = tempfile::tempdir().unwrap();
-        let missing = folder.path().join("no.sock");
-        let error = DapConnection::connect_unix(&missing, Duration::from_secs(5)).await.unwrap_err();
-        assert!(error.to_string().contains("no.sock"), "{error}");
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         drop(listener);

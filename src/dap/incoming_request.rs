@@ -47,11 +47,6 @@ impl IncomingRequest {
         self.send(body);
     }
 
-    /// As [`IncomingRequest::respond`], with a body that is encoded already.
-    pub fn respond_raw(self, body: Option<RawJson>) {
-        self.send(Ok(body));
-    }
-
     /// Sends an error response.
     pub fn respond_error(self, error: ErrorResponse) {
         self.send(Err(error));

@@ -131,15 +131,17 @@ pub(super) fn parse_message(bytes: &[u8]) -> Result<DapMessage, String> {
 }
 
 fn response_result(envelope: Envelope) -> ResponseResult {
-    #[derive(Deserialize)]
+    #[derive(Default, Deserialize)]
     struct Body {
-        error: ErrorMessage,
+        error: Option<ErrorMessage>,
+        /// Where lldb-dap 19 has it.
+        message: Option<String>,
     }
     if envelope.success == Some(true) {
         return Ok(envelope.body);
     }
-    let body = parse_body::<Body>(envelope.body.as_deref()).ok();
-    Err(ErrorResponse { message: envelope.message.unwrap_or_default(), error: body.map(|body| body.error) })
+    let body = parse_body::<Body>(envelope.body.as_deref()).unwrap_or_default();
+    Err(ErrorResponse { message: envelope.message.or(body.message).unwrap_or_default(), error: body.error })
 }
 
 /// A body or arguments as `T`; a missing one is parsed as `{}`.

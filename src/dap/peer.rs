@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use futures_util::{SinkExt, StreamExt};
 use serde::Serialize;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc};
@@ -38,7 +39,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A handle to the other side; clones share the connection. It ends when the last one is dropped.
 #[derive(Clone)]
-pub(super) struct DapPeer {
+pub struct DapPeer {
     outgoing: mpsc::UnboundedSender<QueuedMessage>,
     state: Arc<PeerState>,
 }
@@ -59,36 +60,32 @@ struct PeerState {
 
 /// The future that reads and writes the connection: spawn it. It resolves with the reason when the connection has
 /// ended, at most a second later. Dropping it cuts the connection and ends all pending requests: prefer closing.
-pub struct Driver(std::pin::Pin<Box<dyn Future<Output = String> + Send>>);
-
-impl Future for Driver {
-    type Output = String;
-
-    fn poll(mut self: std::pin::Pin<&mut Self>, cx: &mut std::task::Context<'_>) -> std::task::Poll<String> {
-        self.0.as_mut().poll(cx)
-    }
-}
-
-/// A peer over a connection, the inbox of what it sends, and the future that drives both.
-pub(super) fn open_peer(connection: DapConnection) -> (DapPeer, DapInbox, Driver) {
-    let (outgoing, queue) = mpsc::unbounded_channel();
-    let state = Arc::new(PeerState {
-        pending: Arc::default(),
-        request_permits: Arc::new(Semaphore::new(MAX_QUEUED_REQUESTS)),
-        response_permits: Arc::new(Semaphore::new(MAX_QUEUED_RESPONSES)),
-        closing: Notify::new(),
-    });
-    let (inbox_sender, inbox) = open_inbox();
-    let reader = MessageReader { state: Arc::clone(&state), outgoing: outgoing.downgrade(), inbox: inbox_sender };
-    // Created here and not in the future, so that a driver that is never polled closes the connection too.
-    let close_on_drop = CloseOnDrop(Arc::clone(&state));
-    let driver = Driver(Box::pin(drive_connection(connection, queue, reader, close_on_drop)));
-    (DapPeer { outgoing, state }, inbox, driver)
-}
+pub type Driver = BoxFuture<'static, String>;
 
 impl DapPeer {
+    /// A peer over a connection, the inbox of what it sends, and the future that drives both.
+    pub fn over(connection: DapConnection) -> (DapPeer, DapInbox, Driver) {
+        let (outgoing, queue) = mpsc::unbounded_channel();
+        let state = Arc::new(PeerState {
+            pending: Arc::default(),
+            request_permits: Arc::new(Semaphore::new(MAX_QUEUED_REQUESTS)),
+            response_permits: Arc::new(Semaphore::new(MAX_QUEUED_RESPONSES)),
+            closing: Notify::new(),
+        });
+        let (inbox_sender, inbox) = open_inbox();
+        let reader = MessageReader { state: Arc::clone(&state), outgoing: outgoing.downgrade(), inbox: inbox_sender };
+        // Created here and not in the future, so that a driver that is never polled closes the connection too.
+        let close_on_drop = CloseOnDrop(Arc::clone(&state));
+        let driver = Box::pin(drive_connection(connection, queue, reader, close_on_drop));
+        (DapPeer { outgoing, state }, inbox, driver)
+    }
+
     /// Sends a request; when this returns, it is queued, in order with all others.
-    pub async fn send_request(&self, command: &str, arguments: Option<RawJson>) -> Result<RequestTicket, DapError> {
+    pub(super) async fn send_raw_request(
+        &self,
+        command: &str,
+        arguments: Option<RawJson>,
+    ) -> Result<RequestTicket, DapError> {
         check_size(command, raw_size(arguments.as_ref()))?;
         let permit = self.acquire_send_permit().await?;
         let message = OutgoingMessage::Request { command, arguments: arguments.as_deref() };
@@ -99,7 +96,7 @@ impl DapPeer {
     }
 
     /// Sends an event; waits while the peer does not read.
-    pub async fn send_event(&self, name: &str, body: Option<&RawJson>) -> Result<(), DapError> {
+    pub(super) async fn send_raw_event(&self, name: &str, body: Option<&RawJson>) -> Result<(), DapError> {
         check_size(name, raw_size(body))?;
         let permit = self.acquire_send_permit().await?;
         let message = OutgoingMessage::Event { event: name, body: body.map(|body| &**body) };
@@ -133,7 +130,8 @@ impl DapPeer {
         permit.map_err(|_| self.state.closed_error())
     }
 
-    /// Called with the table of pending requests locked, so that sequence numbers rise on the wire. `false` after the end.
+    /// Called with the table of pending requests locked, so that sequence numbers rise on the wire. `false` after the
+    /// end.
     fn queue_message(&self, permit: OwnedSemaphorePermit, message: &OutgoingMessage<'_>, seq: i64) -> bool {
         self.outgoing.send(QueuedMessage { bytes: message.encode(seq), _permit: permit }).is_ok()
     }

@@ -1,70 +1,40 @@
 //! The server side of DAP, for in-process adapters and for editors that join: requests in, responses and events out.
 //!
-//! Requests come in order through the [`DapInbox`]; they may be responded to in any order, and dropping one sends an error
-//! response. Reverse requests (`runInTerminal`, `startDebugging`) can be sent to the client.
-//! Does not depend on the meaning of a request.
+//! Requests come in order through the [`DapInbox`]; they may be responded to in any order, and dropping one sends an
+//! error response. Reverse requests (`runInTerminal`, `startDebugging`) can be sent to the client. Does not depend on
+//! the meaning of a request.
 
-use std::time::Duration;
-
-use super::client::DapClient;
-use super::connection::DapConnection;
 use super::dap_error::DapError;
-use super::inbox::DapInbox;
 use super::message::{RawEvent, to_raw_json};
-use super::peer::{self, DapPeer, Driver};
-use super::types::{DapEvent, DapRequest};
+use super::peer::DapPeer;
+use super::types::DapEvent;
 
-/// A handle to the client on the other side; clones share the connection. It ends when the last one is dropped.
-#[derive(Clone)]
-pub struct DapServer(DapPeer);
+/// A handle to the client on the other side.
+pub type DapServer = DapPeer;
 
-impl DapServer {
-    /// A server over a connection, the inbox of what it receives, and the future that drives both.
-    pub fn over(connection: DapConnection) -> (DapServer, DapInbox, Driver) {
-        let (peer, inbox, driver) = peer::open_peer(connection);
-        (DapServer(peer), inbox, driver)
-    }
-
+impl DapPeer {
     /// Sends an event to the client; waits while the client does not read.
     pub async fn send_event<T: DapEvent>(&self, body: &T) -> Result<(), DapError> {
         let body = to_raw_json(body).map_err(|cause| DapError::Unsendable { command: T::EVENT.to_owned(), cause })?;
-        self.0.send_event(T::EVENT, body.as_ref()).await
+        self.send_raw_event(T::EVENT, body.as_ref()).await
     }
 
     /// Forwards an event of another adapter unchanged.
     pub async fn forward_event(&self, event: &RawEvent) -> Result<(), DapError> {
-        self.0.send_event(&event.name, event.body.as_ref()).await
-    }
-
-    /// Sends a reverse request to the client (`runInTerminal`, `startDebugging`).
-    pub async fn request<R: DapRequest>(&self, request: &R, deadline: Duration) -> Result<R::Response, DapError> {
-        DapClient::from(self.0.clone()).request(request, deadline).await
-    }
-
-    /// Closes the connection: pending requests end, queued messages are still written.
-    pub fn close(&self) {
-        self.0.close();
-    }
-
-    /// Resolves when the connection has ended, with the reason.
-    pub async fn wait_closed(&self) -> String {
-        self.0.wait_closed().await
-    }
-
-    /// Whether the connection has ended.
-    pub fn is_closed(&self) -> bool {
-        self.0.is_closed()
+        self.send_raw_event(&event.name, event.body.as_ref()).await
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::dap::types::{
         EmptyResponse, OutputEvent, PauseArguments, RunInTerminalArguments, RunInTerminalResponse, StoppedEvent,
         ThreadsArguments,
     };
-    use crate::dap::{DapEvent, DapIncoming, ErrorResponse};
+    use crate::dap::{DapClient, DapConnection, DapEvent, DapInbox, DapIncoming, ErrorResponse};
 
     const LONG: Duration = Duration::from_secs(60);
 
@@ -130,7 +100,7 @@ mod tests {
         let answer = async {
             let request = next_request(&mut inbox).await;
             assert_eq!(request.read_arguments::<RunInTerminalArguments>().unwrap().args, ["true"]);
-            request.respond(&RunInTerminalResponse { process_id: Some(7), ..RunInTerminalResponse::default() });
+            request.respond(&RunInTerminalResponse { process_id: Some(7) });
         };
         let (ran, ()) = tokio::join!(server.request(&run, LONG), answer);
         assert_eq!(ran.unwrap().process_id, Some(7));

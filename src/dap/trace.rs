@@ -2,8 +2,8 @@
 //! it sends over DAP into that folder: one file per connection (`PID-NUMBER.jsonl`), one message per line.
 //!
 //! For the debugging of adapters, and for `cargo xtask test`, which validates all messages against the official schema.
-//! Without the variable it costs nothing. The messages contain arguments and environments of programs, so the files have
-//! mode 0600. Does not depend on the meaning of a message.
+//! Without the variable it costs nothing. The messages contain arguments and environments of programs, so the files
+//! have mode 0600. Does not depend on the meaning of a message.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};

@@ -23,10 +23,10 @@ pub mod program {
 pub use host::breakpoint_operations::{BreakpointStatus, ExceptionSupport};
 pub use host::managed_session::{ManagedSession, SessionRequest};
 pub use host::registry::SessionRegistry;
-pub use host::start::ProbeSession;
-pub use session::debug_session::{ChangedBreakpoints, DebugSession};
+pub use host::start::EndOnDrop;
+pub use session::debug_session::DebugSession;
 pub use session::requests::Resume;
 pub use session::snapshot::{RunState, SessionSnapshot, TargetSnapshot, WaitOutcome};
 pub use session::stop::{StopKind, ThreadStop};
-pub use session::target_plan::TargetPlan;
+pub use session::target::TargetPlan;
 pub use session::target_state::TargetPhase;

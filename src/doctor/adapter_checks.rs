@@ -8,11 +8,12 @@ use serde::Serialize;
 
 use super::finding::{Finding, FindingLevel, FindingTopic};
 use crate::adapters::{ADAPTERS, Adapter, AdapterSearch};
-use crate::error::{ErrorData, Result};
+use crate::config::trust::consented_programs;
+use crate::error::Result;
 use crate::tools::{self, ToolState, ToolStatus};
 
 /// A debug adapter, and where it was found.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AdapterStatus {
     pub name: &'static str,
@@ -36,35 +37,26 @@ pub struct AdapterStatus {
 
 /// Every adapter. Errors: there is no folder for our own installs.
 pub fn list_adapters(workspace: &Path) -> Result<Vec<AdapterStatus>> {
-    let (search, rows) = (AdapterSearch::for_workspace(workspace)?, tools::list_tools()?);
+    let (search, rows) =
+        (AdapterSearch::for_workspace(workspace, consented_programs(workspace))?, tools::list_tools()?);
     Ok(ADAPTERS.iter().map(|adapter| adapter_status(adapter, &search, &rows)).collect())
 }
 
 fn adapter_status(adapter: &Adapter, search: &AdapterSearch, rows: &[ToolStatus]) -> AdapterStatus {
     let Adapter { name, languages, .. } = *adapter;
-    let nothing = AdapterStatus {
-        name,
-        languages,
-        found: false,
-        path: None,
-        interpreter: None,
-        place: None,
-        because: None,
-        hints: Vec::new(),
-    };
+    let missing = AdapterStatus { name, languages, ..AdapterStatus::default() };
     match (adapter.find)(search) {
         Ok(found) => {
             let ours = rows.iter().find(|row| found.path.starts_with(&row.path));
             let outdated = ours.and_then(|row| Some((row, describe_stale(row)?)));
             let hints = outdated.iter().map(|(row, _)| format!("`{}` replaces it", row.install_command())).collect();
-            let because = outdated.map(|(_, why)| why);
+            let because = outdated.map(|(_, why)| why).or(found.note);
             let (path, interpreter, place) = (Some(found.path), found.interpreter, Some(found.place));
-            AdapterStatus { found: true, path, interpreter, place, because, hints, ..nothing }
+            AdapterStatus { found: true, path, interpreter, place, because, hints, ..missing }
         }
         Err(error) => {
-            let data = ErrorData::from(&error);
-            let because = std::iter::once(data.doing).chain(data.because).collect::<Vec<_>>().join(": ");
-            AdapterStatus { because: Some(because), hints: data.hints, ..nothing }
+            let finding = Finding::from_error(FindingTopic::Tools, FindingLevel::Problem, &error);
+            AdapterStatus { because: Some(finding.what), hints: finding.hints, ..missing }
         }
     }
 }
@@ -95,10 +87,8 @@ pub(super) fn check_adapters(workspace: &Path) -> Vec<Finding> {
     if !missing.is_empty() {
         let names: Vec<_> = missing.iter().map(|it| format!("{} ({})", it.name, it.languages[0])).collect();
         let what = format!("debug adapters that are not here: {}", names.join(", "));
-        findings.push(
-            Finding::new(FindingTopic::Tools, FindingLevel::Ok, what)
-                .hint("`tether adapters` lists what installs them"),
-        );
+        let finding = Finding::new(FindingTopic::Tools, FindingLevel::Ok, what);
+        findings.push(finding.hint("`tether adapters` lists what installs them"));
     }
     findings
 }

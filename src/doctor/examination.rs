@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::finding::DoctorReport;
-use super::{adapter_checks, machine_checks, window_checks, workspace_checks};
+use super::{adapter_checks, machine_checks, state_checks, window_checks, workspace_checks};
 
 /// Runs every check. A check that fails is a finding too, so there is no error.
 pub async fn examine_workspace(workspace: &Path) -> DoctorReport {
@@ -12,5 +12,6 @@ pub async fn examine_workspace(workspace: &Path) -> DoctorReport {
     findings.extend(machine_checks::check_tools(window.as_ref()).await);
     findings.extend(adapter_checks::check_adapters(workspace));
     findings.extend(machine_checks::check_folders(workspace));
+    findings.extend(state_checks::check_states());
     DoctorReport { findings }
 }

@@ -35,7 +35,7 @@ pub enum FindingTopic {
 pub struct Finding {
     pub topic: FindingTopic,
     pub level: FindingLevel,
-    /// One line, or a block.
+    /// One line; for an error, or a block.
     pub what: String,
     /// Each a command to run, or a setting to change.
     pub hints: Vec<String>,
@@ -43,7 +43,8 @@ pub struct Finding {
 
 impl Finding {
     pub(super) fn new(topic: FindingTopic, level: FindingLevel, what: impl Into<String>) -> Finding {
-        Finding { topic, level, what: what.into(), hints: Vec::new() }
+        // It may name a path with a line break.
+        Finding { topic, level, what: what.into().replace('\n', "\\n"), hints: Vec::new() }
     }
 
     pub(super) fn hint(mut self, hint: impl Into<String>) -> Finding {
@@ -54,7 +55,7 @@ impl Finding {
     /// An error as a finding: its causes in the text, its hints unchanged.
     pub(super) fn from_error(topic: FindingTopic, level: FindingLevel, error: &Error) -> Finding {
         let data = ErrorData::from(error);
-        let what = std::iter::once(data.doing).chain(data.because).collect::<Vec<_>>().join(": ");
+        let what = std::iter::once(data.doing.replace('\n', "\\n")).chain(data.because).collect::<Vec<_>>().join(": ");
         Finding { topic, level, what, hints: data.hints }
     }
 }

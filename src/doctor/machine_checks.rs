@@ -5,9 +5,9 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::finding::FindingLevel::{Ok as Good, Problem, Warning};
-use super::finding::{Finding, FindingLevel, FindingTopic};
+use super::finding::FindingTopic::{Machine, Tools};
+use super::finding::{Finding, FindingLevel};
 use crate::config::{WindowKind, WindowSettings, xdg};
-use crate::error::Error;
 use crate::tools::{self, Pins, SystemPin, ToolState, ToolStatus};
 use crate::window::launch::BROWSER_NAMES;
 
@@ -16,13 +16,13 @@ const LITTLE: u64 = 500 << 20;
 /// Below this a profile, a log or a snapshot cannot be written, in bytes.
 const TOO_LITTLE: u64 = 20 << 20;
 
-/// Programs of the system, tools of ours that windows need, a desktop VS Code. What `window` needs is a problem when it is missing,
-/// everything else a warning.
+/// Programs of the system, tools of ours that windows need, a desktop VS Code. What `window` needs is a problem when it
+/// is missing, everything else a warning.
 pub async fn check_tools(window: Option<&WindowSettings>) -> Vec<Finding> {
     let needs = WindowNeeds::of(window);
     let (pins, rows) = match Pins::read().and_then(|pins| Ok((pins, tools::list_tools()?))) {
         Ok(read) => read,
-        Err(error) => return vec![Finding::from_error(FindingTopic::Tools, Problem, &error)],
+        Err(error) => return vec![Finding::from_error(Tools, Problem, &error)],
     };
     let probes =
         pins.systems.iter().filter(|pin| !pin.tests_only).map(|pin| check_system_program(pin, needs.level(&pin.name)));
@@ -73,19 +73,14 @@ async fn check_system_program(pin: &SystemPin, missing: FindingLevel) -> Finding
         let found = BROWSER_NAMES.iter().find(|name| tools::find_on_path(&[name], path.as_deref()).is_some());
         pin.probe[0] = found.unwrap_or(&"chromium").to_string();
     }
-    match tools::probe_program(&pin).await {
-        Ok(found) => Finding::new(
-            FindingTopic::Tools,
-            Good,
-            format!("{} {} ({})", pin.name, found.version, found.path.display()),
-        ),
-        Err(error) => Finding::from_error(FindingTopic::Tools, missing, &error),
+    match tools::check_program_version(&pin).await {
+        Ok(found) => Finding::new(Tools, Good, format!("{} {} ({})", pin.name, found.version, found.path.display())),
+        Err(error) => Finding::from_error(Tools, missing, &error),
     }
 }
 
 fn tool_finding(row: &ToolStatus, missing: FindingLevel) -> Finding {
-    let say =
-        |level: FindingLevel, what: String| Finding::new(FindingTopic::Tools, level, format!("{} {what}", row.name));
+    let say = |level: FindingLevel, what: String| Finding::new(Tools, level, format!("{} {what}", row.name));
     let install = |verb: &str| format!("`{}` {verb} it", row.install_command());
     match &row.state {
         ToolState::Installed => say(Good, format!("{} ({})", row.version, row.path.display())),
@@ -108,16 +103,10 @@ fn find_desktop_vscode(window: Option<&WindowSettings>) -> Option<PathBuf> {
 /// Missing is only a problem when the window needs it.
 fn check_desktop_vscode(window: Option<&WindowSettings>, missing: FindingLevel) -> Finding {
     match (find_desktop_vscode(window), missing) {
-        (Some(launcher), _) => {
-            Finding::new(FindingTopic::Tools, Good, format!("desktop VS Code ({})", launcher.display()))
-        }
-        (None, Problem) => {
-            Finding::new(FindingTopic::Tools, Problem, "there is no desktop VS Code, and the window is one")
-                .hint("set `vscode = \"/path/to/bin/code\"`, or `kind = \"web-extension-host\"`, in devtools.toml")
-        }
-        (None, _) => {
-            Finding::new(FindingTopic::Tools, Good, "no desktop VS Code; `kind = \"web-extension-host\"` needs none")
-        }
+        (Some(launcher), _) => Finding::new(Tools, Good, format!("desktop VS Code ({})", launcher.display())),
+        (None, Problem) => Finding::new(Tools, Problem, "there is no desktop VS Code, and the window is one")
+            .hint("set `vscode = \"/path/to/bin/code\"`, or `kind = \"web-extension-host\"`, in devtools.toml"),
+        (None, _) => Finding::new(Tools, Good, "no desktop VS Code; `kind = \"web-extension-host\"` needs none"),
     }
 }
 
@@ -132,7 +121,7 @@ pub fn check_folders(workspace: &Path) -> Vec<Finding> {
                 findings.extend(check_own_folder(&folder, what));
                 findings.extend(check_free_space(&folder, &mut seen));
             }
-            Err(error) => findings.push(Finding::from_error(FindingTopic::Machine, Problem, &error)),
+            Err(error) => findings.push(Finding::from_error(Machine, Problem, &error)),
         }
     }
     findings.extend(check_free_space(workspace, &mut seen));
@@ -142,7 +131,7 @@ pub fn check_folders(workspace: &Path) -> Vec<Finding> {
 /// A folder of ours, which need not be there yet.
 fn check_own_folder(folder: &Path, what: &str) -> Option<Finding> {
     let say = |level: FindingLevel, state: String| {
-        Some(Finding::new(FindingTopic::Machine, level, format!("{} ({what}) {state}", folder.display())))
+        Some(Finding::new(Machine, level, format!("{} ({what}) {state}", folder.display())))
     };
     let seen = match folder.metadata() {
         Ok(seen) => seen,
@@ -177,9 +166,8 @@ fn check_free_space(folder: &Path, seen: &mut Vec<u64>) -> Option<Finding> {
     let free = match rustix::fs::statvfs(there) {
         Ok(stat) => stat.f_bavail * stat.f_frsize,
         Err(cause) => {
-            let error = Error::other(format!("cannot read the free space of {}", there.display()))
-                .because(std::io::Error::from(cause));
-            return Some(Finding::from_error(FindingTopic::Machine, Warning, &error));
+            let what = format!("cannot read the free space of {}: {}", there.display(), std::io::Error::from(cause));
+            return Some(Finding::new(Machine, Warning, what));
         }
     };
     let level = match free {
@@ -187,11 +175,7 @@ fn check_free_space(folder: &Path, seen: &mut Vec<u64>) -> Option<Finding> {
         free if free < LITTLE => Warning,
         _ => Good,
     };
-    let finding = Finding::new(
-        FindingTopic::Machine,
-        level,
-        format!("{} MiB free on the disk of {}", free >> 20, there.display()),
-    );
+    let finding = Finding::new(Machine, level, format!("{} MiB free on the disk of {}", free >> 20, there.display()));
     Some(if level == Good { finding } else { finding.hint(format!("`df -h {}` shows the disk", there.display())) })
 }
 

@@ -8,6 +8,7 @@
 //! | `machine_checks` | programs and tools, free disk space, our own folders |
 //! | `adapter_checks` | the debug adapters on this machine |
 //! | `orphan_launches` | processes of launches that no supervisor will find again; the only file that ends anything |
+//! | `state_checks` | the state of workspaces that are gone |
 //! | `finding` | what a check returns |
 //!
 //! Needs no supervisor, and starts none. Does not depend on how findings are printed.
@@ -17,6 +18,7 @@ mod examination;
 mod finding;
 mod machine_checks;
 pub mod orphan_launches;
+mod state_checks;
 mod window_checks;
 mod workspace_checks;
 

@@ -8,6 +8,7 @@
 //!                                             └──no──► Orphan
 //! ```
 //! A window outlives its supervisor on purpose: without a supervisor it is no orphan while `session.json` can prove it.
+//! Only what is tied to a launch is ended: a process that has detached itself from it is shown, for the user to decide.
 //! What debug sessions have started ends with their supervisor, except a program that was let go on purpose.
 //! Launches that another state folder knows of (another `XDG_STATE_HOME`, a test) are left alone.
 
@@ -17,10 +18,10 @@ use std::time::Duration;
 use crate::config::xdg;
 use crate::debug::host::store;
 use crate::error::{ErrorContext, Result};
-use crate::process;
+use crate::process::{self, Process};
 use crate::supervisor::connect::SupervisorPaths;
 use crate::supervisor::lock::{LockHolder, LockReservation, LockStatus, inspect_lock};
-use crate::window::identity::{IdentityError, verify_process};
+use crate::window::identity::{IdentityError, verify_without_connecting};
 use crate::window::{cleanup, launch_id, session_file};
 
 /// Between SIGTERM and SIGKILL.
@@ -32,6 +33,8 @@ pub struct LaunchProcesses {
     pub id: String,
     /// With their command lines.
     pub processes: Vec<(u32, String)>,
+    /// Those that have inherited the launch id, and left its tree and session: a browser, a tmux server, a daemon.
+    pub detached: Vec<(u32, String)>,
     pub owner: LaunchOwner,
 }
 
@@ -53,9 +56,9 @@ pub enum LaunchOwner {
 }
 
 impl LaunchProcesses {
-    /// Whether no supervisor will find it again.
+    /// Whether no supervisor will find it again, and a process is tied to it.
     pub fn is_orphan(&self) -> bool {
-        matches!(self.owner, LaunchOwner::Orphan(_))
+        matches!(self.owner, LaunchOwner::Orphan(_)) && !self.processes.is_empty()
     }
 }
 
@@ -63,10 +66,15 @@ impl LaunchProcesses {
 pub fn find_launches() -> Result<Vec<LaunchProcesses>> {
     let marked = process::group_by_launch_id().doing(|| "cannot list the running processes".into())?;
     let state = xdg::state_dir()?;
-    let launches = marked.into_iter().map(|(id, processes)| {
-        let processes = processes.iter().map(|process| (process.pid(), command_line_of(process.pid()))).collect();
-        let fate = find_state_folder(&state, &id).map_or(LaunchOwner::Elsewhere, |home| find_owner(&home, &id).0);
-        LaunchProcesses { id, processes, owner: fate }
+    let launches = marked.into_iter().map(|(id, mut members)| {
+        let home = find_state_folder(&state, &id);
+        if let Some(home) = home.as_deref().filter(|_| launch_id::is_launch_id(&id)) {
+            members.include_users_of(&launch_id::scratch_dir_of(home, &id));
+        }
+        let listed = |all: &[Process]| all.iter().map(|one| (one.pid(), command_line_of(one.pid()))).collect();
+        let (processes, detached) = (listed(&members.tied), listed(&members.detached));
+        let owner = home.map_or(LaunchOwner::Elsewhere, |home| find_owner(&home, &id).0);
+        LaunchProcesses { id, processes, detached, owner }
     });
     Ok(launches.collect())
 }
@@ -77,8 +85,10 @@ pub async fn reap_orphan(launch: &LaunchProcesses) -> Result<bool> {
     let LaunchOwner::Orphan(home) = &launch.owner else { return Ok(false) };
     let (LaunchOwner::Orphan(_), Some(_vacancy)) = find_owner(home, &launch.id) else { return Ok(false) };
     let doing = || format!("cannot end launch {}", launch.id);
-    if is_build(home, &launch.id) || is_debug_session(home, &launch.id) {
-        process::sweep_launch(&launch.id, GRACE).await.doing(doing)?;
+    let is_window =
+        !is_build(home, &launch.id) && !is_debug_session(home, &launch.id) && !is_background_task(home, &launch.id);
+    if !is_window {
+        process::sweep_launch(&launch.id, None, GRACE).await.doing(doing)?;
     } else {
         cleanup::clean_up_launch(&launch.id, home).await?;
     }
@@ -91,6 +101,7 @@ fn find_state_folder(state: &Path, id: &str) -> Option<PathBuf> {
     let knows = |home: &PathBuf| {
         is_build(home, id)
             || is_debug_session(home, id)
+            || is_background_task(home, id)
             || (launch_id::is_launch_id(id)
                 && (launch_id::scratch_dir_of(home, id).exists() || launch_id::output_file_of(home, id).exists()))
     };
@@ -107,22 +118,35 @@ fn is_debug_session(home: &Path, id: &str) -> bool {
     id.strip_prefix(&SupervisorPaths::debug_launch_id_prefix_in(home)).is_some_and(|rest| rest.starts_with('-'))
 }
 
+/// Whether the id is that of a background task of this state folder's workspace.
+fn is_background_task(home: &Path, id: &str) -> bool {
+    id.strip_prefix(&SupervisorPaths::task_launch_id_prefix_in(home)).is_some_and(|rest| rest.starts_with('-'))
+}
+
 /// The lock is given along for as long as the judgement is to hold.
 fn find_owner(home: &Path, id: &str) -> (LaunchOwner, Option<LockReservation>) {
+    // It may run in another environment, with another state folder for the same workspace.
+    if let Ok(lock) = SupervisorPaths::workspace_lock_of(home)
+        && let Ok(LockStatus::Locked(holder)) = inspect_lock(&lock)
+    {
+        return (LaunchOwner::Supervised(holder.map(|holder| holder.workspace).unwrap_or_default()), None);
+    }
     match inspect_lock(&home.join(SupervisorPaths::LOCK_FILE)) {
         Ok(LockStatus::Locked(holder)) => {
             (LaunchOwner::Supervised(holder.map(|holder| holder.workspace).unwrap_or_default()), None)
         }
         Ok(LockStatus::Free(vacancy)) => match vacancy.last_holder().map(|last: LockHolder| last.workspace) {
             Some(workspace) if workspace.is_absolute() => {
-                let fate = if is_reconnectable([&workspace, home], id) {
+                // A background task may be used by any window.
+                let launch_id = Some(id).filter(|id| !is_background_task(home, id));
+                let owner = if is_reconnectable([&workspace, home], launch_id) {
                     LaunchOwner::Reconnectable(workspace)
                 } else if store::is_released(home, id) {
                     LaunchOwner::Released
                 } else {
                     LaunchOwner::Orphan(home.to_owned())
                 };
-                (fate, Some(vacancy))
+                (owner, Some(vacancy))
             }
             _ => (LaunchOwner::Unknown, None),
         },
@@ -130,13 +154,13 @@ fn find_owner(home: &Path, id: &str) -> (LaunchOwner, Option<LockReservation>) {
     }
 }
 
-/// Whether `session.json`, in the workspace or in the state folder, is of this launch, and its window runs. What
-/// cannot be checked counts as running.
-fn is_reconnectable(roots: [&Path; 2], id: &str) -> bool {
+/// Whether `session.json`, in the workspace or in the state folder, is of this launch, or of any without `id`, and its
+/// window runs. What cannot be checked counts as running.
+fn is_reconnectable(roots: [&Path; 2], id: Option<&str>) -> bool {
     roots.into_iter().any(|root| match session_file::load_session(root) {
-        Ok(Some(session)) if session.launch_id == id => {
+        Ok(Some(session)) if id.is_none_or(|id| session.launch_id == id) => {
             matches!(
-                verify_process(&session),
+                verify_without_connecting(&session),
                 Ok(_) | Err(IdentityError::Unreadable(_) | IdentityError::Unresponsive { .. })
             )
         }

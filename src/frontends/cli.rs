@@ -4,10 +4,10 @@
 
 mod config_commands;
 mod local_commands;
-mod man;
 mod subcommands;
 mod trust;
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -19,11 +19,13 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use self::local_commands::LocalCommand;
+use self::trust::TrustScope;
 use super::{mcp, render, workspace};
-use crate::api::page::PageScreenshotParams;
+use crate::api::page::{PageImage, PageScreenshotParams};
 use crate::api::protocol::{InitializeParams, ProgressParams, SHUTDOWN};
 use crate::api::window::WindowStartParams;
 use crate::api::{Operation, OperationGroup, OperationParams};
+use crate::display_text::{escape_json, escape_line, escape_text};
 use crate::error::{Error, ErrorContext, ErrorData, ErrorKind, Result};
 use crate::supervisor::connect::{IfNotRunning, SupervisorConnection, SupervisorPaths, connect};
 
@@ -56,6 +58,9 @@ enum CliCommand {
         /// Those that build tests before they are debugged
         #[arg(long, conflicts_with = "config")]
         tests: bool,
+        /// Only the programs of the workspace that debugging would run: interpreters, debug adapters
+        #[arg(long, conflicts_with_all = ["config", "tests"])]
+        programs: bool,
         /// Consent without a prompt
         #[arg(long)]
         yes: bool,
@@ -121,11 +126,12 @@ fn operation_command(operation: &'static Operation) -> clap::Command {
 pub type RunSupervisor = fn(&Path, Duration) -> Result<()>;
 
 /// Runs one command line; returns the exit code.
-pub fn run_command_line(arguments: impl IntoIterator<Item = std::ffi::OsString>, supervise: RunSupervisor) -> u8 {
-    let matches = match tether_command().try_get_matches_from(arguments) {
+pub fn run_command_line(arguments: impl IntoIterator<Item = OsString>, supervise: RunSupervisor) -> u8 {
+    let arguments = Vec::from_iter(arguments);
+    let matches = match tether_command().try_get_matches_from(&arguments) {
         Ok(matches) => matches,
         Err(error) => {
-            let _ = error.print();
+            print_usage(&arguments, &error);
             return if error.use_stderr() { ErrorKind::Usage.exit_code() } else { 0 };
         }
     };
@@ -139,14 +145,23 @@ pub fn run_command_line(arguments: impl IntoIterator<Item = std::ffi::OsString>,
     }
 }
 
+/// Help, a version, or an error. An error quotes the arguments, which may be names of files: it is made of escaped ones.
+fn print_usage(arguments: &[OsString], error: &clap::Error) {
+    let escaped = arguments.iter().map(|argument| escape_line(&argument.to_string_lossy()));
+    let _ = match tether_command().try_get_matches_from(escaped) {
+        Err(escaped) => escaped.print(),
+        Ok(_) => writeln!(anstream::stderr(), "{}", escape_text(&error.render().to_string())),
+    };
+}
+
 fn print_error(error: &Error, json: bool) {
     if json {
         let object = serde_json::json!({ "error": ErrorData::from(error) });
-        let _ = writeln!(std::io::stdout(), "{object}");
+        let _ = writeln!(std::io::stdout(), "{}", escape_json(&object.to_string()));
         return;
     }
     let red = anstyle::AnsiColor::Red.on_default().effects(anstyle::Effects::BOLD);
-    eprintln!("{red}error{red:#}: {error}");
+    eprintln!("{red}error{red:#}: {}", escape_text(&error.to_string()));
 }
 
 fn run_command(common: &GlobalArgs, matches: &ArgMatches, supervise: RunSupervisor) -> Result<u8> {
@@ -159,8 +174,9 @@ fn run_command(common: &GlobalArgs, matches: &ArgMatches, supervise: RunSupervis
             return block_on(local_commands::run_local(what, tether_command(), &workspace, common.json));
         }
         Ok(CliCommand::Mcp { tools }) => block_on(mcp::serve_mcp(workspace, tools)),
-        Ok(CliCommand::Trust { config, tests, yes }) => {
-            trust::trust_commands(&canonical_workspace(&workspace)?, config.as_deref(), tests, yes, common.json)
+        Ok(CliCommand::Trust { config, tests, programs, yes }) => {
+            let scope = TrustScope { config: config.as_deref(), tests, programs };
+            trust::trust_commands(&canonical_workspace(&workspace)?, scope, yes, common.json)
         }
         Ok(CliCommand::Init) => {
             print_text(config_commands::write_settings(&canonical_workspace(&workspace)?, common.json))
@@ -202,10 +218,8 @@ async fn run_operation(
     })?;
     if matches.try_get_one::<bool>(PRINT_CONFIG).ok().flatten() == Some(&true) {
         let config = matches.try_get_one::<String>("config").ok().flatten().map(String::as_str);
-        return print_text(config_commands::effective_config(
-            &trust::window_recipe(&canonical_workspace(workspace)?, config)?,
-            common.json,
-        ));
+        let config = trust::window_config(&canonical_workspace(workspace)?, config)?;
+        return print_text(config_commands::effective_config(&config, common.json));
     }
     let connection = connect_to_supervisor(workspace).await?;
     let answer = call_with_spinner(common, &connection, operation.method, &params).await?;
@@ -231,12 +245,12 @@ async fn connect_to_supervisor(workspace: &Path) -> Result<SupervisorConnection>
 
 fn print_text(text: Result<String>) -> Result<()> {
     // A closed pipe is not an error.
-    let _ = writeln!(anstream::stdout(), "{}", text?);
+    let _ = writeln!(anstream::stdout(), "{}", escape_text(&text?));
     Ok(())
 }
 
 fn print_result(common: &GlobalArgs, answer: &Value, text: impl FnOnce() -> String) -> Result<()> {
-    let printed = if common.json { answer.to_string() } else { text() };
+    let printed = if common.json { escape_json(&answer.to_string()) } else { escape_text(&text()) };
     // A closed pipe (`tether status | head -0`) is not an error.
     let _ = writeln!(anstream::stdout(), "{printed}");
     Ok(())
@@ -250,15 +264,15 @@ async fn call_with_spinner(
     params: &Value,
 ) -> Result<Value> {
     let spinner = if std::io::stderr().is_terminal() && !common.json { new_spinner() } else { ProgressBar::hidden() };
-    let (told, mut heard) = mpsc::unbounded_channel();
-    let answered = connection.call(method, params, told);
-    tokio::pin!(answered);
+    let (sender, mut progress) = mpsc::unbounded_channel();
+    let call = connection.call(method, params, sender);
+    tokio::pin!(call);
     let outcome = loop {
         tokio::select! {
-            outcome = &mut answered => break outcome,
-            Some(value) = heard.recv() => {
+            outcome = &mut call => break outcome,
+            Some(value) = progress.recv() => {
                 if let Ok(progress) = serde_json::from_value::<ProgressParams>(value) {
-                    spinner.set_message(progress.message);
+                    spinner.set_message(escape_line(&progress.message));
                 }
             }
         }
@@ -286,15 +300,14 @@ fn save_image(common: &GlobalArgs, method: &str, answer: &Value, file: &Path, ch
     let doing = || format!("cannot save the picture as {}", file.display());
     let bytes = base64::engine::general_purpose::STANDARD.decode(&picture.data).doing(doing)?;
     std::fs::write(&file, &bytes).doing(doing)?;
-    let (relaunched, notes) = (&picture.relaunched, &picture.notes);
-    let generation = picture.generation;
-    let said = serde_json::json!({
+    let PageImage { generation, relaunched, notes, .. } = &picture;
+    let result = serde_json::json!({
         "file": file, "bytes": bytes.len(), "generation": generation, "relaunched": relaunched, "notes": notes,
     });
-    print_result(common, &said, || {
-        let again = render::relaunch_text(relaunched.as_ref());
-        let notes: String = notes.iter().map(|note| format!("\nnote: {note}")).collect();
-        format!("{again}{} ({} KB){notes}", file.display(), bytes.len() / 1024)
+    print_result(common, &result, || {
+        let (relaunched, notes) = (render::relaunch_text(relaunched.as_ref()), render::notes_text(notes));
+        let file = escape_line(&file.to_string_lossy());
+        format!("{relaunched}{file} ({} KB){notes}", bytes.len() / 1024)
     })
 }
 
@@ -302,16 +315,17 @@ async fn shut_down_supervisor(common: &GlobalArgs, workspace: &Path) -> Result<(
     let paths = SupervisorPaths::of_workspace(workspace)
         .or_else(|error| SupervisorPaths::of_deleted_workspace(workspace).map_err(|_| error))?;
     let Some(connection) = connect(&paths, &initialize_params(), IfNotRunning::Skip).await? else {
-        let said = serde_json::json!({"ended": false});
-        return print_result(common, &said, || format!("no supervisor runs for {}", paths.workspace.display()));
+        let result = serde_json::json!({"ended": false});
+        return print_result(common, &result, || {
+            escape_line(&format!("no supervisor runs for {}", paths.workspace.display()))
+        });
     };
     let pid = connection.supervisor.pid;
-    let (told, _) = mpsc::unbounded_channel();
     // It may exit before its response is sent.
-    let _ = connection.call(SHUTDOWN, &Value::Null, told).await;
+    let _ = connection.call(SHUTDOWN, &Value::Null, mpsc::unbounded_channel().0).await;
     connection.wait_for_exit().await;
-    let said = serde_json::json!({"ended": true, "pid": pid});
-    print_result(common, &said, || format!("supervisor {pid} has exited; its window, if it had one, stays"))
+    let result = serde_json::json!({"ended": true, "pid": pid});
+    print_result(common, &result, || format!("supervisor {pid} has exited; its window, if it had one, stays"))
 }
 
 fn print_log(common: &GlobalArgs, workspace: &Path, lines: usize) -> Result<()> {

@@ -6,6 +6,7 @@ use std::path::Path;
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
 
+use crate::display_text::{escape_json, escape_line, escape_text};
 use crate::doctor::orphan_launches::{self, LaunchOwner, LaunchProcesses};
 use crate::doctor::{DoctorReport, Finding, FindingLevel, FindingTopic, examine_workspace};
 use crate::error::{Error, Result};
@@ -24,7 +25,7 @@ pub async fn print_diagnosis(workspace: &Path, json: bool) -> Result<u8> {
             "warnings": report.count(FindingLevel::Warning),
             "findings": report.findings,
         });
-        print_text(&format!("{object}\n"));
+        print_text(&format!("{}\n", escape_json(&object.to_string())));
     } else {
         print_text(&report_text(&report));
     }
@@ -67,8 +68,8 @@ fn finding_text(found: &Finding) -> String {
         FindingLevel::Warning => ("warning", AnsiColor::Yellow.on_default()),
         FindingLevel::Problem => ("problem", AnsiColor::Red.on_default().bold()),
     };
-    let what = found.what.trim_end().replace('\n', "\n           ");
-    let hints: String = found.hints.iter().map(|hint| format!("           {hint}\n")).collect();
+    let what = escape_text(found.what.trim_end()).replace('\n', "\n           ");
+    let hints: String = found.hints.iter().map(|hint| format!("           {}\n", escape_line(hint))).collect();
     format!("  {style}{word:<8}{style:#} {what}\n{hints}")
 }
 
@@ -88,7 +89,8 @@ pub async fn print_and_reap_orphans(yes: bool, json: bool) -> Result<u8> {
         let as_json = |launch: &LaunchProcesses| launch_json(launch, ended.contains(&&launch.id));
         let (orphans, others): (Vec<_>, Vec<_>) =
             (orphans.iter().map(as_json).collect(), others.iter().map(as_json).collect());
-        print_text(&format!("{}\n", json!({ "orphans": orphans, "leftAlone": others })));
+        let object = json!({ "orphans": orphans, "leftAlone": others });
+        print_text(&format!("{}\n", escape_json(&object.to_string())));
     } else {
         let text = |launch: &LaunchProcesses| launch_text(launch, ended.contains(&&launch.id));
         print_text(&orphans.iter().chain(&others).map(text).collect::<String>());
@@ -120,16 +122,30 @@ fn owner_text(launch: &LaunchProcesses) -> String {
 }
 
 fn launch_text(launch: &LaunchProcesses, ended: bool) -> String {
-    let shown = |command: &str| command.chars().take(SHOWN).collect::<String>();
-    let processes: String =
-        launch.processes.iter().map(|(pid, command)| format!("  {pid:>8}  {}\n", shown(command))).collect();
+    let shown = |command: &str| escape_line(&command.chars().take(SHOWN).collect::<String>());
+    let line = |(pid, command): &(u32, String)| format!("  {pid:>8}  {}\n", shown(command));
+    let processes: String = launch.processes.iter().map(line).collect();
+    let detached: String = launch.detached.iter().map(line).collect();
     let fate = if ended { "was an orphan, and has been ended".to_owned() } else { owner_text(launch) };
-    format!("launch {} {fate}\n{processes}", launch.id)
+    let (id, fate) = (escape_line(&launch.id), escape_line(&fate));
+    let mut text = String::new();
+    if !processes.is_empty() {
+        text += &format!("launch {id} {fate}\n{processes}");
+    }
+    if !detached.is_empty() {
+        let what =
+            "was inherited by processes that have detached themselves; they are left alone (`kill PID` ends one)";
+        text += &format!("launch {id} {what}\n{detached}");
+    }
+    text
 }
 
 fn launch_json(launch: &LaunchProcesses, ended: bool) -> Value {
-    let processes = launch.processes.iter().map(|(pid, command)| json!({ "pid": pid, "command": command }));
+    let listed = |all: &[(u32, String)]| -> Vec<Value> {
+        all.iter().map(|(pid, command)| json!({ "pid": pid, "command": command })).collect()
+    };
     json!({
-        "launchId": launch.id, "why": owner_text(launch), "ended": ended, "processes": processes.collect::<Vec<_>>(),
+        "launchId": launch.id, "why": owner_text(launch), "ended": ended,
+        "processes": listed(&launch.processes), "detached": listed(&launch.detached),
     })
 }

@@ -27,7 +27,8 @@ use tokio::sync::{Mutex, mpsc};
 use self::resources::{ResourceKind, ResourceWatcher};
 use self::transport::{StdioClosed, StdioTransport};
 use crate::api::protocol::{ClientCapabilities, InitializeParams, ProgressParams};
-use crate::api::{OPERATIONS, Operation, OperationEffect, OperationGroup};
+use crate::api::{Operation, OperationGroup};
+use crate::display_text::{escape_line, escape_text};
 use crate::error::{Error, ErrorKind, Result};
 use crate::supervisor::connect::{IfNotRunning, SupervisorConnection, SupervisorPaths, connect};
 
@@ -84,6 +85,9 @@ pub async fn serve_mcp(workspace: PathBuf, group: Option<OperationGroup>) -> Res
     Ok(())
 }
 
+type McpContext = RequestContext<RoleServer>;
+type McpResult<T> = Result<T, ErrorData>;
+
 struct McpServer {
     workspace: PathBuf,
     /// Which part of the API is offered; `None`: all.
@@ -94,7 +98,7 @@ struct McpServer {
 
 impl McpServer {
     fn operations(&self) -> impl Iterator<Item = &'static Operation> {
-        OPERATIONS.iter().filter(|operation| self.group.is_none_or(|group| group == operation.group))
+        tools::offered_operations().filter(|operation| self.group.is_none_or(|group| group == operation.group))
     }
 
     /// The connection to the supervisor; opens a new one when the last one has closed.
@@ -112,15 +116,14 @@ impl McpServer {
         };
         let connection = connect(&paths, &client, missing).await?;
         let mut connection = connection.ok_or_else(|| Error::other("there is no supervisor"))?;
-        let (_, nothing) = mpsc::channel(1);
-        let incoming = std::mem::replace(&mut connection.incoming, nothing);
+        let incoming = std::mem::replace(&mut connection.incoming, mpsc::channel(1).1);
         let resources = Arc::clone(&self.resources);
         // Ends with the connection.
         tokio::spawn(async move { resources.watch_notifications(incoming).await });
         Ok(Arc::clone(slot.insert(Arc::new(connection))))
     }
 
-    /// Calls an operation; repeats a read-only or idempotent one when the supervisor exited during the call.
+    /// Calls an operation; repeats one that may be repeated when the supervisor exited during the call.
     async fn call_operation(
         &self,
         operation: &Operation,
@@ -129,14 +132,10 @@ impl McpServer {
     ) -> Result<Value> {
         let connection = self.connect(IfNotRunning::Start).await?;
         let outcome = connection.call(operation.method, params, progress.clone()).await;
-        let again = matches!(operation.effect, OperationEffect::ReadOnly | OperationEffect::Idempotent)
-            && connection.peer.is_closed();
-        match outcome {
-            Err(_) if again => {
-                self.connect(IfNotRunning::Start).await?.call(operation.method, params, progress.clone()).await
-            }
-            outcome => outcome,
+        if outcome.is_ok() || !operation.effect.is_repeatable() || !connection.peer.is_closed() {
+            return outcome;
         }
+        self.connect(IfNotRunning::Start).await?.call(operation.method, params, progress.clone()).await
     }
 
     async fn read_resource_value(&self, topic: ResourceKind) -> Result<Value> {
@@ -157,65 +156,50 @@ impl ServerHandler for McpServer {
         info
     }
 
-    async fn list_tools(
-        &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
+    async fn list_tools(&self, _: Option<PaginatedRequestParams>, _: McpContext) -> McpResult<ListToolsResult> {
         Ok(ListToolsResult::with_all_items(self.operations().map(tools::operation_tool).collect()))
     }
 
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
+    async fn call_tool(&self, request: CallToolRequestParams, context: McpContext) -> McpResult<CallToolResponse> {
         let Some(operation) = self.operations().find(|operation| operation.tool_name() == request.name) else {
             let known: Vec<_> = self.operations().map(Operation::tool_name).collect();
             let text = format!("there is no tool {:?}; there are: {}", request.name, known.join(", "));
-            return Err(ErrorData::invalid_params(text, None));
+            return Err(ErrorData::invalid_params(escape_line(&text), None));
         };
         let params = Value::Object(request.arguments.unwrap_or_default());
-        let (told, heard) = mpsc::unbounded_channel();
-        let answered = self.call_operation(operation, &params, &told);
+        let (sender, progress) = mpsc::unbounded_channel();
         let outcome = tokio::select! {
-            outcome = answered => outcome,
-            never = forward_progress(heard, &context) => match never {},
+            outcome = self.call_operation(operation, &params, &sender) => outcome,
+            never = forward_progress(progress, &context) => match never {},
             // rmcp lets a cancelled call run on: this drops it, which cancels it in the supervisor.
             () = context.ct.cancelled() => Err(Error::new(ErrorKind::Cancelled, "the call was cancelled")),
         };
         Ok(tools::call_result(operation, outcome).into())
     }
 
-    async fn list_resources(
-        &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListResourcesResult, ErrorData> {
+    async fn list_resources(&self, _: Option<PaginatedRequestParams>, _: McpContext) -> McpResult<ListResourcesResult> {
         Ok(resources::list_resources(self.group))
     }
 
     async fn read_resource(
         &self,
         request: ReadResourceRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<ReadResourceResponse, ErrorData> {
+        context: McpContext,
+    ) -> McpResult<ReadResourceResponse> {
         let topic = resource_by_uri(&request.uri)?;
         let answer = tokio::select! {
             answer = self.read_resource_value(topic) => answer,
             () = context.ct.cancelled() => Err(Error::new(ErrorKind::Cancelled, "the read was cancelled")),
         };
-        match answer {
-            Ok(answer) => Ok(ReadResourceResult::new(vec![topic.contents(&answer)]).into()),
-            Err(error) => Err(ErrorData::internal_error(error.to_string(), None)),
-        }
+        let answer = answer.map_err(|error| ErrorData::internal_error(escape_text(&error.to_string()), None))?;
+        Ok(ReadResourceResult::new(vec![topic.contents(&answer)]).into())
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
         Some(resources::accepted_filter(requested))
     }
 
-    async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
+    async fn listen(&self, subscription: SubscriptionContext) -> McpResult<()> {
         // Only a supervisor sends changes; when none can be started, the next call returns the reason.
         let _ = self.connect(IfNotRunning::Start).await;
         let uris = subscription.accepted().resource_subscriptions.iter().flatten();
@@ -230,11 +214,7 @@ impl ServerHandler for McpServer {
 
     // Clients of before 2026-07-28 subscribe like this.
     #[allow(deprecated)]
-    async fn subscribe(
-        &self,
-        request: SubscribeRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
+    async fn subscribe(&self, request: SubscribeRequestParams, context: McpContext) -> McpResult<()> {
         let topic = resource_by_uri(&request.uri)?;
         let _ = self.connect(IfNotRunning::Start).await;
         let peer = context.peer;
@@ -246,35 +226,29 @@ impl ServerHandler for McpServer {
     }
 
     #[allow(deprecated)]
-    async fn unsubscribe(
-        &self,
-        request: UnsubscribeRequestParams,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<(), ErrorData> {
+    async fn unsubscribe(&self, request: UnsubscribeRequestParams, _: McpContext) -> McpResult<()> {
         self.resources.stop_following(resource_by_uri(&request.uri)?);
         Ok(())
     }
 }
 
-fn resource_by_uri(uri: &str) -> Result<ResourceKind, ErrorData> {
+fn resource_by_uri(uri: &str) -> McpResult<ResourceKind> {
     ResourceKind::from_uri(uri).ok_or_else(|| {
         let known = ResourceKind::ALL.map(ResourceKind::uri).join(", ");
-        ErrorData::resource_not_found(format!("there is no resource {uri:?}; there are: {known}"), None)
+        let text = format!("there is no resource {uri:?}; there are: {known}");
+        ErrorData::resource_not_found(escape_line(&text), None)
     })
 }
 
 /// Forwards the supervisor's progress to a client that requested it; never returns.
-async fn forward_progress(
-    mut heard: mpsc::UnboundedReceiver<Value>,
-    context: &RequestContext<RoleServer>,
-) -> Infallible {
+async fn forward_progress(mut progress: mpsc::UnboundedReceiver<Value>, context: &McpContext) -> Infallible {
     let token = context.meta.get_progress_token();
     let mut count = 0.0;
-    while let Some(value) = heard.recv().await {
+    while let Some(value) = progress.recv().await {
         let (Some(token), Ok(progress)) = (&token, serde_json::from_value::<ProgressParams>(value)) else { continue };
         count += 1.0;
-        let told = ProgressNotificationParam::new(token.clone(), count).with_message(progress.message);
-        let _ = context.peer.notify_progress(told).await;
+        let params = ProgressNotificationParam::new(token.clone(), count).with_message(escape_line(&progress.message));
+        let _ = context.peer.notify_progress(params).await;
     }
     std::future::pending().await
 }

@@ -4,31 +4,43 @@
 
 mod debug_text;
 mod page_text;
-mod result_text;
 mod stop_text;
 mod text_format;
 mod window_text;
 
+pub use text_format::notes_text;
 pub use window_text::relaunch_text;
 
 use serde_json::Value;
 
-use self::result_text::ResultText;
-use self::text_format::parse_result;
-
+use self::text_format::{escape_names, parse_result};
 use crate::api::debug::{breakpoints::*, control::*, inspect::*, *};
 use crate::api::page::*;
 use crate::api::page_input::*;
 use crate::api::window::*;
 use crate::api::{OperationParams, for_each_operation};
 
+/// A result of an operation. Each result type of the operation table must implement this: [`render_text`] does not compile
+/// otherwise.
+trait ResultText {
+    /// The result as short text.
+    fn text(&self) -> String;
+
+    /// Whether there is something to render; if not, the JSON is shown.
+    fn has_text(&self) -> bool {
+        true
+    }
+}
+
 /// The text of an operation's result; its JSON when the operation or the result is unknown, as from a newer supervisor.
 pub fn render_text(method: &str, result: &Value) -> String {
+    let mut result = result.clone();
+    escape_names(&mut result);
     macro_rules! text_by_method {
         ($($params:ty { $($row:tt)* })*) => {
             match method {
                 $(<$params>::METHOD => {
-                    parse_result::<<$params as OperationParams>::Result>(result).and_then(|it| it.text())
+                    parse_result::<<$params as OperationParams>::Result>(&result).filter(ResultText::has_text).map(|it| it.text())
                 })*
                 _ => None,
             }
@@ -54,5 +66,13 @@ mod tests {
         check("window/status");
         check("debug/launch");
         check("debug/status");
+    }
+
+    #[test]
+    fn n4_a_name_is_one_line_and_a_text_keeps_its_lines() {
+        let changed = json!([{"path": "a\nb\u{202e}", "kind": "added", "modifiedAt": 1}]);
+        let text = render_text("window/changes", &json!({"stale": true, "changed": changed, "total": 1}));
+        assert!(text.contains("added a\\nb\\u{202e}"), "{text}");
+        assert_eq!(render_text("window/evaluate", &json!({"value": "a\nb", "generation": 1})), "a\nb");
     }
 }

@@ -1,20 +1,22 @@
-//! The workspace of a front end: the one that is named, else the nearest one upwards.
+//! The workspace of a front end: the one that is named, else the nearest one upwards that is marked by the user.
 
 use std::path::{Path, PathBuf};
 
 use crate::error::{ErrorContext, Result};
+use crate::file_owner::has_own;
 
 /// A folder with one of these is a workspace.
 const TETHER_MARKERS: &[&str] = &["devtools.toml", ".devtoolsignore", ".devtools"];
 /// Failing that, the nearest folder that looks like a project's root.
 const PROJECT_MARKERS: &[&str] = &[".vscode/launch.json", "package.json", ".git"];
 
-/// The named folder; else the nearest ancestor of `from` that is marked; else `from` itself.
+/// The named folder; else the nearest ancestor of `from` that is marked; else `from` itself. The marks of other people
+/// do not count: in a folder that they may write, the workspace would be theirs.
 pub fn find_workspace(named: Option<&Path>, from: &Path) -> PathBuf {
     if let Some(named) = named {
         return from.join(named);
     }
-    let nearest = |marks: &[&str]| from.ancestors().find(|folder| marks.iter().any(|mark| folder.join(mark).exists()));
+    let nearest = |marks: &[&str]| from.ancestors().find(|folder| marks.iter().any(|mark| has_own(folder, mark)));
     nearest(TETHER_MARKERS).or_else(|| nearest(PROJECT_MARKERS)).unwrap_or(from).to_owned()
 }
 

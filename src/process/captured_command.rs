@@ -80,7 +80,8 @@ pub async fn run_command(what: &CapturedCommand, cancel: impl Future<Output = ()
 }
 
 /// As [`run_command`], and stops the command, with [`RunOutcome::Cancelled`], after a line for which `is_last` is true.
-/// It is called for the lines after that one too. The command's stdin stays open and empty: watchers exit when it is closed.
+/// It is called for the lines after that one too. The command's stdin stays open and empty: watchers exit when it is
+/// closed.
 pub async fn run_until_line(
     what: &CapturedCommand,
     mut is_last: impl FnMut(&str) -> bool + Send,
@@ -93,13 +94,8 @@ pub async fn run_until_line(
             stop.notify_one();
         }
     };
-    run_to_end(
-        what,
-        Some(stdin),
-        stop.notified(),
-        OutputTail { lines: Some(LineSplitter::new(&mut on_line)), ..OutputTail::default() },
-    )
-    .await
+    let kept = OutputTail { on_line: Some(&mut on_line), ..OutputTail::default() };
+    run_to_end(what, Some(stdin), stop.notified(), kept).await
 }
 
 async fn run_to_end(
@@ -174,30 +170,9 @@ fn list_pipe_holders(pipe: &Receiver) -> Vec<String> {
 struct OutputTail<'a> {
     bytes: VecDeque<u8>,
     total: u64,
-    lines: Option<LineSplitter<'a>>,
-}
-
-/// Splits the output into lines.
-struct LineSplitter<'a> {
-    on_line: &'a mut (dyn FnMut(&str) + Send),
-    open: Vec<u8>,
-}
-
-impl<'a> LineSplitter<'a> {
-    fn new(on_line: &'a mut (dyn FnMut(&str) + Send)) -> Self {
-        LineSplitter { on_line, open: Vec::new() }
-    }
-
-    fn add(&mut self, chunk: &[u8]) {
-        for part in chunk.split_inclusive(|byte| *byte == b'\n') {
-            let room = TAIL_BYTES.saturating_sub(self.open.len());
-            self.open.extend(&part[..part.len().min(room)]);
-            if part.ends_with(b"\n") {
-                (self.on_line)(String::from_utf8_lossy(&self.open).trim_end_matches(['\r', '\n']));
-                self.open.clear();
-            }
-        }
-    }
+    on_line: Option<&'a mut (dyn FnMut(&str) + Send)>,
+    /// The unfinished line.
+    line: Vec<u8>,
 }
 
 impl OutputTail<'_> {
@@ -211,8 +186,9 @@ impl OutputTail<'_> {
 
     fn keep(&mut self, chunk: &[u8]) {
         self.total += chunk.len() as u64;
-        if let Some(lines) = &mut self.lines {
-            lines.add(chunk);
+        if let Some(on_line) = &mut self.on_line {
+            let parts = chunk.split_inclusive(|byte| *byte == b'\n');
+            parts.filter_map(|part| output_file::complete_line(&mut self.line, part)).for_each(|line| on_line(&line));
         }
         self.bytes.extend(&chunk[chunk.len().saturating_sub(TAIL_BYTES)..]);
         self.bytes.drain(..self.bytes.len().saturating_sub(TAIL_BYTES));

@@ -5,6 +5,9 @@ use std::ffi::{OsStr, OsString};
 
 /// The variable that marks every process of a launch; its value is the launch id.
 pub const LAUNCH_ID: &str = "DEVTETHER_LAUNCH_ID";
+/// The variable with the PID of the program that was started for a launch: what is still in that program's session ends
+/// with the launch. Set for every program that is started with a launch id.
+pub const LAUNCH_SESSION: &str = "DEVTETHER_LAUNCH_SESSION";
 
 /// Our own environment without the variables of an editor or a debugger that started us, plus `extra`.
 ///
@@ -25,7 +28,7 @@ where
 fn is_leftover(name: &OsStr, value: &OsStr) -> bool {
     let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
     match &*name {
-        "ELECTRON_RUN_AS_NODE" | "ELECTRON_NO_ATTACH_CONSOLE" | LAUNCH_ID => true,
+        "ELECTRON_RUN_AS_NODE" | "ELECTRON_NO_ATTACH_CONSOLE" | LAUNCH_ID | LAUNCH_SESSION => true,
         // js-debug's auto attach injects itself by NODE_OPTIONS; other uses of it are the user's own.
         "NODE_OPTIONS" => value.contains("--inspect") || value.contains("js-debug"),
         _ => name.starts_with("VSCODE_"),
@@ -45,6 +48,7 @@ mod tests {
         check("VSCODE_INSPECTOR_OPTIONS", "{}", true);
         check("ELECTRON_RUN_AS_NODE", "1", true);
         check("DEVTETHER_LAUNCH_ID", "another window", true);
+        check("DEVTETHER_LAUNCH_SESSION", "1234", true);
         check("NODE_OPTIONS", "--require /x/ms-vscode.js-debug/bootloader.js", true);
         check("NODE_OPTIONS", "--inspect-brk", true);
         check("NODE_OPTIONS", "--max-old-space-size=4096", false);

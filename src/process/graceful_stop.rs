@@ -35,7 +35,8 @@ impl StopOutcome {
 
 /// Stops `main` with all its descendants. `request_close` resolves to whether the request was received; it and SIGTERM
 /// get `grace` each, and `async { false }` goes to SIGTERM at once. Descendants are killed when `main` has exited.
-/// Errors: the processes cannot be listed (then only `main` and its group are stopped), or one survives SIGKILL for 2 s.
+/// Errors: the processes cannot be listed (then only `main` and its group are stopped), or one survives SIGKILL for 2
+/// s.
 pub async fn stop_tree(
     main: &Process,
     request_close: impl Future<Output = bool>,

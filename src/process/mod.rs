@@ -3,15 +3,16 @@
 //! | file | responsibility |
 //! |---|---|
 //! | `environment` | the environment of a started program |
-//! | `command_spawn` | spawns a program detached: own session, output in a file |
-//! | `piped_process` | spawns a program with its streams in pipes: adapters |
+//! | `command_spawn` | spawns a program in its own session: detached with output in a file, or with pipes (adapters) |
 //! | `process_handle` | [`Process`]: one process held by its pidfd; signals, exit |
 //! | `process_tree` | finds a process's descendants, and processes by their files and arguments |
-//! | `launch_processes` | finds the processes of a launch id, and stops all of them |
+//! | `launch_environment` | the environment of a program of a launch, with its own PID |
+//! | `launch_processes` | finds the processes of a launch id, and stops those that are tied to it |
 //! | `graceful_stop` | close request → SIGTERM → grace period → SIGKILL |
 //! | `resources` | memory and CPU usage of a group of processes |
 //! | `captured_command` | runs a command to its end with bounded output: builds |
 //! | `output_file` | the tail of an output file, and waiting for a line in it |
+//! | `output_pipes` | readers for the output of a program that outlives us |
 //! | `platform` | what the operating system reports about processes |
 //!
 //! Depends on no other module but `error`.
@@ -20,25 +21,29 @@ mod captured_command;
 mod command_spawn;
 mod environment;
 mod graceful_stop;
+mod launch_environment;
 mod launch_processes;
 mod output_file;
-mod piped_process;
+mod output_pipes;
 mod platform;
 mod process_handle;
 mod process_tree;
 mod resources;
 
 pub use captured_command::{CapturedCommand, FinishedCommand, RunOutcome, run_command, run_until_line};
-pub use command_spawn::{DetachedCommand, spawn_detached};
-pub use environment::{LAUNCH_ID, clean_environment};
+pub use command_spawn::{DetachedCommand, PipedProcess, spawn_background, spawn_detached, spawn_piped};
+pub use environment::{LAUNCH_ID, LAUNCH_SESSION, clean_environment};
 pub use graceful_stop::{StopOutcome, stop_process, stop_tree};
-pub use launch_processes::{find_launch_processes, group_by_launch_id, kill_launch, kill_launch_except, sweep_launch};
-pub use output_file::{read_tail, truncate_to_tail, wait_for_line, watch_until};
-pub use piped_process::{PipedProcess, spawn_piped};
+pub use launch_processes::{
+    LaunchMembers, find_launch_members, find_launch_processes, group_by_launch_id, kill_launch, kill_launch_except,
+    sweep_launch,
+};
+pub use output_file::{keep_trimmed, read_tail, truncate_to_tail, wait_for_line, watch_until};
+pub use output_pipes::OutputPipes;
 pub use platform::{
-    InotifyLimits, ProcessFacts, find_listener_among, has_dead_connections, is_listened_on, is_own_connection,
-    is_program_replaced, list_listeners, read_arguments, read_boot_id, read_environment_value, read_facts,
-    read_inotify_limits, read_name,
+    InotifyLimits, ProcessFacts, find_listener_among, find_listener_owner, has_dead_connections, is_any_listening,
+    is_listened_on, is_own_connection, is_program_replaced, list_listeners, read_account_home, read_arguments,
+    read_boot_id, read_environment_value, read_facts, read_inotify_limits, read_name,
 };
 pub use process_handle::{Process, ProcessExit};
 pub use process_tree::{find_by_argument, find_file_holders_below, list_tree, wait_until_gone};

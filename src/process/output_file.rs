@@ -5,7 +5,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,9 +41,9 @@ pub(super) fn last_lines(text: &str, lines: usize, cut: bool) -> String {
 
 /// Waits until a line from byte `from` on gives `find` a value, and returns that value. Lines come without
 /// their ends; an unfinished last line is not offered. Never returns by itself: race it with exit and deadline.
-pub async fn wait_for_line<T>(path: &Path, from: u64, mut wanted: impl FnMut(&str) -> Option<T>) -> io::Result<T> {
+pub async fn wait_for_line<T>(path: &Path, from: u64, mut find: impl FnMut(&str) -> Option<T>) -> io::Result<T> {
     let mut lines = LineFollower { file: File::open(path)?, position: from, line: Vec::new() };
-    watch_until(path, move || lines.find(&mut wanted)).await
+    watch_until(path, move || lines.find_line(&mut find)).await
 }
 
 struct LineFollower {
@@ -55,7 +55,7 @@ struct LineFollower {
 
 impl LineFollower {
     /// Reads to the end of what is there.
-    fn find<T>(&mut self, wanted: &mut impl FnMut(&str) -> Option<T>) -> io::Result<Option<T>> {
+    fn find_line<T>(&mut self, find: &mut impl FnMut(&str) -> Option<T>) -> io::Result<Option<T>> {
         if self.file.metadata()?.len() < self.position {
             self.position = 0; // it was truncated: what is there now is new
             self.line.clear();
@@ -66,23 +66,23 @@ impl LineFollower {
             if count == 0 {
                 return Ok(None);
             }
-            for (index, &byte) in chunk[..count].iter().enumerate() {
-                if byte != b'\n' {
-                    if self.line.len() < LINE_BYTES {
-                        self.line.push(byte);
-                    }
-                    continue;
-                }
-                let line = String::from_utf8_lossy(&self.line).trim_end_matches('\r').to_owned();
-                self.line.clear();
-                if let Some(found) = wanted(&line) {
-                    self.position += index as u64 + 1;
+            for part in chunk[..count].split_inclusive(|byte| *byte == b'\n') {
+                self.position += part.len() as u64;
+                if let Some(found) = complete_line(&mut self.line, part).and_then(|line| find(&line)) {
                     return Ok(Some(found));
                 }
             }
-            self.position += count as u64;
         }
     }
+}
+
+/// Appends a part of a line to `open`, of which at most 64 KiB are kept; returns the line, without its end, once the
+/// part ends it.
+pub(super) fn complete_line(open: &mut Vec<u8>, part: &[u8]) -> Option<String> {
+    let room = LINE_BYTES.saturating_sub(open.len());
+    open.extend(&part[..part.len().min(room)]);
+    let line = part.ends_with(b"\n").then(|| std::mem::take(open))?;
+    Some(String::from_utf8_lossy(&line).trim_end_matches(['\r', '\n']).to_owned())
 }
 
 /// Runs `check` now and after each change of `watched` (a file, or the entries of a folder) until it finds
@@ -140,6 +140,13 @@ pub fn truncate_to_tail(path: &Path, limit: u64, keep: u64) -> io::Result<bool> 
     file.set_len(0)?;
     (&file).write_all(&kept)?;
     Ok(true)
+}
+
+/// Trims a file with [`truncate_to_tail`] whenever it has grown too long. Ends only if it cannot be watched.
+pub async fn keep_trimmed(path: PathBuf, limit: u64, keep: u64) {
+    // An error leaves the file longer, and the next write to it is looked at again.
+    let trim = || truncate_to_tail(&path, limit, keep).map_or(Ok(None), |_| Ok(None::<()>));
+    let _ = watch_until(&path, trim).await;
 }
 
 #[cfg(test)]

@@ -4,14 +4,15 @@
 //!            spawn ──► running, ours ────exit────► zombie ──wait_for_exit()──► reaped, ProcessExit::Code / Signal
 //! open (reconnect) ──► running, another's ──exit──────────wait_for_exit()────► ProcessExit::Unknown
 //! ```
-//! The kernel makes the pidfd readable when the process exits; nothing is polled. Does not depend on why a process runs.
+//! The kernel makes the pidfd readable when the process exits; nothing is polled. Does not depend on why a process
+//! runs.
 
 use std::fmt;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
@@ -20,6 +21,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::process::Child;
 
 use super::platform;
+use crate::sync::lock;
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,19 +86,22 @@ impl Process {
         if pid <= 1 || pid == std::process::id() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("PID {pid} is never a window's")));
         }
-        let pidfd = register_pidfd(open_pidfd(pid)?)?;
-        let held = ProcessData { pid, start_ticks: start_ticks(pid)?, pidfd, child: None, exit: OnceLock::new() };
-        let process = Process(Arc::new(held));
+        let process = Process::hold(pid, None)?;
         // The PID may have been reused between the two calls; it has not while the pidfd's process runs.
         if process.is_alive() { Ok(process) } else { Err(io::ErrorKind::NotFound.into()) }
     }
 
     /// Holds a child that has just been spawned; it may already have ended (its zombie keeps the PID ours).
     pub(super) fn from_child(child: Child) -> io::Result<Process> {
-        let pid = child.id().ok_or(io::ErrorKind::NotFound)?;
-        let pidfd = register_pidfd(open_pidfd(pid)?)?;
-        let start_ticks = start_ticks(pid)?;
-        let child = Some(Mutex::new(child));
+        Process::hold(child.id().ok_or(io::ErrorKind::NotFound)?, Some(Mutex::new(child)))
+    }
+
+    fn hold(pid: u32, child: Option<Mutex<Child>>) -> io::Result<Process> {
+        let pidfd = open_pidfd(pid)?;
+        // SAFETY: an OwnedFd is an open descriptor, always returns the same one, and closes it only when the AsyncFd
+        // that owns it from here on is dropped.
+        let pidfd = unsafe { AsyncFd::register_with_interest(pidfd, Interest::READABLE) }?;
+        let start_ticks = platform::read_facts(pid)?.start_ticks;
         Ok(Process(Arc::new(ProcessData { pid, start_ticks, pidfd, child, exit: OnceLock::new() })))
     }
 
@@ -134,8 +139,7 @@ impl Process {
 
     fn reap(&self) -> ProcessExit {
         let Some(child) = &self.0.child else { return ProcessExit::Unknown };
-        let mut child = child.lock().unwrap_or_else(PoisonError::into_inner);
-        child.try_wait().ok().flatten().map_or(ProcessExit::Unknown, ProcessExit::from)
+        lock(child).try_wait().ok().flatten().map_or(ProcessExit::Unknown, ProcessExit::from)
     }
 
     /// Sends a signal to this very process; an exited one is not an error.
@@ -150,7 +154,7 @@ impl Process {
     /// process, nor once the child has been reaped: the group's id could be a stranger's by then.
     pub fn signal_group(&self, signal: Signal) {
         let (Some(child), Some(group)) = (&self.0.child, pid_of(self.0.pid)) else { return };
-        let child = child.lock().unwrap_or_else(PoisonError::into_inner);
+        let child = lock(child);
         if child.id().is_some() {
             // Fails only when the group is empty.
             let _ = kill_process_group(group, signal);
@@ -167,18 +171,8 @@ fn open_pidfd(pid: u32) -> io::Result<OwnedFd> {
     })
 }
 
-fn register_pidfd(pidfd: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an OwnedFd is an open descriptor, always returns the same one, and closes it only when the AsyncFd
-    // that owns it from here on is dropped.
-    Ok(unsafe { AsyncFd::register_with_interest(pidfd, Interest::READABLE) }?)
-}
-
 fn pid_of(pid: u32) -> Option<Pid> {
     Pid::from_raw(i32::try_from(pid).ok()?)
-}
-
-fn start_ticks(pid: u32) -> io::Result<u64> {
-    Ok(platform::read_facts(pid)?.start_ticks)
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Finds processes: the descendants of one, those with a file open, those with an argument.
 //!
-//! Each is opened by its pidfd first and checked second. PID 0, 1, our own, and those of other users are never returned.
+//! Each is opened by its pidfd first and checked second. PID 0, 1, our own, and those of other users are never
+//! returned.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -29,14 +30,20 @@ pub fn list_tree(root: &Process) -> io::Result<Vec<Process>> {
 }
 
 fn select_members(root: u32, everyone: &[ProcessFacts]) -> Vec<&ProcessFacts> {
-    let mut inside = HashSet::from([root]);
+    let session = everyone.iter().filter(|one| one.session == root).map(|one| one.pid);
+    let mut inside: HashSet<u32> = session.chain([root]).collect();
+    add_descendants(&mut inside, everyone);
+    everyone.iter().filter(|one| one.pid != root && inside.contains(&one.pid)).collect()
+}
+
+/// Adds the descendants of all processes in `inside`.
+pub(super) fn add_descendants(inside: &mut HashSet<u32>, everyone: &[ProcessFacts]) {
     loop {
         let before = inside.len();
-        let belongs = |one: &&ProcessFacts| inside.contains(&one.parent) || one.session == root;
-        let found: Vec<u32> = everyone.iter().filter(belongs).map(|one| one.pid).collect();
-        inside.extend(found);
+        let found = everyone.iter().filter(|one| inside.contains(&one.parent)).map(|one| one.pid);
+        inside.extend(found.collect::<Vec<u32>>());
         if inside.len() == before {
-            return everyone.iter().filter(|one| one.pid != root && inside.contains(&one.pid)).collect();
+            return;
         }
     }
 }

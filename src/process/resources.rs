@@ -22,8 +22,8 @@ pub struct ResourceUsage {
     pub cpu_percent: u64,
 }
 
-/// Measures the same group of processes repeatedly. CPU usage is the average since the previous measurement; in the first
-/// one, since the start of each process. Clones share their measurements.
+/// Measures the same group of processes repeatedly. CPU usage is the average since the previous measurement; in the
+/// first one, since the start of each process. Clones share their measurements.
 #[derive(Clone, Default)]
 pub struct ResourceMonitor(Arc<Mutex<Option<Measurement>>>);
 

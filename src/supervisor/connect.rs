@@ -26,7 +26,7 @@ pub use super::paths::SupervisorPaths;
 use super::paths::check_socket_owner;
 use crate::api::protocol::{INITIALIZE, InitializeParams, InitializeResult};
 use crate::error::{Error, ErrorContext, ErrorData, ErrorKind, Result};
-use crate::process::Process;
+use crate::process::{self, Process};
 use crate::wire::rpc::{CallError, RpcIncoming, RpcPeer, open_connection};
 
 /// How long a supervisor may take to start, and then to respond to `initialize`.
@@ -68,7 +68,7 @@ impl Drop for SupervisorConnection {
 impl SupervisorConnection {
     /// Calls one operation; an error of the supervisor is returned as it was made there.
     pub async fn call(&self, method: &str, params: &Value, progress: mpsc::UnboundedSender<Value>) -> Result<Value> {
-        self.peer.call_with_progress(method, params, progress).await.map_err(|error| call_error(method, error))
+        self.peer.call_with_progress(method, params, Some(progress)).await.map_err(|error| call_error(method, error))
     }
 
     /// Waits until the supervisor's process has exited.
@@ -155,7 +155,7 @@ async fn initialize_connection(
         Ok(Err(CallError::Closed(reason))) => {
             return Err(Error::new(ErrorKind::Cancelled, "the supervisor exited").because(reason));
         }
-        Ok(Err(refused)) => return Err(unreachable_error(paths, &paths.socket).because(refused)),
+        Ok(Err(error)) => return Err(unreachable_error(paths, &paths.socket).because(error)),
         Err(_) => return Err(unresponsive_error(paths)),
     };
     let supervisor =
@@ -200,9 +200,9 @@ async fn start_supervisor(paths: &SupervisorPaths) -> Result<PathBuf> {
     // Reaps the intermediate process of the double fork, which exits at once.
     child.wait().await.doing(starting)?;
     let mut line = String::new();
-    let said = timeout(STARTUP_TIMEOUT, BufReader::new(stdout).read_line(&mut line)).await;
+    let read = timeout(STARTUP_TIMEOUT, BufReader::new(stdout).read_line(&mut line)).await;
     let logs = |error: Error| error.hint("`tether logs` shows what it was doing");
-    match said {
+    match read {
         Err(_) => Err(logs(Error::new(ErrorKind::TimedOut, starting()).because("it did not become ready in time"))),
         Ok(Err(cause)) => Err(logs(Error::other(starting()).because(cause))),
         Ok(Ok(_)) => match serde_json::from_str(&line) {
@@ -221,6 +221,9 @@ fn daemon_command(program: &Path, paths: &SupervisorPaths) -> tokio::process::Co
         .arg("supervise")
         .arg("--workspace")
         .arg(&paths.workspace)
+        // It outlives the window or the debuggee from which it may be started, and is no part of it.
+        .env_remove(process::LAUNCH_ID)
+        .env_remove(process::LAUNCH_SESSION)
         // Does not keep a deleted workspace or an unmounted disk in use.
         .current_dir("/")
         .stdin(Stdio::null())

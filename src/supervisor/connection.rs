@@ -48,18 +48,18 @@ pub(super) async fn serve_connection(supervisor: Arc<SupervisorContext>, stream:
     let _count = ConnectionCount(&supervisor.connections);
     if let Some(client) = handshake(&supervisor, &peer, &mut incoming).await {
         // Aborted when this function returns.
-        let mut telling = JoinSet::new();
-        telling.spawn(notify_console(supervisor.window.clone(), peer.clone(), client.clone()));
-        telling.spawn(notify_sessions(Arc::clone(&supervisor), peer.clone(), client.clone()));
-        telling.spawn(notify_window(Arc::clone(&supervisor), peer.clone(), client));
+        let mut notifiers = JoinSet::new();
+        notifiers.spawn(notify_console(supervisor.window.clone(), peer.clone(), client.clone()));
+        notifiers.spawn(notify_sessions(Arc::clone(&supervisor), peer.clone(), client.clone()));
+        notifiers.spawn(notify_window(Arc::clone(&supervisor), peer.clone(), client));
         serve_requests(&supervisor, &peer, &mut incoming).await;
     }
     drop(peer);
     driver.abort();
 }
 
-/// Sends the reason before closing, and discards the input. (A socket that is closed with unread input resets the connection,
-/// and the client would see a broken pipe instead of the reason.)
+/// Sends the reason before closing, and discards the input. (A socket that is closed with unread input resets the
+/// connection, and the client would see a broken pipe instead of the reason.)
 async fn reject_connection(mut stream: UnixStream, us: u32) {
     let error = Error::other("this supervisor rejects other users")
         .because(format!("it belongs to user {us}"))
@@ -103,23 +103,27 @@ async fn handshake(
         return None;
     };
     let draining = is_newer(&client.version, env!("CARGO_PKG_VERSION"));
-    let answer = InitializeResult {
+    let result = InitializeResult {
         name: "devtether".into(),
         version: env!("CARGO_PKG_VERSION").into(),
         pid: std::process::id(),
         workspace: supervisor.paths.workspace.to_string_lossy().into_owned(),
         draining,
     };
-    let answer = serde_json::to_value(answer).ok()?;
-    peer.respond(&id, Ok(answer)).await.ok()?;
+    peer.respond(&id, Ok(serde_json::to_value(result).ok()?)).await.ok()?;
     info!(name = client.name, version = client.version, "front end connected");
     if draining {
-        info!("front end {} is newer: draining", client.version);
-        supervisor.shutdown.notify_one();
-        // Kept open until the process exits: the front end waits for that.
-        std::future::pending::<()>().await;
+        exit_for_newer_front_end(supervisor, &client.version).await;
     }
     Some(client)
+}
+
+/// Asks the supervisor to exit. Does not return: the connection stays open until the process exits, since the front end
+/// waits for that.
+async fn exit_for_newer_front_end(supervisor: &SupervisorContext, version: &str) {
+    info!("front end {version} is newer: draining");
+    supervisor.shutdown.notify_one();
+    std::future::pending::<()>().await;
 }
 
 /// Whether version `a` is newer than `b`, by their numbers.
@@ -177,7 +181,8 @@ async fn serve_requests(
     let mut running = RunningRequests::default();
     loop {
         tokio::select! {
-            message = incoming.recv() => match message {
+            // A client that does not read its responses is not read from.
+            message = async { peer.wait_for_room().await; incoming.recv().await } => match message {
                 None => return,
                 Some(RpcIncoming::Request { id, method, params }) => running.start(supervisor, peer, id, method, params),
                 Some(RpcIncoming::Cancel { id }) => running.cancel(&id),

@@ -8,6 +8,7 @@ use super::launch_memory::LaunchMemory;
 use super::paths::SupervisorPaths;
 use super::window_follow::WindowFollowers;
 use crate::debug::SessionRegistry;
+use crate::task_runner::TaskQueue;
 use crate::window::Window;
 
 /// One per supervisor process.
@@ -15,6 +16,8 @@ pub(super) struct SupervisorContext {
     pub paths: SupervisorPaths,
     pub window: Window,
     pub sessions: SessionRegistry,
+    /// The builds of the window, and the tasks of debug sessions.
+    pub queue: Arc<TaskQueue>,
     pub launch_memory: LaunchMemory,
     pub followers: Arc<WindowFollowers>,
     /// The number of open connections.
@@ -24,17 +27,73 @@ pub(super) struct SupervisorContext {
 }
 
 impl SupervisorContext {
-    /// The launch id of builds and tasks. Waits until those of an earlier supervisor, which carry the same id, have been
+    /// The queue of builds and tasks. Waits until those of an earlier supervisor, which carry the same launch id, have been
     /// searched for and stopped.
-    pub async fn build_launch_id(&self) -> String {
+    pub async fn task_queue(&self) -> &Arc<TaskQueue> {
         self.window.wait_for_search().await;
-        self.paths.build_launch_id()
+        &self.queue
     }
 
-    /// Waits until the sessions of an earlier supervisor are recovered, and those that follow the window are attached to
-    /// its current launch.
-    pub async fn wait_until_settled(&self) {
-        self.sessions.wait_until_recovered().await;
-        self.followers.wait_until_current(&self.window).await;
+    /// Waits until a session of an earlier supervisor is recovered and, if it follows the window, attached to its current
+    /// launch; without an id until all are.
+    pub async fn wait_until_settled(&self, session: Option<&str>) {
+        self.sessions.wait_until_recovered(session).await;
+        self.followers.wait_until_current(&self.window, session).await;
+    }
+
+    /// Waits until it is decided which session an operation means that names none. One that is being recovered counts as
+    /// active once it is listed.
+    pub async fn wait_until_decided(&self) {
+        let (mut listed, mut unrecovered) = (self.sessions.watch(), self.sessions.watch_unrecovered());
+        let (mut followed, mut published) = (self.followers.watch(), self.window.watch());
+        loop {
+            listed.borrow_and_update();
+            followed.borrow_and_update();
+            published.borrow_and_update();
+            let unrecovered_ids = unrecovered.borrow_and_update().clone();
+            let behind = self.followers.ids_behind_window(&self.window);
+            let active = self.sessions.active_sessions().iter().filter(|it| !behind.contains(&it.id)).count();
+            let returning = behind.len() + unrecovered_ids.values().filter(|may_return| **may_return).count();
+            if is_decided(active, returning, unrecovered_ids.len()) {
+                return;
+            }
+            let outcome = tokio::select! {
+                outcome = listed.changed() => outcome,
+                outcome = unrecovered.changed() => outcome,
+                outcome = followed.changed() => outcome,
+                outcome = published.changed() => outcome,
+            };
+            if outcome.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Whether it is decided which session is meant where none is named: the only active one if no other may come back, one of
+/// several, which is an error, or of those that have ended the last.
+fn is_decided(active: usize, returning: usize, unrecovered: usize) -> bool {
+    match active {
+        0 => returning == 0 && unrecovered == 0,
+        1 => returning == 0,
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_decided;
+
+    #[test]
+    fn n16_it_is_decided_by_two_active_sessions_or_when_no_other_may_come_back() {
+        let check = |active, returning, unrecovered, expect| {
+            assert_eq!(is_decided(active, returning, unrecovered), expect, "{active} {returning} {unrecovered}");
+        };
+        check(0, 0, 0, true);
+        check(0, 0, 1, false);
+        check(0, 1, 1, false);
+        check(1, 0, 3, true);
+        check(1, 1, 1, false);
+        check(2, 1, 1, true);
     }
 }

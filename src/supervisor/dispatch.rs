@@ -15,12 +15,31 @@ use crate::error::{Error, ErrorContext, Result};
 const READS_RECORDED_STATE: [&str; 4] =
     [WindowStatusParams::METHOD, WindowChangesParams::METHOD, PageConsoleParams::METHOD, PageNetworkParams::METHOD];
 
+/// Operations of the debug group that start a session, or change what belongs to the workspace: a session of an earlier
+/// supervisor gets the breakpoints as they are when it is recovered.
+const MEANS_NO_SESSION: [&str; 8] = [
+    DebugLaunchParams::METHOD,
+    DebugAttachParams::METHOD,
+    DebugProbeParams::METHOD,
+    BreakpointSetParams::METHOD,
+    BreakpointListParams::METHOD,
+    BreakpointRemoveParams::METHOD,
+    BreakpointExportParams::METHOD,
+    BreakpointImportParams::METHOD,
+];
+/// Operations of the debug group that report on every session, or on any that is stopped.
+const MEANS_EVERY_SESSION: [&str; 3] =
+    [DebugStatusParams::METHOD, WatchpointSetParams::METHOD, BreakpointExceptionsParams::METHOD];
+/// The parameters that name a session.
+const SESSION_PARAM: &str = "sessionId";
+const RESTART_PARAM: &str = "restart";
+
 /// Carries out one call. Errors: no such method, wrong parameters, and those of the handler.
 pub(super) async fn dispatch(context: &SupervisorContext, call: &OperationCall<'_>) -> Result<Value> {
     let operation = find_operation(call.method).ok_or_else(|| no_such_method(call.method))?;
     let _in_flight = match operation.group {
         OperationGroup::Debug => {
-            context.wait_until_settled().await;
+            wait_for_sessions(context, call).await;
             None
         }
         OperationGroup::Window if READS_RECORDED_STATE.contains(&call.method) => None,
@@ -35,6 +54,16 @@ pub(super) async fn dispatch(context: &SupervisorContext, call: &OperationCall<'
         };
     }
     for_each_operation!(handle_by_method)
+}
+
+/// Waits for the session that an operation means: the named one, or, where none is named, until it is decided which.
+async fn wait_for_sessions(context: &SupervisorContext, call: &OperationCall<'_>) {
+    let session = [SESSION_PARAM, RESTART_PARAM].iter().find_map(|name| call.params.get(*name)?.as_str());
+    if session.is_some() || MEANS_EVERY_SESSION.contains(&call.method) {
+        context.wait_until_settled(session).await;
+    } else if !MEANS_NO_SESSION.contains(&call.method) {
+        context.wait_until_decided().await;
+    }
 }
 
 async fn handle<P: OperationHandler>(context: &SupervisorContext, call: &OperationCall<'_>) -> Result<Value> {

@@ -1,18 +1,17 @@
-//! What debug operations keep from one call to the next: the lock for tasks, and the parameters of launches.
+//! What debug operations keep from one call to the next: the parameters of launches.
 //!
 //! Does not depend on what is debugged.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use crate::api::debug::DebugLaunchParams;
 use crate::debug::SessionRegistry;
+use crate::sync::lock;
 
 /// One per supervisor.
 #[derive(Default)]
 pub struct LaunchMemory {
-    /// Held while tasks of the workspace run: two at a time would write the same files.
-    pub task_lock: tokio::sync::Mutex<()>,
     /// The parameters of launches by configuration or by test, by session id.
     launches: Mutex<BTreeMap<String, DebugLaunchParams>>,
 }
@@ -21,7 +20,7 @@ impl LaunchMemory {
     /// Keeps the parameters of a launch as long as the session is listed.
     pub fn remember(&self, sessions: &SessionRegistry, id: &str, launch: DebugLaunchParams) {
         let all = sessions.list_sessions();
-        let mut launches = self.launches.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut launches = lock(&self.launches);
         launches.retain(|id, _| all.iter().any(|it| it.id == *id));
         launches.insert(id.to_owned(), launch);
     }
@@ -29,6 +28,6 @@ impl LaunchMemory {
     /// The parameters of a launch that has to be planned anew for a restart: its configuration or its build may have
     /// changed.
     pub fn launch_params(&self, id: &str) -> Option<DebugLaunchParams> {
-        self.launches.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+        lock(&self.launches).get(id).cloned()
     }
 }

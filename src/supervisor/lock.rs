@@ -1,13 +1,14 @@
 //! The lock that only one supervisor of a workspace holds. The OS lock decides; the content of the file is only information.
 //!
 //! ```text
-//!   starting.lock ──(waits in the kernel)──▶ supervisor.lock? ──free──▶ SupervisorLock ──▶ bind, listen ──▶ `starting` released
+//!   starting lock ──(waits in the kernel)──▶ both locks free? ──yes──▶ SupervisorLock ──▶ bind, listen ──▶ `starting` released
 //!                                                  └──held──▶ its holder listens? ──yes──▶ LockHolder
 //!                                                                      └──no: it is exiting──▶ wait for it
 //! ```
 //!
-//! `starting.lock` serialises concurrent starts: the next process gets it only when the one before listens or has failed.
-//! The lock files are never deleted: a process that deletes one may delete another process's.
+//! The starting lock serialises concurrent starts: the next process gets it only when the one before listens or has
+//! failed. Two locks are held: that of the workspace, which is the same in every environment, and that of the state
+//! folder, whose file is never deleted (a process that deletes one may delete another process's).
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -18,13 +19,15 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::paths::SupervisorPaths;
+use super::released_file::ReleasedFile;
 use crate::error::{ErrorContext, Result};
 
 /// The held lock; the kernel releases it when the process exits, however it exits.
 #[derive(Debug)]
 pub struct SupervisorLock {
-    _supervisor: File,
-    starting: Option<File>,
+    _state: File,
+    _workspace: ReleasedFile,
+    starting: Option<ReleasedFile>,
 }
 
 /// The process that holds the lock, as it wrote itself into the file.
@@ -49,21 +52,31 @@ pub enum LockOutcome {
 
 /// Tries to become the supervisor. Blocks while another one is starting or ending.
 pub fn acquire_lock(paths: &SupervisorPaths) -> Result<LockOutcome> {
-    let starting = open_lock_file(&paths.starting_lock)?;
-    starting.lock().doing(|| format!("cannot lock {}", paths.starting_lock.display()))?;
-    let mut supervisor = open_lock_file(&paths.lock)?;
-    match supervisor.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => match read_holder(&mut supervisor).filter(is_listening) {
+    let starting = ReleasedFile::acquire(&paths.starting_lock)
+        .doing(|| format!("cannot lock {}", paths.starting_lock.display()))?;
+    let doing = || format!("cannot lock {}", paths.workspace_lock.display());
+    let mut workspace = match ReleasedFile::try_acquire(&paths.workspace_lock).doing(doing)? {
+        Ok(lock) => lock,
+        Err(mut held) => match read_holder(&mut held).filter(is_listening) {
             Some(holder) => return Ok(LockOutcome::Held(holder)),
-            None => supervisor.lock().doing(|| format!("cannot lock {}", paths.lock.display()))?,
+            None => ReleasedFile::acquire(&paths.workspace_lock).doing(doing)?,
         },
-        Err(TryLockError::Error(cause)) => {
-            return Err(cause).doing(|| format!("cannot lock {}", paths.lock.display()));
-        }
+    };
+    let doing = || format!("cannot lock {}", paths.lock.display());
+    let mut state = open_lock_file(&paths.lock)?;
+    match state.try_lock() {
+        Ok(()) => {}
+        // By a supervisor of before there was a lock of the workspace.
+        Err(TryLockError::WouldBlock) => match read_holder(&mut state).filter(is_listening) {
+            Some(holder) => return Ok(LockOutcome::Held(holder)),
+            None => state.lock().doing(doing)?,
+        },
+        Err(TryLockError::Error(cause)) => return Err(cause).doing(doing),
     }
-    write_holder(&mut supervisor, paths).doing(|| format!("cannot write {}", paths.lock.display()))?;
-    Ok(LockOutcome::Acquired(SupervisorLock { _supervisor: supervisor, starting: Some(starting) }))
+    for (file, path) in [(&mut state, &paths.lock), (workspace.file(), &paths.workspace_lock)] {
+        write_holder(file, paths).doing(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(LockOutcome::Acquired(SupervisorLock { _state: state, _workspace: workspace, starting: Some(starting) }))
 }
 
 impl SupervisorLock {
@@ -73,10 +86,10 @@ impl SupervisorLock {
     }
 }
 
-/// The holder in the file, if it listens.
+/// The holder in one of the files, if it listens.
 pub fn find_listening_holder(paths: &SupervisorPaths) -> Option<LockHolder> {
-    let mut file = File::open(&paths.lock).ok()?;
-    read_holder(&mut file).filter(is_listening)
+    let holder = |path: &PathBuf| read_holder(&mut File::open(path).ok()?).filter(is_listening);
+    [&paths.workspace_lock, &paths.lock].into_iter().find_map(holder)
 }
 
 /// Whether a lock is held.

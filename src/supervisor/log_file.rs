@@ -1,19 +1,16 @@
 //! The supervisor's log file: 1 MiB, and two older ones.
 
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use file_rotate::{ContentLimit, FileRotate, compression::Compression, suffix::AppendCount};
 use tracing::Level;
-use tracing_subscriber::fmt::MakeWriter;
 
 const MAX_BYTES: usize = 1024 * 1024;
 const OLD_FILES: usize = 2;
-
-struct LogFile(Mutex<FileRotate<AppendCount>>);
 
 /// Writes the log to `file`. `DEVTETHER_LOG` (`error`, `warn`, `info`, `debug`, `trace`) sets the level;
 /// default `info`.
@@ -28,34 +25,82 @@ pub fn start_logging(file: &Path) {
         Some(options),
     );
     let level = std::env::var("DEVTETHER_LOG").ok().and_then(|level| level.parse().ok()).unwrap_or(Level::INFO);
-    let journal = tracing_subscriber::fmt()
+    let subscriber = tracing_subscriber::fmt()
         .with_max_level(level)
         .with_ansi(false)
         .with_target(false)
-        .with_writer(LogFile(Mutex::new(rotate)))
+        // A full disk loses the line, not the supervisor.
+        .log_internal_errors(false)
+        .with_writer(Mutex::new(EventLines(rotate)))
         .finish();
     // Fails only when a log is open already, which is used then.
-    let _ = tracing::subscriber::set_global_default(journal);
+    let _ = tracing::subscriber::set_global_default(subscriber);
 }
 
-/// One line, written whole. A full disk loses the line, not the supervisor.
-struct LogLine<'a>(&'a LogFile);
+/// Begins each further line of an event: none looks like the first line of another event.
+const CONTINUATION: &str = "\n  | ";
 
-impl Write for LogLine<'_> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        let _ = self.0.0.lock().unwrap_or_else(PoisonError::into_inner).write_all(bytes);
-        Ok(bytes.len())
+/// Writes one event at a time, which may contain the words of a peer: an adapter, a page, a program. Further lines are
+/// indented, and control characters are escaped.
+struct EventLines<W>(W);
+
+impl<W: Write> Write for EventLines<W> {
+    /// `event` is one whole event, with its line end.
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(event.strip_suffix(b"\n").unwrap_or(event));
+        let mut escaped = String::with_capacity(text.len() + 1);
+        for character in text.chars() {
+            match character {
+                '\n' => escaped.push_str(CONTINUATION),
+                '\t' => escaped.push('\t'),
+                control if control.is_control() => escaped.extend(control.escape_default()),
+                other => escaped.push(other),
+            }
+        }
+        escaped.push('\n');
+        self.0.write_all(escaped.as_bytes())?;
+        Ok(event.len())
     }
 
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }
 
-impl<'a> MakeWriter<'a> for LogFile {
-    type Writer = LogLine<'a>;
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use tracing::subscriber::with_default;
 
-    fn make_writer(&'a self) -> LogLine<'a> {
-        LogLine(self)
+    /// A writer whose content can be read while a subscriber owns it.
+    #[derive(Clone, Default)]
+    struct Shared(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Shared {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            crate::sync::lock(&self.0).write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn n15e_a_newline_in_the_words_of_a_peer_cannot_forge_a_log_line() {
+        let written = Shared::default();
+        let writer = Mutex::new(EventLines(written.clone()));
+        let subscriber = tracing_subscriber::fmt().with_ansi(false).without_time().with_writer(writer).finish();
+        with_default(subscriber, || {
+            let words = "no\n2026-01-01T00:00:00Z  INFO ending\r\u{1b}[2K\u{85}x";
+            tracing::info!(name = words, "failed: {words}");
+            tracing::info!("next");
+        });
+        let text = String::from_utf8(std::mem::take(&mut *crate::sync::lock(&written.0))).unwrap();
+        let events: Vec<&str> = text.lines().filter(|line| !line.starts_with("  | ")).collect();
+        assert_eq!(events.len(), 2, "{text}");
+        assert!(text.lines().any(|line| line.starts_with("  | 2026-01-01")), "{text}");
+        assert!(!text.chars().any(|it| it.is_control() && it != '\n'), "{text:?}");
     }
 }

@@ -4,29 +4,32 @@
 //! |---|---|
 //! | `paths` | where a workspace's supervisor keeps its socket, its lock and its state |
 //! | `lock` | the lock that only one supervisor holds |
+//! | `released_file` | a lock file that is removed when it is released |
+//! | `deleted_workspaces` | the state of workspaces that are gone |
 //! | `connect` | finding or starting the supervisor; used by every front end |
 //! | `server` | the life cycle: acquire the lock, accept connections, exit |
 //! | `context` | what connections and handlers share |
 //! | `connection`, `notifications` | one connection: handshake, requests; what is sent without a request |
 //! | `dispatch`, `operation_call` | from a method to its handler |
-//! | `handlers` | one handler per operation |
-//! | `convert` | types of `window` and `debug` into those of the API |
+//! | `handlers` | one handler per operation; types of `window` and `debug` into those of the API |
 //! | `window_follow` | sessions that follow the window over its launches |
 //! | `launch_memory` | what launches leave for the next call |
 //! | `log_file` | the supervisor's log |
 
 pub mod connect;
+pub mod deleted_workspaces;
 pub mod lock;
 pub mod log_file;
 pub mod paths;
 pub mod server;
 
+mod background_users;
 mod connection;
 mod context;
-mod convert;
 mod dispatch;
 mod handlers;
 mod launch_memory;
 mod notifications;
 mod operation_call;
+mod released_file;
 mod window_follow;

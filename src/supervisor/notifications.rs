@@ -19,8 +19,8 @@ use crate::wire::rpc::RpcPeer;
 pub(super) async fn notify_console(window: Window, peer: RpcPeer, client: InitializeParams) {
     /// Bounds the rate when a page floods its console.
     const PAUSE: Duration = Duration::from_millis(500);
-    let mut said = window.console_count();
-    while client.capabilities.did_change_state && said.changed().await.is_ok() {
+    let mut count = window.console_count();
+    while client.capabilities.did_change_state && count.changed().await.is_ok() {
         if peer.notify(WINDOW_DID_CHANGE_CONSOLE, &Value::Null).await.is_err() {
             return;
         }
@@ -39,22 +39,22 @@ pub(super) async fn notify_sessions(supervisor: Arc<SupervisorContext>, peer: Rp
     }
     let sessions = &supervisor.sessions;
     let mut seen = sessions.watch();
-    sessions.wait_until_recovered().await;
+    sessions.wait_until_recovered(None).await;
     let now =
         || -> BTreeMap<_, _> { sessions.list_sessions().iter().map(|it| (it.id.clone(), known_status(it))).collect() };
     // Sends only changes: the front end can request the current state.
     seen.borrow_and_update();
-    let mut told = now();
+    let mut last = now();
     while seen.changed().await.is_ok() {
         // Several changes at once are sent as one.
         let known = now();
-        for status in known.iter().filter(|(id, status)| told.get(*id) != Some(*status)).map(|(_, status)| status) {
+        for status in known.iter().filter(|(id, status)| last.get(*id) != Some(*status)).map(|(_, status)| status) {
             let Ok(params) = serde_json::to_value(status) else { return };
             if peer.notify(DEBUG_DID_CHANGE_STATE, &params).await.is_err() {
                 return;
             }
         }
-        told = known;
+        last = known;
     }
 }
 
@@ -63,19 +63,19 @@ pub(super) async fn notify_window(supervisor: Arc<SupervisorContext>, peer: RpcP
     if !subscribes_to_states(&client) {
         return;
     }
-    let mut news = supervisor.window.change_feed();
-    let mut told = None;
+    let mut changes = supervisor.window.change_feed();
+    let mut last = None;
     loop {
         let status = window_status(&supervisor).await;
         // Sends only changes: the front end can request the current state.
-        if told.as_ref().is_some_and(|told| *told != status) {
+        if last.as_ref().is_some_and(|last| *last != status) {
             let Ok(params) = serde_json::to_value(&status) else { return };
             if peer.notify(WINDOW_DID_CHANGE_STATE, &params).await.is_err() {
                 return;
             }
         }
-        told = Some(status);
-        if !news.wait_for_change().await {
+        last = Some(status);
+        if !changes.wait_for_change().await {
             return;
         }
     }

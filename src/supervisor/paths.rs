@@ -5,10 +5,11 @@
 //! | what | where |
 //! |---|---|
 //! | socket | `$XDG_RUNTIME_DIR/devtether`, else `/tmp/devtether-<uid>`: mode 0700, ours, not a link |
-//! | lock, log, snapshot, the window's output and profile | `$XDG_STATE_HOME/devtether/<hash>`, else `~/.local/state/…` |
+//! | lock of the state, log, snapshot, the window's output and profile | `$XDG_STATE_HOME/devtether/<hash>`, else `~/.local/state/…` |
+//! | lock of the workspace | `.local/state/devtether-locks` in the home folder of the user database, else `/tmp/devtether-<uid>-locks` |
 //!
-//! The lock is not beside the socket: `XDG_RUNTIME_DIR` differs between an editor and a terminal more easily
-//! than the home folder does, and two locks would be two supervisors.
+//! The lock of the workspace depends on no environment variable: an editor and a terminal may differ in all of them, and
+//! two locks would be two supervisors. The lock of the state keeps two supervisors out of one state folder.
 
 use std::env;
 use std::fs::{DirBuilder, Metadata};
@@ -21,6 +22,7 @@ use sha2::{Digest, Sha256};
 
 use crate::config::xdg;
 use crate::error::{Error, ErrorContext, Result};
+use crate::process;
 
 /// The longest path of a Unix socket that every platform takes, in bytes (macOS: 104, Linux: 108).
 const MAX_SOCKET_PATH: usize = 103;
@@ -32,6 +34,8 @@ pub struct SupervisorPaths {
     pub workspace: PathBuf,
     pub socket: PathBuf,
     pub lock: PathBuf,
+    /// As `lock`, by the same process; where no environment variable leads to.
+    pub workspace_lock: PathBuf,
     /// Locked by a starting supervisor until it listens.
     pub starting_lock: PathBuf,
     pub state: PathBuf,
@@ -66,7 +70,8 @@ impl SupervisorPaths {
         Ok(SupervisorPaths {
             socket: runtime_folder(&name)?.join(format!("{name}.sock")),
             lock: state.join(SupervisorPaths::LOCK_FILE),
-            starting_lock: state.join("starting.lock"),
+            workspace_lock: SupervisorPaths::workspace_lock_of(&state)?,
+            starting_lock: locks_folder()?.join(format!("{name}.starting")),
             workspace,
             state,
         })
@@ -75,26 +80,24 @@ impl SupervisorPaths {
     /// The name of the lock in a state folder.
     pub const LOCK_FILE: &str = "supervisor.lock";
 
-    /// The launch id of the processes of this workspace's builds.
-    pub fn build_launch_id(&self) -> String {
-        SupervisorPaths::build_launch_id_in(&self.state)
+    /// The lock of a workspace, by its state folder.
+    pub fn workspace_lock_of(state: &Path) -> Result<PathBuf> {
+        Ok(locks_folder()?.join(format!("{}.lock", state.file_name().unwrap_or_default().display())))
     }
 
-    /// As [`SupervisorPaths::build_launch_id`], by the state folder.
+    /// The launch id of the processes of a workspace's builds, by its state folder.
     pub fn build_launch_id_in(state: &Path) -> String {
-        let name = state.file_name().unwrap_or_default();
-        format!("build-{}", name.to_string_lossy())
+        format!("build-{}", state.file_name().unwrap_or_default().display())
     }
 
-    /// The prefix of the launch ids of this workspace's debug sessions.
-    pub fn debug_launch_id_prefix(&self) -> String {
-        SupervisorPaths::debug_launch_id_prefix_in(&self.state)
+    /// The prefix of the launch ids of a workspace's background tasks, by its state folder.
+    pub fn task_launch_id_prefix_in(state: &Path) -> String {
+        format!("task-{}", state.file_name().unwrap_or_default().display())
     }
 
-    /// As [`SupervisorPaths::debug_launch_id_prefix`], by the state folder.
+    /// The prefix of the launch ids of a workspace's debug sessions, by its state folder.
     pub fn debug_launch_id_prefix_in(state: &Path) -> String {
-        let name = state.file_name().unwrap_or_default();
-        format!("debug-{}", name.to_string_lossy())
+        format!("debug-{}", state.file_name().unwrap_or_default().display())
     }
 
     /// The supervisor's log file.
@@ -127,6 +130,18 @@ fn runtime_folder(name: &str) -> Result<PathBuf> {
         .filter(|folder| folder.as_os_str().len() + name.len() + "/.sock".len() <= MAX_SOCKET_PATH);
     let folder =
         by_session.unwrap_or_else(|| PathBuf::from(format!("/tmp/devtether-{}", rustix::process::getuid().as_raw())));
+    make_private(&folder)?;
+    Ok(folder)
+}
+
+/// The folder of the locks of workspaces: the same for all processes of a user, whatever their environment.
+fn locks_folder() -> Result<PathBuf> {
+    // Not every account has a home folder that it may write to.
+    let at_home = process::read_account_home().map(|home| home.join(".local/state/devtether-locks"));
+    if let Some(folder) = at_home.filter(|folder| make_private(folder).is_ok()) {
+        return Ok(folder);
+    }
+    let folder = PathBuf::from(format!("/tmp/devtether-{}-locks", rustix::process::getuid().as_raw()));
     make_private(&folder)?;
     Ok(folder)
 }

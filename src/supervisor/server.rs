@@ -15,57 +15,63 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
+use super::background_users;
 use super::connect::StartupMessage;
 use super::connection::serve_connection;
 use super::context::SupervisorContext;
+use super::deleted_workspaces;
 use super::launch_memory::LaunchMemory;
 use super::lock::{self, LockOutcome, SupervisorLock};
 use super::log_file;
 use super::paths::{SupervisorPaths, check_socket_owner};
-use super::window_follow::{self, WindowFollowers};
+use super::window_follow;
+use crate::background_tasks::BackgroundTasks;
 use crate::config::init;
+use crate::config::trust::consented_programs;
 use crate::debug::SessionRegistry;
-use crate::error::{ErrorContext, ErrorData, Result};
+use crate::error::{Error, ErrorContext, ErrorData, Result};
+use crate::task_runner::TaskQueue;
 use crate::window::{Window, WindowPaths};
+
+/// How long an exiting supervisor lets a launch finish. Shorter than a front end waits for the next supervisor to start,
+/// which waits for this one.
+const FINISH_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Runs the supervisor of the workspace; returns at once when one runs already. It exits after
 /// `idle` without a connection, a window and an active session.
 pub fn supervise(workspace: &Path, idle: Duration) -> Result<()> {
-    let claimed = SupervisorPaths::of_workspace(workspace).and_then(|paths| {
+    let locked = SupervisorPaths::of_workspace(workspace).and_then(|paths| {
         log_file::start_logging(&paths.log_file());
         exit_on_panic();
         lock::acquire_lock(&paths).map(|outcome| (paths, outcome))
     });
-    match claimed {
-        Err(error) => {
-            print_startup_message(&StartupMessage::Failed(ErrorData::from(&error)));
-            Err(error)
-        }
-        Ok((_, LockOutcome::Held(holder))) => {
+    let (paths, lock) = match locked.inspect_err(print_failure)? {
+        (paths, LockOutcome::Acquired(lock)) => (paths, lock),
+        (_, LockOutcome::Held(holder)) => {
             print_startup_message(&StartupMessage::Held(holder.socket));
-            Ok(())
+            return Ok(());
         }
-        Ok((paths, LockOutcome::Acquired(claim))) => run_supervisor(paths, claim, idle),
-    }
-}
-
-fn run_supervisor(paths: SupervisorPaths, claim: SupervisorLock, idle: Duration) -> Result<()> {
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
         .doing(|| "cannot start the async runtime".into())?;
-    let outcome = runtime.block_on(serve_until_end(paths, claim, idle));
+    let outcome = runtime.block_on(serve_until_end(paths, lock, idle));
     // Does not wait for a build or a scan on a blocking thread.
     runtime.shutdown_background();
     outcome
 }
 
 /// Printed for the process that started this one, which may have exited.
-fn print_startup_message(word: &StartupMessage) {
+fn print_startup_message(message: &StartupMessage) {
     let mut stdout = std::io::stdout().lock();
-    let _ = serde_json::to_writer(&mut stdout, word).map(|()| stdout.write_all(b"\n"));
+    let _ = serde_json::to_writer(&mut stdout, message).map(|()| stdout.write_all(b"\n"));
     let _ = stdout.flush();
+}
+
+fn print_failure(error: &Error) {
+    print_startup_message(&StartupMessage::Failed(ErrorData::from(error)));
 }
 
 /// Logs a panic and exits: a supervisor that lost one task is worse than none, and the next one reconnects.
@@ -76,15 +82,9 @@ fn exit_on_panic() {
     }));
 }
 
-async fn serve_until_end(paths: SupervisorPaths, mut claim: SupervisorLock, idle: Duration) -> Result<()> {
-    let listener = match bind_socket(&paths) {
-        Ok(listener) => listener,
-        Err(error) => {
-            print_startup_message(&StartupMessage::Failed(ErrorData::from(&error)));
-            return Err(error);
-        }
-    };
-    claim.release_starting_lock();
+async fn serve_until_end(paths: SupervisorPaths, mut lock: SupervisorLock, idle: Duration) -> Result<()> {
+    let listener = bind_socket(&paths).inspect_err(print_failure)?;
+    lock.release_starting_lock();
     print_startup_message(&StartupMessage::Ready(paths.socket.clone()));
     info!(workspace = %paths.workspace.display(), pid = std::process::id(), "supervisor {} listens", env!("CARGO_PKG_VERSION"));
 
@@ -94,42 +94,55 @@ async fn serve_until_end(paths: SupervisorPaths, mut claim: SupervisorLock, idle
     {
         warn!("{error}");
     }
-    let home = WindowPaths {
-        workspace: paths.workspace.clone(),
-        state: paths.state.clone(),
-        bridge: paths.socket.clone(),
-        build_launch_id: paths.build_launch_id(),
-    };
-    let (window, driver) = Window::open(home);
-    let driver = tokio::spawn(driver);
-    let (sessions, debugging) =
-        SessionRegistry::open_persistent(Some(&paths.state), &paths.workspace, paths.debug_launch_id_prefix());
-    let debugging = tokio::spawn(debugging);
-    let (connections, end) = (watch::Sender::new(0), Notify::new());
-    window_follow::hold_relaunch_while_stopped(&window, &sessions);
-    let followers = Arc::<WindowFollowers>::default();
-    let following =
-        tokio::spawn(window_follow::follow_window(window.clone(), sessions.clone(), Arc::clone(&followers)));
-    let supervisor = Arc::new(SupervisorContext {
-        paths,
-        window,
-        sessions,
-        launch_memory: LaunchMemory::default(),
-        followers,
-        connections,
-        shutdown: end,
+    // Aborted when this function returns.
+    let mut drivers = JoinSet::new();
+    let states = paths.state.parent().map(Path::to_owned);
+    drivers.spawn_blocking(move || {
+        if let Some(states) = states {
+            deleted_workspaces::remove_unused_states(&states);
+        }
     });
+    let supervisor = Arc::new(open_context(paths, &mut drivers));
+    let SupervisorContext { window, sessions, followers, .. } = &*supervisor;
+    window_follow::hold_relaunch_while_stopped(window, sessions);
+    let following = tokio::spawn(window_follow::follow_window(window.clone(), sessions.clone(), Arc::clone(followers)));
+    drivers.spawn(background_users::recover_tasks(Arc::clone(&supervisor)));
     let reason = accept_until_end(&supervisor, &listener, idle).await?;
     info!("ending: {reason}; the window stays");
     drop(listener);
     // The lock is held: no other supervisor uses the socket.
     let _ = std::fs::remove_file(&supervisor.paths.socket);
     following.abort();
-    supervisor.sessions.end_all().await;
+    background_users::release_users(&supervisor);
+    // A window that is being replaced would be lost: the old one is closed, the new one is not launched yet.
+    tokio::join!(supervisor.sessions.end_all(), supervisor.window.finish_operations(FINISH_TIMEOUT));
     supervisor.window.disconnect().await;
-    debugging.abort();
-    driver.abort();
+    supervisor.queue.background.wait_until_stopped().await;
     Ok(())
+}
+
+/// The window and the debug sessions of the workspace; `drivers` gets the tasks that run them.
+fn open_context(paths: SupervisorPaths, drivers: &mut JoinSet<()>) -> SupervisorContext {
+    let background = BackgroundTasks::open(&paths.state, SupervisorPaths::task_launch_id_prefix_in(&paths.state));
+    let queue = Arc::new(TaskQueue::new(SupervisorPaths::build_launch_id_in(&paths.state), background));
+    let window_paths =
+        WindowPaths { workspace: paths.workspace.clone(), state: paths.state.clone(), bridge: paths.socket.clone() };
+    let (window, window_driver) = Window::open(window_paths, Arc::clone(&queue));
+    drivers.spawn(window_driver);
+    let launch_id_prefix = SupervisorPaths::debug_launch_id_prefix_in(&paths.state);
+    let (sessions, session_driver) =
+        SessionRegistry::open(Some(&paths.state), &paths.workspace, launch_id_prefix, consented_programs);
+    drivers.spawn(session_driver);
+    SupervisorContext {
+        paths,
+        window,
+        sessions,
+        queue,
+        launch_memory: LaunchMemory::default(),
+        followers: Arc::default(),
+        connections: watch::Sender::new(0),
+        shutdown: Notify::new(),
+    }
 }
 
 fn bind_socket(paths: &SupervisorPaths) -> Result<UnixListener> {

@@ -1,12 +1,13 @@
 //! Debug sessions that follow the window over its launches, and block its automatic relaunch while they are stopped in it.
 //!
-//! A session that was attached to a part of the window follows it until the session is stopped by request: whatever ends the
-//! window, and however long there is none. Does not depend on how a session or a window is started.
+//! A session that was attached to a part of the window follows it until the session is stopped by request: whatever
+//! ends the window, and however long there is none. Does not depend on how a session or a window is started.
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use clap::ValueEnum;
 use futures_util::future::{BoxFuture, FutureExt, join_all};
 use serde_json::Map;
 use tokio::sync::watch;
@@ -15,6 +16,7 @@ use crate::api::debug::WindowPart;
 use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
 use crate::debug::{ManagedSession, RunState, SessionRegistry, SessionRequest};
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::lock;
 use crate::window::{LiveWindow, Window};
 
 /// The sessions that follow the window, each with the generation that it was last attached to, successfully or not.
@@ -26,35 +28,54 @@ pub struct WindowFollowers {
 }
 
 impl WindowFollowers {
-    fn generations(&self) -> MutexGuard<'_, BTreeMap<String, u64>> {
-        self.generations.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Records that a session was attached to this generation, and follows the window from now on.
     pub fn record_attached(&self, id: &str, generation: u64) {
-        self.generations().insert(id.to_owned(), generation);
+        lock(&self.generations).insert(id.to_owned(), generation);
         self.changed.send_modify(|count| *count += 1);
     }
 
     /// Stops following.
     pub fn remove(&self, id: &str) {
-        self.generations().remove(id);
+        lock(&self.generations).remove(id);
         self.changed.send_modify(|count| *count += 1);
     }
 
-    fn ids_behind(&self, generation: u64) -> Vec<String> {
-        self.generations().iter().filter(|(_, at)| **at < generation).map(|(id, _)| id.clone()).collect()
+    /// Receives each change.
+    pub fn watch(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
     }
 
-    /// Resolves when every following session is attached to the current window, or failed to be.
-    pub async fn wait_until_current(&self, window: &Window) {
-        let (mut changed, published) = (self.changed.subscribe(), window.watch());
-        let is_behind = || {
+    /// The sessions that are not attached to the current window yet; none while there is no window.
+    pub fn ids_behind_window(&self, window: &Window) -> Vec<String> {
+        let generation = {
+            let published = window.watch();
             let published = published.borrow();
-            published.window.is_some() && !self.ids_behind(published.generation).is_empty()
+            published.window.as_ref().map(|_| published.generation)
         };
-        // The sender is a field of `self`: `wait_for` cannot fail.
-        let _ = changed.wait_for(|_| !is_behind()).await;
+        generation.map(|generation| self.ids_behind(generation)).unwrap_or_default()
+    }
+
+    fn ids_behind(&self, generation: u64) -> Vec<String> {
+        lock(&self.generations).iter().filter(|(_, at)| **at < generation).map(|(id, _)| id.clone()).collect()
+    }
+
+    /// Resolves when the session with this id is attached to the current window, or failed to be; without an id, when all
+    /// following sessions are. The window's end wakes it, too: there is nothing to attach to then.
+    pub async fn wait_until_current(&self, window: &Window, session: Option<&str>) {
+        let (mut changed, mut published) = (self.changed.subscribe(), window.watch());
+        loop {
+            changed.borrow_and_update();
+            published.borrow_and_update();
+            let behind = self.ids_behind_window(window);
+            if !behind.iter().any(|id| session.is_none_or(|session| session == id)) {
+                return;
+            }
+            tokio::select! {
+                // Its sender is a field of `self`.
+                _ = changed.changed() => {}
+                outcome = published.changed() => if outcome.is_err() { return },
+            }
+        }
     }
 }
 
@@ -91,12 +112,12 @@ fn page_target(up: &LiveWindow) -> Result<DebugTargetKind> {
         let error = Error::usage("cannot attach to the window's page").because("this window is Node: it has none");
         return Err(error.hint("`tether debug attach --window extension-host` attaches to the program itself"));
     }
-    Ok(DebugTargetKind::Page { url: String::new(), port: up.session.cdp_port })
+    Ok(DebugTargetKind::Page { url: String::new(), port: up.verified_cdp_port()? })
 }
 
 /// In a Node window the program itself is the extension host.
 fn extension_host_target(up: &LiveWindow) -> Result<DebugTargetKind> {
-    let port = up.session.inspector_port.ok_or_else(|| {
+    let port = up.verified_inspector_port()?.ok_or_else(|| {
         let error = Error::usage("cannot attach to the extension host").because("this window has none");
         error.hint("`tether debug attach --window page` attaches to its page")
     })?;
@@ -110,14 +131,11 @@ fn part_name(part: WindowPart) -> &'static str {
     }
 }
 
-fn part_by_name(word: &str) -> Option<WindowPart> {
-    [WindowPart::Page, WindowPart::ExtensionHost].into_iter().find(|part| self::part_name(*part) == word)
-}
-
 /// The request of a session, renewed for the current window, whose ports may differ.
 pub async fn renew_request(window: &Window, before: SessionRequest) -> Result<SessionRequest> {
-    let Some(part) = before.follows.as_deref().and_then(part_by_name) else { return Ok(before) };
-    let (now, _) = window_part_request(window, part, &before.debug_target.cwd).await?;
+    let part = WindowPart::value_variants().iter().find(|part| before.follows.as_deref() == Some(part_name(**part)));
+    let Some(part) = part else { return Ok(before) };
+    let (now, _) = window_part_request(window, *part, &before.debug_target.cwd).await?;
     Ok(SessionRequest { debug_target: now.debug_target, ..before })
 }
 
@@ -135,16 +153,17 @@ pub fn hold_relaunch_while_stopped(window: &Window, sessions: &SessionRegistry) 
     });
 }
 
-/// Recovers the sessions of an earlier supervisor, then attaches following sessions to each new launch; runs until aborted.
+/// Recovers the sessions of an earlier supervisor, then attaches following sessions to each new launch; runs until
+/// aborted.
 pub async fn follow_window(window: Window, sessions: SessionRegistry, followers: Arc<WindowFollowers>) {
     let now = |request: SessionRequest| -> BoxFuture<'static, Result<SessionRequest>> {
         let window = window.clone();
         async move { renew_request(&window, request).await }.boxed()
     };
     sessions.recover_sessions(&now).await;
-    for hosted in sessions.list_sessions().iter().filter(|it| it.request.follows.is_some()) {
+    for managed in sessions.list_sessions().iter().filter(|it| it.request.follows.is_some()) {
         // A session that could not be attached waits for the next launch.
-        followers.record_attached(&hosted.id, window.watch().borrow().generation);
+        followers.record_attached(&managed.id, window.watch().borrow().generation);
     }
     let mut seen = window.watch();
     loop {
@@ -153,13 +172,9 @@ pub async fn follow_window(window: Window, sessions: SessionRegistry, followers:
             (published.window.is_some(), published.generation)
         };
         if is_up {
-            join_all(
-                followers
-                    .ids_behind(generation)
-                    .iter()
-                    .map(|id| attach_to_current_launch(&window, &sessions, &followers, id, generation)),
-            )
-            .await;
+            let behind = followers.ids_behind(generation);
+            join_all(behind.iter().map(|id| attach_to_current_launch(&window, &sessions, &followers, id, generation)))
+                .await;
         }
         if seen.changed().await.is_err() {
             return;
@@ -175,12 +190,11 @@ async fn attach_to_current_launch(
     generation: u64,
 ) {
     let Ok(old) = sessions.find_session(Some(id)) else { return followers.remove(id) };
+    // Without such a part in the new window, the session ends, with the reason.
     let request = renew_request(window, SessionRequest::clone(&old.request)).await;
-    // Without such a part in the new window, attaching as before fails, with the reason in the session.
-    let request = request.unwrap_or_else(|_| SessionRequest::clone(&old.request));
     sessions.reattach(&old, request, "the window was relaunched").await;
     // It may have been stopped meanwhile, and is not a follower then.
-    if let Some(at) = followers.generations().get_mut(id) {
+    if let Some(at) = lock(&followers.generations).get_mut(id) {
         *at = generation;
     }
     followers.changed.send_modify(|count| *count += 1);

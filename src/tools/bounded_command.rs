@@ -4,15 +4,15 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use super::path_lookup::{find_on_path, is_program};
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
+use crate::path_lookup::{find_on_path, is_program};
 use crate::process::clean_environment;
 
 /// How long one step of an installation may take on a slow network.
@@ -35,8 +35,8 @@ const OFFLINE: &[&str] = &[
     "(from versions: none)",
 ];
 
-/// Runs a command to its end. `lock` becomes its stdin (it reads as empty): if we are killed, the lock is held until the
-/// command has ended too, so that no other install writes into the same folder meanwhile.
+/// Runs a command to its end. `lock` becomes its stdin (it reads as empty): if we are killed, the lock is held until
+/// the command has ended too, so that no other install writes into the same folder meanwhile.
 pub async fn run_quietly<S: AsRef<OsStr>>(argv: &[S], folder: Option<&Path>, lock: &File) -> Result<()> {
     let lock = lock.try_clone().doing(|| "cannot duplicate the lock of the tools".into())?;
     let output = run_bounded(argv, folder, Stdio::from(lock), DEADLINE).await?;
@@ -82,10 +82,10 @@ async fn run_bounded<S: AsRef<OsStr>>(
 }
 
 /// The path of the program. Errors: [`ErrorKind::MissingTool`], without a hint: the caller knows what installs it.
-fn locate_program(program: &OsStr, path: Option<&OsStr>) -> Result<std::path::PathBuf> {
+fn locate_program(program: &OsStr, path: Option<&OsStr>) -> Result<PathBuf> {
     let found = match (program.to_str(), Path::new(program).components().count()) {
         (Some(name), 1) => find_on_path(&[name], path),
-        _ => Some(program.into()).filter(|file: &std::path::PathBuf| is_program(file)),
+        _ => Some(PathBuf::from(program)).filter(|file| is_program(file)),
     };
     found.ok_or_else(|| {
         Error::new(ErrorKind::MissingTool, format!("cannot run {}", program.to_string_lossy()))

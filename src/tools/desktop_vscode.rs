@@ -6,7 +6,7 @@
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
 
-use super::path_lookup::{find_on_path, is_program};
+use crate::path_lookup::{find_on_path, is_program};
 
 /// One product, and where its installers put its launcher.
 struct Product {

@@ -5,9 +5,9 @@
 use std::fs::{File, OpenOptions};
 use std::path::PathBuf;
 
+use super::atomic_install::{self, InstallOutcome, InstallablePackage};
 use super::package_install::ToolPackage;
 use super::pins::{Pins, Tool};
-use super::tool_folder::{self, InstallOutcome, InstallablePackage};
 use super::tool_status::tools_folder;
 use crate::error::{Error, ErrorContext, Result};
 
@@ -45,7 +45,7 @@ impl Installer {
 
     /// Installs the package unless it is present.
     pub async fn ensure_package(&self, package: &impl InstallablePackage) -> Result<InstallOutcome> {
-        tool_folder::ensure_installed(&self.tools, package).await.map_err(|cause| {
+        atomic_install::install_atomically(&self.tools, package).await.map_err(|cause| {
             let into = self.tools.join(package.name());
             Error::new(cause.kind, format!("cannot install {} into {}", package.pin(), into.display())).because(cause)
         })

@@ -5,28 +5,26 @@
 //! | `pins.toml`, `pins` | every tool and its exact version, in one place |
 //! | `tool_status` | the state of each tool: installed, outdated, missing |
 //! | `installer` | installs tools in the order of their dependencies, under a lock |
-//! | `tool_folder` | the folder of one tool: complete or absent, never partial |
+//! | `atomic_install` | the folder of one tool: complete or absent, never partial |
 //! | `package_install` | installs and verifies a wheel, an npm package, a virtual environment |
 //! | `bounded_command` | runs npm and pip with a deadline, and prints their output only on failure |
 //! | `system_programs` | programs of the distribution: their versions are checked, they are never installed |
-//! | `path_lookup` | finds programs on PATH |
 //! | `desktop_vscode` | finds a desktop VS Code |
 //!
 //! Does not depend on what the tools are used for.
 
+mod atomic_install;
 mod bounded_command;
 pub mod desktop_vscode;
 mod installer;
 mod package_install;
-mod path_lookup;
 mod pins;
 mod system_programs;
-mod tool_folder;
 mod tool_status;
 
+pub use crate::path_lookup::{find_on_path, is_program};
+pub use atomic_install::{InstallOutcome, InstallablePackage};
 pub use installer::{Installer, install_tool};
-pub use path_lookup::{find_on_path, is_program};
 pub use pins::{ExtensionTemplate, Pins, SystemPin, Tool, ToolSource};
-pub use system_programs::{ProbedProgram, probe_program};
-pub use tool_folder::{InstallOutcome, InstallablePackage};
-pub use tool_status::{ToolState, ToolStatus, entry_path, list_tools, tool_state, tools_folder};
+pub use system_programs::{SystemProgram, check_program_version};
+pub use tool_status::{ToolState, ToolStatus, entry_path, list_tools, tools_folder};

@@ -1,7 +1,7 @@
 //! Installs each kind of package into a folder, and verifies that a folder has it complete.
 //!
 //! Runs the registries' ordinary clients only, never an install script of a package.
-//! Does not depend on the final path of the folder: see [`super::tool_folder`].
+//! Does not depend on the final path of the folder: see [`super::atomic_install`].
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::bounded_command::run_quietly;
+use super::atomic_install::InstallablePackage;
+use super::bounded_command::{read_output, run_quietly};
 use super::pins::{Tool, ToolSource};
-use super::tool_folder::InstallablePackage;
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 
 /// Retries that a flaky network needs, without the minutes that npm would wait where there is none.
@@ -112,7 +112,7 @@ impl ToolPackage<'_> {
         let python = folder.join("bin/python");
         let freeze = ["-m", "pip", "freeze", "--disable-pip-version-check"].map(OsStr::new);
         let argv: Vec<&OsStr> = [python.as_os_str()].into_iter().chain(freeze).collect();
-        let installed = super::bounded_command::read_output(&argv, std::time::Duration::from_secs(60)).await?;
+        let installed = read_output(&argv, std::time::Duration::from_secs(60)).await?;
         let missing = packages.iter().find(|package| !installed.lines().any(|line| line == *package));
         missing.map_or(Ok(()), |package| Err(Error::other(format!("{package} is not in the environment"))))
     }

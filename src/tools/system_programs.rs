@@ -4,23 +4,23 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::bounded_command::read_output;
-use super::path_lookup::find_on_path;
 use super::pins::SystemPin;
 use crate::error::{Error, ErrorKind, Result};
+use crate::path_lookup::find_on_path;
 
 /// How long a program may take to print its version.
 const DEADLINE: Duration = Duration::from_secs(20);
 
 /// A program that is present and new enough.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProbedProgram {
+pub struct SystemProgram {
     pub path: PathBuf,
     /// As the program prints it, without the words around it.
     pub version: String,
 }
 
 /// Runs the version command and compares the first version number in its output with the oldest that works.
-pub async fn probe_program(pin: &SystemPin) -> Result<ProbedProgram> {
+pub async fn check_program_version(pin: &SystemPin) -> Result<SystemProgram> {
     let install = format!("`apt-get install {}` brings it", pin.apt.join(" "));
     let printed = read_output(&pin.probe, DEADLINE).await.map_err(|error| error.hint(install.clone()))?;
     let version = first_version(&printed).unwrap_or_default();
@@ -31,7 +31,7 @@ pub async fn probe_program(pin: &SystemPin) -> Result<ProbedProgram> {
             .hint(format!("{install}, if that is newer; or put a newer one on PATH")));
     }
     let path = find_on_path(&[&pin.probe[0]], std::env::var_os("PATH").as_deref()).unwrap_or_default();
-    Ok(ProbedProgram { path, version: version.to_owned() })
+    Ok(SystemProgram { path, version: version.to_owned() })
 }
 
 /// The first version in a text such as `v20.20.2` or `Chromium 156.0.8078.79 built on …`.
@@ -66,7 +66,7 @@ mod tests {
         let check = async |script: &str, expect: Result<&str, &[&str]>| {
             let probe = ["sh", "-c", script].map(str::to_owned).to_vec();
             let pin = SystemPin { name: "x".into(), probe, least: 18, apt: vec!["nodejs".into()], tests_only: false };
-            match (super::probe_program(&pin).await, expect) {
+            match (super::check_program_version(&pin).await, expect) {
                 (Ok(found), Ok(version)) => assert!(found.version == version && found.path.is_file(), "{found:?}"),
                 (Err(error), Err(parts)) => {
                     let text = error.to_string();

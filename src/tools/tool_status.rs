@@ -4,8 +4,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::atomic_install::{self, FolderContent};
 use super::pins::{Pins, Tool, ToolSource};
-use super::tool_folder::{self, FolderContent};
 use crate::config::xdg;
 use crate::error::Result;
 
@@ -66,11 +66,6 @@ pub fn entry_path(name: &str) -> Result<PathBuf> {
     Ok(tools_folder()?.join(&tool.name).join(&tool.entry))
 }
 
-/// The state of one tool.
-pub fn tool_state(tool: &Tool) -> Result<ToolState> {
-    Ok(state_in(&tools_folder()?, tool))
-}
-
 /// Every tool that is listed for users.
 pub fn list_tools() -> Result<Vec<ToolStatus>> {
     let (pins, tools) = (Pins::read()?, tools_folder()?);
@@ -94,7 +89,7 @@ fn tool_status(tools: &Path, tool: &Tool) -> ToolStatus {
 }
 
 fn state_in(tools: &Path, tool: &Tool) -> ToolState {
-    match tool_folder::read_content(tools, &tool.name) {
+    match atomic_install::read_content(tools, &tool.name) {
         FolderContent::Absent => ToolState::Missing,
         FolderContent::Unproven => ToolState::Unproven,
         FolderContent::Pin(pin) if pin == tool.pin() => ToolState::Installed,

@@ -1,38 +1,43 @@
 //! The task that owns the window: receives commands and events, publishes the state.
 //!
-//! Transitions are decided by [`decide_transition`]. The actor waits for nothing but its next input: reconnecting,
+//! Transitions are decided by [`decide_transition`]. The actor waits for nothing but its next input: searching,
 //! building, launching and closing run in a task of their own, at most one at a time. When the actor ends, they are
-//! aborted, and the window keeps running.
+//! aborted, and the window keeps running. What a cancelled caller ends: [`super::cancellation`].
 //!
 //! ```text
-//!  commands ────┐                                   ┌─▶ operation (reconnect │ build │ replace │ close)
+//!  commands ────┐                                   ┌─▶ operation (search │ build │ replace │ close)
 //!  exits ───────┼─▶ actor ── decide_transition ─────┤
 //!  operation ◀──┘                                   └─▶ published state (watch) ─▶ handles, editors
 //! ```
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use futures_util::future::OptionFuture;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 
 use super::build::{BuildSummary, CompletedBuild};
 use super::build_rounds::BuildRounds;
-use super::commands::{ActorMessage, CommandResult, OperationOutcome, WindowCommand};
+use super::caller::{
+    ActorMessage, CommandOrigin, CommandReply, CommandResult, OperationOutcome, OperationTimes, WindowCommand,
+};
 use super::context::{PublishedState, WindowContext};
 use super::live_window::LiveWindow;
 use super::operations::{self, ReplaceError};
+use super::search::{SearchResult, find_earlier_window, unverified_error};
 use super::state::{WindowEffect, WindowInput, WindowPhase, decide_transition};
 use crate::clock::now_ms;
 use crate::error::{Error, ErrorKind, Result};
 use crate::process::ProcessExit;
+use crate::sync::lock;
 
 /// What an operation returned.
-enum OperationResult {
-    Reconnected(Option<LiveWindow>),
-    Built { outcome: Result<CompletedBuild>, rounds: BuildRounds, took: Duration },
-    Launched { outcome: Result<LiveWindow, ReplaceError>, took: Duration },
+pub(super) enum OperationResult {
+    Searched(SearchResult),
+    Built(Result<CompletedBuild>, BuildRounds),
+    Launched(Result<LiveWindow, ReplaceError>),
     Closed(Result<()>),
 }
 
@@ -40,14 +45,20 @@ enum OperationResult {
 pub struct WindowActor {
     context: Arc<WindowContext>,
     inbox: mpsc::Receiver<ActorMessage>,
-    operation: JoinSet<OperationResult>,
+    pub(super) operation: JoinSet<OperationResult>,
+    operation_started: Instant,
+    times: OperationTimes,
     /// The callers that wait for the running operation.
-    waiters: Vec<oneshot::Sender<CommandResult>>,
+    pub(super) waiters: Vec<CommandReply>,
     /// Commands to be handled after the running operation has ended.
     deferred: Vec<WindowCommand>,
     outcome: OperationOutcome,
-    /// Set between a build and the launch of its result.
-    build: Option<CompletedBuild>,
+    /// Set when the supervisor exits; dropped after the last operation.
+    finishing: Option<oneshot::Sender<()>>,
+    /// Set between a build and the launch of its result; also while its launch is held.
+    pub(super) build: Option<CompletedBuild>,
+    /// Whether all commands that the running operation carries out are automatic.
+    is_automatic: bool,
     rounds: BuildRounds,
 }
 
@@ -58,23 +69,27 @@ impl WindowActor {
             context,
             inbox,
             operation: JoinSet::new(),
+            operation_started: Instant::now(),
+            times: OperationTimes::default(),
             waiters: Vec::new(),
             deferred: Vec::new(),
             outcome: OperationOutcome::default(),
+            finishing: None,
             build: None,
+            is_automatic: false,
             rounds: BuildRounds::default(),
         }
     }
 
     /// Searches for the window of an earlier supervisor, then runs until the last handle is dropped.
     pub async fn drive(mut self) {
-        let context = Arc::clone(&self.context);
-        self.operation.spawn(async move { OperationResult::Reconnected(operations::reconnect_window(&context).await) });
+        self.start_operation(WindowEffect::Search);
         loop {
             let window = self.read(|published| published.window.clone());
+            let exited = OptionFuture::from(window.as_deref().map(|window| window.process.wait_for_exit()));
             tokio::select! {
                 biased; // events before commands: a window that has exited cannot be kept
-                exit = wait_for_exit(window.as_deref()) => self.handle_exit(exit),
+                Some(exit) = exited => self.handle_exit(exit),
                 Some(result) = self.operation.join_next() => match result {
                     Ok(result) => self.handle_result(result),
                     Err(error) if error.is_cancelled() => {}
@@ -82,9 +97,13 @@ impl WindowActor {
                 },
                 message = self.inbox.recv() => match message {
                     Some(ActorMessage::Command(command)) => self.handle_command(command),
-                    Some(ActorMessage::CallerCancelled) => self.handle_cancellation(),
+                    Some(ActorMessage::CallerCancelled) => self.abort_unawaited_build(),
+                    Some(ActorMessage::Finish(done)) => self.begin_finish(done),
                     None => return,
                 },
+            }
+            if self.finishing.is_some() && self.operation.is_empty() {
+                return;
             }
         }
     }
@@ -93,12 +112,12 @@ impl WindowActor {
         read(&self.context.published.borrow())
     }
 
-    fn publish(&self, change: impl FnOnce(&mut PublishedState)) {
+    pub(super) fn publish(&self, change: impl FnOnce(&mut PublishedState)) {
         self.context.published.send_modify(change);
     }
 
     /// Enters the next phase; returns what is to be done.
-    fn apply_input(&mut self, input: WindowInput) -> WindowEffect {
+    pub(super) fn apply_input(&mut self, input: WindowInput) -> WindowEffect {
         let phase = self.read(|published| published.phase);
         let (next, effect) = decide_transition(phase, input);
         if let Some(next) = next {
@@ -108,36 +127,48 @@ impl WindowActor {
         effect
     }
 
+    /// Aborts a build, since the old window still runs, and lets any other operation end.
+    fn begin_finish(&mut self, done: oneshot::Sender<()>) {
+        self.finishing = Some(done);
+        if matches!(self.read(|published| published.phase), WindowPhase::Building { .. }) {
+            self.operation = JoinSet::new();
+        }
+    }
+
     fn handle_command(&mut self, command: WindowCommand) {
+        if self.finishing.is_some() {
+            let ending = Error::new(ErrorKind::Cancelled, "the supervisor is ending");
+            let _ = command.reply.send((Err(Arc::new(ending)), OperationTimes::default()));
+            return;
+        }
+        let is_automatic = command.origin == CommandOrigin::Automatic;
         match self.apply_input(command.input) {
-            WindowEffect::JoinOperation => self.waiters.push(command.reply),
+            WindowEffect::JoinOperation => {
+                self.is_automatic &= is_automatic;
+                self.waiters.push(command.reply);
+            }
             WindowEffect::Defer => self.deferred.push(command),
             WindowEffect::Respond => {
-                let _ = command.reply.send(Ok(OperationOutcome::default()));
+                let _ = command.reply.send((Ok(OperationOutcome::default()), OperationTimes::default()));
             }
             operation => {
                 // Only `Close` aborts an operation: its callers get an error.
-                self.respond_to_waiters(&Err(Arc::new(stopped_error())));
+                let stopped = Error::new(ErrorKind::Cancelled, "the window was stopped meanwhile");
+                self.respond_to_waiters(&Err(Arc::new(stopped.hint("`tether start` starts it again"))));
                 self.outcome = OperationOutcome::default();
+                self.times = OperationTimes { started: Some(Instant::now()), launch_started: None };
                 self.publish(|published| published.notes.clear());
+                self.is_automatic = is_automatic;
+                if command.origin == CommandOrigin::RequestedBuild {
+                    self.build = None;
+                }
                 self.waiters.push(command.reply);
                 self.start_operation(operation);
             }
         }
     }
 
-    /// Aborts the running build when no caller waits for it any more.
-    fn handle_cancellation(&mut self) {
-        self.waiters.retain(|waiter| !waiter.is_closed());
-        if self.waiters.is_empty() && self.apply_input(WindowInput::Cancelled) == WindowEffect::AbortBuild {
-            self.operation.abort_all();
-            self.build = None;
-            self.publish(|published| published.progress = None);
-            self.handle_deferred();
-        }
-    }
-
-    fn handle_deferred(&mut self) {
+    pub(super) fn handle_deferred(&mut self) {
         for command in std::mem::take(&mut self.deferred) {
             self.handle_command(command);
         }
@@ -145,38 +176,40 @@ impl WindowActor {
 
     fn start_operation(&mut self, effect: WindowEffect) {
         let context = Arc::clone(&self.context);
+        self.operation_started = Instant::now();
         match effect {
+            WindowEffect::Search => {
+                self.operation.spawn(async move { OperationResult::Searched(find_earlier_window(&context).await) });
+            }
             WindowEffect::Build => {
                 let mut rounds = std::mem::take(&mut self.rounds);
+                let kept = self.build.take();
                 self.operation.spawn(async move {
-                    let started = Instant::now();
-                    let outcome = operations::build_window(&context, &mut rounds).await;
-                    OperationResult::Built { outcome, rounds, took: started.elapsed() }
+                    let outcome = operations::build_window(&context, &mut rounds, kept).await;
+                    OperationResult::Built(outcome, rounds)
                 });
             }
             WindowEffect::Launch | WindowEffect::Replace => {
+                self.times.launch_started = Some(self.operation_started);
                 let old = self.take_window();
                 let build = self.build.take();
                 self.operation.spawn(async move {
-                    let started = Instant::now();
-                    let outcome = operations::replace_window(&context, old, build).await;
-                    OperationResult::Launched { outcome, took: started.elapsed() }
+                    OperationResult::Launched(operations::replace_window(&context, old, build).await)
                 });
             }
             WindowEffect::Close => {
-                // Kills the process groups of a build, or what a launch has started so far.
-                self.operation.abort_all();
+                // Kills the process groups of a build, or what a launch has started so far. Awaited before the rest: a
+                // launch may just be saving its session file.
+                let mut aborted = std::mem::take(&mut self.operation);
+                self.build = None;
                 let old = self.take_window();
-                self.operation
-                    .spawn(async move { OperationResult::Closed(operations::close_window(&context, old).await) });
+                self.operation.spawn(async move {
+                    aborted.shutdown().await;
+                    OperationResult::Closed(operations::close_window(&context, old).await)
+                });
             }
-            WindowEffect::Nothing
-            | WindowEffect::AbortBuild
-            | WindowEffect::Respond
-            | WindowEffect::JoinOperation
-            | WindowEffect::Defer
-            | WindowEffect::RespondToWaiters
-            | WindowEffect::ReapAfterExit => {}
+            // The other effects start no operation.
+            _ => {}
         }
     }
 
@@ -188,44 +221,51 @@ impl WindowActor {
 
     fn handle_result(&mut self, result: OperationResult) {
         match result {
-            OperationResult::Reconnected(found) => {
-                match found {
-                    Some(window) => self.handle_launched(Ok(window)),
-                    None => self.finish_operation(WindowInput::LaunchFinished { ok: false }, Ok(())),
-                }
-                self.publish(|published| published.search_done = true);
-            }
-            OperationResult::Built { outcome, rounds, took } => {
+            OperationResult::Searched(result) => self.handle_searched(result),
+            OperationResult::Built(outcome, rounds) => {
                 self.rounds = rounds;
                 // A build that ended while it was being aborted is dropped.
                 if matches!(self.read(|published| published.phase), WindowPhase::Building { .. }) {
-                    self.handle_built(outcome, took);
+                    self.handle_built(outcome);
                 }
             }
-            OperationResult::Launched { outcome, took } => {
-                self.outcome.launch = took;
-                self.handle_launched(outcome);
+            OperationResult::Launched(outcome) => {
+                self.outcome.launch = self.operation_started.elapsed();
+                self.handle_launched(outcome.map(Arc::new));
             }
             OperationResult::Closed(outcome) => {
-                self.publish(|published| published.exit = None);
+                self.publish(|published| {
+                    published.exit = None;
+                    published.unverified = None;
+                });
                 self.finish_operation(WindowInput::CloseFinished, outcome);
             }
         }
     }
 
-    fn handle_built(&mut self, result: Result<CompletedBuild>, took: Duration) {
-        let ended_at_ms = now_ms();
-        let summary = match &result {
-            Ok(build) => {
-                Some(BuildSummary { ok: true, ended_at_ms, duration: build.duration, tail: build.tail.clone() })
+    fn handle_searched(&mut self, result: SearchResult) {
+        let unverified = if let SearchResult::Undecided(why) = &result { Some(why.clone()) } else { None };
+        self.publish(|published| published.unverified = unverified);
+        match result {
+            SearchResult::Found(window) => self.handle_launched(Ok(window)),
+            SearchResult::NoWindow => self.finish_operation(WindowInput::LaunchFinished { ok: false }, Ok(())),
+            SearchResult::Undecided(why) => {
+                self.finish_operation(WindowInput::SearchUndecided, Err(unverified_error(why)));
             }
-            Err(error) if error.kind == ErrorKind::BuildFailed => {
-                Some(BuildSummary { ok: false, ended_at_ms, duration: took, tail: error.to_string() })
+        }
+        self.publish(|published| published.search_done = true);
+    }
+
+    fn handle_built(&mut self, result: Result<CompletedBuild>) {
+        let ended = match &result {
+            Ok(build) => Some((build.duration, build.tail.clone())),
+            // With other errors, the build was not started.
+            Err(error) => {
+                (error.kind == ErrorKind::BuildFailed).then(|| (self.operation_started.elapsed(), error.to_string()))
             }
-            // The build was not started.
-            Err(_) => None,
         };
-        if let Some(summary) = summary {
+        if let Some((duration, tail)) = ended {
+            let summary = BuildSummary { ok: result.is_ok(), ended_at_ms: now_ms(), duration, tail };
             self.publish(|published| published.last_build = Some(summary));
         }
         match result {
@@ -235,19 +275,29 @@ impl WindowActor {
                 self.outcome.notes.extend(build.notes.iter().cloned());
                 self.publish(|published| published.notes.extend(build.notes.iter().cloned()));
                 self.build = Some(build);
+                if let Some(why) = self.replacement_blocker() {
+                    self.outcome.held = Some(why);
+                    return self.finish_operation(WindowInput::ReplacementHeld, Ok(()));
+                }
                 let effect = self.apply_input(WindowInput::BuildFinished { ok: true });
                 self.start_operation(effect);
             }
         }
     }
 
-    fn handle_launched(&mut self, outcome: Result<LiveWindow, ReplaceError>) {
+    /// Why the old window must not be replaced by the result of an automatic build, if there is a reason. The build took
+    /// its time: a debug session may have stopped in the window since it was begun.
+    fn replacement_blocker(&self) -> Option<String> {
+        let replaces = self.read(|published| published.phase) == WindowPhase::Building { old: true };
+        self.context.replacement_blocker().filter(|_| replaces && self.is_automatic)
+    }
+
+    fn handle_launched(&mut self, outcome: Result<Arc<LiveWindow>, ReplaceError>) {
         match outcome {
             // A stop came first: the close operation that now runs kills the new window by its launch id.
             Ok(_) if self.read(|published| published.phase) != WindowPhase::Starting => {}
             Ok(window) => {
-                let generation = self.context.assign_generation(&window.session.launch_id);
-                let window = Arc::new(window);
+                let generation = lock(&self.context.generations).assign(&window.session.launch_id);
                 self.publish(|published| {
                     published.generation = generation;
                     published.exit = None;
@@ -283,7 +333,7 @@ impl WindowActor {
     fn respond_to_waiters(&mut self, result: &CommandResult) {
         for waiter in self.waiters.drain(..) {
             // A caller that has gone needs no response.
-            let _ = waiter.send(result.clone());
+            let _ = waiter.send((result.clone(), self.times));
         }
     }
 
@@ -291,7 +341,7 @@ impl WindowActor {
     fn handle_exit(&mut self, exit: ProcessExit) {
         let Some(window) = self.take_window() else { return };
         warn!(pid = window.session.electron_pid, "the window ended by itself: {exit}");
-        let exit = window.exit_report(exit, self.context.in_flight.describe_calls());
+        let exit = window.exit_report(exit, self.context.running_calls.describe_calls());
         if exit.is_crash() {
             self.context.crash_loop().record_crash(Instant::now());
         }
@@ -303,15 +353,4 @@ impl WindowActor {
             self.context.exit_cleanups.spawn(async move { operations::clean_up_after_exit(&context, &window).await });
         }
     }
-}
-
-async fn wait_for_exit(window: Option<&LiveWindow>) -> ProcessExit {
-    match window {
-        Some(window) => window.process.wait_for_exit().await,
-        None => std::future::pending().await,
-    }
-}
-
-fn stopped_error() -> Error {
-    Error::new(ErrorKind::Cancelled, "the window was stopped meanwhile").hint("`tether start` starts it again")
 }

@@ -3,7 +3,7 @@
 //! The comparison point is the state of the files when the build *began*: an edit during the build makes its result
 //! stale, and is built before the window is replaced. [`BuildRounds`] decides how often.
 //!
-//! Does not depend on windows, nor on how a build step runs ([`crate::steps`]).
+//! Does not depend on windows, nor on how a build step runs ([`crate::task_runner`]).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::build_rounds::{BuildRounds, ContentHashes, RoundOutcome};
+use crate::background_tasks::{BackgroundTask, WINDOW_USER};
 use crate::changes::{ChangeTracker, FileSnapshot};
-use crate::config::WindowConfig;
+use crate::config::{WindowConfig, WindowKind};
 use crate::error::Result;
-use crate::task_runner;
+use crate::task_runner::{BackgroundUser, TaskQueue};
 
 /// The time without changes after which the build, not a user, is taken to have changed files. Longer than the interval
 /// in which an editor with autosave writes.
@@ -41,14 +42,15 @@ pub struct CompletedBuild {
     pub tail: String,
     /// What a user should know.
     pub notes: Vec<String>,
+    /// The background tasks that run on with the window.
+    pub background_tasks: Vec<Arc<BackgroundTask>>,
 }
 
 /// A build of one workspace.
 pub struct Build<'a> {
     pub config: &'a WindowConfig,
     pub tracker: &'a ChangeTracker,
-    /// The launch id of the build's processes, by which a later supervisor finds remaining ones.
-    pub launch_id: &'a str,
+    pub queue: &'a TaskQueue,
 }
 
 impl Build<'_> {
@@ -61,13 +63,22 @@ impl Build<'_> {
         is_current: impl Fn() -> Result<bool>,
         progress: &(dyn Fn(&str) + Send + Sync),
     ) -> Result<Option<CompletedBuild>> {
-        let mut build = self.new_build(self.tracker.take_snapshot().await?);
+        let (config, baseline) = (Box::new(self.config.clone()), self.tracker.take_snapshot().await?);
+        let mut build = CompletedBuild {
+            config,
+            baseline,
+            duration: Duration::ZERO,
+            tail: String::new(),
+            notes: vec![],
+            background_tasks: vec![],
+        };
         if self.config.build.is_empty() {
             return Ok(Some(build));
         }
         rounds.start_build(&build.baseline);
         loop {
-            let ran = task_runner::run_plan(&self.config.build, self.launch_id, progress).await?;
+            let ran = self.queue.run_plan(&self.config.build, self.background_user(), progress).await?;
+            build.background_tasks = ran.background;
             build.duration += ran.duration;
             build.tail = ran.tail;
             build.notes =
@@ -89,9 +100,11 @@ impl Build<'_> {
         }
     }
 
-    fn new_build(&self, baseline: Arc<FileSnapshot>) -> CompletedBuild {
-        let config = Box::new(self.config.clone());
-        CompletedBuild { config, baseline, duration: Duration::ZERO, tail: String::new(), notes: vec![] }
+    /// An extension host needs no watcher: tether builds. Another window may need a server.
+    fn background_user(&self) -> Option<BackgroundUser<'static>> {
+        let is_extension_host =
+            matches!(self.config.window.kind, Some(WindowKind::ExtensionHost | WindowKind::WebExtensionHost));
+        (!is_extension_host).then_some(BackgroundUser { name: WINDOW_USER, needs_new_cycle: true })
     }
 
     /// The files after a round, and whether another round is needed.

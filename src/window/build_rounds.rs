@@ -8,6 +8,7 @@ use std::hash::Hasher;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::bounded_file::{self, Links};
 use crate::changes::FileSnapshot;
 
 /// The most rounds of one build, also for a user who keeps saving files.
@@ -25,11 +26,10 @@ impl ContentHashes {
     /// Reads and hashes the files; paths are relative to `root`.
     pub fn read(root: &Path, changed: &[PathBuf]) -> ContentHashes {
         let content = |index: usize, path: &Path| {
-            let file = root.join(path);
-            let small = std::fs::metadata(&file).ok().filter(|it| it.is_file() && it.len() <= Self::MAX_SIZE);
-            small.filter(|_| index < Self::MAX_FILES)?;
+            let read = || bounded_file::read_file(&root.join(path), Self::MAX_SIZE, Links::Follow).ok();
+            let content = Some(index).filter(|index| *index < Self::MAX_FILES).and_then(|_| read())?;
             let mut hasher = std::hash::DefaultHasher::new();
-            hasher.write(&std::fs::read(&file).ok()?);
+            hasher.write(&content);
             Some(hasher.finish())
         };
         let all = changed.iter().enumerate().map(|(index, path)| (path.clone(), content(index, path)));
@@ -44,11 +44,8 @@ pub enum RoundOutcome {
     Repeat,
     /// The same files changed in every round, each time to other contents: by the build, or by a user who saves often.
     Undecided,
-    /// No further round is needed.
-    Done {
-        /// Whether the build itself made all changes.
-        accept: bool,
-    },
+    /// No further round is needed; `accept`: the build itself made all changes.
+    Done { accept: bool },
 }
 
 /// Finds the tracked files that the build itself changes: it writes the same contents in two consecutive rounds, or other

@@ -1,10 +1,14 @@
-//! The caller of a window operation: receives progress, may cancel.
+//! The caller of a window operation, which receives progress and may cancel; its messages to the actor, and their result.
 //!
 //! Does not depend on the operation itself.
 
-use tokio::sync::mpsc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use super::commands::ActorMessage;
+use tokio::sync::oneshot;
+
+use super::state::WindowInput;
+use crate::error::{Error, Result};
 
 /// The caller of an operation, for as long as the operation runs.
 pub trait Caller: Send + Sync {
@@ -14,25 +18,54 @@ pub trait Caller: Send + Sync {
     fn is_cancelled(&self) -> bool;
 }
 
-/// Notifies the actor on drop when the caller has cancelled its command before the command was done.
-pub struct CancelGuard<'a> {
-    inbox: &'a mpsc::Sender<ActorMessage>,
-    caller: &'a dyn Caller,
+/// How long the steps of a finished operation took, and what a user should know about it.
+#[derive(Clone, Debug, Default)]
+pub struct OperationOutcome {
+    /// Zero without a build.
+    pub build: Duration,
+    /// Zero without a launch.
+    pub launch: Duration,
+    pub notes: Vec<String>,
+    /// Why the window was not replaced after an automatic build; the build is kept.
+    pub held: Option<String>,
 }
 
-impl<'a> CancelGuard<'a> {
-    /// To be created before the reply channel of the command, and so dropped after its receiver: the actor then sees
-    /// which callers still wait.
-    pub fn new(inbox: &'a mpsc::Sender<ActorMessage>, caller: &'a dyn Caller) -> Self {
-        CancelGuard { inbox, caller }
-    }
+/// When an operation began, and when its launch did.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OperationTimes {
+    pub started: Option<Instant>,
+    /// `None` without a launch.
+    pub launch_started: Option<Instant>,
 }
 
-impl Drop for CancelGuard<'_> {
-    fn drop(&mut self) {
-        if self.caller.is_cancelled() {
-            // If the inbox is full, the commands in it need the operation anyway.
-            let _ = self.inbox.try_send(ActorMessage::CallerCancelled);
-        }
-    }
+/// The result of an operation, shared by all callers that wait for it.
+pub type CommandResult = Result<OperationOutcome, Arc<Error>>;
+
+/// Where the result of a command is sent.
+pub type CommandReply = oneshot::Sender<(CommandResult, OperationTimes)>;
+
+/// Why a command is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommandOrigin {
+    /// To bring a stale window up to date: not if something prevents its replacement by then.
+    Automatic,
+    Requested,
+    /// Requested, with a new build even if a finished one is kept.
+    RequestedBuild,
+}
+
+/// A start, restart or stop, and the caller that waits for its result.
+pub struct WindowCommand {
+    pub input: WindowInput,
+    pub origin: CommandOrigin,
+    pub reply: CommandReply,
+}
+
+/// What a handle sends to the actor.
+pub enum ActorMessage {
+    Command(WindowCommand),
+    /// A caller has cancelled its command: the receiver of that command's reply is dropped.
+    CallerCancelled,
+    /// The supervisor exits: a build is aborted, a running launch or close is finished. The sender is dropped after that.
+    Finish(oneshot::Sender<()>),
 }

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::OptionFuture;
 use tokio::sync::watch;
 
 use super::context::PublishedState;
@@ -43,20 +44,11 @@ impl ChangeFeed {
             });
             return true;
         }
-        let hints = &mut self.hints;
-        let hinted = async {
-            match hints {
-                Some((_, hints)) => match hints.changed().await {
-                    Ok(()) => {}
-                    // The tracker has ended.
-                    Err(_) => std::future::pending().await,
-                },
-                None => std::future::pending().await,
-            }
-        };
+        let hinted = OptionFuture::from(self.hints.as_mut().map(|(_, hints)| hints.changed()));
         tokio::select! {
             changed = self.published.changed() => changed.is_ok(),
-            () = hinted => true,
+            // Without a tracker, or when it has ended, only the published state counts.
+            Some(Ok(())) = hinted => true,
         }
     }
 }

@@ -39,8 +39,8 @@ pub async fn clean_up_launch(launch_id: &str, state_dir: &Path) -> Result<()> {
     if !is_launch_id(launch_id) {
         return Ok(()); // it could be a path to another folder, and no process has it
     }
-    let swept = process::sweep_launch(launch_id, Duration::from_secs(1)).await;
     let scratch = scratch_dir_of(state_dir, launch_id);
+    let swept = process::sweep_launch(launch_id, Some(&scratch), Duration::from_secs(1)).await;
     let removed = remove_scratch(&scratch).await;
     swept.doing(|| format!("cannot end what is left of launch {launch_id}"))?;
     removed.doing(|| format!("cannot remove {}", scratch.display()))
@@ -69,13 +69,17 @@ fn remove_folder(folder: &Path) -> io::Result<()> {
 /// Cleans up after every launch with a scratch folder in `state_dir`, except `running`: the supervisor was killed during
 /// such a launch. Only for the supervisor that holds the lock of the folder.
 pub async fn clean_up_abandoned(state_dir: &Path, running: Option<&str>) -> Result<()> {
-    let entries = match std::fs::read_dir(state_dir) {
-        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(()),
-        entries => entries.doing(|| format!("cannot read {}", state_dir.display()))?,
-    };
-    let launches = entries.flatten().filter_map(|entry| launch_id_of_scratch_dir(&entry.file_name()));
-    for launch_id in launches.filter(|launch_id| running != Some(launch_id.as_str())) {
-        clean_up_launch(&launch_id, state_dir).await?;
+    for launch_id in list_launches(state_dir)?.iter().filter(|launch_id| running != Some(launch_id.as_str())) {
+        clean_up_launch(launch_id, state_dir).await?;
     }
     Ok(())
+}
+
+/// The ids of the launches with a scratch folder in `state_dir`.
+pub fn list_launches(state_dir: &Path) -> Result<Vec<String>> {
+    let entries = match std::fs::read_dir(state_dir) {
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.doing(|| format!("cannot read {}", state_dir.display()))?,
+    };
+    Ok(entries.flatten().filter_map(|entry| launch_id_of_scratch_dir(&entry.file_name())).collect())
 }

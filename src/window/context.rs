@@ -11,15 +11,16 @@ use tokio_util::task::TaskTracker;
 use super::build::BuildSummary;
 use super::crash_loop::CrashLoop;
 use super::generation::GenerationCounter;
-use super::in_flight::InFlight;
 use super::live_window::LiveWindow;
 use super::page::PageHistory;
+use super::running_calls::RunningCalls;
 use super::state::WindowPhase;
 use super::window_exit::WindowExit;
 use crate::changes::{self, ChangeTracker, FileSnapshot, TrackerOptions};
 use crate::config::{self, ActiveConfig, BuildOutput, WatchSettings, WindowConfig};
 use crate::error::{Error, Result};
 use crate::sync::lock;
+use crate::task_runner::TaskQueue;
 
 /// The state of the window as of now, published to handles and editors.
 #[derive(Clone, Default)]
@@ -33,6 +34,8 @@ pub struct PublishedState {
     pub progress: Option<String>,
     pub window: Option<Arc<LiveWindow>>,
     pub last_build: Option<BuildSummary>,
+    /// Why the window of an earlier supervisor cannot be verified.
+    pub unverified: Option<String>,
     /// How the last window exited, unless it was stopped.
     pub exit: Option<WindowExit>,
     /// What a user should know.
@@ -55,28 +58,26 @@ pub struct WindowPaths {
     pub state: PathBuf,
     /// The supervisor's socket, for `hostBridgePath`.
     pub bridge: PathBuf,
-    /// The launch id of all processes that this workspace's builds start.
-    pub build_launch_id: String,
 }
 
 /// The state that handles, actor and operations share.
 pub struct WindowContext {
     pub paths: WindowPaths,
+    /// The builds of the window, and the tasks of debug sessions.
+    pub queue: Arc<TaskQueue>,
     pub published: watch::Sender<PublishedState>,
     /// Console messages and network requests of all launches.
     pub history: Arc<PageHistory>,
     trackers: Mutex<WindowTrackers>,
-    pub in_flight: InFlight,
+    pub running_calls: RunningCalls,
     crash_loop: Mutex<CrashLoop>,
-    generations: Mutex<GenerationCounter>,
+    pub generations: Mutex<GenerationCounter>,
     active_config: Mutex<ActiveConfig>,
-    replacement_blocker: OnceLock<Box<ReplacementBlocker>>,
+    /// Returns the reason why the window must not be replaced automatically now, if there is one.
+    pub replacement_blocker: OnceLock<Box<dyn Fn() -> Option<String> + Send + Sync>>,
     /// The clean-ups after windows that exited by themselves.
     pub exit_cleanups: TaskTracker,
 }
-
-/// Returns the reason why the window must not be replaced automatically now, if there is one.
-type ReplacementBlocker = dyn Fn() -> Option<String> + Send + Sync;
 
 /// The settings that decide which files are tracked, and how.
 pub type TrackingConfig = (WatchSettings, Vec<BuildOutput>);
@@ -92,7 +93,7 @@ struct WindowTrackers {
 
 impl WindowContext {
     /// Reads what an earlier supervisor stored. The first phase is the search for its window.
-    pub fn new(paths: WindowPaths) -> WindowContext {
+    pub fn new(paths: WindowPaths, queue: Arc<TaskQueue>) -> WindowContext {
         let generations = GenerationCounter::load(&paths.state);
         let (phase, generation) = (WindowPhase::Starting, generations.current());
         let published = watch::Sender::new(PublishedState { phase, generation, ..PublishedState::default() });
@@ -100,10 +101,11 @@ impl WindowContext {
         let active_config = Mutex::new(ActiveConfig::load(&paths.state));
         WindowContext {
             paths,
+            queue,
             published,
             history,
             trackers: Mutex::default(),
-            in_flight: InFlight::default(),
+            running_calls: RunningCalls::default(),
             crash_loop: Mutex::default(),
             generations: Mutex::new(generations),
             active_config,
@@ -112,24 +114,14 @@ impl WindowContext {
         }
     }
 
-    /// Sets the function that [`Self::replacement_blocked_by`] calls; only the first one is kept.
-    pub fn block_replacement_while(&self, blocker: Box<ReplacementBlocker>) {
-        let _ = self.replacement_blocker.set(blocker);
-    }
-
-    /// Why the window must not be replaced automatically, if there is a reason.
-    pub fn replacement_blocked_by(&self) -> Option<String> {
+    /// The reason why the window must not be replaced automatically now, if there is one.
+    pub fn replacement_blocker(&self) -> Option<String> {
         self.replacement_blocker.get().and_then(|blocker| blocker())
     }
 
     /// The recent crashes of the window.
     pub fn crash_loop(&self) -> MutexGuard<'_, CrashLoop> {
         lock(&self.crash_loop)
-    }
-
-    /// The generation of a launch.
-    pub fn assign_generation(&self, launch_id: &str) -> u64 {
-        lock(&self.generations).assign(launch_id)
     }
 
     /// The launch configuration that was selected, and the one that runs.
@@ -185,20 +177,20 @@ impl WindowContext {
                 .because(cause)
                 .hint(format!("set [watch] root in {} to a folder that is there", config::DEVTOOLS_TOML))
         })?;
+        config::check_watch_root(&self.paths.workspace, &root)?;
         let criterion = match watch.confirm {
             config::ConfirmBy::Mtime => changes::ChangeCriterion::Metadata,
             config::ConfirmBy::Content => changes::ChangeCriterion::Content,
         };
-        let derived = generated.iter().map(|it| self.derived_rule(it)).collect();
+        let rule_of = |BuildOutput { pattern, origin }: BuildOutput| {
+            let (file, line) = (self.paths.workspace.join(origin.file), origin.line);
+            changes::DerivedRule { pattern, file, line }
+        };
+        let derived = generated.iter().cloned().map(rule_of).collect();
         let cookie_dir = self.paths.state.clone();
         let tracker = Arc::new(ChangeTracker::start(TrackerOptions { root, cookie_dir, criterion, derived }));
         trackers.configured = Some((settings.clone(), Arc::clone(&tracker)));
         Ok(tracker)
-    }
-
-    fn derived_rule(&self, generated: &BuildOutput) -> changes::DerivedRule {
-        let BuildOutput { pattern, origin } = generated.clone();
-        changes::DerivedRule { pattern, file: self.paths.workspace.join(origin.file), line: origin.line }
     }
 
     /// Publishes the current step of the running operation.

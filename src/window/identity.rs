@@ -45,9 +45,29 @@ pub enum IdentityError {
     Unreadable(#[from] io::Error),
 }
 
+impl IdentityError {
+    /// Whether the window may run all the same: the check itself failed, or the process is the window's, but its port
+    /// is not.
+    pub fn leaves_doubt(&self) -> bool {
+        match self {
+            IdentityError::PortOutsideTree { .. }
+            | IdentityError::PortOutsideLaunch { .. }
+            | IdentityError::OtherBrowser { .. }
+            | IdentityError::Unresponsive { .. }
+            | IdentityError::Unreadable(_) => true,
+            IdentityError::Exited(_)
+            | IdentityError::OtherBoot
+            | IdentityError::InvalidPid(_)
+            | IdentityError::OtherUser { .. }
+            | IdentityError::ReusedPid { .. }
+            | IdentityError::MissingLaunchId(_) => false,
+        }
+    }
+}
+
 /// Verifies that the session's process and port are our window's. Connects only after all other checks.
 pub async fn verify_window(session: &WindowSession) -> Result<VerifiedWindow, IdentityError> {
-    let process = verify_process(session)?;
+    let process = verify_without_connecting(session)?;
     let endpoint = match cdp::discover_endpoint(session.cdp_port).await {
         Ok(endpoint) => endpoint,
         Err(_) if !process.is_alive() => return Err(IdentityError::Exited(process.pid())),
@@ -60,8 +80,8 @@ pub async fn verify_window(session: &WindowSession) -> Result<VerifiedWindow, Id
     Ok(VerifiedWindow { process, endpoint })
 }
 
-/// As [`prove`], without connecting to the port: enough to signal the process.
-pub fn verify_process(session: &WindowSession) -> Result<Process, IdentityError> {
+/// As [`verify_window`], without connecting to the port: enough to signal the process.
+pub fn verify_without_connecting(session: &WindowSession) -> Result<Process, IdentityError> {
     let pid = session.electron_pid;
     if pid <= 1 || pid == std::process::id() {
         return Err(IdentityError::InvalidPid(pid));
@@ -69,34 +89,39 @@ pub fn verify_process(session: &WindowSession) -> Result<Process, IdentityError>
     if process::read_boot_id()? != session.boot_id {
         return Err(IdentityError::OtherBoot);
     }
-    let process = Process::open(pid).map_err(|cause| match cause.kind() {
-        io::ErrorKind::NotFound => IdentityError::Exited(pid),
-        _ => IdentityError::Unreadable(cause),
-    })?;
-    check_owner(&process, session)?;
+    let process = Process::open(pid).map_err(|cause| unreadable_process(pid, cause))?;
+    check_not_reused(&process, session)?;
     verify_tree_port(&process, session.cdp_port)?;
     // The checks above used the PID: they hold if the process has not exited meanwhile.
     if process.is_alive() { Ok(process) } else { Err(IdentityError::Exited(pid)) }
 }
 
-fn check_owner(process: &Process, session: &WindowSession) -> Result<(), IdentityError> {
+fn check_not_reused(process: &Process, session: &WindowSession) -> Result<(), IdentityError> {
     let pid = process.pid();
-    let facts = process::read_facts(pid).map_err(|_| IdentityError::Exited(pid))?;
+    let facts = process::read_facts(pid).map_err(|cause| unreadable_process(pid, cause))?;
     if facts.uid != rustix::process::getuid().as_raw() {
         return Err(IdentityError::OtherUser { pid, uid: facts.uid });
     }
     if facts.start_ticks != session.pid_start_ticks {
         return Err(IdentityError::ReusedPid { pid, found: facts.start_ticks, expected: session.pid_start_ticks });
     }
-    let launch_id = process::read_environment_value(pid, LAUNCH_ID).ok().flatten();
+    let launch_id = process::read_environment_value(pid, LAUNCH_ID).map_err(|cause| unreadable_process(pid, cause))?;
     if launch_id.is_none_or(|launch_id| launch_id != session.launch_id.as_str()) {
         return Err(IdentityError::MissingLaunchId(pid));
     }
     Ok(())
 }
 
+/// Only a process that does not exist has exited: without descriptors, none can be read.
+fn unreadable_process(pid: u32, cause: io::Error) -> IdentityError {
+    match cause.kind() {
+        io::ErrorKind::NotFound => IdentityError::Exited(pid),
+        _ => IdentityError::Unreadable(cause),
+    }
+}
+
 /// Verifies that the process or a descendant of it listens on `port`.
-pub(super) fn verify_tree_port(process: &Process, port: u16) -> Result<(), IdentityError> {
+pub fn verify_tree_port(process: &Process, port: u16) -> Result<(), IdentityError> {
     let pid = process.pid();
     // Usually it is the process itself; wrappers need the scan of all processes.
     if process::find_listener_among(port, &[pid])?.is_some() {

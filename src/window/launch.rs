@@ -4,6 +4,7 @@
 
 mod attempt;
 mod browser;
+mod connection_token;
 mod custom_command;
 mod desktop_extension_host;
 mod extension_host_args;
@@ -11,38 +12,15 @@ mod node;
 mod readiness;
 mod web_extension_host;
 
-use std::path::PathBuf;
-
-pub use self::attempt::WindowLaunchPlan;
-use self::attempt::{LaunchAttempt, ReadyProgram};
+use self::attempt::LaunchAttempt;
+pub use self::attempt::{LaunchedWindow, WindowLaunchPlan};
 pub use self::browser::BROWSER_NAMES;
 pub use self::desktop_extension_host::find_desktop_vscode;
 pub use self::readiness::parse_inspector_port;
 use super::cleanup;
 use super::launch_id::is_launch_id;
-use crate::cdp::Endpoint;
-use crate::clock::now_ms;
 use crate::config::WindowKind;
-use crate::error::{Error, ErrorContext, Result};
-use crate::process::{self, Process};
-
-/// A window that was launched and can be connected to.
-#[derive(Debug)]
-pub struct LaunchedWindow {
-    /// The window's main process.
-    pub process: Process,
-    /// The other programs of the launch; [`super::cleanup`] kills them by the launch id.
-    pub others: Vec<Process>,
-    pub boot_id: String,
-    pub cdp_port: u16,
-    pub inspector_port: Option<u16>,
-    /// The browser or Node behind `cdp_port`.
-    pub endpoint: Endpoint,
-    pub user_data_dir: Option<PathBuf>,
-    pub output: PathBuf,
-    /// The start of the launch; epoch milliseconds.
-    pub started_at_ms: u64,
-}
+use crate::error::{Error, Result};
 
 /// Launches the window and waits until it can be connected to. `progress` receives the current step.
 ///
@@ -53,33 +31,17 @@ pub async fn launch_window(plan: &WindowLaunchPlan, progress: impl Fn(&str) + Se
     if !is_launch_id(&plan.launch_id) {
         return Err(Error::usage(format!("{:?} cannot be a launch id", plan.launch_id)));
     }
-    let boot_id = process::read_boot_id().doing(|| "cannot read the id of this boot".to_owned())?;
     let attempt = LaunchAttempt::start(plan, &progress)?;
-    let started_at_ms = now_ms();
-    match launch_kind(kind, &attempt).await {
-        Ok(ReadyProgram { process, others, endpoint, inspector_port, user_data_dir }) => {
-            let output = attempt.complete();
-            Ok(LaunchedWindow {
-                process,
-                others,
-                boot_id,
-                cdp_port: endpoint.port,
-                inspector_port,
-                endpoint,
-                user_data_dir,
-                output,
-                started_at_ms,
-            })
-        }
-        Err(error) => {
-            // Waits for the killed processes, so that the next attempt finds none; dropping the attempt only signals.
-            let _ = cleanup::clean_up_launch(&plan.launch_id, &plan.state_dir).await;
-            Err(error)
-        }
+    let launched = launch_kind(kind, &attempt).await;
+    match &launched {
+        Ok(_) => attempt.complete(),
+        // Waits for the killed processes, so that the next attempt finds none; dropping the attempt only signals.
+        Err(_) => drop(cleanup::clean_up_launch(&plan.launch_id, &plan.state_dir).await),
     }
+    launched
 }
 
-async fn launch_kind(kind: WindowKind, attempt: &LaunchAttempt<'_>) -> Result<ReadyProgram> {
+async fn launch_kind(kind: WindowKind, attempt: &LaunchAttempt<'_>) -> Result<LaunchedWindow> {
     match kind {
         WindowKind::Browser => browser::launch_browser(attempt).await,
         WindowKind::Node => node::launch_node(attempt).await,
@@ -87,7 +49,8 @@ async fn launch_kind(kind: WindowKind, attempt: &LaunchAttempt<'_>) -> Result<Re
         WindowKind::WebExtensionHost => web_extension_host::launch_web_extension_host(attempt).await,
         // A derived kind only means some extension host: the desktop's if there is one.
         WindowKind::ExtensionHost
-            if attempt.settings().derived && find_desktop_vscode(attempt.settings(), attempt.workspace()).is_none() =>
+            if attempt.plan.settings.derived
+                && find_desktop_vscode(&attempt.plan.settings, &attempt.plan.workspace).is_none() =>
         {
             web_extension_host::launch_web_extension_host(attempt).await
         }

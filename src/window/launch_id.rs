@@ -11,12 +11,12 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{ErrorContext, Result};
 
-/// A new random launch id: 128 bits in hex.
-pub(super) fn new_launch_id() -> Result<String> {
+/// A new random id, such as a launch id: 128 bits in hex.
+pub(super) fn new_random_id() -> Result<String> {
     let mut bytes = [0; 16];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
         .map_err(std::io::Error::from)
-        .doing(|| "cannot draw a launch id".into())?;
+        .doing(|| "cannot draw a random id".into())?;
     Ok(hex::encode(bytes))
 }
 

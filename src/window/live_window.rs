@@ -4,21 +4,27 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
+use futures_util::future::{FutureExt, OptionFuture};
 use tokio::sync::Mutex;
+use tokio::task::JoinSet;
 
-use super::identity::{IdentityError, VerifiedWindow};
-use super::launch::LaunchedWindow;
+use super::identity::{self, IdentityError};
+use super::launch::parse_inspector_port;
 use super::page::{ExtensionHostConsole, ExtensionHostInspector, PageConnection, PageHistory};
 use super::session_file::WindowSession;
 use super::window_exit::{self, WindowExit};
+use crate::background_tasks::BackgroundTask;
+use crate::cdp::Endpoint;
 use crate::clock::now_ms;
 use crate::error::{Error, ErrorKind, Result};
 use crate::process::{self, Process, ProcessExit, ResourceMonitor, ResourceUsage};
+use crate::window::token_redaction::redact_connection_tokens;
 
 /// An output file larger than this, in bytes, is trimmed to its last [`KEPT_OUTPUT`] bytes.
 const MAX_OUTPUT: u64 = 64 << 20;
 const KEPT_OUTPUT: u64 = 1 << 20;
+/// How many lines of output are searched for the inspector of an extension host that was started again.
+const INSPECTOR_LINES: usize = 500;
 
 /// A window whose process runs.
 pub struct LiveWindow {
@@ -33,66 +39,44 @@ pub struct LiveWindow {
     page: Mutex<Option<Arc<PageConnection>>>,
     /// Console messages and network requests of all launches.
     history: Arc<PageHistory>,
+    /// Trims the output file; aborted on drop.
+    _output_trimmer: JoinSet<()>,
     /// Closed on drop.
     _extension_host: Option<ExtensionHostConsole>,
     resources: ResourceMonitor,
+    /// The background tasks of its build that run on, such as a dev server.
+    pub background_tasks: Vec<Arc<BackgroundTask>>,
     /// What a user should know.
     pub notes: Vec<String>,
 }
 
 impl LiveWindow {
-    /// A window that was just launched, also if its page cannot be connected to yet.
-    pub async fn from_launch(
-        launched: LaunchedWindow,
+    /// Connects to the page of a running window. Without an endpoint, or when its page cannot be connected to yet, this is
+    /// tried again later.
+    pub async fn connect(
         session: WindowSession,
-        notes: Vec<String>,
-        history: Arc<PageHistory>,
-    ) -> LiveWindow {
-        history.record_launch();
-        let page = PageConnection::open_endpoint(launched.endpoint, Arc::clone(&history)).await.ok().map(Arc::new);
-        LiveWindow {
-            _extension_host: listen_to_extension_host(&session, &launched.output, &history),
-            history,
-            session,
-            process: launched.process,
-            reconnected: false,
-            output: launched.output,
-            page: Mutex::new(page),
-            resources: ResourceMonitor::default(),
-            notes,
-        }
-    }
-
-    /// The window of a session file. A verified window that does not respond is returned, too: it must not be replaced
-    /// silently.
-    pub async fn from_session(
-        session: WindowSession,
-        verified: Result<VerifiedWindow, IdentityError>,
+        process: Process,
+        endpoint: Option<Endpoint>,
         output: PathBuf,
         history: Arc<PageHistory>,
-    ) -> Result<LiveWindow, IdentityError> {
-        let (process, page) = match verified {
-            Ok(window) => (
-                window.process,
-                PageConnection::open_endpoint(window.endpoint, Arc::clone(&history)).await.ok().map(Arc::new),
-            ),
-            Err(IdentityError::Unresponsive { process, .. }) => (process, None),
-            Err(error) => return Err(error),
-        };
-        let _extension_host = listen_to_extension_host(&session, &output, &history);
-        let page = Mutex::new(page);
-        let resources = ResourceMonitor::default();
-        Ok(LiveWindow {
+    ) -> LiveWindow {
+        let page = OptionFuture::from(endpoint.map(|it| PageConnection::open_endpoint(it, Arc::clone(&history)))).await;
+        let mut output_trimmer = JoinSet::new();
+        // Also while nobody looks at the window: only lines that are never shown are lost.
+        output_trimmer.spawn(process::keep_trimmed(output.clone(), MAX_OUTPUT, KEPT_OUTPUT));
+        LiveWindow {
+            _output_trimmer: output_trimmer,
+            _extension_host: listen_to_extension_host(&session, &output, &history),
             session,
             process,
-            reconnected: true,
+            reconnected: false,
             output,
-            page,
+            page: Mutex::new(page.and_then(Result::ok).map(Arc::new)),
             history,
-            _extension_host,
-            resources,
-            notes: vec![],
-        })
+            resources: ResourceMonitor::default(),
+            background_tasks: Vec::new(),
+            notes: Vec::new(),
+        }
     }
 
     /// The connection to the page, opened if necessary.
@@ -101,21 +85,37 @@ impl LiveWindow {
         if let Some(page) = slot.as_ref().filter(|page| page.wait_closed().now_or_never().is_none()) {
             return Ok(Arc::clone(page));
         }
-        let page = PageConnection::open_with_history(self.session.cdp_port, Arc::clone(&self.history))
+        let port = self.verified_cdp_port().map_err(|error| self.explain_error(error))?;
+        let page = PageConnection::open_with_history(port, Arc::clone(&self.history))
             .await
             .map_err(|error| self.explain_error(error))?;
         Ok(Arc::clone(slot.insert(Arc::new(page))))
     }
 
+    /// The CDP port, if the window still listens on it: it may have closed it, and another program may have taken it.
+    pub fn verified_cdp_port(&self) -> Result<u16> {
+        let port = self.session.cdp_port;
+        identity::verify_tree_port(&self.process, port).map_err(|reason| foreign_port_error(port, reason))?;
+        Ok(port)
+    }
+
+    /// The port of the extension host's or Node's inspector, if a process of this launch listens on it; `None` if the
+    /// window has no inspector. An extension host that was started again prints its port to the output, which may differ.
+    pub fn verified_inspector_port(&self) -> Result<Option<u16>> {
+        let Some(port) = self.session.inspector_port else { return Ok(None) };
+        let verify = |port: u16| identity::verify_launch_port(&self.session.launch_id, port);
+        let Err(reason) = verify(port) else { return Ok(Some(port)) };
+        let output = process::read_tail(&self.output, INSPECTOR_LINES).unwrap_or_default();
+        let mut printed: Vec<u16> = output.lines().rev().filter_map(parse_inspector_port).collect();
+        printed.dedup();
+        let current = printed.into_iter().filter(|printed| *printed != port).find(|printed| verify(*printed).is_ok());
+        current.map(Some).ok_or_else(|| foreign_port_error(port, reason))
+    }
+
     /// Whether the page responds within `deadline`.
     pub async fn is_responsive(&self, deadline: Duration) -> bool {
-        let ping = async {
-            match self.page().await {
-                Ok(page) => page.ping(deadline).await,
-                Err(_) => false,
-            }
-        };
-        tokio::time::timeout(deadline, ping).await.unwrap_or(false)
+        let ping = async { self.page().await.ok()?.ping(deadline).await.then_some(()) };
+        tokio::time::timeout(deadline, ping).await.is_ok_and(|response| response.is_some())
     }
 
     /// Sends a close request (`Browser.close`); returns whether the window received it.
@@ -131,13 +131,13 @@ impl LiveWindow {
         self.page.lock().await.take();
     }
 
-    /// Measures the process tree of the window and all other processes with its launch id.
+    /// Measures the process tree of the window and all other processes that are tied to its launch.
     pub async fn measure_resources(&self) -> Option<ResourceUsage> {
         let (main, launch_id) = (self.process.clone(), self.session.launch_id.clone());
         let list = move || {
             let mut processes = process::list_tree(&main)?;
             processes.push(main.clone());
-            processes.extend(process::find_launch_processes(&launch_id)?);
+            processes.extend(process::find_launch_members(&launch_id)?.tied);
             processes.sort_by_key(Process::pid);
             processes.dedup_by_key(|process| process.pid());
             Ok(processes)
@@ -145,14 +145,8 @@ impl LiveWindow {
         self.resources.measure(list).await
     }
 
-    /// Trims the output file, so that a window that runs for days does not fill the disk.
-    pub fn trim_output(&self) {
-        // Only lines that are never shown are lost. An error leaves the file longer, and is harmless.
-        let _ = process::truncate_to_tail(&self.output, MAX_OUTPUT, KEPT_OUTPUT);
-    }
-
-    /// The report of the window's exit: `in_flight` are the calls that it interrupted.
-    pub fn exit_report(&self, exit: ProcessExit, in_flight: Vec<String>) -> WindowExit {
+    /// The report of the window's exit: `interrupted_calls` are the calls that it interrupted.
+    pub fn exit_report(&self, exit: ProcessExit, interrupted_calls: Vec<String>) -> WindowExit {
         let started_at_ms = self.session.debug_window_started_at;
         let at_ms = now_ms();
         let console = self.history.last_messages(window_exit::MAX_SEARCHED, started_at_ms);
@@ -160,9 +154,11 @@ impl LiveWindow {
             exit,
             at_ms,
             uptime: Duration::from_millis(at_ms.saturating_sub(started_at_ms)),
-            in_flight,
+            interrupted_calls,
             console: window_exit::format_last_messages(console),
-            output: process::read_tail(&self.output, window_exit::LAST_LINES).unwrap_or_default(),
+            output: redact_connection_tokens(
+                process::read_tail(&self.output, window_exit::LAST_LINES).unwrap_or_default(),
+            ),
         }
     }
 
@@ -175,6 +171,12 @@ impl LiveWindow {
             .because(error)
             .hint("`tether status` shows how it ended; `tether start` starts it again")
     }
+}
+
+fn foreign_port_error(port: u16, reason: IdentityError) -> Error {
+    Error::other(format!("cannot use port {port} of the window"))
+        .because(reason)
+        .hint("nothing was connected to; `tether restart` (MCP: `window_restart`) relaunches the window")
 }
 
 /// Reads the console of the extension host, if the window has one: then the inspector port is not the CDP port.

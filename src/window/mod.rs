@@ -3,20 +3,24 @@
 //! | file | owns |
 //! |---|---|
 //! | `window_handle` | [`Window`], the supervisor's handle: start, stop, restart, status; refreshes a stale window |
-//! | `page_operations` | the handle's operations on the page |
+//! | `page_operations` | the page of an up-to-date window, and its history |
 //! | `change_feed` | notifications of changes of the state and of tracked files |
-//! | `caller`, `commands` | the caller of an operation; messages to the actor |
+//! | `caller` | the caller of an operation; messages to the actor |
+//! | `command_requests` | sends commands to the actor, and waits for their results |
 //! | `actor` | the task that owns the window; `state` has its transitions, `operations` does the work |
+//! | `search` | the search for the window of an earlier supervisor |
 //! | `context` | the state that these share: the published state, the trackers of the window's files |
-//! | `in_flight` | the calls that use the window, for the report of an exit |
+//! | `running_calls` | the calls that use the window, for the report of an exit |
 //! | `generation` | the number of a window among all windows of a workspace |
 //! | `crash_loop` | the pause after repeated crashes |
 //! | `build`, `build_rounds` | the build; whether it must be run again because files changed meanwhile |
 //! | `live_window`, `window_exit` | a running window and its connections; how it exited |
 //! | `launch`, `launch_id` | launching each kind of window; the id and the paths of a launch |
+//! | `pending_launch` | the record of a window that is being launched |
 //! | `session_file` | `.devtools/session.json`, with which a new supervisor finds the window again |
 //! | `identity` | verification that a session file describes our own window |
 //! | `page` | the window's page over CDP |
+//! | `token_redaction` | what is not shown of URLs |
 //! | `cleanup` | closing a window, and removing its processes and files |
 //!
 //! Does not depend on debug sessions, front ends or the wire API.
@@ -32,30 +36,32 @@ mod actor;
 mod build;
 mod build_rounds;
 mod caller;
+mod cancellation;
 mod change_feed;
-mod commands;
+mod command_requests;
 mod context;
 mod crash_loop;
 mod generation;
-mod in_flight;
 mod live_window;
 mod operations;
 mod page_operations;
+mod pending_launch;
+mod running_calls;
+mod search;
 mod state;
+mod token_redaction;
 mod window_exit;
 mod window_handle;
 
 // The types of the changed files are part of this module's interface.
 pub use crate::changes::{ChangeReport, FileChange, FileChangeKind, PathExplanation};
 pub use build::BuildSummary;
-pub use caller::Caller;
+pub use caller::{Caller, OperationOutcome};
 pub use change_feed::ChangeFeed;
-pub use commands::OperationOutcome;
 pub use context::{PublishedState, WindowPaths};
-pub use in_flight::InFlightGuard;
 pub use live_window::LiveWindow;
-pub use page::ExpressionResult;
-pub use page_operations::{PageResult, split_evaluated};
+pub use page_operations::{FreshPage, PageResult};
+pub use running_calls::RunningCallGuard;
 pub use state::WindowPhase;
 pub use window_exit::WindowExit;
 pub use window_handle::{FileChanges, RebuildPolicy, StaleRelaunch, Window, WindowInspection};

@@ -1,4 +1,4 @@
-//! The operations on the window, one function each: reconnect, build, replace, close, clean up after an exit.
+//! The operations on the window, one function each: build, replace, close, clean up after an exit.
 //!
 //! They run beside the actor, which receives their results. Each leaves the files in the same state as the processes:
 //! `session.json`, in the workspace and again in the state folder (a workspace may be read-only, or cleaned by git), and
@@ -7,117 +7,46 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
-use tracing::{info, warn};
+use tracing::warn;
 
 use super::build::{Build, CompletedBuild};
 use super::build_rounds::BuildRounds;
+use super::cleanup;
 use super::context::WindowContext;
 use super::launch::{self, LaunchedWindow, WindowLaunchPlan};
-use super::launch_id::{baseline_file_of, new_launch_id, output_file_of};
+use super::launch_id::{baseline_file_of, new_random_id};
 use super::live_window::LiveWindow;
+use super::pending_launch::{PendingLaunch, remove_pending_launch, save_pending_launch};
 use super::session_file::{self, WindowSession};
-use super::{cleanup, identity};
+use crate::background_tasks::{BackgroundTask, WINDOW_USER};
 use crate::changes::{ChangeTracker, FileSnapshot};
 use crate::clock::now_ms;
 use crate::config::{WindowConfig, trust::WorkspaceCommands};
 use crate::error::{Error, Result};
-use crate::process;
-
-/// The time between SIGTERM and SIGKILL of a swept process.
-const GRACE: Duration = Duration::from_secs(1);
-
-/// Searches for the window of an earlier supervisor. A session file that fails verification is logged and set aside.
-pub async fn reconnect_window(context: &WindowContext) -> Option<LiveWindow> {
-    let found = find_window(context).await;
-    let kept = found.as_ref().map(|window| window.session.launch_id.clone());
-    sweep_leftovers(context, kept.as_deref()).await;
-    found
-}
-
-async fn find_window(context: &WindowContext) -> Option<LiveWindow> {
-    for root in session_roots(context) {
-        if let Some(window) = find_window_in(context, root).await {
-            // Restores the other session file, which may be missing or set aside.
-            save_session_files(context, &window.session);
-            return Some(window);
-        }
-    }
-    None
-}
 
 /// The folders with a `session.json`: the workspace, where users expect it, and the state folder.
-fn session_roots(context: &WindowContext) -> [&Path; 2] {
+pub(super) fn session_roots(context: &WindowContext) -> [&Path; 2] {
     [&context.paths.workspace, &context.paths.state]
 }
 
-async fn find_window_in(context: &WindowContext, root: &Path) -> Option<LiveWindow> {
-    let paths = &context.paths;
-    let session = match session_file::load_session(root) {
-        Ok(session) => session?,
-        Err(error) => return set_aside(root, error),
-    };
-    // A copied workspace contains the session file of the original.
-    if session.host_bridge_path.file_name() != paths.bridge.file_name() {
-        return set_aside(root, "it is the session of another workspace");
-    }
-    let verified = identity::verify_window(&session).await;
-    let output = output_file_of(&paths.state, &session.launch_id);
-    let mut window = match LiveWindow::from_session(session, verified, output, Arc::clone(&context.history)).await {
-        Ok(window) => window,
-        Err(error) => return set_aside(root, error),
-    };
-    match restore_baseline(context, &window).await {
-        Ok(()) => info!(pid = window.session.electron_pid, "reconnected"),
-        Err(error) => window.notes.push(format!("its files cannot be compared: {error}")),
-    }
-    Some(window)
-}
-
-fn set_aside(root: &Path, reason: impl std::fmt::Display) -> Option<LiveWindow> {
-    match session_file::set_aside(root, reason) {
-        Ok(line) => warn!("{line}"),
-        Err(error) => warn!("{error}"),
-    }
-    None
-}
-
-/// Compares the workspace with the files that a found window was built from. Without the stored snapshot, files newer than
-/// the start of the window count as changed.
-pub async fn restore_baseline(context: &WindowContext, window: &LiveWindow) -> Result<()> {
-    let tracker = context.tracker_for(&context.read_tracking_config()?)?;
-    let file = baseline_file_of(&context.paths.state, &window.session.launch_id);
-    let stored = FileSnapshot::load(&file, tracker.root()).unwrap_or_else(|error| {
-        warn!("{error}");
-        None
-    });
-    let baseline = match stored {
-        Some(snapshot) => Arc::new(snapshot),
-        None => Arc::new(tracker.take_snapshot().await?.as_of(window.session.debug_window_started_at)),
-    };
-    context.set_baseline(&tracker, baseline).await;
-    Ok(())
-}
-
-/// Kills the processes of a launch or a build during which the supervisor was killed.
-async fn sweep_leftovers(context: &WindowContext, kept: Option<&str>) {
-    if let Err(error) = cleanup::clean_up_abandoned(&context.paths.state, kept).await {
-        warn!("{error}");
-    }
-    match process::sweep_launch(&context.paths.build_launch_id, GRACE).await {
-        Ok(killed) if killed.is_empty() => {}
-        Ok(killed) => info!("killed the processes of an earlier build: {killed:?}"),
-        Err(error) => warn!("cannot search for the processes of an earlier build: {error}"),
-    }
-}
-
-/// Runs the build, if the user trusts the workspace's commands. Begins anew when the commands change meanwhile.
-pub async fn build_window(context: &WindowContext, rounds: &mut BuildRounds) -> Result<CompletedBuild> {
+/// Runs the build, if the user trusts the workspace's commands. Begins anew when the commands change meanwhile. A build
+/// that was kept is returned as it is if no command and no tracked file has changed since it began.
+pub async fn build_window(
+    context: &WindowContext,
+    rounds: &mut BuildRounds,
+    mut kept: Option<CompletedBuild>,
+) -> Result<CompletedBuild> {
     loop {
         let config = read_trusted_config(context)?;
         let tracker = tracker_of(context, &config)?;
-        let build = Build { config: &config, tracker: &tracker, launch_id: &context.paths.build_launch_id };
+        if let Some(kept) = kept.take()
+            && kept.config.consent_lines() == config.consent_lines()
+            && tracker.take_snapshot().await?.changed_paths(&kept.baseline).is_empty()
+        {
+            return Ok(kept);
+        }
+        let build = Build { config: &config, tracker: &tracker, queue: &context.queue };
         let is_current = || read_trusted_config(context).map(|now| now.consent_lines() == config.consent_lines());
         let progress = |text: &str| context.report_progress(text);
         if let Some(completed) = build.run(rounds, is_current, &progress).await? {
@@ -159,26 +88,90 @@ pub async fn replace_window(
     old: Option<Arc<LiveWindow>>,
     build: Option<CompletedBuild>,
 ) -> Result<LiveWindow, ReplaceError> {
-    let (config, tracker, baseline) = match prepare_launch(context, old.as_deref(), build).await {
+    let ready = match prepare_launch(context, old.as_deref(), build).await {
         Ok(ready) => ready,
         Err(error) => return Err(ReplaceError { error, old_window: old }),
     };
-    if old.is_some() {
-        context.report_progress("closing the old window");
-        close_window(context, old).await?;
+    let recorded = || {
+        let launch_id = new_random_id()?;
+        // From here on, the next supervisor finishes what this one cannot.
+        record_launch(context, &PendingLaunch::first(launch_id.clone())?, &ready.baseline)?;
+        Ok(launch_id)
+    };
+    match recorded() {
+        Ok(launch_id) => Ok(close_and_launch(context, old, ready, launch_id).await?),
+        Err(error) => Err(ReplaceError { error, old_window: old }),
     }
-    Ok(launch_new_window(context, config, &tracker, baseline).await?)
 }
 
-/// What to launch, and the files that it was built from. Without a build, a replacement runs the build of the old window.
+fn record_launch(context: &WindowContext, pending: &PendingLaunch, baseline: &FileSnapshot) -> Result<()> {
+    baseline.save(&baseline_file_of(&context.paths.state, &pending.launch_id))?;
+    save_pending_launch(&context.paths.state, pending)
+}
+
+async fn close_and_launch(
+    context: &WindowContext,
+    old: Option<Arc<LiveWindow>>,
+    ready: PreparedLaunch,
+    launch_id: String,
+) -> Result<LiveWindow> {
+    let replaced = async {
+        if old.is_some() {
+            context.report_progress("closing the old window");
+            close_window(context, old).await?;
+        }
+        launch_new_window(context, ready, launch_id).await
+    };
+    let replaced = replaced.await;
+    remove_pending_launch(&context.paths.state);
+    replaced
+}
+
+/// Finishes a launch or a replacement in the middle of which the supervisor before has exited. `old` is the old window, if it still
+/// runs. Errors: as of a launch, and that it was begun too often.
+pub async fn resume_launch(
+    context: &WindowContext,
+    old: Option<Arc<LiveWindow>>,
+    pending: PendingLaunch,
+) -> Result<LiveWindow, ReplaceError> {
+    let prepared = async {
+        let config = read_trusted_config(context)?;
+        let tracker = tracker_of(context, &config)?;
+        let stored = FileSnapshot::load(&baseline_file_of(&context.paths.state, &pending.launch_id), tracker.root());
+        let baseline = match stored.unwrap_or_default() {
+            Some(stored) => Arc::new(stored),
+            // It is not known what was built: everything counts as changed since.
+            None => Arc::new(tracker.take_snapshot().await?.as_of(0)),
+        };
+        let given_up = || Error::other("the launch is not begun again").because("it was interrupted twice");
+        let next = pending.next(new_random_id()?).ok_or_else(given_up)?;
+        record_launch(context, &next, &baseline)?;
+        let background_tasks = context.queue.background.recovered_tasks(WINDOW_USER);
+        Ok::<_, Error>((PreparedLaunch { config, tracker, baseline, background_tasks }, next.launch_id))
+    };
+    match prepared.await {
+        Ok((ready, launch_id)) => Ok(close_and_launch(context, old, ready, launch_id).await?),
+        Err(error) => Err(ReplaceError { error, old_window: old }),
+    }
+}
+
+/// What to launch, and the files that it was built from.
+struct PreparedLaunch {
+    config: WindowConfig,
+    tracker: Arc<ChangeTracker>,
+    baseline: Arc<FileSnapshot>,
+    background_tasks: Vec<Arc<BackgroundTask>>,
+}
+
+/// Without a build, a replacement runs the build of the old window.
 async fn prepare_launch(
     context: &WindowContext,
     old: Option<&LiveWindow>,
     build: Option<CompletedBuild>,
-) -> Result<(WindowConfig, Arc<ChangeTracker>, Arc<FileSnapshot>)> {
-    if let Some(CompletedBuild { config, baseline, .. }) = build {
+) -> Result<PreparedLaunch> {
+    if let Some(CompletedBuild { config, baseline, background_tasks, .. }) = build {
         let tracker = tracker_of(context, &config)?;
-        return Ok((*config, tracker, baseline));
+        return Ok(PreparedLaunch { config: *config, tracker, baseline, background_tasks });
     }
     let config = read_trusted_config(context)?;
     let tracker = tracker_of(context, &config)?;
@@ -190,17 +183,16 @@ async fn prepare_launch(
         Some(stored) => Arc::new(stored),
         None => tracker.take_snapshot().await?,
     };
-    Ok((config, tracker, baseline))
+    let background_tasks = old.map(|old| old.background_tasks.clone()).unwrap_or_default();
+    Ok(PreparedLaunch { config, tracker, baseline, background_tasks })
 }
 
 async fn launch_new_window(
     context: &WindowContext,
-    config: WindowConfig,
-    tracker: &Arc<ChangeTracker>,
-    baseline: Arc<FileSnapshot>,
+    PreparedLaunch { config, tracker, baseline, background_tasks }: PreparedLaunch,
+    launch_id: String,
 ) -> Result<LiveWindow> {
-    remove_older_launches(context);
-    let launch_id = new_launch_id()?;
+    remove_older_launches(context, &launch_id);
     let plan = WindowLaunchPlan {
         settings: config.window,
         workspace: context.paths.workspace.clone(),
@@ -215,8 +207,13 @@ async fn launch_new_window(
     if let Err(error) = context.update_active_config(|active| active.running = config.configuration) {
         notes.push(error.to_string());
     }
-    context.set_baseline(tracker, baseline).await;
-    Ok(LiveWindow::from_launch(launched, session, notes, Arc::clone(&context.history)).await)
+    context.set_baseline(&tracker, baseline).await;
+    context.history.record_launch();
+    let LaunchedWindow { process, endpoint, output, .. } = launched;
+    let mut window = LiveWindow::connect(session, process, Some(endpoint), output, Arc::clone(&context.history)).await;
+    window.notes = notes;
+    window.background_tasks = background_tasks;
+    Ok(window)
 }
 
 fn new_session(context: &WindowContext, plan: &WindowLaunchPlan, launched: &LaunchedWindow) -> WindowSession {
@@ -250,7 +247,7 @@ fn save_launch(context: &WindowContext, session: &WindowSession, baseline: &File
 }
 
 /// Writes both session files; returns the errors.
-fn save_session_files(context: &WindowContext, session: &WindowSession) -> Vec<String> {
+pub(super) fn save_session_files(context: &WindowContext, session: &WindowSession) -> Vec<String> {
     let saved = session_roots(context).into_iter().map(|root| session_file::save_session(root, session));
     saved.filter_map(Result::err).map(|error| error.to_string()).collect()
 }
@@ -260,6 +257,7 @@ pub async fn close_window(context: &WindowContext, window: Option<Arc<LiveWindow
     let Some(window) = window else {
         // A launch was aborted: its processes are killed already, but have not been waited for.
         remove_session_files(context);
+        remove_pending_launch(&context.paths.state);
         return cleanup::clean_up_abandoned(&context.paths.state, None).await;
     };
     context.report_progress("closing the window");
@@ -278,11 +276,14 @@ pub async fn clean_up_after_exit(context: &WindowContext, window: &LiveWindow) {
     }
 }
 
-/// Removes the files of earlier launches from the state folder, before a new launch.
-fn remove_older_launches(context: &WindowContext) {
+/// Removes the files of earlier launches from the state folder, before the launch `launch_id`.
+fn remove_older_launches(context: &WindowContext, launch_id: &str) {
     let Ok(entries) = fs::read_dir(&context.paths.state) else { return };
     for entry in entries.filter_map(std::result::Result::ok) {
         let name = entry.file_name().to_string_lossy().into_owned();
+        if name.contains(launch_id) {
+            continue;
+        }
         if name.starts_with("output-") || name.starts_with("built-") {
             let _ = fs::remove_file(entry.path());
         } else if name.starts_with("window-") {

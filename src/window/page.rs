@@ -11,6 +11,7 @@
 //! | `page_state`, `targets`, `event_handler` | the state of the browser's targets, and the events that update it |
 //! | `frame_tree`, `injected_script` | the frames of a page, and the script that runs in each |
 //! | `element_refs` | refs, the names of elements |
+//! | `navigation` | loading a URL, setting cookies |
 //! | `page_snapshot`, `expression`, `screenshot` | the operations that inspect a page |
 //! | `input_batch`, `input_action`, `element_point`, `mouse`, `keyboard`, `wait_condition` | the operation that acts on it |
 //! | `page_error`, `action_error` | failures, and the user-facing errors for them |
@@ -36,6 +37,7 @@ mod input_action;
 mod input_batch;
 mod keyboard;
 mod mouse;
+mod navigation;
 mod network;
 mod page_client;
 mod page_connection;
@@ -52,6 +54,7 @@ pub use self::extension_host_console::{ExtensionHostConsole, ExtensionHostInspec
 pub use self::history::PageHistory;
 pub use self::input_action::{ActionKind, ActionTarget, InputAction, MouseButton, WaitCondition};
 pub use self::input_batch::{ActionOutcome, BatchOutcome, run_actions};
+pub use self::navigation::{navigate_page, set_cookie};
 pub use self::network::RecordedRequest;
 pub use self::page_client::PageClient;
 pub use self::page_connection::PageConnection;

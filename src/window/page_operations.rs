@@ -1,19 +1,11 @@
-//! The operations on the window's page: each first brings a stale window up to date.
+//! The page of a window that is brought up to date first, for the operations of [`super::page`]; its history.
 //!
 //! Reading the console and the network history never relaunches.
 
 use std::sync::Arc;
-use std::time::Duration;
-
-use serde_json::Value;
 
 use super::caller::Caller;
-use super::live_window::LiveWindow;
-use super::page::{
-    BatchOutcome, CapturedImage, ConsoleMessage, ExpressionResult, InputAction, PageConnection, PageSnapshot,
-    RecordedRequest, ScreenshotRequest, SnapshotRequest, capture_screenshot, evaluate_on_page, run_actions,
-    take_snapshot,
-};
+use super::page::{ConsoleMessage, PageConnection, RecordedRequest};
 use super::window_handle::{FreshWindow, StaleRelaunch, Window};
 use crate::error::{Error, Result};
 use crate::ring::{RingExtract, RingQuery};
@@ -28,75 +20,29 @@ pub struct PageResult<T> {
 }
 
 /// The connected page of a window that is up to date, or must not be replaced.
-struct FreshPage {
-    window: Arc<LiveWindow>,
-    page: Arc<PageConnection>,
-    generation: u64,
-    relaunched: Option<StaleRelaunch>,
-    stale_note: Option<String>,
+pub struct FreshPage {
+    pub page: Arc<PageConnection>,
+    window: FreshWindow,
 }
 
 impl FreshPage {
-    fn finish<T>(self, value: Result<T>) -> Result<PageResult<T>> {
-        let generation = self.generation;
+    /// Adds what happened to the window: to the value of an operation on the page, or to its error.
+    pub fn finish<T>(self, value: Result<T>) -> Result<PageResult<T>> {
+        let FreshWindow { window, generation, relaunched, stale_note } = self.window;
         let value = value.map_err(|error| {
-            let error = self.window.explain_error(error);
+            let error = window.explain_error(error);
             Error { doing: format!("{} (window generation {generation})", error.doing), ..error }
         })?;
-        let notes = self.stale_note.into_iter().chain(self.page.take_notices()).collect();
-        Ok(PageResult { value, generation, relaunched: self.relaunched, notes })
+        let notes = stale_note.into_iter().chain(self.page.take_notices()).collect();
+        Ok(PageResult { value, generation, relaunched, notes })
     }
 }
 
 impl Window {
-    async fn open_fresh_page(&self, caller: &dyn Caller) -> Result<FreshPage> {
-        let FreshWindow { window, generation, relaunched, stale_note } = self.refresh_if_stale(caller).await?;
-        let page = window.page().await?;
-        Ok(FreshPage { window, page, generation, relaunched, stale_note })
-    }
-
-    /// Evaluates an expression in the window's page, or in the page whose address or title contains `page`.
-    pub async fn evaluate(
-        &self,
-        expression: &str,
-        timeout: Duration,
-        page: Option<&str>,
-        caller: &dyn Caller,
-    ) -> Result<PageResult<ExpressionResult>> {
-        let fresh = self.open_fresh_page(caller).await?;
-        let value = evaluate_on_page(&fresh.page, expression, timeout, page).await;
-        fresh.finish(value)
-    }
-
-    /// Takes a screenshot of the window's page.
-    pub async fn screenshot(
-        &self,
-        request: &ScreenshotRequest,
-        caller: &dyn Caller,
-    ) -> Result<PageResult<CapturedImage>> {
-        let fresh = self.open_fresh_page(caller).await?;
-        let value = capture_screenshot(&fresh.page, request).await;
-        fresh.finish(value)
-    }
-
-    /// The window's page as text, with refs.
-    pub async fn snapshot(&self, request: &SnapshotRequest, caller: &dyn Caller) -> Result<PageResult<PageSnapshot>> {
-        let fresh = self.open_fresh_page(caller).await?;
-        let value = take_snapshot(&fresh.page, request).await;
-        fresh.finish(value)
-    }
-
-    /// Runs input actions on the window's page; `snapshot`: the size in bytes of a snapshot to take afterwards.
-    pub async fn act(
-        &self,
-        actions: &[InputAction],
-        page: Option<&str>,
-        snapshot: Option<usize>,
-        caller: &dyn Caller,
-    ) -> Result<PageResult<BatchOutcome>> {
-        let fresh = self.open_fresh_page(caller).await?;
-        let value = run_actions(&fresh.page, actions, page, snapshot).await;
-        fresh.finish(value)
+    /// Brings a stale window up to date, and connects to its page.
+    pub async fn open_fresh_page(&self, caller: &dyn Caller) -> Result<FreshPage> {
+        let window = self.refresh_if_stale(caller).await?;
+        Ok(FreshPage { page: window.window.page().await?, window })
     }
 
     /// Console messages, also of a window that has exited; and the current generation.
@@ -120,13 +66,5 @@ impl Window {
             let _ = window.page().await;
         }
         published.generation
-    }
-}
-
-/// The value and the exception of an expression, one of which is set.
-pub fn split_evaluated(evaluated: ExpressionResult) -> (Option<Value>, Option<String>) {
-    match evaluated {
-        ExpressionResult::Value(value) => (Some(value), None),
-        ExpressionResult::Exception(text) => (None, Some(text)),
     }
 }

@@ -1,7 +1,7 @@
 //! The session file `.devtools/session.json`: what a new supervisor needs to find its window again.
 //!
 //! The workspace, and so the file, may be hostile. Reading checks only its schema; [`super::identity`] verifies that it
-//! describes our window. Safe reading and writing: [`crate::keep`].
+//! describes our window. Safe reading and writing: [`crate::workspace_dir`].
 
 use std::path::{Path, PathBuf};
 

@@ -11,22 +11,27 @@
 //!    └─CloseFinished─ Stopping ◀─────────── Stop ───────────┘
 //! ```
 //!
+//! A new supervisor begins in `Starting`, while it searches for the window of the previous one. A window that may run, but
+//! cannot be verified, is `Unverified`: it is searched for again, or stopped when that is requested, and nothing is launched
+//! beside it.
+//!
 //! The old window keeps running during `Building`; it is closed only when there is a build to replace it.
-//! A new supervisor begins in `Starting`, while it searches for the window of the previous supervisor.
 
 /// Where the window is in its lifecycle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WindowPhase {
+    /// There is no window.
     #[default]
     Absent,
-    /// A build runs.
-    Building {
-        /// Whether a window runs meanwhile.
-        old: bool,
-    },
+    /// A build runs; `old`: and a window meanwhile.
+    Building { old: bool },
     /// A window is being launched, or the one of an earlier supervisor is being searched for.
     Starting,
+    /// A window of an earlier supervisor may run, but cannot be verified.
+    Unverified,
+    /// A window runs.
     Running,
+    /// The window is being closed.
     Stopping,
     /// The window exited without being stopped.
     Exited,
@@ -42,24 +47,29 @@ impl WindowPhase {
 /// What happens to the window: commands of callers, and events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowInput {
-    Start {
-        build: bool,
-    },
-    Restart {
-        build: bool,
-    },
+    /// Launch a window, unless one runs.
+    Start { build: bool },
+    /// Replace the window.
+    Restart { build: bool },
+    /// Search again for the window of an earlier supervisor.
+    Search,
+    /// Close the window.
     Stop,
     /// All callers of the running operation have cancelled.
     Cancelled,
-    BuildFinished {
-        ok: bool,
-    },
-    LaunchFinished {
-        ok: bool,
-    },
+    /// The build has ended.
+    BuildFinished { ok: bool },
+    /// The build has succeeded, but the old window must not be replaced now.
+    ReplacementHeld,
+    /// The launch, or the search for an earlier window, has ended.
+    LaunchFinished { ok: bool },
+    /// The search found a window that cannot be verified.
+    SearchUndecided,
     /// The replacement failed before the old window was touched.
     OldWindowKept,
+    /// The window is closed.
     CloseFinished,
+    /// The window's process has exited without being stopped.
     WindowExited,
 }
 
@@ -73,6 +83,8 @@ pub enum WindowEffect {
     Launch,
     /// Close the window, then launch another.
     Replace,
+    /// Search for the window of an earlier supervisor.
+    Search,
     /// Abort the running operation, and close the window.
     Close,
     /// Respond at once: nothing is to be done.
@@ -103,11 +115,17 @@ pub fn decide_transition(now: WindowPhase, input: WindowInput) -> (Option<Window
         }
         (P::Absent | P::Exited, I::Stop) => (Some(P::Absent), E::Respond),
 
-        (P::Building { .. } | P::Starting, I::Start { .. } | I::Restart { .. }) => (None, E::JoinOperation),
+        (P::Unverified, I::Start { .. } | I::Restart { .. } | I::Search) => (Some(P::Starting), E::Search),
+        (P::Unverified, I::Stop) => (Some(P::Stopping), E::Close),
+        (P::Starting, I::SearchUndecided) => (Some(P::Unverified), E::RespondToWaiters),
+        (P::Absent | P::Exited | P::Running, I::Search) => (None, E::Respond),
+
+        (P::Building { .. } | P::Starting, I::Start { .. } | I::Restart { .. } | I::Search) => (None, E::JoinOperation),
         (P::Building { .. } | P::Starting, I::Stop) => (Some(P::Stopping), E::Close),
         (P::Building { old: true }, I::BuildFinished { ok: true }) => (Some(P::Starting), E::Replace),
         (P::Building { old: false }, I::BuildFinished { ok: true }) => (Some(P::Starting), E::Launch),
         (P::Building { old }, I::BuildFinished { ok: false }) => (Some(without_build(old)), E::RespondToWaiters),
+        (P::Building { old: true }, I::ReplacementHeld) => (Some(P::Running), E::RespondToWaiters),
         (P::Building { old: true }, I::WindowExited) => (Some(P::Building { old: false }), E::ReapAfterExit),
 
         (P::Building { old }, I::Cancelled) => (Some(without_build(old)), E::AbortBuild),
@@ -124,13 +142,19 @@ pub fn decide_transition(now: WindowPhase, input: WindowInput) -> (Option<Window
         (P::Running, I::WindowExited) => (Some(P::Exited), E::ReapAfterExit),
 
         (P::Stopping, I::Stop) => (None, E::JoinOperation),
-        (P::Stopping, I::Start { .. } | I::Restart { .. }) => (None, E::Defer),
+        (P::Stopping, I::Start { .. } | I::Restart { .. } | I::Search) => (None, E::Defer),
         (P::Stopping, I::CloseFinished) => (Some(P::Absent), E::RespondToWaiters),
 
         // Late events: of an aborted operation, or the exit of a window that was closed on purpose.
         (
             _,
-            I::BuildFinished { .. } | I::LaunchFinished { .. } | I::OldWindowKept | I::CloseFinished | I::WindowExited,
+            I::BuildFinished { .. }
+            | I::LaunchFinished { .. }
+            | I::SearchUndecided
+            | I::ReplacementHeld
+            | I::OldWindowKept
+            | I::CloseFinished
+            | I::WindowExited,
         ) => (None, E::Nothing),
     }
 }
@@ -167,6 +191,7 @@ mod tests {
         check(P::Running, I::Cancelled, P::Running, E::Nothing);
         check(old, I::BuildFinished { ok: false }, P::Running, E::RespondToWaiters);
         check(old, I::BuildFinished { ok: true }, P::Starting, E::Replace);
+        check(old, I::ReplacementHeld, P::Running, E::RespondToWaiters);
         check(old, I::WindowExited, new, E::ReapAfterExit);
         check(new, I::BuildFinished { ok: true }, P::Starting, E::Launch);
         check(P::Starting, I::LaunchFinished { ok: true }, P::Running, E::RespondToWaiters);
@@ -177,6 +202,10 @@ mod tests {
         check(P::Running, I::WindowExited, P::Exited, E::ReapAfterExit);
         check(P::Stopping, I::WindowExited, P::Stopping, E::Nothing);
         check(P::Absent, I::LaunchFinished { ok: true }, P::Absent, E::Nothing);
+        check(P::Starting, I::SearchUndecided, P::Unverified, E::RespondToWaiters);
+        check(P::Unverified, I::Start { build: true }, P::Starting, E::Search);
+        check(P::Unverified, I::Stop, P::Stopping, E::Close);
+        check(P::Running, I::Search, P::Running, E::Respond);
     }
 
     #[test]
@@ -189,10 +218,11 @@ mod tests {
             P::Running,
             P::Stopping,
             P::Exited,
+            P::Unverified,
         ];
-        let starts_operation = |effect| matches!(effect, E::Build | E::Launch | E::Replace | E::Close);
+        let starts_operation = |effect| matches!(effect, E::Build | E::Launch | E::Replace | E::Search | E::Close);
         for now in phases {
-            for command in [I::Start { build: true }, I::Restart { build: false }, I::Stop] {
+            for command in [I::Start { build: true }, I::Restart { build: false }, I::Search, I::Stop] {
                 let (to, effect) = decide_transition(now, command);
                 let to = to.unwrap_or(now);
                 assert!(
@@ -208,6 +238,8 @@ mod tests {
             for event in [
                 I::BuildFinished { ok: true },
                 I::LaunchFinished { ok: false },
+                I::SearchUndecided,
+                I::ReplacementHeld,
                 I::OldWindowKept,
                 I::CloseFinished,
                 I::WindowExited,

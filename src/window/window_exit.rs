@@ -26,7 +26,7 @@ pub struct WindowExit {
     /// Since its launch.
     pub uptime: Duration,
     /// The calls that the exit interrupted, each in one line.
-    pub in_flight: Vec<String>,
+    pub interrupted_calls: Vec<String>,
     /// The last console messages.
     pub console: Vec<String>,
     /// The last lines of output.
@@ -63,7 +63,7 @@ impl WindowExit {
     /// All of it as text.
     pub fn describe(&self) -> String {
         let mut text = format!("it ended by itself: {}", self.exit);
-        for call in &self.in_flight {
+        for call in &self.interrupted_calls {
             text.push_str(&format!("\nwhile {call}"));
         }
         for line in self.console.iter().map(String::as_str).chain(self.output.lines()) {
@@ -121,8 +121,14 @@ mod tests {
     fn an_unknown_exit_status_is_a_crash_only_soon_after_the_launch() {
         let check = |exit: ProcessExit, uptime: u64, expect: bool| {
             let uptime = Duration::from_secs(uptime);
-            let exited =
-                WindowExit { exit, at_ms: 0, uptime, in_flight: vec![], console: vec![], output: String::new() };
+            let exited = WindowExit {
+                exit,
+                at_ms: 0,
+                uptime,
+                interrupted_calls: vec![],
+                console: vec![],
+                output: String::new(),
+            };
             assert_eq!(exited.is_crash(), expect, "{exit:?} {uptime:?}");
         };
         check(ProcessExit::Code(0), 1, false);

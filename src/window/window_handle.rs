@@ -8,19 +8,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, oneshot, watch};
+use tracing::warn;
 
 use super::actor::WindowActor;
-use super::caller::{Caller, CancelGuard};
-use super::commands::{ActorMessage, CommandResult, OperationOutcome, WindowCommand};
+use super::caller::{ActorMessage, Caller, CommandOrigin, OperationOutcome};
 use super::context::{PublishedState, WindowContext, WindowPaths};
-use super::in_flight::InFlightGuard;
 use super::live_window::LiveWindow;
-use super::operations;
-use super::state::WindowInput;
-use crate::changes::{ChangeReport, ChangeTracker, FileChange, FileChangeKind, PathExplanation};
+use super::running_calls::RunningCallGuard;
+use super::search::{self, unverified_error};
+use super::state::{WindowInput, WindowPhase};
+use crate::changes::{self, ChangeReport, ChangeTracker, FileChange, FileChangeKind, PathExplanation};
 use crate::config::{ActiveConfig, WindowConfig, trust::WorkspaceCommands};
-use crate::error::{Error, ErrorData, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::process::ResourceUsage;
+use crate::task_runner::TaskQueue;
 
 /// The most relaunches of one page operation: a user who saves continuously must not delay it forever.
 const MAX_RELAUNCHES: usize = 3;
@@ -34,6 +35,12 @@ pub enum RebuildPolicy {
     Auto,
     Always,
     Never,
+}
+
+impl RebuildPolicy {
+    fn command_origin(self) -> CommandOrigin {
+        if self == RebuildPolicy::Always { CommandOrigin::RequestedBuild } else { CommandOrigin::Requested }
+    }
 }
 
 /// The state of the window, its files and its page.
@@ -72,26 +79,59 @@ pub(super) struct FreshWindow {
     pub stale_note: Option<String>,
 }
 
+/// The selection of a configuration by a call that may fail or be cancelled: on drop the former one is selected again,
+/// unless this one is kept, or its window is being launched.
+struct ConfigSelection<'a> {
+    context: &'a WindowContext,
+    selected: Option<String>,
+    before: Option<String>,
+    is_kept: bool,
+}
+
+impl ConfigSelection<'_> {
+    fn keep(mut self) {
+        self.is_kept = true;
+    }
+}
+
+impl Drop for ConfigSelection<'_> {
+    fn drop(&mut self) {
+        if self.is_kept || self.context.published.borrow().phase == WindowPhase::Starting {
+            return;
+        }
+        let restored = self.context.update_active_config(|active| {
+            // Another call may have selected another one, and the window may run from this one.
+            if active.selected == self.selected && active.running != self.selected {
+                active.selected = self.before.take();
+            }
+        });
+        if let Err(error) = restored {
+            warn!("{error}");
+        }
+    }
+}
+
 /// A handle to the window of a workspace.
 #[derive(Clone)]
 pub struct Window {
     pub(super) context: Arc<WindowContext>,
-    actor: mpsc::Sender<ActorMessage>,
+    pub(super) actor: mpsc::Sender<ActorMessage>,
 }
 
 impl Window {
     /// A handle, and the actor's future, to be spawned by the caller. The actor first searches for the window of an
-    /// earlier supervisor.
-    pub fn open(paths: WindowPaths) -> (Window, impl Future<Output = ()> + Send + 'static) {
-        let context = Arc::new(WindowContext::new(paths));
+    /// earlier supervisor. `queue` is that of the workspace.
+    pub fn open(paths: WindowPaths, queue: Arc<TaskQueue>) -> (Window, impl Future<Output = ()> + Send + 'static) {
+        changes::remove_left_fences(&paths.state);
+        let context = Arc::new(WindowContext::new(paths, queue));
         let (actor, inbox) = mpsc::channel(64);
         let task = WindowActor::new(Arc::clone(&context), inbox).drive();
         (Window { context, actor }, task)
     }
 
-    /// Prevents automatic replacement of the window while `blocker` returns a reason.
+    /// Prevents automatic replacement of the window while `blocker` returns a reason; only the first one is kept.
     pub fn block_replacement_while(&self, blocker: impl Fn() -> Option<String> + Send + Sync + 'static) {
-        self.context.block_replacement_while(Box::new(blocker));
+        let _ = self.context.replacement_blocker.set(Box::new(blocker));
     }
 
     /// The published state and its changes.
@@ -100,8 +140,8 @@ impl Window {
     }
 
     /// Adds a call that uses the window until the guard is dropped, for the report of an exit meanwhile.
-    pub fn track_call(&self, call: String) -> InFlightGuard<'_> {
-        self.context.in_flight.track(call)
+    pub fn track_call(&self, call: String) -> RunningCallGuard<'_> {
+        self.context.running_calls.track(call)
     }
 
     /// Inspects the window, its files and its page. Never relaunches, and does not wait for a build.
@@ -109,15 +149,15 @@ impl Window {
         let published = self.wait_for_search().await;
         let Some(window) = published.window.clone() else {
             let pause = self.context.crash_loop().remaining_pause(Instant::now());
-            let notes = pause.map(|pause| self.describe_pause(pause)).into_iter().collect();
+            let pause = pause.map(|pause| self.describe_pause(pause));
+            let unverified = published.unverified.clone().map(|why| unverified_error(why).to_string());
+            let notes = pause.into_iter().chain(unverified).collect();
             return WindowInspection { published, check: None, responsive: true, notes };
         };
-        window.trim_output();
         let (check, responsive) = tokio::join!(self.compare_files(), window.is_responsive(PING_TIMEOUT));
-        match check {
-            Ok(check) => WindowInspection { published, check: Some(check), responsive, notes: vec![] },
-            Err(error) => WindowInspection { published, check: None, responsive, notes: vec![error.to_string()] },
-        }
+        let mut notes: Vec<String> = window.background_tasks.iter().filter_map(|it| it.describe_exit()).collect();
+        let check = check.map_err(|error| notes.push(error.to_string())).ok();
+        WindowInspection { published, check, responsive, notes }
     }
 
     /// Measures what the processes of a running window use; see [`crate::process::ResourceMonitor`].
@@ -138,11 +178,11 @@ impl Window {
         self.context.baseline_tracker()
     }
 
-    async fn compare_files(&self) -> Result<ChangeReport> {
+    pub(super) async fn compare_files(&self) -> Result<ChangeReport> {
         let window = self.context.published.borrow().window.clone();
         if let Some(window) = window.filter(|_| !self.context.has_baseline()) {
             // The window was found again while the files could not be read.
-            operations::restore_baseline(&self.context, &window).await?;
+            search::restore_baseline(&self.context, &window).await?;
         }
         self.tracker()?.compare_with_baseline().await
     }
@@ -154,28 +194,37 @@ impl Window {
         rebuild: RebuildPolicy,
         caller: &dyn Caller,
     ) -> Result<OperationOutcome> {
-        if let Some(name) = config {
-            self.select_config(name)?;
-        }
+        let selection = config.map(|name| self.select_config(name)).transpose()?;
         let build = rebuild != RebuildPolicy::Never && self.has_build()?;
+        self.search_again_if_unverified(caller).await?;
         self.check_crash_loop(rebuild).await?;
         // A running window is replaced for `always`, and for another configuration.
         let is_running = self.wait_for_search().await.window.is_some();
         let replace = rebuild == RebuildPolicy::Always || (config.is_some() && self.is_other_config_selected());
-        let input = if is_running && replace { WindowInput::Restart { build } } else { WindowInput::Start { build } };
-        let outcome = self.run_command(input, caller).await?;
+        let origin = rebuild.command_origin();
+        let outcome = match is_running && replace {
+            true => self.run_restart(build, origin, caller).await?,
+            false => self.run_command(WindowInput::Start { build }, origin, caller).await?,
+        };
         // The command may have joined an operation that began before the configuration was selected.
-        match config.is_some() && self.is_other_config_selected() {
-            true => self.run_command(WindowInput::Restart { build }, caller).await,
-            false => Ok(outcome),
+        let outcome = match config.is_some() && self.is_other_config_selected() {
+            true => self.run_restart(build, CommandOrigin::Requested, caller).await?,
+            false => outcome,
+        };
+        if let Some(selection) = selection {
+            selection.keep();
         }
+        Ok(outcome)
     }
 
-    /// Selects a configuration that exists, and whose commands the user trusts.
-    fn select_config(&self, name: &str) -> Result<()> {
+    /// Selects a configuration that exists, and whose commands the user trusts; until it is kept, only for this call.
+    fn select_config(&self, name: &str) -> Result<ConfigSelection<'_>> {
         let config = WindowConfig::resolve(&self.context.paths.workspace, Some(name))?;
         WorkspaceCommands::of_window(&config).require_consent()?;
-        self.context.update_active_config(|active| active.selected = Some(name.to_owned()))
+        let before = self.context.active_config().selected;
+        let selected = Some(name.to_owned());
+        self.context.update_active_config(|active| active.selected.clone_from(&selected))?;
+        Ok(ConfigSelection { context: &self.context, selected, before, is_kept: false })
     }
 
     fn is_other_config_selected(&self) -> bool {
@@ -185,24 +234,37 @@ impl Window {
 
     /// Replaces the window by a new one.
     pub async fn restart(&self, rebuild: RebuildPolicy, caller: &dyn Caller) -> Result<OperationOutcome> {
+        self.search_again_if_unverified(caller).await?;
         let published = self.wait_for_search().await;
         self.check_crash_loop(rebuild).await?;
         let build = self.has_build()?
             && match rebuild {
                 RebuildPolicy::Always => true,
                 RebuildPolicy::Never => false,
-                RebuildPolicy::Auto if published.window.is_none() => true,
-                RebuildPolicy::Auto => {
-                    self.compare_files().await?.stale || published.last_build.is_some_and(|build| !build.ok)
-                }
+                RebuildPolicy::Auto => match &published.window {
+                    None => true,
+                    Some(window) => {
+                        self.compare_files().await?.stale
+                            || published.last_build.is_some_and(|build| !build.ok)
+                            || window.background_tasks.iter().any(|task| !task.process.is_alive())
+                    }
+                },
             };
-        self.run_command(WindowInput::Restart { build }, caller).await
+        self.run_restart(build, rebuild.command_origin(), caller).await
+    }
+
+    /// Searches again for a window of an earlier supervisor that could not be verified; an error if it still cannot be.
+    async fn search_again_if_unverified(&self, caller: &dyn Caller) -> Result<()> {
+        if self.wait_for_search().await.phase == WindowPhase::Unverified {
+            self.run_command(WindowInput::Search, CommandOrigin::Requested, caller).await?;
+        }
+        Ok(())
     }
 
     /// Closes the window and all its processes, and forgets the selected configuration.
     pub async fn stop(&self, caller: &dyn Caller) -> Result<OperationOutcome> {
         self.wait_for_search().await;
-        let outcome = self.run_command(WindowInput::Stop, caller).await?;
+        let outcome = self.run_command(WindowInput::Stop, CommandOrigin::Requested, caller).await?;
         self.context.update_active_config(|active| *active = ActiveConfig::default())?;
         Ok(outcome)
     }
@@ -216,12 +278,7 @@ impl Window {
             self.context.crash_loop().reset();
             return Ok(());
         }
-        let error = Error::other(self.describe_pause(pause));
-        let error = match &published.exit {
-            Some(exit) => error.because(exit.describe()),
-            None => error,
-        };
-        Err(error
+        Err(because_of_exit(Error::other(self.describe_pause(pause)), &published)
             .hint("change what makes it end: once a tracked file has changed, it may be started")
             .hint("`tether start --rebuild always` starts it all the same"))
     }
@@ -235,60 +292,35 @@ impl Window {
         Ok(!self.context.read_config()?.build.is_empty())
     }
 
-    /// Sends a command to the actor and waits for its result.
-    async fn run_command(&self, input: WindowInput, caller: &dyn Caller) -> Result<OperationOutcome> {
-        let _guard = CancelGuard::new(&self.actor, caller);
-        let (reply, result) = oneshot::channel();
-        let closed = || Error::new(ErrorKind::Cancelled, "the supervisor is ending");
-        self.actor.send(ActorMessage::Command(WindowCommand { input, reply })).await.map_err(|_| closed())?;
-        let result = self.wait_for_result(result, caller).await.map_err(|_| closed())?;
-        result.map_err(|error| ErrorData::from(&*error).into())
-    }
-
-    /// Waits for a result, and reports the progress of the running operation meanwhile.
-    async fn wait_for_result(
-        &self,
-        mut result: oneshot::Receiver<CommandResult>,
-        caller: &dyn Caller,
-    ) -> Result<CommandResult, oneshot::error::RecvError> {
-        let mut watch = self.watch();
-        let mut reported = None;
-        loop {
-            let progress = watch.borrow_and_update().progress.clone();
-            if let Some(progress) = progress.filter(|progress| reported.as_ref() != Some(progress)) {
-                caller.report_progress(&progress);
-                reported = Some(progress);
-            }
-            tokio::select! {
-                result = &mut result => return result,
-                _ = watch.changed() => {}
-            }
-        }
-    }
-
     /// The window with the files as of now: rebuilt and relaunched if it is stale, unless replacement is blocked.
     pub(super) async fn refresh_if_stale(&self, caller: &dyn Caller) -> Result<FreshWindow> {
-        let mut relaunched = None;
-        for _ in 0..=MAX_RELAUNCHES {
+        let (mut relaunched, mut relaunches) = (None, 0);
+        loop {
+            self.search_again_if_unverified(caller).await?;
             let published = self.wait_until_idle(caller).await;
-            let generation = published.generation;
-            let Some(window) = published.window else { return Err(no_window_error(&published)) };
-            let check = self.compare_files().await?;
-            let Some(newest) = check.newest.filter(|_| check.stale) else {
-                return Ok(FreshWindow { window, generation, relaunched, stale_note: None });
-            };
-            let because = describe_change(&newest);
-            if let Some(why) = self.context.replacement_blocked_by() {
-                let stale_note = Some(format!("stale: {because}, and the window was not relaunched, since {why}"));
-                return Ok(FreshWindow { window, generation, relaunched, stale_note });
+            let window = published.window.clone().ok_or_else(|| no_window_error(&published))?;
+            let mut fresh = FreshWindow { window, generation: published.generation, relaunched, stale_note: None };
+            // The files change faster than they can be built: the newest window is used, and its status is stale.
+            if relaunches > MAX_RELAUNCHES {
+                return Ok(fresh);
             }
-            let outcome = self.run_command(WindowInput::Restart { build: self.has_build()? }, caller).await?;
+            let check = self.compare_files().await?;
+            let Some(newest) = check.newest.filter(|_| check.stale) else { return Ok(fresh) };
+            let because = describe_change(&newest);
+            let held_note = |why: &str| format!("stale: {because}, and the window was not relaunched, since {why}");
+            if let Some(why) = self.context.replacement_blocker() {
+                fresh.stale_note = Some(held_note(&why));
+                return Ok(fresh);
+            }
+            let input = WindowInput::Restart { build: self.has_build()? };
+            let outcome = self.run_command(input, CommandOrigin::Automatic, caller).await?;
+            if let Some(why) = outcome.held {
+                fresh.stale_note = Some(format!("{}; the finished build is kept", held_note(&why)));
+                return Ok(fresh);
+            }
             relaunched = Some(StaleRelaunch { because, outcome });
+            relaunches += 1;
         }
-        // The files change faster than they can be built: the newest window is used, and its status is stale.
-        let published = self.wait_until_idle(caller).await;
-        let window = published.window.clone().ok_or_else(|| no_window_error(&published))?;
-        Ok(FreshWindow { window, generation: published.generation, relaunched, stale_note: None })
     }
 
     /// Waits until no operation runs.
@@ -324,6 +356,18 @@ impl Window {
         self.tracker()?.explain_path(&self.context.paths.workspace.join(path)).await
     }
 
+    /// Before the supervisor exits: waits for a running launch or close, no longer than `deadline`. The next supervisor
+    /// finishes a replacement that is not done by then.
+    pub async fn finish_operations(&self, deadline: Duration) {
+        let (done, finished) = oneshot::channel();
+        if self.actor.send(ActorMessage::Finish(done)).await.is_err() {
+            return;
+        }
+        if tokio::time::timeout(deadline, finished).await.is_err() {
+            warn!("the operation on the window is not done within {} s; it is aborted", deadline.as_secs());
+        }
+    }
+
     /// Closes the CDP connection; the window keeps running. Waits for the clean-ups after windows that exited.
     pub async fn disconnect(&self) {
         self.context.exit_cleanups.close();
@@ -336,11 +380,17 @@ impl Window {
 }
 
 fn no_window_error(published: &PublishedState) -> Error {
-    let error = match &published.exit {
-        Some(exit) => Error::new(ErrorKind::NotFound, "the window has exited").because(exit.describe()),
-        None => Error::new(ErrorKind::NotFound, "there is no window"),
-    };
-    error.hint("`tether start` (MCP: `window_start`) starts it")
+    let doing = if published.exit.is_some() { "the window has exited" } else { "there is no window" };
+    because_of_exit(Error::new(ErrorKind::NotFound, doing), published)
+        .hint("`tether start` (MCP: `window_start`) starts it")
+}
+
+/// Adds how the last window exited, unless it was stopped.
+fn because_of_exit(error: Error, published: &PublishedState) -> Error {
+    match &published.exit {
+        Some(exit) => error.because(exit.describe()),
+        None => error,
+    }
 }
 
 /// "src/a.ts was modified"

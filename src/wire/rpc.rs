@@ -17,7 +17,9 @@ use futures_util::{SinkExt, StreamExt};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio_util::codec::{FramedRead, FramedWrite};
 
 use super::frames::{ContentLength, FrameError};
@@ -25,10 +27,10 @@ use super::pending::{CLOSED_BY_US, Closed, PendingRequest, PendingRequests};
 
 const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
-const BUSY: i64 = -32000;
 /// Messages that are queued for one peer; past that, a sender waits.
 const MAX_OUTGOING: usize = 256;
-/// Requests and notifications of one peer that are not handled yet; past that, a request gets the error "busy".
+/// Requests and notifications of one peer that are not handled yet. Past that, nothing more is read until a request is
+/// taken out of the queue, and a notification is dropped.
 const MAX_INCOMING: usize = 1024;
 
 /// A request's id, as its sender chose it.
@@ -89,7 +91,7 @@ struct RpcMessage {
 }
 
 /// Kept with a pending call: where its progress is sent.
-type ProgressSender = Option<mpsc::UnboundedSender<Value>>;
+pub type ProgressSender = Option<mpsc::UnboundedSender<Value>>;
 type RpcResult = Result<Value, CallError>;
 
 /// A handle to the other side. Clones share the connection; it ends when its driver is dropped.
@@ -99,7 +101,8 @@ pub struct RpcPeer {
     pending: Arc<PendingRequests<RpcResult, ProgressSender>>,
 }
 
-/// A call that waits for its response. When it is dropped before (timeout, cancelled caller), the peer is sent a cancel.
+/// A call that waits for its response. When it is dropped before (timeout, cancelled caller), the peer is sent a
+/// cancel.
 struct CancelOnDrop<'a> {
     request: PendingRequest<RpcResult, ProgressSender>,
     peer: &'a RpcPeer,
@@ -110,8 +113,7 @@ impl Drop for CancelOnDrop<'_> {
         if self.request.forget() {
             let params = json!({"id": self.request.id()});
             let cancel = json!({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": params});
-            // A full outbox means a peer that reads nothing: then it does not matter that it goes on working.
-            let _ = self.peer.outbox.try_send(Bytes::from(cancel.to_string()));
+            self.peer.send_detached(Bytes::from(cancel.to_string()));
         }
     }
 }
@@ -119,7 +121,7 @@ impl Drop for CancelOnDrop<'_> {
 impl RpcPeer {
     /// Sends a request and waits for the response. Dropping the future cancels the request.
     pub async fn call(&self, method: &str, params: &Value) -> Result<Value, CallError> {
-        self.send_call(method, params, None).await
+        self.call_with_progress(method, params, None).await
     }
 
     /// As [`RpcPeer::call`]; the values of the other side's `$/progress` are forwarded to `progress`.
@@ -127,16 +129,7 @@ impl RpcPeer {
         &self,
         method: &str,
         params: &Value,
-        progress: mpsc::UnboundedSender<Value>,
-    ) -> Result<Value, CallError> {
-        self.send_call(method, params, Some(progress)).await
-    }
-
-    async fn send_call(
-        &self,
-        method: &str,
-        params: &Value,
-        progress: Option<mpsc::UnboundedSender<Value>>,
+        progress: ProgressSender,
     ) -> Result<Value, CallError> {
         // Registered before it is sent: the response may arrive before `send` returns.
         let build = |id| json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
@@ -171,6 +164,22 @@ impl RpcPeer {
         self.outbox.send(Bytes::from(message.to_string())).await.map_err(|_| self.closed_error())
     }
 
+    /// Sends a message without waiting: a task of its own waits for room in the outgoing queue.
+    fn send_detached(&self, message: Bytes) {
+        let Err(TrySendError::Full(message)) = self.outbox.try_send(message) else { return };
+        // Outside of a runtime nothing drives the connection any more.
+        if let Ok(runtime) = Handle::try_current() {
+            let outbox = self.outbox.clone();
+            runtime.spawn(async move { outbox.send(message).await });
+        }
+    }
+
+    /// Waits until the other side has read enough for another message to be queued. Returns at once when the
+    /// connection has ended.
+    pub async fn wait_for_room(&self) {
+        let _ = self.outbox.reserve().await;
+    }
+
     fn closed_error(&self) -> CallError {
         CallError::Closed(self.pending.close_reason())
     }
@@ -189,8 +198,9 @@ fn response_message(id: &RpcId, outcome: Result<Value, RpcError>) -> Value {
     }
 }
 
-/// Opens a connection over two byte streams. The third part drives it and must be spawned or awaited; it resolves with the
-/// reason why the connection has ended. Then every pending call fails with [`CallError::Closed`], and the receiver ends.
+/// Opens a connection over two byte streams. The third part drives it and must be spawned or awaited; it resolves with
+/// the reason why the connection has ended. Then every pending call fails with [`CallError::Closed`], and the receiver
+/// ends.
 pub fn open_connection<R, W>(
     read: R,
     write: W,
@@ -227,16 +237,19 @@ async fn read_loop(
 ) -> Result<(), FrameError> {
     let mut frames = FramedRead::new(read, ContentLength::default());
     while let Some(body) = frames.next().await {
-        // Never waits for the consumer: a consumer that makes a call waits for this loop.
-        if let Some(reply) = dispatch_message(&body?, peer, inbox) {
-            let _ = peer.outbox.try_send(Bytes::from(reply.to_string()));
+        if let Some(reply) = dispatch_message(&body?, peer, inbox).await {
+            // An error is the end of the connection, which ends this loop too.
+            let _ = peer.send(&reply).await;
         }
     }
     Ok(())
 }
 
-/// Delivers one message. Returns the error response to a message that is malformed, or cannot be queued.
-fn dispatch_message(body: &[u8], peer: &RpcPeer, inbox: &mpsc::Sender<RpcIncoming>) -> Option<Value> {
+/// Delivers one message. Returns the error response to a message that is malformed.
+///
+/// Waits for the consumer only to deliver a request or its cancel, which must not be lost. Responses and notifications
+/// never wait: a consumer that makes a call waits for this loop.
+async fn dispatch_message(body: &[u8], peer: &RpcPeer, inbox: &mpsc::Sender<RpcIncoming>) -> Option<Value> {
     let message: RpcMessage = match serde_json::from_slice(body) {
         Ok(message) => message,
         Err(error) => {
@@ -257,17 +270,16 @@ fn dispatch_message(body: &[u8], peer: &RpcPeer, inbox: &mpsc::Sender<RpcIncomin
         (None, Some(method)) if method == "$/cancelRequest" => {
             RpcIncoming::Cancel { id: serde_json::from_value(message.params.get("id")?.clone()).ok()? }
         }
-        (None, Some(method)) => RpcIncoming::Notification { method, params: message.params },
+        (None, Some(method)) => {
+            let _ = inbox.try_send(RpcIncoming::Notification { method, params: message.params });
+            return None;
+        }
         // A response without a usable id: an error about a message that the other side could not parse.
         (_, None) => return None,
     };
-    match inbox.try_send(incoming) {
-        Err(mpsc::error::TrySendError::Full(RpcIncoming::Request { id, .. })) => {
-            let text = format!("{MAX_INCOMING} requests of this connection are queued already");
-            Some(response_message(&id, Err(RpcError::plain(BUSY, text))))
-        }
-        _ => None,
-    }
+    // An error means that the consumer has ended, and the connection with it.
+    let _ = inbox.send(incoming).await;
+    None
 }
 
 fn forward_progress(params: &Value, peer: &RpcPeer) {
@@ -316,7 +328,7 @@ mod tests {
         let (ours, theirs) = duplex(64);
         let ((caller, _inbox), (responder, mut requests)) = (spawn_side(ours), spawn_side(theirs));
         let (progress, mut updates) = mpsc::unbounded_channel();
-        let call = tokio::spawn(async move { caller.call_with_progress("double", &json!(21), progress).await });
+        let call = tokio::spawn(async move { caller.call_with_progress("double", &json!(21), Some(progress)).await });
         let Some(RpcIncoming::Request { id, method, params }) = requests.recv().await else { panic!("no request") };
         assert_eq!(method, "double");
         responder.send_progress(&id, &json!("half way"));
@@ -375,5 +387,39 @@ mod tests {
         theirs.write_all(frame(r#"{"jsonrpc":"2.0","id":"a","method":"x"}"#).as_bytes()).await.unwrap();
         let Some(RpcIncoming::Request { id, .. }) = requests.recv().await else { panic!("no request") };
         assert_eq!(id, RpcId::Text("a".into()));
+    }
+
+    #[tokio::test]
+    async fn n15b_requests_past_the_queue_wait_in_the_stream_and_are_all_answered() {
+        let (ours, theirs) = duplex(4096);
+        let ((caller, _inbox), (responder, mut requests)) = (spawn_side(ours), spawn_side(theirs));
+        let calls: Vec<_> = (0..3 * MAX_INCOMING)
+            .map(|number| {
+                let caller = caller.clone();
+                tokio::spawn(async move { caller.call("echo", &json!(number)).await })
+            })
+            .collect();
+        // The consumer starts when both queues and the stream are full.
+        while caller.outbox.capacity() > 0 || requests.len() < MAX_INCOMING {
+            tokio::task::yield_now().await;
+        }
+        let cancelled = tokio::time::timeout(std::time::Duration::ZERO, caller.call("never sent", &Value::Null)).await;
+        assert!(cancelled.is_err());
+        let consumer = tokio::spawn(async move {
+            let mut cancels = 0;
+            while let Some(message) = requests.recv().await {
+                match message {
+                    RpcIncoming::Request { id, params, .. } => responder.respond(&id, Ok(params)).await.unwrap(),
+                    RpcIncoming::Cancel { .. } => cancels += 1,
+                    RpcIncoming::Notification { .. } => return cancels,
+                }
+            }
+            cancels
+        });
+        for (number, call) in calls.into_iter().enumerate() {
+            assert_eq!(call.await.unwrap().unwrap(), json!(number));
+        }
+        caller.notify("end", &Value::Null).await.unwrap();
+        assert_eq!(consumer.await.unwrap(), 1);
     }
 }

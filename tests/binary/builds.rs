@@ -66,9 +66,9 @@ fn a_build_that_hangs_is_stopped_with_its_whole_group() {
 #[test]
 fn a_daemon_that_holds_the_pipe_does_not_hold_the_build() {
     let sandbox = node_with_build("mkdir -p .devtools; setsid sleep 1000 & echo $! > .devtools/daemon");
-    let asked = Instant::now();
+    let requested = Instant::now();
     let started = sandbox.json(&["start"]);
-    assert!(asked.elapsed() < Duration::from_secs(60));
+    assert!(requested.elapsed() < Duration::from_secs(60));
     assert_eq!(sandbox.once_it_answers(started.clone())["state"], "ready");
     let daemon = pid_in(&sandbox, ".devtools/daemon");
     assert!(started["notes"].to_string().contains(&daemon.to_string()), "{started}");

@@ -62,9 +62,9 @@ fn the_manual_has_a_page_for_each_command_that_man_can_show() {
     let listed = sandbox.tether(&["man", folder.to_str().unwrap()]).ok().stdout;
     let mut pages: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     pages.sort();
-    let mut told: Vec<_> = listed.lines().map(std::path::PathBuf::from).collect();
-    told.sort();
-    assert_eq!(told, pages);
+    let mut report: Vec<_> = listed.lines().map(std::path::PathBuf::from).collect();
+    report.sort();
+    assert_eq!(report, pages);
     let names = ["tether.1", "tether-start.1", "tether-doctor.1", "tether-adapters-install.1", "tether-debug-run-to.1"];
     for name in names.into_iter().chain(["tether-break.1", "tether-break-set.1", "tether-probe.1"]) {
         assert!(pages.contains(&folder.join(name)), "{name} is not in {pages:?}");

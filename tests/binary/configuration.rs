@@ -117,14 +117,15 @@ const MATCHER: &str = r#", "isBackground": true, "problemMatcher": { "pattern": 
     "background": { "activeOnStart": false, "beginsPattern": "^begin$", "endsPattern": { "regexp": "^end$" } } }"#;
 
 #[test]
-fn a_background_task_is_waited_for_by_its_end_pattern_and_ended_then() {
+fn a_watcher_is_waited_for_by_its_end_pattern_and_started_anew_by_the_next_build() {
     let sandbox = trusted("watch", &shell("watch", WATCHER, MATCHER));
     fs::create_dir(sandbox.path(".devtools")).unwrap();
     sandbox.write("result", "fine\n");
     let started = sandbox.json(&["start"]);
     assert_eq!(started["state"], "ready");
     assert_eq!(started["lastBuild"]["tail"], "begin\nfine\nend");
-    assert!(!is_alive(pid_in(&sandbox, ".devtools/watchers")), "the watcher is ended with its first cycle");
+    let is_last_alive = || is_alive(lines(&sandbox, ".devtools/watchers").last().unwrap().parse().unwrap());
+    assert!(is_last_alive(), "only the watcher of an extension host is ended with its first cycle");
     // An error in its cycle fails the build: the window stays.
     sandbox.write("result", "src/a.ts: error: no such thing\n");
     sandbox
@@ -133,9 +134,14 @@ fn a_background_task_is_waited_for_by_its_end_pattern_and_ended_then() {
     assert_eq!(sandbox.status()["pid"], started["pid"]);
     sandbox.write("result", "fine again\n");
     assert_eq!(sandbox.json(&["evaluate", "answer"])["value"], 42);
-    for pid in lines(&sandbox, ".devtools/watchers") {
-        assert!(!is_alive(pid.parse().unwrap()));
+    assert!(is_last_alive());
+    let watchers = lines(&sandbox, ".devtools/watchers");
+    assert_eq!(watchers.len(), 3);
+    for pid in &watchers[..2] {
+        wait_for_end(pid.parse().unwrap());
     }
+    sandbox.json(&["stop"]);
+    wait_for_end(watchers[2].parse().unwrap());
 }
 
 #[test]
@@ -209,15 +215,15 @@ fn a_command_that_has_changed_by_one_byte_is_not_run() {
     };
     sandbox.tether(&["start"]).fails(2, &["\"npm: compile\""]);
     package("echo 1");
-    sandbox.tether(&["start"]).fails(5, &["not trusted", "nobody has agreed", "tether trust"]);
-    let told = sandbox.tether(&["trust", "--yes"]).ok().stdout;
+    sandbox.tether(&["start"]).fails(5, &["not trusted", "consent to them is not recorded", "tether trust"]);
+    let reported = sandbox.tether(&["trust", "--yes"]).ok().stdout;
     for line in [
         r#"build: ["npm","run","compile"]"#,
         r#"script "compile": "echo 1"   [package.json:1]"#,
         r#"script "precompile": "true""#,
         r#"script "lint": "x""#,
     ] {
-        assert!(told.contains(line), "{line} is not in {told}");
+        assert!(reported.contains(line), "{line} is not in {reported}");
     }
     sandbox.json(&["start"]);
     package("echo 2");
@@ -228,13 +234,13 @@ fn a_command_that_has_changed_by_one_byte_is_not_run() {
     package("echo 1");
     sandbox.json(&["evaluate", "answer"]);
     // The same holds for each other file.
-    for (file, from, to, told) in [
+    for (file, from, to, reported) in [
         (".vscode/launch.json", "server.js", "server2.js", "window.program"),
         (".vscode/launch.json", "\"request\"", "\"env\": {\"NODE_OPTIONS\": \"\"}, \"request\"", "window.env"),
     ] {
         let text = fs::read_to_string(sandbox.path(file)).unwrap();
         sandbox.write(file, &text.replace(from, to));
-        sandbox.tether(&["restart"]).fails(5, &["has changed since you agreed", told, file]);
+        sandbox.tether(&["restart"]).fails(5, &["has changed since you agreed", reported, file]);
         sandbox.write(file, &text);
     }
     sandbox.write(".npmrc", "script-shell = ./evil.sh\n");
@@ -252,8 +258,8 @@ fn consent_covers_every_script_of_the_workspace() {
     let lint = |script: &str| sandbox.write("a/b/package.json", &json!({"scripts": {"lint": script}}).to_string());
     package("echo 1");
     lint("x");
-    let told = sandbox.tether(&["trust", "--yes"]).ok().stdout;
-    assert!(told.contains(r#"script "webview-ui: build": "echo 1"   [webview-ui/package.json:1]"#), "{told}");
+    let reported = sandbox.tether(&["trust", "--yes"]).ok().stdout;
+    assert!(reported.contains(r#"script "webview-ui: build": "echo 1"   [webview-ui/package.json:1]"#), "{reported}");
     lint("y");
     sandbox.tether(&["start"]).fails(5, &[r#"script "a/b: lint": "y" (a/b/package.json:1)"#]);
     lint("x");
@@ -286,7 +292,7 @@ fn a_repository_cannot_contain_its_own_consent() {
         fs::copy(&record, sandbox.path(place).join(name)).unwrap();
     }
     fs::remove_file(&record).unwrap();
-    sandbox.tether(&["start"]).fails(5, &["nobody has agreed"]);
+    sandbox.tether(&["start"]).fails(5, &["consent to them is not recorded"]);
     sandbox.tether(&["shutdown"]).ok();
     with_inside(&["start"]).fails(5, &["cannot use the trust records"]);
     // Nor through a link that points back into it.
@@ -383,9 +389,12 @@ fn what_the_build_writes_is_no_change() {
     assert_eq!(started.get("notes"), None, "{started}");
     sandbox.write("out/b.js", "");
     assert_eq!(sandbox.status()["stale"], false);
-    let told = sandbox.json(&["changes", "out/a.js"]);
-    assert_eq!((&told["tracked"], &told["rule"], &told["line"]), (&json!(false), &json!("/out/"), &json!(5)));
-    assert!(told["file"].as_str().unwrap().ends_with("tsconfig.json"));
+    let reported = sandbox.json(&["changes", "out/a.js"]);
+    assert_eq!(
+        (&reported["tracked"], &reported["rule"], &reported["line"]),
+        (&json!(false), &json!("/out/"), &json!(5))
+    );
+    assert!(reported["file"].as_str().unwrap().ends_with("tsconfig.json"));
     // The user's devtools.toml wins.
     sandbox.write(".devtoolsignore", "!/out/\n");
     assert_eq!(sandbox.status()["stale"], true);

@@ -102,8 +102,8 @@ fn the_exit_of_a_window_that_is_not_our_child_is_noticed() {
     kill(pid, Signal::KILL);
     wait_for_end(pid);
     // An early exit without a known code counts as a crash.
-    let told = || ["crashed", "exited"].contains(&sandbox.status()["state"].as_str()?).then_some(());
-    crate::support::eventually("the end is told", told);
+    let reported = || ["crashed", "exited"].contains(&sandbox.status()["state"].as_str()?).then_some(());
+    crate::support::eventually("the end is told", reported);
 }
 
 #[test]

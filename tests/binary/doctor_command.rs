@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use crate::support::{CommandOutput, Sandbox, is_alive, kill, node, run_command, wait_for_end};
+use devtether::supervisor::paths::SupervisorPaths;
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -58,8 +59,8 @@ fn a_healthy_workspace_has_no_problems_before_and_while_its_window_runs() {
     });
     finding(&during, "ok", &["the supervisor is process", &sandbox.supervisor().unwrap().to_string()]);
     finding(&during, "ok", &["the window is ready", &format!("process {window}"), "CDP port", "inspector port"]);
-    let told = sandbox.tether(&["doctor"]).ok().stdout;
-    assert!(told.starts_with("workspace\n  ok ") && told.contains("\nrunning\n"), "{told}");
+    let reported = sandbox.tether(&["doctor"]).ok().stdout;
+    assert!(reported.starts_with("workspace\n  ok ") && reported.contains("\nrunning\n"), "{reported}");
 }
 
 #[test]
@@ -111,8 +112,11 @@ fn settings_and_folders_that_are_wrong_are_problems() {
     sandbox.write(".devtoolsignore", "[broken\n");
     let mut command = sandbox.command(["doctor", "--workspace", "/nowhere/at/all"]);
     command.env_remove("NO_COLOR");
-    let told = run_command(command);
-    assert!(told.code == 1 && told.stdout.contains("/nowhere/at/all") && told.stdout.contains("1 problem"), "{told:?}");
+    let reported = run_command(command);
+    assert!(
+        reported.code == 1 && reported.stdout.contains("/nowhere/at/all") && reported.stdout.contains("1 problem"),
+        "{reported:?}"
+    );
 }
 
 #[test]
@@ -185,7 +189,7 @@ fn a_supervisor_of_another_version_is_reported_and_left_running() {
     sandbox.json(&["start"]);
     let supervisor = sandbox.supervisor().unwrap();
     let state = fs::read_dir(sandbox.home().join("state/devtether")).unwrap().flatten().next().unwrap().path();
-    let lock = state.join("supervisor.lock");
+    let lock = SupervisorPaths::workspace_lock_of(&state).unwrap();
     let text = fs::read_to_string(&lock).unwrap();
     fs::write(&lock, text.replace(env!("CARGO_PKG_VERSION"), "0.0.1")).unwrap();
     finding(&doctor(&sandbox).ok().json(), "warning", &["is version 0.0.1", "replaces an older one"]);

@@ -1,13 +1,27 @@
 //! The real `tether` binary in temporary workspaces: races, kills, hostile files, other users.
 
+mod attached_listeners;
+mod background_tasks;
+mod breakpoint_storage;
 mod builds;
 mod change_detection;
 mod completions_and_man;
+mod config_selection;
 mod configuration;
 mod desktop_vscode;
+mod disk_use;
+mod displayed_text;
 mod doctor_command;
+mod hostile_files;
+mod inherited_launch_id;
 mod other_users;
+mod restart_requests;
+mod secrets;
 mod single_supervisor;
 #[path = "../support/mod.rs"]
 mod support;
 mod tool_installs;
+mod unverified_windows;
+mod window_ports;
+mod window_replacement;
+mod workspace_programs;

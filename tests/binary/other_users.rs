@@ -5,29 +5,18 @@
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Child;
 
+use crate::support::other_user::{NOBODY, spawn_node_as_nobody};
 use crate::support::requirements::is_root;
 use crate::support::{Sandbox, node, run_command};
 use serde_json::Value;
 
-/// `nobody`, on every Linux.
-const NOBODY: u32 = 65534;
-
-/// A Node process of another user that runs this script.
-fn as_nobody(script: &str, argument: &Path) -> Child {
-    let mut command = Command::new("node");
-    command.args(["-e", script]).arg(argument).current_dir("/").uid(NOBODY).gid(NOBODY);
-    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap());
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
-}
-
 fn socket_of(sandbox: &Sandbox) -> PathBuf {
     let report = run_command(sandbox.command(["doctor", "--json"])).json();
-    let told = report["findings"].as_array().unwrap().iter().filter_map(|it| it["what"].as_str());
-    told.filter_map(|what| what.strip_prefix("its socket is ")).next().unwrap().into()
+    let reported = report["findings"].as_array().unwrap().iter().filter_map(|it| it["what"].as_str());
+    reported.filter_map(|what| what.strip_prefix("its socket is ")).next().unwrap().into()
 }
 
 /// Another user's server at our socket path; it prints what it receives.
@@ -42,7 +31,7 @@ impl Impostor {
         let script = "require('net').createServer(it => it.on('data', data => console.log('heard ' + data)))
             .listen(process.argv[1], () => console.log('up')); process.stdin.resume().on('end', () => process.exit())";
         let theirs = folder.join("s");
-        let mut child = as_nobody(script, &theirs);
+        let mut child = spawn_node_as_nobody(script, [&theirs]);
         let mut line = String::new();
         BufReader::with_capacity(1, child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         assert_eq!(line, "up\n");
@@ -100,10 +89,10 @@ fn another_user_at_our_socket_is_refused_with_the_reason() {
         const body = JSON.stringify({jsonrpc: "2.0", id: 1, method: "initialize", params: {name: "x", version: "0"}});
         it.on("error", error => process.stdout.write(`${error}`)).on("data", data => process.stdout.write(data));
         it.write(`Content-Length: ${body.length}\r\n\r\n${body}`);"#;
-    let client = as_nobody(script, &socket).wait_with_output().unwrap();
+    let client = spawn_node_as_nobody(script, [&socket]).wait_with_output().unwrap();
     modes(0o700, 0o600);
-    let said = String::from_utf8(client.stdout).unwrap();
-    let (_, body) = said.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {said:?}"));
+    let output = String::from_utf8(client.stdout).unwrap();
+    let (_, body) = output.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {output:?}"));
     let answer: Value = serde_json::from_str(body).unwrap();
     let text = answer["error"]["message"].as_str().unwrap();
     assert!(text.contains("rejects other users") && text.contains("belongs to user 0"), "{text}");

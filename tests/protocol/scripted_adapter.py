@@ -57,6 +57,14 @@ told = {
 }
 launch = None
 set_breakpoints = 0
+total = "1"
+if how in ("lldb-19", "no-watchpoints"):
+    # As Debian's lldb-dap-19 answers; without hardware watchpoints every lldb-dap refuses with these words.
+    told["initialize"].update({"supportsSetVariable": True, "supportsDataBreakpoints": True})
+    told["scopes"] = {"scopes": [{"name": "Locals", "variablesReference": 1, "expensive": False}]}
+    told["dataBreakpointInfo"] = {"dataId": "1/4", "description": "4 bytes", "accessTypes": ["write"]}
+    refused = {"verified": False, "message": "Setting one of the watchpoint resources failed"}
+    told["setDataBreakpoints"] = {"breakpoints": [{"verified": True} if how == "lldb-19" else refused]}
 for request in heard():
     command = request["command"]
     if how == "silent" or (how == "mute" and command == "disconnect"):
@@ -89,6 +97,19 @@ for request in heard():
         wire.shutdown(socket.SHUT_WR)
     elif command == "next" and how == "refuses":
         answer(request, {"error": {"id": 1, "format": "there is nothing to step in"}}, success=False)
+    elif command == "setVariable" and request["arguments"]["value"] == "no number":
+        answer(request, {"message": "'no number' is not a valid integer"}, success=False)
+    elif command == "setVariable":
+        total = request["arguments"]["value"]
+        answer(request, {"result": total, "type": "int", "variablesReference": 0})
+    elif command == "variables":
+        answer(request, {"variables": [{"name": "total", "value": total, "type": "int", "variablesReference": 0}]})
+    elif command == "evaluate" and how == "lldb-19":
+        answer(request, {"result": total, "variablesReference": 0})
+    elif command == "continue" and how == "lldb-19":
+        total = "9"
+        answer(request)
+        event("stopped", reason="breakpoint", description="watchpoint 1", threadId=1, allThreadsStopped=True)
     elif command == "evaluate" and how == "twice":
         answer(request, {"result": str(set_breakpoints), "variablesReference": 0})
         say({"type": "response", "request_seq": 9999, "command": "evaluate", "success": True, "body": {"result": "x"}})

@@ -15,6 +15,7 @@ fn with(how: &str) -> Option<ScenarioSandbox> {
     stage.sandbox.write(".venv/bin/python", ADAPTER);
     let executable = std::fs::Permissions::from_mode(0o755);
     std::fs::set_permissions(stage.sandbox.path(".venv/bin/python"), executable).unwrap();
+    stage.sandbox.tether(&["trust", "--programs", "--yes"]).ok();
     Some(stage)
 }
 
@@ -124,6 +125,43 @@ fn an_adapters_error_message_is_passed_on_and_the_stop_remains() {
     stage.sandbox.tether(&["debug", "step"]).fails(1, &["cannot let the program go on", "there is nothing to step in"]);
     let status = stage.json(&["debug", "status"]);
     assert_eq!((&status["state"], &status["stopReason"]["type"]), (&"STOPPED".into(), &"STEP_COMPLETE".into()));
+    stage.json(&["debug", "stop"]);
+    stage.nothing_is_left();
+}
+
+#[test]
+fn n21_a_variable_that_is_set_without_a_returned_value_is_read_anew() {
+    let Some(stage) = stopped("lldb-19") else { return };
+    let set = stage.json(&["debug", "set", "total", "7"]);
+    assert_eq!((&set["result"], &set["type"]), (&"7".into(), &"int".into()), "{set}");
+    let refused = stage.sandbox.tether(&["debug", "set", "total", "no number"]);
+    refused.fails(1, &["cannot set `total`", "'no number' is not a valid integer"]);
+    stage.json(&["debug", "stop"]);
+    stage.nothing_is_left();
+}
+
+#[test]
+fn n21_a_watchpoint_that_is_reported_as_a_breakpoint_is_a_watchpoint() {
+    let Some(stage) = stopped("lldb-19") else { return };
+    let watch = stage.json(&["break", "watch", "total", "--access", "write"]);
+    assert_eq!(watch["state"], "verified", "{watch}");
+    let written = stage.json(&["debug", "continue", "--wait", "60"]);
+    let (reason, details) = (&written["stopReason"], &written["stopReason"]["details"]);
+    assert_eq!((&reason["type"], &details["breakpointId"]), (&"WATCHPOINT_MODIFY".into(), &watch["breakpointId"]));
+    assert_eq!((&details["oldValue"], &details["newValue"]), (&"1".into(), &"9".into()), "{written}");
+    stage.json(&["debug", "stop"]);
+    stage.nothing_is_left();
+}
+
+#[test]
+fn n21_a_watchpoint_that_the_machine_refuses_says_that_it_may_have_none() {
+    let Some(stage) = stopped("no-watchpoints") else { return };
+    let watch = stage.json(&["break", "watch", "total", "--access", "write"]);
+    assert_eq!(watch["state"], "unbound", "{watch}");
+    let message = watch["message"].as_str().unwrap();
+    for part in ["Setting one of the watchpoint resources failed", "hardware watchpoints", "virtual machine"] {
+        assert!(message.contains(part), "{message}");
+    }
     stage.json(&["debug", "stop"]);
     stage.nothing_is_left();
 }

@@ -20,7 +20,7 @@ const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 struct Scripted {
     page: PageConnection,
     /// The received requests in order.
-    asked: mpsc::UnboundedReceiver<Value>,
+    requested: mpsc::UnboundedReceiver<Value>,
 }
 
 impl Scripted {
@@ -28,7 +28,7 @@ impl Scripted {
     async fn start(silent: fn(&Value) -> bool) -> Scripted {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let (tell, asked) = mpsc::unbounded_channel();
+        let (tell, requested) = mpsc::unbounded_channel();
         tokio::spawn(async move {
             let (stream, _) = listener.accept().await.unwrap();
             play(tokio_tungstenite::accept_async(stream).await.unwrap(), silent, tell).await;
@@ -36,14 +36,14 @@ impl Scripted {
         let (product, browser_id, path) = ("Chrome/1".into(), "scripted".into(), "/browser".into());
         let endpoint = Endpoint { port, product, browser_id, path, is_browser: true };
         let page = PageConnection::open_endpoint(endpoint, PageHistory::new(None).into()).await.unwrap();
-        Scripted { page, asked }
+        Scripted { page, requested }
     }
 
     /// The next request for which `like` returns true.
     async fn asked_for(&mut self, like: impl Fn(&Value) -> bool) -> Value {
         let next = async {
             loop {
-                let request = self.asked.recv().await.expect("the connection has ended");
+                let request = self.requested.recv().await.expect("the connection has ended");
                 if like(&request) {
                     return request;
                 }
@@ -116,8 +116,8 @@ async fn a_cancelled_drag_releases_the_button_and_restores_the_browsers_own_drag
         timeout: Duration::from_secs(5),
     }];
     {
-        let Scripted { page, asked } = &mut scripted;
-        let begun = async { while !asked.recv().await.is_some_and(|request| held(&request)) {} };
+        let Scripted { page, requested } = &mut scripted;
+        let begun = async { while !requested.recv().await.is_some_and(|request| held(&request)) {} };
         tokio::select! {
             () = begun => {}
             done = run_actions(page, &drag, None, None) => panic!("it was done: {done:?}"),
@@ -147,6 +147,6 @@ async fn the_injected_script_receives_the_screenshot_deadline() {
     let is_rectangle = |request: &Value| {
         request["params"]["expression"].as_str().is_some_and(|call| call.starts_with("tether.rectangle("))
     };
-    let asked = scripted.asked_for(is_rectangle).await;
-    assert_eq!(asked["params"]["expression"], "tether.rectangle(3, 5000)");
+    let requested = scripted.asked_for(is_rectangle).await;
+    assert_eq!(requested["params"]["expression"], "tether.rectangle(3, 5000)");
 }

@@ -101,7 +101,7 @@ impl Talk {
         if let Some((path, line)) = stop {
             let source = DapSource { path: Some(path.display().to_string()), ..DapSource::default() };
             let breakpoints = vec![SourceBreakpoint { line, ..SourceBreakpoint::default() }];
-            let set = SetBreakpointsArguments { source, breakpoints, ..SetBreakpointsArguments::default() };
+            let set = SetBreakpointsArguments { source, breakpoints };
             assert_eq!(self.ask(&set).await.breakpoints.len(), 1);
         }
         self.ask(&SetExceptionBreakpointsArguments::default()).await;
@@ -125,7 +125,6 @@ impl Talk {
             expression: expression.to_owned(),
             frame_id: Some(frame),
             context: Some("watch".to_owned()),
-            ..EvaluateArguments::default()
         };
         self.ask(&evaluate).await.result
     }
@@ -140,7 +139,7 @@ impl Talk {
 
     /// Disconnects and closes. After `terminated` the response of `disconnect` is not awaited.
     async fn end(self) {
-        let terminate = DisconnectArguments { terminate_debuggee: Some(true), ..DisconnectArguments::default() };
+        let terminate = DisconnectArguments { terminate_debuggee: Some(true) };
         let _ = self.client.request(&terminate, Duration::from_secs(5)).await;
         self.client.close();
         self.client.wait_closed().await;
@@ -193,15 +192,15 @@ async fn js_debug_asks_for_a_second_connection_and_the_program_stops_there() {
     command.arg(server).arg(&socket).stdout(Stdio::piped());
     let mut adapter = Group::start(&mut command);
     // The line that says that it listens.
-    let said = adapter.0.stdout.take().unwrap();
+    let output = adapter.0.stdout.take().unwrap();
     let listens = tokio::task::spawn_blocking(move || {
         let mut line = String::new();
-        let mut said = std::io::BufReader::new(said);
-        std::io::BufRead::read_line(&mut said, &mut line).unwrap();
-        (line, said)
+        let mut output = std::io::BufReader::new(output);
+        std::io::BufRead::read_line(&mut output, &mut line).unwrap();
+        (line, output)
     });
-    let (told, _said) = listens.await.unwrap();
-    assert!(told.contains("listening"), "{told}");
+    let (reported, _said) = listens.await.unwrap();
+    assert!(reported.contains("listening"), "{reported}");
     let dial = async || DapConnection::unix(UnixStream::connect(&socket).await.unwrap());
 
     let began = Instant::now();
@@ -209,24 +208,24 @@ async fn js_debug_asks_for_a_second_connection_and_the_program_stops_there() {
     let launch = json!({"type": "pwa-node", "request": "launch", "name": "t", "program": path,
         "cwd": path.parent(), "console": "internalConsole"});
     parent.start("pwa-node", &LaunchArguments(fields(launch)), None).await;
-    let asked = loop {
-        if let DapIncoming::Request(asked) = parent.next().await {
-            break asked;
+    let requested = loop {
+        if let DapIncoming::Request(requested) = parent.next().await {
+            break requested;
         }
     };
-    assert_eq!(asked.command, "startDebugging");
-    let wanted: StartDebuggingArguments = asked.read_arguments().unwrap();
-    assert!(wanted.configuration.contains_key("__pendingTargetId"));
-    asked.respond(&EmptyResponse {});
+    assert_eq!(requested.command, "startDebugging");
+    let spec: StartDebuggingArguments = requested.read_arguments().unwrap();
+    assert!(spec.configuration.contains_key("__pendingTargetId"));
+    requested.respond(&EmptyResponse {});
 
     let mut child = Talk::over(dial().await);
-    child.start("pwa-node", &LaunchArguments(wanted.configuration), Some((&path, line))).await;
+    child.start("pwa-node", &LaunchArguments(spec.configuration), Some((&path, line))).await;
     let (thread_id, frame) = child.stopped(line).await;
     let locals = child.locals(frame).await;
     println!("js-debug: from its first connection to locals in {:?}", began.elapsed());
     assert!(locals.contains(&"total = 42".to_owned()), "{locals:?}");
     assert_eq!(child.evaluate(frame, "total + 1").await, "43");
-    child.ask(&ContinueArguments { thread_id, ..ContinueArguments::default() }).await;
+    child.ask(&ContinueArguments { thread_id }).await;
     child.event::<TerminatedEvent>().await;
     child.end().await;
     parent.end().await;

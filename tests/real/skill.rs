@@ -38,24 +38,24 @@ fn redacted(text: &str) -> String {
 }
 
 /// Whether a text matches what is shown; `…` in a line matches any text, as a whole line any lines or none.
-fn is_as_said(text: &str, said: &str) -> bool {
-    fn lines(text: &[&str], said: &[&str]) -> bool {
-        match said.split_first() {
+fn matches_expected(text: &str, text_read: &str) -> bool {
+    fn lines(text: &[&str], text_read: &[&str]) -> bool {
+        match text_read.split_first() {
             None => text.is_empty(),
             Some((&"…", rest)) => (0..=text.len()).any(|skipped| lines(&text[skipped..], rest)),
             Some((first, rest)) => text.split_first().is_some_and(|(it, more)| line(it, first) && lines(more, rest)),
         }
     }
-    fn line(text: &str, said: &str) -> bool {
-        match said.split_once('…') {
-            None => text == said,
+    fn line(text: &str, text_read: &str) -> bool {
+        match text_read.split_once('…') {
+            None => text == text_read,
             Some((before, after)) => text.strip_prefix(before).is_some_and(|rest| {
                 let ends = rest.char_indices().map(|(at, _)| at).chain([rest.len()]);
                 ends.into_iter().any(|at| line(&rest[at..], after))
             }),
         }
     }
-    lines(&text.lines().collect::<Vec<_>>(), &said.lines().collect::<Vec<_>>())
+    lines(&text.lines().collect::<Vec<_>>(), &text_read.lines().collect::<Vec<_>>())
 }
 
 #[test]
@@ -71,11 +71,15 @@ fn the_commands_of_the_skill_print_what_it_shows() {
         }
     }
     std::os::unix::fs::symlink(tools.join("pytest"), sandbox.path(".venv")).unwrap();
+    sandbox.tether(&["trust", "--programs", "--yes"]).ok();
     let all = transcripts(&fs::read_to_string(skill().join("SKILL.md")).unwrap());
     assert!(all.len() > 20, "{all:?}");
-    for (line, said) in all {
+    for (line, text_read) in all {
         let printed = redacted(&shell(&sandbox, &line));
-        assert!(is_as_said(&printed, &redacted(&said)), "$ {line}\n{printed}\n--- but the skill says:\n{said}");
+        assert!(
+            matches_expected(&printed, &redacted(&text_read)),
+            "$ {line}\n{printed}\n--- but the skill says:\n{text_read}"
+        );
     }
 }
 
@@ -105,7 +109,7 @@ fn the_skills_header_is_valid() {
 
 #[test]
 fn an_ellipsis_matches_any_text() {
-    for (text, said, expect) in [
+    for (text, text_read, expect) in [
         ("a\nb", "a\nb", true),
         ("a\nb", "a", false),
         ("a\nb\nc", "a\n…\nc", true),
@@ -118,7 +122,7 @@ fn an_ellipsis_matches_any_text() {
         ("['/x/a.py', 1]", "['…a.py', …]", true),
         ("a c b c d", "a…c", false),
     ] {
-        assert_eq!(is_as_said(text, said), expect, "{text:?} {said:?}");
+        assert_eq!(matches_expected(text, text_read), expect, "{text:?} {text_read:?}");
     }
     assert_eq!(
         redacted("pid 17, at 0x7f (after 2.5 s)\n  #2 f() [ref 7]\n"),

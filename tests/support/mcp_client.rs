@@ -40,6 +40,11 @@ impl McpClient {
         result.structured_content.expect("a structured result")
     }
 
+    /// The connection, for requests other than tool calls.
+    pub fn service(&self) -> &RunningService<RoleClient, ()> {
+        &self.client
+    }
+
     /// Closes the server's stdin and returns its exit status.
     pub async fn leave(mut self) -> std::process::ExitStatus {
         self.client.cancel().await.unwrap();

@@ -3,8 +3,11 @@
 #![allow(dead_code)] // each test program uses a part
 
 pub mod mcp_client;
+pub mod other_user;
 pub mod palette;
+pub mod raw_mcp;
 pub mod requirements;
+pub mod rpc_client;
 pub mod scenario_sandbox;
 
 use std::ffi::OsStr;
@@ -135,9 +138,13 @@ impl Sandbox {
     }
 
     /// A status. `unresponsive` may be a busy machine: the status is read again until the page responds.
-    pub fn once_it_answers(&self, told: Value) -> Value {
+    pub fn once_it_answers(&self, reported: Value) -> Value {
         let busy = |status: &Value| status["state"] == "unresponsive";
-        if busy(&told) { eventually("the page answers", || Some(self.status()).filter(|it| !busy(it))) } else { told }
+        if busy(&reported) {
+            eventually("the page answers", || Some(self.status()).filter(|it| !busy(it)))
+        } else {
+            reported
+        }
     }
 
     /// The status of a Chromium that was just started, once its page is loaded. One started from a cold disk is
@@ -147,12 +154,12 @@ impl Sandbox {
         let there = "document.readyState === 'complete' && location.protocol !== 'about:'";
         let mut next = Instant::now() + Duration::from_secs(15);
         eventually("the page is there", || {
-            let asked = run_command(self.command(["evaluate", there, "--json"]));
-            if asked.code == 0 && asked.json()["value"] == true {
+            let requested = run_command(self.command(["evaluate", there, "--json"]));
+            if requested.code == 0 && requested.json()["value"] == true {
                 return Some(());
             }
             if Instant::now() > next {
-                eprintln!("the page is not there: {asked:?}; the window is restarted");
+                eprintln!("the page is not there: {requested:?}; the window is restarted");
                 self.json(&["restart"]);
                 next = Instant::now() + Duration::from_secs(15);
             }

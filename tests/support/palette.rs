@@ -8,11 +8,11 @@ use crate::support::mcp_client::{McpClient, text};
 pub async fn until(agent: &McpClient, tool: &str, arguments: Value, words: &str) -> String {
     let since = std::time::Instant::now();
     loop {
-        let told = text(&agent.ask(tool, arguments.clone()).await);
-        if told.contains(words) {
-            return told;
+        let reported = text(&agent.ask(tool, arguments.clone()).await);
+        if reported.contains(words) {
+            return reported;
         }
-        assert!(since.elapsed().as_secs() < 60, "{words:?} is not in {told}");
+        assert!(since.elapsed().as_secs() < 60, "{words:?} is not in {reported}");
     }
 }
 

@@ -4,6 +4,7 @@
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use devtether::adapters::{ADAPTERS, Adapter, AdapterSearch, FoundAdapter};
 
@@ -40,7 +41,9 @@ pub fn has_code_server() -> bool {
 /// The row of a debug adapter and its installed program. Reports it when it is not installed.
 pub fn installed_adapter(name: &str) -> Option<(&'static Adapter, FoundAdapter)> {
     let row = ADAPTERS.iter().find(|row| row.name == name).expect("a row of the table");
-    match (row.find)(&AdapterSearch::for_workspace(Path::new("/nowhere")).expect("the machine's folders")) {
+    match (row.find)(
+        &AdapterSearch::for_workspace(Path::new("/nowhere"), Default::default()).expect("the machine's folders"),
+    ) {
         Ok(found) => Some((row, found)),
         Err(error) => {
             report_missing(error);
@@ -56,4 +59,49 @@ pub fn is_root() -> bool {
         report_missing("only root can start a process of another user");
     }
     root
+}
+
+/// Sets a hardware watchpoint in a child process, as debuggers do; exits with 0 if it stops the child.
+const WATCHPOINT_PROBE: &str = r#"
+#include <signal.h>
+#include <stddef.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+volatile int watched;
+int main(void) {
+#ifdef __x86_64__
+  int status, stopped;
+  pid_t child = fork();
+  if (child == 0) {
+    ptrace(PTRACE_TRACEME, 0, 0, 0);
+    raise(SIGSTOP);
+    watched = 1;
+    _exit(0);
+  }
+  waitpid(child, &status, 0);
+  size_t registers = offsetof(struct user, u_debugreg);
+  ptrace(PTRACE_POKEUSER, child, registers, &watched);
+  ptrace(PTRACE_POKEUSER, child, registers + 7 * sizeof(long), 0xd0001); /* a write of four bytes */
+  ptrace(PTRACE_CONT, child, 0, 0);
+  waitpid(child, &status, 0);
+  stopped = WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP;
+  kill(child, SIGKILL);
+  return !stopped;
+#endif
+}
+"#;
+
+/// Whether this machine has hardware watchpoints: a virtual machine may have none. Reports it when it has none.
+pub fn has_hardware_watchpoints() -> bool {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = (folder.path().join("probe.c"), folder.path().join("probe"));
+    std::fs::write(&source, WATCHPOINT_PROBE).unwrap();
+    assert!(Command::new("cc").arg("-o").args([&program, &source]).status().unwrap().success());
+    let has_them = Command::new(&program).status().unwrap().success();
+    if !has_them {
+        eprintln!("SKIPPED: this machine has no hardware watchpoints");
+    }
+    has_them
 }

@@ -80,7 +80,7 @@ impl ScenarioSandbox {
         command.current_dir(&self.sandbox.workspace).envs(self.sandbox.variables());
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut running = Running(child);
-        let (tell, told) = std::sync::mpsc::channel();
+        let (tell, report) = std::sync::mpsc::channel();
         let streams: [Box<dyn std::io::Read + Send>; 2] =
             [Box::new(running.0.stdout.take().unwrap()), Box::new(running.0.stderr.take().unwrap())];
         for stream in streams {
@@ -93,7 +93,7 @@ impl ScenarioSandbox {
             });
         }
         drop(tell);
-        let line = told.iter().find(|line| line.contains(words));
+        let line = report.iter().find(|line| line.contains(words));
         (running, line.unwrap_or_else(|| panic!("it never says {words:?}")))
     }
 }

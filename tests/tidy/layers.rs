@@ -26,28 +26,50 @@ const TABLE: &[Row] = &[
         &[
             "api",
             "supervisor::connect",
+            "supervisor::deleted_workspaces",
             "supervisor::lock",
             "window",
             "changes",
             // Which programs keep running on purpose after their session.
             "debug::host::store",
+            // Whether the stored breakpoints can be read.
+            "debug::breakpoints",
             "adapters",
             "process",
             "config",
             "tools",
             "workspace_dir",
+            "workspace_programs",
             "error",
         ],
     ),
-    row("supervisor", &["api", "wire", "window", "debug", "config", "task_runner", "process", "ring", "error"]),
-    row("window", &["changes", "cdp", "process", "config", "task_runner", "tools", "workspace_dir", "ring", "error"]),
-    row("debug", &["adapters", "dap", "process", "workspace_dir", "ring", "error"]),
-    row("adapters", &["dap", "cdp", "process", "tools", "error"]),
+    row(
+        "supervisor",
+        &["api", "wire", "window", "debug", "config", "task_runner", "background_tasks", "process", "ring", "error"],
+    ),
+    row(
+        "window",
+        &[
+            "changes",
+            "cdp",
+            "process",
+            "config",
+            "task_runner",
+            "background_tasks",
+            "tools",
+            "workspace_dir",
+            "ring",
+            "error",
+        ],
+    ),
+    row("debug", &["adapters", "dap", "process", "workspace_dir", "workspace_programs", "ring", "error"]),
+    row("adapters", &["dap", "cdp", "process", "tools", "workspace_programs", "error"]),
     row("dap", &["wire", "error"]),
     row("api", &["error"]),
     // One reader and one matcher of ignore files.
-    row("config", &["changes::GitignoreChain", "changes::IgnoreRules", "error"]),
-    row("task_runner", &["config", "process", "error"]),
+    row("config", &["changes::GitignoreChain", "changes::IgnoreRules", "workspace_programs", "error"]),
+    row("task_runner", &["config", "background_tasks", "process", "error"]),
+    row("background_tasks", &["process", "workspace_dir", "error"]),
     row("tools", &["config", "process", "error"]),
     row("wire", &["error"]),
     // Every connection to a debuggee uses the low-latency TCP stream.
@@ -55,14 +77,19 @@ const TABLE: &[Row] = &[
     row("changes", &["error"]),
     row("process", &["error"]),
     row("workspace_dir", &["error"]),
+    row("workspace_programs", &[]),
     row("ring", &["error"]),
     row("error", &[]),
+    row("bounded_file", &[]),
     row("clock", &[]),
+    row("file_owner", &[]),
+    row("display_text", &[]),
+    row("path_lookup", &[]),
     row("sync", &[]),
 ];
 
 /// Small leaf modules that every module may use.
-const LEAVES: [&str; 2] = ["clock", "sync"];
+const LEAVES: [&str; 6] = ["bounded_file", "clock", "sync", "file_owner", "display_text", "path_lookup"];
 
 /// Re-exports of another module's items: the file, the item or module, and why.
 const RE_EXPORTS: &[(&str, &str, &str)] = &[
@@ -70,6 +97,8 @@ const RE_EXPORTS: &[(&str, &str, &str)] = &[
     ("src/debug/mod.rs", "adapters::DebugTarget", "what to debug is part of a request for a session"),
     ("src/debug/mod.rs", "adapters::DebugTargetKind", "what to debug is part of a request for a session"),
     ("src/debug/inspect/variables.rs", "dap::types::DapVariable", "the supervisor converts variables to the API's"),
+    ("src/tools/mod.rs", "path_lookup::find_on_path", "finding outside programs is what the module is for"),
+    ("src/tools/mod.rs", "path_lookup::is_program", "finding outside programs is what the module is for"),
     ("src/window/mod.rs", "changes", "what has changed is part of the window's status"),
 ];
 

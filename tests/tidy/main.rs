@@ -83,7 +83,9 @@ fn functions_are_short() {
 
 #[test]
 fn old_names_are_gone() {
-    check(wording::old_names, |file| file.is_rust() && !file.path.starts_with("tests/tidy/"));
+    check(wording::old_words, |file| file.is_rust() && !file.path.starts_with("tests/tidy/"));
+    check(wording::old_modules, File::is_product);
+    check_crate(wording::old_items);
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub fn start_programs(run: &TestRun) -> Result<()> {
             run_program(CapturedCommand { argv, cwd: folder.path().to_owned(), env: env.clone(), timeout: TIMEOUT })
                 .await;
         }
-        sweep_launch(&launch_id, Duration::ZERO).await?;
+        sweep_launch(&launch_id, Some(folder.path()), Duration::ZERO).await?;
         Ok(())
     })
 }
@@ -48,8 +48,10 @@ async fn run_program(what: CapturedCommand) {
 }
 
 fn list_programs(folder: &Path) -> Result<Vec<Argv>> {
-    let (pins, search) =
-        (Pins::read().map_err(to_anyhow)?, AdapterSearch::for_workspace(Path::new("/nowhere")).map_err(to_anyhow)?);
+    let (pins, search) = (
+        Pins::read().map_err(to_anyhow)?,
+        AdapterSearch::for_workspace(Path::new("/nowhere"), Default::default()).map_err(to_anyhow)?,
+    );
     let data = |flag: &str| format!("{flag}={}", folder.join(flag.trim_start_matches('-')).display());
     let user = data("--user-data-dir");
     let sandbox = rustix::process::geteuid().is_root().then_some("--no-sandbox");

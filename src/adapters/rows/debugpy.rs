@@ -1,7 +1,7 @@
 //! debugpy: Python.
 //!
-//! The direct way is without debugpy's adapter: the program connects to us and serves DAP itself, without the 44 ms that
-//! the adapter adds to every operation. The adapter is used for what the program cannot do alone: debugging its
+//! The direct way is without debugpy's adapter: the program connects to us and serves DAP itself, without the 44 ms
+//! that the adapter adds to every operation. The adapter is used for what the program cannot do alone: debugging its
 //! subprocesses, and attaching to a running process by its id.
 //!
 //! debugpy need not be installed for the interpreter: its folder is a program of its own, and runs on every Python.
@@ -15,10 +15,10 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::python;
-use crate::adapters::adapter::{Adapter, Quirks};
-use crate::adapters::debug_target::{Address, DebugTarget, DebugTargetKind};
-use crate::adapters::discovery::{AdapterLookup, AdapterSearch, FoundAdapter};
-use crate::adapters::launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan};
+use crate::adapters::{
+    Adapter, AdapterLookup, AdapterSearch, Address, ConnectMethod, DebugTarget, DebugTargetKind, FoundAdapter,
+    INSTALLED, LaunchPlan, ProcessPlan, Quirks,
+};
 use crate::dap::types::StartRequest;
 use crate::error::{Error, Result};
 use crate::tools::is_program;
@@ -36,8 +36,8 @@ pub const ADAPTER: Adapter = Adapter {
     plan: plan_launch,
 };
 
-/// Set to `1`: into a pipe, Python prints only when its buffer is full; and debugpy prints warnings about frozen modules of
-/// the standard library on the program's stderr.
+/// Set to `1`: into a pipe, Python prints only when its buffer is full; and debugpy prints warnings about frozen
+/// modules of the standard library on the program's stderr.
 const OUTPUT_VARIABLES: &[&str] = &["PYTHONUNBUFFERED", "PYDEVD_DISABLE_FILE_VALIDATION"];
 
 /// The file into which the adapter writes its address: here its stdout, because the adapter removes the file when it
@@ -45,37 +45,42 @@ const OUTPUT_VARIABLES: &[&str] = &["PYTHONUNBUFFERED", "PYDEVD_DISABLE_FILE_VAL
 const ENDPOINTS: (&str, &str) = ("DEBUGPY_ADAPTER_ENDPOINTS", "/proc/self/fd/1");
 
 fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
-    let configured = search.configured.as_deref().filter(|path| is_program(path));
-    let python = match configured {
-        Some(python) => python.to_owned(),
-        None => python::find_python(search)?.path,
+    let mut search = search.clone();
+    // The setting is an interpreter, or the folder of debugpy.
+    let (python, note) = match search.configured.take_if(|path| is_program(path)) {
+        Some(python) => (python, None),
+        None => {
+            let found = python::find_python(&search)?;
+            (found.path, found.note)
+        }
     };
-    let search =
-        &AdapterSearch { configured: search.configured.clone().filter(|_| configured.is_none()), ..search.clone() };
+    let search = &search;
     let is_folder = |path: &Path| path.join("__main__.py").is_file() && path.join("adapter").is_dir();
-    let mut trail = AdapterLookup::new(search, |path| is_folder(path).then(|| path.to_owned()));
+    let mut trail = AdapterLookup::new(search, is_folder, &[]);
     let (own, machine): (Vec<_>, Vec<_>) = python::package_folders(search, &python)
         .into_iter()
         .partition(|folder| python.parent().and_then(Path::parent).is_some_and(|prefix| folder.starts_with(prefix)));
     for folder in own {
-        trail = trail.try_path(Some(folder.join("debugpy")), "the packages of the interpreter", is_folder);
+        trail = trail.try_path(Some(folder.join("debugpy")), "the packages of the interpreter");
     }
-    trail = trail.try_installed_tool("debugpy", |main| main.parent().unwrap_or(main).to_owned(), is_folder);
-    trail = trail.try_extensions("ms-python.debugpy", "bundled/libs/debugpy", is_folder);
+    let installed = search.installed_tool("debugpy").and_then(|main| main.parent().map(Path::to_owned));
+    trail = trail.try_path(installed, INSTALLED);
+    trail = trail.try_extensions("ms-python.debugpy", "bundled/libs/debugpy");
     let mason = search.mason_file("debugpy/venv/bin/python").map(|python| python::package_folders(search, &python));
     for folder in mason.into_iter().flatten().filter(|folder| folder.to_string_lossy().contains("mason")) {
-        trail = trail.try_path(Some(folder.join("debugpy")), "mason", is_folder);
+        trail = trail.try_path(Some(folder.join("debugpy")), "mason");
     }
     for folder in machine {
-        trail = trail.try_path(Some(folder.join("debugpy")), "the packages of the interpreter", is_folder);
+        trail = trail.try_path(Some(folder.join("debugpy")), "the packages of the interpreter");
     }
     let found = trail.finish(ADAPTER.name, ADAPTER.install)?;
-    Ok(FoundAdapter { interpreter: Some(python), ..found })
+    Ok(FoundAdapter { interpreter: Some(python), note, ..found })
 }
 
 fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
     if !target.is_attach() {
-        // A configuration debugs subprocesses by default, as in VS Code: reloaders and pools run the user's code in them.
+        // A configuration debugs subprocesses by default, as in VS Code: reloaders and pools run the user's code in
+        // them.
         let configured = matches!(target.kind, DebugTargetKind::Configuration);
         let is_direct =
             !target.bool_field("subProcess").unwrap_or(configured) && target.bool_field("sudo") != Some(true);
@@ -122,6 +127,7 @@ fn plan_direct(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
         start: StartRequest::Launch(fields),
         is_program: true,
         output_by_pipe: true,
+        allows_foreign_listener: false,
     })
 }
 
@@ -130,13 +136,8 @@ fn plan_through_adapter(found: &FoundAdapter, target: &DebugTarget, start: Start
     let argv = [python.into_os_string(), found.path.join("adapter").into_os_string()].into_iter();
     let argv = argv.chain(["--host", "127.0.0.1", "--port", "0"].map(OsString::from)).collect();
     let env = BTreeMap::from([(ENDPOINTS.0.to_owned(), Some(ENDPOINTS.1.to_owned()))]);
-    Ok(LaunchPlan {
-        process: Some(ProcessPlan { argv, cwd: target.cwd(), env }),
-        connect: ConnectMethod::TcpPort { parse_address: parse_endpoint },
-        start,
-        is_program: false,
-        output_by_pipe: false,
-    })
+    let connect = ConnectMethod::TcpPort { parse_address: parse_endpoint };
+    Ok(LaunchPlan::start_adapter(ProcessPlan { argv, cwd: target.cwd(), env }, connect, start))
 }
 
 fn plan_attach_to_listener(address: Address, target: &DebugTarget) -> LaunchPlan {
@@ -145,19 +146,17 @@ fn plan_attach_to_listener(address: Address, target: &DebugTarget) -> LaunchPlan
     for name in ["connect", "host", "port"] {
         fields.remove(name);
     }
-    let (reach, start) = (ConnectMethod::Existing(address), StartRequest::Attach(fields));
-    LaunchPlan { process: None, connect: reach, start, is_program: false, output_by_pipe: false }
+    LaunchPlan::attach_to_listener(address, target, fields)
 }
 
 /// The `launch` request for the adapter.
 fn launch_request(target: &DebugTarget) -> Result<StartRequest> {
     let mut fields = default_fields(target);
-    let env: BTreeMap<_, _> = target.env().into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
-    let given = json!({
-        "args": target.args()?, "cwd": target.cwd(), "env": env, "console": "internalConsole",
+    let normalized = json!({
+        "args": target.args()?, "cwd": target.cwd(), "env": target.assigned_variables(),
         "stopOnEntry": target.stop_on_entry(), "redirectOutput": true,
     });
-    merge_fields(&mut fields, given);
+    merge_fields(&mut fields, normalized);
     match (target.program(), target.module()) {
         (Some(program), _) => merge_fields(&mut fields, json!({"program": target.require_file(&program)?})),
         (None, Some(module)) => merge_fields(&mut fields, json!({"module": module})),
@@ -173,7 +172,7 @@ fn launch_request(target: &DebugTarget) -> Result<StartRequest> {
 fn attach_request(target: &DebugTarget, how: Value) -> StartRequest {
     let mut fields = default_fields(target);
     merge_fields(&mut fields, how);
-    StartRequest::Attach(target.with_configuration(fields))
+    target.attach_request(fields)
 }
 
 fn default_fields(target: &DebugTarget) -> Value {

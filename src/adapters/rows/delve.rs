@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::adapters::adapter::{Adapter, Quirks};
-use crate::adapters::debug_target::{Address, DebugTarget, DebugTargetKind};
-use crate::adapters::discovery::{AdapterLookup, AdapterSearch, FoundAdapter};
-use crate::adapters::launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan};
+use crate::adapters::{
+    Adapter, AdapterLookup, AdapterSearch, Address, ConnectMethod, DebugTarget, DebugTargetKind, FoundAdapter,
+    LaunchPlan, ProcessPlan, Quirks,
+};
 use crate::dap::types::StartRequest;
 use crate::error::Result;
 use crate::tools::is_program;
@@ -22,7 +22,7 @@ pub const ADAPTER: Adapter = Adapter {
     languages: &["go", "golang"],
     extensions: &["go"],
     types: &["go", "delve"],
-    quirks: Quirks::NONE,
+    quirks: Quirks { ends_launched_program: true, ..Quirks::NONE },
     install: "`apt-get install delve golang-go` or `go install github.com/go-delve/delve/cmd/dlv@latest` installs it",
     find: find_adapter,
     plan: plan_launch,
@@ -30,32 +30,24 @@ pub const ADAPTER: Adapter = Adapter {
 
 fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
     let below = |variable: &str, folder: &str| search.var(variable).map(|path| PathBuf::from(path).join(folder));
-    AdapterLookup::new(search, |path| is_program(path).then(|| path.to_owned()))
+    AdapterLookup::new(search, is_program, &[])
         .try_on_path(&["dlv"])
-        .try_path(below("GOBIN", "dlv"), "GOBIN", is_program)
-        .try_path(below("GOPATH", "bin/dlv"), "GOPATH", is_program)
-        .try_path(search.home().map(|home| home.join("go/bin/dlv")), "go install", is_program)
-        .try_path(search.mason_file("delve/dlv"), "mason", is_program)
+        .try_path(below("GOBIN", "dlv"), "GOBIN")
+        .try_path(below("GOPATH", "bin/dlv"), "GOPATH")
+        .try_path(search.home().map(|home| home.join("go/bin/dlv")), "go install")
+        .try_path(search.mason_file("delve/dlv"), "mason")
         .finish(ADAPTER.name, ADAPTER.install)
 }
 
 fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
     if let Some(address) = listener_address(target) {
-        let start = StartRequest::Attach(target.with_configuration(json!({"mode": "remote"})));
-        return Ok(LaunchPlan {
-            process: None,
-            connect: ConnectMethod::Existing(address),
-            start,
-            is_program: false,
-            output_by_pipe: false,
-        });
+        let fields = target.with_configuration(json!({"mode": "remote"}));
+        return Ok(LaunchPlan::attach_to_listener(address, target, fields));
     }
     let (start, cwd) = match &target.kind {
-        DebugTargetKind::Pid(pid) => {
-            (StartRequest::Attach(target.with_configuration(json!({"mode": "local", "processId": pid}))), target.cwd())
-        }
+        DebugTargetKind::Pid(pid) => (target.attach_request(json!({"mode": "local", "processId": pid})), target.cwd()),
         DebugTargetKind::Configuration if target.is_attach() => {
-            (StartRequest::Attach(target.with_configuration(json!({"mode": "local"}))), target.cwd())
+            (target.attach_request(json!({"mode": "local"})), target.cwd())
         }
         DebugTargetKind::Module(_) | DebugTargetKind::Page { .. } => {
             return Err(target.unsupported_error(ADAPTER.name, "it debugs Go packages, programs and processes"));
@@ -64,14 +56,10 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
     };
     let argv = [found.path.as_os_str(), "dap".as_ref(), "--client-addr".as_ref(), "{address}".as_ref()];
     let argv = argv.into_iter().map(OsString::from).collect();
-    Ok(LaunchPlan {
-        // The environment is also the compiler's (GOFLAGS, CGO_ENABLED).
-        process: Some(ProcessPlan { argv, cwd, env: target.env() }),
-        connect: ConnectMethod::ConnectBack,
-        start,
-        is_program: false,
-        output_by_pipe: true,
-    })
+    // The environment is also the compiler's (GOFLAGS, CGO_ENABLED).
+    let process = ProcessPlan { argv, cwd, env: target.env() };
+    let plan = LaunchPlan::start_adapter(process, ConnectMethod::ConnectBack, start);
+    Ok(LaunchPlan { output_by_pipe: true, ..plan })
 }
 
 /// The address of a headless Delve that is attached to.

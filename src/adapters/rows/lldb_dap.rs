@@ -4,12 +4,12 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::native::{self, NativeRequests};
-use crate::adapters::adapter::{Adapter, Quirks};
-use crate::adapters::debug_target::DebugTarget;
-use crate::adapters::discovery::{AdapterLookup, AdapterSearch, FoundAdapter};
-use crate::adapters::launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan};
-use crate::dap::types::{Fields, StartRequest};
+use super::native;
+use crate::adapters::{
+    Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, FoundAdapter, INSTALLED, LaunchPlan,
+    ProcessPlan, Quirks,
+};
+use crate::dap::types::StartRequest;
 use crate::error::Result;
 use crate::tools::is_program;
 
@@ -30,18 +30,6 @@ pub const ADAPTER: Adapter = Adapter {
 const NAMES: &[&str] =
     &["lldb-dap", "lldb-dap-22", "lldb-dap-21", "lldb-dap-20", "lldb-dap-19", "lldb-dap-18", "lldb-vscode"];
 
-const WORDS: NativeRequests = NativeRequests {
-    adapter: ADAPTER.name,
-    launch: |_| json!({}),
-    remote: |address, program| {
-        let connect = format!("gdb-remote {}:{}", address.host, address.port);
-        let mut fields =
-            Fields::from_iter([("attachCommands".to_owned(), json!([native::PACKET_TIMEOUT_COMMAND, connect]))]);
-        fields.extend(program.map(|program| ("program".to_owned(), json!(program))));
-        StartRequest::Attach(fields)
-    },
-};
-
 /// As `rust-lldb`.
 fn rust_formatter_commands(formatters: &Path) -> Vec<String> {
     let quoted = |file: &str| format!("{:?}", formatters.join(file).display().to_string());
@@ -52,29 +40,31 @@ fn rust_formatter_commands(formatters: &Path) -> Vec<String> {
 }
 
 fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
-    AdapterLookup::new(search, native::configured_program(&["lldb-dap", "bin/lldb-dap"]))
+    AdapterLookup::new(search, is_program, &["lldb-dap", "bin/lldb-dap"])
         .try_on_path(NAMES)
-        .try_installed_tool("lldb-dap", |entry| entry.to_owned(), is_program)
-        .try_path(search.mason_file("lldb-dap/lldb-dap"), "mason", is_program)
-        .try_extensions("llvm-vs-code-extensions.lldb-dap", "bin/lldb-dap", is_program)
+        .try_path(search.installed_tool("lldb-dap"), INSTALLED)
+        .try_path(search.mason_file("lldb-dap/lldb-dap"), "mason")
+        .try_extensions("llvm-vs-code-extensions.lldb-dap", "bin/lldb-dap")
         .finish(ADAPTER.name, ADAPTER.install)
         .map(|found| native::with_formatters(found, search))
 }
 
 fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
-    let mut start = native::start_request(target, &WORDS)?;
+    let mut start = native::start_request(target, ADAPTER.name, json!({}), remote_request)?;
     if let Some(formatters) = found.formatters.as_deref().filter(|_| native::is_rust(target)) {
         let (StartRequest::Launch(fields) | StartRequest::Attach(fields)) = &mut start;
         let mut commands = rust_formatter_commands(formatters);
         commands.extend(target.text_list("initCommands")?);
         fields.insert("initCommands".to_owned(), json!(commands));
     }
-    let argv = vec![found.path.clone().into()];
-    Ok(LaunchPlan {
-        process: Some(ProcessPlan { argv, cwd: target.cwd.clone(), env: Default::default() }),
-        connect: ConnectMethod::Pipes,
-        start,
-        is_program: false,
-        output_by_pipe: false,
-    })
+    let process = ProcessPlan::new(vec![found.path.clone().into()], &target.cwd);
+    Ok(LaunchPlan::start_adapter(process, ConnectMethod::Pipes, start))
+}
+
+/// lldb-dap 19 gives up on a process that is not stopped when the commands have run: LLDB waits for that only while it is
+/// synchronous.
+fn remote_request(address: &str, program: Option<&Path>) -> StartRequest {
+    let [timeout, connect] = native::connect_commands(address);
+    let [sync, back] = ["False", "True"].map(|value| format!("script lldb.debugger.SetAsync({value})"));
+    native::attach_request("attachCommands", json!([timeout, sync, connect, back]), program)
 }

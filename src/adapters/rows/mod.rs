@@ -1,7 +1,7 @@
 //! The table of debug adapters: one row and one file for each.
 //!
-//! `native` and `python` are shared by rows: what the adapters for C, C++ and Rust have in common, and which Python runs a
-//! program. To add an adapter, add a file with its row and a line here. Does not depend on sessions.
+//! `native` and `python` are shared by rows: what the adapters for C, C++ and Rust have in common, and which Python
+//! runs a program. To add an adapter, add a file with its row and a line here. Does not depend on sessions.
 
 mod codelldb;
 mod debugpy;

@@ -1,17 +1,16 @@
-//! netcoredbg: .NET. No package registry has it, so its command line and arguments follow its documentation, and the tests
-//! do not run it.
+//! netcoredbg: .NET. No package registry has it, so its command line and arguments follow its documentation, and the
+//! tests do not run it.
 //!
 //! Source: <https://github.com/Samsung/netcoredbg#readme>
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::native;
-use crate::adapters::adapter::{Adapter, Quirks};
-use crate::adapters::debug_target::{DebugTarget, DebugTargetKind};
-use crate::adapters::discovery::{AdapterLookup, AdapterSearch, FoundAdapter};
-use crate::adapters::launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan};
+use crate::adapters::{
+    Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, DebugTargetKind, FoundAdapter, LaunchPlan,
+    ProcessPlan, Quirks,
+};
 use crate::dap::types::StartRequest;
 use crate::error::{Error, Result};
 use crate::tools::is_program;
@@ -30,31 +29,23 @@ pub const ADAPTER: Adapter = Adapter {
 };
 
 fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
-    AdapterLookup::new(search, native::configured_program(&["netcoredbg", "netcoredbg/netcoredbg"]))
+    AdapterLookup::new(search, is_program, &["netcoredbg", "netcoredbg/netcoredbg"])
         .try_on_path(&["netcoredbg"])
-        .try_path(search.mason_file("netcoredbg/netcoredbg"), "mason", is_program)
-        .try_path(search.mason_file("netcoredbg/libexec/netcoredbg/netcoredbg"), "mason", is_program)
-        .try_path(Some(PathBuf::from("/usr/local/netcoredbg/netcoredbg")), "/usr/local", is_program)
+        .try_path(search.mason_file("netcoredbg/netcoredbg"), "mason")
+        .try_path(search.mason_file("netcoredbg/libexec/netcoredbg/netcoredbg"), "mason")
+        .try_path(Some(PathBuf::from("/usr/local/netcoredbg/netcoredbg")), "/usr/local")
         .finish(ADAPTER.name, ADAPTER.install)
 }
 
 fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
     let start = match &target.kind {
-        DebugTargetKind::Pid(pid) => StartRequest::Attach(target.with_configuration(json!({"processId": pid}))),
-        DebugTargetKind::Configuration if target.is_attach() => {
-            StartRequest::Attach(target.with_configuration(json!({})))
-        }
+        DebugTargetKind::Pid(pid) => target.attach_request(json!({"processId": pid})),
+        DebugTargetKind::Configuration if target.is_attach() => target.attach_request(json!({})),
         DebugTargetKind::Program(_) | DebugTargetKind::Configuration => launch_request(target)?,
         _ => return Err(target.unsupported_error(ADAPTER.name, "it debugs assemblies and processes")),
     };
     let argv = vec![found.path.clone().into(), "--interpreter=vscode".into()];
-    Ok(LaunchPlan {
-        process: Some(ProcessPlan { argv, cwd: target.cwd.clone(), env: Default::default() }),
-        connect: ConnectMethod::Pipes,
-        start,
-        is_program: false,
-        output_by_pipe: false,
-    })
+    Ok(LaunchPlan::start_adapter(ProcessPlan::new(argv, &target.cwd), ConnectMethod::Pipes, start))
 }
 
 fn launch_request(target: &DebugTarget) -> Result<StartRequest> {
@@ -63,8 +54,7 @@ fn launch_request(target: &DebugTarget) -> Result<StartRequest> {
         .program()
         .ok_or_else(|| Error::usage("cannot launch .NET").because("there is no `program`").hint(hint))?;
     let program = target.require_file(&program)?;
-    let is_source = |path: &Path| path.extension().is_some_and(|extension| extension != "dll");
-    if is_source(&program) {
+    if program.extension().is_some_and(|extension| extension != "dll") {
         let error = Error::usage(format!("cannot debug {} as it is", program.display()));
         return Err(error.because("it is no assembly: it has to be built first").hint(hint));
     }

@@ -7,13 +7,13 @@ use std::path::Path;
 
 use serde_json::json;
 
-use crate::adapters::adapter::{Adapter, Quirks};
-use crate::adapters::debug_target::{Address, DebugTarget, DebugTargetKind};
-use crate::adapters::discovery::{AdapterLookup, AdapterSearch, FoundAdapter};
-use crate::adapters::launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan};
-use crate::dap::types::StartRequest;
+use crate::adapters::{
+    Adapter, AdapterLookup, AdapterSearch, Address, ConnectMethod, DebugTarget, DebugTargetKind, FoundAdapter,
+    LaunchPlan, ProcessPlan, Quirks,
+};
 use crate::error::{Error, Result};
 use crate::tools::is_program;
+use crate::workspace_programs::RDBG;
 
 /// The row of the table.
 pub const ADAPTER: Adapter = Adapter {
@@ -39,46 +39,37 @@ const NAMES: &[&str] = &["rdbg", "rdbg4.0", "rdbg3.5", "rdbg3.4", "rdbg3.3", "rd
 fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
     let gems = search.home().map(|home| home.join(".local/share/gem/ruby"));
     let versions = gems.and_then(|gems| std::fs::read_dir(gems).ok()).into_iter().flatten().flatten();
-    let mut trail = AdapterLookup::new(search, |path| is_program(path).then(|| path.to_owned()))
-        .try_path(Some(search.workspace.join("bin/rdbg")), "the workspace's bin", is_program)
-        .try_on_path(NAMES);
+    let mut trail = AdapterLookup::new(search, is_program, &[]).try_on_path(NAMES);
     for version in versions {
-        trail = trail.try_path(Some(version.path().join("bin/rdbg")), "your gems", is_program);
+        trail = trail.try_path(Some(version.path().join("bin/rdbg")), "your gems");
     }
-    trail.finish(ADAPTER.name, ADAPTER.install)
+    trail.try_workspace_program(RDBG).finish(ADAPTER.name, ADAPTER.install)
 }
 
 fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
     if let Some(address) = listener_address(target)? {
-        let start = StartRequest::Attach(target.with_configuration(json!({"localfs": true})));
-        return Ok(LaunchPlan {
-            process: None,
-            connect: ConnectMethod::Existing(address),
-            start,
-            is_program: false,
-            output_by_pipe: false,
-        });
+        let fields = target.with_configuration(json!({"localfs": true}));
+        return Ok(LaunchPlan::attach_to_listener(address, target, fields));
     }
     if target.is_attach() {
         return Err(target
             .unsupported_error(ADAPTER.name, "it attaches only to a process that listens")
             .hint("start it with `rdbg --open --port 12345 -- app.rb`, and attach to that port"));
     }
-    let mut argv: Vec<OsString> = vec![found.path.clone().into(), "--open".into(), "--sock-path".into()];
-    argv.push("{socket}".into());
+    let mut argv: Vec<OsString> = vec![found.path.clone().into()];
     // Into a pipe, Ruby prints only when its buffer is full.
-    argv.extend(["-e", "eval $stdout.sync = true"].map(OsString::from));
+    argv.extend(["--open", "--sock-path", "{socket}", "-e", "eval $stdout.sync = true"].map(OsString::from));
     argv.extend(program_argv(target)?);
     argv.extend(target.args()?.into_iter().map(OsString::from));
-    let start = target.with_configuration(json!({"localfs": true, "nonstop": !target.stop_on_entry()}));
     Ok(LaunchPlan {
         process: Some(ProcessPlan { argv, cwd: target.cwd(), env: target.env() }),
-        // An earlier line reports that it can be attached to. But until its main thread waits, it treats a connection as
-        // its console's, and writes plain text into it.
+        // An earlier line reports that it can be attached to. But until its main thread waits, it treats a connection
+        // as its console's, and writes plain text into it.
         connect: ConnectMethod::UnixSocket { is_ready: |line| line.contains("wait for debugger connection") },
-        start: StartRequest::Attach(start),
+        start: target.attach_request(json!({"localfs": true, "nonstop": !target.stop_on_entry()})),
         is_program: true,
         output_by_pipe: true,
+        allows_foreign_listener: false,
     })
 }
 

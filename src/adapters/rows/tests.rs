@@ -5,7 +5,6 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::native;
 use crate::adapters::*;
 use crate::dap::types::StartRequest;
 use crate::error::ErrorKind;
@@ -122,6 +121,7 @@ fn the_error_for_missing_adapters_has_the_install_command_of_each() {
     let search = AdapterSearch {
         env: BTreeMap::new(),
         workspace: "/not there".into(),
+        consent: Default::default(),
         configured: None,
         tools_folder: "/not there/tools".into(),
     };
@@ -159,6 +159,7 @@ impl SampleFolder {
             interpreter: Some("/bin/it".into()),
             place: String::new(),
             formatters: Some("/rust etc".into()),
+            note: None,
         };
         let fields = serde_json::from_value(fields).unwrap();
         let target = DebugTarget {
@@ -277,15 +278,15 @@ fn the_native_adapters_accept_every_form_of_a_configuration() {
         assert_eq!((request, &fields["pid"]), ("attach", &json!(12)), "{name}");
         assert!(sample.plan(name, DebugTargetKind::Module("x".to_owned()), json!({})).is_err());
     }
+    const PACKET_TIMEOUT: &str = "settings set plugin.process.gdb-remote.packet-timeout 60";
     let stub = DebugTargetKind::Listener(Address::loopback(2345));
     let remote = |name| sample.planned_start(name, stub.clone(), json!({}));
-    assert_fields(
-        &remote("lldb-dap").2,
-        json!({"attachCommands": [native::PACKET_TIMEOUT_COMMAND, "gdb-remote 127.0.0.1:2345"]}),
-    );
+    let [sync, back] = ["False", "True"].map(|value| format!("script lldb.debugger.SetAsync({value})"));
+    let commands = json!([PACKET_TIMEOUT, sync, "gdb-remote 127.0.0.1:2345", back]);
+    assert_fields(&remote("lldb-dap").2, json!({"attachCommands": commands}));
     assert_fields(
         &remote("codelldb").2,
-        json!({"processCreateCommands": [native::PACKET_TIMEOUT_COMMAND, "gdb-remote 127.0.0.1:2345"]}),
+        json!({"processCreateCommands": [PACKET_TIMEOUT, "gdb-remote 127.0.0.1:2345"]}),
     );
     assert_fields(&remote("gdb").2, json!({"target": "127.0.0.1:2345"}));
 }

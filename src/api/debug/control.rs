@@ -1,27 +1,21 @@
 //! Continue, pause, step, run to a line.
 
-use std::path::Path;
-
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::values::{Seconds, make_absolute};
+use super::values::Seconds;
 
 /// Continue a stopped program; with `wait` (seconds), wait for its next stop.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugContinueParams {
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
     pub session_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "thread", value_name = "ID", help = "Only this thread, where the adapter can")]
     pub thread_id: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "SECONDS", help = "Wait for the next stop")]
     pub wait: Option<Seconds>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "TOKENS", help = "How long the stop's snapshot may be [default: 1500]")]
     pub budget: Option<u32>,
 }
@@ -30,16 +24,12 @@ pub struct DebugContinueParams {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugPauseParams {
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
     pub session_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "thread", value_name = "ID", help = "Only this thread, where the adapter can")]
     pub thread_id: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "SECONDS", help = "How long to wait for the stop [default: 5]")]
     pub wait: Option<Seconds>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "TOKENS", help = "How long the stop's snapshot may be [default: 1500]")]
     pub budget: Option<u32>,
 }
@@ -50,17 +40,13 @@ pub struct DebugPauseParams {
 pub struct DebugStepParams {
     #[arg(value_enum, default_value = "over", help = "Over the line, into its calls, or out of the function")]
     pub kind: StepKind,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
     pub session_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "thread", value_name = "ID", help = "Which thread [default: the one that stopped first]")]
     pub thread_id: Option<i64>,
     /// Seconds (default 5).
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "SECONDS")]
     pub wait: Option<Seconds>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "TOKENS", help = "How long the stop's snapshot may be [default: 1500]")]
     pub budget: Option<u32>,
 }
@@ -81,23 +67,13 @@ pub struct DebugRunToParams {
     /// Also "app.py:22".
     #[arg(value_name = "FILE:LINE", help = "A file and its line")]
     pub file: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, help = "The line, when it is not part of the file argument")]
     pub line: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
     pub session_id: Option<String>,
     /// Seconds (default 30).
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "SECONDS")]
     pub wait: Option<Seconds>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "TOKENS", help = "How long the stop's snapshot may be [default: 1500]")]
     pub budget: Option<u32>,
-}
-
-impl DebugRunToParams {
-    pub(crate) fn make_paths_absolute(&mut self, folder: &Path) {
-        make_absolute([&mut self.file], folder);
-    }
 }

@@ -1,13 +1,11 @@
 //! Inspection of a program: frames, variables, expressions, sources, output, events.
 
-use std::path::Path;
-
 use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::results::FrameEntry;
-use super::values::make_absolute;
 
 /// The default number of frames of `debug/stack`.
 pub const DEFAULT_STACK_LEVELS: u32 = 20;
@@ -20,16 +18,12 @@ pub const DEFAULT_CONTEXT_LINES: u32 = 5;
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugStackParams {
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
     pub session_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "thread", value_name = "ID", help = "Which thread [default: the one that stopped first]")]
     pub thread_id: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "start", value_name = "N", help = "Leave out so many of the innermost")]
     pub start_frame: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "N", help = "At most so many [default: 20]")]
     pub levels: Option<u32>,
 }
@@ -38,22 +32,16 @@ pub struct DebugStackParams {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugVariablesParams {
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
     pub session_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "frame", value_name = "ID", help = "From `tether debug stack` [default: the top one]")]
     pub frame_id: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "in", value_name = "REFERENCE", help = "What is inside the value with this reference")]
     pub variables_reference: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(value_name = "NAME", help = "Only these")]
     pub names: Option<Vec<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "N", help = "Leave out so many")]
     pub start: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_name = "N", help = "At most so many [default: 50]")]
     pub count: Option<u32>,
 }
@@ -64,13 +52,10 @@ pub struct DebugVariablesParams {
 pub struct DebugEvaluateParams {
     #[arg(value_name = "EXPR", help = "In the program's language")]
     pub expression: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
     pub session_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "frame", value_name = "ID", help = "From `tether debug stack` [default: the top one]")]
     pub frame_id: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, value_enum, help = "What it is for; some adapters take statements in `repl` only [default: watch]")]
     pub context: Option<EvaluateContext>,
 }
@@ -93,13 +78,10 @@ pub struct DebugSetVariableParams {
     /// An expression.
     #[arg(allow_negative_numbers = true)]
     pub value: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
     pub session_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "frame", value_name = "ID", help = "From `tether debug stack` [default: the top one]")]
     pub frame_id: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "in", value_name = "REFERENCE", help = "A field of the value with this reference")]
     pub variables_reference: Option<i64>,
 }
@@ -108,41 +90,27 @@ pub struct DebugSetVariableParams {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugSourceParams {
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
     pub session_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(value_name = "FILE:LINE", help = "A file and its line")]
     pub file: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "reference", value_name = "REFERENCE", help = "Code without a file: the reference in its frame")]
     pub source_reference: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, help = "The line, when it is not part of the file argument")]
     pub line: Option<u32>,
     /// Lines on each side (default 5).
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, short = 'C', value_name = "N")]
     pub context: Option<u32>,
-}
-
-impl DebugSourceParams {
-    pub(crate) fn make_paths_absolute(&mut self, folder: &Path) {
-        make_absolute(&mut self.file, folder);
-    }
 }
 
 /// Read what the program has printed; `cursor` continues.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugOutputParams {
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
     pub session_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, help = "A cursor; without it, the newest")]
     pub since: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, help = "At most so many [default: 50]")]
     pub limit: Option<usize>,
 }
@@ -151,26 +119,22 @@ pub struct DebugOutputParams {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugEventsParams {
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
     pub session_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, help = "A cursor; without it, the newest")]
     pub since: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[arg(long, help = "At most so many [default: 50]")]
     pub limit: Option<usize>,
 }
 
 /// Frames of one thread, the innermost first.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FrameList {
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<i64>,
     pub frames: Vec<FrameEntry>,
     /// What was left out, and how to get it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub truncated: Option<String>,
 }
 

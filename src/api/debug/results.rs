@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::breakpoints::BreakpointReport;
 
@@ -41,55 +42,45 @@ pub enum StopType {
 }
 
 /// One stop of one thread.
+#[skip_serializing_none]
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StopReason {
     #[serde(rename = "type")]
     pub kind: StopType,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub thread_id: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub thread_name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<StopLocation>,
     #[serde(default, skip_serializing_if = "StopDetails::is_empty")]
     pub details: StopDetails,
 }
 
 /// Where a thread stopped.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StopLocation {
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub class_name: Option<String>,
     pub method_name: String,
     pub line_number: u32,
     /// None for code without a file.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub source_path: Option<String>,
 }
 
 /// Details of a stop, by its type.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct StopDetails {
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub breakpoint_id: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub hit_count: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub exception_type: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub exception_message: Option<String>,
     /// What a watchpoint watches.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub field_name: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub old_value: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub new_value: Option<String>,
     /// The adapter's own description.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
@@ -100,6 +91,7 @@ impl StopDetails {
 }
 
 /// The state of a session after an operation, or after a wait.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StopReport {
@@ -107,19 +99,15 @@ pub struct StopReport {
     pub stopped: bool,
     pub state: DebugSessionState,
     /// Of the first thread that stopped.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<StopReason>,
     /// Of the other threads that have stopped by themselves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also_stopped: Vec<StopReason>,
     #[serde(default)]
     pub waited_ms: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
     /// Why a wait timed out, or how the session ended.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<StopSnapshot>,
     /// Remarks: breakpoints that are not on the requested line, output that was dropped.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -161,44 +149,42 @@ pub struct StopSnapshot {
 }
 
 /// One stack frame.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FrameEntry {
     pub frame_id: i64,
     pub name: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// Code without a file: `debug_source` shows it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub source_reference: Option<i64>,
     pub line: u32,
     /// Counted in UTF-16 code units, as the Debug Adapter Protocol does.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
 }
 
 /// One variable.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VariableEntry {
     pub name: String,
     pub value: String,
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
     pub of: Option<String>,
     /// When there are variables inside.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub variables_reference: Option<i64>,
 }
 
 /// The value of an expression.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EvaluatedValue {
     pub result: String,
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
     pub of: Option<String>,
     /// When there are variables inside.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub variables_reference: Option<i64>,
 }
 
@@ -229,18 +215,21 @@ impl SourceExcerpt {
 }
 
 /// One session, or several.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DebugStatus {
     /// The requested session, or the only active one.
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    #[serde(flatten)]
     pub session: Option<DebugSessionStatus>,
     /// Without a requested session, unless exactly one is active: all, ended ones last.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub sessions: Option<Vec<DebugSessionStatus>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// The status of one session.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DebugSessionStatus {
@@ -251,11 +240,9 @@ pub struct DebugSessionStatus {
     pub adapter: String,
     /// Whether the adapter is connected.
     pub connected: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub vm_name: Option<String>,
     pub state: DebugSessionState,
     /// Of the first thread that stopped.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<StopReason>,
     #[serde(default)]
     pub suspended_threads: Vec<ThreadStatus>,
@@ -264,20 +251,15 @@ pub struct DebugSessionStatus {
     #[serde(default)]
     pub targets: Vec<TargetStatus>,
     /// The one that stopped it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub exception: Option<ExceptionReport>,
     /// A source file has changed since the session began.
     #[serde(default)]
     pub stale: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
     pub started_at: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
     /// How it ended, or what is wrong with it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
@@ -311,31 +293,28 @@ pub struct ExceptionReport {
 }
 
 /// How a session ended.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionEndReport {
     pub session_id: String,
     pub state: DebugSessionState,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
 /// The result of a probe, whose program has exited.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProbeReport {
     /// Whether the line was reached.
     pub stopped: bool,
     pub state: DebugSessionState,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<StopReason>,
     pub waited_ms: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i64>,
     /// Why the line was not reached.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     #[serde(flatten)]
     pub snapshot: StopSnapshot,
@@ -347,13 +326,13 @@ pub struct ProbeReport {
 }
 
 /// One expression of a probe: `value` or `error`.
+#[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ProbeValue {
     pub expression: String,
-    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    #[serde(flatten)]
     pub value: Option<EvaluatedValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
@@ -389,13 +368,13 @@ mod tests {
             }),
             details: StopDetails { breakpoint_id: Some(1), hit_count: Some(2), ..StopDetails::default() },
         };
-        let said = json!({
+        let text_read = json!({
             "type": "BREAKPOINT_HIT", "threadId": 1, "threadName": "MainThread",
             "location": {"methodName": "total", "lineNumber": 22, "sourcePath": "app.py"},
             "details": {"breakpointId": 1, "hitCount": 2},
         });
-        assert_eq!(serde_json::to_value(&reason).unwrap(), said);
-        assert_eq!(serde_json::from_value::<StopReason>(said).unwrap(), reason);
+        assert_eq!(serde_json::to_value(&reason).unwrap(), text_read);
+        assert_eq!(serde_json::from_value::<StopReason>(text_read).unwrap(), reason);
     }
 
     #[test]
@@ -407,8 +386,11 @@ mod tests {
             }
             assert_eq!(&serde_json::from_value::<DebugStatus>(value).unwrap(), status);
         };
-        check(&DebugStatus { session: None, sessions: Some(Vec::new()) }, &["sessions"]);
-        check(&DebugStatus { session: Some(DebugSessionStatus::default()), sessions: None }, &["sessionId"]);
-        check(&DebugStatus { session: None, sessions: Some(vec![DebugSessionStatus::default(); 2]) }, &["sessions"]);
+        check(&DebugStatus { sessions: Some(Vec::new()), ..DebugStatus::default() }, &["sessions"]);
+        check(&DebugStatus { session: Some(DebugSessionStatus::default()), ..DebugStatus::default() }, &["sessionId"]);
+        check(
+            &DebugStatus { sessions: Some(vec![DebugSessionStatus::default(); 2]), ..DebugStatus::default() },
+            &["sessions"],
+        );
     }
 }

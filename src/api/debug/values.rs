@@ -1,4 +1,4 @@
-//! Values that every front end reads alike: `app.py:22`, seconds.
+//! Values that every front end reads alike: `app.py:22`, seconds, `NAME=VALUE`.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -71,7 +71,7 @@ impl FileLine {
         }
     }
 
-    /// As [`Spot::of`], where the line may be missing.
+    /// As [`FileLine::parse`], where the line may be missing.
     pub fn parse_file_or_line(file: &str, line: Option<u32>) -> Result<(String, Option<u32>)> {
         match split_file_line(file, line) {
             (file, None, _) => Ok((file.to_owned(), None)),
@@ -97,8 +97,39 @@ fn split_file_line(file: &str, line: Option<u32>) -> (&str, Option<u32>, Option<
     }
 }
 
+/// Reads a variable of a program's environment: `NAME=VALUE`.
+pub(super) fn parse_env_variable(text: &str) -> Result<(String, Option<String>), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), Some(value.to_owned()))),
+        _ => Err(format!("{text:?} is not NAME=VALUE")),
+    }
+}
+
+/// The variables of an environment as one object.
+pub(super) mod env_object {
+    use std::collections::BTreeMap;
+
+    use schemars::{Schema, SchemaGenerator, json_schema};
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    type Variable = (String, Option<String>);
+
+    pub fn serialize<S: Serializer>(variables: &[Variable], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(variables.iter().cloned())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Variable>, D::Error> {
+        Ok(BTreeMap::deserialize(deserializer)?.into_iter().collect())
+    }
+
+    /// No more than its type, to keep the tool's description short.
+    pub fn schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "object" })
+    }
+}
+
 /// Makes paths absolute that are relative to `folder`.
-pub(super) fn make_absolute<'a>(paths: impl IntoIterator<Item = &'a mut String>, folder: &Path) {
+pub(in crate::api) fn make_absolute<'a>(paths: impl IntoIterator<Item = &'a mut String>, folder: &Path) {
     for path in paths {
         // The supervisor resolves `.` and `..`, and follows links.
         *path = folder.join(&*path).to_string_lossy().into_owned();

@@ -1,4 +1,5 @@
-//! Scripted peers over an in-memory duplex, with the real client: late responses, invalid messages, floods, timeouts, ends.
+//! Scripted peers over an in-memory duplex, with the real client: late responses, invalid messages, floods, timeouts,
+//! ends.
 
 use serde_json::{Value, json};
 use tokio::io::{AsyncWriteExt, DuplexStream};

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::config::devtools_toml::settings::{DEVTOOLS_TOML, Settings, WindowKind};
 use crate::config::npm::package_json::PackageJson;
-use crate::config::source_file::read_text;
+use crate::config::source_file::{read_text, replace_file};
 use crate::config::window_config::WindowConfig;
 use crate::error::{Error, ErrorContext, Result};
 
@@ -68,12 +68,10 @@ pub fn write_schema(workspace: &Path) -> Result<PathBuf> {
     let mut text = serde_json::to_string_pretty(&settings_schema()).doing(doing)?;
     text.push('\n');
     let _ = create_file(&folder.join(".gitignore"), "*\n");
-    if has_text(&file, &text) {
-        return Ok(file);
+    let is_plain = file.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
+    if !is_plain || !read_text(&file).is_ok_and(|known| known.as_ref() == Some(&text)) {
+        replace_file(&file, text.as_bytes()).doing(doing)?;
     }
-    let mut fresh = tempfile::NamedTempFile::new_in(folder).doing(doing)?;
-    fresh.write_all(text.as_bytes()).doing(doing)?;
-    fresh.persist(&file).doing(doing)?;
     Ok(file)
 }
 
@@ -82,12 +80,6 @@ pub fn has_schema_reference(workspace: &Path) -> bool {
     let text = read_text(&workspace.join(DEVTOOLS_TOML)).ok().flatten().unwrap_or_default();
     let mut referred = text.lines().filter_map(|line| line.trim_start().strip_prefix("#:schema")).map(str::trim);
     referred.any(|path| path.strip_prefix("./").unwrap_or(path) == SCHEMA)
-}
-
-/// Whether `file` is a regular file with this text.
-fn has_text(file: &Path, text: &str) -> bool {
-    let is_plain = file.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
-    is_plain && read_text(file).is_ok_and(|known| known.as_deref() == Some(text))
 }
 
 fn create_file(file: &Path, text: &str) -> io::Result<()> {
@@ -130,7 +122,13 @@ fn write_derived(text: &mut String, config: &WindowConfig) {
     };
     let _ = writeln!(text, "[window]\n# From {origin}:");
     for (name, value) in config.window_values() {
-        let _ = writeln!(text, "# {name} = {}", toml_text(&value));
+        let _ = match value.as_object() {
+            Some(variables) => {
+                let names: Vec<&str> = variables.keys().map(String::as_str).collect();
+                writeln!(text, "# {name} sets {}; the values, which may be secrets, are not copied", names.join(", "))
+            }
+            None => writeln!(text, "# {name} = {}", toml_text(&value)),
+        };
     }
     text.push_str("# headless = true\n# timeout = \"60s\"\n\n[build]\n");
     match &config.build.steps[..] {
@@ -156,9 +154,9 @@ fn write_guessed(text: &mut String, workspace: &Path, complete: bool) -> bool {
     let page = url::Url::from_file_path(&page).ok().filter(|_| page.is_file());
     text.push_str("[window]\n");
     let found = match (extension, script, page) {
-        (true, ..) => write_kind(text, WindowKind::ExtensionHost, None),
-        (_, Some(script), _) => write_kind(text, WindowKind::Node, Some(("program", script))),
-        (_, _, Some(page)) => write_kind(text, WindowKind::Browser, Some(("url", page.as_str()))),
+        (true, ..) => Some((WindowKind::ExtensionHost, String::new())),
+        (_, Some(script), _) => Some((WindowKind::Node, format!("program = {}\n", toml_text(&json!(script))))),
+        (_, _, Some(page)) => Some((WindowKind::Browser, format!("url = {}\n", toml_text(&json!(page.as_str()))))),
         _ => {
             text.push_str(
                 "# Choose one of these:\n\
@@ -171,9 +169,12 @@ fn write_guessed(text: &mut String, workspace: &Path, complete: bool) -> bool {
                  # kind = \"command\"             # any program that takes a CDP port\n\
                  # command = [\"app\", \"--remote-debugging-port=${cdpPort}\"]\n",
             );
-            false
+            None
         }
     };
+    if let Some((kind, setting)) = &found {
+        let _ = write!(text, "kind = \"{}\"\n{setting}", kind.name());
+    }
     text.push_str("# args = []\n# env = { NAME = \"value\" }\n# headless = true\n\n[build]\n");
     let script =
         ["compile", "build"].into_iter().find(|name| package.as_ref().is_some_and(|it| it.script(name).is_some()));
@@ -183,15 +184,7 @@ fn write_guessed(text: &mut String, workspace: &Path, complete: bool) -> bool {
         None => text.push_str("# command = [\"npm\", \"run\", \"compile\"]  # runs before a launch\n"),
     }
     text.push_str("# timeout = \"2m\"\n");
-    found
-}
-
-fn write_kind(text: &mut String, kind: WindowKind, also: Option<(&str, &str)>) -> bool {
-    let _ = writeln!(text, "kind = \"{}\"", kind.name());
-    if let Some((name, value)) = also {
-        let _ = writeln!(text, "{name} = {}", toml_text(&json!(value)));
-    }
-    true
+    found.is_some()
 }
 
 fn toml_text(value: &Value) -> String {
@@ -243,8 +236,11 @@ mod tests {
             &["# kind = \"extension-host\"", "# From package.json:"],
         );
         let launch = r#"{"configurations": [{"name": "S", "type": "node", "program": "s.js", "env": {"A": "b"}}]}"#;
-        let expect =
-            ["# From .vscode/launch.json, the configuration \"S\":", "# kind = \"node\"", "# env = { A = \"b\" }"];
+        let expect = [
+            "# From .vscode/launch.json, the configuration \"S\":",
+            "# kind = \"node\"",
+            "# env sets A; the values, which may be secrets, are not copied",
+        ];
         check(&[(".vscode/launch.json", launch)], true, &expect);
         // A launch.json that cannot be used is overridden as a whole.
         let broken = r#"{"configurations": [{"name": "S", "type": "node", "program": "${input:x}"}]}"#;

@@ -11,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use toml::de::{DeTable, DeValue};
 
-use crate::config::source_file::read_text;
+use crate::config::source_file::read_own_text;
 use crate::error::{Error, Result};
 
 /// The name of the file at the root of the workspace.
@@ -164,12 +164,26 @@ fn parse_some_duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Opt
     parse_duration(deserializer).map(Some)
 }
 
+/// Refuses folders that are no project: reading all of them takes longer than any build. The paths are canonical. Errors:
+/// `root` is not the workspace, but the root of the file system, the home folder, or a folder that contains it.
+pub fn check_watch_root(workspace: &Path, root: &Path) -> Result<()> {
+    let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
+    let what = match () {
+        () if root == workspace => return Ok(()),
+        () if root.parent().is_none() => "it is the root of the file system",
+        () if home.is_some_and(|home| home.starts_with(root)) => "it is, or contains, your home folder",
+        () => return Ok(()),
+    };
+    let error = Error::usage(format!("cannot watch {}", root.display())).because(what);
+    Err(error.hint(format!("set [watch] root in {DEVTOOLS_TOML} to a folder of the project")))
+}
+
 impl Settings {
     /// Reads `<workspace>/devtools.toml`; without the file all settings are defaults. Errors:
     /// [`crate::error::ErrorKind::Usage`] with file, line and the allowed keys or values.
     pub fn load(workspace: &Path) -> Result<Settings> {
         let path = workspace.join(DEVTOOLS_TOML);
-        let Some(text) = read_text(&path)? else { return Ok(Settings::default()) };
+        let Some(text) = read_own_text(&path)? else { return Ok(Settings::default()) };
         Settings::parse(&text).map_err(|cause| Error::usage(format!("cannot use {}", path.display())).because(cause))
     }
 
@@ -179,7 +193,7 @@ impl Settings {
 
     /// The line (from 1) of each key: "window.kind" → 2. Empty where the file is missing or cannot be read.
     pub fn key_lines(workspace: &Path) -> BTreeMap<String, usize> {
-        let text = read_text(&workspace.join(DEVTOOLS_TOML)).ok().flatten().unwrap_or_default();
+        let text = read_own_text(&workspace.join(DEVTOOLS_TOML)).ok().flatten().unwrap_or_default();
         let Ok(table) = DeTable::parse(&text) else { return BTreeMap::new() };
         let line = |at: usize| text[..at].matches('\n').count() + 1;
         let mut lines = BTreeMap::new();

@@ -4,12 +4,14 @@
 //! The runner follows from the caller's language, from the form of the name, or from the only file that defines such a
 //! test. Reads files only. Does not depend on debuggers, and runs no program.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
 use crate::config::consent_line::ConsentLine;
 use crate::config::named_test::test_files;
+use crate::config::vscode::shell_quoting::escape_characters;
 use crate::error::{Error, ErrorKind, Result};
 
 /// A test to debug, by its name.
@@ -56,7 +58,7 @@ enum TestRunner {
     Node,
 }
 
-const TEST_RUNNERS: &[TestRunner] = &[TestRunner::Pytest, TestRunner::Cargo, TestRunner::Go, TestRunner::Node];
+const TEST_RUNNERS: [TestRunner; 4] = [TestRunner::Pytest, TestRunner::Cargo, TestRunner::Go, TestRunner::Node];
 
 impl NamedTest<'_> {
     /// The run of this test. Errors: there is no such test, or there are several; each names what to add. May read
@@ -71,7 +73,7 @@ impl NamedTest<'_> {
             // Tests that a macro generates are in no source file: the name is checked against the built programs later.
             Some(TestRunner::Cargo) => vec![TestRun::Cargo { folder: self.cargo_folder()? }],
             Some(runner) => self.search(runner),
-            None => TEST_RUNNERS.iter().flat_map(|runner| self.search(*runner)).collect(),
+            None => TEST_RUNNERS.into_iter().flat_map(|runner| self.search(runner)).collect(),
         };
         match found.len() {
             1 => Ok(found.remove(0)),
@@ -120,9 +122,10 @@ impl NamedTest<'_> {
         let folder = [self.folder, self.workspace].into_iter().find(|folder| folder.join(file).is_file());
         let folder = folder.ok_or_else(|| {
             let looked = if self.folder == self.workspace { "" } else { ", nor in the workspace" };
-            Error::new(ErrorKind::NotFound, format!("cannot debug the test {:?}", self.name))
-                .because(format!("there is no {file} in {}{looked}", self.folder.display()))
-                .hint("name it by pytest's node id: `tests/test_a.py::TestX::test_b`; `pytest --collect-only -q` lists them")
+            let because = format!("there is no {file} in {}{looked}", self.folder.display());
+            let hint =
+                "name it by pytest's node id: `tests/test_a.py::TestX::test_b`; `pytest --collect-only -q` lists them";
+            self.not_resolved(because, hint)
         })?;
         Ok(TestRun::Pytest { node: self.name.to_owned(), folder: folder.to_owned() })
     }
@@ -142,8 +145,7 @@ impl NamedTest<'_> {
             let names = test_files::python_names(&test_files::read_source(file).unwrap_or_default(), &def);
             names.into_iter().map(move |name| format!("{shown}::{name}{parameters}")).collect::<Vec<_>>()
         });
-        let plain = self.name.to_owned();
-        let fits = nodes.filter(|node| node.ends_with(&format!("::{plain}")));
+        let fits = nodes.filter(|node| node.ends_with(&format!("::{}", self.name)));
         fits.map(|node| TestRun::Pytest { node, folder: self.workspace.to_owned() }).collect()
     }
 
@@ -153,12 +155,8 @@ impl NamedTest<'_> {
         let definition = format!("fn {last}(");
         let stands = |text: &str| text.contains(&definition) && text.contains("test");
         let files = self.files(|name| name.ends_with(".rs"), stands);
-        let mut folders: Vec<PathBuf> = files
-            .iter()
-            .filter_map(|file| test_files::nearest_folder_with(file, self.workspace, "Cargo.toml"))
-            .collect();
-        folders.sort();
-        folders.dedup();
+        let package = |file: &PathBuf| test_files::nearest_folder_with(file, self.workspace, "Cargo.toml");
+        let folders: BTreeSet<PathBuf> = files.iter().filter_map(package).collect();
         folders.into_iter().map(|folder| TestRun::Cargo { folder }).collect()
     }
 
@@ -172,9 +170,8 @@ impl NamedTest<'_> {
             _ => None,
         });
         found.ok_or_else(|| {
-            Error::new(ErrorKind::NotFound, format!("cannot debug the test {:?}", self.name))
-                .because(format!("there is no Cargo.toml in or above {}, up to the workspace", start.display()))
-                .hint("name the folder of its package: `cwd` (on the command line: run it there)")
+            let because = format!("there is no Cargo.toml in or above {}, up to the workspace", start.display());
+            self.not_resolved(because, "name the folder of its package: `cwd` (on the command line: run it there)")
         })
     }
 
@@ -186,34 +183,40 @@ impl NamedTest<'_> {
         }
         let func = format!("func {function}(");
         let files = self.files(|name| name.ends_with("_test.go"), |text| text.contains(&func));
-        let mut packages: Vec<PathBuf> = files.iter().filter_map(|file| Some(file.parent()?.to_owned())).collect();
-        packages.sort();
-        packages.dedup();
-        let parts: Vec<String> = self.name.split('/').map(|part| format!("^{}$", escape_regex(part))).collect();
+        let packages: BTreeSet<PathBuf> = files.iter().filter_map(|file| Some(file.parent()?.to_owned())).collect();
+        let parts: Vec<String> = self.name.split('/').map(exact_pattern).collect();
         packages.into_iter().map(|package| TestRun::Go { package, pattern: parts.join("/") }).collect()
     }
 
     fn node_search(&self) -> Vec<TestRun> {
         let quoted = ['"', '\'', '`'].map(|quote| format!("{quote}{}{quote}", self.name));
         let files = self.files(test_files::is_node_test, |text| quoted.iter().any(|name| text.contains(name)));
-        let pattern = format!("^{}$", escape_regex(self.name));
+        let pattern = exact_pattern(self.name);
         files.into_iter().map(|file| TestRun::Node { file, pattern: pattern.clone() }).collect()
     }
 
     fn not_found(&self, runner: Option<TestRunner>) -> Error {
         let place = self.program.unwrap_or(self.workspace).display();
-        let error = Error::new(ErrorKind::NotFound, format!("cannot debug the test {:?}", self.name));
-        match runner {
-            Some(runner) => {
-                let what = runner.tests();
-                error.because(format!("{what} in {place} has it")).hint("name the file in which it stands as `program`")
+        let files = match runner {
+            Some(TestRunner::Pytest) => "no test_*.py or *_test.py",
+            Some(TestRunner::Cargo) => "no Rust source",
+            Some(TestRunner::Go) => "no *_test.go",
+            Some(TestRunner::Node) => "no *.test.js (or .mjs, .cjs, .ts; or in a folder `test`)",
+            None => {
+                let because = format!(
+                    "it is no node id of pytest (`tests/test_a.py::test_b`), and no file in {place} has a test of that \
+                     name for pytest, `cargo test`, `go test` or `node --test`"
+                );
+                let hint =
+                    "name its `language` (python, rust, go, javascript), or the file in which it stands as `program`";
+                return self.not_resolved(because, hint);
             }
-            None => error.because(format!(
-                "it is no node id of pytest (`tests/test_a.py::test_b`), and no file in {place} has a test of that name \
-                 for pytest, `cargo test`, `go test` or `node --test`"
-            ))
-            .hint("name its `language` (python, rust, go, javascript), or the file in which it stands as `program`"),
-        }
+        };
+        self.not_resolved(format!("{files} in {place} has it"), "name the file in which it stands as `program`")
+    }
+
+    fn not_resolved(&self, because: String, hint: &str) -> Error {
+        Error::new(ErrorKind::NotFound, format!("cannot debug the test {:?}", self.name)).because(because).hint(hint)
     }
 
     fn ambiguous(&self, found: &[TestRun]) -> Error {
@@ -221,17 +224,6 @@ impl NamedTest<'_> {
         Error::usage(format!("cannot tell which test {:?} is meant", self.name))
             .because(format!("there are several:\n{}", found.join("\n")))
             .hint("name the file in which it stands, or the folder of its package, as `program`; or its `language`")
-    }
-}
-
-impl TestRunner {
-    fn tests(self) -> &'static str {
-        match self {
-            TestRunner::Pytest => "no test_*.py or *_test.py",
-            TestRunner::Cargo => "no Rust source",
-            TestRunner::Go => "no *_test.go",
-            TestRunner::Node => "no *.test.js (or .mjs, .cjs, .ts; or in a folder `test`)",
-        }
     }
 }
 
@@ -272,8 +264,8 @@ fn is_word(text: &str) -> bool {
 }
 
 /// A regular expression of Go and of JavaScript that matches exactly this text.
-fn escape_regex(text: &str) -> String {
-    text.chars().flat_map(|c| [Some('\\').filter(|_| r"\.+*?()|[]{}^$/".contains(c)), Some(c)]).flatten().collect()
+fn exact_pattern(text: &str) -> String {
+    format!("^{}$", escape_characters(text, r"\.+*?()|[]{}^$/"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
 //! npm packages: `package.json`, and the scripts that package managers run.
 
+pub mod consented_scripts;
 pub mod package_json;
-pub mod scripts;

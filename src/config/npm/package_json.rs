@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::config::build_plan::{BuildStep, StepCompletion};
+use crate::config::build_plan::BuildStep;
 use crate::config::jsonc::{JsonDocument, JsonNode};
 use crate::config::source_file::Origin;
 use crate::error::Result;
@@ -49,6 +49,14 @@ impl PackageJson {
         kept.map(|(_, (name, node))| (name.as_str(), node)).collect()
     }
 
+    /// The keys with which a package chooses the program and version of its package manager, and their values.
+    pub fn declared_managers(&self) -> Vec<(&'static str, &JsonNode)> {
+        let root = &self.document.root;
+        let engines = root.get("devEngines").and_then(|engines| engines.get("packageManager"));
+        let keys = [("packageManager", root.get("packageManager")), ("devEngines.packageManager", engines)];
+        keys.into_iter().filter_map(|(name, node)| Some((name, node?))).collect()
+    }
+
     /// The text of a script.
     pub fn script(&self, name: &str) -> Option<&JsonNode> {
         self.document.root.get("scripts")?.get(name).filter(|node| node.text().is_some())
@@ -66,15 +74,7 @@ impl PackageJson {
     /// The step that runs an existing script.
     pub fn script_step(&self, script: &str, origin: Origin) -> BuildStep {
         let argv = vec![self.manager().to_owned(), "run".to_owned(), script.to_owned()];
-        BuildStep {
-            label: argv.join(" "),
-            argv,
-            shell_line: None,
-            cwd: self.folder.clone(),
-            env: BTreeMap::new(),
-            completion: StepCompletion::OnExit,
-            origin,
-        }
+        BuildStep::of_command(argv, &self.folder, origin)
     }
 }
 

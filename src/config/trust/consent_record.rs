@@ -2,13 +2,13 @@
 //!
 //! Does not depend on what the commands are for.
 
-use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::config::source_file::replace_file;
 use crate::config::xdg;
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 
@@ -23,6 +23,8 @@ pub enum CommandPurpose {
     Debugging,
     /// Building a test before it is debugged.
     Tests,
+    /// The workspace's own interpreters and debug adapters; the digest is not compared, but each line.
+    Programs,
 }
 
 /// Every consent of one workspace.
@@ -70,16 +72,12 @@ impl ConsentRecord {
     pub fn save(workspace: &Path, consent: Consent) -> Result<PathBuf> {
         let file = record_path(workspace)?;
         let doing = || format!("cannot record your consent in {}", file.display());
-        let folder = file.parent().unwrap_or(Path::new("/"));
-        std::fs::create_dir_all(folder).doing(doing)?;
+        std::fs::create_dir_all(file.parent().unwrap_or(Path::new("/"))).doing(doing)?;
         let mut record = ConsentRecord::load(workspace)?;
         record.workspace = workspace.to_owned();
         record.consents.retain(|known| !known.covers(consent.configuration.as_deref(), consent.purpose));
         record.consents.push(consent);
-        let mut draft = tempfile::NamedTempFile::new_in(folder).doing(doing)?;
-        draft.write_all(&serde_json::to_vec_pretty(&record).doing(doing)?).doing(doing)?;
-        draft.as_file().sync_all().doing(doing)?;
-        draft.persist(&file).doing(doing)?;
+        replace_file(&file, &serde_json::to_vec_pretty(&record).doing(doing)?).doing(doing)?;
         Ok(file)
     }
 }

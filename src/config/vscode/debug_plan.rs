@@ -1,6 +1,8 @@
-//! Resolves a launch configuration or compound of launch.json into debug sessions, with the tasks before and after them.
+//! Resolves a launch configuration or compound of launch.json into debug sessions, with the tasks before and after
+//! them.
 //!
-//! The debugger's keys are passed on as written, with variables substituted; the keys of VS Code itself take effect here.
+//! The debugger's keys are passed on as written, with variables substituted; the keys of VS Code itself take effect
+//! here.
 //! Does not depend on any debugger.
 
 use std::path::{Path, PathBuf};
@@ -11,17 +13,19 @@ use serde_json::{Map, Value, json};
 use crate::config::build_plan::BuildPlan;
 use crate::config::consent_line::ConsentLine;
 use crate::config::devtools_toml::settings::Settings;
-use crate::config::jsonc::{self, JsonNode};
-use crate::config::npm::scripts::{NpmScript, workspace_scripts};
+use crate::config::jsonc::JsonNode;
+use crate::config::npm::consented_scripts::{NpmScript, consented_scripts};
+use crate::config::shown_environment::show_environment_field;
 use crate::config::source_file::Origin;
 use crate::config::vscode::editor_inputs::{EditorInputs, MissingInput};
 use crate::config::vscode::env_file::read_env_file;
-use crate::config::vscode::launch_json::{LaunchEntry, LaunchFile, NamedEntries};
+use crate::config::vscode::launch_attributes::LaunchAttributes;
+use crate::config::vscode::launch_json::{LaunchEntry, LaunchFile, missing_launch_file};
 use crate::config::vscode::shell_quoting::quote_word;
 use crate::config::vscode::task_steps::plan_task;
 use crate::config::vscode::tasks_json::TasksFile;
-use crate::config::vscode::variables::{VariableContext, VariableSite};
-use crate::error::{Error, ErrorKind, Result};
+use crate::config::vscode::variables::VariableContext;
+use crate::error::Result;
 
 /// Keys for VS Code itself, which no debugger reads.
 const VSCODE_KEYS: &[&str] =
@@ -79,14 +83,12 @@ impl DebugPlan {
     /// [`DebugPlan::with_editor_inputs`]. Errors name file and line; for an unknown name, the names that exist.
     pub fn resolve(workspace: &Path, name: &str) -> Result<DebugPlan> {
         let Some(file) = LaunchFile::read(workspace)? else {
-            return Err(Error::new(ErrorKind::NotFound, format!("cannot find the launch configuration {name:?}"))
-                .because(format!("there is no {}", workspace.join(".vscode/launch.json").display()))
-                .hint("`tether debug launch PROGRAM` needs none"));
+            return Err(missing_launch_file(workspace, name).hint("`tether debug launch PROGRAM` needs none"));
         };
-        let NamedEntries { entries, compound } = file.named_entries(name)?;
+        let (entries, compound) = file.named_entries(name)?;
         let variables = VariableContext::for_debugging(workspace);
         let timeout = Settings::load(workspace)?.build.timeout;
-        let draft = |entry| draft_of(entry, &variables, timeout);
+        let draft = |entry| ConfigurationDraft { attributes: LaunchAttributes::new(entry, variables.clone()), timeout };
         let nothing = BuildPlan::empty(timeout);
         let before = compound.as_ref().map(|it| draft(it).task("preLaunchTask")).transpose()?.unwrap_or(nothing);
         let stop_all = compound.as_ref().is_some_and(|it| it.node.is_true("stopAll"));
@@ -94,7 +96,7 @@ impl DebugPlan {
         let configurations = entries.iter().map(|it| draft(it).configuration(several)).collect::<Result<_>>()?;
         let (workspace, name) = (workspace.to_owned(), name.to_owned());
         let mut plan = DebugPlan { workspace, name, before, configurations, stop_all, scripts: Vec::new() };
-        plan.scripts = workspace_scripts(&plan.workspace, plan.working_folders())?;
+        plan.scripts = consented_scripts(&plan.workspace, plan.working_folders())?;
         Ok(plan)
     }
 
@@ -102,8 +104,8 @@ impl DebugPlan {
     fn working_folders(&self) -> impl Iterator<Item = &Path> {
         let plans = self.configurations.iter().flat_map(|it| [&it.before, &it.after]).chain([&self.before]);
         let steps = plans.flat_map(|plan| &plan.steps).map(|step| step.cwd.as_path());
-        let cwd = |it| DebugConfiguration::cwd(it).unwrap_or(&self.workspace);
-        steps.chain(self.configurations.iter().map(cwd))
+        let programs = self.configurations.iter().map(|it| it.fields.get("cwd").and_then(Value::as_str));
+        steps.chain(programs.map(|cwd| cwd.map_or(self.workspace.as_path(), Path::new)))
     }
 
     /// Everything that is run, for the user's consent: tasks, configurations, npm scripts.
@@ -137,16 +139,10 @@ impl DebugPlan {
 }
 
 impl DebugConfiguration {
-    fn cwd(&self) -> Option<&Path> {
-        self.fields.get("cwd").and_then(Value::as_str).map(Path::new)
-    }
-
     fn substituted_fields(&self, inputs: &EditorInputs, workspace: &Path) -> Result<Map<String, Value>> {
         let fields = self.fields.iter().map(|(key, value)| {
-            let wrong = |MissingInput { variable, why, hint }| {
-                let because = format!("`{key}` has the variable `${{{variable}}}`: {why}");
-                Error::usage(format!("cannot use {}", self.subject)).because(because).hint(hint)
-            };
+            let wrong =
+                |missing: MissingInput| missing.error(format!("cannot use {}", self.subject), &format!("`{key}`"));
             Ok((key.clone(), substitute_inputs(value, inputs, workspace).map_err(wrong)?))
         });
         fields.collect()
@@ -175,36 +171,24 @@ fn substitute_inputs(value: &Value, inputs: &EditorInputs, workspace: &Path) -> 
 
 /// A configuration or compound that is being resolved.
 struct ConfigurationDraft<'a> {
-    entry: &'a LaunchEntry,
-    /// Without file and line, which errors about variables add themselves.
-    subject: String,
-    variables: &'a VariableContext<'a>,
+    attributes: LaunchAttributes<'a>,
     timeout: Duration,
-}
-
-fn draft_of<'a>(
-    entry: &'a LaunchEntry,
-    variables: &'a VariableContext<'a>,
-    timeout: Duration,
-) -> ConfigurationDraft<'a> {
-    ConfigurationDraft { entry, subject: format!("the configuration {:?}", entry.name), variables, timeout }
 }
 
 impl ConfigurationDraft<'_> {
     fn configuration(&self, several: bool) -> Result<DebugConfiguration> {
-        let LaunchEntry { name, node, .. } = self.entry;
-        let kind = node.text_of("type").ok_or_else(|| self.entry.wrong("it has no `type`"))?;
+        let entry = self.attributes.entry;
+        let LaunchEntry { name, node, .. } = entry;
+        let kind = node.text_of("type").ok_or_else(|| entry.wrong("it has no `type`"))?;
         match node.text_of("request") {
             Some("launch" | "attach") => {}
             Some(other) => {
-                return Err(self
-                    .entry
-                    .wrong(format!("its `request` is {other:?}, which is neither launch nor attach")));
+                return Err(entry.wrong(format!("its `request` is {other:?}, which is neither launch nor attach")));
             }
-            None => return Err(self.entry.wrong("it has no `request`").hint("add `\"request\": \"launch\"`")),
+            None => return Err(entry.wrong("it has no `request`").hint("add `\"request\": \"launch\"`")),
         }
         if kind.ends_with("xtensionHost") && node.text_of("request") == Some("launch") {
-            let error = self.entry.wrong("an extension host is a window, which is started before it is debugged");
+            let error = entry.wrong("an extension host is a window, which is started before it is debugged");
             return Err(error.hint(format!(
                 "`tether start --config {}` starts it, and `tether debug attach --window extensionHost` debugs it",
                 quote_word(name)
@@ -212,17 +196,14 @@ impl ConfigurationDraft<'_> {
         }
         let fields = self.fields()?;
         let prefix = if several { format!("debug {}", json!(name)) } else { "debug".to_owned() };
-        let notes = NOT_HONOURED.iter().filter_map(|key| {
-            let origin = self.origin(node.get(key)?);
-            Some(format!("{origin}: `{key}` is not honoured"))
-        });
+        let note = |key: &&str| Some(format!("{}: `{key}` is not honoured", self.attributes.origin(node.get(key)?)));
         Ok(DebugConfiguration {
             name: name.clone(),
-            subject: self.entry.subject(),
+            subject: entry.subject(),
             kind: kind.to_owned(),
             before: self.task("preLaunchTask")?,
             after: self.task("postDebugTask")?,
-            notes: notes.collect(),
+            notes: NOT_HONOURED.iter().filter_map(note).collect(),
             lines: self.consent_lines(&fields, &prefix),
             fields,
         })
@@ -230,16 +211,15 @@ impl ConfigurationDraft<'_> {
 
     /// The plan of the task under `key`; empty without one, or for `null`.
     fn task(&self, key: &str) -> Result<BuildPlan> {
-        let Some(reference) = self.entry.node.get(key).filter(|node| node.value != jsonc::JsonValue::Null) else {
-            return Ok(BuildPlan::empty(self.timeout));
-        };
-        plan_task(&TasksFile::read(self.variables)?, reference, &self.entry.subject(), self.timeout)
+        let Some(reference) = self.attributes.get(key) else { return Ok(BuildPlan::empty(self.timeout)) };
+        let tasks = TasksFile::read(&self.attributes.variables)?;
+        plan_task(&tasks, reference, &self.attributes.entry.subject(), self.timeout)
     }
 
     fn fields(&self) -> Result<Map<String, Value>> {
         let expand =
-            |text: &str, at: &JsonNode, key: &str| self.variables.expand(text, &self.site(at, key)).map(Value::String);
-        let own = self.entry.node.members().iter().filter(|(key, _)| !VSCODE_KEYS.contains(&key.as_str()));
+            |text: &str, node: &JsonNode, key: &str| self.attributes.expand(text, node, key).map(Value::String);
+        let own = self.attributes.root().members().iter().filter(|(key, _)| !VSCODE_KEYS.contains(&key.as_str()));
         let own = own.map(|(key, value)| Ok((key.clone(), value.json(key, &expand)?)));
         let mut fields: Map<String, Value> = own.collect::<Result<_>>()?;
         if let Some(mut env) = self.env_file()? {
@@ -252,13 +232,13 @@ impl ConfigurationDraft<'_> {
 
     /// The variables of `envFile`; later files of a list override earlier ones.
     fn env_file(&self) -> Result<Option<Map<String, Value>>> {
-        let Some(written) = self.written_env_file() else { return self.default_env_file() };
+        let Some(written) = self.attributes.get("envFile") else { return self.default_env_file() };
+        let resolved = self.attributes.resolving_environment();
         let mut variables = Map::new();
         for node in written.one_or_many() {
-            let wrong = |what: String| self.entry.wrong(format!("{what} (line {})", node.line));
+            let wrong = |what: String| self.attributes.wrong(format!("{what} (line {})", node.line));
             let text = node.text().ok_or_else(|| wrong("`envFile` is no text".to_owned()))?;
-            let path = self.variables.resolving_environment().expand(text, &self.site(node, "envFile"))?;
-            let path = self.variables.workspace().join(path);
+            let path = resolved.variables.workspace.join(resolved.expand(text, node, "envFile")?);
             let read = read_env_file(&path)?;
             variables
                 .extend(json_values(read.ok_or_else(|| wrong(format!("there is no `envFile` {}", path.display())))?));
@@ -266,15 +246,12 @@ impl ConfigurationDraft<'_> {
         Ok(Some(variables))
     }
 
-    fn written_env_file(&self) -> Option<&JsonNode> {
-        self.entry.node.get("envFile").filter(|node| node.value != jsonc::JsonValue::Null)
-    }
-
     /// The Python debugger of VS Code reads `.env` when it exists.
     /// Source: <https://code.visualstudio.com/docs/python/environments#_environment-variables>
     fn default_env_file(&self) -> Result<Option<Map<String, Value>>> {
-        let is_python = matches!(self.entry.node.text_of("type"), Some("python" | "debugpy"));
-        if !is_python || self.entry.node.text_of("request") != Some("launch") {
+        let node = self.attributes.root();
+        let is_python = matches!(node.text_of("type"), Some("python" | "debugpy"));
+        if !is_python || node.text_of("request") != Some("launch") {
             return Ok(None);
         }
         // `.env` may be a folder with a virtual environment.
@@ -284,12 +261,16 @@ impl ConfigurationDraft<'_> {
     }
 
     fn default_env_path(&self) -> PathBuf {
-        self.variables.workspace().join(".env")
+        self.attributes.variables.workspace.join(".env")
     }
 
     fn consent_lines(&self, fields: &Map<String, Value>, prefix: &str) -> Vec<ConsentLine> {
+        let shown = |key: &str, value: &Value| match key {
+            "env" | "environment" => show_environment_field(value),
+            _ => value.clone(),
+        };
         let own = fields.iter().filter(|(key, _)| *key != "name").map(|(key, value)| ConsentLine {
-            text: format!("{prefix}.{}: {value}", quote_key(key)),
+            text: format!("{prefix}.{}: {}", quote_key(key), shown(key, value)),
             origin: Some(self.origin_of(key)),
         });
         own.collect()
@@ -297,18 +278,10 @@ impl ConfigurationDraft<'_> {
 
     /// Only `env` can be set without its key: by `envFile`, or by the default `.env`.
     fn origin_of(&self, key: &str) -> Origin {
-        match self.entry.node.get(key).or_else(|| self.written_env_file()) {
-            Some(node) => self.origin(node),
-            None => Origin::new(self.variables.workspace(), &self.default_env_path(), None),
+        match self.attributes.root().get(key).or_else(|| self.attributes.get("envFile")) {
+            Some(node) => self.attributes.origin(node),
+            None => Origin::new(self.attributes.variables.workspace, &self.default_env_path(), None),
         }
-    }
-
-    fn origin(&self, node: &JsonNode) -> Origin {
-        Origin::new(self.variables.workspace(), &self.entry.file, Some(node.line))
-    }
-
-    fn site<'s>(&'s self, node: &JsonNode, key: &'s str) -> VariableSite<'s> {
-        VariableSite { subject: &self.subject, document: &self.entry.file, line: node.line, key, shell: false }
     }
 }
 

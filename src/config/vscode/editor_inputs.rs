@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::config::vscode::shell_line::{LinePosition, substitute_in_shell_line};
 use crate::config::vscode::variables::{FILE_VARIABLES, PROCESS_VARIABLES, environment_value, substitute_variables};
+use crate::error::Error;
 
 /// The values that came with the command.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +26,18 @@ pub struct MissingInput {
     pub why: &'static str,
     /// How to supply the value.
     pub hint: String,
+}
+
+impl MissingInput {
+    fn new(variable: &str, why: &'static str, hint: impl Into<String>) -> MissingInput {
+        MissingInput { variable: variable.to_owned(), why, hint: hint.into() }
+    }
+
+    /// The user-facing error: what cannot be done, and what has the variable.
+    pub fn error(self, doing: String, holder: &str) -> Error {
+        let MissingInput { variable, why, hint } = self;
+        Error::usage(doing).because(format!("{holder} has the variable `${{{variable}}}`: {why}")).hint(hint)
+    }
 }
 
 impl EditorInputs {
@@ -57,11 +70,9 @@ impl EditorInputs {
     }
 
     fn file_part(&self, name: &str, workspace: &Path) -> Result<String, MissingInput> {
-        let file = self.file.as_deref().ok_or_else(|| MissingInput {
-            variable: name.to_owned(),
-            why: "it needs an open editor",
-            hint: "name the file: `tether debug launch FILE --config NAME` (`program` beside `config`)".to_owned(),
-        })?;
+        let hint = "name the file: `tether debug launch FILE --config NAME` (`program` beside `config`)";
+        let missing = || MissingInput::new(name, "it needs an open editor", hint);
+        let file = self.file.as_deref().ok_or_else(missing)?;
         let inside = file.strip_prefix(workspace).unwrap_or(file);
         let part = |part: Option<&std::ffi::OsStr>| part.unwrap_or_default().to_string_lossy().into_owned();
         let whole = |path: Option<&Path>| path.unwrap_or(Path::new("")).to_string_lossy().into_owned();
@@ -80,20 +91,16 @@ impl EditorInputs {
     }
 
     fn process_id(&self, name: &str) -> Result<String, MissingInput> {
-        self.pid.map(|pid| pid.to_string()).ok_or_else(|| MissingInput {
-            variable: name.to_owned(),
-            why: "VS Code asks its user for a process",
-            hint: "name the process: `tether debug attach --config NAME --pid PID` (`pid` beside `config`)".to_owned(),
-        })
+        let hint = "name the process: `tether debug attach --config NAME --pid PID` (`pid` beside `config`)";
+        let missing = || MissingInput::new(name, "VS Code asks its user for a process", hint);
+        self.pid.map(|pid| pid.to_string()).ok_or_else(missing)
     }
 }
 
 fn unsafe_input(name: &str) -> MissingInput {
-    MissingInput {
-        variable: name.to_owned(),
-        why: "at this place a shell could read a part of its value as a command",
-        hint: format!("make it an argument of its own, `\"args\": [\"${{{name}}}\"]`, or rename the file"),
-    }
+    let why = "at this place a shell could read a part of its value as a command";
+    let hint = format!("make it an argument of its own, `\"args\": [\"${{{name}}}\"]`, or rename the file");
+    MissingInput::new(name, why, hint)
 }
 
 #[cfg(test)]

@@ -4,12 +4,12 @@
 
 use std::path::Path;
 
-use crate::config::source_file::read_text;
+use crate::config::source_file::read_own_text;
 use crate::error::Result;
 
 /// The variables (name, value) in file order; `None` where the file does not exist.
 pub fn read_env_file(path: &Path) -> Result<Option<Vec<(String, String)>>> {
-    Ok(read_text(path)?.map(|content| content.lines().filter_map(parse_variable).collect()))
+    Ok(read_own_text(path)?.map(|content| content.lines().filter_map(parse_variable).collect()))
 }
 
 /// Parses `NAME=value`, and removes quotes around the value and a comment after it. `None` for any other line.

@@ -24,20 +24,7 @@ pub enum WindowDebugger {
     Node,
 }
 
-/// A configuration that can be launched as a window.
-#[derive(Clone, Debug)]
-pub struct WindowConfiguration {
-    /// Its `name`.
-    pub name: String,
-    /// Its attributes, with the section for this platform merged in.
-    pub node: JsonNode,
-    /// Its `type`.
-    pub debugger: WindowDebugger,
-    /// The path of launch.json.
-    pub file: PathBuf,
-}
-
-/// A configuration of any type, for a debug adapter.
+/// A configuration, or a compound of several.
 #[derive(Clone, Debug)]
 pub struct LaunchEntry {
     /// Its `name`.
@@ -46,15 +33,17 @@ pub struct LaunchEntry {
     pub node: JsonNode,
     /// The path of launch.json.
     pub file: PathBuf,
+    /// What cannot be done with it, in its errors: "launch", "debug".
+    pub verb: &'static str,
 }
 
-/// The configurations that a name selects: one, or those of a compound.
+/// A configuration that can be launched as a window.
 #[derive(Clone, Debug)]
-pub struct NamedEntries {
-    /// In the order of the compound.
-    pub entries: Vec<LaunchEntry>,
-    /// The compound, where the name is that of a compound.
-    pub compound: Option<LaunchEntry>,
+pub struct WindowConfiguration {
+    /// The configuration.
+    pub entry: LaunchEntry,
+    /// Its `type`.
+    pub debugger: WindowDebugger,
 }
 
 impl LaunchEntry {
@@ -63,21 +52,9 @@ impl LaunchEntry {
         format!("the configuration {:?} of {}:{}", self.name, self.file.display(), self.node.line)
     }
 
-    /// The error for a configuration that cannot be debugged; `what` is the reason.
+    /// The error for a configuration that cannot be launched or debugged; `what` is the reason.
     pub fn wrong(&self, what: impl Into<String>) -> Error {
-        Error::usage(format!("cannot debug {}", self.subject())).because(what.into())
-    }
-}
-
-impl WindowConfiguration {
-    /// How messages name it: "the configuration "Run Extension" of /ws/.vscode/launch.json:7"
-    pub fn subject(&self) -> String {
-        format!("the configuration {:?} of {}:{}", self.name, self.file.display(), self.node.line)
-    }
-
-    /// The error for a configuration that cannot be launched; `what` is the reason.
-    pub fn wrong(&self, what: impl Into<String>) -> Error {
-        Error::usage(format!("cannot launch {}", self.subject())).because(what.into())
+        Error::usage(format!("cannot {} {}", self.verb, self.subject())).because(what.into())
     }
 }
 
@@ -95,63 +72,71 @@ impl LaunchFile {
     /// The configuration of this name. Without a name the first extension host, else the first configuration that can
     /// be launched as a window, else `None`. Errors: no configuration has the name, or it cannot be launched.
     pub fn choose_window(&self, name: Option<&str>) -> Result<Option<WindowConfiguration>> {
-        match name {
-            Some(name) => self.named_window(name).map(Some),
-            None => {
-                let usable = || self.all().filter_map(|(_, node)| self.window_configuration(node).ok());
-                let preferred = usable().find(|it| it.debugger == WindowDebugger::ExtensionHost);
-                Ok(preferred.or_else(|| usable().next()))
-            }
+        if let Some(name) = name {
+            return self.named_window(name).map(Some);
         }
+        let usable = || self.configurations().iter().filter_map(|node| self.window_configuration(node).ok());
+        let preferred = usable().find(|it| it.debugger == WindowDebugger::ExtensionHost);
+        Ok(preferred.or_else(|| usable().next()))
     }
 
-    /// The configuration or compound of this name. Errors list the existing names.
-    pub fn named_entries(&self, name: &str) -> Result<NamedEntries> {
-        let compounds = self.compounds();
-        let compound = compounds.iter().find(|node| node.text_of("name") == Some(name));
-        match (self.entry(name), compound) {
-            (Some(entry), _) => Ok(NamedEntries { entries: vec![entry], compound: None }),
-            (None, Some(node)) => {
-                let compound = LaunchEntry { name: name.to_owned(), node: node.clone(), file: self.path().to_owned() };
-                Ok(NamedEntries { entries: self.compound_parts(&compound)?, compound: Some(compound) })
-            }
-            (None, None) => {
-                let compounds = compounds.iter().filter_map(|node| node.text_of("name"));
-                let names = quote_names(self.all().map(|(name, _)| name).chain(compounds));
-                let names = if names.is_empty() { "it has none".to_owned() } else { format!("it has: {names}") };
-                Err(Error::new(ErrorKind::NotFound, format!("cannot find the launch configuration {name:?}"))
-                    .because(format!("{} has no such configuration; {names}", self.path().display())))
-            }
+    /// The configuration of this name; or those of the compound of this name, in its order, and the compound. Errors
+    /// list the existing names.
+    pub fn named_entries(&self, name: &str) -> Result<(Vec<LaunchEntry>, Option<LaunchEntry>)> {
+        if let Some(node) = self.configuration(name) {
+            return Ok((vec![self.entry(node, "debug")], None));
         }
+        let Some(node) = self.compound(name) else {
+            let compounds = self.compounds().iter().filter_map(|node| node.text_of("name"));
+            return Err(self.unknown_name(name, compounds));
+        };
+        let compound = LaunchEntry { node: node.clone(), ..self.entry(node, "debug") };
+        Ok((self.compound_parts(&compound)?, Some(compound)))
     }
 
-    fn entry(&self, name: &str) -> Option<LaunchEntry> {
-        let (_, node) = self.all().find(|(known, _)| *known == name)?;
-        Some(LaunchEntry { name: name.to_owned(), node: platform_node(node), file: self.path().to_owned() })
+    fn entry(&self, node: &JsonNode, verb: &'static str) -> LaunchEntry {
+        let (name, file) = (name_of(node).to_owned(), self.path().to_owned());
+        LaunchEntry { name, node: platform_node(node), file, verb }
+    }
+
+    fn configurations(&self) -> &[JsonNode] {
+        self.0.root.items_of("configurations")
+    }
+
+    fn configuration(&self, name: &str) -> Option<&JsonNode> {
+        self.configurations().iter().find(|node| name_of(node) == name)
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.configurations().iter().map(name_of)
     }
 
     fn compounds(&self) -> &[JsonNode] {
-        self.0.root.get("compounds").map(JsonNode::items).unwrap_or_default()
+        self.0.root.items_of("compounds")
+    }
+
+    fn compound(&self, name: &str) -> Option<&JsonNode> {
+        self.compounds().iter().find(|node| node.text_of("name") == Some(name))
     }
 
     /// The configurations of a compound. Errors: a part that is missing, or in another folder of the VS Code workspace.
     fn compound_parts(&self, compound: &LaunchEntry) -> Result<Vec<LaunchEntry>> {
         let base = self.path().ancestors().nth(2).and_then(Path::file_name).unwrap_or_default();
         let part = |part: &JsonNode| {
-            let (name, folder) = (part.text().or_else(|| part.text_of("name")), part.text_of("folder"));
-            let name = name.ok_or_else(|| compound.wrong(format!("line {} names no configuration", part.line)))?;
-            if let Some(folder) = folder.filter(|folder| base != *folder) {
+            let unnamed = || compound.wrong(format!("line {} names no configuration", part.line));
+            let name = part_name(part).ok_or_else(unnamed)?;
+            if let Some(folder) = part.text_of("folder").filter(|folder| base != *folder) {
                 let what =
                     format!("its part {name:?} lies in the folder {folder:?}, which is another than this workspace");
                 return Err(compound.wrong(what));
             }
             let missing = || {
-                let names = quote_names(self.all().map(|(name, _)| name));
+                let names = quote_names(self.names());
                 compound.wrong(format!("its part {name:?} (line {}) is not there; there are: {names}", part.line))
             };
-            self.entry(name).ok_or_else(missing)
+            Ok(self.entry(self.configuration(name).ok_or_else(missing)?, compound.verb))
         };
-        let parts = compound.node.get("configurations").map(JsonNode::items).unwrap_or_default();
+        let parts = compound.node.items_of("configurations");
         match parts.is_empty() {
             true => Err(compound.wrong("it has no `configurations`")),
             false => parts.iter().map(part).collect(),
@@ -160,45 +145,37 @@ impl LaunchFile {
 
     /// The reason why no configuration can be launched as a window, for the cause of an error.
     pub fn why_none(&self) -> String {
-        let reasons: Vec<String> = self
-            .all()
-            .filter_map(|(name, node)| Some(format!("{name:?} {}", self.window_configuration(node).err()?)))
-            .collect();
+        let reason = |node| Some(format!("{:?} {}", name_of(node), self.window_configuration(node).err()?));
+        let reasons: Vec<String> = self.configurations().iter().filter_map(reason).collect();
         match reasons.is_empty() {
             true => format!("{} has no configurations", self.path().display()),
             false => format!("{} has none that tether can launch: {}", self.path().display(), reasons.join("; ")),
         }
     }
 
-    fn all(&self) -> impl Iterator<Item = (&str, &JsonNode)> {
-        let configurations = self.0.root.get("configurations").map(JsonNode::items).unwrap_or_default();
-        configurations.iter().map(|node| (node.text_of("name").unwrap_or_default(), node))
-    }
-
     fn named_window(&self, name: &str) -> Result<WindowConfiguration> {
-        let error = || Error::new(ErrorKind::NotFound, format!("cannot find the launch configuration {name:?}"));
-        if let Some((_, node)) = self.all().find(|(known, _)| *known == name) {
-            let refused = |why: String| {
-                let subject = format!("the configuration {name:?} of {}:{}", self.path().display(), node.line);
-                Error::usage(format!("cannot launch {subject}")).because(format!("it {why}"))
-            };
+        if let Some(node) = self.configuration(name) {
+            let refused = |why| self.entry(node, "launch").wrong(format!("it {why}"));
             return self.window_configuration(node).map_err(refused);
         }
-        if let Some(compound) = self.compounds().iter().find(|node| node.text_of("name") == Some(name)) {
-            let parts = compound.get("configurations").map(JsonNode::items).unwrap_or_default();
-            let parts = quote_names(parts.iter().filter_map(|part| part.text().or_else(|| part.text_of("name"))));
-            let because =
-                format!("it is a compound ({}:{}), and a window is one program", self.path().display(), compound.line);
-            return Err(error().because(because).hint(format!("choose one of its parts: {parts}")));
-        }
-        let names = quote_names(self.all().map(|(name, _)| name));
+        let Some(compound) = self.compound(name) else { return Err(self.unknown_name(name, std::iter::empty())) };
+        let parts = quote_names(compound.items_of("configurations").iter().filter_map(part_name));
+        let because =
+            format!("it is a compound ({}:{}), and a window is one program", self.path().display(), compound.line);
+        Err(not_found(name).because(because).hint(format!("choose one of its parts: {parts}")))
+    }
+
+    /// The error for a name that neither a configuration nor one of `others` has.
+    fn unknown_name<'a>(&'a self, name: &str, others: impl Iterator<Item = &'a str>) -> Error {
+        let names = quote_names(self.names().chain(others));
         let names = if names.is_empty() { "it has none".to_owned() } else { format!("it has: {names}") };
-        Err(error().because(format!("{} has no such configuration; {names}", self.path().display())))
+        not_found(name).because(format!("{} has no such configuration; {names}", self.path().display()))
     }
 
     /// The configuration as a window. `Err`: the reason why it cannot be launched, as a predicate: "has no `type`".
     fn window_configuration(&self, node: &JsonNode) -> Result<WindowConfiguration, String> {
-        let node = platform_node(node);
+        let entry = self.entry(node, "launch");
+        let node = &entry.node;
         let debugger = match node.text_of("type") {
             Some("extensionHost" | "pwa-extensionHost") => WindowDebugger::ExtensionHost,
             Some("chrome" | "pwa-chrome" | "msedge" | "pwa-msedge") => WindowDebugger::Browser,
@@ -209,16 +186,32 @@ impl LaunchFile {
         if node.text_of("request").is_some_and(|request| request != "launch") {
             return Err("attaches to something that runs, and launches nothing".to_owned());
         }
-        let tests = node.get("testConfiguration").is_some()
-            || node.get("args").is_some_and(|args| {
-                args.items().iter().filter_map(JsonNode::text).any(|arg| arg.starts_with("--extensionTestsPath"))
-            });
+        let mut arguments = node.items_of("args").iter().filter_map(JsonNode::text);
+        let tests =
+            node.get("testConfiguration").is_some() || arguments.any(|arg| arg.starts_with("--extensionTestsPath"));
         if debugger == WindowDebugger::ExtensionHost && tests {
             return Err("runs tests and ends, which is no window".to_owned());
         }
-        let name = node.text_of("name").unwrap_or_default().to_owned();
-        Ok(WindowConfiguration { name, node, debugger, file: self.path().to_owned() })
+        Ok(WindowConfiguration { entry, debugger })
     }
+}
+
+/// The error for a configuration by name in a workspace without launch.json.
+pub fn missing_launch_file(workspace: &Path, name: &str) -> Error {
+    not_found(name).because(format!("there is no {}", workspace.join(FILE).display()))
+}
+
+fn not_found(name: &str) -> Error {
+    Error::new(ErrorKind::NotFound, format!("cannot find the launch configuration {name:?}"))
+}
+
+fn name_of(node: &JsonNode) -> &str {
+    node.text_of("name").unwrap_or_default()
+}
+
+/// The name of the configuration that a part of a compound refers to.
+fn part_name(part: &JsonNode) -> Option<&str> {
+    part.text().or_else(|| part.text_of("name"))
 }
 
 fn quote_names<'a>(names: impl Iterator<Item = &'a str>) -> String {
@@ -247,9 +240,9 @@ mod tests {
     #[test]
     fn without_a_name_an_extension_host_is_preferred_to_other_windows() {
         let chosen = file(FILE).choose_window(None).unwrap().unwrap();
-        assert_eq!((chosen.name.as_str(), chosen.debugger), ("Run Extension", WindowDebugger::ExtensionHost));
+        assert_eq!((chosen.entry.name.as_str(), chosen.debugger), ("Run Extension", WindowDebugger::ExtensionHost));
         let chosen = file(FILE).choose_window(Some("Server")).unwrap().unwrap();
-        assert_eq!((chosen.node.text_of("program"), chosen.node.line), (Some("l.js"), 6));
+        assert_eq!((chosen.entry.node.text_of("program"), chosen.entry.node.line), (Some("l.js"), 6));
         let none = file(r#"{"configurations": [{"name": "a", "type": "lldb"}]}"#);
         assert!(none.choose_window(None).unwrap().is_none());
         assert!(none.why_none().contains("\"a\" is of the type \"lldb\""), "{}", none.why_none());

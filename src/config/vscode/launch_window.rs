@@ -5,7 +5,6 @@
 //! Source: <https://github.com/microsoft/vscode-js-debug/blob/main/OPTIONS.md>
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use crate::config::devtools_toml::settings::{WindowKind, WindowSettings};
 use crate::config::jsonc::{JsonNode, JsonValue};
@@ -17,7 +16,7 @@ use crate::config::vscode::variables::VariableContext;
 use crate::error::Result;
 
 /// The window of a launch configuration.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct DerivedWindow {
     /// Its settings, as `[window]` of devtools.toml would have them.
     pub window: WindowSettings,
@@ -33,28 +32,29 @@ pub struct DerivedWindow {
 
 /// The window that the configuration describes. Errors and notes name the file, the line and the attribute.
 pub fn derive_window(configuration: &WindowConfiguration, variables: &VariableContext<'_>) -> Result<DerivedWindow> {
-    let attributes = LaunchAttributes::new(configuration, variables);
-    let derived = DerivedWindow {
-        window: WindowSettings { derived: true, ..WindowSettings::default() },
-        origins: BTreeMap::new(),
-        notes: Vec::new(),
-        task: attributes.get("preLaunchTask").cloned(),
-        out_files: Vec::new(),
-    };
-    let mut draft = WindowDraft { attributes, derived };
+    let attributes = LaunchAttributes::new(&configuration.entry, variables.clone());
+    let window = WindowSettings { derived: true, ..WindowSettings::default() };
+    let task = attributes.get("preLaunchTask").cloned();
+    let derived = DerivedWindow { window, task, ..DerivedWindow::default() };
+    let mut draft = WindowDraft { resolved: attributes.resolving_environment(), attributes, derived };
     match configuration.debugger {
         WindowDebugger::ExtensionHost => draft.derive_extension_host()?,
         WindowDebugger::Browser => draft.derive_browser()?,
         WindowDebugger::Node => draft.derive_node()?,
     }
     draft.derive_environment()?;
-    draft.derive_out_files()?;
-    draft.note_unknown_attributes();
+    let out_files = draft.resolved.texts("outFiles")?;
+    draft.derived.out_files = out_files.into_iter().map(|(text, node)| (text, node.line)).collect();
+    let unknown: Vec<_> = draft.attributes.unknown().collect();
+    unknown.into_iter().for_each(|(name, node)| draft.add_note(node, format!("`{name}` is not honoured")));
     Ok(draft.derived)
 }
 
 struct WindowDraft<'a> {
+    /// With `${env:…}` as written: it is expanded at launch.
     attributes: LaunchAttributes<'a>,
+    /// With `${env:…}` expanded: for paths.
+    resolved: LaunchAttributes<'a>,
     derived: DerivedWindow,
 }
 
@@ -69,7 +69,7 @@ impl<'a> WindowDraft<'a> {
         if let Some(runtime) = runtime {
             self.add_note(runtime, "`runtimeExecutable` is not honoured: tether looks for VS Code itself");
         }
-        let mut arguments = self.attributes.resolved_texts("args")?.into_iter();
+        let mut arguments = self.resolved.texts("args")?.into_iter();
         let mut before = String::new();
         while let Some((argument, node)) = arguments.next() {
             match self.is_flag_value(&argument, &before) {
@@ -167,7 +167,7 @@ impl<'a> WindowDraft<'a> {
     }
 
     fn derive_page(&mut self) -> Result<()> {
-        let (url, node) = match (self.attributes.text("url")?, self.attributes.path("file")?) {
+        let (url, node) = match (self.attributes.text("url")?, self.resolved.path("file")?) {
             (Some(url), _) => url,
             (None, Some((path, node))) => {
                 let url = url::Url::from_file_path(&path);
@@ -183,7 +183,7 @@ impl<'a> WindowDraft<'a> {
 
     /// `runtimeExecutable`: a path, a name on PATH, or a release channel.
     fn derive_browser_program(&mut self) -> Result<()> {
-        match self.attributes.resolved_text("runtimeExecutable")? {
+        match self.resolved.text("runtimeExecutable")? {
             Some((channel, node)) if ["canary", "beta", "dev"].contains(&channel.as_str()) => {
                 self.add_note(node, format!("`runtimeExecutable`: tether does not look for {channel:?}"));
             }
@@ -199,7 +199,7 @@ impl<'a> WindowDraft<'a> {
     fn derive_browser_profile(&mut self) -> Result<()> {
         match self.attributes.get("userDataDir") {
             Some(node) if node.text().is_some() => {
-                self.derived.window.profile = self.attributes.path("userDataDir")?.map(|(path, _)| path);
+                self.derived.window.profile = self.resolved.path("userDataDir")?.map(|(path, _)| path);
                 self.record_origin("profile", node);
             }
             Some(node) if node.value == JsonValue::Bool(false) => {
@@ -213,7 +213,7 @@ impl<'a> WindowDraft<'a> {
 
     fn derive_node(&mut self) -> Result<()> {
         self.set_kind(WindowKind::Node);
-        let (program, node) = self.attributes.path("program")?.ok_or_else(|| {
+        let (program, node) = self.resolved.path("program")?.ok_or_else(|| {
             let error = self.attributes.wrong("it has no `program`, and tether starts no Node through another program");
             error.hint(
                 "name the script in `program`, or set `kind = \"command\"` in the [window] section of devtools.toml",
@@ -221,7 +221,7 @@ impl<'a> WindowDraft<'a> {
         })?;
         self.record_origin("program", node);
         self.derived.window.program = Some(program);
-        let runtime = self.attributes.resolved_text("runtimeExecutable")?;
+        let runtime = self.resolved.text("runtimeExecutable")?;
         if let Some((runtime, node)) = runtime.filter(|(runtime, _)| runtime != "node") {
             self.record_origin("node", node);
             self.derived.window.node = Some(runtime.into());
@@ -240,7 +240,7 @@ impl<'a> WindowDraft<'a> {
     }
 
     fn derive_cwd(&mut self) -> Result<()> {
-        if let Some((cwd, node)) = self.attributes.path("cwd")? {
+        if let Some((cwd, node)) = self.resolved.path("cwd")? {
             self.record_origin("cwd", node);
             self.derived.window.cwd = Some(cwd);
         }
@@ -255,8 +255,8 @@ impl<'a> WindowDraft<'a> {
     /// The variables of `envFile`, overridden by those of `env`.
     fn derive_environment(&mut self) -> Result<()> {
         if let Some(node) = self.attributes.root().get("envFile") {
-            let path: Option<PathBuf> = self.attributes.path("envFile")?.map(|(path, _)| path);
-            let path = path.ok_or_else(|| self.attributes.wrong("`envFile` is no text"))?;
+            let no_text = || self.attributes.wrong("`envFile` is no text");
+            let (path, _) = self.resolved.path("envFile")?.ok_or_else(no_text)?;
             let missing = || self.attributes.wrong(format!("there is no `envFile` {}", path.display()));
             let variables = read_env_file(&path)?.ok_or_else(missing)?;
             self.record_origin("env", node);
@@ -279,19 +279,6 @@ impl<'a> WindowDraft<'a> {
             self.derived.window.env.insert(name.clone(), value);
         }
         Ok(())
-    }
-
-    fn derive_out_files(&mut self) -> Result<()> {
-        let texts = self.attributes.resolved_texts("outFiles")?;
-        self.derived.out_files = texts.into_iter().map(|(text, node)| (text, node.line)).collect();
-        Ok(())
-    }
-
-    fn note_unknown_attributes(&mut self) {
-        let unknown: Vec<&(String, JsonNode)> = self.attributes.unknown().collect();
-        for (name, node) in unknown {
-            self.add_note(node, format!("`{name}` is not honoured"));
-        }
     }
 
     fn set_kind(&mut self, kind: WindowKind) {

@@ -11,4 +11,5 @@ pub mod shell_line;
 pub mod shell_quoting;
 pub mod task_steps;
 pub mod tasks_json;
+pub mod user_settings;
 pub mod variables;

@@ -56,7 +56,8 @@ pub struct CycleTracker<'a> {
     errors: usize,
     /// The count in the line that ended the cycle.
     reported_errors: usize,
-    ended: bool,
+    /// Whether a line has matched the end pattern.
+    pub ended: bool,
     seen: Vec<PartialMatch>,
 }
 
@@ -74,10 +75,8 @@ struct PartialMatch {
 impl BackgroundCycle {
     /// The cycle of a task's `problemMatcher`. `Err`: the reason why there is none, for the error about the task.
     pub fn of(matcher: Option<&JsonNode>) -> Result<BackgroundCycle, String> {
-        let none = "it has no `problemMatcher`".to_owned();
-        let candidates = matcher.map(JsonNode::one_or_many).unwrap_or_default();
-        let mut why = none;
-        for candidate in candidates {
+        let mut why = "it has no `problemMatcher`".to_owned();
+        for candidate in matcher.map(JsonNode::one_or_many).unwrap_or_default() {
             match resolve_matcher(candidate, 0).and_then(|node| BackgroundCycle::read(&node)) {
                 Ok(cycle) => return Ok(cycle),
                 Err(error) => why = error,
@@ -122,16 +121,7 @@ fn resolve_matcher(node: &JsonNode, depth: usize) -> Result<JsonNode, String> {
         None => Ok(node.clone()),
         Some(base) => {
             let base = JsonNode { line: node.line, value: JsonValue::String(base.to_owned()) };
-            let base = resolve_matcher(&base, depth + 1)?;
-            Ok(match (base.get("background"), node.get("background")) {
-                (Some(below), Some(above)) => {
-                    let background = below.overlaid(above);
-                    let both = base.overlaid(node);
-                    let member = ("background".to_owned(), background);
-                    both.overlaid(&JsonNode { line: node.line, value: JsonValue::Object(vec![member]) })
-                }
-                _ => base.overlaid(node),
-            })
+            Ok(resolve_matcher(&base, depth + 1)?.overlaid_with(node, "background", JsonNode::overlaid))
         }
     }
 }
@@ -207,11 +197,6 @@ impl CycleTracker<'_> {
             self.ended = true;
             self.reported_errors = reported_error_count(line);
         }
-        self.ended
-    }
-
-    /// Whether a line has matched the end pattern.
-    pub fn is_ended(&self) -> bool {
         self.ended
     }
 

@@ -1,9 +1,9 @@
 //! Substitutes values in a shell's line, quoted so that the shell reads each as plain text.
 //!
-//! A file may be called `a;cmd;.c`, and must not become a command. Where the shell's reading cannot be predicted, such a
-//! value is refused. Does not depend on the source of values.
+//! A file may be called `a;cmd;.c`, and must not become a command. Where the shell's reading cannot be predicted, such
+//! a value is refused. Does not depend on the source of values.
 
-use crate::config::vscode::shell_quoting::{LineSource, quote_word};
+use crate::config::vscode::shell_quoting::{LineSource, escape_characters, quote_word};
 use crate::config::vscode::variables::substitute_variables;
 
 /// Shells with POSIX quoting.
@@ -24,12 +24,11 @@ pub fn find_shell_line(argv: &[String]) -> Option<(usize, LineSource)> {
         if is_flag(word, &['c']) {
             return (at + 1 < argv.len()).then_some((at + 1, LineSource::AsWritten));
         }
-        let takes_one = is_flag(word, &['o', 'O']) || ["--rcfile", "--init-file"].contains(&word.as_str());
-        match takes_one {
-            true => drop(words.next()),
+        if is_flag(word, &['o', 'O']) || ["--rcfile", "--init-file"].contains(&word.as_str()) {
+            words.next();
+        } else if !word.starts_with(['-', '+']) {
             // A script file: the rest are its arguments.
-            false if !word.starts_with(['-', '+']) => return None,
-            false => {}
+            return None;
         }
     }
     None
@@ -83,15 +82,14 @@ impl LinePosition {
         match self.open_quote {
             _ if self.is_unpredictable() => is_plain_text(value).then(|| value.to_owned()),
             Some('\'') => Some(value.replace('\'', r"'\''")),
-            Some(_) => Some(
-                value.chars().flat_map(|c| [Some('\\').filter(|_| "\"$`\\".contains(c)), Some(c)]).flatten().collect(),
-            ),
+            Some(_) => Some(escape_characters(value, "\"$`\\")),
             None if value.is_empty() => Some(String::new()),
             None => Some(quote_word(value)),
         }
     }
 
-    /// A value of the user's own environment. In a line as written it may be several words, as in VS Code and in the shell.
+    /// A value of the user's own environment. In a line as written it may be several words, as in VS Code and in the
+    /// shell.
     pub fn quote_environment_value(&self, value: &str) -> String {
         if self.source == LineSource::AsWritten && self.open_quote.is_none() && !self.is_unpredictable() {
             let words = value.split(char::is_whitespace);

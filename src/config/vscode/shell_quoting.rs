@@ -1,7 +1,7 @@
 //! Joins the words of a task of type `shell` to a line, quoted as VS Code does; and quotes words for a user to type.
 //!
-//! Source: <https://code.visualstudio.com/docs/debugtest/tasks#_custom-tasks>. Does not depend on the values of variables:
-//! `shell_line` substitutes them.
+//! Source: <https://code.visualstudio.com/docs/debugtest/tasks#_custom-tasks>. Does not depend on the values of
+//! variables: `shell_line` substitutes them.
 
 use crate::config::jsonc::{JsonNode, JsonValue};
 
@@ -41,17 +41,15 @@ pub struct Word {
 impl Word {
     /// From `"text"` or `{value, quoting}`; a list of texts is one word with spaces. `None`: neither of these.
     pub fn of(node: &JsonNode) -> Option<Word> {
-        match &node.value {
-            JsonValue::Object(_) => {
-                let quoting = match node.text_of("quoting") {
-                    Some("escape") => Quoting::Escape,
-                    Some("weak") => Quoting::Weak,
-                    _ => Quoting::Strong,
-                };
-                Some(Word::written(node_text(node.get("value")?)?, quoting))
-            }
-            _ => Some(Word::written(node_text(node)?, Quoting::AsNeeded)),
+        if !matches!(node.value, JsonValue::Object(_)) {
+            return Some(Word::written(node_text(node)?, Quoting::AsNeeded));
         }
+        let quoting = match node.text_of("quoting") {
+            Some("escape") => Quoting::Escape,
+            Some("weak") => Quoting::Weak,
+            _ => Quoting::Strong,
+        };
+        Some(Word::written(node_text(node.get("value")?)?, quoting))
     }
 
     fn written(written: String, quoting: Quoting) -> Word {
@@ -75,10 +73,8 @@ pub fn join_line(command: &Word, arguments: &[Word]) -> (String, LineSource) {
     if arguments.is_empty() && command.quoting == Quoting::AsNeeded && has_bare_space(&command.written) {
         return (command.text.clone(), LineSource::AsWritten);
     }
-    (
-        std::iter::once(command).chain(arguments).map(apply_quoting).collect::<Vec<_>>().join(" "),
-        LineSource::QuotedWords,
-    )
+    let words: Vec<String> = std::iter::once(command).chain(arguments).map(apply_quoting).collect();
+    (words.join(" "), LineSource::QuotedWords)
 }
 
 fn apply_quoting(word: &Word) -> String {
@@ -87,20 +83,23 @@ fn apply_quoting(word: &Word) -> String {
         Quoting::AsNeeded if !has_bare_space(text) => text.clone(),
         Quoting::AsNeeded | Quoting::Strong => format!("'{text}'"),
         Quoting::Weak => format!("\"{text}\""),
-        Quoting::Escape => {
-            text.chars().flat_map(|c| [Some('\\').filter(|_| " \"'".contains(c)), Some(c)]).flatten().collect()
-        }
+        Quoting::Escape => escape_characters(text, " \"'"),
     }
 }
 
 /// The text as one word of a POSIX shell, for a user to type.
 pub fn quote_word(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:,@%".contains(c);
-    if !text.is_empty() && text.chars().all(is_plain) { text.to_owned() } else { quote_strong(text) }
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
 }
 
-fn quote_strong(text: &str) -> String {
-    format!("'{}'", text.replace('\'', r"'\''"))
+/// The text with a backslash before each character of `special`.
+pub fn escape_characters(text: &str, special: &str) -> String {
+    text.chars().flat_map(|c| special.contains(c).then_some('\\').into_iter().chain([c])).collect()
 }
 
 /// Whether the text has a space outside of its own quotes.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::config::build_plan::{BuildPlan, BuildStep, StepCompletion, StepOrder};
+use crate::config::build_plan::{BuildPlan, BuildStep, SharedTask, StepCompletion, StepOrder};
 use crate::config::jsonc::{JsonNode, JsonValue};
 use crate::config::npm::package_json::PackageJson;
 use crate::config::vscode::problem_matchers::BackgroundCycle;
@@ -25,37 +25,130 @@ const CPP_BUILD: &str = "cppbuild";
 /// The build of a task and everything that it depends on. `reference` is a label or a definition; `referrer` names its
 /// owner in errors. Errors: a task that is missing, depends on itself, or cannot be run.
 pub fn plan_task(tasks: &TasksFile<'_>, reference: &JsonNode, referrer: &str, timeout: Duration) -> Result<BuildPlan> {
-    let mut planner = StepPlanner { tasks, steps: Vec::new(), known: HashMap::new(), path: Vec::new() };
+    let mut planner = StepPlanner {
+        tasks,
+        steps: Vec::new(),
+        known: HashMap::new(),
+        groups: Vec::new(),
+        path: Vec::new(),
+        references: 0,
+    };
     let order = planner.order_task(reference, referrer)?;
-    Ok(BuildPlan { steps: planner.steps, order, timeout })
+    let StepPlanner { steps, groups, .. } = planner;
+    let mut plan = BuildPlan { steps, order, shared: Vec::new(), timeout };
+    inline_groups(&mut plan, groups);
+    Ok(plan)
+}
+
+/// The longest chain of tasks that depend on each other.
+const MAX_DEPTH: usize = 64;
+/// How many tasks a plan has at most.
+const MAX_TASKS: usize = 500;
+/// How often the tasks of a plan may refer to others.
+const MAX_REFERENCES: usize = 2_000;
+
+/// A task with dependencies, and how many depend on it.
+struct TaskGroup {
+    task: SharedTask,
+    referrers: usize,
+}
+
+/// Puts each group on which only one depends into its place; the others are the plan's shared tasks.
+fn inline_groups(plan: &mut BuildPlan, groups: Vec<TaskGroup>) {
+    // A group refers only to groups that were planned before it.
+    let mut resolved: Vec<StepOrder> = Vec::new();
+    for TaskGroup { mut task, referrers } in groups {
+        inline_in(&mut task.order, &mut resolved);
+        resolved.push(match referrers {
+            1 => task.order,
+            _ => {
+                plan.shared.push(task);
+                StepOrder::Shared(plan.shared.len() - 1)
+            }
+        });
+    }
+    inline_in(&mut plan.order, &mut resolved);
+}
+
+fn inline_in(order: &mut StepOrder, resolved: &mut [StepOrder]) {
+    match order {
+        StepOrder::Step(_) => {}
+        StepOrder::Shared(index) => {
+            *order = match &resolved[*index] {
+                StepOrder::Shared(shared) => StepOrder::Shared(*shared),
+                // Referred to once: it can be moved.
+                _ => std::mem::replace(&mut resolved[*index], StepOrder::Sequence(Vec::new())),
+            }
+        }
+        StepOrder::Sequence(orders) | StepOrder::Parallel(orders) => {
+            orders.iter_mut().for_each(|order| inline_in(order, resolved));
+        }
+    }
 }
 
 struct StepPlanner<'a> {
     tasks: &'a TasksFile<'a>,
     steps: Vec<BuildStep>,
-    /// The planned tasks by label: a task on which several depend runs once.
+    /// The planned tasks by label: a step, or the index of a group.
     known: HashMap<String, StepOrder>,
+    /// The planned tasks with dependencies.
+    groups: Vec<TaskGroup>,
     /// The labels from the first task down to the current one, to detect cycles.
     path: Vec<String>,
+    /// How many references were followed.
+    references: usize,
 }
 
 impl StepPlanner<'_> {
     fn order_task(&mut self, reference: &JsonNode, referrer: &str) -> Result<StepOrder> {
+        if let Some(order) = reference.text().and_then(|label| self.refer_to_known(label)) {
+            return Ok(order);
+        }
+        self.references += 1;
         let task = self.tasks.find_task(reference, referrer)?;
+        self.check_limits(&task)?;
         if let Some(start) = self.path.iter().position(|label| *label == task.label) {
             let around: Vec<&str> = self.path[start..].iter().chain([&task.label]).map(String::as_str).collect();
             return Err(Error::usage(format!("cannot run {}", task.subject()))
                 .because(format!("it depends on itself: {}", around.join(" → ")))
                 .hint("take one of them out of `dependsOn` in .vscode/tasks.json"));
         }
-        if let Some(order) = self.known.get(&task.label) {
-            return Ok(order.clone());
+        if let Some(order) = self.refer_to_known(&task.label) {
+            return Ok(order);
         }
         self.path.push(task.label.clone());
-        let order = self.order_with_dependencies(&task)?;
+        let order = match self.order_with_dependencies(&task)? {
+            StepOrder::Step(index) => StepOrder::Step(index),
+            order => {
+                let task = SharedTask { label: task.label.clone(), order };
+                self.groups.push(TaskGroup { task, referrers: 1 });
+                StepOrder::Shared(self.groups.len() - 1)
+            }
+        };
         self.path.pop();
         self.known.insert(task.label, order.clone());
         Ok(order)
+    }
+
+    /// The order of a task that has been planned.
+    fn refer_to_known(&mut self, label: &str) -> Option<StepOrder> {
+        let order = self.known.get(label)?.clone();
+        if let StepOrder::Shared(group) = order {
+            self.groups[group].referrers += 1;
+        }
+        Some(order)
+    }
+
+    fn check_limits(&self, task: &Task) -> Result<()> {
+        let exceeded = match () {
+            () if self.path.len() >= MAX_DEPTH => format!("`dependsOn` is more than {MAX_DEPTH} tasks deep here"),
+            () if self.known.len() >= MAX_TASKS => format!("more than {MAX_TASKS} tasks run before it"),
+            () if self.references > MAX_REFERENCES => {
+                format!("the tasks around it refer to others more than {MAX_REFERENCES} times")
+            }
+            () => return Ok(()),
+        };
+        Err(unusable_task(task, exceeded).hint("one script that does it all can be the `command` of one task"))
     }
 
     fn order_with_dependencies(&mut self, task: &Task) -> Result<StepOrder> {
@@ -95,7 +188,7 @@ struct StepDraft<'a> {
 
 impl StepDraft<'_> {
     fn workspace(&self) -> &Path {
-        self.tasks.variables.workspace()
+        self.tasks.variables.workspace
     }
 
     /// The step of the task itself; `None` where it only groups its dependencies.
@@ -171,8 +264,7 @@ impl StepDraft<'_> {
     }
 
     fn word(&self, node: &JsonNode, key: &str) -> Result<Word> {
-        let word = Word::of(node)
-            .ok_or_else(|| unusable_task(self.task, format!("`{key}` (line {}) is no text", node.line)))?;
+        let word = Word::of(node).ok_or_else(|| self.no_text(node, key))?;
         Ok(Word { text: self.expand(&word.text, node, key)?, ..word })
     }
 
@@ -208,10 +300,9 @@ impl StepDraft<'_> {
     fn env(&self) -> Result<BTreeMap<String, String>> {
         let env = self.task.node.get("options").and_then(|options| options.get("env"));
         let members = env.map(JsonNode::members).unwrap_or_default();
-        members
-            .iter()
-            .map(|(name, node)| Ok((name.clone(), self.text(node, &format!("options.env.{name}"))?)))
-            .collect()
+        let variable =
+            |(name, node): &(String, JsonNode)| Ok((name.clone(), self.text(node, &format!("options.env.{name}"))?));
+        members.iter().map(variable).collect()
     }
 
     fn completion(&self) -> Result<StepCompletion> {
@@ -232,14 +323,17 @@ impl StepDraft<'_> {
         let text = match &node.value {
             JsonValue::String(text) | JsonValue::Number(text) => text.clone(),
             JsonValue::Bool(value) => value.to_string(),
-            _ => return Err(unusable_task(self.task, format!("`{key}` (line {}) is no text", node.line))),
+            _ => return Err(self.no_text(node, key)),
         };
         self.expand(&text, node, key)
     }
 
+    fn no_text(&self, node: &JsonNode, key: &str) -> Error {
+        unusable_task(self.task, format!("`{key}` (line {}) is no text", node.line))
+    }
+
     fn path(&self, node: &JsonNode, key: &str) -> Result<String> {
-        let text =
-            node.text().ok_or_else(|| unusable_task(self.task, format!("`{key}` (line {}) is no text", node.line)))?;
+        let text = node.text().ok_or_else(|| self.no_text(node, key))?;
         self.tasks.variables.resolving_environment().expand(text, &self.site(node, key))
     }
 

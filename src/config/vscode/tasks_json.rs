@@ -13,13 +13,7 @@ use crate::error::{Error, Result};
 
 const FILE: &str = ".vscode/tasks.json";
 /// The key of the section for this platform in tasks.json and launch.json.
-pub const PLATFORM: &str = if cfg!(target_os = "macos") {
-    "osx"
-} else if cfg!(windows) {
-    "windows"
-} else {
-    "linux"
-};
+const PLATFORM: &str = if cfg!(target_os = "macos") { "osx" } else { "linux" };
 
 /// The tasks of one workspace.
 pub struct TasksFile<'a> {
@@ -60,7 +54,7 @@ impl Task {
 impl<'a> TasksFile<'a> {
     /// Reads tasks.json; a missing file has no tasks. Errors: a syntax error, or an unsupported `version`.
     pub fn read(variables: &'a VariableContext<'a>) -> Result<TasksFile<'a>> {
-        let path = variables.workspace().join(FILE);
+        let path = variables.workspace.join(FILE);
         let document = JsonDocument::read(&path)?;
         if let Some(document) = &document {
             check_version(document)?;
@@ -133,7 +127,7 @@ impl<'a> TasksFile<'a> {
     fn file_tasks(&self) -> Vec<Task> {
         let Some(document) = &self.document else { return Vec::new() };
         let common = platform_node(&document.root);
-        let tasks = document.root.get("tasks").map(JsonNode::items).unwrap_or_default();
+        let tasks = document.root.items_of("tasks");
         tasks.iter().filter_map(|node| read_task(document, &common, node)).collect()
     }
 
@@ -149,7 +143,7 @@ impl<'a> TasksFile<'a> {
     /// "tsc: build - tsconfig.json".
     fn detected_task(&self, label: &str) -> Result<Option<Task>> {
         let Some((kind, rest)) = label.split_once(": ") else { return Ok(None) };
-        let workspace = self.variables.workspace();
+        let workspace = self.variables.workspace;
         let members: Vec<(&str, &str)> = match (kind, rest.split_once(" - ")) {
             ("npm", Some((script, path))) => vec![("type", "npm"), ("script", script), ("path", path)],
             ("npm", None) => vec![("type", "npm"), ("script", rest)],
@@ -187,7 +181,7 @@ fn read_task(document: &JsonDocument, common: &JsonNode, node: &JsonNode) -> Opt
     let mut node = platform_node(node);
     if let Some(options) = common.get("options") {
         let own = node.get("options").cloned().unwrap_or_else(|| object_node(node.line, &[]));
-        node = with_member(&node, "options", overlay_options(options, &own));
+        node = node.with_member("options", overlay_options(options, &own));
     }
     Some(Task { label: task_label(&node)?, node, file: document.path.clone() })
 }
@@ -213,23 +207,12 @@ pub fn platform_node(node: &JsonNode) -> JsonNode {
     let Some(section) = node.get(PLATFORM).filter(|section| matches!(section.value, JsonValue::Object(_))) else {
         return node.clone();
     };
-    match (node.get("options"), section.get("options")) {
-        (Some(base), Some(over)) => with_member(&node.overlaid(section), "options", overlay_options(base, over)),
-        _ => node.overlaid(section),
-    }
+    node.overlaid_with(section, "options", overlay_options)
 }
 
 /// The options `base` with `over` on top; their `env` members are merged by name.
 fn overlay_options(base: &JsonNode, over: &JsonNode) -> JsonNode {
-    let options = base.overlaid(over);
-    match (base.get("env"), over.get("env")) {
-        (Some(below), Some(above)) => with_member(&options, "env", below.overlaid(above)),
-        _ => options,
-    }
-}
-
-fn with_member(node: &JsonNode, name: &str, value: JsonNode) -> JsonNode {
-    node.overlaid(&JsonNode { line: node.line, value: JsonValue::Object(vec![(name.to_owned(), value)]) })
+    base.overlaid_with(over, "env", JsonNode::overlaid)
 }
 
 fn object_node(line: usize, members: &[(&str, &str)]) -> JsonNode {

@@ -1,11 +1,12 @@
-//! Substitutes VS Code's variables (`${…}`) in texts of launch.json and tasks.json, and names those without a value here.
+//! Substitutes VS Code's variables (`${…}`) in texts of launch.json and tasks.json, and names those without a value
+//! here.
 //!
 //! Source: <https://code.visualstudio.com/docs/reference/variables-reference>
 //! Does not depend on the use of a text.
 
 use std::cell::OnceCell;
 use std::convert::Infallible;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::config::jsonc::{JsonDocument, JsonValue};
 use crate::error::{Error, Result};
@@ -47,8 +48,10 @@ pub const PROCESS_VARIABLES: &[&str] = &[
 ];
 
 /// The values of variables in one workspace.
+#[derive(Clone)]
 pub struct VariableContext<'a> {
-    workspace: &'a Path,
+    /// Its root.
+    pub workspace: &'a Path,
     /// Substitutes `${env:…}`; else it stays, for [`substitute_environment`].
     resolves_environment: bool,
     /// Leaves editor inputs in the text, for `EditorInputs::substitute`.
@@ -73,8 +76,8 @@ pub fn environment_value(variable: &str) -> String {
     std::env::var_os(variable).unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Substitutes each `${name}` for which `value` returns one; substituted text is not searched again. `value` receives the
-/// text since the previous variable, and the name.
+/// Substitutes each `${name}` for which `value` returns one; substituted text is not searched again. `value` receives
+/// the text since the previous variable, and the name.
 pub fn substitute_variables<E>(
     text: &str,
     mut value: impl FnMut(&str, &str) -> Result<Option<String>, E>,
@@ -120,21 +123,12 @@ impl<'a> VariableContext<'a> {
 
     /// The same, with `${env:…}` substituted: for paths, which are read.
     pub fn resolving_environment(&self) -> VariableContext<'a> {
-        VariableContext {
-            resolves_environment: true,
-            keeps_editor_inputs: self.keeps_editor_inputs,
-            ..VariableContext::new(self.workspace)
-        }
+        VariableContext { resolves_environment: true, ..self.clone() }
     }
 
     /// For a debug session: editor inputs stay in the text.
     pub fn for_debugging(workspace: &'a Path) -> VariableContext<'a> {
         VariableContext { keeps_editor_inputs: true, ..VariableContext::new(workspace) }
-    }
-
-    /// Its root.
-    pub fn workspace(&self) -> &'a Path {
-        self.workspace
     }
 
     /// Substitutes every variable. Errors name the variable, the key, the subject, file and line.
@@ -150,12 +144,11 @@ impl<'a> VariableContext<'a> {
         let VariableSite { subject, document, line, key, .. } = site;
         let error = Error::usage(format!("cannot use {subject} of {}:{line}", document.display()))
             .because(format!("`{key}` has the unsupported variable `${{{name}}}`: {why}"));
-        match self.keeps_editor_inputs {
-            true => error.hint(format!("write its value into `{key}`")),
-            false => error.hint(format!(
-                "write its value into `{key}`, or describe the window in devtools.toml (`tether init` begins one)"
-            )),
-        }
+        let otherwise = match self.keeps_editor_inputs {
+            true => "",
+            false => ", or describe the window in devtools.toml (`tether init` begins one)",
+        };
+        error.hint(format!("write its value into `{key}`{otherwise}"))
     }
 
     /// `None`: an unknown variable. An error: a variable of VS Code without a value here.
@@ -165,7 +158,10 @@ impl<'a> VariableContext<'a> {
         Ok(Some(match name {
             "workspaceFolder" | "workspaceRoot" | "cwd" => folder()?,
             "workspaceFolderBasename" => base.to_owned(),
-            "userHome" => home_dir()?,
+            "userHome" => {
+                let home = std::env::home_dir().and_then(|home| home.to_str().map(str::to_owned));
+                home.ok_or("there is no home folder")?
+            }
             "pathSeparator" | "/" => "/".to_owned(),
             // js-debug substitutes it.
             "webRoot" if self.keeps_editor_inputs => "${webRoot}".to_owned(),
@@ -208,11 +204,6 @@ impl<'a> VariableContext<'a> {
             None => Err(format!("there is no {key:?} in .vscode/settings.json")),
         }
     }
-}
-
-fn home_dir() -> Result<String, String> {
-    let home: Option<PathBuf> = std::env::home_dir();
-    home.and_then(|home| home.to_str().map(str::to_owned)).ok_or_else(|| "there is no home folder".to_owned())
 }
 
 #[cfg(test)]

@@ -19,9 +19,9 @@ fn workspace(files: &[(&str, &str)]) -> tempfile::TempDir {
     folder
 }
 
-fn lines(files: &[(&str, &str)], wanted: Option<&str>) -> Result<Vec<String>> {
+fn lines(files: &[(&str, &str)], selected: Option<&str>) -> Result<Vec<String>> {
     let folder = workspace(files);
-    let config = WindowConfig::resolve(folder.path(), wanted)?;
+    let config = WindowConfig::resolve(folder.path(), selected)?;
     config.check_window()?;
     let shown = |line: &ConsentLine| {
         let origin = line.origin.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -32,15 +32,15 @@ fn lines(files: &[(&str, &str)], wanted: Option<&str>) -> Result<Vec<String>> {
 }
 
 #[track_caller]
-fn check(files: &[(&str, &str)], wanted: Option<&str>, expect: &[&str]) {
-    assert_eq!(lines(files, wanted).unwrap_or_else(|error| panic!("{error}")), expect);
+fn check(files: &[(&str, &str)], selected: Option<&str>, expect: &[&str]) {
+    assert_eq!(lines(files, selected).unwrap_or_else(|error| panic!("{error}")), expect);
 }
 
 #[track_caller]
-fn refuses(files: &[(&str, &str)], wanted: Option<&str>, parts: &[&str]) {
-    let told = lines(files, wanted).unwrap_err().to_string();
+fn refuses(files: &[(&str, &str)], selected: Option<&str>, parts: &[&str]) {
+    let actual = lines(files, selected).unwrap_err().to_string();
     for part in parts {
-        assert!(told.contains(part), "{part:?} is not in {told}");
+        assert!(actual.contains(part), "{part:?} is not in {actual}");
     }
 }
 
@@ -101,8 +101,8 @@ fn package_json_describes_an_extension() {
     // Its scripts build a configuration that has no preLaunchTask, too.
     let launch =
         r#"{"configurations": [{"name": "R", "type": "extensionHost", "args": ["--extensionDevelopmentPath=."]}]}"#;
-    let told = lines(&[("package.json", EXTENSION), (".vscode/launch.json", launch)], None).unwrap();
-    assert_eq!(told[0], r#"build: ["npm","run","compile"] [package.json:2]"#);
+    let actual = lines(&[("package.json", EXTENSION), (".vscode/launch.json", launch)], None).unwrap();
+    assert_eq!(actual[0], r#"build: ["npm","run","compile"] [package.json:2]"#);
 }
 
 #[test]
@@ -143,8 +143,8 @@ fn a_profile_in_the_workspace_is_a_build_output() {
     let check = |file: &str, text: &str, expect: &str| {
         let folder = workspace(&[(file, text)]);
         let generated = WindowConfig::resolve(folder.path(), None).unwrap().build_outputs;
-        let told: Vec<String> = generated.iter().map(|it| format!("{} {}", it.pattern, it.origin)).collect();
-        assert_eq!(told, [expect]);
+        let actual: Vec<String> = generated.iter().map(|it| format!("{} {}", it.pattern, it.origin)).collect();
+        assert_eq!(actual, [expect]);
     };
     let toml = "[window]\nkind = 'browser'\nurl = 'about:blank'\nprofile = '.profile'";
     check("devtools.toml", toml, "/.profile/ devtools.toml:4");

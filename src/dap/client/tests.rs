@@ -10,7 +10,7 @@ use tokio_util::codec::Decoder;
 
 use super::*;
 use crate::dap::types::*;
-use crate::dap::{DapIncoming, LostEvents};
+use crate::dap::{DapConnection, DapInbox, DapIncoming, LostEvents};
 use crate::wire::frames::ContentLength;
 
 mod connection_end;
@@ -85,7 +85,7 @@ async fn evaluate(client: &DapClient, expression: &str) -> Result<String, DapErr
 }
 
 fn pending_count(client: &DapClient) -> usize {
-    client.0.pending_count()
+    client.pending_count()
 }
 
 #[tokio::test]
@@ -140,8 +140,7 @@ async fn requests_have_the_protocols_form_and_responses_are_parsed_leniently() {
         let error = client.request(&stack, LONG).await.unwrap_err();
         assert!(matches!(&error, DapError::Unexpected { command, .. } if command == "stackTrace"), "{error}");
         client.request(&PauseArguments { thread_id: 7 }, LONG).await.unwrap();
-        let error =
-            client.request(&NextArguments { thread_id: 7, ..NextArguments::default() }, LONG).await.unwrap_err();
+        let error = client.request(&NextArguments { thread_id: 7 }, LONG).await.unwrap_err();
         assert_eq!(error.to_string(), "next failed: thread 7 is running");
         assert!(matches!(&error, DapError::Refused { response, .. } if response.message == "notStopped"));
     };

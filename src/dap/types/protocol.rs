@@ -34,12 +34,11 @@ pub(super) fn is_empty<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
 
-/// A struct of the protocol: required fields before the `;`, optional ones after it.
+/// A struct of the protocol: required fields before the `;`, optional ones after it. Without a `;`, all are optional.
 macro_rules! shape {
     ($(#[$doc:meta])* $name:ident {
-        $($(#[$must_doc:meta])* $must:ident: $must_type:ty,)*
-        ;
-        $($(#[$may_doc:meta])* $may:ident: $may_type:ty,)*
+        $($(#[$must_doc:meta])* $must:ident: $must_type:ty),*;
+        $($(#[$may_doc:meta])* $may:ident: $may_type:ty),* $(,)?
     }) => {
         $(#[$doc])*
         #[derive(Clone, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
@@ -57,6 +56,9 @@ macro_rules! shape {
             )*
         }
     };
+    ($(#[$doc:meta])* $name:ident { $($optional:tt)* }) => {
+        crate::dap::types::protocol::shape!($(#[$doc])* $name { ; $($optional)* });
+    };
 }
 
 /// A struct that is a request's arguments.
@@ -64,8 +66,7 @@ macro_rules! request {
     ($(#[$doc:meta])* $name:ident, $command:literal -> $response:ty, $fields:tt) => {
         crate::dap::types::protocol::shape!($(#[$doc])* $name $fields);
         impl crate::dap::types::protocol::DapRequest for $name {
-            /// The protocol's name of the request.
-    const COMMAND: &'static str = $command;
+            const COMMAND: &'static str = $command;
             type Response = $response;
         }
     };

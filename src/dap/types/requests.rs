@@ -12,8 +12,7 @@ request!(InitializeArguments, "initialize" -> DapCapabilities, {
     adapter_id: String,
     /// Sent even when `false`: the protocol's default is `true`.
     lines_start_at1: bool,
-    columns_start_at1: bool,
-    ;
+    columns_start_at1: bool;
     #[serde(rename = "clientID")]
     client_id: Option<String>,
     client_name: Option<String>,
@@ -23,11 +22,6 @@ request!(InitializeArguments, "initialize" -> DapCapabilities, {
     supports_variable_type: bool,
     supports_variable_paging: bool,
     supports_run_in_terminal_request: bool,
-    supports_memory_references: bool,
-    supports_progress_reporting: bool,
-    supports_invalidated_event: bool,
-    supports_memory_event: bool,
-    supports_args_can_be_interpreted_by_shell: bool,
     supports_start_debugging_request: bool,
 });
 
@@ -51,329 +45,143 @@ impl DapRequest for AttachArguments {
     type Response = EmptyResponse;
 }
 
-request!(ConfigurationDoneArguments, "configurationDone" -> EmptyResponse, {
-    ;
-});
-
-request!(DisconnectArguments, "disconnect" -> EmptyResponse, {
-    ;
-    restart: Option<bool>,
-    terminate_debuggee: Option<bool>,
-    suspend_debuggee: Option<bool>,
-});
-
-request!(TerminateArguments, "terminate" -> EmptyResponse, {
-    ;
-    restart: Option<bool>,
-});
-
-request!(
-    /// `arguments` is the changed configuration of `launch` or `attach`.
-    RestartArguments, "restart" -> EmptyResponse, {
-        ;
-        arguments: Option<Fields>,
-    }
-);
+request!(ConfigurationDoneArguments, "configurationDone" -> EmptyResponse, {});
+request!(DisconnectArguments, "disconnect" -> EmptyResponse, { terminate_debuggee: Option<bool> });
 
 request!(SetBreakpointsArguments, "setBreakpoints" -> SetBreakpointsResponse, {
     source: DapSource,
-    breakpoints: Vec<SourceBreakpoint>,
-    ;
-    /// The file has changed since the program was built.
-    source_modified: Option<bool>,
+    breakpoints: Vec<SourceBreakpoint>;
 });
-
 request!(SetFunctionBreakpointsArguments, "setFunctionBreakpoints" -> SetBreakpointsResponse, {
-    breakpoints: Vec<FunctionBreakpoint>,
-    ;
+    breakpoints: Vec<FunctionBreakpoint>;
 });
-
 request!(SetExceptionBreakpointsArguments, "setExceptionBreakpoints" -> SetExceptionBreakpointsResponse, {
-    filters: Vec<String>,
-    ;
+    filters: Vec<String>;
     filter_options: Vec<ExceptionFilterOptions>,
-    exception_options: Vec<ExceptionOptions>,
 });
-
 request!(SetDataBreakpointsArguments, "setDataBreakpoints" -> SetBreakpointsResponse, {
-    breakpoints: Vec<DataBreakpoint>,
-    ;
+    breakpoints: Vec<DataBreakpoint>;
 });
-
 shape!(
     /// In the order of the request.
-    SetBreakpointsResponse {
-        breakpoints: Vec<DapBreakpoint>,
-        ;
-    }
+    SetBreakpointsResponse { breakpoints: Vec<DapBreakpoint>; }
 );
-
-shape!(SetExceptionBreakpointsResponse {
-    ;
-    breakpoints: Vec<DapBreakpoint>,
-});
+shape!(SetExceptionBreakpointsResponse { breakpoints: Vec<DapBreakpoint> });
 
 request!(DataBreakpointInfoArguments, "dataBreakpointInfo" -> DataBreakpointInfoResponse, {
-    name: String,
-    ;
+    name: String;
     variables_reference: Option<i64>,
     frame_id: Option<i64>,
 });
-
 shape!(DataBreakpointInfoResponse {
     /// `None` where the data cannot be watched; the description is the reason.
     data_id: Option<String>,
-    description: String,
-    ;
+    description: String;
     access_types: Vec<String>,
-    can_persist: bool,
 });
 
-request!(BreakpointLocationsArguments, "breakpointLocations" -> BreakpointLocationsResponse, {
-    source: DapSource,
-    line: i64,
-    ;
-    column: Option<i64>,
-    end_line: Option<i64>,
-    end_column: Option<i64>,
-});
-
-shape!(BreakpointLocationsResponse {
-    breakpoints: Vec<BreakpointLocation>,
-    ;
-});
-
-request!(ThreadsArguments, "threads" -> ThreadsResponse, {
-    ;
-});
-
-shape!(ThreadsResponse {
-    threads: Vec<DapThread>,
-    ;
-});
+request!(ThreadsArguments, "threads" -> ThreadsResponse, {});
+shape!(ThreadsResponse { threads: Vec<DapThread>; });
 
 request!(StackTraceArguments, "stackTrace" -> StackTraceResponse, {
-    thread_id: i64,
-    ;
+    thread_id: i64;
     start_frame: Option<i64>,
     levels: Option<i64>,
-    format: Option<StackFrameFormat>,
 });
-
 shape!(StackTraceResponse {
-    stack_frames: Vec<DapStackFrame>,
-    ;
+    stack_frames: Vec<DapStackFrame>;
     total_frames: Option<i64>,
 });
 
-request!(ScopesArguments, "scopes" -> ScopesResponse, {
-    frame_id: i64,
-    ;
-});
-
-shape!(ScopesResponse {
-    scopes: Vec<DapScope>,
-    ;
-});
+request!(ScopesArguments, "scopes" -> ScopesResponse, { frame_id: i64; });
+shape!(ScopesResponse { scopes: Vec<DapScope>; });
 
 request!(VariablesArguments, "variables" -> VariablesResponse, {
-    variables_reference: i64,
-    ;
+    variables_reference: i64;
     /// `indexed` or `named`
     filter: Option<String>,
     start: Option<i64>,
     count: Option<i64>,
-    format: Option<ValueFormat>,
 });
-
-shape!(VariablesResponse {
-    variables: Vec<DapVariable>,
-    ;
-});
+shape!(VariablesResponse { variables: Vec<DapVariable>; });
 
 request!(EvaluateArguments, "evaluate" -> EvaluateResponse, {
-    expression: String,
-    ;
+    expression: String;
     frame_id: Option<i64>,
     /// `watch`, `repl`, `hover`, `clipboard`, `variables`
     context: Option<String>,
-    format: Option<ValueFormat>,
 });
-
 shape!(EvaluateResponse {
     result: String,
     #[serde(default)]
-    variables_reference: i64,
-    ;
+    variables_reference: i64;
     #[serde(rename = "type")]
     kind: Option<String>,
-    presentation_hint: Option<VariablePresentationHint>,
     named_variables: Option<i64>,
     indexed_variables: Option<i64>,
-    memory_reference: Option<String>,
 });
 
 request!(SetVariableArguments, "setVariable" -> SetVariableResponse, {
     variables_reference: i64,
     name: String,
-    value: String,
-    ;
-    format: Option<ValueFormat>,
+    value: String;
 });
-
 request!(SetExpressionArguments, "setExpression" -> SetVariableResponse, {
     expression: String,
-    value: String,
-    ;
+    value: String;
     frame_id: Option<i64>,
-    format: Option<ValueFormat>,
 });
-
 shape!(SetVariableResponse {
-    value: String,
-    ;
+    /// The protocol requires it; lldb-dap 19 leaves it out.
+    value: Option<String>,
     #[serde(rename = "type")]
     kind: Option<String>,
     variables_reference: Option<i64>,
-    named_variables: Option<i64>,
-    indexed_variables: Option<i64>,
 });
 
-request!(ExceptionInfoArguments, "exceptionInfo" -> ExceptionInfoResponse, {
-    thread_id: i64,
-    ;
-});
-
+request!(ExceptionInfoArguments, "exceptionInfo" -> ExceptionInfoResponse, { thread_id: i64; });
 shape!(ExceptionInfoResponse {
     exception_id: String,
-    break_mode: String,
-    ;
+    break_mode: String;
     description: Option<String>,
     details: Option<DapExceptionDetails>,
 });
 
 request!(SourceArguments, "source" -> SourceResponse, {
-    source_reference: i64,
-    ;
+    source_reference: i64;
     source: Option<DapSource>,
 });
+shape!(SourceResponse { content: String; });
 
-shape!(SourceResponse {
-    content: String,
-    ;
-    mime_type: Option<String>,
-});
-
-request!(LoadedSourcesArguments, "loadedSources" -> LoadedSourcesResponse, {
-    ;
-});
-
-shape!(LoadedSourcesResponse {
-    sources: Vec<DapSource>,
-    ;
-});
-
-request!(ContinueArguments, "continue" -> ContinueResponse, {
-    thread_id: i64,
-    ;
-    single_thread: Option<bool>,
-});
-
+request!(ContinueArguments, "continue" -> ContinueResponse, { thread_id: i64; });
 shape!(ContinueResponse {
-    ;
     /// Missing means that all threads continue.
     all_threads_continued: Option<bool>,
 });
 
-request!(NextArguments, "next" -> EmptyResponse, {
-    thread_id: i64,
-    ;
-    single_thread: Option<bool>,
-    granularity: Option<String>,
-});
-
-request!(StepInArguments, "stepIn" -> EmptyResponse, {
-    thread_id: i64,
-    ;
-    single_thread: Option<bool>,
-    target_id: Option<i64>,
-    granularity: Option<String>,
-});
-
-request!(StepOutArguments, "stepOut" -> EmptyResponse, {
-    thread_id: i64,
-    ;
-    single_thread: Option<bool>,
-    granularity: Option<String>,
-});
-
-request!(StepInTargetsArguments, "stepInTargets" -> StepInTargetsResponse, {
-    frame_id: i64,
-    ;
-});
-
-shape!(StepInTargetsResponse {
-    targets: Vec<StepInTarget>,
-    ;
-});
-
-request!(PauseArguments, "pause" -> EmptyResponse, {
-    thread_id: i64,
-    ;
-});
-
-request!(GotoTargetsArguments, "gotoTargets" -> GotoTargetsResponse, {
-    source: DapSource,
-    line: i64,
-    ;
-    column: Option<i64>,
-});
-
-shape!(GotoTargetsResponse {
-    targets: Vec<GotoTarget>,
-    ;
-});
-
-request!(GotoArguments, "goto" -> EmptyResponse, {
-    thread_id: i64,
-    target_id: i64,
-    ;
-});
-
-request!(CancelArguments, "cancel" -> EmptyResponse, {
-    ;
-    request_id: Option<i64>,
-    progress_id: Option<String>,
-});
+request!(NextArguments, "next" -> EmptyResponse, { thread_id: i64; });
+request!(StepInArguments, "stepIn" -> EmptyResponse, { thread_id: i64; });
+request!(StepOutArguments, "stepOut" -> EmptyResponse, { thread_id: i64; });
+request!(PauseArguments, "pause" -> EmptyResponse, { thread_id: i64; });
 
 request!(
     /// A reverse request: sent by the adapter.
     RunInTerminalArguments, "runInTerminal" -> RunInTerminalResponse, {
         cwd: String,
-        args: Vec<String>,
-        ;
-        /// `integrated` or `external`
-        kind: Option<String>,
-        title: Option<String>,
+        args: Vec<String>;
         /// `None` unsets the variable.
         env: BTreeMap<String, Option<String>>,
         args_can_be_interpreted_by_shell: bool,
     }
 );
-
-shape!(RunInTerminalResponse {
-    ;
-    process_id: Option<i64>,
-    shell_process_id: Option<i64>,
-});
+shape!(RunInTerminalResponse { process_id: Option<i64> });
 
 request!(
     /// A reverse request: a new connection to the adapter, with this configuration, is another target of the session.
     StartDebuggingArguments, "startDebugging" -> EmptyResponse, {
         configuration: Fields,
         /// `launch` or `attach`
-        request: String,
-        ;
+        request: String;
     }
 );
 

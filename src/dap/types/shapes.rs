@@ -6,7 +6,6 @@ use serde_json::Value;
 use super::protocol::{Fields, shape};
 
 shape!(DapSource {
-    ;
     name: Option<String>,
     path: Option<String>,
     /// Above 0: its text is fetched with the `source` request.
@@ -18,202 +17,83 @@ shape!(DapSource {
     adapter_data: Option<Value>,
     checksums: Vec<Checksum>,
 });
-
-shape!(Checksum {
-    algorithm: String,
-    checksum: String,
-    ;
-});
+shape!(Checksum { algorithm: String, checksum: String; });
 
 shape!(SourceBreakpoint {
-    line: i64,
-    ;
+    line: i64;
     column: Option<i64>,
     condition: Option<String>,
     hit_condition: Option<String>,
     log_message: Option<String>,
-    mode: Option<String>,
 });
-
 shape!(FunctionBreakpoint {
-    name: String,
-    ;
+    name: String;
     condition: Option<String>,
     hit_condition: Option<String>,
 });
-
 shape!(DataBreakpoint {
-    data_id: String,
-    ;
+    data_id: String;
     /// `read`, `write`, `readWrite`
     access_type: Option<String>,
     condition: Option<String>,
     hit_condition: Option<String>,
 });
-
 shape!(ExceptionFilterOptions {
-    filter_id: String,
-    ;
+    filter_id: String;
     condition: Option<String>,
-    mode: Option<String>,
 });
-
-shape!(ExceptionOptions {
-    /// `never`, `always`, `unhandled`, `userUnhandled`
-    break_mode: String,
-    ;
-    path: Vec<ExceptionPathSegment>,
-});
-
-shape!(ExceptionPathSegment {
-    names: Vec<String>,
-    ;
-    negate: bool,
-});
-
 shape!(
     /// The state of a breakpoint in the adapter.
     DapBreakpoint {
-        verified: bool,
-        ;
+        verified: bool;
         id: Option<i64>,
         message: Option<String>,
         source: Option<DapSource>,
         line: Option<i64>,
-        column: Option<i64>,
-        end_line: Option<i64>,
-        end_column: Option<i64>,
-        instruction_reference: Option<String>,
-        offset: Option<i64>,
-        /// `pending`, `failed`
-        reason: Option<String>,
     }
 );
 
-shape!(DapThread {
-    id: i64,
-    name: String,
-    ;
-});
-
+shape!(DapThread { id: i64, name: String; });
 shape!(DapStackFrame {
     id: i64,
     name: String,
     line: i64,
-    column: i64,
-    ;
+    column: i64;
     source: Option<DapSource>,
-    end_line: Option<i64>,
-    end_column: Option<i64>,
-    can_restart: Option<bool>,
-    instruction_pointer_reference: Option<String>,
-    module_id: Option<Value>,
     /// `normal`, `label`, `subtle`
     presentation_hint: Option<String>,
 });
-
 shape!(DapScope {
     name: String,
     variables_reference: i64,
-    expensive: bool,
-    ;
+    expensive: bool;
     /// `arguments`, `locals`, `registers`, …
     presentation_hint: Option<String>,
-    named_variables: Option<i64>,
-    indexed_variables: Option<i64>,
-    source: Option<DapSource>,
-    line: Option<i64>,
-    column: Option<i64>,
-    end_line: Option<i64>,
-    end_column: Option<i64>,
 });
-
 shape!(DapVariable {
     name: String,
     value: String,
-    variables_reference: i64,
-    ;
+    variables_reference: i64;
     #[serde(rename = "type")]
     kind: Option<String>,
-    presentation_hint: Option<VariablePresentationHint>,
-    evaluate_name: Option<String>,
     named_variables: Option<i64>,
     indexed_variables: Option<i64>,
-    memory_reference: Option<String>,
 });
-
-shape!(VariablePresentationHint {
-    ;
-    kind: Option<String>,
-    attributes: Vec<String>,
-    visibility: Option<String>,
-    lazy: bool,
-});
-
 shape!(DapExceptionDetails {
-    ;
     message: Option<String>,
     type_name: Option<String>,
     full_type_name: Option<String>,
-    evaluate_name: Option<String>,
     stack_trace: Option<String>,
-    inner_exception: Vec<DapExceptionDetails>,
 });
-
 shape!(ExceptionBreakpointsFilter {
     filter: String,
-    label: String,
-    ;
-    description: Option<String>,
+    label: String;
     default: bool,
-    supports_condition: bool,
-    condition_description: Option<String>,
 });
-
 shape!(DapModule {
     id: Value,
-    name: String,
-    ;
+    name: String;
     path: Option<String>,
-    version: Option<String>,
-    symbol_status: Option<String>,
-});
-
-shape!(GotoTarget {
-    id: i64,
-    label: String,
-    line: i64,
-    ;
-    column: Option<i64>,
-});
-
-shape!(StepInTarget {
-    id: i64,
-    label: String,
-    ;
-    line: Option<i64>,
-    column: Option<i64>,
-});
-
-shape!(BreakpointLocation {
-    line: i64,
-    ;
-    column: Option<i64>,
-    end_line: Option<i64>,
-    end_column: Option<i64>,
-});
-
-shape!(ValueFormat {
-    ;
-    hex: bool,
-});
-
-shape!(StackFrameFormat {
-    ;
-    hex: bool,
-    parameters: bool,
-    line: bool,
-    module: bool,
 });
 
 /// What an adapter supports; a missing capability is not supported.

@@ -3,6 +3,8 @@
 //!
 //! Does not depend on breakpoints.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
 /// Where a line's code is now, compared with where the breakpoint was set.
@@ -38,6 +40,8 @@ const NEIGHBOURS: usize = 3;
 const ENOUGH: usize = 2;
 /// How much of a line is kept, in characters.
 const WIDTH: usize = 200;
+/// How many lines of the same text are compared by what is around them.
+const MAX_CANDIDATES: usize = 100;
 
 /// A line and the lines around it, without indentation: re-indented code is the same code.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,71 +52,119 @@ pub struct LineAnchor {
     after: Vec<String>,
 }
 
+/// A text, prepared for the search of many anchors.
+pub struct SourceLines<'a> {
+    /// The number of its lines.
+    count: usize,
+    /// The lines with code, normalized, with their numbers (from 1).
+    code: Vec<(u32, &'a str)>,
+    /// Where in `code` each text is.
+    places: HashMap<&'a str, Vec<usize>>,
+}
+
+impl<'a> SourceLines<'a> {
+    pub fn of(text: &'a str) -> SourceLines<'a> {
+        let (mut count, mut code) = (0, Vec::new());
+        let mut places: HashMap<&str, Vec<usize>> = HashMap::new();
+        for line in text.lines() {
+            count += 1;
+            let line = normalize_line(line);
+            if !line.is_empty() {
+                places.entry(line).or_default().push(code.len());
+                code.push((count as u32, line));
+            }
+        }
+        SourceLines { count, code, places }
+    }
+
+    /// The number of lines.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The places of a text that are nearest to a line, in their order.
+    fn places_near(&self, text: &str, line: u32) -> &[usize] {
+        let all = self.places.get(text).map(Vec::as_slice).unwrap_or_default();
+        let middle = all.partition_point(|place| self.code[*place].0 < line);
+        let start = middle.saturating_sub(MAX_CANDIDATES / 2);
+        &all[start..all.len().min(start + MAX_CANDIDATES)]
+    }
+
+    fn before(&self, place: usize) -> impl Iterator<Item = &'a str> {
+        self.code[..place].iter().rev().map(|(_, text)| *text).take(NEIGHBOURS)
+    }
+
+    fn after(&self, end: usize) -> impl Iterator<Item = &'a str> {
+        self.code[end.min(self.code.len())..].iter().map(|(_, text)| *text).take(NEIGHBOURS)
+    }
+}
+
 impl LineAnchor {
     /// The anchor of a line (from 1); `None` if the text has no such line.
-    pub fn from_text(text: &str, line: u32) -> Option<LineAnchor> {
-        let lines: Vec<&str> = text.lines().collect();
-        let index = (line as usize).checked_sub(1).filter(|index| *index < lines.len())?;
-        Some(LineAnchor::from_lines(&lines, index))
+    pub fn of_line(source: &SourceLines<'_>, line: u32) -> Option<LineAnchor> {
+        (1..=source.count).contains(&(line as usize)).then(|| {
+            let place = source.code.partition_point(|(number, _)| *number < line);
+            let own = source.code.get(place).filter(|(number, _)| *number == line).map(|(_, text)| *text);
+            LineAnchor {
+                text: own.unwrap_or_default().to_owned(),
+                before: source.before(place).map(str::to_owned).collect(),
+                after: source.after(place + usize::from(own.is_some())).map(str::to_owned).collect(),
+            }
+        })
     }
 
-    fn from_lines(lines: &[&str], index: usize) -> LineAnchor {
-        LineAnchor {
-            text: normalize_line(lines[index]),
-            before: nearest_lines(lines[..index].iter().rev()),
-            after: nearest_lines(lines[index + 1..].iter()),
+    /// Where the code of `line` is now. Of a text that occurs more than [`MAX_CANDIDATES`] times, only the nearest are
+    /// considered.
+    pub fn find_line(&self, source: &SourceLines<'_>, line: u32) -> (u32, AnchorStatus) {
+        if self.text.is_empty() {
+            return (line, AnchorStatus::Kept); // a blank line has no code to follow
         }
-    }
-
-    /// Where the code of `line` is now.
-    pub fn find_line(&self, text: &str, line: u32) -> (u32, AnchorStatus) {
-        let lines: Vec<&str> = text.lines().collect();
-        let same = |index: &usize| normalize_line(lines[*index]) == self.text;
-        let mut found: Vec<usize> = (0..lines.len()).filter(same).collect();
+        let mut found = source.places_near(&self.text, line).to_vec();
         if found.is_empty() && self.before.len() + self.after.len() >= ENOUGH {
-            let edited = |index: &usize| self.has_same_neighbours(&LineAnchor::from_lines(&lines, *index));
-            found = (0..lines.len()).filter(edited).collect();
+            found = self.places_between_neighbours(source, line);
         }
-        let scored: Vec<(usize, usize)> =
-            found.iter().map(|index| (self.similarity(&LineAnchor::from_lines(&lines, *index)), *index)).collect();
+        let scored: Vec<(usize, u32)> =
+            found.iter().map(|place| (self.similarity(source, *place), source.code[*place].0)).collect();
         let best = scored.iter().map(|(likeness, _)| *likeness).max();
         let best: Vec<u32> =
-            scored.iter().filter(|(likeness, _)| Some(*likeness) == best).map(|(_, index)| *index as u32 + 1).collect();
+            scored.iter().filter(|(likeness, _)| Some(*likeness) == best).map(|(_, number)| *number).collect();
         match best.as_slice() {
-            _ if self.text.is_empty() => (line, AnchorStatus::Kept), // a blank line has no code to follow
             [] => (line, AnchorStatus::Lost { from: line }),
             [same] if *same == line => (line, AnchorStatus::Kept),
             [moved] => (*moved, AnchorStatus::Moved { from: line }),
             // Its own line is one of them, and nothing around it has changed.
-            several if several.contains(&line) && self.matches_exactly(&lines, line) => (line, AnchorStatus::Kept),
+            several if several.contains(&line) && LineAnchor::of_line(source, line).as_ref() == Some(self) => {
+                (line, AnchorStatus::Kept)
+            }
             several => (line, AnchorStatus::Ambiguous { from: line, lines: several.to_vec() }),
         }
     }
 
-    /// Whether the lines around both are the same, all that are kept.
-    fn has_same_neighbours(&self, other: &LineAnchor) -> bool {
-        !other.text.is_empty() && other.before.starts_with(&self.before) && other.after.starts_with(&self.after)
-    }
-
-    fn matches_exactly(&self, lines: &[&str], line: u32) -> bool {
-        LineAnchor::from_lines(lines, line as usize - 1) == *self
+    /// The places around which all lines that are kept are the same.
+    fn places_between_neighbours(&self, source: &SourceLines<'_>, line: u32) -> Vec<usize> {
+        let nearest = match (self.before.first(), self.after.first()) {
+            (Some(before), _) => source.places_near(before, line).iter().map(|place| place + 1).collect(),
+            (None, Some(after)) => source.places_near(after, line).iter().filter_map(|it| it.checked_sub(1)).collect(),
+            (None, None) => Vec::new(),
+        };
+        let all = self.before.len() + self.after.len();
+        let between = |place: &usize| *place < source.code.len() && self.similarity(source, *place) == all;
+        nearest.into_iter().filter(between).collect()
     }
 
     /// How many lines around both are the same, from the nearest on.
-    fn similarity(&self, other: &LineAnchor) -> usize {
-        let same = |one: &[String], other: &[String]| -> usize {
+    fn similarity(&self, source: &SourceLines<'_>, place: usize) -> usize {
+        let same = |one: &[String], other: &mut dyn Iterator<Item = &str>| -> usize {
             one.iter().zip(other).take_while(|(one, other)| one == other).count()
         };
-        same(&self.before, &other.before) + same(&self.after, &other.after)
+        same(&self.before, &mut source.before(place)) + same(&self.after, &mut source.after(place + 1))
     }
 }
 
-fn normalize_line(line: &str) -> String {
-    line.trim().chars().take(WIDTH).collect()
-}
-
-fn nearest_lines<'a>(lines: impl Iterator<Item = &'a &'a str>) -> Vec<String> {
-    lines.map(|line| normalize_line(line)).filter(|line| !line.is_empty()).take(NEIGHBOURS).collect()
+/// Without indentation, and at most [`WIDTH`] characters.
+fn normalize_line(line: &str) -> &str {
+    let line = line.trim();
+    line.char_indices().nth(WIDTH).map_or(line, |(end, _)| &line[..end])
 }
 
 #[cfg(test)]
@@ -121,11 +173,30 @@ mod tests {
 
     const CODE: &str = "def f(x):\n    y = x + 1\n    return y\n\ndef g(x):\n    y = x + 1\n    return -y\n";
 
+    fn anchor_of(text: &str, line: u32) -> Option<LineAnchor> {
+        LineAnchor::of_line(&SourceLines::of(text), line)
+    }
+
+    #[test]
+    fn n15a_thousands_of_anchors_are_found_in_millions_of_lines() {
+        let started = std::time::Instant::now();
+        let text = "x\n".repeat(2_000_000);
+        let source = SourceLines::of(&text);
+        let anchor = LineAnchor::of_line(&source, 1_000_000).unwrap();
+        let lost = LineAnchor { text: "gone".into(), ..anchor.clone() };
+        for line in (1..=10_000).map(|line| line * 100) {
+            assert_eq!(anchor.find_line(&source, line), (line, AnchorStatus::Kept));
+            assert!(matches!(lost.find_line(&source, line).1, AnchorStatus::Ambiguous { .. }));
+        }
+        // Each alone took as long before.
+        assert!(started.elapsed() < std::time::Duration::from_secs(60), "{:?}", started.elapsed());
+    }
+
     #[test]
     fn a_line_is_found_by_its_text_and_the_lines_around_it() {
         let check = |line: u32, now: &str, expect: (u32, AnchorStatus)| {
-            let anchor = LineAnchor::from_text(CODE, line).unwrap();
-            assert_eq!(anchor.find_line(now, line), expect, "{line} in {now:?}");
+            let anchor = anchor_of(CODE, line).unwrap();
+            assert_eq!(anchor.find_line(&SourceLines::of(now), line), expect, "{line} in {now:?}");
         };
         check(2, CODE, (2, AnchorStatus::Kept));
         check(6, CODE, (6, AnchorStatus::Kept));
@@ -146,15 +217,16 @@ mod tests {
         check(3, "", (3, AnchorStatus::Lost { from: 3 }));
         let twins = "a()\nb()\n";
         let twice = format!("{twins}\nx()\n{twins}\nx()\n{twins}");
-        let (line, whereabouts) = LineAnchor::from_text(&format!("{twins}q()\n"), 2).unwrap().find_line(&twice, 2);
+        let (line, whereabouts) =
+            anchor_of(&format!("{twins}q()\n"), 2).unwrap().find_line(&SourceLines::of(&twice), 2);
         assert_eq!((line, whereabouts), (2, AnchorStatus::Ambiguous { from: 2, lines: vec![2, 6, 10] }));
     }
 
     #[test]
     fn lines_that_do_not_exist_have_no_anchor() {
-        assert_eq!(LineAnchor::from_text(CODE, 0), None);
-        assert_eq!(LineAnchor::from_text(CODE, 8), None);
-        assert_eq!(LineAnchor::from_text("", 1), None);
-        assert!(LineAnchor::from_text(CODE, 4).is_some());
+        assert_eq!(anchor_of(CODE, 0), None);
+        assert_eq!(anchor_of(CODE, 8), None);
+        assert_eq!(anchor_of("", 1), None);
+        assert!(anchor_of(CODE, 4).is_some());
     }
 }

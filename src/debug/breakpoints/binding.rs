@@ -3,34 +3,10 @@
 //! An adapter reports a binding in its response and in events, in any order: an event during a request may be read before
 //! the response, and is the newer of the two.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::dap::types::DapBreakpoint;
-
-/// How one target has bound one breakpoint.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct TargetBinding {
-    /// The adapter's own id.
-    pub id: Option<i64>,
-    /// Whether the program stops there.
-    pub verified: bool,
-    /// The line to which the adapter has bound it.
-    pub line: Option<u32>,
-    /// Why it is not verified.
-    pub message: Option<String>,
-}
-
-impl TargetBinding {
-    fn from_response(reported: &DapBreakpoint) -> TargetBinding {
-        TargetBinding {
-            id: reported.id,
-            verified: reported.verified,
-            line: reported.line.and_then(|line| u32::try_from(line).ok()),
-            message: reported.message.clone().filter(|message| !message.is_empty()),
-        }
-    }
-}
 
 /// How a breakpoint is bound in a session.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +26,7 @@ pub enum BindingStatus {
 #[derive(Debug, Default)]
 pub struct BindingTable {
     /// By target and breakpoint.
-    bindings: HashMap<(usize, u32), TargetBinding>,
+    bindings: BTreeMap<(usize, u32), DapBreakpoint>,
     /// The newest events, by target and the adapter's id.
     events: HashMap<(usize, i64), DapBreakpoint>,
     hits: HashMap<u32, u64>,
@@ -79,16 +55,27 @@ impl BindingTable {
         for (index, id) in specs.iter().enumerate() {
             let Some(response) = response.get(index) else { continue };
             let newer = response.id.and_then(|id| self.events.get(&(target, id)));
-            let binding = TargetBinding::from_response(newer.unwrap_or(response));
-            self.bindings.insert((target, *id), TargetBinding { id: response.id, ..binding });
+            let newest = newer.unwrap_or(response).clone();
+            self.bindings.insert((target, *id), DapBreakpoint { id: response.id, ..newest });
         }
     }
 
     /// The target does not take these breakpoints, for that reason.
     pub fn record_refusal(&mut self, target: usize, specs: &[u32], reason: &str) {
         for id in specs {
-            let binding = TargetBinding { message: Some(reason.to_owned()), ..TargetBinding::default() };
+            let binding = DapBreakpoint { message: Some(reason.to_owned()), ..DapBreakpoint::default() };
             self.bindings.insert((target, *id), binding);
+        }
+    }
+
+    /// Adds the limit of the hardware to what a debugger says of watchpoints that it could not set: LLDB has one text for
+    /// "no more" and for "none at all".
+    pub fn explain_refused_watchpoints(&mut self, target: usize, specs: &[u32]) {
+        let refused =
+            self.bindings.iter_mut().filter(|((of, id), it)| *of == target && specs.contains(id) && !it.verified);
+        let reasons = refused.filter_map(|(_, binding)| binding.message.as_mut());
+        for reason in reasons.filter(|reason| reason.to_lowercase().contains("watchpoint")) {
+            reason.push_str(": a processor has about four hardware watchpoints, a virtual machine may have none");
         }
     }
 
@@ -97,8 +84,8 @@ impl BindingTable {
         let Some(id) = reported.id else { return };
         for ((of, _), binding) in &mut self.bindings {
             if *of == target && binding.id == Some(id) {
-                let line = TargetBinding::from_response(&reported).line.or(binding.line);
-                *binding = TargetBinding { line, ..TargetBinding::from_response(&reported) };
+                let line = reported.line.filter(|line| *line >= 0).or(binding.line);
+                *binding = DapBreakpoint { line, ..reported.clone() };
             }
         }
         self.events.insert((target, id), reported);
@@ -117,14 +104,19 @@ impl BindingTable {
         self.begin_request(target);
     }
 
-    /// The breakpoint that an adapter's id stands for.
-    pub fn spec_of_adapter_id(&self, target: usize, id: i64) -> Option<u32> {
+    /// Counts a hit of each breakpoint that one of the adapter's ids stands for; returns them, and how many there were.
+    pub fn count_hits(&mut self, target: usize, adapter_ids: &[i64]) -> Vec<(u32, u64)> {
+        let known: Vec<u32> = adapter_ids.iter().filter_map(|id| self.spec_of_adapter_id(target, *id)).collect();
+        known.into_iter().map(|id| (id, self.count_hit(id))).collect()
+    }
+
+    fn spec_of_adapter_id(&self, target: usize, id: i64) -> Option<u32> {
         self.bindings.iter().find(|((of, _), binding)| *of == target && binding.id == Some(id)).map(|((_, id), _)| *id)
     }
 
     /// The line to which a target has bound a breakpoint.
     pub fn bound_line(&self, target: usize, spec: u32) -> Option<u32> {
-        self.bindings.get(&(target, spec)).filter(|binding| binding.verified)?.line
+        self.bindings.get(&(target, spec)).filter(|binding| binding.verified).and_then(line_of)
     }
 
     /// Counts a hit; returns how many there were.
@@ -141,19 +133,21 @@ impl BindingTable {
 
     /// Over all targets: verified in one target is verified.
     pub fn status(&self, spec: u32) -> BindingStatus {
-        let mut all: Vec<(usize, &TargetBinding)> =
-            self.bindings.iter().filter(|((_, id), _)| *id == spec).map(|((of, _), binding)| (*of, binding)).collect();
-        all.sort_by_key(|(target, _)| *target);
-        if let Some((_, binding)) = all.iter().find(|(_, binding)| binding.verified) {
-            return BindingStatus::Verified { line: binding.line };
-        }
-        match all.last() {
+        let of_spec = self.bindings.iter().filter(|((_, id), _)| *id == spec);
+        let all: Vec<&DapBreakpoint> = of_spec.map(|(_, binding)| binding).collect();
+        match all.iter().find(|binding| binding.verified).or(all.last()) {
             None => BindingStatus::Pending,
-            Some((_, binding)) => BindingStatus::Unbound(
-                binding.message.clone().unwrap_or_else(|| "the adapter reports no loaded code there".to_owned()),
-            ),
+            Some(binding) if binding.verified => BindingStatus::Verified { line: line_of(binding) },
+            Some(binding) => {
+                let message = binding.message.clone().filter(|message| !message.is_empty());
+                BindingStatus::Unbound(message.unwrap_or_else(|| "the adapter reports no loaded code there".to_owned()))
+            }
         }
     }
+}
+
+fn line_of(binding: &DapBreakpoint) -> Option<u32> {
+    u32::try_from(binding.line?).ok()
 }
 
 #[cfg(test)]

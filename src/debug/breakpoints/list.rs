@@ -1,5 +1,5 @@
 //! All breakpoints of a workspace at one moment, and how each change alters them. The content of
-//! `.devtools/breakpoints.json`.
+//! `breakpoints.json`, and of exported files.
 //!
 //! Does no I/O. Does not depend on how it is stored.
 
@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::anchor::{AnchorStatus, LineAnchor};
+use super::anchor::{AnchorStatus, LineAnchor, SourceLines};
 use super::spec::{BreakpointConditions, BreakpointKind, BreakpointSpec, ExceptionSpec};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorContext, Result};
 
 /// The schema version of the file.
 const VERSION: u32 = 1;
@@ -24,19 +24,16 @@ pub struct StoredBreakpoints {
     version: u32,
     /// The last id that was given; ids are never reused.
     last_id: u32,
-    breakpoints: Vec<BreakpointSpec>,
+    /// In the order in which they were set.
+    pub breakpoints: Vec<BreakpointSpec>,
+    /// On which exceptions to stop.
     #[serde(default, skip_serializing_if = "ExceptionSpec::is_empty")]
-    exceptions: ExceptionSpec,
+    pub exceptions: ExceptionSpec,
 }
 
 impl Default for StoredBreakpoints {
     fn default() -> StoredBreakpoints {
-        StoredBreakpoints {
-            version: VERSION,
-            last_id: 0,
-            breakpoints: Vec::new(),
-            exceptions: ExceptionSpec::default(),
-        }
+        StoredBreakpoints { version: VERSION, last_id: 0, breakpoints: Vec::new(), exceptions: Default::default() }
     }
 }
 
@@ -52,14 +49,44 @@ impl StoredBreakpoints {
         }
     }
 
-    /// All breakpoints, in the order in which they were set.
-    pub fn all(&self) -> &[BreakpointSpec] {
-        &self.breakpoints
+    /// The text of the file.
+    pub fn to_text(&self) -> Result<Vec<u8>> {
+        let mut text = serde_json::to_vec_pretty(self).doing(|| "cannot write the breakpoints".into())?;
+        text.push(b'\n');
+        Ok(text)
     }
 
-    /// On which exceptions to stop.
-    pub fn exceptions(&self) -> &ExceptionSpec {
-        &self.exceptions
+    /// As they are exported: files in this folder by relative paths.
+    pub fn with_relative_paths(mut self, folder: &Path) -> StoredBreakpoints {
+        self.change_paths(|file| file.strip_prefix(folder).map_or_else(|_| file.to_owned(), Path::to_owned));
+        self
+    }
+
+    fn change_paths(&mut self, change: impl Fn(&Path) -> PathBuf) {
+        for spec in &mut self.breakpoints {
+            if let BreakpointKind::Line { file, .. } = &mut spec.kind {
+                *file = change(file);
+            }
+        }
+    }
+
+    /// Adds exported breakpoints, whose relative paths are below this folder. One on the same line, function or expression
+    /// is replaced, and so are the exceptions, if there are any. Errors: too many breakpoints.
+    pub fn import(&mut self, mut exported: StoredBreakpoints, folder: &Path) -> Result<()> {
+        exported.change_paths(|file| folder.join(file));
+        for BreakpointSpec { kind, conditions, .. } in exported.breakpoints {
+            match &kind {
+                BreakpointKind::Line { file, line, .. } => {
+                    let known = self.breakpoints.iter().find(|it| it.is_on_line(None, file, i64::from(*line)));
+                    self.put(known.map(|known| known.id), kind, conditions)?;
+                }
+                _ => drop(self.set(kind, conditions)?),
+            }
+        }
+        if !exported.exceptions.is_empty() {
+            self.exceptions = exported.exceptions;
+        }
+        Ok(())
     }
 
     /// The breakpoint with that id.
@@ -69,7 +96,7 @@ impl StoredBreakpoints {
 
     /// The files with line breakpoints.
     pub fn files(&self) -> BTreeSet<PathBuf> {
-        self.breakpoints.iter().filter_map(|spec| spec.file().map(Path::to_owned)).collect()
+        self.breakpoints.iter().filter_map(BreakpointSpec::owned_file).collect()
     }
 
     /// The line breakpoints of a file.
@@ -103,11 +130,12 @@ impl StoredBreakpoints {
 
     /// A line of a file as it is now, and the breakpoint that is on it.
     fn resolve_line(&mut self, file: &Path, text: &str, line: u32) -> Result<(BreakpointKind, Option<BreakpointSpec>)> {
-        let Some(anchor) = LineAnchor::from_text(text, line) else {
+        let source = SourceLines::of(text);
+        let Some(anchor) = LineAnchor::of_line(&source, line) else {
             let error = Error::usage(format!("cannot set a breakpoint on line {line} of {}", file.display()));
-            return Err(error.because(format!("it has {} lines", text.lines().count())));
+            return Err(error.because(format!("it has {} lines", source.count())));
         };
-        self.follow_source_change(file, text);
+        self.follow_source_change(file, &source);
         let is_there =
             |spec: &&BreakpointSpec| matches!(spec.kind, BreakpointKind::Line { line: at, .. } if at == line);
         let known = self.in_file(file).find(is_there).cloned();
@@ -129,11 +157,11 @@ impl StoredBreakpoints {
 
     fn put(
         &mut self,
-        known: Option<u32>,
+        id: Option<u32>,
         kind: BreakpointKind,
         conditions: BreakpointConditions,
     ) -> Result<BreakpointSpec> {
-        let id = known.unwrap_or(self.last_id + 1);
+        let id = id.unwrap_or(self.last_id + 1);
         let spec = BreakpointSpec { id, kind, conditions };
         match self.breakpoints.iter().position(|other| other.id == id) {
             Some(index) => self.breakpoints[index] = spec.clone(),
@@ -147,37 +175,22 @@ impl StoredBreakpoints {
         Ok(spec)
     }
 
-    /// Sets on which exceptions to stop.
-    pub fn set_exceptions(&mut self, exceptions: ExceptionSpec) {
-        self.exceptions = exceptions;
-    }
-
-    /// Removes the breakpoints that `is_removed` selects, and returns them.
-    pub fn remove(&mut self, is_removed: impl Fn(&BreakpointSpec) -> bool) -> Vec<BreakpointSpec> {
-        self.breakpoints.extract_if(.., |spec| is_removed(spec)).collect()
-    }
-
     /// Moves a file's breakpoints to where their code is in its text now.
-    pub fn follow_source_change(&mut self, path: &Path, text: &str) {
+    pub fn follow_source_change(&mut self, path: &Path, source: &SourceLines<'_>) {
         for spec in &mut self.breakpoints {
             let BreakpointKind::Line { file, line, anchor, anchor_status } = &mut spec.kind else { continue };
             if file != path {
                 continue;
             }
-            let (at, now) = anchor.find_line(text, *line);
+            let (at, now) = anchor.find_line(source, *line);
             match now {
                 AnchorStatus::Kept if anchor_status.has_line() => {}
                 _ => *anchor_status = now,
             }
             *line = at;
             if anchor_status.has_line() {
-                *anchor = LineAnchor::from_text(text, at).unwrap_or_default();
+                *anchor = LineAnchor::of_line(source, at).unwrap_or_default();
             }
         }
-    }
-
-    /// Whether both have the same breakpoints and exceptions: the last id alone is not worth a write.
-    pub fn has_same_breakpoints(&self, other: &StoredBreakpoints) -> bool {
-        self.breakpoints == other.breakpoints && self.exceptions == other.exceptions
     }
 }

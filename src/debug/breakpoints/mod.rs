@@ -5,7 +5,7 @@
 //! | `spec` | what a user can set: lines, functions, exceptions, data |
 //! | `anchor` | finding a line's code again when its file has changed |
 //! | `list` | all breakpoints at one moment, and how each change alters them |
-//! | `store` | all breakpoints; `.devtools/breakpoints.json` |
+//! | `store` | all breakpoints; `breakpoints.json` in the state folder |
 //! | `sync` | the requests that send them to a target |
 //! | `binding` | the adapters' responses in one session |
 
@@ -17,7 +17,7 @@ mod store;
 pub(super) mod sync;
 
 pub use anchor::AnchorStatus;
-pub use binding::{BindingStatus, BindingTable, TargetBinding};
+pub use binding::{BindingStatus, BindingTable};
 pub use list::StoredBreakpoints;
 pub use spec::{BreakpointConditions, BreakpointKind, BreakpointSpec, DataAccess, ExceptionSpec};
 pub use store::BreakpointStore;

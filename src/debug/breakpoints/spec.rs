@@ -123,6 +123,21 @@ impl BreakpointSpec {
         }
     }
 
+    /// As [`BreakpointSpec::file`], owned.
+    pub fn owned_file(&self) -> Option<PathBuf> {
+        self.file().map(Path::to_owned)
+    }
+
+    /// Whether its code is still found, if it is a line breakpoint.
+    pub fn has_line(&self) -> bool {
+        !matches!(&self.kind, BreakpointKind::Line { anchor_status, .. } if !anchor_status.has_line())
+    }
+
+    /// Whether it is a data breakpoint for reads only.
+    pub fn is_read_watchpoint(&self) -> bool {
+        matches!(self.kind, BreakpointKind::Data { access: DataAccess::Read, .. })
+    }
+
     /// Whether it is a line breakpoint on that line of a file. `bound` is the line to which an adapter has bound it.
     pub fn is_on_line(&self, bound: Option<u32>, path: &Path, at: i64) -> bool {
         match &self.kind {

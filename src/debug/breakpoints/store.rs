@@ -1,22 +1,28 @@
-//! Keeps the breakpoints of a workspace in `.devtools/breakpoints.json`.
+//! Keeps the breakpoints of a workspace in `breakpoints.json`, in the supervisor's state folder.
 //!
 //! ```text
 //! change ─▶ turn (first come, first served) ─▶ blocking thread: read sources, alter a copy, write ─▶ current
 //! ```
-//! Readers take the current list without waiting for a file. A change that cannot be written is not made. The file is in
-//! a workspace, so its content is not trusted: one that cannot be read is set aside, and reported.
+//! Readers take the current list without waiting for a file. A change that cannot be written is not made. The file is not in
+//! the workspace: that may be read-only or somebody else's, and conditions and log messages are code that runs. One that
+//! cannot be read is set aside, and reported.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use super::anchor::SourceLines;
 use super::list::StoredBreakpoints;
-use super::spec::{BreakpointConditions, BreakpointKind, BreakpointSpec, ExceptionSpec};
+use super::spec::{BreakpointConditions, BreakpointSpec};
 use crate::debug::source_file::read_source;
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::sync::lock;
 use crate::workspace_dir::WorkspaceFile;
 
 const NAME: &str = "breakpoints.json";
+/// As [`WorkspaceFile::set_aside`] renames it.
+const SET_ASIDE: &str = "breakpoints.json.stale";
+/// How much source is read to move breakpoints with their code, in bytes.
+const MAX_FOLLOWED: usize = 64 << 20;
 
 /// The breakpoints of a workspace; clones share them.
 #[derive(Clone)]
@@ -24,8 +30,8 @@ pub struct BreakpointStore(Arc<StoreInner>);
 
 struct StoreInner {
     /// None: kept in memory only.
-    workspace: Option<PathBuf>,
-    /// What was wrong with the file.
+    folder: Option<PathBuf>,
+    /// Why the file is not used, if it could not be set aside.
     problem: Option<String>,
     /// Locked only to read or replace the pointer.
     current: Mutex<Arc<StoredBreakpoints>>,
@@ -34,21 +40,14 @@ struct StoreInner {
 }
 
 impl BreakpointStore {
-    /// Opens the file of a workspace. Reads it at once.
-    pub fn open(workspace: &Path) -> BreakpointStore {
-        let file = store_file(workspace);
-        let read = file.read().map_err(|reason| reason.to_string()).and_then(|text| match text {
-            Some(text) => StoredBreakpoints::parse(&text),
-            None => Ok(StoredBreakpoints::default()),
-        });
-        let (list, problem) = match read {
-            Ok(list) => (list, None),
-            Err(reason) => {
-                let problem = file.set_aside(&reason).unwrap_or_else(|error| error.to_string());
-                (StoredBreakpoints::default(), Some(problem))
-            }
+    /// Opens the file in a state folder. Reads it at once.
+    pub fn open(folder: &Path) -> BreakpointStore {
+        let file = store_file(folder, NAME);
+        let (list, problem) = match read_list(file) {
+            Ok(list) => (list.unwrap_or_default(), None),
+            Err(reason) => (StoredBreakpoints::default(), Some(set_aside(file, &reason))),
         };
-        BreakpointStore::with_list(Some(workspace.to_owned()), list, problem)
+        BreakpointStore::with_list(Some(folder.to_owned()), list, problem.filter(|_| read_set_aside(folder).is_none()))
     }
 
     /// An empty store that is kept in memory only.
@@ -56,14 +55,26 @@ impl BreakpointStore {
         BreakpointStore::with_list(None, StoredBreakpoints::default(), None)
     }
 
-    fn with_list(workspace: Option<PathBuf>, list: StoredBreakpoints, problem: Option<String>) -> BreakpointStore {
+    fn with_list(folder: Option<PathBuf>, list: StoredBreakpoints, problem: Option<String>) -> BreakpointStore {
         let current = Mutex::new(Arc::new(list));
-        BreakpointStore(Arc::new(StoreInner { workspace, problem, current, changes: Arc::default() }))
+        BreakpointStore(Arc::new(StoreInner { folder, problem, current, changes: Arc::default() }))
     }
 
-    /// What was wrong with the file when it was opened.
-    pub fn problem(&self) -> Option<&str> {
-        self.0.problem.as_deref()
+    /// Which breakpoints are not set because their file cannot be read, why, and how to get them back. Repeated until the
+    /// file that was set aside is gone.
+    pub async fn problem(&self) -> Option<String> {
+        let folder = self.0.folder.clone()?;
+        let set_aside = tokio::task::spawn_blocking(move || read_set_aside(&folder)).await.ok().flatten();
+        set_aside.or_else(|| self.0.problem.clone())
+    }
+
+    /// As [`BreakpointStore::problem`], of the file in a state folder; changes nothing.
+    pub fn inspect(folder: &Path) -> Option<String> {
+        let file = store_file(folder, NAME);
+        let unreadable = read_list(file).err();
+        let text =
+            |reason| format!("{} cannot be read ({reason}); the next command sets it aside", file.path().display());
+        unreadable.map(text).or_else(|| read_set_aside(folder))
     }
 
     /// The breakpoints as they are now.
@@ -93,29 +104,6 @@ impl BreakpointStore {
         .await
     }
 
-    /// Sets a function or data breakpoint. One on the same function or expression is replaced.
-    /// Errors: too many breakpoints, the file cannot be written.
-    pub async fn set(&self, kind: BreakpointKind, conditions: BreakpointConditions) -> Result<BreakpointSpec> {
-        self.change(move |list| list.set(kind, conditions)).await
-    }
-
-    /// Sets on which exceptions to stop. Errors: the file cannot be written.
-    pub async fn set_exceptions(&self, exceptions: ExceptionSpec) -> Result<()> {
-        self.change(move |list| {
-            list.set_exceptions(exceptions);
-            Ok(())
-        })
-        .await
-    }
-
-    /// Removes the breakpoints that `is_removed` selects, and returns them. Errors: the file cannot be written.
-    pub async fn remove(
-        &self,
-        is_removed: impl Fn(&BreakpointSpec) -> bool + Send + 'static,
-    ) -> Result<Vec<BreakpointSpec>> {
-        self.change(move |list| Ok(list.remove(is_removed))).await
-    }
-
     /// Moves all breakpoints to where their code is in the source files now. A file that is gone has no code to follow;
     /// when it is back, its breakpoints are too.
     pub async fn follow_source_changes(&self) {
@@ -123,10 +111,15 @@ impl BreakpointStore {
             return;
         }
         let followed = self.change(|list| {
+            let mut left = MAX_FOLLOWED;
             for file in list.files() {
-                if let Ok(text) = read_source(&file) {
-                    list.follow_source_change(&file, &text);
+                let Ok(text) = read_source(&file) else { continue };
+                left = left.saturating_sub(text.len());
+                if left == 0 {
+                    tracing::warn!("breakpoints from {} on keep their lines: too much source", file.display());
+                    break;
                 }
+                list.follow_source_change(&file, &SourceLines::of(&text));
             }
             Ok(())
         });
@@ -136,39 +129,31 @@ impl BreakpointStore {
     }
 
     /// Makes a change on a blocking thread, after all that were requested before it. It completes even if the caller is
-    /// cancelled.
-    async fn change<T: Send + 'static>(
+    /// cancelled. Errors: those of `change`, the file cannot be written.
+    pub async fn change<T: Send + 'static>(
         &self,
         change: impl FnOnce(&mut StoredBreakpoints) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         let turn = Arc::clone(&self.0.changes).lock_owned().await;
-        let inner = Arc::clone(&self.0);
+        let store = self.clone();
         let changed = tokio::task::spawn_blocking(move || {
             let _turn = turn;
-            inner.change(change)
+            let current = store.current();
+            let mut next = StoredBreakpoints::clone(&current);
+            let result = change(&mut next)?;
+            // The last id alone is not worth a write.
+            if next.breakpoints != current.breakpoints || next.exceptions != current.exceptions {
+                store.write(&next)?;
+            }
+            *lock(&store.0.current) = Arc::new(next);
+            Ok(result)
         });
         changed.await.unwrap_or_else(|cause| Err(Error::other("cannot change the breakpoints").because(cause)))
     }
-}
-
-impl StoreInner {
-    /// Blocks on the files. Called only by the holder of the turn.
-    fn change<T>(&self, change: impl FnOnce(&mut StoredBreakpoints) -> Result<T>) -> Result<T> {
-        let current = Arc::clone(&lock(&self.current));
-        let mut next = StoredBreakpoints::clone(&current);
-        let result = change(&mut next)?;
-        if !next.has_same_breakpoints(&current) {
-            self.write(&next)?;
-        }
-        *lock(&self.current) = Arc::new(next);
-        Ok(result)
-    }
 
     fn write(&self, list: &StoredBreakpoints) -> Result<()> {
-        let Some(workspace) = &self.workspace else { return Ok(()) };
-        let mut text = serde_json::to_vec_pretty(list).doing(|| "cannot write the breakpoints".into())?;
-        text.push(b'\n');
-        store_file(workspace).replace(&text)
+        let Some(folder) = &self.0.folder else { return Ok(()) };
+        store_file(folder, NAME).replace(&list.to_text()?)
     }
 }
 
@@ -185,14 +170,42 @@ fn read_breakpoint_source(file: &Path) -> Result<(PathBuf, String)> {
     Ok((file, text))
 }
 
-fn store_file(workspace: &Path) -> WorkspaceFile<'_> {
-    WorkspaceFile { workspace, name: NAME, most: 16 << 20, what: "the breakpoints are as they were" }
+fn store_file<'p>(folder: &'p Path, name: &'p str) -> WorkspaceFile<'p> {
+    WorkspaceFile { workspace: folder, name, most: 16 << 20, what: "the breakpoints are as they were" }
+}
+
+fn read_list(file: WorkspaceFile<'_>) -> Result<Option<StoredBreakpoints>, String> {
+    let text = file.read().map_err(|reason| reason.to_string())?;
+    text.map(|text| StoredBreakpoints::parse(&text)).transpose()
+}
+
+/// Returns what has become of the file.
+fn set_aside(file: WorkspaceFile<'_>, reason: &str) -> String {
+    let outcome = file.set_aside(reason).unwrap_or_else(|error| error.to_string());
+    tracing::warn!("{outcome}");
+    outcome
+}
+
+/// What is to be said of a file that was set aside; `None` when there is none.
+fn read_set_aside(folder: &Path) -> Option<String> {
+    let file = store_file(folder, SET_ASIDE);
+    let reason = match read_list(file) {
+        Ok(None) => return None,
+        Ok(Some(_)) => "it can be read now".to_owned(),
+        Err(reason) => reason,
+    };
+    let path = file.path();
+    let path = path.display();
+    Some(format!(
+        "the breakpoints of before could not be read and are not set; their file is {path} ({reason}): \
+         mend it and run `tether break import \"{path}\"`; `rm \"{path}\"` ends this note"
+    ))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::anchor::AnchorStatus;
-    use super::super::spec::DataAccess;
+    use super::super::spec::{BreakpointKind, DataAccess, ExceptionSpec};
     use super::*;
 
     const CODE: &str = "def f(x):\n    y = x + 1\n    return y\n";
@@ -214,24 +227,29 @@ mod tests {
         store.set_line(&file, 1, BreakpointConditions::default()).await.unwrap();
         assert_eq!(temporary(1).await, None);
         let data = BreakpointKind::Data { expression: "self.x".into(), access: DataAccess::ReadWrite };
-        store.set(data, BreakpointConditions::default()).await.unwrap();
-        store.set_exceptions(ExceptionSpec { uncaught: true, ..ExceptionSpec::default() }).await.unwrap();
+        store.change(|list| list.set(data, BreakpointConditions::default())).await.unwrap();
+        let exceptions = ExceptionSpec { uncaught: true, ..ExceptionSpec::default() };
+        store.change(|list| Ok(std::mem::replace(&mut list.exceptions, exceptions))).await.unwrap();
 
         std::fs::write(&file, format!("import os\n{CODE}")).unwrap();
         let store = BreakpointStore::open(workspace.path());
-        assert_eq!(store.problem(), None);
+        assert_eq!(store.problem().await, None);
         let list = store.current();
-        assert_eq!(list.all().iter().map(|spec| spec.id).collect::<Vec<_>>(), [1, 4, 5], "temporary ones are not kept");
-        assert!(list.exceptions().uncaught);
+        assert_eq!(
+            list.breakpoints.iter().map(|spec| spec.id).collect::<Vec<_>>(),
+            [1, 4, 5],
+            "temporary ones are not kept"
+        );
+        assert!(list.exceptions.uncaught);
         store.follow_source_changes().await;
         let list = store.current();
         let BreakpointKind::Line { line, anchor_status, .. } = &list.get(1).unwrap().kind else { panic!() };
         assert_eq!((*line, anchor_status), (3, &AnchorStatus::Moved { from: 2 }));
         assert_eq!(list.get(1).unwrap().conditions.condition.as_deref(), Some("x > 1"));
 
-        assert_eq!(store.remove(|spec| spec.id == 1).await.unwrap().len(), 1);
+        assert_eq!(store.change(|list| Ok(list.breakpoints.remove(0))).await.unwrap().id, 1);
         let function = BreakpointKind::Function { name: "f".into() };
-        let function = store.set(function, BreakpointConditions::default()).await.unwrap();
+        let function = store.change(|list| list.set(function, BreakpointConditions::default())).await.unwrap();
         assert_eq!(function.id, 6, "ids are never reused");
     }
 
@@ -250,14 +268,17 @@ mod tests {
         check(&file, 0, "it has 3 lines").await;
     }
 
-    #[test]
-    fn a_file_that_cannot_be_read_is_set_aside() {
+    #[tokio::test]
+    async fn a_file_that_cannot_be_read_is_set_aside() {
         let workspace = tempfile::tempdir().unwrap();
         std::fs::create_dir(workspace.path().join(".devtools")).unwrap();
         for text in ["", "[]", "{\"version\": 9, \"lastId\": 1, \"breakpoints\": []}", "\u{0}"] {
             std::fs::write(workspace.path().join(".devtools").join(NAME), text).unwrap();
+            assert!(BreakpointStore::inspect(workspace.path()).unwrap().contains("the next command sets it aside"));
             let store = BreakpointStore::open(workspace.path());
-            assert!(store.current().all().is_empty() && store.problem().unwrap().contains("set aside"), "{text:?}");
+            let problem = store.problem().await.unwrap();
+            assert!(store.current().breakpoints.is_empty() && problem.contains(SET_ASIDE), "{text:?}: {problem}");
+            assert_eq!(BreakpointStore::inspect(workspace.path()), Some(problem));
         }
     }
 }

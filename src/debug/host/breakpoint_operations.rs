@@ -8,12 +8,12 @@ use futures_util::future::join_all;
 use super::managed_session::ManagedSession;
 use super::registry::SessionRegistry;
 use crate::dap::types::{DataBreakpoint, DataBreakpointInfoArguments};
-use crate::debug::breakpoints::sync::unsupported_exceptions;
+use crate::debug::breakpoints::sync::{ChangedBreakpoints, unsupported_exceptions};
 use crate::debug::breakpoints::{
-    BindingStatus, BreakpointConditions, BreakpointKind, BreakpointSpec, DataAccess, ExceptionSpec,
+    BindingStatus, BreakpointConditions, BreakpointKind, BreakpointSpec, DataAccess, ExceptionSpec, StoredBreakpoints,
 };
 use crate::debug::inspect::ScopedId;
-use crate::debug::session::debug_session::{ChangedBreakpoints, DebugSession};
+use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::requests::Resume;
 use crate::debug::session::snapshot::RunState;
 use crate::debug::session::target_handle::TargetHandle;
@@ -42,11 +42,6 @@ pub struct BreakpointStatus {
 }
 
 impl SessionRegistry {
-    /// What was wrong with the file of the breakpoints.
-    pub fn store_problem(&self) -> Option<String> {
-        self.0.breakpoints.problem().map(str::to_owned)
-    }
-
     /// Sets a breakpoint on a line, and waits until it is bound. Errors: no such line, the file cannot be written.
     pub async fn set_line_breakpoint(
         &self,
@@ -66,7 +61,8 @@ impl SessionRegistry {
         name: String,
         conditions: BreakpointConditions,
     ) -> Result<BreakpointStatus> {
-        let spec = self.0.breakpoints.set(BreakpointKind::Function { name }, conditions).await?;
+        let kind = BreakpointKind::Function { name };
+        let spec = self.0.breakpoints.change(|list| list.set(kind, conditions)).await?;
         self.send_to_sessions(ChangedBreakpoints::Functions(false)).await;
         Ok(self.wait_for_binding(spec).await)
     }
@@ -76,7 +72,7 @@ impl SessionRegistry {
         let active = self.active_sessions();
         let stopped = active.iter().find(|it| it.run_state() == RunState::Stopped);
         let found = match stopped {
-            Some(hosted) => Some((hosted, resolve_data_breakpoint(&hosted.session, &expression, access).await?)),
+            Some(managed) => Some((managed, resolve_data_breakpoint(&managed.session, &expression, access).await?)),
             None if active.is_empty() => None,
             None => {
                 let error = Error::usage(format!("cannot watch `{expression}`")).because("no session is stopped");
@@ -84,35 +80,35 @@ impl SessionRegistry {
             }
         };
         let kind = BreakpointKind::Data { expression: expression.clone(), access };
-        let spec = self.0.breakpoints.set(kind, BreakpointConditions::default()).await?;
-        if let Some((hosted, (frame, data))) = found {
-            let now = hosted.session.evaluate(&expression, Some(frame), "watch").await.ok();
+        let spec = self.0.breakpoints.change(|list| list.set(kind, BreakpointConditions::default())).await?;
+        if let Some((managed, (frame, data))) = found {
+            let now = managed.session.evaluate(&expression, Some(frame), "watch").await.ok();
             let now = now.map(|(_, response)| response.result);
-            hosted.session.shared.with_state(|state| {
+            managed.session.shared.with_state(|state| {
                 state.watched.record_value(spec.id, 0, now);
-                state.insert_data(frame.target, spec.id, data);
+                state.data.insert((frame.target, spec.id), data);
             });
-            hosted.session.send_breakpoints(ChangedBreakpoints::Data).await;
+            managed.session.send_breakpoints(ChangedBreakpoints::Data).await;
         }
         Ok(self.wait_for_binding(spec).await)
     }
 
     /// Sets on which exceptions to stop. Errors: the file cannot be written.
     pub async fn set_exception_spec(&self, exceptions: ExceptionSpec) -> Result<()> {
-        self.0.breakpoints.set_exceptions(exceptions).await?;
+        self.0.breakpoints.change(|list| Ok(std::mem::replace(&mut list.exceptions, exceptions))).await?;
         self.send_to_sessions(ChangedBreakpoints::Exceptions).await;
         Ok(())
     }
 
     /// On which exceptions to stop, and what the adapters support of that.
     pub fn exception_support(&self) -> ExceptionSupport {
-        let spec = self.0.breakpoints.current().exceptions().clone();
+        let spec = self.0.breakpoints.current().exceptions.clone();
         let (mut known, mut unsupported) = (Vec::new(), Vec::new());
-        for hosted in self.active_sessions() {
-            let targets = hosted.session.targets();
+        for managed in self.active_sessions() {
+            let targets = managed.session.shared.targets();
             for able in targets.iter().filter(|it| it.are_breakpoints_sent()).map(TargetHandle::capabilities) {
                 if let Some(what) = unsupported_exceptions(&spec, &able) {
-                    unsupported.push(format!("{} ({}) cannot stop at {what}", hosted.id, hosted.adapter.name));
+                    unsupported.push(format!("{} ({}) cannot stop at {what}", managed.id, managed.adapter.name));
                 }
                 known.extend(able.exception_breakpoint_filters.into_iter().map(|filter| filter.filter));
             }
@@ -128,7 +124,34 @@ impl SessionRegistry {
     pub async fn list_breakpoints(&self) -> Vec<BreakpointStatus> {
         self.0.breakpoints.follow_source_changes().await;
         let list = self.0.breakpoints.current();
-        list.all().iter().map(|spec| self.breakpoint_status(spec.clone())).collect()
+        list.breakpoints.iter().map(|spec| self.breakpoint_status(spec.clone())).collect()
+    }
+
+    /// Which breakpoints are not set because their file cannot be read.
+    pub async fn breakpoint_store_problem(&self) -> Option<String> {
+        self.0.breakpoints.problem().await
+    }
+
+    /// The text of a file with all breakpoints, for [`SessionRegistry::import_breakpoints`].
+    pub async fn export_breakpoints(&self) -> Result<Vec<u8>> {
+        self.0.breakpoints.follow_source_changes().await;
+        let list = StoredBreakpoints::clone(&self.0.breakpoints.current());
+        list.with_relative_paths(&self.0.workspace).to_text()
+    }
+
+    /// Adds the breakpoints of an exported text. Errors: it is no such text; the reason completes "because".
+    pub async fn import_breakpoints(&self, text: &[u8]) -> Result<()> {
+        let exported = StoredBreakpoints::parse(text).map_err(Error::usage)?;
+        let files = exported.files();
+        let workspace = self.0.workspace.clone();
+        self.0.breakpoints.change(move |list| list.import(exported, &workspace)).await?;
+        self.0.breakpoints.follow_source_changes().await;
+        for file in files {
+            self.send_to_sessions(ChangedBreakpoints::File(&self.0.workspace.join(file))).await;
+        }
+        self.send_to_sessions(ChangedBreakpoints::Functions(false)).await;
+        self.send_to_sessions(ChangedBreakpoints::Exceptions).await;
+        Ok(())
     }
 
     /// Removes the breakpoints that `is_removed` selects, and returns them. Errors: the file cannot be written.
@@ -137,20 +160,23 @@ impl SessionRegistry {
         is_removed: impl Fn(&BreakpointSpec) -> bool + Send + 'static,
     ) -> Result<Vec<BreakpointSpec>> {
         self.0.breakpoints.follow_source_changes().await;
-        let removed = self.0.breakpoints.remove(is_removed).await?;
+        let changed = self.0.breakpoints.change(move |list| {
+            Ok(list.breakpoints.extract_if(.., |spec| is_removed(spec)).collect::<Vec<BreakpointSpec>>())
+        });
+        let removed = changed.await?;
         let mut files: Vec<&Path> = removed.iter().filter_map(BreakpointSpec::file).collect();
         files.sort();
         files.dedup();
-        for hosted in self.active_sessions() {
-            removed.iter().for_each(|spec| hosted.session.forget_breakpoint(spec.id));
+        for managed in self.active_sessions() {
+            managed.session.shared.with_state(|state| removed.iter().for_each(|spec| state.remove_breakpoint(spec.id)));
             for file in &files {
-                hosted.session.send_breakpoints(ChangedBreakpoints::File(file)).await;
+                managed.session.send_breakpoints(ChangedBreakpoints::File(file)).await;
             }
             if removed.iter().any(|spec| matches!(spec.kind, BreakpointKind::Function { .. })) {
-                hosted.session.send_breakpoints(ChangedBreakpoints::Functions(true)).await;
+                managed.session.send_breakpoints(ChangedBreakpoints::Functions(true)).await;
             }
             if removed.iter().any(|spec| matches!(spec.kind, BreakpointKind::Data { .. })) {
-                hosted.session.send_breakpoints(ChangedBreakpoints::Data).await;
+                managed.session.send_breakpoints(ChangedBreakpoints::Data).await;
             }
         }
         Ok(removed)
@@ -158,37 +184,39 @@ impl SessionRegistry {
 
     async fn send_to_sessions(&self, changed: ChangedBreakpoints<'_>) {
         let active = self.active_sessions();
-        join_all(active.iter().map(|hosted| hosted.session.send_breakpoints(changed))).await;
+        join_all(active.iter().map(|managed| managed.session.send_breakpoints(changed))).await;
     }
 
     async fn wait_for_binding(&self, spec: BreakpointSpec) -> BreakpointStatus {
         let active = self.active_sessions();
-        join_all(active.iter().map(|hosted| hosted.session.wait_for_binding(spec.id))).await;
+        join_all(active.iter().map(|managed| managed.session.wait_for_binding(spec.id))).await;
         self.breakpoint_status(spec)
     }
 
     /// Over all active sessions: verified in one session is verified.
     fn breakpoint_status(&self, spec: BreakpointSpec) -> BreakpointStatus {
         let active = self.active_sessions();
-        let statuses = active.iter().map(|hosted| hosted.session.binding_status(spec.id));
+        let statuses = active.iter().map(|managed| managed.session.binding_status(spec.id));
         let rank = |status: &BindingStatus| match status {
             BindingStatus::Verified { .. } => 2,
             BindingStatus::Unbound(_) => 1,
             BindingStatus::Pending => 0,
         };
         let status = statuses.max_by_key(rank).unwrap_or(BindingStatus::Pending);
-        let hits = active.iter().map(|hosted| hosted.session.hit_count(spec.id)).sum();
+        let hits = active.iter().map(|managed| managed.session.hit_count(spec.id)).sum();
         BreakpointStatus { spec, status, hits }
     }
 
     /// Resumes a stopped session until it reaches a line, or stops before.
-    pub async fn run_to_line(&self, hosted: &ManagedSession, file: &Path, line: u32) -> Result<()> {
-        hosted.session.resolve_thread(None)?;
+    pub async fn run_to_line(&self, managed: &ManagedSession, file: &Path, line: u32) -> Result<()> {
+        managed.session.resolve_thread(None)?;
         let file = self.0.workspace.join(file);
         if let Some(spec) = self.0.breakpoints.temporary_on_line(&file, line).await? {
-            hosted.session.set_temporary_breakpoint(spec).await;
+            let file = spec.owned_file().unwrap_or_default();
+            managed.session.shared.with_state(|state| state.temporary.push(spec));
+            managed.session.send_breakpoints(ChangedBreakpoints::File(&file)).await;
         }
-        hosted.session.resume(Resume::Continue, None).await
+        managed.session.resume(Resume::Continue, None).await
     }
 }
 
@@ -200,43 +228,42 @@ async fn resolve_data_breakpoint(
 ) -> Result<(ScopedId, DataBreakpoint)> {
     let frame = session.resolve_frame(None).await?;
     let cannot = || Error::usage(format!("cannot watch `{expression}`"));
-    if !session.target(frame.target).capabilities().can("supportsDataBreakpoints") {
+    if !session.shared.target(frame.target).capabilities().can("supportsDataBreakpoints") {
         let error = cannot().because("this adapter has no data breakpoints");
         return Err(error.hint(
             "set a breakpoint with a condition where it is written: `tether break set FILE:LINE --condition …`",
         ));
     }
-    let mut places = vec![DataBreakpointInfoArguments {
-        name: expression.to_owned(),
-        frame_id: Some(frame.id),
-        ..DataBreakpointInfoArguments::default()
-    }];
-    places.extend(session.scopes(frame).await?.into_iter().filter(|scope| !scope.expensive).map(|scope| {
-        DataBreakpointInfoArguments {
-            name: expression.to_owned(),
-            variables_reference: Some(scope.variables_reference),
-            ..DataBreakpointInfoArguments::default()
-        }
-    }));
+    let place = |name: &str, frame_id, variables_reference| DataBreakpointInfoArguments {
+        name: name.to_owned(),
+        frame_id,
+        variables_reference,
+    };
+    let mut places = vec![place(expression, Some(frame.id), None)];
+    let scopes = session.scopes(frame).await?.into_iter().filter(|scope| !scope.expensive);
+    places.extend(scopes.map(|scope| place(expression, None, Some(scope.variables_reference))));
     // Data that is in no scope still has an address (lldb-dap).
-    places.push(DataBreakpointInfoArguments { name: format!("&{expression}"), ..places[0].clone() });
+    places.push(place(&format!("&{expression}"), Some(frame.id), None));
     let mut reason = None;
     for place in places {
-        match session.request(frame.target, &place).await {
-            Ok(answer) => match answer.data_id {
-                Some(data_id) => {
-                    let access_type = Some(access.name().to_owned())
-                        .filter(|name| answer.access_types.is_empty() || answer.access_types.contains(name));
-                    if access_type.is_none() {
-                        let can = answer.access_types.join(", ");
-                        return Err(cannot().because(format!("the adapter can only watch: {can}")));
-                    }
-                    return Ok((frame, DataBreakpoint { data_id, access_type, ..DataBreakpoint::default() }));
-                }
-                None => drop(reason.get_or_insert(answer.description)),
-            },
-            Err(cause) => drop(reason.get_or_insert(cause.to_string())),
+        let info = match session.request(frame.target, &place).await {
+            Ok(info) => info,
+            Err(cause) => {
+                reason.get_or_insert(cause.to_string());
+                continue;
+            }
+        };
+        let Some(data_id) = info.data_id else {
+            reason.get_or_insert(info.description);
+            continue;
+        };
+        let access_type = access.name().to_owned();
+        if !info.access_types.is_empty() && !info.access_types.contains(&access_type) {
+            let offered = info.access_types.join(", ");
+            return Err(cannot().because(format!("the adapter can only watch: {offered}")));
         }
+        let access_type = Some(access_type);
+        return Ok((frame, DataBreakpoint { data_id, access_type, ..DataBreakpoint::default() }));
     }
     Err(cannot().because(reason.unwrap_or_else(|| "the adapter finds no such data here".to_owned())))
 }

@@ -25,9 +25,9 @@ use crate::debug::breakpoints::BreakpointStore;
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::event_log::EventLog;
 use crate::debug::session::snapshot::{RunState, SessionSnapshot};
-use crate::debug::session::target_plan::TargetPlan;
-use crate::error::{Error, ErrorKind, Result};
-use crate::process::{self, ProcessExit};
+use crate::debug::session::target::TargetPlan;
+use crate::error::{Error, ErrorContext, Result};
+use crate::process::{self, OutputPipes, Process, ProcessExit};
 use crate::sync::lock;
 
 /// For each single request to an adapter.
@@ -36,6 +36,8 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long an operation waits for the exit of a program whose end has been reported.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How many pieces of output the error of a failed start has.
+const LAST_OUTPUT_PIECES: usize = 10;
 /// For the response to `launch` or `attach`: Delve compiles first.
 const LAUNCH_TIMEOUT: Duration = Duration::from_secs(180);
 
@@ -59,6 +61,24 @@ pub struct SessionRequest {
     pub follows: Option<String>,
 }
 
+impl SessionRequest {
+    /// As it is stored: without the values of its environment.
+    pub(super) fn without_environment(&self) -> SessionRequest {
+        SessionRequest { debug_target: self.debug_target.clone().without_environment(), ..self.clone() }
+    }
+
+    /// Errors: a program cannot be launched with it again, since the values of its environment were not stored.
+    pub fn require_environment(&self, id: &str) -> Result<()> {
+        let names = &self.debug_target.unstored_variables;
+        if names.is_empty() || self.debug_target.is_attach() {
+            return Ok(());
+        }
+        let error = Error::usage(format!("cannot restart {id}"));
+        let error = error.because(format!("its supervisor has exited, and the values of {} with it", names.join(", ")));
+        Err(error.hint("`tether debug launch` starts it anew, with its configuration or its `--env`"))
+    }
+}
+
 /// One session of the registry; clones are the same session.
 #[derive(Clone)]
 pub struct ManagedSession {
@@ -76,6 +96,8 @@ pub struct ManagedSession {
     pub pid: Option<u32>,
     /// The launch id in the environment of its processes.
     pub(in crate::debug) launch_id: String,
+    /// What its caller should know of its start.
+    pub note: Option<String>,
     ending: Arc<SessionEnding>,
 }
 
@@ -90,11 +112,21 @@ struct SessionEnding {
     exit_reason: OnceLock<String>,
     /// The exit code of a program that ended by itself.
     exit_code: OnceLock<i64>,
+    /// Where the output of a program that is detached from goes, or why that is not known.
+    released_output: Mutex<Option<std::io::Result<OutputPipes>>>,
+    /// What is to be known of a program that was detached from.
+    release_note: OnceLock<String>,
 }
 
 impl SessionEnding {
-    fn stop_mode(&self) -> Option<StopMode> {
-        *lock(&self.stop)
+    /// Leaves readers for the output of a program that was detached from; what has read it before has exited.
+    fn keep_released_output(&self) {
+        let copied = lock(&self.released_output).take();
+        let kept = copied.map(|copied| copied.doing(|| "cannot take over its output".to_owned())?.leave_readers());
+        if let Some(Err(error)) = kept {
+            let note = "the program goes on, and what has read its output has ended: it may end when it prints";
+            let _ = self.release_note.set(format!("{note} ({})", error.causes().join(": ")));
+        }
     }
 }
 
@@ -148,19 +180,41 @@ impl ManagedSession {
 
     /// Whether it was detached from a program that it had launched, which runs on.
     pub(in crate::debug) fn has_released_program(&self) -> bool {
-        self.ending.stop_mode() == Some(StopMode::Detach) && !self.is_attached()
+        *lock(&self.ending.stop) == Some(StopMode::Detach) && !self.is_attached()
     }
 
     /// Ends it and waits until nothing of it is left; with `detach` the program runs on. May be called again.
     pub async fn stop(&self, detach: bool) -> RunState {
         let mode = if detach { StopMode::Detach } else { StopMode::Terminate };
         *lock(&self.ending.stop) = Some(mode);
+        if detach && !self.is_attached() && !self.is_ended() {
+            self.prepare_release().await;
+        }
         if !detach && !self.is_attached() && self.adapter.quirks.may_leave_debuggee {
             process::kill_launch_except(self.pid, &self.launch_id);
         }
         let state = self.session.stop(!detach).await;
         self.wait_until_ended().await;
         state
+    }
+
+    /// What is to be known of a program that was detached from.
+    pub fn release_note(&self) -> Option<String> {
+        self.ending.release_note.get().cloned()
+    }
+
+    /// Readies a launched program for a life without its debugger: its output stays open, and gdb lets go of it.
+    async fn prepare_release(&self) {
+        let (debugger, launch_id) = (self.pid, self.launch_id.clone());
+        let copied = tokio::task::spawn_blocking(move || copy_program_output(debugger, &launch_id)).await;
+        *lock(&self.ending.released_output) = copied.ok();
+        let Some(command) = self.adapter.quirks.detach_command else { return };
+        if self.run_state() == RunState::Running && self.session.pause(None).await.is_ok() {
+            self.session.wait_for_stop(REQUEST_TIMEOUT).await;
+        }
+        if let Err(error) = self.session.evaluate(command, None, "repl").await {
+            warn!("{}: {error}", self.id);
+        }
     }
 
     /// The exit code of the program. Waits a short time if it, or its connection, has just ended.
@@ -177,6 +231,14 @@ impl ManagedSession {
         // The sender exists as long as `self`.
         let _ = ended.wait_for(Option::is_some).await;
     }
+}
+
+/// The ends of the output of a launch's programs that their debugger holds. None where what was started is the program
+/// itself, whose output is read here. Blocks.
+fn copy_program_output(debugger: Option<u32>, launch_id: &str) -> std::io::Result<OutputPipes> {
+    let programs = process::find_launch_processes(launch_id)?;
+    let programs: Vec<u32> = programs.iter().map(Process::pid).filter(|pid| Some(*pid) != debugger).collect();
+    debugger.map_or_else(|| Ok(OutputPipes::default()), |debugger| OutputPipes::copy_from_debugger(debugger, &programs))
 }
 
 /// The adapter of a request, and where it is installed. Errors: no adapter debugs this, or it is not installed.
@@ -211,41 +273,40 @@ pub(in crate::debug) struct PreparedSession {
     pub breakpoints: BreakpointStore,
     /// The log to which output and events are appended.
     pub event_log: Arc<EventLog>,
+    /// What its caller should know of its start.
+    pub note: Option<String>,
 }
 
 impl PreparedSession {
     /// Why the session is lost if the supervisor exits.
     pub fn loss_message(&self) -> String {
         let name = self.row.name;
-        let dead = "the supervisor died";
-        match (&self.request.debug_target.kind, &self.plan.connect, self.plan.is_program) {
+        let gone = |which: &str| format!("{name}, {which}, went with it, and so did its program");
+        let loss = match (&self.request.debug_target.kind, &self.plan.connect, self.plan.is_program) {
             _ if self.request.debug_target.is_listener() => {
-                format!("{dead}, and what was attached to could not be attached to again")
+                "what was attached to could not be attached to again".to_owned()
             }
-            (DebugTargetKind::Pid(pid), ..) => {
-                format!("{dead}, and {name} has let go of process {pid}: attach to it again")
-            }
-            (_, _, true) => format!("{dead}, and {name}'s program went with its connection"),
-            (_, ConnectMethod::Pipes, _) => {
-                format!("{dead}, and {name}, which spoke over its pipes, went with it, and so did its program")
-            }
-            (_, ConnectMethod::ConnectBack, _) => {
-                format!("{dead}, and {name}, which takes one connection only, went with it, and so did its program")
-            }
-            _ => format!("{dead}, and {name} went with it, and so did the program that it had launched"),
-        }
+            (DebugTargetKind::Pid(pid), ..) => format!("{name} has let go of process {pid}: attach to it again"),
+            (_, _, true) => format!("{name}'s program went with its connection"),
+            (_, ConnectMethod::Pipes, _) => gone("which spoke over its pipes"),
+            (_, ConnectMethod::ConnectBack, _) => gone("which takes one connection only"),
+            _ => format!("{name} went with it, and so did the program that it had launched"),
+        };
+        format!("the supervisor died, and {loss}")
     }
 }
 
 /// Starts a session. The returned future drives it to its end, and must be spawned.
-pub(in crate::debug) async fn start_adapter(
+pub(super) async fn start_adapter(
     prepared: PreparedSession,
-) -> Result<(ManagedSession, impl Future<Output = ()> + Send + 'static)> {
-    let PreparedSession { id, request, row, plan, launch_id, breakpoints, event_log } = prepared;
-    let (by_pipe, is_program) = (plan.output_by_pipe, plan.is_program);
+) -> Result<(ManagedSession, impl Future<Output = ()> + Send)> {
+    let PreparedSession { id, request, row, plan, launch_id, breakpoints, event_log, note } = prepared;
+    let (by_pipe, is_program, allows_run_in_terminal) =
+        (plan.output_by_pipe, plan.is_program, plan.allows_run_in_terminal());
+    adapters::verify_target_listener(&request.debug_target).await?;
     let mut host = adapters::start_adapter(row.name, plan, &launch_id, CONNECT_TIMEOUT).await?;
     let plan = TargetPlan {
-        initialize: initialize_request(row.id),
+        initialize: initialize_request(row.id, allows_run_in_terminal),
         start: host.start.clone(),
         quirks: row.quirks,
         stop_on_entry: request.debug_target.stop_on_entry(),
@@ -253,50 +314,37 @@ pub(in crate::debug) async fn start_adapter(
         deadline: REQUEST_TIMEOUT,
         start_deadline: LAUNCH_TIMEOUT,
         launch_id: launch_id.clone(),
+        allows_run_in_terminal,
     };
-    let (session, driver) = DebugSession::open_with_log(plan, Arc::clone(&host.connect), breakpoints, event_log);
+    let (session, driver) = DebugSession::open(plan, Arc::clone(&host.connect), breakpoints, event_log);
     let ending = Arc::new(SessionEnding::default());
     let (pid, started_at) = (host.pid(), now_ms());
     let output = std::mem::replace(&mut host.output, mpsc::channel(1).1);
     let output = copy_output(output, Arc::clone(session.event_log()), by_pipe);
-    let lifetime = drive_to_end(driver, session.watch(), output, host, Arc::clone(&ending), is_program);
-    let request = Arc::new(request);
-    Ok((ManagedSession { id, request, adapter: row, session, started_at, pid, launch_id, ending }, lifetime))
+    let (snapshots, request) = (session.watch(), Arc::new(request));
+    let run = SessionRun { session: Some(driver.boxed()), snapshots, host: Some(host), ending: Arc::clone(&ending) };
+    let lifetime = drive_to_end(run, output, is_program);
+    Ok((ManagedSession { id, request, adapter: row, session, started_at, pid, launch_id, note, ending }, lifetime))
 }
 
 /// A session that has already ended: only what is known of it is left.
 pub(in crate::debug) fn lost_session(
     id: String,
     request: SessionRequest,
-    row: &'static Adapter,
+    adapter: &'static Adapter,
     session: DebugSession,
     started_at: u64,
 ) -> ManagedSession {
+    let request = Arc::new(request);
     let ending = Arc::new(SessionEnding::default());
     ending.ended_at.send_replace(Some(now_ms()));
-    ManagedSession {
-        id,
-        request: Arc::new(request),
-        adapter: row,
-        session,
-        started_at,
-        pid: None,
-        launch_id: String::new(),
-        ending,
-    }
+    let launch_id = String::new();
+    ManagedSession { id, request, adapter, session, started_at, pid: None, launch_id, note: None, ending }
 }
 
 /// Performs the steps of a session's end, from its start on. Output is copied meanwhile.
-async fn drive_to_end(
-    session: impl Future<Output = ()> + Send + 'static,
-    snapshots: watch::Receiver<SessionSnapshot>,
-    output: impl Future<Output = ()> + Send,
-    host: AdapterHost,
-    ending: Arc<SessionEnding>,
-    is_program: bool,
-) {
-    let mut run = SessionRun { session: Some(session.boxed()), snapshots, host: Some(host), ending };
-    let has_process = run.pid().is_some();
+async fn drive_to_end(mut run: SessionRun, output: impl Future<Output = ()> + Send, is_program: bool) {
+    let has_process = run.host.as_ref().is_some_and(|host| host.pid().is_some());
     let output = output.fuse();
     tokio::pin!(output);
     let mut step = EndStep::AwaitEnd;
@@ -320,7 +368,8 @@ async fn drive_to_end(
             }
         };
         let run_state = run.snapshots.borrow().run_state();
-        step = next_step(step, event, &EndFacts { run_state, stop: run.ending.stop_mode(), is_program, has_process });
+        let stop = *lock(&run.ending.stop);
+        step = next_step(step, event, &EndFacts { run_state, stop, is_program, has_process });
         if step != EndStep::AwaitDriver {
             // Closes the connections of a session that is not waited for.
             run.session = None;
@@ -340,15 +389,16 @@ struct SessionRun {
 }
 
 impl SessionRun {
-    fn pid(&self) -> Option<u32> {
-        self.host.as_ref().and_then(AdapterHost::pid)
+    /// How the process exited, if there is one and it exits in time.
+    async fn wait_for_exit(&mut self, limit: Duration) -> Option<ProcessExit> {
+        timeout(limit, self.host.as_ref()?.exited()).await.ok()
     }
 
     /// Performs a step, and returns what ended it.
     async fn perform(&mut self, step: EndStep) -> EndEvent {
         match step {
             EndStep::AwaitEnd | EndStep::AwaitDriver => return self.await_session(step).await,
-            EndStep::AwaitExit(limit) => drop(wait_for_exit(self.host.as_ref().map(AdapterHost::exited), limit).await),
+            EndStep::AwaitExit(limit) => drop(self.wait_for_exit(limit).await),
             EndStep::ReadExitReason => {
                 if let Some(host) = &self.host
                     && let Some(reason) = host.exit_summary().await
@@ -357,9 +407,7 @@ impl SessionRun {
                 }
             }
             EndStep::ReadExitCode(limit) => {
-                if let Some(ProcessExit::Code(code)) =
-                    wait_for_exit(self.host.as_ref().map(AdapterHost::exited), limit).await
-                {
+                if let Some(ProcessExit::Code(code)) = self.wait_for_exit(limit).await {
                     let _ = self.ending.exit_code.set(i64::from(code));
                 }
             }
@@ -367,6 +415,7 @@ impl SessionRun {
                 if let Some(host) = self.host.take() {
                     host.detach().await;
                 }
+                self.ending.keep_released_output();
             }
             EndStep::EndAdapter => {
                 if let Some(host) = self.host.take()
@@ -382,33 +431,27 @@ impl SessionRun {
 
     async fn await_session(&mut self, step: EndStep) -> EndEvent {
         let Some(session) = &mut self.session else { return EndEvent::DriverEnded };
-        let event = tokio::select! {
+        tokio::select! {
             () = session => EndEvent::DriverEnded,
             Ok(_) = self.snapshots.wait_for(SessionSnapshot::is_ended), if step == EndStep::AwaitEnd => {
                 EndEvent::TargetsEnded
             }
-        };
-        event
-    }
-}
-
-/// How the process exited, if there is one and it exits in time.
-async fn wait_for_exit(exited: Option<impl Future<Output = ProcessExit>>, limit: Duration) -> Option<ProcessExit> {
-    timeout(limit, exited?).await.ok()
-}
-
-/// Logs what the started process prints: the program's output, or its adapter's.
-async fn copy_output(mut output: mpsc::Receiver<OutputPiece>, record: Arc<EventLog>, is_program: bool) {
-    while let Some(said) = output.recv().await {
-        match said {
-            OutputPiece::Stdout(text) => record.push_output(if is_program { "stdout" } else { "adapter" }, &text),
-            OutputPiece::Stderr(text) => record.push_output(if is_program { "stderr" } else { "adapter" }, &text),
-            OutputPiece::Dropped(count) => record.push_event("lost", format!("{count} pieces of output")),
         }
     }
 }
 
-fn initialize_request(adapter: &str) -> InitializeArguments {
+/// Logs what the started process prints: the program's output, or its adapter's.
+async fn copy_output(mut output: mpsc::Receiver<OutputPiece>, event_log: Arc<EventLog>, is_program: bool) {
+    while let Some(piece) = output.recv().await {
+        match piece {
+            OutputPiece::Stdout(text) => event_log.push_output(if is_program { "stdout" } else { "adapter" }, &text),
+            OutputPiece::Stderr(text) => event_log.push_output(if is_program { "stderr" } else { "adapter" }, &text),
+            OutputPiece::Dropped(count) => event_log.push_event("lost", format!("{count} pieces of output")),
+        }
+    }
+}
+
+fn initialize_request(adapter: &str, supports_run_in_terminal_request: bool) -> InitializeArguments {
     InitializeArguments {
         adapter_id: adapter.to_owned(),
         client_id: Some("devtether".to_owned()),
@@ -419,30 +462,20 @@ fn initialize_request(adapter: &str) -> InitializeArguments {
         path_format: Some("path".to_owned()),
         supports_variable_type: true,
         supports_variable_paging: true,
-        supports_run_in_terminal_request: true,
+        supports_run_in_terminal_request,
         supports_start_debugging_request: true,
-        ..InitializeArguments::default()
     }
 }
 
 /// The error of a start that has failed, with the last output of the adapter.
-pub(in crate::debug) fn start_error(hosted: &ManagedSession) -> Error {
-    let what = if hosted.is_attached() { "attach to" } else { "launch" };
-    let error = Error::other(format!("cannot {what} {} with {}", hosted.request.name, hosted.adapter.name));
-    let error = error.because(hosted.problem().unwrap_or_else(|| "it ended at once".to_owned()));
-    let output = last_output(hosted);
-    let error = if output.is_empty() {
-        error
-    } else {
-        Error { kind: ErrorKind::Other, ..error }.hint(format!("it printed:\n{output}"))
-    };
+pub(in crate::debug) fn start_error(managed: &ManagedSession) -> Error {
+    let what = if managed.is_attached() { "attach to" } else { "launch" };
+    let error = Error::other(format!("cannot {what} {} with {}", managed.request.name, managed.adapter.name));
+    let error = error.because(managed.problem().unwrap_or_else(|| "it ended at once".to_owned()));
+    let query = crate::ring::RingQuery { since: None, limit: LAST_OUTPUT_PIECES, filter: None };
+    let output = managed.session.event_log().read_output(&query).entries;
+    let output = output.into_iter().map(|it| it.text).collect::<String>();
+    let error =
+        if output.trim_end().is_empty() { error } else { error.hint(format!("it printed:\n{}", output.trim_end())) };
     error.hint("`tether adapters` lists the installed adapters; `tether logs` has more")
-}
-
-fn last_output(hosted: &ManagedSession) -> String {
-    const LINES: usize = 10;
-    let query = crate::ring::RingQuery { since: None, limit: LINES, filter: None };
-    let said = hosted.session.event_log().read_output(&query).entries;
-    let text: String = said.into_iter().map(|it| it.text).collect();
-    text.trim_end().to_owned()
 }

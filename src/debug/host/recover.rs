@@ -10,7 +10,7 @@
 //! supervisor in any case, and a session that was stopped is not recovered. Does not depend on windows: the caller resolves
 //! what a session that follows one is to be attached to now.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use tracing::{info, warn};
 use super::managed_session::{ManagedSession, SessionRequest, lost_session};
 use super::registry::SessionRegistry;
 use super::store::{LeftoverSessions, StoredSession};
-use crate::adapters::{ADAPTERS, Address, DebugTargetKind};
+use crate::adapters::{self, ADAPTERS, Address, DebugTargetKind};
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::event_log::EventLog;
 use crate::error::{Error, Result};
@@ -47,19 +47,21 @@ impl SessionRegistry {
         let left = std::mem::take(&mut *lock(&self.0.leftover));
         join_all(left.sessions.iter().map(|entry| self.recover_session(entry, &left, now))).await;
         let running: BTreeSet<String> = process::group_by_launch_id().unwrap_or_default().into_keys().collect();
-        self.0.store.forget_released(|mark| running.contains(mark));
-        self.0.recovered.send_replace(true);
+        self.0.store.forget_released(|launch_id| running.contains(launch_id));
+        self.0.unrecovered.send_modify(BTreeMap::clear);
     }
 
-    /// Waits until they have been recovered.
-    pub async fn wait_until_recovered(&self) {
-        let mut recovered = self.0.recovered.subscribe();
+    /// Waits until the session with this id has been recovered; without one, until all have been.
+    pub async fn wait_until_recovered(&self, id: Option<&str>) {
+        let mut unrecovered = self.0.unrecovered.subscribe();
         // The sender exists as long as `self`.
-        let _ = recovered.wait_for(|recovered| *recovered).await;
+        let _ = unrecovered.wait_for(|ids| id.map_or(ids.is_empty(), |id| !ids.contains_key(id))).await;
     }
 
     async fn recover_session(&self, entry: &StoredSession, left: &LeftoverSessions, now: ResolveRequest<'_>) {
-        let ended = if left.rebooted { Ok(Vec::new()) } else { process::sweep_launch(&entry.launch_id, GRACE).await };
+        let ended =
+            if left.rebooted { Ok(Vec::new()) } else { process::sweep_launch(&entry.launch_id, None, GRACE).await };
+        adapters::remove_scratch_folders(&entry.launch_id);
         match &ended {
             Ok(ended) if ended.is_empty() => {}
             Ok(ended) => info!("{}: ended what was left of it: {ended:?}", entry.id),
@@ -68,8 +70,8 @@ impl SessionRegistry {
         if entry.listed {
             let count = ended.as_ref().map_or(0, Vec::len);
             match self.reattach_stored(entry, left.rebooted, now).await {
-                Ok(hosted) => {
-                    hosted.session.event_log().push_notice(
+                Ok(managed) => {
+                    managed.session.event_log().push_notice(
                         "reattached",
                         format!("{} was attached to again, with its breakpoints, by a new supervisor", entry.id),
                     );
@@ -78,6 +80,7 @@ impl SessionRegistry {
             }
         }
         self.0.store.remove_session(&entry.launch_id);
+        self.0.unrecovered.send_modify(|ids| ids.retain(|id, _| *id != entry.id));
     }
 
     /// `Err(None)`: such a session cannot be reattached.
@@ -93,7 +96,9 @@ impl SessionRegistry {
         if !entry.request.debug_target.is_listener() {
             return Err(None);
         }
-        let request = now(entry.request.clone()).await?;
+        let mut request = now(entry.request.clone()).await?;
+        // What the caller has named was another listener: a local one is attached to only if it is our user's.
+        request.debug_target.is_host_named = false;
         if let DebugTargetKind::Listener(Address { port, .. }) = request.debug_target.kind {
             let seen = async {
                 while process::has_dead_connections(port).unwrap_or_default() {
@@ -103,18 +108,13 @@ impl SessionRegistry {
             let _ = tokio::time::timeout(DISCONNECT_SEEN_TIMEOUT, seen).await;
         }
         tokio::time::sleep(LISTEN_AGAIN_DELAY).await;
-        Ok(self.start_with_id(entry.id.clone(), request, Arc::default()).await?)
+        Ok(self.start_with_id(&entry.id, request, Arc::default()).await?)
     }
 
     /// Starts a session with an id that was given before.
-    async fn start_with_id(
-        &self,
-        id: String,
-        request: SessionRequest,
-        record: Arc<EventLog>,
-    ) -> Result<ManagedSession> {
-        let ready = self.prepare_session(id, request, self.0.breakpoints.clone(), record)?;
-        self.start_prepared(ready, true, REATTACH_TIMEOUT).await
+    async fn start_with_id(&self, id: &str, request: SessionRequest, log: Arc<EventLog>) -> Result<ManagedSession> {
+        let prepared = self.prepare_session(id.to_owned(), request, self.0.breakpoints.clone(), log)?;
+        self.start_prepared(prepared, true, REATTACH_TIMEOUT).await
     }
 
     fn report_lost(&self, entry: &StoredSession, processes: usize, why: Option<Error>) {
@@ -124,42 +124,41 @@ impl SessionRegistry {
             reason.push_str(&format!("; {processes} process{plural} of it had been left, and were ended"));
         }
         if let Some(error) = why {
-            let causes = error.causes().iter().map(|cause| format!(": {cause}")).collect::<String>();
-            reason.push_str(&format!(" ({}{causes})", error.doing));
+            reason.push_str(&format!(" ({})", join_causes(&error)));
         }
         self.insert_lost(&entry.id, &entry.adapter, entry.request.clone(), entry.started_at, (reason, Arc::default()));
     }
 
-    fn insert_lost(
-        &self,
-        id: &str,
-        adapter: &str,
-        request: SessionRequest,
-        at: u64,
-        (reason, record): (String, Arc<EventLog>),
-    ) {
+    fn insert_lost(&self, id: &str, adapter: &str, request: SessionRequest, at: u64, lost: (String, Arc<EventLog>)) {
+        let (reason, event_log) = lost;
         // An unknown adapter was stored by another version of this program.
         let Some(row) = ADAPTERS.iter().find(|row| row.name == adapter) else { return };
         warn!("{id} ({}): {reason}", request.name);
-        record.push_event("lost", reason.clone());
-        let session = DebugSession::open_lost(request.name.clone(), reason, self.0.breakpoints.clone(), record);
+        event_log.push_event("lost", reason.clone());
+        let session = DebugSession::open_lost(request.name.clone(), reason, self.0.breakpoints.clone(), event_log);
         self.insert_session(lost_session(id.to_owned(), request, row, session, at));
     }
 
     /// Attaches a session to another program: same id, same log. `why` is reported with the next result about the session.
     /// If it cannot be attached to, the session has ended, with the reason.
-    pub async fn reattach(&self, old: &ManagedSession, request: SessionRequest, why: &str) {
+    pub async fn reattach(&self, old: &ManagedSession, request: Result<SessionRequest>, why: &str) {
         // Ends what is left of the old one, without its program.
         old.stop(true).await;
-        let record = Arc::clone(old.session.event_log());
-        match self.start_with_id(old.id.clone(), request.clone(), Arc::clone(&record)).await {
-            Ok(_) => record
-                .push_notice("reattached", format!("{} was attached to again, with its breakpoints: {why}", old.id)),
+        let log = Arc::clone(old.session.event_log());
+        let stored = request.as_ref().unwrap_or(&old.request).clone();
+        let started = async { self.start_with_id(&old.id, request?, Arc::clone(&log)).await }.await;
+        match started {
+            Ok(_) => {
+                log.push_notice("reattached", format!("{} was attached to again, with its breakpoints: {why}", old.id));
+            }
             Err(error) => {
-                let causes = error.causes().iter().map(|cause| format!(": {cause}")).collect::<String>();
-                let reason = format!("{why}, and it could not be attached to again: {}{causes}", error.doing);
-                self.insert_lost(&old.id, old.adapter.name, request, old.started_at, (reason, record));
+                let reason = format!("{why}, and it could not be attached to again: {}", join_causes(&error));
+                self.insert_lost(&old.id, old.adapter.name, stored, old.started_at, (reason, log));
             }
         }
     }
+}
+
+fn join_causes(error: &Error) -> String {
+    std::iter::once(error.doing.clone()).chain(error.causes()).collect::<Vec<_>>().join(": ")
 }

@@ -2,6 +2,7 @@
 //!
 //! Ended ones stay readable for an hour, or until ten newer ones have ended. Does not depend on the wire API.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -17,6 +18,7 @@ use crate::clock::now_ms;
 use crate::debug::breakpoints::BreakpointStore;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::lock;
+use crate::workspace_programs::ProgramConsent;
 
 /// How long the work after sessions may take, when all of them are ended at once.
 const AFTER_END_TIMEOUT: Duration = Duration::from_secs(10);
@@ -31,14 +33,15 @@ pub struct SessionRegistry(pub(in crate::debug) Arc<RegistryInner>);
 /// What the clones share.
 pub(in crate::debug) struct RegistryInner {
     pub(in crate::debug) workspace: PathBuf,
+    consented_programs: fn(&Path) -> ProgramConsent,
     /// The prefix of the launch ids of all sessions.
     pub(in crate::debug) launch_id_prefix: String,
     pub(in crate::debug) breakpoints: BreakpointStore,
     pub(in crate::debug) store: Arc<SessionStore>,
     /// The sessions of an earlier supervisor, until they are recovered.
     pub(in crate::debug) leftover: Mutex<LeftoverSessions>,
-    /// Whether they have been.
-    pub(in crate::debug) recovered: watch::Sender<bool>,
+    /// The ids of the sessions of an earlier supervisor that are not recovered yet; whether each may be attached to again.
+    pub(in crate::debug) unrecovered: watch::Sender<BTreeMap<String, bool>>,
     table: Mutex<SessionTable>,
     /// Runs tasks as long as the supervisor.
     pub(in crate::debug) tasks: mpsc::UnboundedSender<BoxFuture<'static, ()>>,
@@ -69,29 +72,24 @@ impl SessionTable {
 
 impl SessionRegistry {
     /// The sessions of a workspace, and the future that drives them, to be spawned. Dropping that ends them all.
-    /// `launch_id_prefix` begins the launch ids of their processes.
+    /// `launch_id_prefix` begins the launch ids of their processes. `consented_programs` reads which programs of the
+    /// workspace the user has consented to run. With a `folder` the sessions and the breakpoints are stored there for
+    /// the next supervisor, and those of the last one wait for [`SessionRegistry::recover_sessions`].
     pub fn open(
-        workspace: &Path,
-        launch_id_prefix: String,
-    ) -> (SessionRegistry, impl Future<Output = ()> + Send + 'static) {
-        SessionRegistry::open_persistent(None, workspace, launch_id_prefix)
-    }
-
-    /// As [`SessionRegistry::open`], and the sessions are stored in `folder` for the next supervisor. Those of the last one
-    /// wait for [`SessionRegistry::recover_sessions`].
-    pub fn open_persistent(
         folder: Option<&Path>,
         workspace: &Path,
         launch_id_prefix: String,
+        consented_programs: fn(&Path) -> ProgramConsent,
     ) -> (SessionRegistry, impl Future<Output = ()> + Send + 'static) {
         let (store, leftover) = SessionStore::open(folder);
         let (tasks, mut inbox) = mpsc::unbounded_channel::<BoxFuture<'static, ()>>();
         let inner = RegistryInner {
             workspace: workspace.to_owned(),
+            consented_programs,
             launch_id_prefix,
-            breakpoints: BreakpointStore::open(workspace),
+            breakpoints: folder.map_or_else(BreakpointStore::in_memory, BreakpointStore::open),
             table: Mutex::new(SessionTable { last_number: leftover.last, sessions: Vec::new() }),
-            recovered: watch::Sender::new(folder.is_none()),
+            unrecovered: watch::Sender::new(leftover.unrecovered_ids()),
             store: Arc::new(store),
             leftover: Mutex::new(leftover),
             tasks,
@@ -121,6 +119,11 @@ impl SessionRegistry {
     /// A count that rises with each change of any session.
     pub fn watch(&self) -> watch::Receiver<u64> {
         self.0.changed.subscribe()
+    }
+
+    /// The sessions of an earlier supervisor that are not recovered yet; whether each may be attached to again.
+    pub fn watch_unrecovered(&self) -> watch::Receiver<BTreeMap<String, bool>> {
+        self.0.unrecovered.subscribe()
     }
 
     /// All sessions that are readable, the oldest first.
@@ -186,9 +189,14 @@ impl SessionRegistry {
         }
     }
 
+    /// Where adapters are searched for now: the user may have consented to more since the last search.
+    pub(in crate::debug) fn adapter_search(&self) -> Result<AdapterSearch> {
+        AdapterSearch::for_workspace(&self.0.workspace, (self.0.consented_programs)(&self.0.workspace))
+    }
+
     /// Checks that the adapter of a request is known and installed. Nothing is started.
     pub fn check_adapter(&self, request: &SessionRequest) -> Result<()> {
-        locate_adapter(request, &AdapterSearch::for_workspace(&self.0.workspace)?).map(drop)
+        locate_adapter(request, &self.adapter_search()?).map(drop)
     }
 
     /// Runs a task once nothing of a session is left.

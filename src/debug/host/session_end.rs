@@ -75,35 +75,25 @@ pub struct EndFacts {
 /// The step that follows.
 pub fn next_step(now: EndStep, event: EndEvent, facts: &EndFacts) -> EndStep {
     use EndStep as S;
+    let EndFacts { run_state, stop, is_program, has_process } = *facts;
+    let is_disconnected = run_state == RunState::Disconnected;
+    let is_ended_by_request = is_program && stop == Some(StopMode::Terminate);
+    // The exit code is the program's own only if nothing was requested.
+    let has_ended_by_itself = is_program && stop.is_none() && run_state == RunState::Terminated;
     match now {
         // A program that is ended on request does not get the time that its debugger takes to disconnect (debugpy: 0.5 s).
-        S::AwaitEnd if event == EndEvent::TargetsEnded && !facts.is_ended_by_request() => S::AwaitDriver,
-        S::AwaitEnd | S::AwaitDriver if facts.is_disconnected() && facts.has_process => S::AwaitExit(EXIT_AFTER_CLOSE),
-        S::AwaitEnd | S::AwaitDriver | S::AwaitExit(_) if facts.is_disconnected() => S::ReadExitReason,
-        S::AwaitEnd | S::AwaitDriver | S::AwaitExit(_) | S::ReadExitReason if facts.has_ended_by_itself() => {
+        S::AwaitEnd if event == EndEvent::TargetsEnded && !is_ended_by_request => S::AwaitDriver,
+        S::AwaitEnd | S::AwaitDriver if is_disconnected && has_process => S::AwaitExit(EXIT_AFTER_CLOSE),
+        S::AwaitEnd | S::AwaitDriver | S::AwaitExit(_) if is_disconnected => S::ReadExitReason,
+        S::AwaitEnd | S::AwaitDriver | S::AwaitExit(_) | S::ReadExitReason if has_ended_by_itself => {
             S::ReadExitCode(EXIT_AFTER_END)
         }
-        S::AwaitEnd | S::AwaitDriver | S::AwaitExit(_) | S::ReadExitReason | S::ReadExitCode(_) => match facts.stop {
+        S::AwaitEnd | S::AwaitDriver | S::AwaitExit(_) | S::ReadExitReason | S::ReadExitCode(_) => match stop {
             Some(StopMode::Detach) => S::ReleaseProgram,
             Some(StopMode::Terminate) | None => S::EndAdapter,
         },
         S::EndAdapter => S::DrainOutput(DRAIN_TIMEOUT),
         S::ReleaseProgram | S::DrainOutput(_) | S::Done => S::Done,
-    }
-}
-
-impl EndFacts {
-    fn is_disconnected(&self) -> bool {
-        self.run_state == RunState::Disconnected
-    }
-
-    fn is_ended_by_request(&self) -> bool {
-        self.is_program && self.stop == Some(StopMode::Terminate)
-    }
-
-    /// The exit code is the program's own only if nothing was requested.
-    fn has_ended_by_itself(&self) -> bool {
-        self.is_program && self.stop.is_none() && self.run_state == RunState::Terminated
     }
 }
 

@@ -13,7 +13,7 @@ use super::managed_session::{
 };
 use super::registry::SessionRegistry;
 use super::store::StoredSession;
-use crate::adapters::AdapterSearch;
+use crate::clock::now_ms;
 use crate::debug::breakpoints::{BreakpointConditions, BreakpointStore};
 use crate::debug::session::event_log::EventLog;
 use crate::debug::session::snapshot::RunState;
@@ -25,25 +25,17 @@ const START_TIMEOUT: Duration = Duration::from_secs(200);
 impl SessionRegistry {
     /// Starts a session, and waits until its program runs, has stopped or has ended. Errors: it cannot be started.
     pub async fn start_session(&self, request: SessionRequest) -> Result<ManagedSession> {
-        self.prepare_and_start(request, self.0.breakpoints.clone(), true).await
+        let prepared = self.prepare_session(self.next_id(), request, self.0.breakpoints.clone(), Arc::default())?;
+        self.start_prepared(prepared, true, START_TIMEOUT).await
     }
 
-    /// Starts an unlisted session with a single breakpoint.
-    pub async fn start_probe(&self, request: SessionRequest, file: &Path, line: u32) -> Result<ProbeSession> {
+    /// Starts an unlisted session with a single breakpoint. It ends when the guard is dropped.
+    pub async fn start_unlisted_session(&self, request: SessionRequest, file: &Path, line: u32) -> Result<EndOnDrop> {
         let breakpoints = BreakpointStore::in_memory();
         breakpoints.set_line(&self.0.workspace.join(file), line, BreakpointConditions::default()).await?;
-        let hosted = self.prepare_and_start(request, breakpoints, false).await?;
-        Ok(ProbeSession { sessions: self.clone(), hosted })
-    }
-
-    async fn prepare_and_start(
-        &self,
-        request: SessionRequest,
-        breakpoints: BreakpointStore,
-        listed: bool,
-    ) -> Result<ManagedSession> {
         let prepared = self.prepare_session(self.next_id(), request, breakpoints, Arc::default())?;
-        self.start_prepared(prepared, listed, START_TIMEOUT).await
+        let managed = self.start_prepared(prepared, false, START_TIMEOUT).await?;
+        Ok(EndOnDrop { sessions: self.clone(), managed, is_kept: false })
     }
 
     /// Finds out how a session is started. Errors: no adapter debugs this, or it is not installed.
@@ -55,16 +47,24 @@ impl SessionRegistry {
         event_log: Arc<EventLog>,
     ) -> Result<PreparedSession> {
         let launch_id = format!("{}-{id}-{:08x}", self.0.launch_id_prefix, random_suffix());
-        let (row, found) = locate_adapter(&request, &AdapterSearch::for_workspace(&self.0.workspace)?)?;
+        let (row, found) = locate_adapter(&request, &self.adapter_search()?)?;
         let plan = (row.plan)(&found, &request.debug_target)?;
-        Ok(PreparedSession { id, request, row, plan, launch_id, breakpoints, event_log })
+        Ok(PreparedSession { id, request, row, plan, launch_id, breakpoints, event_log, note: found.note })
     }
 
     /// Ends a session at its user's request, as [`ManagedSession::stop`] does: no later supervisor recovers it.
-    pub async fn stop_session(&self, hosted: &ManagedSession, detach: bool) -> RunState {
-        let state = hosted.stop(detach).await;
-        self.0.store.record_stop(&hosted.launch_id, hosted.has_released_program()).await;
-        state
+    /// Errors: its debugger cannot let go of a program that it has launched.
+    pub async fn stop_session(&self, managed: &ManagedSession, detach: bool) -> Result<RunState> {
+        let name = managed.adapter.name;
+        if detach && !managed.is_attached() && !managed.is_ended() && managed.adapter.quirks.ends_launched_program {
+            let error = Error::usage(format!("cannot detach from {} and let its program go on", managed.id));
+            let error = error.because(format!("{name} ends every program that it has launched"));
+            let hint = "`tether debug stop {id}` ends it; a program that you start yourself goes on: `tether debug attach --pid PID`";
+            return Err(error.hint(hint.replace("{id}", &managed.id)));
+        }
+        let state = managed.stop(detach).await;
+        self.0.store.record_stop(&managed.launch_id, managed.has_released_program()).await;
+        Ok(state)
     }
 
     /// Starts a prepared session, and waits at most `within` until its program runs, has stopped or has ended.
@@ -74,15 +74,24 @@ impl SessionRegistry {
         listed: bool,
         within: Duration,
     ) -> Result<ManagedSession> {
-        let (entry, launch_id) = (StoredSession::from_prepared(&prepared, listed), prepared.launch_id.clone());
-        // Stored before its first process runs, or at the same time: the next supervisor knows everything that is started.
-        let (started, stored) = tokio::join!(start_adapter(prepared), self.0.store.add_session(entry));
-        let (hosted, driver) = started?;
+        let launch_id = prepared.launch_id.clone();
+        let entry = StoredSession {
+            id: prepared.id.clone(),
+            adapter: prepared.row.name.to_owned(),
+            request: prepared.request.without_environment(),
+            launch_id: launch_id.clone(),
+            started_at: now_ms(),
+            listed,
+            loss: prepared.loss_message(),
+        };
+        // Stored before its first process runs: the next supervisor knows everything that is started.
+        let stored = self.0.store.add_session(entry).await;
+        let (managed, driver) = start_adapter(prepared).await?;
         if listed {
-            self.insert_session(hosted.clone());
+            self.insert_session(managed.clone());
         }
-        let (changed, store, session) = (self.0.changed.clone(), Arc::clone(&self.0.store), hosted.clone());
-        let mut snapshots = hosted.session.watch();
+        let (changed, store, session) = (self.0.changed.clone(), Arc::clone(&self.0.store), managed.clone());
+        let mut snapshots = managed.session.watch();
         let lifetime = async move {
             tokio::pin!(driver);
             loop {
@@ -99,64 +108,48 @@ impl SessionRegistry {
         };
         // The receiver exists as long as the supervisor.
         let _ = self.0.tasks.send(lifetime.boxed());
-        let mut guard = UndoStartGuard { sessions: self, hosted: Some(hosted.clone()) };
-        let waited = hosted.session.wait_for_start(within).await;
+        self.wait_for_start(managed, within).await
+    }
+
+    /// Waits for the start of a session. It is ended if it takes longer, or the caller is cancelled.
+    async fn wait_for_start(&self, managed: ManagedSession, within: Duration) -> Result<ManagedSession> {
+        let mut guard = EndOnDrop { sessions: self.clone(), managed: managed.clone(), is_kept: false };
+        let waited = managed.session.wait_for_start(within).await;
         if waited.state == RunState::Starting {
             let within = humantime::format_duration(within);
-            return Err(Error::new(
-                ErrorKind::TimedOut,
-                format!("{} has not started within {within}", hosted.request.name),
-            ));
+            let error = format!("{} has not started within {within}", managed.request.name);
+            return Err(Error::new(ErrorKind::TimedOut, error));
         }
-        guard.hosted = None;
+        guard.is_kept = true;
         if waited.state == RunState::Disconnected {
-            hosted.wait_until_ended().await;
-            self.remove_session(&hosted.id);
-            return Err(start_error(&hosted));
+            managed.wait_until_ended().await;
+            self.remove_session(&managed.id);
+            return Err(start_error(&managed));
         }
-        Ok(hosted)
+        Ok(managed)
     }
 
     /// Ends a session without waiting for it.
     pub fn undo_start(&self, session: &ManagedSession) {
         let session = session.clone();
-        let ending = async move {
-            session.stop(session.is_attached()).await;
-        };
-        let _ = self.0.tasks.send(ending.boxed());
+        let ending = async move { session.stop(session.is_attached()).await };
+        let _ = self.0.tasks.send(ending.map(drop).boxed());
     }
 }
 
-/// An unlisted session with a single breakpoint. Dropping it ends it.
-pub struct ProbeSession {
+/// A session that is ended when this is dropped, without waiting for that.
+pub struct EndOnDrop {
     sessions: SessionRegistry,
     /// The session.
-    pub hosted: ManagedSession,
+    pub managed: ManagedSession,
+    /// Whether it goes on nevertheless.
+    is_kept: bool,
 }
 
-impl ProbeSession {
-    /// Ends it, and waits until nothing of it is left.
-    pub async fn end(&self) {
-        self.hosted.stop(false).await;
-    }
-}
-
-impl Drop for ProbeSession {
+impl Drop for EndOnDrop {
     fn drop(&mut self) {
-        self.sessions.undo_start(&self.hosted);
-    }
-}
-
-/// Undoes a start whose caller is cancelled.
-struct UndoStartGuard<'a> {
-    sessions: &'a SessionRegistry,
-    hosted: Option<ManagedSession>,
-}
-
-impl Drop for UndoStartGuard<'_> {
-    fn drop(&mut self) {
-        if let Some(hosted) = &self.hosted {
-            self.sessions.undo_start(hosted);
+        if !self.is_kept {
+            self.sessions.undo_start(&self.managed);
         }
     }
 }

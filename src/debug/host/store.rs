@@ -4,14 +4,14 @@
 //! their launch ids, programs by attaching to them. A session is in it from before its first process until nothing of it is
 //! left. Does not depend on recovery.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
-use super::managed_session::{PreparedSession, SessionRequest};
-use crate::clock::now_ms;
+use super::managed_session::SessionRequest;
 use crate::error::ErrorContext;
 use crate::process;
 use crate::sync::lock;
@@ -42,22 +42,6 @@ pub struct StoredSession {
     pub loss: String,
 }
 
-impl StoredSession {
-    pub(in crate::debug) fn from_prepared(prepared: &PreparedSession, listed: bool) -> StoredSession {
-        let PreparedSession { id, request, row, launch_id, .. } = prepared;
-        let (id, adapter, launch_id) = (id.clone(), row.name.to_owned(), launch_id.clone());
-        StoredSession {
-            id,
-            adapter,
-            request: request.clone(),
-            launch_id,
-            started_at: now_ms(),
-            listed,
-            loss: prepared.loss_message(),
-        }
-    }
-}
-
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct SessionsFile {
@@ -67,7 +51,10 @@ struct SessionsFile {
     last: u32,
     sessions: Vec<StoredSession>,
     /// The launch ids of programs that were detached from, and run on.
-    released: Vec<String>,
+    released: BTreeSet<String>,
+    /// The supervisor is ending: sessions that end from now on stay in the file.
+    #[serde(skip)]
+    closed: bool,
 }
 
 /// The sessions of an earlier supervisor.
@@ -81,19 +68,20 @@ pub struct LeftoverSessions {
     pub rebooted: bool,
 }
 
+impl LeftoverSessions {
+    /// Their ids; whether each may be attached to again.
+    pub fn unrecovered_ids(&self) -> BTreeMap<String, bool> {
+        let may_return = |it: &StoredSession| it.listed && !self.rebooted && it.request.debug_target.is_listener();
+        self.sessions.iter().map(|it| (it.id.clone(), may_return(it))).collect()
+    }
+}
+
 /// The file; without a folder nothing is stored.
 pub struct SessionStore {
     folder: Option<PathBuf>,
-    state: Mutex<StoreState>,
+    content: Mutex<SessionsFile>,
     /// Serialises the writes. Locked only on blocking threads.
     writes: Mutex<()>,
-}
-
-#[derive(Default)]
-struct StoreState {
-    content: SessionsFile,
-    /// The supervisor is ending: sessions that end from now on stay in the file.
-    closed: bool,
 }
 
 impl SessionStore {
@@ -106,22 +94,20 @@ impl SessionStore {
             content.released.clear();
         }
         let left = LeftoverSessions { last: content.last, sessions: content.sessions.clone(), rebooted };
-        let content = SessionsFile { version: VERSION, boot_id, ..content };
-        let state = Mutex::new(StoreState { content, closed: false });
-        (SessionStore { folder: folder.map(Path::to_owned), state, writes: Mutex::default() }, left)
+        let content = Mutex::new(SessionsFile { version: VERSION, boot_id, ..content });
+        (SessionStore { folder: folder.map(Path::to_owned), content, writes: Mutex::default() }, left)
     }
 
     /// Adds a session. When this returns, it is in the file; when the guard is dropped, it is removed.
     pub async fn add_session(self: &Arc<SessionStore>, entry: StoredSession) -> StoredSessionGuard {
-        let kept = StoredSessionGuard { store: Arc::clone(self), launch_id: entry.launch_id.clone() };
-        {
-            let mut state = lock(&self.state);
-            let number = entry.id.trim_start_matches('d').parse().unwrap_or(0);
-            state.content.last = state.content.last.max(number);
-            state.content.sessions.push(entry);
-        }
-        self.write().await;
-        kept
+        let guard = StoredSessionGuard { store: Arc::clone(self), launch_id: entry.launch_id.clone() };
+        let number = entry.id.trim_start_matches('d').parse().unwrap_or(0);
+        self.change_and_wait(|content| {
+            content.last = content.last.max(number);
+            content.sessions.push(entry);
+        })
+        .await;
+        guard
     }
 
     /// Removes a session that has ended, or has been recovered.
@@ -131,19 +117,16 @@ impl SessionStore {
 
     /// Records that a program runs on without its session.
     pub fn add_released(self: &Arc<SessionStore>, launch_id: &str) {
-        self.change(|content| push_released(content, launch_id));
+        self.change(|content| content.released.extend([launch_id.to_owned()]));
     }
 
-    /// Removes a session that was stopped by its user. When this returns, the file has been content.
+    /// Removes a session that was stopped by its user. When this returns, the file has been written.
     pub async fn record_stop(self: &Arc<SessionStore>, launch_id: &str, released: bool) {
-        {
-            let mut state = lock(&self.state);
-            if released {
-                push_released(&mut state.content, launch_id);
-            }
-            state.content.sessions.retain(|it| it.launch_id != launch_id);
-        }
-        self.write().await;
+        self.change_and_wait(|content| {
+            content.released.extend(released.then(|| launch_id.to_owned()));
+            content.sessions.retain(|it| it.launch_id != launch_id);
+        })
+        .await;
     }
 
     /// Removes the released programs that have exited since.
@@ -154,30 +137,29 @@ impl SessionStore {
     /// Records that the supervisor ends, and its sessions with it: the file is not changed any more, and has this reason
     /// for those that cannot be attached to again.
     pub async fn close_store(self: &Arc<SessionStore>, reason: &str, launch_ids: Vec<String>) {
-        {
-            let mut state = lock(&self.state);
-            state.closed = true;
-            let ended =
-                |it: &&mut StoredSession| launch_ids.contains(&it.launch_id) && !it.request.debug_target.is_listener();
-            state.content.sessions.iter_mut().filter(ended).for_each(|it| it.loss = reason.to_owned());
-        }
-        self.write().await;
+        let ended =
+            |it: &&mut StoredSession| launch_ids.contains(&it.launch_id) && !it.request.debug_target.is_listener();
+        self.change_and_wait(|content| {
+            content.closed = true;
+            content.sessions.iter_mut().filter(ended).for_each(|it| it.loss = reason.to_owned());
+        })
+        .await;
     }
 
-    /// Writes the file on a blocking thread, and waits for that.
-    async fn write(self: &Arc<SessionStore>) {
+    /// Changes the content, also once the store is closed, and waits until a blocking thread has written it.
+    async fn change_and_wait(self: &Arc<SessionStore>, change: impl FnOnce(&mut SessionsFile)) {
+        change(&mut lock(&self.content));
         let store = Arc::clone(self);
         let _ = tokio::task::spawn_blocking(move || store.write_file()).await;
     }
 
     fn change(self: &Arc<SessionStore>, change: impl FnOnce(&mut SessionsFile)) {
-        {
-            let mut state = lock(&self.state);
-            if state.closed {
-                return;
-            }
-            change(&mut state.content);
+        let mut content = lock(&self.content);
+        if content.closed {
+            return;
         }
+        change(&mut content);
+        drop(content);
         let store = Arc::clone(self);
         match tokio::runtime::Handle::try_current() {
             Ok(runtime) => drop(runtime.spawn_blocking(move || store.write_file())),
@@ -189,7 +171,7 @@ impl SessionStore {
     fn write_file(&self) {
         let Some(folder) = &self.folder else { return };
         let _turn = lock(&self.writes);
-        let text = serde_json::to_vec(&lock(&self.state).content);
+        let text = serde_json::to_vec(&*lock(&self.content));
         let content = text.doing(|| format!("cannot write {NAME}")).and_then(|text| store_file(folder).replace(&text));
         if let Err(error) = content {
             warn!("the next supervisor will not know of the debug sessions: {error}");
@@ -206,12 +188,6 @@ pub struct StoredSessionGuard {
 impl Drop for StoredSessionGuard {
     fn drop(&mut self) {
         self.store.remove_session(&self.launch_id);
-    }
-}
-
-fn push_released(content: &mut SessionsFile, launch_id: &str) {
-    if !content.released.iter().any(|it| it == launch_id) {
-        content.released.push(launch_id.to_owned());
     }
 }
 
@@ -239,5 +215,5 @@ fn read_file(folder: &Path) -> Option<SessionsFile> {
 /// Whether a program with this launch id was detached from, according to the file in a supervisor's state folder.
 pub fn is_released(folder: &Path, launch_id: &str) -> bool {
     let text = store_file(folder).read().ok().flatten().unwrap_or_default();
-    serde_json::from_slice::<SessionsFile>(&text).is_ok_and(|content| content.released.iter().any(|it| it == launch_id))
+    serde_json::from_slice::<SessionsFile>(&text).is_ok_and(|content| content.released.contains(launch_id))
 }

@@ -1,11 +1,12 @@
-//! Evaluating expressions.
+//! Evaluating expressions, and setting variables: by `setVariable` where the variable is found, else by `setExpression`.
 
-use super::request_error::abbreviate;
 use super::scoped_id::ScopedId;
-use crate::dap::types::{EvaluateArguments, EvaluateResponse};
+use super::source::abbreviate;
+use super::variables::{DapVariable, VariableParent};
+use crate::dap::types::{EvaluateArguments, EvaluateResponse, SetExpressionArguments, SetVariableArguments};
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::snapshot::RunState;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 
 impl DebugSession {
     /// Evaluates in a frame; without one in the top frame of the primary stop, or, while nothing is stopped, globally
@@ -22,7 +23,6 @@ impl DebugSession {
             expression: expression.to_owned(),
             frame_id: (!running).then_some(at.id),
             context: Some(context.to_owned()),
-            ..EvaluateArguments::default()
         };
         let generation = self.snapshot().generation;
         let answer = self.request(at.target, &request).await;
@@ -40,7 +40,81 @@ impl DebugSession {
 
     /// The newest connected target: the one that runs the user's code.
     fn newest_target(&self) -> Result<ScopedId> {
-        let last = (0..self.snapshot().targets.len()).rev().find(|id| self.client(*id).is_some());
+        let last = (0..self.snapshot().targets.len()).rev().find(|id| self.shared.client(*id).is_some());
         last.map(|target| ScopedId { target, id: 0 }).ok_or_else(|| self.not_stopped_error())
+    }
+
+    /// Sets a variable of a frame's scopes, or of a structured value; returns the value that it has then.
+    pub async fn set_variable(
+        &self,
+        name: &str,
+        value: &str,
+        parent: &VariableParent,
+    ) -> Result<(ScopedId, EvaluateResponse)> {
+        let shown = abbreviate(name);
+        let (at, is_reference) = self.find_variable(name, parent).await?;
+        // An adapter may exit at a request that it does not support (rdbg).
+        let able = self.shared.target(at.target).capabilities();
+        let (name_sent, value_sent) = (name.to_owned(), value.to_owned());
+        let answer = if is_reference {
+            if self.shared.client(at.target).is_none() {
+                let error = Error::new(ErrorKind::NotFound, format!("there is no value {}", at.to_external()));
+                return Err(error.hint("`tether debug variables` lists the references of this stop"));
+            }
+            if !able.can("supportsSetVariable") {
+                let error = Error::usage(format!("cannot set `{shown}`")).because("this adapter cannot set variables");
+                return Err(error.hint(format!("`tether debug evaluate '{name} = {value}'` may do it")));
+            }
+            let (variables_reference, name, value) = (at.id, name_sent, value_sent);
+            let set = SetVariableArguments { variables_reference, name, value };
+            self.request(at.target, &set).await
+        } else {
+            if !able.can("supportsSetExpression") {
+                let error = Error::new(ErrorKind::NotFound, format!("there is no variable `{shown}` in this frame"));
+                return Err(error.hint("`tether debug variables` lists them"));
+            }
+            let (expression, value, frame_id) = (name_sent, value_sent, Some(at.id));
+            self.request(at.target, &SetExpressionArguments { expression, value, frame_id }).await
+        };
+        self.shared.with_state(|state| state.stop_cache.clear_frames());
+        let answer = answer.map_err(|cause| self.request_error(&format!("set `{shown}`"), cause))?;
+        let Some(result) = answer.value else { return self.read_set_value(name, at, is_reference).await };
+        let variables_reference = answer.variables_reference.unwrap_or_default();
+        let value = EvaluateResponse { result, kind: answer.kind, variables_reference, ..EvaluateResponse::default() };
+        Ok((at.with_id(variables_reference), value))
+    }
+
+    /// The value of a variable that was set, and whose adapter has not returned it (lldb-dap 19).
+    async fn read_set_value(
+        &self,
+        name: &str,
+        at: ScopedId,
+        is_reference: bool,
+    ) -> Result<(ScopedId, EvaluateResponse)> {
+        if !is_reference {
+            return self.evaluate(name, Some(at), "watch").await;
+        }
+        let found = self.read_variables(at).await?.into_iter().find(|it| it.name == name).ok_or_else(|| {
+            let error = Error::other(format!("`{}` was set, and its value cannot be read", abbreviate(name)));
+            error.because("the adapter no longer lists it").hint("`tether debug variables` lists what there is")
+        })?;
+        let DapVariable { value: result, kind, variables_reference, .. } = found;
+        let value = EvaluateResponse { result, kind, variables_reference, ..EvaluateResponse::default() };
+        Ok((at.with_id(variables_reference), value))
+    }
+
+    /// The structured value or the scope that has a variable, and `true`; else the frame, and `false`.
+    async fn find_variable(&self, name: &str, parent: &VariableParent) -> Result<(ScopedId, bool)> {
+        if let Some(reference) = parent.reference {
+            return Ok((reference, true));
+        }
+        let frame = self.resolve_frame(parent.frame).await?;
+        for scope in self.scopes(frame).await?.into_iter().filter(|scope| !scope.expensive) {
+            let reference = frame.with_id(scope.variables_reference);
+            if self.read_variables(reference).await?.iter().any(|variable| variable.name == name) {
+                return Ok((reference, true));
+            }
+        }
+        Ok((frame, false))
     }
 }

@@ -4,18 +4,13 @@
 //! |---|---|
 //! | `scoped_id` | adapter ids that carry their target |
 //! | `frame` | stack frames |
-//! | `threads`, `stack`, `variables`, `set_variable`, `evaluate`, `source` | the requests, and their responses |
-//! | `paging` | reading large values part by part |
+//! | `threads`, `stack`, `variables`, `evaluate`, `source` | the requests, and their responses |
 //! | `stop_cache` | responses that stay valid until the program runs |
 //! | `stop_summary` | why the program stopped and where, within a budget |
-//! | `request_error` | the error of a refused request |
 
 mod evaluate;
 mod frame;
-mod paging;
-mod request_error;
 mod scoped_id;
-mod set_variable;
 mod source;
 mod stack;
 pub(super) mod stop_cache;
@@ -26,6 +21,6 @@ mod variables;
 pub use frame::{StackFrameInfo, ThreadStack};
 pub use scoped_id::ScopedId;
 pub use source::lines_around;
-pub use stop_summary::{DEFAULT_BUDGET, StopCause, StopSummary, ThrownException};
+pub use stop_summary::{StopCause, StopSummary, ThrownException};
 pub use threads::ThreadInfo;
 pub use variables::{DapVariable, VariableGroup, VariableParent, is_local};

@@ -12,12 +12,27 @@ use crate::error::Result;
 /// The longest source line or value that is shown, in characters.
 const MAX_VALUE_CHARS: usize = 160;
 
+/// How many frames of the primary stop are searched for the name of a source file.
+const MAX_NAMING_FRAMES: i64 = 1000;
+
 impl DebugSession {
     /// The text of a source that is in no file.
     pub async fn source_text(&self, reference: ScopedId, source: Option<DapSource>) -> Result<String> {
         let request = SourceArguments { source_reference: reference.id, source };
         let answer = self.request(reference.target, &request).await;
         Ok(answer.map_err(|cause| self.request_error("read the source", cause))?.content)
+    }
+
+    /// Finds out whether a frame of the current stop, or the adapter by itself, has named this file.
+    pub async fn find_named_source(&self, path: &str) -> bool {
+        let generation = self.snapshot().generation;
+        if self.shared.with_state(|state| state.stop_cache.has_frame_in(generation, path))
+            || self.event_log().has_loaded_source(path)
+        {
+            return true;
+        }
+        let stack = self.stack(None, None, Some(MAX_NAMING_FRAMES)).await;
+        stack.is_ok_and(|stack| stack.frames.iter().any(|frame| frame.path() == Some(path)))
     }
 
     /// The text of a frame's source, from its file or from the adapter.
@@ -38,6 +53,16 @@ pub fn lines_around(text: &str, line: i64, each_side: i64) -> Vec<(i64, String)>
     let last = line.saturating_add(each_side);
     let numbered = (1..).zip(text.lines()).skip_while(|(number, _)| *number < first);
     numbered.take_while(|(number, _)| *number <= last).map(|(number, text)| (number, clip_line(text))).collect()
+}
+
+/// At most 80 characters of a text.
+pub fn abbreviate(text: &str) -> String {
+    const MOST: usize = 80;
+    let mut shown: String = text.chars().take(MOST).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
 }
 
 /// One line of at most [`MAX_VALUE_CHARS`] characters.

@@ -17,14 +17,15 @@ impl DebugSession {
         let generation = self.snapshot().generation;
         let (target, id) = self.resolve_thread(thread.map(|it| (it.target, it.id)))?;
         let thread = ScopedId { target, id };
-        let (from_top, most) = (start.unwrap_or(0) == 0, frame_limit(levels));
+        let from_top = start.unwrap_or(0) == 0;
+        // All for none or 0.
+        let most = levels.filter(|levels| *levels > 0).map_or(usize::MAX, |levels| levels as usize);
         let _turn = self.shared.stack_requests.lock().await;
         let known = self.shared.with_state(|state| state.stop_cache.stack(generation, thread, most));
         if let Some(known) = known.filter(|_| from_top) {
             return Ok(known);
         }
-        let request =
-            StackTraceArguments { thread_id: id, start_frame: start, levels, ..StackTraceArguments::default() };
+        let request = StackTraceArguments { thread_id: id, start_frame: start, levels };
         let answer: StackTraceResponse =
             self.request(target, &request).await.map_err(|cause| self.request_error("read the stack", cause))?;
         let mut frames: Vec<StackFrameInfo> =
@@ -59,9 +60,4 @@ impl DebugSession {
         self.shared.with_state(|state| state.stop_cache.insert_scopes(generation, frame, scopes.clone()));
         Ok(scopes)
     }
-}
-
-/// How many frames are read: all for none or 0.
-fn frame_limit(levels: Option<i64>) -> usize {
-    levels.filter(|levels| *levels > 0).map_or(usize::MAX, |levels| levels as usize)
 }

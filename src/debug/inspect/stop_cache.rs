@@ -39,6 +39,12 @@ impl StopCache {
         Some(ThreadStack { frames, ..*stack })
     }
 
+    /// Whether a known frame is in that source file.
+    pub fn has_frame_in(&self, generation: u64, path: &str) -> bool {
+        let frames = self.stacks.values().flat_map(|(stack, _)| &stack.frames);
+        generation == self.generation && frames.into_iter().any(|frame| frame.path() == Some(path))
+    }
+
     /// The scopes of a frame.
     pub fn scopes(&self, generation: u64, frame: ScopedId) -> Option<Vec<DapScope>> {
         self.scopes.get(&frame).filter(|_| generation == self.generation).cloned()
@@ -90,6 +96,7 @@ impl StopCache {
 mod tests {
     use super::super::frame::StackFrameInfo;
     use super::*;
+    use crate::dap::types::DapSource;
 
     const THREAD: ScopedId = ScopedId { target: 0, id: 1 };
 
@@ -114,6 +121,16 @@ mod tests {
         // Fewer than were requested: these are all.
         cache.insert_stack(1, stack(3), 5);
         assert_eq!(frames(&cache, 100), Some(3));
+    }
+
+    #[test]
+    fn n5_a_file_is_named_by_the_frames_of_its_own_stop_only() {
+        let mut cache = StopCache::default();
+        let mut named = stack(2);
+        named.frames[1].source = Some(DapSource { path: Some("/lib/a.py".to_owned()), ..DapSource::default() });
+        cache.insert_stack(1, named, 5);
+        assert!(cache.has_frame_in(1, "/lib/a.py") && !cache.has_frame_in(1, "/lib/a"));
+        assert!(!cache.has_frame_in(2, "/lib/a.py"));
     }
 
     #[test]

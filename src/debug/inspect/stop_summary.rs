@@ -17,11 +17,15 @@ use crate::debug::session::stop::{StopKind, ThreadStop};
 use crate::error::Result;
 use crate::ring::RingQuery;
 
-/// About 1,500 tokens.
-pub const DEFAULT_BUDGET: usize = 6000;
 const FRAME_COUNT: i64 = 10;
+/// debugpy's groups of what every object has.
+const BUILTIN_GROUPS: [&str; 3] = ["special variables", "function variables", "class variables"];
 /// Source lines on each side of the current one.
 const SOURCE_MARGIN: i64 = 4;
+
+/// A watched expression, its value before and now.
+pub type WatchedChange = (String, Option<String>, Option<String>);
+
 /// Why a thread is stopped, in full.
 #[derive(Clone, Debug)]
 pub struct StopCause {
@@ -30,11 +34,10 @@ pub struct StopCause {
     pub thread_name: String,
     /// Where, if it is known.
     pub top_frame: Option<StackFrameInfo>,
-    pub breakpoint: Option<u32>,
-    pub hit_count: Option<u64>,
+    /// The breakpoint that was hit, and how often it has been.
+    pub hit: Option<(u32, u64)>,
     pub exception: Option<ExceptionInfoResponse>,
-    /// The watched expression, its value before and now.
-    pub watched: Option<(String, Option<String>, Option<String>)>,
+    pub watched: Option<WatchedChange>,
     /// The adapter's own text.
     pub text: Option<String>,
 }
@@ -97,7 +100,7 @@ pub struct StopSummary {
 impl DebugSession {
     /// The exception of a stop, if the adapter supports that.
     pub async fn exception_info(&self, thread: ScopedId) -> Option<ExceptionInfoResponse> {
-        if !self.target(thread.target).capabilities().can("supportsExceptionInfoRequest") {
+        if !self.shared.target(thread.target).capabilities().can("supportsExceptionInfoRequest") {
             return None;
         }
         self.request(thread.target, &ExceptionInfoArguments { thread_id: thread.id }).await.ok()
@@ -114,12 +117,13 @@ impl DebugSession {
         let top = top.and_then(Result::ok).and_then(|stack| stack.frames.into_iter().next());
         let name = threads.into_iter().find(|it| Some(it.id) == thread).map(|it| it.name);
         let hit = stop.hits.first().copied();
+        let is_watchpoint = matches!(stop.kind, StopKind::WatchpointAccess | StopKind::WatchpointModify);
         let watched = match hit {
-            Some((breakpoint, _)) if is_watchpoint(stop.kind) => self.watched_values(breakpoint, top.as_ref()).await,
+            Some((breakpoint, _)) if is_watchpoint => self.watched_values(breakpoint, top.as_ref()).await,
             _ => None,
         };
         // Adapters that report reads and writes alike: the values show which it was.
-        let same = |(_, old, new): &(String, Option<String>, Option<String>)| old.is_some() && old == new;
+        let same = |(_, old, new): &WatchedChange| old.is_some() && old == new;
         let kind = match stop.kind {
             StopKind::WatchpointModify if watched.as_ref().is_some_and(same) => StopKind::WatchpointAccess,
             kind => kind,
@@ -129,8 +133,7 @@ impl DebugSession {
             thread,
             thread_name: name.unwrap_or_default(),
             top_frame: top,
-            breakpoint: hit.map(|(id, _)| id),
-            hit_count: hit.map(|(_, count)| count),
+            hit,
             exception: exception.flatten(),
             watched,
             text: stop.text.clone(),
@@ -138,11 +141,7 @@ impl DebugSession {
     }
 
     /// The expression of a watchpoint, its value at the stop before and its value now. The same for each call at one stop.
-    async fn watched_values(
-        &self,
-        breakpoint: u32,
-        top: Option<&StackFrameInfo>,
-    ) -> Option<(String, Option<String>, Option<String>)> {
+    async fn watched_values(&self, breakpoint: u32, top: Option<&StackFrameInfo>) -> Option<WatchedChange> {
         let expression = self.shared.breakpoints.current().get(breakpoint).and_then(|it| match &it.kind {
             BreakpointKind::Data { expression, .. } => Some(expression.clone()),
             _ => None,
@@ -166,13 +165,10 @@ impl DebugSession {
         if total > frames.len() as i64 {
             summary.omitted.push(format!("{} more frames: debug_stack", total - frames.len() as i64));
         }
-        let groups = match frames.first() {
-            Some(top) => {
-                self.variables(&VariableParent { frame: Some(top.id), reference: None }).await.unwrap_or_default()
-            }
-            None => Vec::new(),
-        };
+        let mut groups = Vec::new();
         if let Some(top) = frames.first() {
+            let parent = VariableParent { frame: Some(top.id), reference: None };
+            groups = self.variables(&parent).await.unwrap_or_default();
             let text = self.frame_source(top).await.unwrap_or_default();
             summary.source = lines_around(&text, top.line, SOURCE_MARGIN);
         }
@@ -184,10 +180,11 @@ impl DebugSession {
     }
 
     fn output_since_stop(&self, most: usize, omitted: &mut Vec<String>) -> String {
-        let since = self.shared.with_state(|state| state.previous_stop_output());
+        let since = self.shared.with_state(|state| state.previous_stop_output);
         let output = self.event_log().read_output(&RingQuery { since, limit: usize::MAX, filter: None });
-        let text: String =
-            output.entries.iter().filter(|it| is_program_output(&it.category)).map(|it| it.text.as_str()).collect();
+        // Adapters also print on their own behalf.
+        let printed = output.entries.iter().filter(|it| matches!(it.kind.as_str(), "stdout" | "stderr"));
+        let text: String = printed.map(|it| it.text.as_str()).collect();
         let mut start = text.len().saturating_sub(most);
         while !text.is_char_boundary(start) {
             start += 1;
@@ -211,7 +208,11 @@ impl StopSummary {
     fn add_locals(&mut self, groups: Vec<VariableGroup>, budget: usize) {
         let most = (budget * 2 / 3).saturating_sub(self.byte_count());
         let (mut bytes, mut left) = (0, 0);
-        for variable in groups.into_iter().flat_map(|group| group.variables).filter(|it| !is_builtin_group(it)) {
+        for variable in groups
+            .into_iter()
+            .flat_map(|group| group.variables)
+            .filter(|it| !BUILTIN_GROUPS.contains(&it.name.as_str()))
+        {
             let value = clip_line(&variable.value);
             bytes += variable.name.len() + value.len() + 4;
             if bytes > most {
@@ -224,20 +225,6 @@ impl StopSummary {
             self.omitted.push(format!("{left} more locals: debug_variables"));
         }
     }
-}
-
-/// Adapters also print on their own behalf.
-fn is_program_output(category: &str) -> bool {
-    matches!(category, "stdout" | "stderr")
-}
-
-/// debugpy's groups of what every object has.
-fn is_builtin_group(variable: &DapVariable) -> bool {
-    matches!(variable.name.as_str(), "special variables" | "function variables" | "class variables")
-}
-
-fn is_watchpoint(kind: StopKind) -> bool {
-    matches!(kind, StopKind::WatchpointAccess | StopKind::WatchpointModify)
 }
 
 #[cfg(test)]

@@ -23,17 +23,17 @@ impl DebugSession {
     /// All threads of all connected targets. Of a target that does not respond only the stopped ones are known.
     pub async fn threads(&self) -> Vec<ThreadInfo> {
         let snapshot = self.snapshot();
-        let connected = (0..snapshot.targets.len()).filter(|id| self.client(*id).is_some());
+        let connected = (0..snapshot.targets.len()).filter(|id| self.shared.client(*id).is_some());
         let requests =
             connected.map(|target| async move { (target, self.request(target, &ThreadsArguments {}).await) });
         let mut seen = Vec::new();
         for (target, answer) in join_all(requests).await {
             let threads = answer.map(|answer| answer.threads).unwrap_or_default();
             let stops = snapshot.targets[target].state.stops();
-            let unnamed = stops.iter().filter_map(|stop| stop.thread_id);
-            let unnamed = unnamed.filter(|id| threads.iter().all(|thread| thread.id != *id));
-            let unnamed: Vec<DapThread> = unnamed.map(|id| DapThread { id, name: String::new() }).collect();
-            seen.extend(threads.into_iter().chain(unnamed).map(|thread| ThreadInfo {
+            let is_unknown = |id: &i64| threads.iter().all(|thread| thread.id != *id);
+            let unknown = stops.iter().filter_map(|stop| stop.thread_id).filter(is_unknown);
+            let unknown: Vec<DapThread> = unknown.map(|id| DapThread { id, name: String::new() }).collect();
+            seen.extend(threads.into_iter().chain(unknown).map(|thread| ThreadInfo {
                 id: ScopedId { target, id: thread.id },
                 stopped: stops.iter().any(|stop| stop.all_threads || stop.thread_id == Some(thread.id)),
                 name: thread.name,
@@ -54,7 +54,7 @@ impl DebugSession {
             Some(thread) => vec![thread],
             // One for each target; those that only coordinate their children have none.
             None => (0..snapshot.targets.len())
-                .filter(|target| self.client(*target).is_some())
+                .filter(|target| self.shared.client(*target).is_some())
                 .filter_map(|target| {
                     let known = threads.iter().find(|it| it.id.target == target && !it.stopped).map(|it| it.id);
                     // lldb-dap lists no threads while they run; a target with children only coordinates.
@@ -63,7 +63,7 @@ impl DebugSession {
                 })
                 .collect(),
         };
-        self.shared.with_state(|state| state.request_pause(chosen.iter().map(|it| it.target)));
+        self.shared.with_state(|state| state.pausing.extend(chosen.iter().map(|it| it.target)));
         let requests =
             chosen.iter().map(|it| async { self.request(it.target, &PauseArguments { thread_id: it.id }).await });
         let outcomes = join_all(requests).await;

@@ -38,8 +38,10 @@ pub enum SessionCommand {
 
 /// A target as its own task owns it. Dropping it ends the target.
 pub struct TargetGuard {
-    handle: TargetHandle,
-    commands: mpsc::WeakUnboundedSender<SessionCommand>,
+    /// The target.
+    pub handle: TargetHandle,
+    /// The session's task; weak, so that the last handle ends the session.
+    pub commands: mpsc::WeakUnboundedSender<SessionCommand>,
 }
 
 impl std::ops::Deref for TargetGuard {
@@ -51,28 +53,19 @@ impl std::ops::Deref for TargetGuard {
 }
 
 impl TargetGuard {
-    /// A guard for a target that has just been added.
-    pub fn new(handle: TargetHandle, commands: mpsc::WeakUnboundedSender<SessionCommand>) -> TargetGuard {
-        TargetGuard { handle, commands }
-    }
-
     /// Applies an input; a stop also removes the temporary breakpoints.
     pub fn step(&self, input: TargetInput) -> TargetEffect {
         let stops = matches!(input, TargetInput::Stopped(_));
         let effect = self.handle.step(input);
-        // Without a handle to the session it is ending.
-        if stops && let Some(commands) = self.commands.upgrade() {
-            let _ = commands.send(SessionCommand::RemoveTemporary);
+        if stops {
+            self.send_command(SessionCommand::RemoveTemporary);
         }
         effect
     }
 
-    /// Has a child target connected for a reverse request. When the session is ending, the request is dropped, and so
-    /// refused.
-    pub fn request_child(&self, request: IncomingRequest) {
-        if let Some(commands) = self.commands.upgrade() {
-            let _ = commands.send(SessionCommand::SpawnChild { parent: self.handle.id, request });
-        }
+    /// Sends a command. When the session is ending it is dropped, and a reverse request in it so refused.
+    pub fn send_command(&self, command: SessionCommand) {
+        let _ = self.commands.upgrade().map(|commands| commands.send(command));
     }
 }
 
@@ -80,6 +73,6 @@ impl Drop for TargetGuard {
     fn drop(&mut self) {
         // However the task has ended: nothing waits for a target without a connection.
         self.handle.step(TargetInput::Closed("it was given up".to_owned()));
-        self.handle.clear_client();
+        self.handle.change_bindings(|state| state.clear_client(self.handle.id));
     }
 }

@@ -7,11 +7,9 @@
 //! It stops when any target stops, and ends when its last target has ended. Does not depend on adapters: it is given a
 //! function that connects to one.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::future::join_all;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::command::{SessionCommand, TargetGuard};
@@ -19,17 +17,15 @@ use super::event_log::EventLog;
 use super::requests::Resume;
 use super::snapshot::{RunState, SessionSnapshot, WaitOutcome};
 use super::stop::ThreadStop;
-use super::target_handle::{SessionShared, TargetHandle};
-use super::target_plan::TargetPlan;
+use super::target::TargetPlan;
+use super::target_handle::SessionShared;
 use super::target_state::{TargetEffect, TargetInput, TargetPhase};
 use super::task::SessionTask;
 use crate::adapters::Connector;
+use crate::dap::DapError;
 use crate::dap::types::DapRequest;
-use crate::dap::{DapClient, DapError};
-use crate::debug::breakpoints::sync::{
-    send_data_breakpoints, send_exception_filters, send_function_breakpoints, send_line_breakpoints,
-};
-use crate::debug::breakpoints::{BindingStatus, BreakpointSpec, BreakpointStore};
+use crate::debug::breakpoints::sync::{ChangedBreakpoints, send_changed_breakpoints};
+use crate::debug::breakpoints::{BindingStatus, BreakpointStore};
 use crate::error::{Error, ErrorKind, Result};
 
 /// How long the binding of a breakpoint that was set in a running program may take, before it is returned as it is.
@@ -42,31 +38,10 @@ pub struct DebugSession {
     commands: mpsc::UnboundedSender<SessionCommand>,
 }
 
-/// A kind of breakpoints that has changed.
-#[derive(Clone, Copy, Debug)]
-pub enum ChangedBreakpoints<'a> {
-    /// The line breakpoints of a file.
-    File(&'a Path),
-    /// Function breakpoints; whether one was removed.
-    Functions(bool),
-    /// On which exceptions to stop.
-    Exceptions,
-    /// Data breakpoints.
-    Data,
-}
-
 impl DebugSession {
-    /// A session, and the future that drives it, to be spawned. Dropping that closes all connections.
+    /// A session, and the future that drives it, to be spawned. Dropping that closes all connections. Output and events
+    /// are appended to the log.
     pub fn open(
-        plan: TargetPlan,
-        connector: Connector,
-        breakpoints: BreakpointStore,
-    ) -> (DebugSession, impl Future<Output = ()> + Send + 'static) {
-        DebugSession::open_with_log(plan, connector, breakpoints, Arc::default())
-    }
-
-    /// As [`DebugSession::open`], and output and events are appended to an existing log.
-    pub(in crate::debug) fn open_with_log(
         plan: TargetPlan,
         connector: Connector,
         breakpoints: BreakpointStore,
@@ -74,7 +49,8 @@ impl DebugSession {
     ) -> (DebugSession, impl Future<Output = ()> + Send + 'static) {
         let (commands, inbox) = mpsc::unbounded_channel();
         let shared = Arc::new(SessionShared::new(breakpoints, event_log, plan.deadline));
-        let first = TargetGuard::new(shared.add_target(None, plan.target_name()), commands.downgrade());
+        let handle = shared.add_target(None, plan.target_name());
+        let first = TargetGuard { handle, commands: commands.downgrade() };
         let task = SessionTask { shared: Arc::clone(&shared), plan, connector, commands: commands.downgrade() };
         (DebugSession { shared, commands }, task.run(first, inbox))
     }
@@ -138,7 +114,11 @@ impl DebugSession {
             RunState::Disconnected => {
                 snapshot.disconnect_reason().map(|reason| format!("the connection ended: {reason}"))
             }
-            RunState::Starting | RunState::Running => Some(format!("nothing stopped within {timeout:?}")),
+            RunState::Starting | RunState::Running => {
+                // What is left of a longer timeout is not a round number.
+                let rounded = Duration::from_millis((timeout.as_secs_f64() * 1000.0).round() as u64);
+                Some(format!("nothing stopped within {rounded:?}"))
+            }
         };
         WaitOutcome { stop, state, waited: began.elapsed(), message }
     }
@@ -168,37 +148,7 @@ impl DebugSession {
     /// Sends the breakpoints of one kind to every target that has been sent breakpoints before, and waits for the
     /// responses.
     pub async fn send_breakpoints(&self, changed: ChangedBreakpoints<'_>) {
-        let deadline = self.shared.request_timeout;
-        let targets = self.targets();
-        let calls = targets.iter().filter(|target| target.are_breakpoints_sent()).filter_map(|target| {
-            let client = target.client()?;
-            Some(async move {
-                let capabilities = target.wait_for_capabilities().await;
-                let _turn = target.lock_breakpoint_requests().await;
-                match changed {
-                    ChangedBreakpoints::File(file) => {
-                        send_line_breakpoints(&client, target, &capabilities, file, deadline).await;
-                    }
-                    ChangedBreakpoints::Functions(removed) => {
-                        send_function_breakpoints(&client, target, &capabilities, removed, deadline).await;
-                    }
-                    ChangedBreakpoints::Exceptions => {
-                        send_exception_filters(&client, target, &capabilities, deadline).await;
-                    }
-                    ChangedBreakpoints::Data => send_data_breakpoints(&client, target, deadline).await,
-                }
-            })
-        });
-        join_all(calls.collect::<Vec<_>>()).await;
-    }
-
-    /// Sets a breakpoint until the next stop, and waits until it has been sent to every target.
-    pub(in crate::debug) async fn set_temporary_breakpoint(&self, spec: BreakpointSpec) {
-        let file = spec.file().map(Path::to_owned);
-        self.shared.with_state(|state| state.add_temporary(spec));
-        if let Some(file) = file {
-            self.send_breakpoints(ChangedBreakpoints::File(&file)).await;
-        }
+        send_changed_breakpoints(&self.shared.targets(), changed).await;
     }
 
     /// How a breakpoint is bound, after at most [`BINDING_TIMEOUT`] for a target to bind it.
@@ -219,30 +169,10 @@ impl DebugSession {
         self.shared.with_state(|state| state.bindings.hit_count(breakpoint))
     }
 
-    /// Removes what is known of a breakpoint that is no longer set.
-    pub fn forget_breakpoint(&self, breakpoint: u32) {
-        self.shared.with_state(|state| state.remove_breakpoint(breakpoint));
-    }
-
     /// Sends a request to a target.
     pub async fn request<R: DapRequest>(&self, target: usize, request: &R) -> Result<R::Response, DapError> {
         let gone = || DapError::Closed("the target is gone".to_owned());
-        self.client(target).ok_or_else(gone)?.request(request, self.shared.request_timeout).await
-    }
-
-    /// The client of a connected target.
-    pub(in crate::debug) fn client(&self, target: usize) -> Option<DapClient> {
-        self.shared.client(target)
-    }
-
-    /// Handles to all targets.
-    pub(in crate::debug) fn targets(&self) -> Vec<TargetHandle> {
-        self.shared.targets()
-    }
-
-    /// A handle to a target.
-    pub(in crate::debug) fn target(&self, id: usize) -> TargetHandle {
-        self.shared.target(id)
+        self.shared.client(target).ok_or_else(gone)?.request(request, self.shared.request_timeout).await
     }
 
     /// The target and the thread of a request: the named thread if it has stopped, or that of the primary stop.
@@ -257,6 +187,22 @@ impl DebugSession {
         let stopped =
             |(of, stop): &&(usize, &ThreadStop)| *of == target && (stop.thread_id == Some(id) || stop.all_threads);
         stops.iter().find(stopped).map(|_| (target, id)).ok_or_else(|| self.not_stopped_error())
+    }
+
+    /// The error of a request that an adapter has refused or not answered, with what to do next. `what` completes
+    /// "cannot …".
+    pub(in crate::debug) fn request_error(&self, what: &str, cause: DapError) -> Error {
+        let timed_out = matches!(cause, DapError::TimedOut { .. });
+        let kind = if timed_out { ErrorKind::TimedOut } else { ErrorKind::Other };
+        let error = Error::new(kind, format!("cannot {what}")).because(cause);
+        match self.snapshot().run_state() {
+            RunState::Terminated | RunState::Disconnected => {
+                error.hint("the session has ended; `tether debug launch` starts one")
+            }
+            RunState::Running => error.hint("`tether debug pause` stops the program"),
+            _ if timed_out => error.hint("the program may be busy: `tether debug status` shows its state"),
+            _ => error,
+        }
     }
 
     /// The error of an operation that needs a stopped program.

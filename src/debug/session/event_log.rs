@@ -7,46 +7,35 @@ use std::sync::Mutex;
 use tokio::sync::watch;
 
 use crate::clock::now_ms;
+use crate::dap::RawEvent;
 use crate::dap::types::{BreakpointEvent, LoadedSourceEvent, ModuleEvent, OutputEvent, ProcessEvent, ThreadEvent};
-use crate::dap::{LostEvents, RawEvent};
 use crate::ring::{Ring, RingEntry, RingExtract, RingLimits, RingQuery};
 use crate::sync::lock;
 
 const OUTPUT: RingLimits = RingLimits { entries: 20_000, bytes: 4 << 20 };
 const EVENTS: RingLimits = RingLimits { entries: 5_000, bytes: 1 << 20 };
+/// The kind of an event about a source file that the program has loaded.
+const LOADED_SOURCE: &str = "loadedSource";
 /// The longest piece of output that is kept whole, in bytes.
 const MAX_ENTRY_BYTES: usize = 64 << 10;
 
-/// A piece of output.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LoggedOutput {
-    /// Epoch ms.
-    pub at: u64,
-    /// `stdout`, `stderr`, `console`, `important`
-    pub category: String,
-    /// As the adapter sent it, with its line breaks.
-    pub text: String,
-}
-
-/// A monitor event.
+/// A piece of output, or a monitor event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoggedEvent {
     /// Epoch ms.
     pub at: u64,
-    /// `threadStarted`, `threadExited`, `module`, `loadedSource`, `breakpoint`, `process`, `lost`, …
+    /// Of output its category: `stdout`, `stderr`, `console`, `important`; of an event: `threadStarted`, `threadExited`,
+    /// `module`, `loadedSource`, `breakpoint`, `process`, `lost`, …
     pub kind: String,
+    /// Of output as the adapter sent it, with its line breaks.
     pub text: String,
     /// Its thread, if it has one.
     pub thread: Option<i64>,
 }
 
-impl RingEntry for LoggedOutput {
-    fn bytes(&self) -> usize {
-        self.text.len() + self.category.len() + 64
-    }
-
-    fn matches(&self, filter: &str) -> bool {
-        self.category.to_lowercase().contains(filter) || self.text.to_lowercase().contains(filter)
+impl LoggedEvent {
+    fn new(kind: &str, text: String, thread: Option<i64>) -> LoggedEvent {
+        LoggedEvent { at: now_ms(), kind: kind.to_owned(), text, thread }
     }
 }
 
@@ -62,7 +51,7 @@ impl RingEntry for LoggedEvent {
 
 /// Both rings of one session.
 pub struct EventLog {
-    output: Mutex<Ring<LoggedOutput>>,
+    output: Mutex<Ring<LoggedEvent>>,
     events: Mutex<Ring<LoggedEvent>>,
     /// Rises with each piece of output.
     output_changed: watch::Sender<u64>,
@@ -83,13 +72,22 @@ impl Default for EventLog {
 
 impl EventLog {
     /// Reads output from a cursor on.
-    pub fn read_output(&self, query: &RingQuery) -> RingExtract<LoggedOutput> {
+    pub fn read_output(&self, query: &RingQuery) -> RingExtract<LoggedEvent> {
         lock(&self.output).read(query)
     }
 
     /// Reads events from a cursor on.
     pub fn read_events(&self, query: &RingQuery) -> RingExtract<LoggedEvent> {
         lock(&self.events).read(query)
+    }
+
+    /// Whether the adapter has reported that the program loaded this source file, and the report is still kept.
+    pub fn has_loaded_source(&self, path: &str) -> bool {
+        let all = RingQuery { since: None, limit: usize::MAX, filter: Some(LOADED_SOURCE.to_lowercase()) };
+        let loaded = |event: &LoggedEvent| {
+            event.kind == LOADED_SOURCE && event.text.split_once(' ').is_some_and(|it| it.1 == path)
+        };
+        lock(&self.events).read(&all).entries.iter().any(loaded)
     }
 
     /// A count that rises with each piece of output.
@@ -114,13 +112,13 @@ impl EventLog {
         let cut = text.len() - end;
         let note = if cut > 0 { format!("… ({cut} bytes left out)\n") } else { String::new() };
         let text = format!("{}{note}", &text[..end]);
-        lock(&self.output).push(LoggedOutput { at: now_ms(), category: category.to_owned(), text });
+        lock(&self.output).push(LoggedEvent::new(category, text, None));
         self.output_changed.send_modify(|count| *count += 1);
     }
 
     /// Adds an event.
     pub fn push_event(&self, kind: &str, text: String) {
-        lock(&self.events).push(LoggedEvent { at: now_ms(), kind: kind.to_owned(), text, thread: None });
+        lock(&self.events).push(LoggedEvent::new(kind, text, None));
     }
 
     /// As [`EventLog::push_event`], and reports it with the next result about the session.
@@ -139,10 +137,6 @@ impl EventLog {
         lock(&self.notices).clone()
     }
 
-    pub(in crate::debug) fn record_loss(&self, lost: LostEvents) {
-        self.push_event("lost", lost.to_string());
-    }
-
     /// Records an event if it is output or a monitor event.
     pub(in crate::debug) fn record_event(&self, event: &RawEvent) {
         if let Some(output) = event.read_body::<OutputEvent>() {
@@ -151,16 +145,16 @@ impl EventLog {
                 category => self.push_output(category.unwrap_or("console"), &output.output),
             }
         } else if let Some(thread) = event.read_body::<ThreadEvent>() {
-            let kind = if thread.reason == "started" { "threadStarted" } else { "threadExited" }.to_owned();
-            let (text, thread) = (format!("thread {}", thread.thread_id), Some(thread.thread_id));
-            lock(&self.events).push(LoggedEvent { at: now_ms(), kind, text, thread });
+            let kind = if thread.reason == "started" { "threadStarted" } else { "threadExited" };
+            let text = format!("thread {}", thread.thread_id);
+            lock(&self.events).push(LoggedEvent::new(kind, text, Some(thread.thread_id)));
         } else if let Some(module) = event.read_body::<ModuleEvent>() {
             let name = module.module.path.unwrap_or(module.module.name);
             self.push_event("module", format!("{} {name}", module.reason));
         } else if let Some(loaded) = event.read_body::<LoadedSourceEvent>() {
             let source = loaded.source;
             let name = source.path.or(source.name).unwrap_or_default();
-            self.push_event("loadedSource", format!("{} {name}", loaded.reason));
+            self.push_event(LOADED_SOURCE, format!("{} {name}", loaded.reason));
         } else if let Some(changed) = event.read_body::<BreakpointEvent>() {
             self.push_event("breakpoint", format!("{} {}", changed.reason, describe_breakpoint(&changed)));
         } else if let Some(process) = event.read_body::<ProcessEvent>() {
@@ -184,6 +178,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn n5_a_loaded_source_is_named_by_its_whole_path() {
+        let log = EventLog::default();
+        let body = r#"{"reason": "new", "source": {"path": "/lib/a b.js"}}"#.to_owned();
+        let body = Some(serde_json::value::RawValue::from_string(body).unwrap());
+        log.record_event(&RawEvent { name: "loadedSource".to_owned(), body });
+        assert!(log.has_loaded_source("/lib/a b.js"));
+        assert!(!log.has_loaded_source("/lib/a") && !log.has_loaded_source("b.js"));
+    }
+
+    #[test]
     fn events_become_output_or_monitor_events_and_telemetry_is_dropped() {
         let event = |name: &str, body: &str| RawEvent {
             name: name.to_owned(),
@@ -196,10 +200,11 @@ mod tests {
         record
             .record_event(&event("module", r#"{"reason": "new", "module": {"id": 1, "name": "m", "path": "/m.so"}}"#));
         record.record_event(&event("stopped", r#"{"reason": "step"}"#));
+        assert!(!record.has_loaded_source("/m.so"), "a module is no source");
         record.push_output("stderr", &"é".repeat(MAX_ENTRY_BYTES));
         let all = RingQuery { since: None, limit: 100, filter: None };
         let output = record.read_output(&all).entries;
-        assert_eq!((output.len(), output[0].category.as_str(), output[0].text.as_str()), (2, "stdout", "hello\n"));
+        assert_eq!((output.len(), output[0].kind.as_str(), output[0].text.as_str()), (2, "stdout", "hello\n"));
         assert!(output[1].text.len() < MAX_ENTRY_BYTES + 50 && output[1].text.ends_with("bytes left out)\n"));
         let kinds: Vec<_> = record.read_events(&all).entries.into_iter().map(|it| (it.kind, it.text)).collect();
         let expect =

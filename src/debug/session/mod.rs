@@ -4,10 +4,9 @@
 //! |---|---|
 //! | `debug_session` | the handle: wait, resume, stop |
 //! | `task` | the task that owns all others of the session: it starts, resumes and ends targets |
-//! | `target` | one connection to an adapter: its start, events and end |
+//! | `target` | one connection to an adapter: how it is started, its events and end |
 //! | `command` | the commands to that task |
 //! | `requests` | resume and disconnect |
-//! | `target_plan` | how targets are started |
 //! | `session_state` | the state that targets and handles share, behind one lock |
 //! | `target_handle` | that lock, and a handle to one target |
 //! | `target_state` | the phases of a target: a pure table |
@@ -29,9 +28,8 @@ mod session_state;
 pub(super) mod snapshot;
 pub(super) mod stop;
 mod stop_filter;
-mod target;
+pub(super) mod target;
 pub(super) mod target_handle;
-pub(super) mod target_plan;
 pub mod target_state;
 mod task;
 #[cfg(test)]

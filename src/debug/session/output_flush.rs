@@ -1,8 +1,8 @@
 //! Flushes the last output of a program out of an adapter that would lose it.
 //!
-//! gdb reads what the program prints line by line, in a thread of its own, and its response to `disconnect` does not wait for that thread:
-//! the last line is lost now and then, one without an end always. A line of ours that is printed after it, through the
-//! same pipe, shows when all has come.
+//! gdb reads what the program prints line by line, in a thread of its own, and its response to `disconnect` does not wait
+//! for that thread: the last line is lost now and then, one without an end always. A line of ours that is printed after
+//! it, through the same pipe, shows when all has come.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

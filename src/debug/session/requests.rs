@@ -25,31 +25,19 @@ pub enum Resume {
 
 impl Resume {
     /// Sends the request for a thread, and waits for the response.
-    pub async fn send(self, client: &DapClient, thread_id: i64, timeout: Duration) -> Result<(), DapError> {
+    pub async fn send(self, client: &DapClient, thread_id: i64, limit: Duration) -> Result<(), DapError> {
         match self {
-            Resume::Continue => {
-                let request = ContinueArguments { thread_id, ..ContinueArguments::default() };
-                client.request(&request, timeout).await.map(drop)
-            }
-            Resume::Over => {
-                let request = NextArguments { thread_id, ..NextArguments::default() };
-                client.request(&request, timeout).await.map(drop)
-            }
-            Resume::Into => {
-                let request = StepInArguments { thread_id, ..StepInArguments::default() };
-                client.request(&request, timeout).await.map(drop)
-            }
-            Resume::Out => {
-                let request = StepOutArguments { thread_id, ..StepOutArguments::default() };
-                client.request(&request, timeout).await.map(drop)
-            }
+            Resume::Continue => client.request(&ContinueArguments { thread_id }, limit).await.map(drop),
+            Resume::Over => client.request(&NextArguments { thread_id }, limit).await.map(drop),
+            Resume::Into => client.request(&StepInArguments { thread_id }, limit).await.map(drop),
+            Resume::Out => client.request(&StepOutArguments { thread_id }, limit).await.map(drop),
         }
     }
 }
 
 /// Sends `disconnect`, and waits at most [`DISCONNECT_TIMEOUT`] for the response.
 pub async fn send_disconnect(client: &DapClient, terminate: bool) {
-    let disconnect = DisconnectArguments { terminate_debuggee: Some(terminate), ..DisconnectArguments::default() };
+    let disconnect = DisconnectArguments { terminate_debuggee: Some(terminate) };
     log_error(client.request(&disconnect, DISCONNECT_TIMEOUT).await);
 }
 

@@ -1,5 +1,5 @@
-//! `runInTerminal`: an adapter requests that its client runs the program. It runs in its own process group; there is no terminal, so its
-//! output becomes the session's, and its input is empty.
+//! `runInTerminal`: an adapter requests that its client runs the program. It runs in its own process group; there is no
+//! terminal, so its output becomes the session's, and its input is empty.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -7,45 +7,61 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
+use tracing::warn;
 
 use super::event_log::EventLog;
 use crate::dap::types::{RunInTerminalArguments, RunInTerminalResponse};
 use crate::dap::{ErrorResponse, IncomingRequest};
 use crate::error::Result;
-use crate::process::{self, LAUNCH_ID, PipedProcess};
+use crate::process::{self, LAUNCH_ID, OutputPipes, PipedProcess, Process};
 
 /// Runs the program, and responds; then reads its output to its end. The launch id identifies the session's processes.
-pub async fn run_in_terminal(asked: IncomingRequest, record: Arc<EventLog>, mark: String) {
-    let wanted: RunInTerminalArguments = match asked.read_arguments() {
-        Ok(wanted) => wanted,
-        Err(cause) => return asked.respond_error(ErrorResponse::new(format!("runInTerminal: {cause}"))),
-    };
-    let piped = match spawn_program(&wanted, &mark) {
+pub async fn run_in_terminal(request: IncomingRequest, event_log: Arc<EventLog>, launch_id: String) {
+    let arguments = request.read_arguments().map_err(|cause| format!("runInTerminal: {cause}"));
+    let spawned = arguments.and_then(|it| spawn_program(&it, &launch_id).map_err(|error| error.to_string()));
+    let piped = match spawned {
         Ok(piped) => piped,
-        Err(error) => return asked.respond_error(ErrorResponse::new(error.to_string())),
+        Err(reason) => return request.respond_error(ErrorResponse::new(reason)),
     };
+    let _readers = ReadersOnDrop(OutputPipes::duplicate(&piped.stdout, &piped.stderr).ok(), piped.process.clone());
     let process_id = Some(i64::from(piped.process.pid()));
-    asked.respond(&RunInTerminalResponse { process_id, ..RunInTerminalResponse::default() });
-    tokio::join!(log_output(piped.stdout, "stdout", &record), log_output(piped.stderr, "stderr", &record));
+    request.respond(&RunInTerminalResponse { process_id });
+    tokio::join!(log_output(piped.stdout, "stdout", &event_log), log_output(piped.stderr, "stderr", &event_log));
     // Reaped here; the adapter reports how it exited.
     piped.process.wait_for_exit().await;
 }
 
-fn spawn_program(wanted: &RunInTerminalArguments, mark: &str) -> Result<PipedProcess> {
+/// Leaves readers for a program that still runs when its session is over: it may have been detached from.
+struct ReadersOnDrop(Option<OutputPipes>, Process);
+
+impl Drop for ReadersOnDrop {
+    fn drop(&mut self) {
+        // Without a runtime the supervisor ends, and the program with it.
+        let ReadersOnDrop(Some(pipes), process) = self else { return };
+        if process.is_alive()
+            && tokio::runtime::Handle::try_current().is_ok()
+            && let Err(error) = pipes.leave_readers()
+        {
+            warn!("{error}");
+        }
+    }
+}
+
+fn spawn_program(arguments: &RunInTerminalArguments, launch_id: &str) -> Result<PipedProcess> {
     let mut env: BTreeMap<OsString, OsString> = process::clean_environment::<&str, &str>([]);
-    for (name, value) in &wanted.env {
+    for (name, value) in &arguments.env {
         match value {
             Some(value) => env.insert(name.into(), value.into()),
             None => env.remove(&OsString::from(name)),
         };
     }
-    env.insert(LAUNCH_ID.into(), mark.into());
-    let argv: Vec<OsString> = if wanted.args_can_be_interpreted_by_shell {
-        ["sh", "-c"].map(OsString::from).into_iter().chain([wanted.args.join(" ").into()]).collect()
+    env.insert(LAUNCH_ID.into(), launch_id.into());
+    let argv: Vec<OsString> = if arguments.args_can_be_interpreted_by_shell {
+        ["sh", "-c"].map(OsString::from).into_iter().chain([arguments.args.join(" ").into()]).collect()
     } else {
-        wanted.args.iter().map(OsString::from).collect()
+        arguments.args.iter().map(OsString::from).collect()
     };
-    process::spawn_piped(&argv, Path::new(&wanted.cwd), &env, false)
+    process::spawn_piped(&argv, Path::new(&arguments.cwd), &env, false)
 }
 
 /// Logs output in the pieces in which it is read, cut at character boundaries.
@@ -81,16 +97,16 @@ mod tests {
         let (record, env) = (Arc::<EventLog>::default(), [("WORD".to_owned(), Some("ä €".to_owned()))].into());
         let args = ["sh", "-c", "echo $WORD; echo $DEVTETHER_LAUNCH_ID >&2"].map(str::to_owned).to_vec();
         let cwd = std::env::temp_dir().to_string_lossy().into_owned();
-        let wanted = RunInTerminalArguments { args, cwd, env, ..RunInTerminalArguments::default() };
+        let spec = RunInTerminalArguments { args, cwd, env, ..RunInTerminalArguments::default() };
         let running = async {
-            let Some(DapIncoming::Request(asked)) = inbox.next().await else { panic!("no request") };
-            run_in_terminal(asked, Arc::clone(&record), "the mark".to_owned()).await;
+            let Some(DapIncoming::Request(requested)) = inbox.next().await else { panic!("no request") };
+            run_in_terminal(requested, Arc::clone(&record), "the mark".to_owned()).await;
         };
-        let (answer, ()) = tokio::join!(server.request(&wanted, Duration::from_secs(30)), running);
+        let (answer, ()) = tokio::join!(server.request(&spec, Duration::from_secs(30)), running);
         assert!(answer.unwrap().process_id.is_some());
-        let said = record.read_output(&RingQuery { since: None, limit: 10, filter: None }).entries;
-        let mut said: Vec<_> = said.iter().map(|it| (it.category.as_str(), it.text.as_str())).collect();
-        said.sort_unstable();
-        assert_eq!(said, [("stderr", "the mark\n"), ("stdout", "ä €\n")]);
+        let printed = record.read_output(&RingQuery { since: None, limit: 10, filter: None }).entries;
+        let mut printed: Vec<_> = printed.iter().map(|it| (it.kind.as_str(), it.text.as_str())).collect();
+        printed.sort_unstable();
+        assert_eq!(printed, [("stderr", "the mark\n"), ("stdout", "ä €\n")]);
     }
 }

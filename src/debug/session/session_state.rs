@@ -4,7 +4,7 @@
 //! do no I/O. Does not depend on how targets are started and ended.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -17,23 +17,23 @@ use crate::debug::inspect::stop_cache::StopCache;
 /// The state of one session. Targets are indexed in the order of their start.
 #[derive(Default)]
 pub struct SessionState {
-    channels: Vec<TargetChannel>,
+    pub channels: Vec<TargetChannel>,
     /// Set by the first stop: clients that connect later are closed at once.
     is_stopping: bool,
     /// How the targets have bound the breakpoints.
     pub bindings: BindingTable,
     /// Lines to run to: set until the next stop.
-    temporary: Vec<BreakpointSpec>,
+    pub temporary: Vec<BreakpointSpec>,
     /// By target and breakpoint; an adapter's data ids are valid for one target only.
-    data: BTreeMap<(usize, u32), DataBreakpoint>,
+    pub data: BTreeMap<(usize, u32), DataBreakpoint>,
     /// Targets that have been sent `pause` and have not stopped since.
-    pausing: BTreeSet<usize>,
+    pub pausing: BTreeSet<usize>,
     /// The last values of watched data.
     pub watched: WatchedValues,
     /// Responses that stay valid until the program runs.
     pub stop_cache: StopCache,
     /// The output cursor at the stop before the newest one.
-    previous_stop_output: Option<u64>,
+    pub previous_stop_output: Option<u64>,
     /// The output cursor at the newest stop.
     last_stop_output: Option<u64>,
 }
@@ -42,13 +42,13 @@ pub struct SessionState {
 #[derive(Default)]
 pub struct TargetChannel {
     /// None before it is connected and after its end.
-    client: Option<DapClient>,
+    pub client: Option<DapClient>,
     /// Known once `launch` or `attach` has been sent.
     pub capabilities: watch::Sender<Option<DapCapabilities>>,
     /// Whether all breakpoints have been sent once.
     pub configured: watch::Sender<bool>,
     /// A `disconnect` request is being sent, or has been.
-    is_disconnecting: bool,
+    pub is_disconnecting: bool,
     /// All breakpoints are being sent, or have been: each later change must be sent too.
     pub are_breakpoints_sent: bool,
     /// Serialises breakpoint requests.
@@ -56,21 +56,6 @@ pub struct TargetChannel {
 }
 
 impl SessionState {
-    /// Adds a target that is not connected yet.
-    pub fn add_channel(&mut self) {
-        self.channels.push(TargetChannel::default());
-    }
-
-    /// The channel of a target; `None` for an index that was never given.
-    pub fn channel(&mut self, target: usize) -> Option<&mut TargetChannel> {
-        self.channels.get_mut(target)
-    }
-
-    /// The client of a connected target.
-    pub fn client(&self, target: usize) -> Option<DapClient> {
-        self.channels.get(target)?.client.clone()
-    }
-
     /// Records a target's client. Returns whether the session is stopping, so that the caller must close it.
     pub fn set_client(&mut self, target: usize, client: &DapClient) -> bool {
         self.channels[target].client = Some(client.clone());
@@ -90,30 +75,9 @@ impl SessionState {
         self.channels.iter().map(|channel| channel.client.clone()).collect()
     }
 
-    /// Whether the caller is the first to disconnect the target, and so the one to send `disconnect`. A second
-    /// `disconnect` while debugpy closes the connection ends its server, and whatever is debugged with it next.
-    pub fn claim_disconnect(&mut self, target: usize) -> bool {
-        !std::mem::replace(&mut self.channels[target].is_disconnecting, true)
-    }
-
-    /// Adds a breakpoint until the next stop.
-    pub fn add_temporary(&mut self, spec: BreakpointSpec) {
-        self.temporary.push(spec);
-    }
-
-    /// Removes and returns all temporary breakpoints.
-    pub fn take_temporary(&mut self) -> Vec<BreakpointSpec> {
-        std::mem::take(&mut self.temporary)
-    }
-
     /// The temporary breakpoints of a file.
     pub fn temporary_in(&self, file: &Path) -> Vec<BreakpointSpec> {
         self.temporary.iter().filter(|spec| spec.file() == Some(file)).cloned().collect()
-    }
-
-    /// The files with temporary breakpoints.
-    pub fn temporary_files(&self) -> BTreeSet<PathBuf> {
-        self.temporary.iter().filter_map(|spec| spec.file().map(Path::to_owned)).collect()
     }
 
     /// The breakpoint on that line of a file in a target, a temporary one first. `specs` are those of the store.
@@ -122,31 +86,10 @@ impl SessionState {
         self.temporary.iter().chain(specs).find(is_there).map(|spec| spec.id)
     }
 
-    /// Records the data id that a target has returned for a breakpoint.
-    pub fn insert_data(&mut self, target: usize, breakpoint: u32, data: DataBreakpoint) {
-        self.data.insert((target, breakpoint), data);
-    }
-
     /// The data breakpoints for which a target has returned ids.
     pub fn data_of(&self, target: usize) -> Vec<(u32, DataBreakpoint)> {
         let of_target = self.data.iter().filter(|((of, _), _)| *of == target);
         of_target.map(|((_, id), data)| (*id, data.clone())).collect()
-    }
-
-    /// Removes a breakpoint that is no longer set.
-    pub fn remove_breakpoint(&mut self, breakpoint: u32) {
-        self.bindings.remove_breakpoint(breakpoint);
-        self.data.retain(|(_, id), _| *id != breakpoint);
-    }
-
-    /// Records that targets are about to be sent `pause`.
-    pub fn request_pause(&mut self, targets: impl IntoIterator<Item = usize>) {
-        self.pausing.extend(targets);
-    }
-
-    /// Whether a target has been sent `pause`; its next stop is the result, so that the request is removed.
-    pub fn take_pause_request(&mut self, target: usize) -> bool {
-        self.pausing.remove(&target)
     }
 
     /// Records the output cursor at a stop.
@@ -154,9 +97,19 @@ impl SessionState {
         self.previous_stop_output = self.last_stop_output.replace(cursor);
     }
 
-    /// The output cursor at the stop before the newest one.
-    pub fn previous_stop_output(&self) -> Option<u64> {
-        self.previous_stop_output
+    /// Counts the hits of watchpoints, as [`BindingTable::count_hits`] does. An adapter may name none (lldb-dap 19): it is
+    /// the only one then, or unknown.
+    pub fn count_watchpoint_hits(&mut self, target: usize, adapter_ids: &[i64]) -> Vec<(u32, u64)> {
+        match (adapter_ids, self.data_of(target).as_slice()) {
+            ([], [(only, _)]) => vec![(*only, self.bindings.count_hit(*only))],
+            _ => self.bindings.count_hits(target, adapter_ids),
+        }
+    }
+
+    /// Removes a breakpoint that is no longer set.
+    pub fn remove_breakpoint(&mut self, breakpoint: u32) {
+        self.bindings.remove_breakpoint(breakpoint);
+        self.data.retain(|(_, id), _| *id != breakpoint);
     }
 }
 
@@ -188,20 +141,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_first_disconnect_is_claimed_and_a_pause_request_is_taken_once() {
-        let mut state = SessionState::default();
-        state.add_channel();
-        assert_eq!((state.claim_disconnect(0), state.claim_disconnect(0)), (true, false));
-        state.request_pause([0]);
-        assert_eq!((state.take_pause_request(0), state.take_pause_request(0)), (true, false));
-    }
-
-    #[test]
     fn output_is_read_from_the_stop_before_the_newest_one() {
         let mut state = SessionState::default();
         let mut cursor_after = |cursor| {
             state.record_stop_output(cursor);
-            state.previous_stop_output()
+            state.previous_stop_output
         };
         assert_eq!([cursor_after(3), cursor_after(5), cursor_after(5)], [None, Some(3), Some(5)]);
     }

@@ -4,20 +4,17 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use super::stop::ThreadStop;
 use super::target_state::{TargetEnd, TargetPhase, TargetState};
 
-/// What a session is doing, as the API reports it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+/// What a session is doing, as the API reports it: of its targets' states the last one in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RunState {
+    Terminated,
+    Disconnected,
     Starting,
     Running,
     Stopped,
-    Terminated,
-    Disconnected,
 }
 
 impl TargetPhase {
@@ -35,14 +32,8 @@ impl TargetPhase {
 
 impl RunState {
     /// As the API writes it.
-    pub fn name(self) -> &'static str {
-        match self {
-            RunState::Starting => "STARTING",
-            RunState::Running => "RUNNING",
-            RunState::Stopped => "STOPPED",
-            RunState::Terminated => "TERMINATED",
-            RunState::Disconnected => "DISCONNECTED",
-        }
+    pub fn name(self) -> String {
+        format!("{self:?}").to_uppercase()
     }
 }
 
@@ -67,18 +58,8 @@ pub struct SessionSnapshot {
 impl SessionSnapshot {
     /// Stopped if any target is, else running if any is, and so on.
     pub fn run_state(&self) -> RunState {
-        let any = |is: fn(&TargetPhase) -> bool| self.targets.iter().any(|target| is(&target.state.phase));
-        if any(|phase| matches!(phase, TargetPhase::Stopped(_))) {
-            RunState::Stopped
-        } else if any(|phase| matches!(phase, TargetPhase::Running { .. })) {
-            RunState::Running
-        } else if any(|phase| matches!(phase, TargetPhase::Starting)) {
-            RunState::Starting
-        } else if any(|phase| matches!(phase, TargetPhase::Ended(TargetEnd::Disconnected(_)))) {
-            RunState::Disconnected
-        } else {
-            RunState::Terminated
-        }
+        let states = self.targets.iter().map(|target| target.state.phase.run_state());
+        states.max().unwrap_or(RunState::Terminated)
     }
 
     /// Whether all targets have ended.

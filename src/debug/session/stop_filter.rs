@@ -10,13 +10,13 @@
 //! A stop is not published before it has been classified.
 
 use std::path::Path;
-use std::time::Duration;
 
 use super::requests::log_error;
 use super::stop::{StopKind, ThreadStop};
 use super::target_handle::TargetHandle;
 use crate::dap::DapClient;
 use crate::dap::types::{ExceptionInfoArguments, StackTraceArguments, ThreadsArguments};
+use crate::debug::breakpoints::BreakpointSpec;
 
 /// What happens at a stop.
 pub enum StopDecision {
@@ -43,7 +43,8 @@ pub fn decide_without_requests(
     mut stop: ThreadStop,
     initial: Option<bool>,
 ) -> Result<StopDecision, Undecided> {
-    if target.take_pause_request() && is_pause(&stop) {
+    // The stop is the result of a requested pause.
+    if target.shared.with_state(|state| state.pausing.remove(&target.id)) && is_pause(&stop) {
         stop.kind = StopKind::UserSuspend;
     }
     match initial {
@@ -57,16 +58,19 @@ pub fn decide_without_requests(
         }
         _ => {}
     }
+    let stored = target.shared.breakpoints.current();
     match stop.kind {
         _ if stop.thread_id.is_none() => Err(Undecided::UnknownThread(stop)),
-        StopKind::Exception => match target.exception_class() {
-            Some(class) => Err(Undecided::ExceptionClass(stop, class)),
+        StopKind::Exception => match &stored.exceptions.class {
+            Some(class) => Err(Undecided::ExceptionClass(stop, class.clone())),
             None => Ok(StopDecision::Stop(stop)),
         },
         StopKind::BreakpointHit | StopKind::WatchpointAccess | StopKind::WatchpointModify => {
-            let known: Vec<u32> = stop.breakpoints.iter().filter_map(|id| target.spec_of_adapter_id(*id)).collect();
-            stop.hits = known.into_iter().map(|id| (id, target.count_hit(id))).collect();
-            if stop.hits.iter().any(|(id, _)| target.is_read_watchpoint(*id)) {
+            stop.hits = target.shared.with_state(|state| match stop.kind {
+                StopKind::BreakpointHit => state.bindings.count_hits(target.id, &stop.breakpoints),
+                _ => state.count_watchpoint_hits(target.id, &stop.breakpoints),
+            });
+            if stop.hits.iter().filter_map(|(id, _)| stored.get(*id)).any(BreakpointSpec::is_read_watchpoint) {
                 stop.kind = StopKind::WatchpointAccess;
             }
             let unknown = stop.hits.is_empty() && stop.kind == StopKind::BreakpointHit;
@@ -82,8 +86,8 @@ pub async fn decide_with_requests(
     target: &TargetHandle,
     undecided: Undecided,
     accumulates: bool,
-    deadline: Duration,
 ) -> StopDecision {
+    let (shared, deadline) = (&target.shared, target.shared.request_timeout);
     match undecided {
         // An adapter may exit at a request that it does not support (rdbg): the text of the stop is read instead.
         Undecided::ExceptionClass(stop, class) if !target.capabilities().can("supportsExceptionInfoRequest") => {
@@ -97,8 +101,8 @@ pub async fn decide_with_requests(
             let names = [details.full_type_name, details.type_name, Some(info.exception_id)];
             let is = names.iter().flatten().any(|name| names_class(name, &class));
             // Where the class is only in the text, as in `TypeError: x is not a function`.
-            let said = [&info.description, &stop.text].into_iter().flatten().any(|text| names_class(text, &class));
-            if is || said { StopDecision::Stop(stop) } else { StopDecision::AutoContinue(stop) }
+            let in_text = [&info.description, &stop.text].into_iter().flatten().any(|text| names_class(text, &class));
+            if is || in_text { StopDecision::Stop(stop) } else { StopDecision::AutoContinue(stop) }
         }
         Undecided::UnknownThread(mut stop) => {
             let threads = log_error(client.request(&ThreadsArguments {}, deadline).await).unwrap_or_default().threads;
@@ -118,26 +122,26 @@ pub async fn decide_with_requests(
             }
             let place = top.as_ref().and_then(|top| Some((top.source.as_ref()?.path.as_deref()?, top.line)));
             let Some((path, line)) = place else { return StopDecision::Stop(stop) };
-            match target.breakpoint_at_line(Path::new(path), line) {
-                Some(id) => stop.hits = vec![(id, target.count_hit(id))],
-                None if accumulates && target.was_line_sent(Path::new(path), line) => {
-                    return StopDecision::AutoContinue(stop);
+            let (stored, path) = (shared.breakpoints.current(), Path::new(path));
+            shared.with_state(|state| match state.breakpoint_at_line(target.id, &stored.breakpoints, path, line) {
+                Some(id) => {
+                    stop.hits = vec![(id, state.bindings.count_hit(id))];
+                    StopDecision::Stop(stop)
                 }
-                None => {}
-            }
-            StopDecision::Stop(stop)
+                None if accumulates && state.bindings.was_line_sent(target.id, path, line) => {
+                    StopDecision::AutoContinue(stop)
+                }
+                None => StopDecision::Stop(stop),
+            })
         }
     }
 }
 
 /// Some adapters report a requested pause as a step (js-debug) or a signal (lldb-dap).
 fn is_pause(stop: &ThreadStop) -> bool {
-    let signal = || stop.text.as_deref().is_some_and(|text| ["SIGSTOP", "SIGINT"].iter().any(|it| text.contains(it)));
-    match stop.kind {
-        StopKind::StepComplete => true,
-        StopKind::Exception => signal(),
-        _ => false,
-    }
+    let is_signal = |text: &str| ["SIGSTOP", "SIGINT"].iter().any(|signal| text.contains(signal));
+    stop.kind == StopKind::StepComplete
+        || (stop.kind == StopKind::Exception && stop.text.as_deref().is_some_and(is_signal))
 }
 
 /// The functions in which CodeLLDB and gdb stop for a C++ exception or a Rust panic, and report a breakpoint.
@@ -152,7 +156,13 @@ fn names_class(name: &str, class: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use super::super::target_handle::SessionShared;
     use super::*;
+    use crate::dap::types::StoppedEvent;
+    use crate::debug::breakpoints::BreakpointStore;
 
     #[test]
     fn classes_match_by_their_last_name_and_in_texts() {
@@ -165,5 +175,21 @@ mod tests {
         check("java.lang.IllegalStateException", "IllegalStateException", true);
         check("#<ArgumentError: no> is raised.", "ArgumentError", true);
         check("", "ValueError", false);
+    }
+
+    #[test]
+    fn a_pause_request_is_taken_by_the_next_stop_only() {
+        let shared = Arc::new(SessionShared::new(BreakpointStore::in_memory(), Arc::default(), Duration::ZERO));
+        let target = shared.add_target(None, String::new());
+        shared.with_state(|state| state.pausing.extend([0]));
+        let kind_of_step = || {
+            let (reason, thread_id) = ("step".to_owned(), Some(1));
+            let stop = ThreadStop::from_event(StoppedEvent { reason, thread_id, ..StoppedEvent::default() });
+            match decide_without_requests(&target, stop, None) {
+                Ok(StopDecision::Stop(stop)) => stop.kind,
+                _ => panic!("not decided"),
+            }
+        };
+        assert_eq!((kind_of_step(), kind_of_step()), (StopKind::UserSuspend, StopKind::StepComplete));
     }
 }

@@ -9,20 +9,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::task::JoinSet;
 use tracing::warn;
 
-use super::command::TargetGuard;
+use super::command::{SessionCommand, TargetGuard};
 use super::output_flush::OutputFlush;
 use super::requests::{Resume, log_error, send_disconnect};
 use super::run_in_terminal::run_in_terminal;
 use super::stop::ThreadStop;
 use super::stop_filter::{StopDecision, decide_with_requests, decide_without_requests};
-use super::target_plan::TargetPlan;
 use super::target_state::{TargetEffect, TargetInput};
+use crate::adapters::Quirks;
 use crate::dap::types::{
     AttachArguments, BreakpointEvent, CapabilitiesEvent, ContinuedEvent, DapCapabilities, ExitedEvent,
-    InitializedEvent, LaunchArguments, StartRequest, StoppedEvent, TerminatedEvent,
+    InitializeArguments, InitializedEvent, LaunchArguments, StartRequest, StoppedEvent, TerminatedEvent,
 };
 use crate::dap::{DapClient, DapConnection, DapError, DapInbox, DapIncoming, IncomingRequest, RawEvent};
 use crate::debug::breakpoints::sync::send_all_breakpoints;
@@ -32,6 +33,37 @@ const FUNCTION_CALL: &str = "function call";
 
 /// How long the requests of a target may outlive its connection.
 const CLOSE_GRACE: Duration = Duration::from_secs(2);
+
+/// What every target of a session is started with.
+#[derive(Clone, Debug)]
+pub struct TargetPlan {
+    /// The first request.
+    pub initialize: InitializeArguments,
+    /// `launch` or `attach`.
+    pub start: StartRequest,
+    /// How the adapter deviates from the protocol.
+    pub quirks: Quirks,
+    /// Whether the first stop, at the program's entry, is reported.
+    pub stop_on_entry: bool,
+    /// For the response to `initialize`, before which an adapter may load much.
+    pub initialize_deadline: Duration,
+    /// For each single request.
+    pub deadline: Duration,
+    /// For the response to `launch` or `attach`, before which an adapter may compile.
+    pub start_deadline: Duration,
+    /// The launch id of the processes that are started for the session.
+    pub launch_id: String,
+    /// Whether `runInTerminal` is carried out: it runs any command.
+    pub allows_run_in_terminal: bool,
+}
+
+impl TargetPlan {
+    /// The name in the start request, for readers; empty if there is none.
+    pub fn target_name(&self) -> String {
+        let (StartRequest::Launch(fields) | StartRequest::Attach(fields)) = &self.start;
+        fields.get("name").and_then(Value::as_str).unwrap_or_default().to_owned()
+    }
+}
 
 /// The result of a request that ran beside the events.
 enum CallResult {
@@ -57,7 +89,10 @@ struct TargetTask {
 /// Drives a target for as long as its connection. However it ends, the target has ended when this returns.
 pub async fn drive_target(guard: TargetGuard, plan: TargetPlan, connection: DapConnection) {
     let (client, inbox, driver) = DapClient::over(connection);
-    guard.set_client(&client);
+    // Closed at once if the session is stopping.
+    if guard.shared.with_state(|state| state.set_client(guard.id, &client)) {
+        client.close();
+    }
     let mut target = TargetTask {
         guard: Arc::new(guard),
         plan,
@@ -69,7 +104,7 @@ pub async fn drive_target(guard: TargetGuard, plan: TargetPlan, connection: DapC
         stops_before_call: Vec::new(),
     };
     target.spawn_call(async move { drop(driver.await) });
-    let (client, plan, guard) = (target.client.clone(), target.plan.clone(), Arc::clone(&target.guard));
+    let ((client, guard), plan) = (target.connection(), target.plan.clone());
     target.calls.spawn(async move { CallResult::Started(send_start(&guard, &client, &plan).await) });
     target.run_event_loop(inbox).await;
     let reason = target.client.wait_closed().await;
@@ -93,7 +128,7 @@ impl TargetTask {
                 incoming = inbox.next() => match incoming {
                     Some(DapIncoming::Event(event)) => self.handle_event(&event),
                     Some(DapIncoming::Request(request)) => self.handle_request(request),
-                    Some(DapIncoming::Lost(lost)) => self.guard.event_log().record_loss(lost),
+                    Some(DapIncoming::Lost(lost)) => self.guard.shared.event_log.push_event("lost", lost.to_string()),
                     None => return,
                 },
                 Some(result) = self.calls.join_next() => match result {
@@ -111,9 +146,11 @@ impl TargetTask {
 
     fn handle_request(&mut self, request: IncomingRequest) {
         match request.command.as_str() {
-            "startDebugging" => self.guard.request_child(request),
-            "runInTerminal" => {
-                let (event_log, launch_id) = (self.guard.event_log(), self.plan.launch_id.clone());
+            "startDebugging" => {
+                self.guard.send_command(SessionCommand::SpawnChild { parent: self.guard.id, request });
+            }
+            "runInTerminal" if self.plan.allows_run_in_terminal => {
+                let (event_log, launch_id) = (Arc::clone(&self.guard.shared.event_log), self.plan.launch_id.clone());
                 self.spawn_call(run_in_terminal(request, event_log, launch_id));
             }
             // Dropping a request refuses it.
@@ -123,10 +160,9 @@ impl TargetTask {
 
     fn handle_event(&mut self, event: &RawEvent) {
         if let Some(output) = self.flush.take_marker(event) {
-            self.guard.event_log().push_output("stdout", &output);
-            return;
+            return self.guard.shared.event_log.push_output("stdout", &output);
         }
-        self.guard.event_log().record_event(event);
+        self.guard.shared.event_log.record_event(event);
         if let Some(stopped) = event.read_body::<StoppedEvent>() {
             self.handle_stopped_event(stopped);
         } else if let Some(continued) = event.read_body::<ContinuedEvent>() {
@@ -144,9 +180,11 @@ impl TargetTask {
         } else if event.read_body::<InitializedEvent>().is_some() {
             self.send_breakpoints();
         } else if let Some(changed) = event.read_body::<BreakpointEvent>() {
-            self.guard.update_binding(changed.breakpoint);
+            self.guard.change_bindings(|state| state.bindings.record_event(self.guard.id, changed.breakpoint));
         } else if let Some(changed) = event.read_body::<CapabilitiesEvent>() {
-            self.guard.merge_capabilities(changed.capabilities);
+            self.guard.with_channel(|channel| {
+                channel.capabilities.send_modify(|known| known.get_or_insert_default().change(changed.capabilities));
+            });
         }
     }
 
@@ -156,6 +194,7 @@ impl TargetTask {
         }
     }
 
+    /// A stop is published at once, unless the filter has to send requests first.
     fn handle_stopped_event(&mut self, stopped: StoppedEvent) {
         let before = std::mem::take(&mut self.stops_before_call);
         if stopped.reason == FUNCTION_CALL && !(before.is_empty() && self.guard.stops().is_empty()) {
@@ -164,21 +203,16 @@ impl TargetTask {
             }
             return;
         }
-        self.filter_stop(ThreadStop::from_event(stopped));
-    }
-
-    /// A stop is published at once, unless the filter has to send requests first.
-    fn filter_stop(&mut self, stop: ThreadStop) {
         let is_first = !std::mem::replace(&mut self.has_stopped, true);
         let is_initial = is_first && (self.plan.quirks.sends_initial_pause || self.plan.stop_on_entry);
         let initial = is_initial.then_some(self.plan.stop_on_entry);
-        match decide_without_requests(&self.guard, stop, initial) {
+        match decide_without_requests(&self.guard, ThreadStop::from_event(stopped), initial) {
             Ok(decision) => self.apply_decision(decision),
             Err(undecided) => {
                 let accumulates = self.plan.quirks.breakpoints_accumulate;
-                let (client, guard, deadline) = (self.client.clone(), Arc::clone(&self.guard), self.plan.deadline);
+                let (client, guard) = self.connection();
                 self.calls.spawn(async move {
-                    CallResult::Decided(decide_with_requests(&client, &guard, undecided, accumulates, deadline).await)
+                    CallResult::Decided(decide_with_requests(&client, &guard, undecided, accumulates).await)
                 });
             }
         }
@@ -188,10 +222,13 @@ impl TargetTask {
         match decision {
             StopDecision::Stop(stop) => drop(self.guard.step(TargetInput::Stopped(stop))),
             StopDecision::AutoContinue(stop) => {
-                let (client, guard, deadline) = (self.client.clone(), Arc::clone(&self.guard), self.plan.deadline);
+                let ((client, guard), thread) = (self.connection(), stop.thread_id.unwrap_or_default());
                 self.spawn_call(async move {
-                    guard.wait_until_configured().await;
-                    log_error(Resume::Continue.send(&client, stop.thread_id.unwrap_or_default(), deadline).await);
+                    // All breakpoints are sent first.
+                    if let Some(mut configured) = guard.with_channel(|channel| channel.configured.subscribe()) {
+                        let _ = configured.wait_for(|configured| *configured).await;
+                    }
+                    log_error(Resume::Continue.send(&client, thread, guard.shared.request_timeout).await);
                 });
             }
         }
@@ -199,9 +236,9 @@ impl TargetTask {
 
     /// On each `initialized`: js-debug's children send it twice.
     fn send_breakpoints(&mut self) {
-        let (client, guard, deadline) = (self.client.clone(), Arc::clone(&self.guard), self.plan.deadline);
+        let (client, guard) = self.connection();
         let is_first = !std::mem::replace(&mut self.is_initialized, true);
-        self.spawn_call(async move { send_all_breakpoints(&client, &guard, deadline, is_first).await });
+        self.spawn_call(async move { send_all_breakpoints(&client, &guard, is_first).await });
     }
 
     fn disconnect(&mut self) {
@@ -216,6 +253,10 @@ impl TargetTask {
             send_disconnect(&client, true).await;
             client.close();
         });
+    }
+
+    fn connection(&self) -> (DapClient, Arc<TargetGuard>) {
+        (self.client.clone(), Arc::clone(&self.guard))
     }
 
     fn spawn_call(&mut self, call: impl Future<Output = ()> + Send + 'static) {

@@ -83,37 +83,31 @@ impl TargetState {
 
 /// The next state (`None`: unchanged), and what the caller has to do.
 pub fn step_target(now: &TargetState, input: TargetInput) -> (Option<TargetState>, TargetEffect) {
+    use TargetEffect as E;
     use TargetInput as I;
     use TargetPhase as P;
     let to = |phase| Some(TargetState { phase, exit_code: now.exit_code });
+    let terminated = || to(P::Ended(TargetEnd::Terminated { exit_code: now.exit_code }));
     match (&now.phase, input) {
-        (P::Ended(_), I::Resume(_)) => (None, TargetEffect::Decline),
-        (P::Ended(_), _) => (None, TargetEffect::Nothing),
+        (P::Ended(_), I::Resume(_)) => (None, E::Decline),
+        (P::Ended(_), _) => (None, E::Nothing),
 
-        (_, I::Terminated) => {
-            (to(P::Ended(TargetEnd::Terminated { exit_code: now.exit_code })), TargetEffect::Disconnect)
-        }
-        (_, I::Closed(_)) if now.exit_code.is_some() => {
-            (to(P::Ended(TargetEnd::Terminated { exit_code: now.exit_code })), TargetEffect::Nothing)
-        }
-        (_, I::Closed(reason)) => (to(P::Ended(TargetEnd::Disconnected(reason))), TargetEffect::Nothing),
-        (_, I::Exited(code)) => {
-            (Some(TargetState { exit_code: Some(code), phase: now.phase.clone() }), TargetEffect::Nothing)
-        }
+        (_, I::Terminated) => (terminated(), E::Disconnect),
+        (_, I::Closed(_)) if now.exit_code.is_some() => (terminated(), E::Nothing),
+        (_, I::Closed(reason)) => (to(P::Ended(TargetEnd::Disconnected(reason))), E::Nothing),
+        (phase, I::Exited(code)) => (Some(TargetState { exit_code: Some(code), phase: phase.clone() }), E::Nothing),
 
-        (P::Starting, I::Started) => (to(P::Running { left: Vec::new() }), TargetEffect::Nothing),
-        (P::Starting | P::Running { .. }, I::Stopped(stop)) => (to(P::Stopped(vec![stop])), TargetEffect::Nothing),
-        (P::Stopped(stops), I::Stopped(stop)) => (to(P::Stopped(with_stop(stops, stop))), TargetEffect::Nothing),
+        (P::Starting, I::Started) => (to(P::Running { left: Vec::new() }), E::Nothing),
+        (P::Starting | P::Running { .. }, I::Stopped(stop)) => (to(P::Stopped(vec![stop])), E::Nothing),
+        (P::Stopped(stops), I::Stopped(stop)) => (to(P::Stopped(with_stop(stops, stop))), E::Nothing),
 
-        (P::Stopped(stops), I::Continued(thread)) => (to(without_thread(stops, thread)), TargetEffect::Nothing),
-        (P::Stopped(stops), I::Resume(_)) => (to(P::Running { left: stops.clone() }), TargetEffect::Send),
-        (P::Running { left }, I::Refused) if !left.is_empty() => (to(P::Stopped(left.clone())), TargetEffect::Nothing),
+        (P::Stopped(stops), I::Continued(thread)) => (to(without_thread(stops, thread)), E::Nothing),
+        (P::Stopped(stops), I::Resume(_)) => (to(P::Running { left: stops.clone() }), E::Send),
+        (P::Running { left }, I::Refused) if !left.is_empty() => (to(P::Stopped(left.clone())), E::Nothing),
         // It has continued: a refusal that comes later is of another request.
-        (P::Running { left }, I::Continued(_)) if !left.is_empty() => {
-            (to(P::Running { left: Vec::new() }), TargetEffect::Nothing)
-        }
-        (P::Starting | P::Running { .. }, I::Resume(_)) => (None, TargetEffect::Decline),
-        (_, I::Started | I::Continued(_) | I::Refused) => (None, TargetEffect::Nothing),
+        (P::Running { left }, I::Continued(_)) if !left.is_empty() => (to(P::Running { left: Vec::new() }), E::Nothing),
+        (P::Starting | P::Running { .. }, I::Resume(_)) => (None, E::Decline),
+        (_, I::Started | I::Continued(_) | I::Refused) => (None, E::Nothing),
     }
 }
 

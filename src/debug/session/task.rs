@@ -5,22 +5,26 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::command::{SessionCommand, TargetGuard};
 use super::output_flush::FLUSH_TIMEOUT;
 use super::requests::{DISCONNECT_TIMEOUT, Resume, send_disconnect};
-use super::target::drive_target;
+use super::snapshot::SessionSnapshot;
+use super::target::{TargetPlan, drive_target};
 use super::target_handle::SessionShared;
-use super::target_plan::TargetPlan;
 use super::target_state::{TargetInput, TargetPhase};
 use crate::adapters::Connector;
 use crate::dap::types::{EmptyResponse, StartDebuggingArguments};
 use crate::dap::{DapClient, DapError, ErrorResponse, IncomingRequest};
-use crate::debug::breakpoints::sync::send_line_breakpoints;
+use crate::debug::breakpoints::sync::{ChangedBreakpoints, send_changed_breakpoints};
 
+/// The targets of a session that are connected at one time; each has a descriptor.
+pub const MAX_CONNECTED_TARGETS: usize = 128;
+/// All targets of a session, with those that have ended.
+const MAX_TARGETS: usize = 4096;
 /// How long a response may take that comes after the target's end.
 const LATE_RESPONSE_GRACE: Duration = Duration::from_millis(250);
 
@@ -39,7 +43,7 @@ pub struct SessionTask {
 impl SessionTask {
     /// Runs the session until its last target has ended, or no handle to it is left.
     pub async fn run(self, first: TargetGuard, mut inbox: mpsc::UnboundedReceiver<SessionCommand>) {
-        let (mut targets, mut calls, mut stopping) = (JoinSet::new(), JoinSet::new(), false);
+        let (mut targets, mut calls, mut stopping, mut has_refused) = (JoinSet::new(), JoinSet::new(), false, false);
         targets.spawn(self.connect_and_drive(first, self.plan.clone(), None));
         loop {
             tokio::select! {
@@ -48,17 +52,16 @@ impl SessionTask {
                     Some(SessionCommand::SpawnChild { request, .. }) if stopping => {
                         request.respond_error(ErrorResponse::new("the session is ending"));
                     }
-                    Some(SessionCommand::SpawnChild { parent, request }) => {
-                        self.spawn_child_target(&mut targets, parent, request);
-                    }
+                    Some(SessionCommand::SpawnChild { parent, request }) => match self.find_exceeded_limit(targets.len()) {
+                        Some(limit) => self.refuse_child(&limit, request, &mut has_refused),
+                        None => self.spawn_child_target(&mut targets, parent, request),
+                    },
                     Some(SessionCommand::Resume { target, how, thread, reply }) => {
-                        calls.spawn(self.send_resume(target, how, thread, reply));
+                        let outcome = send_resume(Arc::clone(&self.shared), target, how, thread);
+                        // The caller may have been cancelled.
+                        calls.spawn(async move { drop(reply.send(outcome.await)) });
                     }
-                    Some(SessionCommand::RemoveTemporary) => {
-                        if let Some(removal) = self.remove_temporary_breakpoints() {
-                            calls.spawn(removal);
-                        }
-                    }
+                    Some(SessionCommand::RemoveTemporary) => drop(calls.spawn(self.remove_temporary_breakpoints())),
                     Some(SessionCommand::Stop { terminate }) => {
                         stopping = true;
                         calls.spawn(self.stop_targets(terminate));
@@ -72,6 +75,24 @@ impl SessionTask {
         }
     }
 
+    /// The limit that one more target would exceed.
+    fn find_exceeded_limit(&self, connected: usize) -> Option<String> {
+        if connected >= MAX_CONNECTED_TARGETS {
+            return Some(format!("a session has at most {MAX_CONNECTED_TARGETS} targets at one time"));
+        }
+        let is_full = self.shared.snapshot.borrow().targets.len() >= MAX_TARGETS;
+        is_full.then(|| format!("a session has at most {MAX_TARGETS} targets"))
+    }
+
+    /// The first refusal is reported to the user, too.
+    fn refuse_child(&self, limit: &str, request: IncomingRequest, has_refused: &mut bool) {
+        if !std::mem::replace(has_refused, true) {
+            let notice = format!("{limit}: the adapter requested one more, and it is not debugged");
+            self.shared.event_log.push_notice("targetRefused", notice);
+        }
+        request.respond_error(ErrorResponse::new(limit));
+    }
+
     fn spawn_child_target(&self, targets: &mut JoinSet<()>, parent: usize, request: IncomingRequest) {
         let arguments: StartDebuggingArguments = match request.read_arguments() {
             Ok(arguments) => arguments,
@@ -82,7 +103,7 @@ impl SessionTask {
         let stop_on_entry = self.plan.stop_on_entry && is_first;
         let plan = TargetPlan { start: arguments.into(), stop_on_entry, ..self.plan.clone() };
         let handle = self.shared.add_target(Some(parent), plan.target_name());
-        let guard = TargetGuard::new(handle, self.commands.clone());
+        let guard = TargetGuard { handle, commands: self.commands.clone() };
         targets.spawn(self.connect_and_drive(guard, plan, Some(request)));
     }
 
@@ -95,63 +116,31 @@ impl SessionTask {
     ) -> impl Future<Output = ()> + Send + 'static {
         let connector = Arc::clone(&self.connector);
         async move {
-            match connector().await {
-                Ok(connection) => {
-                    if let Some(request) = request {
-                        request.respond(&EmptyResponse {});
-                    }
-                    drive_target(guard, plan, connection).await;
-                }
-                Err(cause) => {
-                    if let Some(request) = request {
-                        request.respond_error(ErrorResponse::new(cause.to_string()));
-                    }
-                    guard.step(TargetInput::Closed(cause.to_string()));
+            let connected = connector().await;
+            if let Some(request) = request {
+                match &connected {
+                    Ok(_) => request.respond(&EmptyResponse {}),
+                    Err(cause) => request.respond_error(ErrorResponse::new(cause.to_string())),
                 }
             }
-        }
-    }
-
-    fn send_resume(
-        &self,
-        target: usize,
-        how: Resume,
-        thread: i64,
-        reply: oneshot::Sender<Result<(), DapError>>,
-    ) -> impl Future<Output = ()> + Send + 'static {
-        let (shared, deadline) = (Arc::clone(&self.shared), self.plan.deadline);
-        async move {
-            let outcome = match shared.client(target) {
-                Some(client) => how.send(&client, thread, deadline).await,
-                None => Err(DapError::Closed("the target is gone".to_owned())),
-            };
-            if let Err(DapError::Refused { .. } | DapError::Unsendable { .. }) = &outcome {
-                shared.step_target(target, TargetInput::Refused);
+            match connected {
+                Ok(connection) => drive_target(guard, plan, connection).await,
+                Err(cause) => drop(guard.step(TargetInput::Closed(cause.to_string()))),
             }
-            // The caller may have been cancelled.
-            let _ = reply.send(outcome);
         }
     }
 
     /// Removes the breakpoints that were set until this stop.
-    fn remove_temporary_breakpoints(&self) -> Option<impl Future<Output = ()> + Send + 'static> {
-        let removed = self.shared.with_state(|state| state.take_temporary());
-        if removed.is_empty() {
-            return None;
-        }
-        let (shared, deadline) = (Arc::clone(&self.shared), self.plan.deadline);
-        Some(async move {
-            let targets = shared.targets();
+    fn remove_temporary_breakpoints(&self) -> impl Future<Output = ()> + Send + 'static {
+        let shared = Arc::clone(&self.shared);
+        let removed = shared.with_state(|state| std::mem::take(&mut state.temporary));
+        async move {
             for spec in removed {
                 let Some(file) = spec.file() else { continue };
-                for target in &targets {
-                    let Some(client) = target.client().filter(|_| target.are_breakpoints_sent()) else { continue };
-                    let _turn = target.lock_breakpoint_requests().await;
-                    send_line_breakpoints(&client, target, &target.capabilities(), file, deadline).await;
-                }
+                send_changed_breakpoints(&shared.targets(), ChangedBreakpoints::File(file)).await;
                 shared.with_state(|state| state.bindings.remove_breakpoint(spec.id));
             }
-        })
+        }
     }
 
     /// Ends all targets, the newest first: a parent ends its children, and their last output would be lost.
@@ -169,6 +158,17 @@ impl SessionTask {
     }
 }
 
+async fn send_resume(shared: Arc<SessionShared>, target: usize, how: Resume, thread: i64) -> Result<(), DapError> {
+    let outcome = match shared.client(target) {
+        Some(client) => how.send(&client, thread, shared.request_timeout).await,
+        None => Err(DapError::Closed("the target is gone".to_owned())),
+    };
+    if let Err(DapError::Refused { .. } | DapError::Unsendable { .. }) = &outcome {
+        shared.step_target(target, TargetInput::Refused);
+    }
+    outcome
+}
+
 /// `grace`: how long the response to `disconnect` may take once the target has ended; some adapters send none then.
 async fn stop_target(shared: &Arc<SessionShared>, target: usize, client: &DapClient, terminate: bool, grace: Duration) {
     let disconnect = async {
@@ -180,17 +180,13 @@ async fn stop_target(shared: &Arc<SessionShared>, target: usize, client: &DapCli
         }
     };
     tokio::pin!(disconnect);
+    let mut snapshots = shared.snapshot.subscribe();
+    let is_ended = |it: &SessionSnapshot| matches!(it.targets[target].state.phase, TargetPhase::Ended(_));
     tokio::select! {
         () = &mut disconnect => {}
-        () = wait_until_ended(shared, target) => drop(timeout(grace, disconnect).await),
+        () = async { drop(snapshots.wait_for(is_ended).await) } => drop(timeout(grace, disconnect).await),
     }
     // Whether it has responded or not: the owner of the processes ends what is left of them.
     shared.step_target(target, TargetInput::Terminated);
     client.close();
-}
-
-/// Resolves when a target has ended.
-async fn wait_until_ended(shared: &SessionShared, target: usize) {
-    let mut snapshots = shared.snapshot.subscribe();
-    let _ = snapshots.wait_for(|snapshot| matches!(snapshot.targets[target].state.phase, TargetPhase::Ended(_))).await;
 }

@@ -13,8 +13,9 @@ use super::debug_session::DebugSession;
 use super::requests::Resume;
 use super::snapshot::{RunState, SessionSnapshot, WaitOutcome};
 use super::stop::StopKind;
-use super::target_plan::TargetPlan;
+use super::target::TargetPlan;
 use super::target_state::{TargetEnd, TargetPhase};
+use super::task::MAX_CONNECTED_TARGETS;
 use crate::adapters::Connector;
 use crate::adapters::Quirks;
 use crate::dap::types::*;
@@ -42,22 +43,22 @@ impl Adapter {
     /// The next request; `None` when the session has left.
     async fn next(&mut self) -> Option<IncomingRequest> {
         match self.inbox.next().await? {
-            DapIncoming::Request(asked) => Some(asked),
+            DapIncoming::Request(requested) => Some(requested),
             other => panic!("{other:?}"),
         }
     }
 
     /// The next request, which must be this one.
-    async fn asked(&mut self, command: &str) -> IncomingRequest {
-        let asked = self.next().await.unwrap_or_else(|| panic!("the session left before {command}"));
-        assert_eq!(asked.command, command);
-        asked
+    async fn requested(&mut self, command: &str) -> IncomingRequest {
+        let requested = self.next().await.unwrap_or_else(|| panic!("the session left before {command}"));
+        assert_eq!(requested.command, command);
+        requested
     }
 
     async fn grant(&mut self, command: &str) {
         let able = json!({"breakpoints": [{"id": 99, "verified": true, "line": 2}], "supportsConfigurationDoneRequest": true,
             "exceptionBreakpointFilters": [{"filter": "all", "label": "All"}]});
-        self.asked(command).await.respond(&able);
+        self.requested(command).await.respond(&able);
     }
 
     async fn configured(&mut self) {
@@ -70,7 +71,7 @@ impl Adapter {
     /// A whole start, its answer last of all.
     async fn started(&mut self) {
         self.grant("initialize").await;
-        let launch = self.asked("launch").await;
+        let launch = self.requested("launch").await;
         self.configured().await;
         launch.respond(&EmptyResponse {});
     }
@@ -92,16 +93,16 @@ impl Adapter {
 
     async fn starts_child(&self, name: &str) {
         let configuration = Fields::from_iter([("name".to_owned(), json!(name))]);
-        let wanted = StartDebuggingArguments { configuration, request: "launch".to_owned() };
-        self.server.request(&wanted, LONG).await.unwrap();
+        let spec = StartDebuggingArguments { configuration, request: "launch".to_owned() };
+        self.server.request(&spec, LONG).await.unwrap();
     }
 
     /// Grants everything that comes until the session leaves; what that was.
-    async fn obey(mut self) -> Vec<String> {
+    async fn answer_requests(mut self) -> Vec<String> {
         let mut commands = Vec::new();
-        while let Some(asked) = self.next().await {
-            commands.push(asked.command.clone());
-            asked.respond(&EmptyResponse {});
+        while let Some(requested) = self.next().await {
+            commands.push(requested.command.clone());
+            requested.respond(&EmptyResponse {});
         }
         commands
     }
@@ -119,8 +120,8 @@ impl Scene {
         let (tell, dialled) = mpsc::unbounded_channel();
         let dial: Connector = Arc::new(move || {
             let (ours, theirs) = DapConnection::pair();
-            let told = tell.send(theirs);
-            async move { told.map(|()| ours).map_err(|_| DapError::Closed("no adapter".to_owned())) }.boxed()
+            let reported = tell.send(theirs);
+            async move { reported.map(|()| ours).map_err(|_| DapError::Closed("no adapter".to_owned())) }.boxed()
         });
         let workspace = tempfile::tempdir().unwrap();
         let file = workspace.path().join("ä b.py");
@@ -133,11 +134,12 @@ impl Scene {
             quirks: Quirks::default(),
             stop_on_entry: false,
             launch_id: "test".to_owned(),
+            allows_run_in_terminal: false,
             initialize_deadline: LONG,
             deadline: LONG,
             start_deadline: LONG,
         };
-        let (session, driver) = DebugSession::open(plan, dial, breakpoints);
+        let (session, driver) = DebugSession::open(plan, dial, breakpoints, Arc::default());
         Scene { session, running: tokio::spawn(driver), dialled, _workspace: workspace }
     }
 
@@ -170,7 +172,7 @@ async fn a_start_has_the_order_that_suits_every_adapter_and_a_second_initialized
     assert_eq!(scene.session.snapshot().run_state(), RunState::Starting);
     let mut adapter = scene.adapter().await;
     adapter.grant("initialize").await;
-    let launch = adapter.asked("launch").await;
+    let launch = adapter.requested("launch").await;
     adapter.configured().await;
     adapter.server.send_event(&InitializedEvent {}).await.unwrap();
     adapter.grant("setBreakpoints").await;
@@ -178,7 +180,7 @@ async fn a_start_has_the_order_that_suits_every_adapter_and_a_second_initialized
     assert_eq!(scene.session.snapshot().run_state(), RunState::Starting);
     launch.respond(&EmptyResponse {});
     scene.until(|snapshot| snapshot.run_state() == RunState::Running).await;
-    let (state, commands) = tokio::join!(scene.session.stop(true), adapter.obey());
+    let (state, commands) = tokio::join!(scene.session.stop(true), adapter.answer_requests());
     assert_eq!((state, commands), (RunState::Terminated, vec!["disconnect".to_owned()]));
     scene.running.await.unwrap();
 }
@@ -188,8 +190,8 @@ async fn a_start_that_is_refused_or_cut_short_says_why() {
     let mut scene = Scene::open().await;
     let mut adapter = scene.adapter().await;
     adapter.grant("initialize").await;
-    adapter.asked("launch").await.respond_error(ErrorResponse::new("there is no python"));
-    let (waited, _) = tokio::join!(scene.session.wait_for_stop(LONG), adapter.obey());
+    adapter.requested("launch").await.respond_error(ErrorResponse::new("there is no python"));
+    let (waited, _) = tokio::join!(scene.session.wait_for_stop(LONG), adapter.answer_requests());
     assert_eq!(waited.state, RunState::Disconnected);
     assert!(waited.message.as_ref().unwrap().contains("launch failed: there is no python"), "{waited:?}");
 
@@ -201,7 +203,8 @@ async fn a_start_that_is_refused_or_cut_short_says_why() {
 
     let mut scene = Scene::open().await;
     let adapter = scene.adapter().await;
-    let (first, second, _) = tokio::join!(scene.session.stop(true), scene.session.stop(true), adapter.obey());
+    let (first, second, _) =
+        tokio::join!(scene.session.stop(true), scene.session.stop(true), adapter.answer_requests());
     assert_eq!(first, second);
     // Whether `disconnect` was sent depends on how far the start had come.
     assert!(matches!(first, RunState::Terminated | RunState::Disconnected), "{first:?}");
@@ -227,7 +230,7 @@ async fn e1_the_end_of_the_program_or_of_the_connection_ends_a_wait_and_says_whi
     let ending = async {
         adapter.server.send_event(&ExitedEvent { exit_code: 3 }).await.unwrap();
         adapter.server.send_event(&TerminatedEvent::default()).await.unwrap();
-        adapter.obey().await
+        adapter.answer_requests().await
     };
     let (waited, _) = tokio::join!(scene.session.wait_for_stop(LONG), ending);
     assert_eq!(
@@ -253,8 +256,9 @@ async fn e2_of_several_stopped_threads_the_first_is_primary_and_each_keeps_its_r
     let snapshot = scene.until(|snapshot| snapshot.stops().len() == 2).await;
     let stops: Vec<_> = snapshot.stops().into_iter().map(|(_, stop)| (stop.thread_id, stop.kind)).collect();
     assert_eq!(stops, [(Some(1), StopKind::BreakpointHit), (Some(2), StopKind::Exception)]);
-    let stepped =
-        async { assert_eq!(adapter.asked("stepIn").await.read_arguments::<StepInArguments>().unwrap().thread_id, 2) };
+    let stepped = async {
+        assert_eq!(adapter.requested("stepIn").await.read_arguments::<StepInArguments>().unwrap().thread_id, 2)
+    };
     let (refused, ()) = tokio::join!(scene.session.resume(Resume::Into, Some((0, 2))), stepped);
     assert!(refused.unwrap_err().to_string().contains("stepIn is not supported here"));
     assert_eq!(scene.session.snapshot().stops().len(), 2, "a refused step has let something go on");
@@ -270,21 +274,21 @@ async fn e3_a_thousand_resumes_and_waits_never_see_the_old_stop_and_never_lose_o
     assert_eq!(text(&scene.session.wait_for_stop(LONG).await), "0");
     let script = async {
         for number in 1..=1000 {
-            let asked = adapter.asked("continue").await;
+            let requested = adapter.requested("continue").await;
             // Adapters tell the next stop before and after their answer, with or without an echo.
             match number % 3 {
-                0 => asked.respond(&ContinueResponse::default()),
+                0 => requested.respond(&ContinueResponse::default()),
                 1 => {
                     adapter
                         .server
                         .send_event(&ContinuedEvent { thread_id: 1, ..ContinuedEvent::default() })
                         .await
                         .unwrap();
-                    asked.respond(&ContinueResponse::default());
+                    requested.respond(&ContinueResponse::default());
                 }
                 _ => {
                     adapter.stops(1, "step", &number.to_string()).await;
-                    asked.respond(&ContinueResponse::default());
+                    requested.respond(&ContinueResponse::default());
                     continue;
                 }
             }
@@ -339,14 +343,14 @@ async fn m1_m6_child_targets_all_end_in_time_though_one_never_answers_disconnect
     resumed.unwrap();
 
     let silent = async {
-        let disconnect = child.asked("disconnect").await;
+        let disconnect = child.requested("disconnect").await;
         // Not answered, and read to its end.
         assert!(child.next().await.is_none());
         drop(disconnect);
     };
     let began = Instant::now();
-    let obeyed = async { tokio::join!(worker.obey(), parent.obey(), silent) };
-    let (state, (to_worker, to_parent, ())) = tokio::join!(scene.session.stop(true), obeyed);
+    let answered = async { tokio::join!(worker.answer_requests(), parent.answer_requests(), silent) };
+    let (state, (to_worker, to_parent, ())) = tokio::join!(scene.session.stop(true), answered);
     assert_eq!((to_worker, to_parent), (vec!["disconnect".to_owned()], vec!["disconnect".to_owned()]));
     assert!(state == RunState::Terminated && began.elapsed() < Duration::from_secs(20));
     scene.running.await.unwrap();
@@ -357,11 +361,11 @@ async fn m1_m6_child_targets_all_end_in_time_though_one_never_answers_disconnect
 async fn disconnect_is_sent_once_by_whichever_side_ends_first() {
     let (scene, mut adapter) = Scene::running().await;
     let ends = async {
-        let disconnect = adapter.asked("disconnect").await;
+        let disconnect = adapter.requested("disconnect").await;
         adapter.server.send_event(&TerminatedEvent::default()).await.unwrap();
         scene.until(SessionSnapshot::is_ended).await;
         disconnect.respond(&EmptyResponse {});
-        adapter.obey().await
+        adapter.answer_requests().await
     };
     let (_, more) = tokio::join!(scene.session.stop(false), ends);
     assert_eq!(more, [""; 0], "after a stop");
@@ -369,10 +373,10 @@ async fn disconnect_is_sent_once_by_whichever_side_ends_first() {
 
     let (scene, mut adapter) = Scene::running().await;
     adapter.server.send_event(&TerminatedEvent::default()).await.unwrap();
-    let disconnect = adapter.asked("disconnect").await;
+    let disconnect = adapter.requested("disconnect").await;
     let answers = async {
         disconnect.respond(&EmptyResponse {});
-        adapter.obey().await
+        adapter.answer_requests().await
     };
     let (_, more) = tokio::join!(scene.session.stop(true), answers);
     assert_eq!(more, [""; 0], "after an end");
@@ -385,7 +389,35 @@ async fn the_last_handle_takes_the_session_along() {
     let Scene { session, running, .. } = scene;
     drop(session.clone());
     drop(session);
-    let (commands, ended) = tokio::join!(adapter.obey(), running);
+    let (commands, ended) = tokio::join!(adapter.answer_requests(), running);
     ended.unwrap();
     assert_eq!(commands, ["disconnect"]);
+}
+
+#[tokio::test]
+async fn n15c_more_children_than_the_limit_are_refused() {
+    let mut scene = Scene::open().await;
+    let mut parent = scene.adapter().await;
+    parent.started().await;
+    let request = StartDebuggingArguments { configuration: Fields::new(), request: "attach".to_owned() };
+    let mut children = Vec::new();
+    for _ in 1..MAX_CONNECTED_TARGETS {
+        parent.server.request(&request, LONG).await.unwrap();
+        children.push(scene.dialled.recv().await.unwrap());
+    }
+    for _ in 0..2 {
+        let refused = parent.server.request(&request, LONG).await.unwrap_err();
+        assert!(refused.to_string().contains("at most 128 targets at one time"), "{refused}");
+    }
+    assert!(scene.dialled.try_recv().is_err(), "nothing was connected for a refused child");
+    let notices = scene.session.event_log().take_notices();
+    assert!(notices.len() == 1 && notices[0].contains("it is not debugged"), "{notices:?}");
+    // A child that has gone makes room for another one.
+    drop(children.pop());
+    let room = async {
+        while parent.server.request(&request, LONG).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(LONG, room).await.unwrap();
 }

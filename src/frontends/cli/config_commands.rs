@@ -6,86 +6,81 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::config::{BuildStep, ConsentLine, StepCompletion, StepOrder, WindowConfig, init, trust::WorkspaceCommands};
+use crate::config::{
+    BuildOutput, BuildPlan, BuildStep, ConsentLine, StepCompletion, StepOrder, WindowConfig, init,
+    trust::WorkspaceCommands,
+};
+use crate::display_text::{escape_json, escape_line};
 use crate::error::{ErrorContext, Result};
 
 /// What would run, as one object or as lines with their origin.
-pub fn effective_config(recipe: &WindowConfig, json: bool) -> Result<String> {
-    recipe.check_window()?;
-    let commands = WorkspaceCommands::of_window(recipe);
-    Ok(if json { config_json(recipe, &commands).to_string() } else { config_text(recipe, &commands) })
+pub fn effective_config(config: &WindowConfig, json: bool) -> Result<String> {
+    config.check_window()?;
+    let commands = WorkspaceCommands::of_window(config);
+    Ok(if json { escape_json(&config_json(config, &commands).to_string()) } else { config_text(config, &commands) })
 }
 
 /// A line and its origin.
 pub fn line_with_origin(line: &ConsentLine) -> String {
     let origin = line.origin.as_ref().map(|origin| format!("   [{origin}]"));
-    format!("{}{}", line.text, origin.unwrap_or_default())
+    // One line of the list: a folder whose name has a line break adds none of its own.
+    escape_line(&format!("{}{}", line.text, origin.unwrap_or_default()))
 }
 
-fn config_text(recipe: &WindowConfig, commands: &WorkspaceCommands) -> String {
-    let mut lines = vec![format!("In {} would run:", recipe.workspace.display()), String::new()];
-    if let Some(name) = &recipe.configuration {
+fn config_text(config: &WindowConfig, commands: &WorkspaceCommands) -> String {
+    let mut lines = vec![format!("In {} would run:", config.workspace.display()), String::new()];
+    if let Some(name) = &config.configuration {
         lines.push(format!("  configuration: {name:?}"));
     }
-    lines.extend(commands.lines().iter().map(|line| format!("  {}", line_with_origin(line))));
-    if recipe.build.steps.len() > 1 {
-        lines.push(format!("  build order: {}", format_order(&recipe.build.order, &recipe.build.steps)));
+    lines.extend(commands.lines.iter().map(|line| format!("  {}", line_with_origin(line))));
+    if config.build.steps.len() > 1 {
+        lines.push(format!("  build order: {}", format_order(&config.build.order, &config.build)));
     }
-    lines.extend(recipe.build_outputs.iter().map(|it| format!("  no change: {}   [{}]", it.pattern, it.origin)));
-    lines.extend(recipe.notes.iter().map(|note| format!("  note: {note}")));
+    lines.extend(config.build_outputs.iter().map(|it| format!("  no change: {}   [{}]", it.pattern, it.origin)));
+    lines.extend(config.notes.iter().map(|note| format!("  note: {note}")));
     let trusted = if commands.are_trusted() { "trusted" } else { "not trusted yet: `tether trust`" };
     lines.extend([String::new(), format!("These commands are {trusted}")]);
-    lines.join("\n")
+    lines.iter().map(|line| escape_line(line)).collect::<Vec<_>>().join("\n")
 }
 
-fn config_json(recipe: &WindowConfig, commands: &WorkspaceCommands) -> Value {
-    let at = |origin: &crate::config::Origin| json!({"file": origin.file, "line": origin.line});
-    let line = |line: &ConsentLine| {
-        let mut value = line.origin.as_ref().map_or_else(|| json!({}), at);
-        value["text"] = json!(line.text);
-        value
+fn config_json(config: &WindowConfig, commands: &WorkspaceCommands) -> Value {
+    let line = |line: &ConsentLine| match &line.origin {
+        Some(origin) => json!({"text": line.text, "file": origin.file, "line": origin.line}),
+        None => json!({"text": line.text}),
     };
     let step = |step: &BuildStep| {
         let until = match &step.completion {
             StepCompletion::OnExit => None,
             StepCompletion::AfterCycle(cycle) => Some(&cycle.ends_pattern),
         };
-        let mut value = at(&step.origin);
-        value["label"] = json!(step.label);
-        value["argv"] = json!(step.argv);
-        value["cwd"] = json!(step.cwd);
-        value["env"] = json!(step.env);
-        value["until"] = json!(until);
-        value
+        json!({
+            "file": step.origin.file, "line": step.origin.line, "label": step.label, "argv": step.argv,
+            "cwd": step.cwd, "env": step.shown_environment(), "until": until,
+        })
     };
-    let ignore = |it: &crate::config::BuildOutput| {
-        let mut value = at(&it.origin);
-        value["rule"] = json!(it.pattern);
-        value
-    };
+    let ignore = |it: &BuildOutput| json!({"file": it.origin.file, "line": it.origin.line, "rule": it.pattern});
     let window: serde_json::Map<String, Value> =
-        recipe.window_values().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        config.window_values().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     json!({
-        "workspace": recipe.workspace,
-        "configuration": recipe.configuration,
+        "workspace": config.workspace,
+        "configuration": config.configuration,
         "window": window,
         "build": {
-            "steps": recipe.build.steps.iter().map(step).collect::<Vec<_>>(),
-            "order": format_order(&recipe.build.order, &recipe.build.steps),
-            "timeoutMs": recipe.build.timeout.as_millis() as u64,
+            "steps": config.build.steps.iter().map(step).collect::<Vec<_>>(),
+            "order": format_order(&config.build.order, &config.build),
+            "timeoutMs": config.build.timeout.as_millis() as u64,
         },
-        "lines": commands.lines().iter().map(line).collect::<Vec<_>>(),
-        "ignore": recipe.build_outputs.iter().map(ignore).collect::<Vec<_>>(),
-        "notes": recipe.notes,
+        "lines": commands.lines.iter().map(line).collect::<Vec<_>>(),
+        "ignore": config.build_outputs.iter().map(ignore).collect::<Vec<_>>(),
+        "notes": config.notes,
         "trusted": commands.are_trusted(),
     })
 }
 
 /// "(a with b), then c"
-fn format_order(order: &StepOrder, steps: &[BuildStep]) -> String {
+fn format_order(order: &StepOrder, plan: &BuildPlan) -> String {
     let several = |orders: &[StepOrder], between: &str| {
-        let parts: Vec<String> =
-            orders.iter().map(|it| self::format_order(it, steps)).filter(|it| !it.is_empty()).collect();
+        let parts: Vec<String> = orders.iter().map(|it| format_order(it, plan)).filter(|it| !it.is_empty()).collect();
         match &parts[..] {
             [] => String::new(),
             [one] => one.clone(),
@@ -94,7 +89,8 @@ fn format_order(order: &StepOrder, steps: &[BuildStep]) -> String {
         }
     };
     match order {
-        StepOrder::Step(index) => format!("`{}`", steps[*index].label),
+        StepOrder::Step(index) => format!("`{}`", plan.steps[*index].label),
+        StepOrder::Shared(index) => format!("`{}`", plan.shared[*index].label),
         StepOrder::Sequence(orders) => several(orders, ", then "),
         StepOrder::Parallel(orders) => several(orders, " with "),
     }
@@ -104,9 +100,10 @@ fn format_order(order: &StepOrder, steps: &[BuildStep]) -> String {
 pub fn write_settings(workspace: &Path, json: bool) -> Result<String> {
     let written = init::write_devtools_toml(workspace)?;
     if json {
-        return Ok(json!({"written": written.files, "window": written.window}).to_string());
+        return Ok(escape_json(&json!({"written": written.files, "window": written.window}).to_string()));
     }
-    let files: Vec<String> = written.files.iter().map(|file| format!("wrote {}", file.display())).collect();
+    let files: Vec<String> =
+        written.files.iter().map(|file| escape_line(&format!("wrote {}", file.display()))).collect();
     let next = match written.window {
         true => "next: `tether trust` shows what would run, and `tether start` runs it",
         false => "next: choose a `kind` in it; nothing in this folder says what to launch",

@@ -223,8 +223,8 @@ mod tests {
     #[test]
     fn invalid_commands_are_rejected_with_a_reason() {
         let refused = |line: &[&str], words: &str| {
-            let told = read(line).unwrap_err();
-            assert!(told.contains(words), "{line:?}: {told}");
+            let reported = read(line).unwrap_err();
+            assert!(reported.contains(words), "{line:?}: {reported}");
         };
         refused(&["debug"], "Usage");
         refused(&["debug", "jump"], "jump");

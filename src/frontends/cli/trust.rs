@@ -11,18 +11,33 @@ use anstream::println;
 use super::config_commands;
 use crate::config::trust::{CommandPurpose, WorkspaceCommands};
 use crate::config::{ActiveConfig, DebugPlan, WindowConfig};
+use crate::display_text::{escape_json, escape_line};
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::supervisor::connect::SupervisorPaths;
 
-/// Of a (canonical) workspace: of the named configuration, of what builds its tests, or of its window.
-pub fn trust_commands(workspace: &Path, config: Option<&str>, tests: bool, yes: bool, json: bool) -> Result<()> {
-    let mut all = commands_to_trust(workspace, config, tests)?;
+/// What is to be trusted besides the programs of the workspace.
+#[derive(Clone, Copy)]
+pub struct TrustScope<'a> {
+    /// The named configuration.
+    pub config: Option<&'a str>,
+    /// What builds the tests.
+    pub tests: bool,
+    /// Nothing else.
+    pub programs: bool,
+}
+
+/// Of a (canonical) workspace: of the named configuration, of what builds its tests, or of its window; and the programs
+/// that it brings.
+pub fn trust_commands(workspace: &Path, scope: TrustScope<'_>, yes: bool, json: bool) -> Result<()> {
+    let mut all = commands_to_trust(workspace, scope)?;
+    all.push(WorkspaceCommands::of_programs(workspace));
     all.retain(|commands| !commands.is_empty());
     if !json {
         all.iter().for_each(|commands| print_commands(workspace, commands));
     }
     if all.is_empty() {
-        println!("the files of {} want to run nothing: there is nothing to trust", workspace.display());
+        let workspace = escape_line(&workspace.to_string_lossy());
+        println!("the files of {workspace} want to run nothing: there is nothing to trust");
         return Ok(());
     }
     if !yes && !confirm()? {
@@ -33,7 +48,8 @@ pub fn trust_commands(workspace: &Path, config: Option<&str>, tests: bool, yes: 
     if json {
         let trusted: Vec<String> = all.iter().flat_map(WorkspaceCommands::texts).collect();
         let digests: Vec<String> = all.iter().map(WorkspaceCommands::digest).collect();
-        println!("{}", serde_json::json!({"trusted": trusted, "sha256": digests, "record": records[0]}));
+        let object = serde_json::json!({"trusted": trusted, "sha256": digests, "record": records[0]});
+        println!("{}", escape_json(&object.to_string()));
     } else {
         println!("trusted, until one of them changes");
     }
@@ -41,13 +57,13 @@ pub fn trust_commands(workspace: &Path, config: Option<&str>, tests: bool, yes: 
 }
 
 /// A configuration can be a window, a debug session, or both: consent by name covers all of it.
-fn commands_to_trust(workspace: &Path, config: Option<&str>, tests: bool) -> Result<Vec<WorkspaceCommands>> {
-    let Some(name) = config else {
-        return Ok(vec![if tests {
-            WorkspaceCommands::of_tests(workspace)
-        } else {
-            WorkspaceCommands::of_window(&window_recipe(workspace, None)?)
-        }]);
+fn commands_to_trust(workspace: &Path, scope: TrustScope<'_>) -> Result<Vec<WorkspaceCommands>> {
+    let Some(name) = scope.config else {
+        return Ok(match scope {
+            TrustScope { programs: true, .. } => Vec::new(),
+            TrustScope { tests: true, .. } => vec![WorkspaceCommands::of_tests(workspace)],
+            TrustScope { .. } => vec![WorkspaceCommands::of_window(&window_config(workspace, None)?)],
+        });
     };
     let window = WindowConfig::resolve(workspace, Some(name)).map(|it| WorkspaceCommands::of_window(&it));
     let debugging = DebugPlan::resolve(workspace, name).map(|it| WorkspaceCommands::of_debug_plan(&it));
@@ -58,20 +74,21 @@ fn commands_to_trust(workspace: &Path, config: Option<&str>, tests: bool) -> Res
 }
 
 fn print_commands(workspace: &Path, commands: &WorkspaceCommands) {
-    let what = match commands.purpose() {
+    let what = match commands.purpose {
         CommandPurpose::Window => "want to run",
         CommandPurpose::Debugging => "want to debug, and to run around it",
         CommandPurpose::Tests => "have their tests built, before one is debugged, by",
+        CommandPurpose::Programs => "contain programs that debugging runs",
     };
-    println!("The files of {} {what}:\n", workspace.display());
-    for line in commands.lines() {
+    println!("The files of {} {what}:\n", escape_line(&workspace.to_string_lossy()));
+    for line in &commands.lines {
         println!("  {}", config_commands::line_with_origin(line));
     }
     println!();
 }
 
 /// What would run: of the named configuration, else of the one that was chosen, else of the first.
-pub fn window_recipe(workspace: &Path, config: Option<&str>) -> Result<WindowConfig> {
+pub fn window_config(workspace: &Path, config: Option<&str>) -> Result<WindowConfig> {
     match config {
         Some(name) => WindowConfig::resolve(workspace, Some(name)),
         None => ActiveConfig::load(&SupervisorPaths::of_workspace(workspace)?.state).resolve(workspace),

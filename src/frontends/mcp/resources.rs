@@ -3,8 +3,7 @@
 //! Owns the URIs and who is told of a change. Does not depend on how a resource is read from the supervisor.
 
 use std::collections::HashMap;
-use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rmcp::model::{ListResourcesResult, Resource, ResourceContents, SubscriptionFilter};
 use rmcp::service::ServiceError;
@@ -15,8 +14,11 @@ use tokio::task::AbortHandle;
 use crate::api::page::PageConsoleParams;
 use crate::api::protocol::{DEBUG_DID_CHANGE_STATE, WINDOW_DID_CHANGE_CONSOLE, WINDOW_DID_CHANGE_STATE};
 use crate::api::window::WindowStatusParams;
-use crate::api::{OperationGroup, OperationParams, debug};
+use crate::api::{OperationGroup, OperationParams, debug, find_operation};
+use crate::display_text::escape_text;
+use crate::frontends::mcp::tools::escape_values;
 use crate::frontends::render;
+use crate::sync::lock;
 use crate::wire::rpc::RpcIncoming;
 
 /// One resource.
@@ -66,22 +68,19 @@ impl ResourceKind {
         }
     }
 
-    fn group(self) -> OperationGroup {
-        match self {
-            ResourceKind::State | ResourceKind::Build | ResourceKind::Console => OperationGroup::Window,
-            ResourceKind::Sessions => OperationGroup::Debug,
-        }
-    }
-
     /// The contents, from the result of [`ResourceKind::method`].
     pub fn contents(self, answer: &Value) -> ResourceContents {
         let text = match self {
-            ResourceKind::State | ResourceKind::Sessions => answer.to_string(),
+            ResourceKind::State | ResourceKind::Sessions => {
+                let mut answer = answer.clone();
+                escape_values(&mut answer);
+                answer.to_string()
+            }
             ResourceKind::Build => match answer.get("lastBuild") {
                 None => "nothing has been built yet".to_owned(),
-                Some(build) => build["tail"].as_str().unwrap_or_default().to_owned(),
+                Some(build) => escape_text(build["tail"].as_str().unwrap_or_default()),
             },
-            ResourceKind::Console => render::render_text(PageConsoleParams::METHOD, answer),
+            ResourceKind::Console => escape_text(&render::render_text(PageConsoleParams::METHOD, answer)),
         };
         ResourceContents::text(text, self.uri()).with_mime_type(self.description().2)
     }
@@ -89,7 +88,8 @@ impl ResourceKind {
 
 /// The list of the resources of a part of the API.
 pub fn list_resources(group: Option<OperationGroup>) -> ListResourcesResult {
-    let offered = |topic: &ResourceKind| group.is_none_or(|group| group == topic.group());
+    let operation = |topic: &ResourceKind| find_operation(topic.method());
+    let offered = |topic: &ResourceKind| group.is_none() || operation(topic).map(|it| it.group) == group;
     let resource = |topic: ResourceKind| {
         let (name, description, mime_type) = topic.description();
         Resource::new(topic.uri(), name).with_description(description).with_mime_type(mime_type)
@@ -98,14 +98,7 @@ pub fn list_resources(group: Option<OperationGroup>) -> ListResourcesResult {
 }
 
 /// How often each resource has changed since the start of this server.
-#[derive(Clone, Copy, Debug, Default)]
-struct ChangeCounts([u64; ResourceKind::ALL.len()]);
-
-impl ChangeCounts {
-    fn count(&mut self, topic: ResourceKind) -> &mut u64 {
-        &mut self.0[topic as usize]
-    }
-}
+type ChangeCounts = [u64; ResourceKind::ALL.len()];
 
 /// Counts changes, and notifies subscribers of them.
 #[derive(Default)]
@@ -122,28 +115,24 @@ impl ResourceWatcher {
         while let Some(message) = incoming.recv().await {
             let RpcIncoming::Notification { method, params } = message else { continue };
             match method.as_str() {
-                WINDOW_DID_CHANGE_STATE => {}
-                WINDOW_DID_CHANGE_CONSOLE => {
-                    self.changed.send_modify(|changed| *changed.count(ResourceKind::Console) += 1);
-                    continue;
+                WINDOW_DID_CHANGE_STATE => {
+                    let build = params.get("lastBuild");
+                    self.count_changes(&[ResourceKind::State]);
+                    if build != last_build.as_ref() {
+                        self.count_changes(&[ResourceKind::Build]);
+                    }
+                    last_build = build.cloned();
                 }
-                DEBUG_DID_CHANGE_STATE => {
-                    self.changed.send_modify(|changed| *changed.count(ResourceKind::Sessions) += 1);
-                    continue;
-                }
-                _ => continue,
+                WINDOW_DID_CHANGE_CONSOLE => self.count_changes(&[ResourceKind::Console]),
+                DEBUG_DID_CHANGE_STATE => self.count_changes(&[ResourceKind::Sessions]),
+                _ => {}
             }
-            let build = params.get("lastBuild").cloned();
-            self.changed.send_modify(|changed| {
-                *changed.count(ResourceKind::State) += 1;
-                *changed.count(ResourceKind::Build) += u64::from(build != last_build);
-            });
-            last_build = build;
         }
-        self.changed.send_modify(|changed| {
-            *changed.count(ResourceKind::State) += 1;
-            *changed.count(ResourceKind::Sessions) += 1;
-        });
+        self.count_changes(&[ResourceKind::State, ResourceKind::Sessions]);
+    }
+
+    fn count_changes(&self, kinds: &[ResourceKind]) {
+        self.changed.send_modify(|counts| kinds.iter().for_each(|kind| counts[*kind as usize] += 1));
     }
 
     /// Calls `notify` for each change of one of `topics` from now on, until it fails; changes during a call are merged.
@@ -154,18 +143,14 @@ impl ResourceWatcher {
         let mut changes = self.changed.subscribe();
         let mut seen = *changes.borrow_and_update();
         while changes.changed().await.is_ok() {
-            let mut now = *changes.borrow_and_update();
-            for topic in topics.iter().copied().filter(|topic| now.count(*topic) != seen.count(*topic)) {
+            let now = *changes.borrow_and_update();
+            for topic in topics.iter().copied().filter(|topic| now[*topic as usize] != seen[*topic as usize]) {
                 if tell(topic).await.is_err() {
                     return;
                 }
             }
             seen = now;
         }
-    }
-
-    fn single(&self) -> MutexGuard<'_, HashMap<ResourceKind, AbortHandle>> {
-        self.single.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Follows one resource in a task of its own, until [`ResourceWatcher::stop_following`].
@@ -178,14 +163,14 @@ impl ResourceWatcher {
     {
         let resources = Arc::clone(self);
         let following = tokio::spawn(async move { resources.follow(vec![topic], tell).await });
-        if let Some(before) = self.single().insert(topic, following.abort_handle()) {
+        if let Some(before) = lock(&self.single).insert(topic, following.abort_handle()) {
             before.abort();
         }
     }
 
     /// Ends [`ResourceWatcher::follow_single`].
     pub fn stop_following(&self, topic: ResourceKind) {
-        if let Some(following) = self.single().remove(&topic) {
+        if let Some(following) = lock(&self.single).remove(&topic) {
             following.abort();
         }
     }

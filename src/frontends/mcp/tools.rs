@@ -10,25 +10,52 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::transform_subschemas;
 use serde_json::{Value, json};
 
-use crate::api::{Operation, OperationEffect};
+use crate::api::debug::breakpoints::{BreakpointExportParams, BreakpointImportParams};
+use crate::api::{OPERATIONS, Operation, OperationEffect, OperationParams};
+use crate::display_text::{escape_line, escape_text};
 use crate::error::Result;
 use crate::frontends::render;
+
+/// Operations that are no tools: files with breakpoints are exchanged by people, on the command line.
+const NOT_OFFERED: [&str; 2] = [BreakpointExportParams::METHOD, BreakpointImportParams::METHOD];
+
+/// The operations that are tools.
+pub fn offered_operations() -> impl Iterator<Item = &'static Operation> {
+    OPERATIONS.iter().filter(|operation| !NOT_OFFERED.contains(&operation.method))
+}
 
 /// The result of a call: structured content, and a text beside it. An image is content, and not structured. What is text by
 /// nature is in both: some clients (VS Code) show their model only the structured content, others only the text.
 pub fn call_result(operation: &Operation, outcome: Result<Value>) -> CallToolResult {
     let mut answer = match outcome {
         Ok(answer) => answer,
-        Err(error) => return CallToolResult::error(vec![ContentBlock::text(error.to_string())]),
+        Err(error) => return CallToolResult::error(vec![ContentBlock::text(escape_text(&error.to_string()))]),
     };
-    let mut content = vec![ContentBlock::text(render::render_text(operation.method, &answer))];
+    let mut content = vec![ContentBlock::text(escape_text(&render::render_text(operation.method, &answer)))];
     if let Some(picture) = render::read_picture(operation.method, &answer) {
         content.insert(0, ContentBlock::image(picture.data, picture.mime_type));
         answer.as_object_mut().map(|answer| answer.remove(IMAGE_FIELD));
     }
     let mut result = CallToolResult::success(content);
+    escape_values(&mut answer);
     result.structured_content = Some(answer);
     result
+}
+
+/// Escapes every text in a result: a model reads it as it is.
+pub fn escape_values(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = escape_text(text),
+        Value::Array(items) => items.iter_mut().for_each(escape_values),
+        Value::Object(members) => {
+            let all = std::mem::take(members).into_iter();
+            members.extend(all.map(|(name, mut value)| {
+                escape_values(&mut value);
+                (escape_line(&name), value)
+            }));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 /// The tool of an operation.
@@ -46,7 +73,9 @@ fn effect_annotations(effect: OperationEffect) -> ToolAnnotations {
         OperationEffect::ReadOnly => closed.read_only(true),
         OperationEffect::Idempotent => closed.destructive(false).idempotent(true),
         OperationEffect::Additive => closed.destructive(false),
+        OperationEffect::Replacing => closed.idempotent(true),
         OperationEffect::Destructive => closed,
+        OperationEffect::RunsCode => ToolAnnotations::new(),
     }
 }
 
@@ -66,10 +95,7 @@ fn input_schema(operation: &Operation) -> JsonObject {
     // The operation itself rejects unknown parameters, and lists its own.
     schema.remove("additionalProperties");
     simplify_schema(&mut schema);
-    match schema.to_value() {
-        Value::Object(schema) => schema,
-        _ => JsonObject::new(),
-    }
+    std::mem::take(schema.ensure_object())
 }
 
 /// The result as a JSON schema: the names of its fields, one level deep, and which are required. What a field means
@@ -85,13 +111,11 @@ fn output_schema(operation: &Operation) -> JsonObject {
     let fields: JsonObject = fields.map(|(name, _)| (name.clone(), json!({}))).collect();
     let required = schema.get("required").and_then(Value::as_array);
     let required: Vec<_> = required.into_iter().flatten().filter(|name| *name != IMAGE_FIELD).cloned().collect();
-    let mut outlined = JsonObject::new();
-    outlined.insert("type".into(), "object".into());
-    outlined.insert("properties".into(), fields.into());
+    let mut outline = rmcp::object!({ "type": "object", "properties": fields });
     if !required.is_empty() {
-        outlined.insert("required".into(), required.into());
+        outline.insert("required".into(), required.into());
     }
-    outlined
+    outline
 }
 
 /// Removes `null` from optional parameters, which can be left out instead, and the width of
@@ -128,12 +152,11 @@ fn simplify_schema(schema: &mut Schema) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::OPERATIONS;
 
     /// The size of `tools/list` in bytes: all of it, and without the output schemas.
     #[test]
     fn the_list_of_tools_stays_within_its_budget() {
-        let whole: Vec<Tool> = OPERATIONS.iter().map(operation_tool).collect();
+        let whole: Vec<Tool> = offered_operations().map(operation_tool).collect();
         let bytes = |tools: &[Tool]| serde_json::to_vec(&json!({ "tools": tools })).unwrap().len();
         let mut input_side = whole.clone();
         for tool in &mut input_side {
@@ -144,6 +167,25 @@ mod tests {
         println!("{} tools: {whole_bytes} bytes, input side {input_bytes}", whole.len());
         assert!(input_bytes <= 12 * 1024, "{input_bytes}");
         assert!(whole_bytes <= 22 * 1024, "{whole_bytes}");
+    }
+
+    /// What a client may allow without asking its user.
+    #[test]
+    fn n5_annotations_tell_what_a_call_may_do() {
+        let tools: Vec<Tool> = offered_operations().map(operation_tool).collect();
+        let with = |is: fn(&ToolAnnotations) -> bool| -> Vec<&str> {
+            let tools = tools.iter().filter(|tool| is(tool.annotations.as_ref().unwrap()));
+            tools.map(|tool| tool.name.as_ref()).collect()
+        };
+        let read_only = "window_status window_changes window_console window_network debug_status wait_for_stop \
+            breakpoint_list debug_stack debug_variables debug_source debug_output debug_events";
+        assert_eq!(with(|it| it.read_only_hint == Some(true)), read_only.split_whitespace().collect::<Vec<_>>());
+        // MCP's defaults: what is not said to be otherwise is destructive, and reaches the world.
+        let harmless = "debug_continue debug_pause debug_step debug_run_to";
+        assert_eq!(with(|it| it.destructive_hint == Some(false)), harmless.split_whitespace().collect::<Vec<_>>());
+        let open_world =
+            "window_evaluate window_input debug_launch debug_attach debug_evaluate debug_set_variable debug_probe";
+        assert_eq!(with(|it| it.open_world_hint.is_none()), open_world.split_whitespace().collect::<Vec<_>>());
     }
 
     #[test]

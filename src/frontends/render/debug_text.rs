@@ -1,126 +1,55 @@
 //! Renders the results of debug operations: sessions, breakpoints, variables, output. Stops are in `stop_text`.
 
-use std::fmt::Write;
-
+use super::ResultText;
 use super::page_text::cursor_line;
-use super::result_text::ResultText;
-use super::stop_text::{
-    MAX_THREADS, frame_lines, probe_text, reason_text, state_text, stopped_text, variable_line, variable_lines,
-};
-use super::text_format::{age_text, indent_lines};
+use super::stop_text::{MAX_THREADS, frame_lines, reason_text, state_text, variable_line, variable_lines};
+use super::text_format::{age_text, indent_breaks, indent_lines, notes_text};
 use crate::api::debug::breakpoints::{
     BreakpointDrift, BreakpointListReport, BreakpointReport, BreakpointState, ExceptionBreakpointsReport,
     WatchpointAccess,
 };
 use crate::api::debug::inspect::{DebugLogCursor, EventEntries, FrameList, OutputEntries, VariableList};
 use crate::api::debug::results::{
-    DebugSessionStatus, DebugStatus, EvaluatedValue, LaunchReport, ProbeReport, SessionEndReport, SourceExcerpt,
-    StopReport, ThreadStatus,
+    DebugSessionStatus, DebugStatus, EvaluatedValue, LaunchReport, SessionEndReport, SourceExcerpt, ThreadStatus,
 };
 use crate::api::page;
 
-impl ResultText for LaunchReport {
-    fn text(&self) -> Option<String> {
-        Some(launch_text(self))
-    }
-}
-
-impl ResultText for StopReport {
-    fn text(&self) -> Option<String> {
-        Some(stopped_text(self))
-    }
-}
-
-impl ResultText for DebugStatus {
-    fn text(&self) -> Option<String> {
-        status_text(self)
-    }
-}
-
-impl ResultText for SessionEndReport {
-    fn text(&self) -> Option<String> {
-        Some(end_text(self))
-    }
-}
-
-impl ResultText for ProbeReport {
-    fn text(&self) -> Option<String> {
-        Some(probe_text(self))
-    }
-}
-
-impl ResultText for BreakpointReport {
-    fn text(&self) -> Option<String> {
-        Some(breakpoint_text(self))
-    }
-}
-
-impl ResultText for BreakpointListReport {
-    fn text(&self) -> Option<String> {
-        Some(breakpoints_text(self))
-    }
-}
-
-impl ResultText for ExceptionBreakpointsReport {
-    fn text(&self) -> Option<String> {
-        Some(exceptions_text(self))
-    }
-}
-
 impl ResultText for FrameList {
-    fn text(&self) -> Option<String> {
-        Some(append_truncation(frame_lines(&self.frames), self.truncated.clone()))
-    }
-}
-
-impl ResultText for VariableList {
-    fn text(&self) -> Option<String> {
-        Some(variables_text(self))
-    }
-}
-
-impl ResultText for EvaluatedValue {
-    fn text(&self) -> Option<String> {
-        Some(value_text(self))
+    fn text(&self) -> String {
+        append_truncation(frame_lines(&self.frames), self.truncated.as_deref())
     }
 }
 
 impl ResultText for SourceExcerpt {
-    fn text(&self) -> Option<String> {
-        Some(format!("{}\n{}", self.file, self.text.trim_end()))
+    fn text(&self) -> String {
+        format!("{}\n{}", self.file, self.text.trim_end())
     }
 }
 
-impl ResultText for OutputEntries {
-    fn text(&self) -> Option<String> {
-        Some(output_text(self))
+impl ResultText for LaunchReport {
+    fn text(&self) -> String {
+        let pid = self.pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
+        let (id, stop) = (&self.stopped.session_id, self.stopped.text());
+        let mut out = format!("session {id} ({}{pid})\n{stop}", self.adapter);
+        let unverified = self.breakpoints.iter().filter(|it| it.state != BreakpointState::Verified);
+        out.extend(unverified.map(|breakpoint| format!("\n{}", breakpoint.text())));
+        out
     }
 }
 
-impl ResultText for EventEntries {
-    fn text(&self) -> Option<String> {
-        Some(events_text(self))
+impl ResultText for DebugStatus {
+    fn text(&self) -> String {
+        let listed: Vec<String> = self.sessions.iter().flatten().map(session_text).collect();
+        let text = match &self.session {
+            Some(session) => session_text(session),
+            None if listed.is_empty() => "no debug session: `tether debug launch PROGRAM` begins one".to_owned(),
+            None => listed.join("\n"),
+        };
+        text + &notes_text(&self.notes)
     }
-}
 
-fn launch_text(it: &LaunchReport) -> String {
-    let pid = it.pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
-    let mut out = format!("session {} ({}{pid})\n{}", it.stopped.session_id, it.adapter, stopped_text(&it.stopped));
-    for it in it.breakpoints.iter().filter(|it| it.state != BreakpointState::Verified) {
-        let _ = write!(out, "\n{}", breakpoint_text(it));
-    }
-    out
-}
-
-/// `None` when it has neither one session nor a list.
-fn status_text(it: &DebugStatus) -> Option<String> {
-    match (&it.session, &it.sessions) {
-        (Some(it), _) => Some(session_text(it)),
-        (None, Some(none)) if none.is_empty() => {
-            Some("no debug session: `tether debug launch PROGRAM` begins one".to_owned())
-        }
-        (None, Some(all)) => Some(all.iter().map(session_text).collect::<Vec<_>>().join("\n")),
-        (None, None) => None,
+    fn has_text(&self) -> bool {
+        self.session.is_some() || self.sessions.is_some()
     }
 }
 
@@ -137,152 +66,155 @@ fn session_text(it: &DebugSessionStatus) -> String {
         None => state_text(it.state, it.exit_code, it.message.as_deref()),
     };
     let mut out = format!("{} {} ({}) {doing}", it.session_id, it.name, facts.join(", "));
-    if let (Some(_), Some(message)) = (&it.stop_reason, &it.message) {
-        let _ = write!(out, "\n  note: {message}");
-    }
+    let note = it.message.iter().filter(|_| it.stop_reason.is_some());
+    out.extend(note.map(|message| format!("\n  note: {}", indent_breaks(message))));
     if let Some(exception) = &it.exception {
-        let _ = write!(out, "\n  {}: {}", exception.class, exception.message);
-        if !exception.stack.trim().is_empty() {
-            let _ = write!(out, "\n{}", indent_lines(&exception.stack));
-        }
+        out += &format!("\n  {}: {}", exception.class, indent_breaks(&exception.message));
+        out.extend((!exception.stack.trim().is_empty()).then(|| format!("\n{}", indent_lines(&exception.stack))));
     }
-    write_threads(&mut out, "suspended", &it.suspended_threads);
-    write_threads(&mut out, "running", &it.running_threads);
-    for target in it.targets.iter().filter(|_| it.targets.len() > 1) {
-        let _ = write!(out, "\n  target {}: {}", target.name, state_text(target.state, None, None));
-    }
+    out += &threads_text("suspended", &it.suspended_threads);
+    out += &threads_text("running", &it.running_threads);
+    let targets = it.targets.iter().filter(|_| it.targets.len() > 1);
+    out.extend(targets.map(|it| format!("\n  target {}: {}", it.name, state_text(it.state, None, None))));
     if it.stale {
-        out.push_str("\n  note: a source file has changed since it began: `restart` of launch runs the new code");
+        out += "\n  note: a source file has changed since it began: `restart` of launch runs the new code";
     }
     out
 }
 
-/// At most [`SHOWN`] of them.
-fn write_threads(out: &mut String, word: &str, threads: &[ThreadStatus]) {
-    for it in threads.iter().take(MAX_THREADS) {
+/// At most [`MAX_THREADS`] of them.
+fn threads_text(word: &str, threads: &[ThreadStatus]) -> String {
+    let line = |it: &ThreadStatus| {
         let stop = it.stop_reason.as_ref().map(|stop| format!(": {}", reason_text(stop))).unwrap_or_default();
-        let _ = write!(out, "\n  {word} thread {} {}{stop}", it.thread_id, it.name);
-    }
-    if threads.len() > MAX_THREADS {
-        let _ = write!(out, "\n  … and {} more {word} threads", threads.len() - MAX_THREADS);
-    }
-}
-
-fn end_text(it: &SessionEndReport) -> String {
-    format!("{} {}", it.session_id, state_text(it.state, it.exit_code, it.message.as_deref()))
-}
-
-fn breakpoints_text(it: &BreakpointListReport) -> String {
-    let mut lines: Vec<String> = it.breakpoints.iter().map(breakpoint_text).collect();
-    if lines.is_empty() {
-        lines.push("no breakpoints".to_owned());
-    }
-    if it.exceptions != ExceptionBreakpointsReport::default() {
-        lines.push(exceptions_text(&it.exceptions));
-    }
-    lines.join("\n")
-}
-
-fn breakpoint_text(it: &BreakpointReport) -> String {
-    let place = match (&it.file, it.line, &it.function, &it.expression) {
-        (Some(file), Some(line), ..) => format!("breakpoint {} at {file}:{line}", it.breakpoint_id),
-        (.., Some(function), _) => format!("breakpoint {} in {function}", it.breakpoint_id),
-        (.., Some(expression)) => format!("watchpoint {} on {expression}", it.breakpoint_id),
-        _ => format!("breakpoint {}", it.breakpoint_id),
+        format!("\n  {word} thread {} {}{stop}", it.thread_id, it.name)
     };
-    let mut facts = vec![
-        match it.state {
+    let left_out = threads.len().saturating_sub(MAX_THREADS);
+    let more = (left_out > 0).then(|| format!("\n  … and {left_out} more {word} threads"));
+    threads.iter().take(MAX_THREADS).map(line).chain(more).collect()
+}
+
+impl ResultText for SessionEndReport {
+    fn text(&self) -> String {
+        format!("{} {}", self.session_id, state_text(self.state, self.exit_code, self.message.as_deref()))
+    }
+}
+
+impl ResultText for BreakpointListReport {
+    fn text(&self) -> String {
+        let mut lines: Vec<String> = self.breakpoints.iter().map(ResultText::text).collect();
+        if lines.is_empty() {
+            lines.push("no breakpoints".to_owned());
+        }
+        if self.exceptions != ExceptionBreakpointsReport::default() {
+            lines.push(self.exceptions.text());
+        }
+        lines.join("\n") + &notes_text(&self.notes)
+    }
+}
+
+impl ResultText for BreakpointReport {
+    fn text(&self) -> String {
+        let place = match (&self.file, self.line, &self.function, &self.expression) {
+            (Some(file), Some(line), ..) => format!("breakpoint {} at {file}:{line}", self.breakpoint_id),
+            (.., Some(function), _) => format!("breakpoint {} in {function}", self.breakpoint_id),
+            (.., Some(expression)) => format!("watchpoint {} on {expression}", self.breakpoint_id),
+            _ => format!("breakpoint {}", self.breakpoint_id),
+        };
+        let state = match self.state {
             BreakpointState::Verified => "verified",
             BreakpointState::Pending => "pending",
             BreakpointState::Unbound => "unbound",
-        }
-        .to_owned(),
-    ];
-    facts.extend(it.access.map(|access| match access {
-        WatchpointAccess::Read => "when it is read".to_owned(),
-        WatchpointAccess::Write => "when it is written".to_owned(),
-        WatchpointAccess::ReadWrite => "when it is read or written".to_owned(),
-    }));
-    facts.extend(it.condition.as_ref().map(|it| format!("if {it}")));
-    facts.extend(it.hit_condition.as_ref().map(|it| format!("at hits {it}")));
-    facts.extend(it.log_message.as_ref().map(|it| format!("logs {it:?}")));
-    facts.extend(it.hit_count.map(|hits| format!("hit {hits} ×")));
-    facts.extend(it.drift.map(|drift| match drift {
-        BreakpointDrift::Moved => "moved with its line".to_owned(),
-        BreakpointDrift::Ambiguous => "ambiguous: several lines look like its line".to_owned(),
-        BreakpointDrift::Lost => "lost: its line is gone".to_owned(),
-    }));
-    let message = it.message.as_ref().map(|it| format!(" ({it})")).unwrap_or_default();
-    format!("{place}: {}{message}", facts.join(", "))
+        };
+        let mut facts = vec![state.to_owned()];
+        facts.extend(self.access.map(|access| match access {
+            WatchpointAccess::Read => "when it is read".to_owned(),
+            WatchpointAccess::Write => "when it is written".to_owned(),
+            WatchpointAccess::ReadWrite => "when it is read or written".to_owned(),
+        }));
+        facts.extend(self.condition.as_ref().map(|it| format!("if {it}")));
+        facts.extend(self.hit_condition.as_ref().map(|it| format!("at hits {it}")));
+        facts.extend(self.log_message.as_ref().map(|it| format!("logs {it:?}")));
+        facts.extend(self.hit_count.map(|hits| format!("hit {hits} ×")));
+        facts.extend(self.drift.map(|drift| match drift {
+            BreakpointDrift::Moved => "moved with its line".to_owned(),
+            BreakpointDrift::Ambiguous => "ambiguous: several lines look like its line".to_owned(),
+            BreakpointDrift::Lost => "lost: its line is gone".to_owned(),
+        }));
+        let message = self.message.as_ref().map(|it| format!(" ({})", indent_breaks(it))).unwrap_or_default();
+        format!("{place}: {}{message}{}", facts.join(", "), notes_text(&self.notes))
+    }
 }
 
-fn exceptions_text(it: &ExceptionBreakpointsReport) -> String {
-    let mut which = match (it.caught, it.uncaught) {
-        (true, true) => vec!["caught and uncaught ones".to_owned()],
-        (true, false) => vec!["caught ones".to_owned()],
-        (false, true) => vec!["uncaught ones".to_owned()],
-        (false, false) => Vec::new(),
-    };
-    which.extend(it.class.as_ref().map(|class| format!("of class {class}")));
-    which.extend((!it.filters.is_empty()).then(|| format!("filters {}", it.filters.join(", "))));
-    let mut out = match which.is_empty() {
-        true => "exceptions: none stops the program".to_owned(),
-        false => format!("exceptions that stop: {}", which.join(", ")),
-    };
-    if !it.known.is_empty() {
-        let _ = write!(out, "\n  filters there are: {}", it.known.join(", "));
+impl ResultText for ExceptionBreakpointsReport {
+    fn text(&self) -> String {
+        let mut which = match (self.caught, self.uncaught) {
+            (true, true) => vec!["caught and uncaught ones".to_owned()],
+            (true, false) => vec!["caught ones".to_owned()],
+            (false, true) => vec!["uncaught ones".to_owned()],
+            (false, false) => Vec::new(),
+        };
+        which.extend(self.class.as_ref().map(|class| format!("of class {class}")));
+        which.extend((!self.filters.is_empty()).then(|| format!("filters {}", self.filters.join(", "))));
+        let mut out = match which.is_empty() {
+            true => "exceptions: none stops the program".to_owned(),
+            false => format!("exceptions that stop: {}", which.join(", ")),
+        };
+        out.extend((!self.known.is_empty()).then(|| format!("\n  filters there are: {}", self.known.join(", "))));
+        out.extend(self.message.iter().map(|message| format!("\n  note: {}", indent_breaks(message))));
+        out
     }
-    if let Some(message) = &it.message {
-        let _ = write!(out, "\n  note: {message}");
-    }
-    out
 }
 
-fn variables_text(it: &VariableList) -> String {
-    let mut out = if it.variables.is_empty() { "no variables".to_owned() } else { variable_lines(&it.variables) };
-    for scope in &it.scopes {
-        let _ = write!(out, "\n{} [ref {}]", scope.name, scope.variables_reference);
+impl ResultText for VariableList {
+    fn text(&self) -> String {
+        let mut out =
+            if self.variables.is_empty() { "no variables".to_owned() } else { variable_lines(&self.variables) };
+        out.extend(self.scopes.iter().map(|it| format!("\n{} [ref {}]", it.name, it.variables_reference)));
+        append_truncation(out, self.truncated.as_deref())
     }
-    append_truncation(out, it.truncated.clone())
 }
 
-fn append_truncation(text: String, truncated: Option<String>) -> String {
+fn append_truncation(text: String, truncated: Option<&str>) -> String {
     text + &truncated.map(|it| format!("\n… {it}")).unwrap_or_default()
 }
 
-fn value_text(it: &EvaluatedValue) -> String {
-    variable_line("", &it.result, it.variables_reference)
+impl ResultText for EvaluatedValue {
+    fn text(&self) -> String {
+        variable_line("", &self.result, self.variables_reference)
+    }
 }
 
-fn output_text(it: &OutputEntries) -> String {
-    let mut out = String::new();
-    let mut last: Option<(&str, bool)> = None;
-    for entry in &it.entries {
-        // A line may come in several pieces.
-        if last != Some((&entry.category, false)) {
-            if !out.is_empty() && !out.ends_with('\n') {
-                out.push('\n');
+impl ResultText for OutputEntries {
+    fn text(&self) -> String {
+        let mut out = String::new();
+        let mut last: Option<(&str, bool)> = None;
+        for entry in &self.entries {
+            // A line may come in several pieces.
+            if last != Some((&entry.category, false)) {
+                if !out.is_empty() && !out.ends_with('\n') {
+                    out.push('\n');
+                }
+                out.extend((entry.category != "stdout").then(|| format!("[{}] ", entry.category)));
             }
-            if entry.category != "stdout" {
-                let _ = write!(out, "[{}] ", entry.category);
-            }
+            out.push_str(&entry.text);
+            last = Some((&entry.category, entry.text.ends_with('\n')));
         }
-        out.push_str(&entry.text);
-        last = Some((&entry.category, entry.text.ends_with('\n')));
+        if !out.is_empty() && !out.ends_with('\n') {
+            out.push('\n');
+        }
+        out + &debug_cursor_line(&self.place, self.entries.is_empty())
     }
-    if !out.is_empty() && !out.ends_with('\n') {
-        out.push('\n');
-    }
-    out + &debug_cursor_line(&it.place, it.entries.is_empty())
 }
 
-fn events_text(it: &EventEntries) -> String {
-    let mut out = String::new();
-    for entry in &it.entries {
-        let thread = entry.thread_id.map(|id| format!(" (thread {id})")).unwrap_or_default();
-        let _ = writeln!(out, "[{}] {}{thread}", entry.event, entry.text.trim_end().replace('\n', "\n    "));
+impl ResultText for EventEntries {
+    fn text(&self) -> String {
+        let mut out = String::new();
+        for entry in &self.entries {
+            let thread = entry.thread_id.map(|id| format!(" (thread {id})")).unwrap_or_default();
+            out += &format!("[{}] {}{thread}\n", entry.event, entry.text.trim_end().replace('\n', "\n    "));
+        }
+        out + &debug_cursor_line(&self.place, self.entries.is_empty())
     }
-    out + &debug_cursor_line(&it.place, it.entries.is_empty())
 }
 
 fn debug_cursor_line(it: &DebugLogCursor, empty: bool) -> String {

@@ -1,8 +1,7 @@
 //! Renders a stop and its snapshot: frames, locals, source, output.
 
-use std::fmt::Write;
-
-use super::text_format::{duration_text, notes_text};
+use super::ResultText;
+use super::text_format::{duration_text, indent_breaks, notes_text};
 use crate::api::debug::results::{
     DebugSessionState, FrameEntry, ProbeReport, StopLocation, StopReason, StopReport, StopSnapshot, StopType,
     VariableEntry,
@@ -12,43 +11,41 @@ use crate::api::debug::results::{
 pub const MAX_THREADS: usize = 10;
 
 /// The state of a session after an operation.
-pub fn stopped_text(it: &StopReport) -> String {
-    let mut out = match &it.stop_reason {
-        Some(stop) => format!("stopped: {}", reason_text(stop)),
-        None => state_text(it.state, it.exit_code, it.message.as_deref()),
-    };
-    out = format!("{} {out}", it.session_id).trim_start().to_owned();
-    for other in it.also_stopped.iter().take(MAX_THREADS) {
-        let _ = write!(out, "\nalso stopped: {}", reason_text(other));
+impl ResultText for StopReport {
+    fn text(&self) -> String {
+        let outcome = match &self.stop_reason {
+            Some(stop) => format!("stopped: {}", reason_text(stop)),
+            None => state_text(self.state, self.exit_code, self.message.as_deref()),
+        };
+        let mut out = format!("{} {outcome}", self.session_id).trim_start().to_owned();
+        let others = self.also_stopped.iter().take(MAX_THREADS);
+        out.extend(others.map(|other| format!("\nalso stopped: {}", reason_text(other))));
+        let left_out = self.also_stopped.len().saturating_sub(MAX_THREADS);
+        out.extend((left_out > 0).then(|| format!("\n… and {left_out} more threads")));
+        let note = self.message.iter().filter(|_| self.stop_reason.is_some());
+        out.extend(note.map(|message| format!("\nnote: {}", indent_breaks(message))));
+        out.extend(self.snapshot.iter().map(snapshot_text));
+        out + &notes_text(&self.notes)
     }
-    if it.also_stopped.len() > MAX_THREADS {
-        let _ = write!(out, "\n… and {} more threads", it.also_stopped.len() - MAX_THREADS);
-    }
-    if let (Some(_), Some(message)) = (&it.stop_reason, &it.message) {
-        let _ = write!(out, "\nnote: {message}");
-    }
-    if let Some(snapshot) = &it.snapshot {
-        out.push_str(&snapshot_text(snapshot));
-    }
-    out + &notes_text(&it.notes)
 }
 
-/// The result of a probe.
-pub fn probe_text(it: &ProbeReport) -> String {
-    let mut out = match (&it.stop_reason, &it.message) {
-        (Some(stop), None) => format!("stopped: {}", reason_text(stop)),
-        (Some(stop), Some(message)) => format!("stopped: {}\nnote: {message}", reason_text(stop)),
-        (None, message) => state_text(it.state, it.exit_code, message.as_deref()),
-    };
-    let _ = write!(out, " (after {})", duration_text(it.waited_ms));
-    for probe in &it.values {
-        let said = match (&probe.value, &probe.error) {
-            (Some(value), _) => variable_line(&probe.expression, &value.result, value.variables_reference),
-            (None, error) => format!("{}: {}", probe.expression, error.as_deref().unwrap_or("no value")),
+impl ResultText for ProbeReport {
+    fn text(&self) -> String {
+        let mut out = match (&self.stop_reason, &self.message) {
+            (Some(stop), None) => format!("stopped: {}", reason_text(stop)),
+            (Some(stop), Some(message)) => format!("stopped: {}\nnote: {}", reason_text(stop), indent_breaks(message)),
+            (None, message) => state_text(self.state, self.exit_code, message.as_deref()),
         };
-        let _ = write!(out, "\n{said}");
+        out += &format!(" (after {})", duration_text(self.waited_ms));
+        for probe in &self.values {
+            out += "\n";
+            out += &match (&probe.value, &probe.error) {
+                (Some(value), _) => variable_line(&probe.expression, &value.result, value.variables_reference),
+                (None, error) => format!("{}: {}", probe.expression, error.as_deref().unwrap_or("no value")),
+            };
+        }
+        out + &snapshot_text(&self.snapshot) + &notes_text(&self.notes)
     }
-    out + &snapshot_text(&it.snapshot) + &notes_text(&it.notes)
 }
 
 /// The state of a session without a stop reason.
@@ -61,20 +58,15 @@ pub fn state_text(state: DebugSessionState, exit_code: Option<i64>, message: Opt
         (DebugSessionState::Terminated, None) => "has ended".to_owned(),
         (DebugSessionState::Disconnected, _) => "is disconnected".to_owned(),
     };
-    word + &message.map(|it| format!(": {it}")).unwrap_or_default()
+    word + &message.map(|it| format!(": {}", indent_breaks(it))).unwrap_or_default()
 }
 
 /// Why, where and on which thread.
 pub fn reason_text(it: &StopReason) -> String {
     let mut out = stop_type_text(it);
-    if let Some(location) = &it.location {
-        let _ = write!(out, " {}", location_text(location));
-    }
-    match (&it.thread_name, it.thread_id) {
-        (Some(name), _) => drop(write!(out, ", thread {name}")),
-        (None, Some(id)) => drop(write!(out, ", thread {id}")),
-        (None, None) => {}
-    }
+    out.extend(it.location.iter().map(|location| format!(" {}", location_text(location))));
+    let thread = it.thread_name.clone().or(it.thread_id.map(|id| id.to_string()));
+    out.extend(thread.map(|thread| format!(", thread {thread}")));
     out
 }
 
@@ -90,7 +82,7 @@ fn stop_type_text(it: &StopReason) -> String {
         StopType::Exception => {
             let class = details.exception_type.as_deref().or(details.text.as_deref()).unwrap_or("exception");
             match details.exception_message.as_deref().filter(|message| !message.is_empty()) {
-                Some(message) => format!("exception {class}: {}", message.replace('\n', "\n    ")),
+                Some(message) => format!("exception {class}: {}", indent_breaks(message)),
                 None => format!("exception {class}").replacen("exception exception", "exception", 1),
             }
         }
@@ -127,21 +119,11 @@ fn callable_name(name: &str) -> String {
 
 fn snapshot_text(it: &StopSnapshot) -> String {
     let mut out = String::new();
-    if let Some(source) = &it.source {
-        let _ = write!(out, "\n{}", source.text.trim_end());
-    }
-    if !it.locals.is_empty() {
-        let _ = write!(out, "\nlocals:\n{}", variable_lines(&it.locals));
-    }
-    if !it.frames.is_empty() {
-        let _ = write!(out, "\nframes:\n{}", frame_lines(&it.frames));
-    }
-    if !it.output.trim().is_empty() {
-        let _ = write!(out, "\noutput:\n{}", it.output.trim_end());
-    }
-    for cut in &it.cut {
-        let _ = write!(out, "\n… {cut}");
-    }
+    out.extend(it.source.iter().map(|source| format!("\n{}", source.text.trim_end())));
+    out.extend((!it.locals.is_empty()).then(|| format!("\nlocals:\n{}", variable_lines(&it.locals))));
+    out.extend((!it.frames.is_empty()).then(|| format!("\nframes:\n{}", frame_lines(&it.frames))));
+    out.extend((!it.output.trim().is_empty()).then(|| format!("\noutput:\n{}", it.output.trim_end())));
+    out.extend(it.cut.iter().map(|cut| format!("\n… {cut}")));
     out
 }
 
@@ -169,5 +151,5 @@ pub fn variable_lines(variables: &[VariableEntry]) -> String {
 pub fn variable_line(name: &str, value: &str, inside: Option<i64>) -> String {
     let name = if name.is_empty() { String::new() } else { format!("{name} = ") };
     let inside = inside.filter(|it| *it != 0).map(|it| format!(" [ref {it}]")).unwrap_or_default();
-    format!("{name}{}{inside}", value.replace('\n', "\n    "))
+    format!("{name}{}{inside}", indent_breaks(value))
 }

@@ -4,15 +4,52 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::clock::now_ms;
+use crate::display_text::escape_line;
 
 /// The result as its type; `None` when it does not parse.
 pub fn parse_result<T: DeserializeOwned>(answer: &Value) -> Option<T> {
     serde_json::from_value(answer.clone()).ok()
 }
 
-/// A line per note.
+/// Fields of results whose texts have lines; those of all others are names, and one line each.
+const TEXTS: [&str; 14] = [
+    "text",
+    "tail",
+    "output",
+    "snapshot",
+    "stack",
+    "value",
+    "result",
+    "exception",
+    "exceptionMessage",
+    "message",
+    "error",
+    "notes",
+    "console",
+    "data",
+];
+
+/// Escapes the line breaks in the names of a result.
+pub fn escape_names(value: &mut Value) {
+    match value {
+        Value::String(name) => *name = escape_line(name),
+        Value::Array(items) => items.iter_mut().for_each(escape_names),
+        Value::Object(members) => {
+            let names = members.iter_mut().filter(|(field, _)| !TEXTS.contains(&field.as_str()));
+            names.for_each(|(_, value)| escape_names(value));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// A note per line; the further lines of one are indented.
 pub fn notes_text(notes: &[String]) -> String {
-    notes.iter().map(|note| format!("\nnote: {note}")).collect()
+    notes.iter().map(|note| format!("\nnote: {}", indent_breaks(note))).collect()
+}
+
+/// The text with its further lines indented by four spaces: they cannot be taken for lines of their own.
+pub fn indent_breaks(text: &str) -> String {
+    text.replace('\n', "\n    ")
 }
 
 /// The text with each line indented by four spaces.

@@ -1,88 +1,42 @@
 //! Renders the results of window operations: status, changes, evaluation.
 
-use std::fmt::Write;
-
 use serde_json::Value;
 
-use super::result_text::ResultText;
-use super::text_format::{age_text, duration_text, indent_lines, notes_text};
+use super::ResultText;
+use super::text_format::{age_text, duration_text, indent_breaks, indent_lines, notes_text};
 use crate::api::page::{PageEvaluateResult, PageImage};
 use crate::api::window::{
-    ChangedFile, ChangedFileKind, RelaunchNotice, ReportedWindowState, WindowChanges, WindowStatus,
+    BuildReport, ChangedFile, ChangedFileKind, RelaunchNotice, ReportedWindowState, TrackingDecision, WindowChanges,
+    WindowExitReport, WindowStatus,
 };
 
-impl ResultText for WindowStatus {
-    fn text(&self) -> Option<String> {
-        Some(status_text(self))
-    }
-}
-
-impl ResultText for WindowChanges {
-    fn text(&self) -> Option<String> {
-        Some(changes_text(self))
-    }
-}
-
-impl ResultText for PageEvaluateResult {
-    fn text(&self) -> Option<String> {
-        Some(evaluation_text(self))
-    }
-}
-
 impl ResultText for PageImage {
-    fn text(&self) -> Option<String> {
-        Some(relaunch_text(self.relaunched.as_ref()) + "a picture" + &notes_text(&self.notes))
+    fn text(&self) -> String {
+        relaunch_text(self.relaunched.as_ref()) + "a picture" + &notes_text(&self.notes)
     }
 }
 
-fn status_text(it: &WindowStatus) -> String {
-    let mut out = state_word(it.state).to_owned();
-    let mut facts = Vec::new();
-    facts.extend(it.pid.map(|_| format!("generation {}", it.generation)));
-    facts.extend(it.pid.map(|pid| format!("pid {pid}")));
-    facts.extend(it.cdp_port.map(|port| format!("CDP port {port}")));
-    facts.extend(it.inspector_port.map(|port| format!("inspector port {port}")));
-    facts.extend(it.started_at.map(|at| format!("up {}", age_text(at))));
-    if it.reconnected {
-        facts.push("reconnected".into());
+impl ResultText for WindowStatus {
+    fn text(&self) -> String {
+        let mut facts = Vec::new();
+        facts.extend(self.pid.map(|_| format!("generation {}", self.generation)));
+        facts.extend(self.pid.map(|pid| format!("pid {pid}")));
+        facts.extend(self.cdp_port.map(|port| format!("CDP port {port}")));
+        facts.extend(self.inspector_port.map(|port| format!("inspector port {port}")));
+        facts.extend(self.started_at.map(|at| format!("up {}", age_text(at))));
+        facts.extend(self.reconnected.then(|| "reconnected".to_owned()));
+        let mut out = state_text(self.state).to_owned();
+        out.extend((!facts.is_empty()).then(|| format!(": {}", facts.join(", "))));
+        out.extend(self.resources.iter().map(|resources| format!("\n  uses {resources}")));
+        out.extend(self.changes.iter().map(|change| format!("\n  {}", change_line(change))));
+        out.extend(self.last_build.iter().map(build_text));
+        out.extend(self.exit.iter().map(exit_text));
+        out.extend(self.notes.iter().map(|note| format!("\n  note: {}", indent_breaks(note))));
+        out
     }
-    if !facts.is_empty() {
-        let _ = write!(out, ": {}", facts.join(", "));
-    }
-    if let Some(resources) = &it.resources {
-        let _ = write!(out, "\n  uses {resources}");
-    }
-    for change in &it.changes {
-        let _ = write!(out, "\n  {}", change_line(change));
-    }
-    if let Some(build) = &it.last_build {
-        let word = if build.ok { "succeeded" } else { "failed" };
-        let _ = write!(out, "\n  last build {word} in {}", duration_text(build.duration_ms));
-        if !build.ok && !build.tail.is_empty() {
-            let _ = write!(out, "\n{}", indent_lines(&build.tail));
-        }
-    }
-    if let Some(exit) = &it.exit {
-        let how = match (exit.code, exit.signal) {
-            (Some(code), _) => format!("with code {code}"),
-            (None, Some(signal)) => format!("by signal {signal}"),
-            (None, None) => "by itself (its code is unknown: it was not our child)".into(),
-        };
-        let _ = write!(out, "\n  it ended {how}, {} ago", age_text(exit.at));
-        for doing in &exit.doing {
-            let _ = write!(out, "\n    while {doing}");
-        }
-        for line in exit.console.iter().map(String::as_str).chain(exit.output.lines()) {
-            let _ = write!(out, "\n    {line}");
-        }
-    }
-    for note in &it.notes {
-        let _ = write!(out, "\n  note: {}", note.replace('\n', "\n    "));
-    }
-    out
 }
 
-fn state_word(state: ReportedWindowState) -> &'static str {
+fn state_text(state: ReportedWindowState) -> &'static str {
     match state {
         ReportedWindowState::Absent => "no window",
         ReportedWindowState::Starting => "the window is starting",
@@ -92,70 +46,76 @@ fn state_word(state: ReportedWindowState) -> &'static str {
         ReportedWindowState::Stopping => "the window is stopping",
         ReportedWindowState::Exited => "the window has exited",
         ReportedWindowState::Unresponsive => "the window is unresponsive: its port answers, its page does not",
+        ReportedWindowState::Unverified => "a window may run, but it cannot be verified",
     }
 }
 
-fn changes_text(it: &WindowChanges) -> String {
-    let mut out = String::new();
-    if let Some(decision) = &it.decision {
-        let word = if decision.tracked { "is tracked" } else { "is ignored" };
-        let _ = write!(out, "{} {word}", decision.path);
-        match (&decision.rule, &decision.file, decision.line) {
-            (Some(rule), Some(file), Some(line)) => {
-                let _ = write!(out, ": rule `{rule}` on line {line} of {file}");
-            }
-            (Some(rule), ..) => {
-                let _ = write!(out, ": built-in rule `{rule}`");
-            }
-            _ => out.push_str(": no rule speaks of it"),
-        }
-        if let Some(change) = &decision.change {
-            let _ = write!(out, "\n  {}", change_line(change));
-        }
-        out.push('\n');
-    }
-    let compared = it.compared_to.map(|at| format!(" (compared to the build of {} ago)", age_text(at)));
-    match (it.compared_to, it.stale) {
-        (None, _) => out.push_str("there is no window to compare with"),
-        (_, false) => out.push_str("nothing has changed"),
-        (_, true) => {
-            let _ = write!(out, "{} changed", count_files_text(it.total, "file"));
-        }
-    }
-    out.push_str(&compared.unwrap_or_default());
-    for change in &it.changed {
-        let _ = write!(out, "\n  {}", change_line(change));
-    }
-    if it.total > it.changed.len() as u64 {
-        let _ = write!(out, "\n  … and {} more", it.total - it.changed.len() as u64);
-    }
-    for problem in &it.problems {
-        let _ = write!(out, "\n  note: {problem}");
-    }
+fn build_text(build: &BuildReport) -> String {
+    let outcome = if build.ok { "succeeded" } else { "failed" };
+    let mut out = format!("\n  last build {outcome} in {}", duration_text(build.duration_ms));
+    out.extend((!build.ok && !build.tail.is_empty()).then(|| format!("\n{}", indent_lines(&build.tail))));
     out
 }
 
-fn evaluation_text(it: &PageEvaluateResult) -> String {
-    let result = match (&it.exception, &it.value) {
-        (Some(exception), _) => format!("exception: {exception}"),
-        (None, Some(Value::String(text))) => text.clone(),
-        (None, value) => value.clone().unwrap_or(Value::Null).to_string(),
+fn exit_text(exit: &WindowExitReport) -> String {
+    let how = match (exit.code, exit.signal) {
+        (Some(code), _) => format!("with code {code}"),
+        (None, Some(signal)) => format!("by signal {signal}"),
+        (None, None) => "by itself (its code is unknown: it was not our child)".into(),
     };
-    relaunch_text(it.relaunched.as_ref()) + &result + &notes_text(&it.notes)
+    let mut out = format!("\n  it ended {how}, {} ago", age_text(exit.at));
+    out.extend(exit.doing.iter().map(|doing| format!("\n    while {doing}")));
+    let lines = exit.console.iter().map(String::as_str).chain(exit.output.lines());
+    out.extend(lines.map(|line| format!("\n    {}", indent_breaks(line))));
+    out
+}
+
+impl ResultText for WindowChanges {
+    fn text(&self) -> String {
+        let mut out: String = self.decision.iter().map(decision_text).collect();
+        out += &match (self.compared_to, self.stale) {
+            (None, _) => "there is no window to compare with".to_owned(),
+            (_, false) => "nothing has changed".to_owned(),
+            (_, true) if self.total == 1 => "1 file has changed".to_owned(),
+            (_, true) => format!("{} files have changed", self.total),
+        };
+        out.extend(self.compared_to.map(|at| format!(" (compared to the build of {} ago)", age_text(at))));
+        out.extend(self.changed.iter().map(|change| format!("\n  {}", change_line(change))));
+        let left_out = self.total.saturating_sub(self.changed.len() as u64);
+        out.extend((left_out > 0).then(|| format!("\n  … and {left_out} more")));
+        out.extend(self.problems.iter().map(|problem| format!("\n  note: {problem}")));
+        out
+    }
+}
+
+fn decision_text(decision: &TrackingDecision) -> String {
+    let outcome = if decision.tracked { "is tracked" } else { "is ignored" };
+    let rule = match (&decision.rule, &decision.file, decision.line) {
+        (Some(rule), Some(file), Some(line)) => format!("rule `{rule}` on line {line} of {file}"),
+        (Some(rule), ..) => format!("built-in rule `{rule}`"),
+        _ => "no rule speaks of it".to_owned(),
+    };
+    let change = decision.change.as_ref().map(|change| format!("\n  {}", change_line(change)));
+    format!("{} {outcome}: {rule}{}\n", decision.path, change.unwrap_or_default())
+}
+
+impl ResultText for PageEvaluateResult {
+    fn text(&self) -> String {
+        let result = match (&self.exception, &self.value) {
+            (Some(exception), _) => format!("exception: {exception}"),
+            (None, Some(Value::String(text))) => text.clone(),
+            (None, value) => value.clone().unwrap_or(Value::Null).to_string(),
+        };
+        relaunch_text(self.relaunched.as_ref()) + &result + &notes_text(&self.notes)
+    }
 }
 
 /// The line that an operation's result begins with when the window was relaunched for it.
-pub fn relaunch_text(it: Option<&RelaunchNotice>) -> String {
-    let Some(it) = it else { return String::new() };
-    let mut out = format!(
-        "relaunched because {} (build {}, launch {})\n",
-        it.because,
-        duration_text(it.build_ms),
-        duration_text(it.launch_ms)
-    );
-    for note in &it.notes {
-        let _ = writeln!(out, "  note: {}", note.replace('\n', "\n    "));
-    }
+pub fn relaunch_text(notice: Option<&RelaunchNotice>) -> String {
+    let Some(RelaunchNotice { because, build_ms, launch_ms, notes }) = notice else { return String::new() };
+    let (build, launch) = (duration_text(*build_ms), duration_text(*launch_ms));
+    let mut out = format!("relaunched because {because} (build {build}, launch {launch})\n");
+    out.extend(notes.iter().map(|note| format!("  note: {}\n", indent_breaks(note))));
     out
 }
 
@@ -166,10 +126,6 @@ fn change_line(change: &ChangedFile) -> String {
         ChangedFileKind::Removed => "removed",
     };
     format!("{word} {}", change.path)
-}
-
-fn count_files_text(n: u64, what: &str) -> String {
-    if n == 1 { format!("1 {what} has") } else { format!("{n} {what}s have") }
 }
 
 #[cfg(test)]

@@ -3,11 +3,12 @@
 //! | file | owns |
 //! |---|---|
 //! | `window` | the window: its status, start, stop, restart and changes |
-//! | `page` | the window's page: evaluate, screenshot, snapshot, input, console, network |
+//! | `page`, `page_actions` | the window's page: evaluate, screenshot, snapshot, input, console, network |
 //! | `debug` | debug sessions |
 //!
 //! Does not decide anything about windows or sessions.
 
 pub(super) mod debug;
 mod page;
+mod page_actions;
 pub(super) mod window;

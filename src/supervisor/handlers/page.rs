@@ -1,62 +1,141 @@
-//! The operations on the window's page.
+//! The operations on the window's page: parameters into `window`'s requests, its results into the API's.
 
 use std::time::Duration;
 
+use super::page_actions::input_actions;
+use super::window::relaunch_report;
 use crate::api::page::{
-    ConsoleEntries, NetworkEntries, PageConsoleParams, PageEvaluateParams, PageEvaluateResult, PageImage,
-    PageNetworkParams, PageScreenshotParams, PageSnapshotParams, PageSnapshotResult,
+    ConsoleEntries, ConsoleEntry, NetworkEntries, NetworkEntry, PageConsoleParams, PageEvaluateParams,
+    PageEvaluateResult, PageImage, PageImageFormat, PageLogCursor, PageNetworkParams, PageScreenshotParams,
+    PageSnapshotParams, PageSnapshotResult,
 };
-use crate::api::page_input::{PageInputParams, PageInputResult};
+use crate::api::page_input::{InputActionReport, PageInputParams, PageInputResult};
 use crate::error::Result;
+use crate::ring::{RingExtract, RingQuery};
 use crate::supervisor::context::SupervisorContext;
-use crate::supervisor::convert::page as convert;
-use crate::supervisor::convert::page_actions::input_actions;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
+use crate::window::{PageResult, page};
 
 /// How long an expression may take when the caller does not say.
 const DEFAULT_EVALUATE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How much a snapshot takes when the caller does not say.
+const DEFAULT_SNAPSHOT_BYTES: usize = 40_000;
+const MIN_SNAPSHOT_BYTES: usize = 200;
+const DEFAULT_ENTRIES: usize = 50;
+const MAX_ENTRIES: usize = 1000;
+const MAX_PENDING: usize = 20;
 
 impl OperationHandler for PageEvaluateParams {
     async fn handle(self, context: &SupervisorContext, call: &OperationCall<'_>) -> Result<PageEvaluateResult> {
         let timeout = self.timeout_ms.map_or(DEFAULT_EVALUATE_TIMEOUT, Duration::from_millis);
-        let evaluated = context.window.evaluate(&self.expression, timeout, self.page.as_deref(), call).await?;
-        Ok(convert::evaluate_result(evaluated))
+        let fresh = context.window.open_fresh_page(call).await?;
+        let evaluated = page::evaluate_on_page(&fresh.page, &self.expression, timeout, self.page.as_deref()).await;
+        let PageResult { value, generation, relaunched, notes } = fresh.finish(evaluated)?;
+        let (value, exception) = match value {
+            page::ExpressionResult::Value(value) => (Some(value), None),
+            page::ExpressionResult::Exception(text) => (None, Some(text)),
+        };
+        let relaunched = relaunched.map(relaunch_report);
+        Ok(PageEvaluateResult { value, exception, generation, relaunched, notes })
     }
 }
 
 impl OperationHandler for PageScreenshotParams {
     async fn handle(self, context: &SupervisorContext, call: &OperationCall<'_>) -> Result<PageImage> {
-        let options = convert::screenshot_options(self);
-        Ok(convert::page_image(context.window.screenshot(&options, call).await?))
+        let format = match self.format.unwrap_or_default() {
+            PageImageFormat::Png => page::ImageFormat::Png,
+            PageImageFormat::Jpeg => page::ImageFormat::Jpeg,
+            PageImageFormat::Webp => page::ImageFormat::Webp,
+        };
+        let full_page = self.full_page.unwrap_or_default();
+        let request = page::ScreenshotRequest { element: self.element, full_page, format, page: self.page };
+        let fresh = context.window.open_fresh_page(call).await?;
+        let captured = page::capture_screenshot(&fresh.page, &request).await;
+        let PageResult { value, generation, relaunched, mut notes } = fresh.finish(captured)?;
+        notes.extend(value.note);
+        let mime_type = format!("image/{}", value.format.name());
+        Ok(PageImage { mime_type, data: value.data, generation, relaunched: relaunched.map(relaunch_report), notes })
     }
 }
 
 impl OperationHandler for PageSnapshotParams {
     async fn handle(self, context: &SupervisorContext, call: &OperationCall<'_>) -> Result<PageSnapshotResult> {
-        let options = convert::snapshot_options(self);
-        Ok(convert::snapshot_result(context.window.snapshot(&options, call).await?))
+        let max_bytes = self.max.unwrap_or(DEFAULT_SNAPSHOT_BYTES).max(MIN_SNAPSHOT_BYTES);
+        let request = page::SnapshotRequest { max_bytes, root: self.from, page: self.page };
+        let fresh = context.window.open_fresh_page(call).await?;
+        let snapshot = page::take_snapshot(&fresh.page, &request).await;
+        let PageResult { value, generation, relaunched, notes } = fresh.finish(snapshot)?;
+        let relaunched = relaunched.map(relaunch_report);
+        Ok(PageSnapshotResult { text: value.text, cut: value.cut, generation, relaunched, notes })
     }
 }
 
 impl OperationHandler for PageInputParams {
     async fn handle(self, context: &SupervisorContext, call: &OperationCall<'_>) -> Result<PageInputResult> {
         let actions = input_actions(self.actions)?;
-        let snapshot_bytes = self.snapshot.unwrap_or_default().then_some(convert::DEFAULT_SNAPSHOT_BYTES);
-        let outcome = context.window.act(&actions, self.page.as_deref(), snapshot_bytes, call).await?;
-        Ok(convert::input_result(outcome))
+        let snapshot_bytes = self.snapshot.unwrap_or_default().then_some(DEFAULT_SNAPSHOT_BYTES);
+        let fresh = context.window.open_fresh_page(call).await?;
+        let outcome = page::run_actions(&fresh.page, &actions, self.page.as_deref(), snapshot_bytes).await;
+        let PageResult { value, generation, relaunched, notes } = fresh.finish(outcome)?;
+        let report = |step: page::ActionOutcome| InputActionReport { did: step.did, notes: step.notes };
+        let actions = value.steps.into_iter().map(report).collect();
+        let snapshot = value.snapshot.map(|it| it.text);
+        Ok(PageInputResult { actions, snapshot, generation, relaunched: relaunched.map(relaunch_report), notes })
     }
 }
 
 impl OperationHandler for PageConsoleParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<ConsoleEntries> {
-        let query = convert::log_query(self.since, self.limit, self.filter);
-        Ok(convert::console_entries(context.window.console(&query).await))
+        let query = log_query(self.since, self.limit, self.filter);
+        let (extract, generation) = context.window.console(&query).await;
+        let place = log_cursor(&extract, generation);
+        let entry = |it: page::ConsoleMessage| ConsoleEntry {
+            at: it.at,
+            source: it.source.name().into(),
+            level: it.level,
+            text: it.text,
+            place: it.location,
+        };
+        Ok(ConsoleEntries { entries: extract.entries.into_iter().map(entry).collect(), place })
     }
 }
 
 impl OperationHandler for PageNetworkParams {
+    /// With the newest of the pending requests.
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<NetworkEntries> {
-        let query = convert::log_query(self.since, self.limit, self.filter);
-        Ok(convert::network_entries(context.window.network(&query).await))
+        let query = log_query(self.since, self.limit, self.filter);
+        let (extract, pending, generation) = context.window.network(&query).await;
+        let mut place = log_cursor(&extract, generation);
+        if pending.len() > MAX_PENDING {
+            place.note.get_or_insert_with(|| format!("{} requests are on their way", pending.len()));
+        }
+        let newest = pending.len().saturating_sub(MAX_PENDING);
+        let pending = pending.into_iter().skip(newest).map(network_entry).collect();
+        Ok(NetworkEntries { entries: extract.entries.into_iter().map(network_entry).collect(), pending, place })
+    }
+}
+
+/// A query of console or network entries, with the default limit.
+fn log_query(since: Option<u64>, limit: Option<usize>, filter: Option<String>) -> RingQuery {
+    RingQuery { since, limit: limit.unwrap_or(DEFAULT_ENTRIES).clamp(1, MAX_ENTRIES), filter }
+}
+
+fn log_cursor<T>(extract: &RingExtract<T>, generation: u64) -> PageLogCursor {
+    let note = extract.foreign.then(|| "the cursor is from another supervisor: entries may repeat".to_owned());
+    PageLogCursor { cursor: extract.cursor, dropped: extract.dropped, more: extract.more, generation, note }
+}
+
+fn network_entry(it: page::RecordedRequest) -> NetworkEntry {
+    NetworkEntry {
+        at: it.at,
+        method: it.method,
+        url: it.url,
+        status: it.status,
+        kind: it.kind,
+        mime_type: it.mime,
+        bytes: it.bytes,
+        duration_ms: it.duration_ms,
+        failure: it.failure,
+        from: it.from.map(str::to_owned),
     }
 }

@@ -1,27 +1,93 @@
-//! The operations on the window.
+//! The operations on the window, and its state and changes as the API's types.
 
 use std::path::Path;
+use std::time::Duration;
 
 use crate::api::window::{
-    RebuildChoice, WindowChanges, WindowChangesParams, WindowRestartParams, WindowStartParams, WindowStatus,
-    WindowStatusParams, WindowStopParams,
+    BuildReport, ChangedFile, ChangedFileKind, RebuildChoice, RelaunchNotice, ReportedWindowState, TrackingDecision,
+    WindowChanges, WindowChangesParams, WindowExitReport, WindowResources, WindowRestartParams, WindowStartParams,
+    WindowStatus, WindowStatusParams, WindowStopParams,
 };
 use crate::error::Result;
 use crate::supervisor::context::SupervisorContext;
-use crate::supervisor::convert;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
-use crate::window::RebuildPolicy;
+use crate::window::{
+    FileChange, FileChangeKind, FileChanges, PathExplanation, PublishedState, RebuildPolicy, StaleRelaunch,
+    WindowInspection, WindowPhase,
+};
+
+/// How many changes a status lists, and how many `window/changes` does.
+const MAX_STATUS_CHANGES: usize = 10;
+const MAX_LISTED_CHANGES: usize = 100;
 
 /// Inspects the window, and lists the active sessions beside it.
 pub async fn window_status(context: &SupervisorContext) -> WindowStatus {
-    let sessions = context.sessions.active_sessions().into_iter().map(|it| it.id).collect();
-    WindowStatus { sessions, ..convert::window::inspected_window_status(context.window.inspect().await) }
+    let WindowInspection { published, check, responsive, notes } = context.window.inspect().await;
+    let stale = check.as_ref().is_some_and(|check| check.stale);
+    let known = known_window_status(&published);
+    let state = match known.state {
+        ReportedWindowState::Ready if !responsive => ReportedWindowState::Unresponsive,
+        ReportedWindowState::Ready if stale => ReportedWindowState::Stale,
+        state => state,
+    };
+    WindowStatus {
+        state,
+        stale,
+        changes: check.iter().flat_map(|check| &check.changed).take(MAX_STATUS_CHANGES).map(changed_file).collect(),
+        sessions: context.sessions.active_sessions().into_iter().map(|it| it.id).collect(),
+        notes: known.notes.into_iter().chain(notes).collect(),
+        ..known
+    }
+}
+
+/// The status as far as it is known without an inspection.
+fn known_window_status(published: &PublishedState) -> WindowStatus {
+    let session = published.window.as_deref().map(|window| &window.session);
+    WindowStatus {
+        state: match published.phase {
+            WindowPhase::Absent => ReportedWindowState::Absent,
+            WindowPhase::Building { .. } => ReportedWindowState::Building,
+            WindowPhase::Starting => ReportedWindowState::Starting,
+            WindowPhase::Unverified => ReportedWindowState::Unverified,
+            WindowPhase::Running => ReportedWindowState::Ready,
+            WindowPhase::Stopping => ReportedWindowState::Stopping,
+            WindowPhase::Exited => ReportedWindowState::Exited,
+        },
+        pid: session.map(|it| it.electron_pid),
+        cdp_port: session.map(|it| it.cdp_port),
+        inspector_port: session.and_then(|it| it.inspector_port),
+        launch_id: session.map(|it| it.launch_id.clone()),
+        started_at: session.map(|it| it.debug_window_started_at),
+        generation: published.generation,
+        reconnected: published.window.as_ref().is_some_and(|window| window.reconnected),
+        last_build: published.last_build.as_ref().map(|build| BuildReport {
+            ok: build.ok,
+            ended_at: build.ended_at_ms,
+            duration_ms: to_millis(build.duration),
+            tail: build.tail.clone(),
+        }),
+        exit: published.exit.as_ref().map(|exit| WindowExitReport {
+            code: exit.code(),
+            signal: exit.signal(),
+            at: exit.at_ms,
+            doing: exit.interrupted_calls.clone(),
+            console: exit.console.clone(),
+            output: exit.output.clone(),
+        }),
+        notes: published.progress.iter().chain(&published.notes).cloned().collect(),
+        ..WindowStatus::default()
+    }
 }
 
 impl OperationHandler for WindowStatusParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<WindowStatus> {
         let (status, usage) = tokio::join!(window_status(context), context.window.measure_resources());
-        Ok(WindowStatus { resources: usage.map(convert::window::window_resources), ..status })
+        let resources = usage.map(|it| WindowResources {
+            processes: it.processes,
+            memory_bytes: it.memory_bytes,
+            cpu_percent: it.cpu_percent,
+        });
+        Ok(WindowStatus { resources, ..status })
     }
 }
 
@@ -46,20 +112,73 @@ impl OperationHandler for WindowRestartParams {
     }
 }
 
-impl OperationHandler for WindowChangesParams {
-    async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<WindowChanges> {
-        let explanation = match &self.path {
-            Some(path) => Some(context.window.explain_path(Path::new(path)).await?),
-            None => None,
-        };
-        Ok(convert::window::window_changes(context.window.inspect_changes().await?, explanation))
-    }
-}
-
 fn rebuild_policy(rebuild: Option<RebuildChoice>) -> RebuildPolicy {
     match rebuild.unwrap_or_default() {
         RebuildChoice::Auto => RebuildPolicy::Auto,
         RebuildChoice::Always => RebuildPolicy::Always,
         RebuildChoice::Never => RebuildPolicy::Never,
     }
+}
+
+/// The changed files, and the decision about one path when it is requested.
+impl OperationHandler for WindowChangesParams {
+    async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<WindowChanges> {
+        let explanation = match &self.path {
+            Some(path) => Some(context.window.explain_path(Path::new(path)).await?),
+            None => None,
+        };
+        let FileChanges { check, problems, generation } = context.window.inspect_changes().await?;
+        let check = check.as_ref();
+        let note = explanation.as_ref().and_then(|it| Some(format!("{}: {}", it.path.display(), it.note.as_ref()?)));
+        let changed = check.into_iter().flat_map(|check| &check.changed);
+        Ok(WindowChanges {
+            stale: check.is_some_and(|check| check.stale),
+            newest: check.and_then(|check| check.newest.as_ref()).map(changed_file),
+            changed: changed.take(MAX_LISTED_CHANGES).map(changed_file).collect(),
+            total: check.map_or(0, |check| check.total as u64),
+            generation,
+            compared_to: check.map(|check| check.compared_to_ms),
+            decision: explanation.map(tracking_decision),
+            problems: note.into_iter().chain(problems).collect(),
+        })
+    }
+}
+
+/// One changed file.
+fn changed_file(change: &FileChange) -> ChangedFile {
+    ChangedFile {
+        path: change.path.to_string_lossy().into_owned(),
+        kind: match change.kind {
+            FileChangeKind::Modified => ChangedFileKind::Modified,
+            FileChangeKind::Added => ChangedFileKind::Added,
+            FileChangeKind::Removed => ChangedFileKind::Removed,
+        },
+        modified_at: change.modified_at_ms,
+    }
+}
+
+fn tracking_decision(explanation: PathExplanation) -> TrackingDecision {
+    let rule = explanation.decision.rule;
+    TrackingDecision {
+        path: explanation.path.to_string_lossy().into_owned(),
+        tracked: explanation.decision.tracked,
+        rule: rule.as_ref().map(|rule| rule.pattern.clone()),
+        file: rule.as_ref().and_then(|rule| rule.file.as_ref()).map(|file| file.to_string_lossy().into_owned()),
+        line: rule.as_ref().and_then(|rule| rule.line).map(|line| line as u64),
+        change: explanation.change.as_ref().map(changed_file),
+    }
+}
+
+/// Why and how long a relaunch took.
+pub fn relaunch_report(it: StaleRelaunch) -> RelaunchNotice {
+    RelaunchNotice {
+        because: it.because,
+        build_ms: to_millis(it.outcome.build),
+        launch_ms: to_millis(it.outcome.launch),
+        notes: it.outcome.notes,
+    }
+}
+
+fn to_millis(duration: Duration) -> u64 {
+    duration.as_millis() as u64
 }

@@ -10,7 +10,8 @@ use std::time::Duration;
 use rustix::process::Signal;
 
 use crate::cdp::Endpoint;
-use crate::config::WindowSettings;
+use crate::clock::now_ms;
+use crate::config::{WindowSettings, resolve_program};
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::process::{self, DetachedCommand, LAUNCH_ID, Process};
 use crate::sync::lock;
@@ -33,18 +34,37 @@ pub struct WindowLaunchPlan {
     pub launch_id: String,
 }
 
-/// What each kind of launch returns.
-pub struct ReadyProgram {
+/// A window that was launched and can be connected to.
+#[derive(Debug)]
+pub struct LaunchedWindow {
+    /// The window's main process.
     pub process: Process,
+    /// The other programs of the launch; [`crate::window::cleanup`] kills them by the launch id.
     pub others: Vec<Process>,
-    pub endpoint: Endpoint,
+    pub boot_id: String,
+    pub cdp_port: u16,
     pub inspector_port: Option<u16>,
+    /// The browser or Node behind `cdp_port`.
+    pub endpoint: Endpoint,
     pub user_data_dir: Option<PathBuf>,
+    pub output: PathBuf,
+    /// The start of the launch; epoch milliseconds.
+    pub started_at_ms: u64,
+}
+
+/// A started program of a launch; [`super::readiness`] waits for it.
+pub struct StartedProgram<'a> {
+    pub attempt: &'a LaunchAttempt<'a>,
+    pub process: Process,
+    /// For messages.
+    pub name: String,
 }
 
 /// A launch in progress. Dropped before [`LaunchAttempt::complete`], it kills all processes with its launch id.
 pub struct LaunchAttempt<'a> {
-    plan: &'a WindowLaunchPlan,
+    pub plan: &'a WindowLaunchPlan,
+    boot_id: String,
+    started_at_ms: u64,
     /// Removed with the window, or with a failed launch.
     pub scratch: PathBuf,
     /// The output of all processes of this launch.
@@ -58,26 +78,28 @@ pub struct LaunchAttempt<'a> {
 impl<'a> LaunchAttempt<'a> {
     /// Creates the folders of a launch. `progress` receives the current step.
     pub fn start(plan: &'a WindowLaunchPlan, progress: &'a (dyn Fn(&str) + Send + Sync)) -> Result<Self> {
+        let boot_id = process::read_boot_id().doing(|| "cannot read the id of this boot".to_owned())?;
         create_private_dir(&plan.state_dir)?;
         let scratch = scratch_dir_of(&plan.state_dir, &plan.launch_id);
         create_private_dir(&scratch)?;
         let output = output_file_of(&plan.state_dir, &plan.launch_id);
-        Ok(LaunchAttempt { plan, scratch, output, progress, started: Mutex::default(), completed: false })
+        let (started, started_at_ms) = (Mutex::default(), now_ms());
+        Ok(LaunchAttempt { plan, boot_id, started_at_ms, scratch, output, progress, started, completed: false })
     }
 
-    /// The window's settings.
-    pub fn settings(&self) -> &WindowSettings {
-        &self.plan.settings
-    }
-
-    /// The workspace's folder.
-    pub fn workspace(&self) -> &Path {
-        &self.plan.workspace
-    }
-
-    /// The value of [`LAUNCH_ID`] in the environment of all programs of this launch.
-    pub fn launch_id(&self) -> &str {
-        &self.plan.launch_id
+    /// The launched window; a kind adds the fields that only it has.
+    pub fn launched_window(&self, process: Process, endpoint: Endpoint) -> LaunchedWindow {
+        LaunchedWindow {
+            process,
+            others: Vec::new(),
+            boot_id: self.boot_id.clone(),
+            cdp_port: endpoint.port,
+            inspector_port: None,
+            endpoint,
+            user_data_dir: None,
+            output: self.output.clone(),
+            started_at_ms: self.started_at_ms,
+        }
     }
 
     /// Resolves a path of the settings against the workspace.
@@ -85,9 +107,15 @@ impl<'a> LaunchAttempt<'a> {
         self.plan.workspace.join(path)
     }
 
+    /// The folder of the `profile` setting; without one, a folder that is removed with the window.
+    pub fn profile_dir(&self, name: &str) -> PathBuf {
+        let kept = self.plan.settings.profile.as_deref().map(|kept| self.resolve_path(kept));
+        kept.unwrap_or_else(|| self.scratch.join(name))
+    }
+
     /// The environment of all programs of this launch.
     pub fn environment(&self) -> BTreeMap<OsString, OsString> {
-        let mut environment = environment_of(self.settings());
+        let mut environment = environment_of(&self.plan.settings);
         environment.insert(LAUNCH_ID.into(), self.plan.launch_id.clone().into());
         environment
     }
@@ -98,31 +126,41 @@ impl<'a> LaunchAttempt<'a> {
     }
 
     /// The program of a setting: a path, or a name in `node_modules/.bin` or on the PATH of the launched programs.
-    pub fn find_program(&self, setting: &Path) -> Option<PathBuf> {
-        let path = self.resolve_path(setting);
-        let bare = setting.components().count() == 1;
-        let local = self.plan.workspace.join("node_modules/.bin").join(setting);
-        let named = || Some(local).filter(|local| bare && tools::is_program(local));
-        let found = || self.find_on_path(&[setting.to_str().filter(|_| bare)?]);
-        Some(path).filter(|path| tools::is_program(path)).or_else(named).or_else(found)
+    /// `name` is the setting's, and `doing` begins the error.
+    pub fn find_program(&self, name: &str, setting: &Path, doing: &str) -> Result<PathBuf> {
+        let environment = self.environment();
+        let path = environment.get(OsStr::new("PATH")).map(OsString::as_os_str);
+        let program = resolve_program(&self.plan.workspace, setting, path);
+        program.ok_or_else(|| {
+            Error::new(ErrorKind::MissingTool, format!("{doing} {}", self.resolve_path(setting).display()))
+                .because("there is no such program")
+                .hint(format!(
+                    "correct `{name}` in the [window] section of devtools.toml, or `runtimeExecutable` in launch.json"
+                ))
+        })
     }
 
     /// Starts a program of this launch in the workspace, or in the folder of the `cwd` setting.
-    pub fn spawn<S: AsRef<OsStr>>(&self, argv: impl IntoIterator<Item = S>) -> Result<Process> {
-        let workspace = || self.plan.workspace.clone();
+    pub fn spawn(&self, name: &str, argv: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Result<StartedProgram<'_>> {
         let process = process::spawn_detached(&DetachedCommand {
             argv: argv.into_iter().map(|word| word.as_ref().to_owned()).collect(),
-            cwd: self.settings().cwd.as_deref().map_or_else(workspace, |cwd| self.resolve_path(cwd)),
+            cwd: self.plan.settings.cwd.as_deref().map_or(self.plan.workspace.clone(), |cwd| self.resolve_path(cwd)),
             env: self.environment(),
             output: self.output.clone(),
         })?;
         lock(&self.started).push(process.clone());
-        Ok(process)
+        Ok(StartedProgram { attempt: self, process, name: name.into() })
+    }
+
+    /// Waits for a line in the output of this launch, and returns what `parse` makes of it.
+    pub async fn wait_for_line(&self, parse: fn(&str) -> Option<u16>) -> Result<u16> {
+        let found = process::wait_for_line(&self.output, 0, parse).await;
+        found.doing(|| format!("cannot read {}", self.output.display()))
     }
 
     /// The deadline of each step.
     pub fn deadline(&self) -> Duration {
-        self.settings().timeout.unwrap_or(DEADLINE)
+        self.plan.settings.timeout.unwrap_or(DEADLINE)
     }
 
     /// Reports the current step.
@@ -130,21 +168,21 @@ impl<'a> LaunchAttempt<'a> {
         (self.progress)(text);
     }
 
-    /// Keeps the started processes running; returns the path of their output.
-    pub fn complete(mut self) -> PathBuf {
+    /// Keeps the started processes running.
+    pub fn complete(mut self) {
         self.completed = true;
-        self.output.clone()
     }
 }
 
 impl Drop for LaunchAttempt<'_> {
     fn drop(&mut self) {
         if !self.completed {
+            // First, while the children of the started processes are still their own.
+            process::kill_launch(&self.plan.launch_id);
             // By process group too: a process that has just been started has no environment in /proc yet.
             for process in lock(&self.started).iter() {
                 process.signal_group(Signal::KILL);
             }
-            process::kill_launch(&self.plan.launch_id);
             // What a killed process has written after this is removed by the next clean-up of the state folder.
             let _ = std::fs::remove_dir_all(&self.scratch);
         }
@@ -161,6 +199,13 @@ pub fn create_private_dir(folder: &Path) -> Result<()> {
     let doing = || format!("cannot make the folder {}", folder.display());
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).doing(doing)?;
     std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700)).doing(doing)
+}
+
+/// A flag whose value is a path.
+pub fn flag_with_path(flag: &str, path: &Path) -> OsString {
+    let mut word = OsString::from(flag);
+    word.push(path);
+    word
 }
 
 /// The error of a debugging port that belongs to another program and must not be connected to.

@@ -12,11 +12,11 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::attempt::{LaunchAttempt, ReadyProgram, create_private_dir};
-use super::readiness::{wait_for, wait_for_endpoint};
+use super::attempt::{LaunchAttempt, LaunchedWindow, StartedProgram, create_private_dir, flag_with_path};
+use crate::bounded_file::{self, Links};
 use crate::cdp::Endpoint;
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
-use crate::process::{self, Process};
+use crate::process;
 use crate::window::page::{ExpressionResult, PageConnection, PageHistory, evaluate_expression};
 
 /// The names of Chromium browsers on PATH, in the order of preference.
@@ -51,14 +51,13 @@ const FLAGS: &[&str] = &[
 ];
 
 /// Starts the browser with the configured address.
-pub async fn launch_browser(attempt: &LaunchAttempt<'_>) -> Result<ReadyProgram> {
-    let url = attempt.settings().url.as_deref().unwrap_or("about:blank");
-    let StartedBrowser { process, endpoint, user_data_dir } =
-        start_browser(attempt, url, &attempt.settings().args).await?;
+pub async fn launch_browser(attempt: &LaunchAttempt<'_>) -> Result<LaunchedWindow> {
+    let url = attempt.plan.settings.url.as_deref().unwrap_or("about:blank");
+    let (_, launched) = start_browser(attempt, url, &attempt.plan.settings.args).await?;
     attempt.report_progress("loading the first page");
     // A page that does not load is no reason to fail: the window runs.
-    let _ = timeout(FIRST_PAGE_TIMEOUT, wait_for_first_page(&endpoint, url)).await;
-    Ok(ReadyProgram { process, others: Vec::new(), endpoint, inspector_port: None, user_data_dir: Some(user_data_dir) })
+    let _ = timeout(FIRST_PAGE_TIMEOUT, wait_for_first_page(&launched.endpoint, url)).await;
+    Ok(launched)
 }
 
 /// Resolves when the first page has been parsed. A navigation destroys the waiting script, which is then evaluated again
@@ -76,31 +75,23 @@ async fn wait_for_first_page(endpoint: &Endpoint, url: &str) -> Result<()> {
     Ok(())
 }
 
-/// A browser whose debugging port responds.
-pub struct StartedBrowser {
-    pub process: Process,
-    pub endpoint: Endpoint,
-    pub user_data_dir: PathBuf,
-}
-
 /// Starts the browser on `url` and waits for its debugging port.
-pub async fn start_browser(attempt: &LaunchAttempt<'_>, url: &str, args: &[String]) -> Result<StartedBrowser> {
+pub async fn start_browser<'a>(
+    attempt: &'a LaunchAttempt<'a>,
+    url: &str,
+    args: &[String],
+) -> Result<(StartedProgram<'a>, LaunchedWindow)> {
     check_url(url)?;
     check_args(args)?;
     let program = find_browser(attempt)?;
     let profile = prepare_profile(attempt)?;
     attempt.report_progress("starting the browser");
-    let process = attempt.spawn(command_line(attempt, &program, &profile, args, url))?;
-    let port_file = profile.join(PORT_FILE);
-    let ready = async {
-        let found = process::watch_until(&profile, || read_port(&port_file)).await;
-        found.doing(|| format!("cannot watch {}", profile.display()))
-    };
-    let waiting = wait_for(attempt, &process, "the browser", "opened its debugging port", ready).await;
-    let port = waiting.map_err(|error| explain_used_profile(error, &profile))?;
-    let answering = wait_for_endpoint(&process, port);
-    let endpoint = wait_for(attempt, &process, "the browser", "answered on its debugging port", answering).await?;
-    Ok(StartedBrowser { process, endpoint, user_data_dir: profile })
+    let browser = attempt.spawn("the browser", command_line(attempt, &program, &profile, args, url))?;
+    let port = browser.wait_for("opened its debugging port", wait_for_port_file(&profile)).await;
+    let port = port.map_err(|error| explain_used_profile(error, &profile))?;
+    let endpoint = browser.wait_for_endpoint("answered on its debugging port", port).await?;
+    let launched = attempt.launched_window(browser.process.clone(), endpoint);
+    Ok((browser, LaunchedWindow { user_data_dir: Some(profile), ..launched }))
 }
 
 fn check_url(url: &str) -> Result<()> {
@@ -128,17 +119,10 @@ fn check_args(args: &[String]) -> Result<()> {
 }
 
 fn find_browser(attempt: &LaunchAttempt<'_>) -> Result<PathBuf> {
-    let missing = |doing: String| Error::new(ErrorKind::MissingTool, doing);
-    match &attempt.settings().browser {
-        Some(setting) => attempt.find_program(setting).ok_or_else(|| {
-            missing(format!("cannot start the browser {}", attempt.resolve_path(setting).display()))
-                .because("there is no such program")
-                .hint(
-                    "correct `browser` in the [window] section of devtools.toml, or `runtimeExecutable` in launch.json",
-                )
-        }),
+    match &attempt.plan.settings.browser {
+        Some(setting) => attempt.find_program("browser", setting, "cannot start the browser"),
         None => attempt.find_on_path(BROWSER_NAMES).ok_or_else(|| {
-            missing("cannot find a Chromium to open the window in".into())
+            Error::new(ErrorKind::MissingTool, "cannot find a Chromium to open the window in")
                 .because(format!("none of {} is on PATH", BROWSER_NAMES.join(", ")))
                 .hint("`apt-get install chromium`, or set `browser = \"/path/to/chrome\"` in devtools.toml")
         }),
@@ -147,23 +131,15 @@ fn find_browser(attempt: &LaunchAttempt<'_>) -> Result<PathBuf> {
 
 /// Creates the profile folder, and removes the port file and the lock of an earlier run.
 fn prepare_profile(attempt: &LaunchAttempt<'_>) -> Result<PathBuf> {
-    let profile = match &attempt.settings().profile {
-        Some(kept) => attempt.resolve_path(kept),
-        None => attempt.scratch.join("browser"),
-    };
+    let profile = attempt.profile_dir("browser");
     create_private_dir(&profile)?;
     if let Some(owner) = profile_owner(&profile) {
         return Err(Error::usage(format!("cannot use the profile {}", profile.display()))
             .because(format!("a running browser uses it (process {owner})"))
             .hint("close that browser, or remove `profile` from devtools.toml: each launch then gets a fresh one"));
     }
-    for name in [PORT_FILE, "SingletonLock", "SingletonSocket", "SingletonCookie"] {
-        match std::fs::remove_file(profile.join(name)) {
-            Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
-                return Err(cause).doing(|| format!("cannot remove the stale {}", profile.join(name).display()));
-            }
-            _ => {}
-        }
+    for file in [PORT_FILE, "SingletonLock", "SingletonSocket", "SingletonCookie"].map(|name| profile.join(name)) {
+        remove_stale_file(&file).doing(|| format!("cannot remove the stale {}", file.display()))?;
     }
     Ok(profile)
 }
@@ -187,11 +163,9 @@ fn command_line(
 ) -> Vec<OsString> {
     let mut argv = vec![program.as_os_str().to_owned()];
     argv.extend(FLAGS.iter().map(OsString::from));
-    let mut data = OsString::from("--user-data-dir=");
-    data.push(profile);
-    argv.push(data);
-    if attempt.settings().headless || !has_display(&attempt.environment()) {
-        if !attempt.settings().headless {
+    argv.push(flag_with_path("--user-data-dir=", profile));
+    if attempt.plan.settings.headless || !has_display(&attempt.environment()) {
+        if !attempt.plan.settings.headless {
             attempt.report_progress("there is no display: the browser runs without a visible window");
         }
         argv.extend(["--headless=new", "--disable-gpu", "--window-size=1280,800"].map(OsString::from));
@@ -209,9 +183,27 @@ pub(super) fn has_display(environment: &BTreeMap<OsString, OsString>) -> bool {
     cfg!(target_os = "macos") || set("DISPLAY") || set("WAYLAND_DISPLAY")
 }
 
+/// Removes a file of an earlier run, if there is one.
+pub(super) fn remove_stale_file(file: &Path) -> io::Result<()> {
+    std::fs::remove_file(file).or_else(|cause| match cause.kind() {
+        io::ErrorKind::NotFound => Ok(()),
+        _ => Err(cause),
+    })
+}
+
+/// Waits for the port in the port file of a profile.
+pub(super) async fn wait_for_port_file(profile: &Path) -> Result<u16> {
+    let file = profile.join(PORT_FILE);
+    let found = process::watch_until(profile, || read_port(&file)).await;
+    found.doing(|| format!("cannot watch {}", profile.display()))
+}
+
+/// The file has two lines. The profile may lie in the workspace.
+const MAX_PORT_FILE: u64 = 4096;
+
 /// The port, once the file is complete: its second line is the path of the browser's WebSocket.
-pub(super) fn read_port(file: &Path) -> io::Result<Option<u16>> {
-    match std::fs::read_to_string(file) {
+fn read_port(file: &Path) -> io::Result<Option<u16>> {
+    match bounded_file::read_text(file, MAX_PORT_FILE, Links::Follow) {
         Ok(text) => Ok(parse_port(&text)),
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(cause) => Err(cause),

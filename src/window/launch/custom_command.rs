@@ -4,28 +4,27 @@
 
 use std::net::{Ipv4Addr, TcpListener};
 
-use super::attempt::{LaunchAttempt, ReadyProgram, untrusted_port_error};
-use super::readiness::{wait_for, wait_for_listener};
+use super::attempt::{LaunchAttempt, LaunchedWindow, untrusted_port_error};
+use super::readiness::wait_for_listener;
 use crate::error::{Error, ErrorContext, Result};
 use crate::window::identity::verify_tree_port;
 
 const PLACEHOLDER: &str = "${cdpPort}";
 
 /// Starts the configured command.
-pub async fn launch_custom_command(attempt: &LaunchAttempt<'_>) -> Result<ReadyProgram> {
+pub async fn launch_custom_command(attempt: &LaunchAttempt<'_>) -> Result<LaunchedWindow> {
     let port = find_free_port()?;
     let argv = command_line(attempt, port)?;
     attempt.report_progress(&format!("starting {}", argv[0]));
-    let process = attempt.spawn(&argv)?;
-    let who = format!("`{}`", argv[0]);
-    let ready = wait_for_listener(port, |port| verify_tree_port(&process, port).map_err(untrusted_port_error));
-    let endpoint = wait_for(attempt, &process, &who, "answered on its debugging port", ready).await?;
+    let program = attempt.spawn(&format!("`{}`", argv[0]), &argv)?;
+    let ready = wait_for_listener(port, |port| verify_tree_port(&program.process, port).map_err(untrusted_port_error));
+    let endpoint = program.wait_for("answered on its debugging port", ready).await?;
     let inspector_port = (!endpoint.is_browser).then_some(port);
-    Ok(ReadyProgram { process, others: Vec::new(), endpoint, inspector_port, user_data_dir: None })
+    Ok(LaunchedWindow { inspector_port, ..attempt.launched_window(program.process, endpoint) })
 }
 
 fn command_line(attempt: &LaunchAttempt<'_>, port: u16) -> Result<Vec<String>> {
-    let settings = attempt.settings();
+    let settings = &attempt.plan.settings;
     let words = settings.command.iter().chain(&settings.args);
     let argv: Vec<String> = words.map(|word| word.replace(PLACEHOLDER, &port.to_string())).collect();
     let hint =

@@ -13,21 +13,23 @@
 //! Tested with a simulated launcher that starts a real Chromium; never run with a desktop VS Code.
 
 use std::ffi::{OsStr, OsString};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::process::Signal;
 use tokio::time::timeout;
 
-use super::attempt::{LaunchAttempt, ReadyProgram, create_private_dir, environment_of, untrusted_port_error};
-use super::browser::{PORT_FILE, has_display, read_port};
+use super::attempt::{
+    LaunchAttempt, LaunchedWindow, StartedProgram, create_private_dir, environment_of, flag_with_path,
+    untrusted_port_error,
+};
+use super::browser::{PORT_FILE, has_display, remove_stale_file, wait_for_port_file};
 use super::custom_command::find_free_port;
 use super::extension_host_args::ExtensionHostArgs;
-use super::readiness::{wait_for, wait_for_endpoint, wait_for_launcher, wait_for_listener};
-use super::web_extension_host::{wait_for_workbench_title, write_settings};
+use super::readiness::wait_for_listener;
+use super::web_extension_host::wait_for_workbench_title;
 use crate::cdp::Endpoint;
-use crate::config::WindowSettings;
+use crate::config::{WindowSettings, prepare_user_settings};
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::process::{self, Process};
 use crate::tools;
@@ -63,34 +65,30 @@ const RESERVED_FLAGS: &[&str] = &[
 ];
 
 /// Starts VS Code, finds its main process, and waits for the workbench and the extension host.
-pub async fn launch_desktop_extension_host(attempt: &LaunchAttempt<'_>) -> Result<ReadyProgram> {
+pub async fn launch_desktop_extension_host(attempt: &LaunchAttempt<'_>) -> Result<LaunchedWindow> {
     let launcher = find_launcher(attempt)?;
     let args = ExtensionHostArgs::read(attempt)?;
     check_args(&args.args)?;
     let profile = VsCodeProfile::prepare(attempt)?;
     let inspector = find_free_port()?;
     attempt.report_progress("starting VS Code");
-    let started = attempt.spawn(command_line(&launcher, &profile, inspector, &args))?;
-    let ready = async {
-        let file = profile.user.join(PORT_FILE);
-        let found = process::watch_until(&profile.user, || read_port(&file)).await;
-        found.doing(|| format!("cannot watch {}", profile.user.display()))
-    };
+    let started = attempt.spawn("VS Code", command_line(&launcher, &profile, inspector, &args))?;
     let kill_on_error = KillProfileUsers { profile: &profile };
     let running =
-        || [process::find_launch_processes(attempt.launch_id()).unwrap_or_default(), profile.users()].concat();
-    let waiting = wait_for_launcher(attempt, &started, running, "VS Code", "opened its debugging port", ready).await;
+        || [process::find_launch_processes(&attempt.plan.launch_id).unwrap_or_default(), profile.users()].concat();
+    let ready = wait_for_port_file(&profile.user);
+    let waiting = started.wait_for_launched(running, "opened its debugging port", ready).await;
     let port = waiting.map_err(|error| append_vscode_log(error, &profile.user))?;
-    let process = find_main_process(attempt, &started, port, &profile.user)?;
+    let process = find_main_process(attempt, &started.process, port, &profile.user)?;
     std::mem::forget(kill_on_error); // from here on it is found by its launch id
-    let endpoint =
-        wait_for(attempt, &process, "VS Code", "answered on its debugging port", wait_for_endpoint(&process, port));
-    let endpoint = endpoint.await?;
+    let others = if started.process.pid() == process.pid() { Vec::new() } else { vec![started.process.clone()] };
+    let vscode = StartedProgram { process, ..started };
+    let endpoint = vscode.wait_for_endpoint("answered on its debugging port", port).await?;
     attempt.report_progress("waiting for the extension host");
-    let first_window = wait_for_workbench(attempt, &process, &endpoint, inspector);
-    let inspector_port = wait_for(attempt, &process, "VS Code", "shown its window", first_window).await?;
-    let others = if started.pid() == process.pid() { Vec::new() } else { vec![started] };
-    Ok(ReadyProgram { process, others, endpoint, inspector_port, user_data_dir: Some(profile.user) })
+    let first_window = wait_for_workbench(&vscode, &endpoint, inspector);
+    let inspector_port = vscode.wait_for("shown its window", first_window).await?;
+    let launched = attempt.launched_window(vscode.process, endpoint);
+    Ok(LaunchedWindow { others, inspector_port, user_data_dir: Some(profile.user), ..launched })
 }
 
 /// The launcher of the desktop VS Code for these settings, if one is installed and there is a display.
@@ -104,7 +102,7 @@ pub fn find_desktop_vscode(settings: &WindowSettings, workspace: &Path) -> Optio
 
 /// The launcher, or an error that explains why there is none. Called before anything is started.
 fn find_launcher(attempt: &LaunchAttempt<'_>) -> Result<PathBuf> {
-    let setting = attempt.settings().vscode.as_deref().map(|path| attempt.resolve_path(path));
+    let setting = attempt.plan.settings.vscode.as_deref().map(|path| attempt.resolve_path(path));
     let environment = attempt.environment();
     let path = environment.get(OsStr::new("PATH"));
     let web = |error: Error| {
@@ -112,22 +110,21 @@ fn find_launcher(attempt: &LaunchAttempt<'_>) -> Result<PathBuf> {
             .hint("`kind = \"web-extension-host\"` in devtools.toml runs the extension in VS Code in a browser")
             .hint("`tether adapters install code-server` installs what that needs")
     };
-    let Some(launcher) = tools::desktop_vscode::find_launcher(setting.as_deref(), path.map(OsString::as_os_str)) else {
+    let launcher = tools::desktop_vscode::find_launcher(setting.as_deref(), path.map(OsString::as_os_str));
+    let launcher = launcher.ok_or_else(|| {
         let error = Error::new(ErrorKind::MissingTool, "cannot find a desktop VS Code");
-        return Err(match setting {
-            Some(setting) => web(error
+        let products = tools::desktop_vscode::describe_products();
+        web(match &setting {
+            Some(setting) => error
                 .because(format!("{} is no program", setting.display()))
-                .hint("correct `vscode` in the [window] section of devtools.toml")),
-            None => web(error
-                .because(format!(
-                    "none is on PATH or in the usual places: {}",
-                    tools::desktop_vscode::describe_products()
-                ))
-                .hint("set `vscode = \"/path/to/bin/code\"` in the [window] section of devtools.toml")),
-        });
-    };
-    if attempt.settings().headless || !has_display(&environment) {
-        let reason = if attempt.settings().headless { "`headless` is set" } else { "there is no display" };
+                .hint("correct `vscode` in the [window] section of devtools.toml"),
+            None => error
+                .because(format!("none is on PATH or in the usual places: {products}"))
+                .hint("set `vscode = \"/path/to/bin/code\"` in the [window] section of devtools.toml"),
+        })
+    })?;
+    if attempt.plan.settings.headless || !has_display(&environment) {
+        let reason = if attempt.plan.settings.headless { "`headless` is set" } else { "there is no display" };
         return Err(web(Error::usage("cannot start a desktop VS Code without a visible window").because(reason)));
     }
     Ok(launcher)
@@ -151,10 +148,7 @@ struct VsCodeProfile {
 
 impl VsCodeProfile {
     fn prepare(attempt: &LaunchAttempt<'_>) -> Result<VsCodeProfile> {
-        let folder = match &attempt.settings().profile {
-            Some(kept) => attempt.resolve_path(kept),
-            None => attempt.scratch.join("vscode"),
-        };
+        let folder = attempt.profile_dir("vscode");
         let profile = VsCodeProfile { user: folder.join("user"), extensions: folder.join("extensions") };
         if let Some(other) = profile.users().first() {
             return Err(Error::usage(format!("cannot use the profile {}", folder.display()))
@@ -163,14 +157,13 @@ impl VsCodeProfile {
         }
         create_private_dir(&profile.user)?;
         create_private_dir(&profile.extensions)?;
-        write_settings(&profile.user.join("User"))?;
+        let settings = profile.user.join("User");
+        create_private_dir(&settings)?;
+        prepare_user_settings(&settings.join("settings.json"))?;
         // VS Code never removes it: the file of an earlier run would be taken for that of this one.
-        match std::fs::remove_file(profile.user.join(PORT_FILE)) {
-            Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
-                Err(cause).doing(|| format!("cannot remove the stale {PORT_FILE} in {}", profile.user.display()))
-            }
-            _ => Ok(profile),
-        }
+        remove_stale_file(&profile.user.join(PORT_FILE))
+            .doing(|| format!("cannot remove the stale {PORT_FILE} in {}", profile.user.display()))?;
+        Ok(profile)
     }
 
     /// The processes with this user data folder on their command line.
@@ -197,12 +190,6 @@ impl Drop for KillProfileUsers<'_> {
     }
 }
 
-fn flag_with_path(flag: &str, path: &Path) -> OsString {
-    let mut word = OsString::from(flag);
-    word.push(path);
-    word
-}
-
 fn command_line(launcher: &Path, profile: &VsCodeProfile, inspector: u16, args: &ExtensionHostArgs) -> Vec<OsString> {
     let mut argv = vec![launcher.as_os_str().to_owned()];
     argv.push(flag_with_path("--user-data-dir=", &profile.user));
@@ -222,11 +209,11 @@ fn command_line(launcher: &Path, profile: &VsCodeProfile, inspector: u16, args: 
 /// command line.
 fn find_main_process(attempt: &LaunchAttempt<'_>, started: &Process, port: u16, user: &Path) -> Result<Process> {
     let doing = || "cannot find the process of the launched VS Code".to_owned();
-    let candidates = process::find_launch_processes(attempt.launch_id()).doing(doing)?;
+    let candidates = process::find_launch_processes(&attempt.plan.launch_id).doing(doing)?;
     let pids: Vec<u32> = candidates.iter().map(Process::pid).collect();
     let owner = process::find_listener_among(port, &pids).doing(doing)?;
     let Some(owner) = owner else {
-        let reason = verify_launch_port(attempt.launch_id(), port).err();
+        let reason = verify_launch_port(&attempt.plan.launch_id, port).err();
         let reason = reason.map(|reason| reason.to_string()).unwrap_or_default();
         return Err(Error::other(doing()).because(reason).hint(
             "a launcher that changes the environment (flatpak, a wrapper) hides it: set `vscode` to the real one",
@@ -251,14 +238,10 @@ fn names_user_data(arguments: &[OsString], user: &Path) -> bool {
 
 /// Waits for the workbench and for the extension host's inspector, and returns its port. A timeout of either is not an
 /// error.
-async fn wait_for_workbench(
-    attempt: &LaunchAttempt<'_>,
-    process: &Process,
-    endpoint: &Endpoint,
-    inspector: u16,
-) -> Result<Option<u16>> {
+async fn wait_for_workbench(vscode: &StartedProgram<'_>, endpoint: &Endpoint, inspector: u16) -> Result<Option<u16>> {
+    let StartedProgram { attempt, process, .. } = vscode;
     let check_owner = |port: u16| -> Result<(), IdentityError> {
-        verify_tree_port(process, port).or_else(|_| verify_launch_port(attempt.launch_id(), port))
+        verify_tree_port(process, port).or_else(|_| verify_launch_port(&attempt.plan.launch_id, port))
     };
     let within = WORKBENCH_TIMEOUT.min(attempt.deadline() / 2);
     let inspected =

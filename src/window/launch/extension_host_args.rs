@@ -24,8 +24,8 @@ pub struct ExtensionHostArgs {
 impl ExtensionHostArgs {
     /// Reads the window's settings. Errors: an extension without package.json, a folder that does not exist.
     pub fn read(attempt: &LaunchAttempt<'_>) -> Result<ExtensionHostArgs> {
-        let settings = attempt.settings();
-        let (mut extensions, folder, args) = split_args(&settings.args, attempt.workspace());
+        let settings = &attempt.plan.settings;
+        let (mut extensions, folder, args) = split_args(&settings.args, &attempt.plan.workspace);
         extensions.splice(0..0, settings.extension.iter().chain(&settings.more_extensions).cloned());
         if extensions.is_empty() {
             extensions.push(PathBuf::new());
@@ -33,7 +33,7 @@ impl ExtensionHostArgs {
         let extensions =
             extensions.iter().map(|path| check_extension(&attempt.resolve_path(path))).collect::<Result<_>>()?;
         let folder = settings.folder.as_deref().map(|folder| attempt.resolve_path(folder)).or(folder);
-        let folder = folder.unwrap_or_else(|| attempt.workspace().to_owned());
+        let folder = folder.unwrap_or_else(|| attempt.plan.workspace.clone());
         let folder = folder.canonicalize().doing(|| format!("cannot open the folder {}", folder.display()))?;
         Ok(ExtensionHostArgs { extensions, folder, args })
     }

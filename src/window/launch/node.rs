@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::attempt::{LaunchAttempt, ReadyProgram};
-use super::readiness::{parse_inspector_port, wait_for, wait_for_endpoint};
+use super::attempt::{LaunchAttempt, LaunchedWindow};
+use super::readiness::parse_inspector_port;
 use crate::cdp::events::ScriptParsed;
 use crate::cdp::types;
 use crate::cdp::{self, CdpClient, CdpEvent, Endpoint, EventSubscription};
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
-use crate::process;
 
 /// How long the first turn of the script is waited for; the window counts as ready after this time.
 const FIRST_TURN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -20,25 +19,20 @@ const FIRST_TURN_TIMEOUT: Duration = Duration::from_secs(5);
 const TURN_OVER: &str = "__tetherTurnOver";
 
 /// Starts Node with an inspector, and waits until its script has run up to its first wait.
-pub async fn launch_node(attempt: &LaunchAttempt<'_>) -> Result<ReadyProgram> {
+pub async fn launch_node(attempt: &LaunchAttempt<'_>) -> Result<LaunchedWindow> {
     let node = find_node(attempt)?;
     let program = find_script(attempt)?;
     attempt.report_progress("starting node");
     // Port 0: the OS chooses, and Node prints the port.
     let mut argv = vec![node.into_os_string(), "--inspect=127.0.0.1:0".into()];
-    argv.extend(attempt.settings().runtime_args.iter().map(OsString::from));
+    argv.extend(attempt.plan.settings.runtime_args.iter().map(OsString::from));
     argv.push(program.into_os_string());
-    argv.extend(attempt.settings().args.iter().map(OsString::from));
-    let process = attempt.spawn(argv)?;
-    let ready = async {
-        let found = process::wait_for_line(&attempt.output, 0, parse_inspector_port).await;
-        found.doing(|| format!("cannot read {}", attempt.output.display()))
-    };
-    let port = wait_for(attempt, &process, "node", "opened its inspector", ready).await?;
-    let endpoint =
-        wait_for(attempt, &process, "node", "answered on its inspector", wait_for_endpoint(&process, port)).await?;
-    wait_for(attempt, &process, "node", "run its script", wait_for_first_turn(&endpoint)).await?;
-    Ok(ReadyProgram { process, others: Vec::new(), endpoint, inspector_port: Some(port), user_data_dir: None })
+    argv.extend(attempt.plan.settings.args.iter().map(OsString::from));
+    let node = attempt.spawn("node", argv)?;
+    let port = node.wait_for("opened its inspector", attempt.wait_for_line(parse_inspector_port)).await?;
+    let endpoint = node.wait_for_endpoint("answered on its inspector", port).await?;
+    node.wait_for("run its script", wait_for_first_turn(&endpoint)).await?;
+    Ok(LaunchedWindow { inspector_port: Some(port), ..attempt.launched_window(node.process, endpoint) })
 }
 
 /// Resolves when Node has run the script up to its first wait: its globals are set, and its servers listen.
@@ -103,15 +97,10 @@ fn turn_over_script() -> types::Evaluate {
 }
 
 fn find_node(attempt: &LaunchAttempt<'_>) -> Result<PathBuf> {
-    let missing = |doing: String| Error::new(ErrorKind::MissingTool, doing);
-    match &attempt.settings().node {
-        Some(setting) => attempt.find_program(setting).ok_or_else(|| {
-            missing(format!("cannot start {}", attempt.resolve_path(setting).display()))
-                .because("there is no such program")
-                .hint("correct `node` in the [window] section of devtools.toml, or `runtimeExecutable` in launch.json")
-        }),
+    match &attempt.plan.settings.node {
+        Some(setting) => attempt.find_program("node", setting, "cannot start"),
         None => attempt.find_on_path(&["node", "nodejs"]).ok_or_else(|| {
-            missing("cannot find node on PATH".into()).hint(
+            Error::new(ErrorKind::MissingTool, "cannot find node on PATH").hint(
                 "`apt-get install nodejs`, or set `node = \"/path/to/node\"` in the [window] section of devtools.toml",
             )
         }),
@@ -120,7 +109,7 @@ fn find_node(attempt: &LaunchAttempt<'_>) -> Result<PathBuf> {
 
 fn find_script(attempt: &LaunchAttempt<'_>) -> Result<PathBuf> {
     let hint = "set `program = \"server.js\"` in the [window] section of devtools.toml";
-    let setting = attempt.settings().program.as_ref();
+    let setting = attempt.plan.settings.program.as_ref();
     let setting = setting.ok_or_else(|| Error::usage("no script for node is configured").hint(hint))?;
     let program = attempt.resolve_path(setting);
     if program.exists() {

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::attempt::{LaunchAttempt, untrusted_port_error};
+use super::attempt::{StartedProgram, untrusted_port_error};
 use crate::cdp::{self, Endpoint};
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::process::{self, Process, ProcessExit};
 use crate::window::identity::verify_tree_port;
+use crate::window::token_redaction::redact_connection_tokens;
 
 /// The time between the first refused connection to an exiting program and its exit.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -20,84 +21,71 @@ const TAIL_LINES: usize = 20;
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(5);
 const MAX_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Waits for `ready`. Errors: the process exits first, or the deadline passes. `who` and `what` are parts of the
-/// message: "`who` ended before it `what`".
-pub async fn wait_for<T>(
-    attempt: &LaunchAttempt<'_>,
-    process: &Process,
-    who: &str,
-    what: &str,
-    ready: impl Future<Output = Result<T>>,
-) -> Result<T> {
-    wait_until(attempt, process, process.wait_for_exit(), who, what, ready).await
-}
+impl StartedProgram<'_> {
+    /// Waits for `ready`. Errors: the process exits first, or the deadline passes. `what` is a part of the message: "the
+    /// browser ended before it `what`".
+    pub async fn wait_for<T>(&self, what: &str, ready: impl Future<Output = Result<T>>) -> Result<T> {
+        self.wait_until(self.process.wait_for_exit(), what, ready).await
+    }
 
-/// As [`wait_for`], for a launcher that exits with 0 after it has started the real program: waits for the exit of all
-/// processes that `running` returns.
-pub async fn wait_for_launcher<T>(
-    attempt: &LaunchAttempt<'_>,
-    launcher: &Process,
-    running: impl Fn() -> Vec<Process>,
-    who: &str,
-    what: &str,
-    ready: impl Future<Output = Result<T>>,
-) -> Result<T> {
-    let ended = async {
-        let exit = launcher.wait_for_exit().await;
-        if exit.is_success() {
-            wait_for_exit_of(running).await;
-        }
-        exit
-    };
-    wait_until(attempt, launcher, ended, who, what, ready).await
-}
+    /// Waits until the program responds on `port`.
+    pub async fn wait_for_endpoint(&self, what: &str, port: u16) -> Result<Endpoint> {
+        self.wait_for(what, discover_owned_endpoint(&self.process, port)).await
+    }
 
-async fn wait_for_exit_of(running: impl Fn() -> Vec<Process>) {
-    loop {
-        let left = running();
-        if left.is_empty() {
-            return;
-        }
-        for process in left {
-            process.wait_for_exit().await;
-        }
+    /// As [`Self::wait_for`], for a launcher that exits with 0 after it has started the real program: waits for the exit
+    /// of all processes that `running` returns.
+    pub async fn wait_for_launched<T>(
+        &self,
+        running: impl Fn() -> Vec<Process>,
+        what: &str,
+        ready: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let ended = async {
+            let exit = self.process.wait_for_exit().await;
+            while exit.is_success()
+                && let Some(process) = running().pop()
+            {
+                process.wait_for_exit().await;
+            }
+            exit
+        };
+        self.wait_until(ended, what, ready).await
+    }
+
+    async fn wait_until<T>(
+        &self,
+        exit: impl Future<Output = ProcessExit>,
+        what: &str,
+        ready: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let (deadline, output) = (self.attempt.deadline(), &self.attempt.output);
+        tokio::pin!(exit);
+        let status = tokio::select! {
+            biased; // ready counts even if the program exits at the same moment
+            ready = ready => match ready {
+                Ok(found) => return Ok(found),
+                // An exiting program refuses connections first; its exit is the better error.
+                Err(error) => timeout(EXIT_TIMEOUT, exit).await.map_err(|_| error)?,
+            },
+            status = &mut exit => status,
+            () = tokio::time::sleep(deadline) => {
+                let waited = humantime::format_duration(deadline);
+                let doing = format!("{} has not {what} within {waited}", self.name);
+                let cause = match self.process.is_alive() {
+                    true => format!("process {} still runs and was stopped", self.process.pid()),
+                    false => "what it started still runs and was stopped".to_owned(),
+                };
+                return Err(append_output_tail(Error::new(ErrorKind::TimedOut, doing), cause, output));
+            }
+        };
+        let error = Error::other(format!("{} ended before it {what}", self.name));
+        Err(append_output_tail(error, status.to_string(), output))
     }
 }
 
-async fn wait_until<T>(
-    attempt: &LaunchAttempt<'_>,
-    process: &Process,
-    exit: impl Future<Output = ProcessExit>,
-    who: &str,
-    what: &str,
-    ready: impl Future<Output = Result<T>>,
-) -> Result<T> {
-    let deadline = attempt.deadline();
-    tokio::pin!(exit);
-    let status = tokio::select! {
-        biased; // ready counts even if the program exits at the same moment
-        ready = ready => match ready {
-            Ok(found) => return Ok(found),
-            // An exiting program refuses connections first; its exit is the better error.
-            Err(error) => timeout(EXIT_TIMEOUT, exit).await.map_err(|_| error)?,
-        },
-        status = &mut exit => status,
-        () = tokio::time::sleep(deadline) => {
-            let waited = humantime::format_duration(deadline);
-            let error = Error::new(ErrorKind::TimedOut, format!("{who} has not {what} within {waited}"));
-            let cause = match process.is_alive() {
-                true => format!("process {} still runs and was stopped", process.pid()),
-                false => "what it started still runs and was stopped".to_owned(),
-            };
-            return Err(append_output_tail(error, cause, &attempt.output));
-        }
-    };
-    let error = Error::other(format!("{who} ended before it {what}"));
-    Err(append_output_tail(error, status.to_string(), &attempt.output))
-}
-
 fn append_output_tail(error: Error, cause: String, output: &Path) -> Error {
-    let tail = process::read_tail(output, TAIL_LINES).unwrap_or_default();
+    let tail = redact_connection_tokens(process::read_tail(output, TAIL_LINES).unwrap_or_default());
     let cause = if tail.is_empty() {
         format!("{cause}, without any output")
     } else {
@@ -107,7 +95,7 @@ fn append_output_tail(error: Error, cause: String, output: &Path) -> Error {
 }
 
 /// Verifies that the process owns `port`, then requests its endpoint, repeatedly while the program is too busy.
-pub async fn wait_for_endpoint(process: &Process, port: u16) -> Result<Endpoint> {
+pub async fn discover_owned_endpoint(process: &Process, port: u16) -> Result<Endpoint> {
     verify_tree_port(process, port).map_err(untrusted_port_error)?;
     loop {
         match cdp::discover_endpoint(port).await {

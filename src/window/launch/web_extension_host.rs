@@ -1,7 +1,9 @@
 //! A real Extension Development Host without a desktop: VS Code's own server with the workbench in a browser.
 //!
 //! ```text
-//! node server-main.js (port 0) ──"listening on P"──► Chromium on http://127.0.0.1:P/?folder=…&payload=…
+//! node server-main.js (port 0) ──"listening on P"──► Chromium on about:blank
+//!                                                        │ over CDP: the cookie with the server's connection token
+//!                                                        │ over CDP: http://127.0.0.1:P/?folder=…&payload=…
 //!                                                        │ title "[Extension Development Host] …"
 //! node extension host ◄── started by the server ─────────┘
 //!          "Debugger listening on …" ──► inspector port ──► ready
@@ -15,75 +17,59 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::attempt::{LaunchAttempt, ReadyProgram, create_private_dir};
-use super::browser::{self, StartedBrowser};
+use super::attempt::{LaunchAttempt, LaunchedWindow, create_private_dir, flag_with_path};
+use super::browser::start_browser;
+use super::connection_token::ConnectionToken;
 use super::custom_command::find_free_port;
 use super::extension_host_args::ExtensionHostArgs;
-use super::readiness::{self, wait_for};
+use super::readiness::{discover_owned_endpoint, parse_inspector_port};
 use crate::cdp::Endpoint;
-use crate::config::WindowKind;
-use crate::error::{Error, ErrorContext, ErrorKind, Result};
-use crate::process::{self, Process};
+use crate::cdp::types::CookieParam;
+use crate::config::{WindowKind, prepare_user_settings};
+use crate::error::{Error, ErrorKind, Result};
+use crate::process::Process;
 use crate::tools;
-use crate::window::page::{ExpressionResult, PageConnection, PageHistory, evaluate_expression};
+use crate::window::page::{
+    ExpressionResult, PageConnection, PageHistory, evaluate_expression, navigate_page, set_cookie,
+};
 
-/// No welcome page or chat beside the extension under development, and no unrequested network access.
-const SETTINGS: &str = r#"{
-    "workbench.startupEditor": "none",
-    "workbench.secondarySideBar.defaultVisibility": "hidden",
-    "workbench.enableExperiments": false,
-    "telemetry.telemetryLevel": "off",
-    "update.mode": "none",
-    "extensions.autoCheckUpdates": false,
-    "extensions.autoUpdate": false
-}
-"#;
 const TITLE: &str = "[Extension Development Host]";
 
 /// Starts the VS Code server and a browser, and waits for the extension host.
-pub async fn launch_web_extension_host(attempt: &LaunchAttempt<'_>) -> Result<ReadyProgram> {
-    let tools = VsCodeServer::find(attempt)?;
+pub async fn launch_web_extension_host(attempt: &LaunchAttempt<'_>) -> Result<LaunchedWindow> {
+    let programs = find_server_programs(attempt)?;
     let host_args = ExtensionHostArgs::read(attempt)?;
     attempt.report_progress("starting the VS Code server");
-    let server = attempt.spawn(server_command_line(attempt, &tools)?)?;
-    let listening = follow_output(attempt, parse_server_port);
-    let port = wait_for(attempt, &server, "the VS Code server", "opened its port", listening).await?;
+    let token = ConnectionToken::create(&attempt.scratch)?;
+    let server = attempt.spawn("the VS Code server", server_command_line(attempt, programs, &token)?)?;
+    let port = server.wait_for("opened its port", attempt.wait_for_line(parse_server_port)).await?;
     // The arguments of a derived extension host are VS Code's, not the browser's.
-    let derived = attempt.settings().kind == Some(WindowKind::ExtensionHost);
+    let derived = attempt.plan.settings.kind == Some(WindowKind::ExtensionHost);
     let args = if derived { &[][..] } else { &host_args.args };
     let url = workbench_url(port, &host_args.folder, &host_args.extensions, find_free_port()?);
-    let StartedBrowser { process, endpoint, user_data_dir } = browser::start_browser(attempt, &url, args).await?;
+    let (browser, launched) = start_browser(attempt, "about:blank", args).await?;
     attempt.report_progress("waiting for the extension host");
     let both = async {
-        tokio::try_join!(wait_for_workbench_title(&endpoint, attempt.deadline()), wait_for_inspector(attempt, &server))
+        let title = load_workbench(&launched.endpoint, &url, token.cookie(&url), attempt.deadline());
+        tokio::try_join!(title, wait_for_inspector(attempt, &server.process))
     };
-    let while_served = wait_for(attempt, &server, "the VS Code server", "started the extension host", both);
-    let inspected = wait_for(attempt, &process, "the browser", "shown the extension host's window", while_served).await;
-    let ((), inspector_port) = inspected?;
-    let user_data_dir = Some(user_data_dir);
-    Ok(ReadyProgram { process, others: vec![server], endpoint, inspector_port: Some(inspector_port), user_data_dir })
+    let while_served = server.wait_for("started the extension host", both);
+    let ((), inspector_port) = browser.wait_for("shown the extension host's window", while_served).await?;
+    Ok(LaunchedWindow { others: vec![server.process], inspector_port: Some(inspector_port), ..launched })
 }
 
-/// The programs of the VS Code server.
-struct VsCodeServer {
-    node: PathBuf,
-    server_main: PathBuf,
-}
-
-impl VsCodeServer {
-    fn find(attempt: &LaunchAttempt<'_>) -> Result<VsCodeServer> {
-        let place = |setting: &Option<PathBuf>, tool: &str| match setting {
-            Some(path) => Some(attempt.resolve_path(path)),
-            None => tools::entry_path(tool).ok(),
-        };
-        let node = place(&attempt.settings().node, "node24");
-        let code_server = place(&attempt.settings().code_server, "code-server");
-        let server_main = code_server.map(|folder| folder.join("lib/vscode/out/server-main.js"));
-        let node = node.filter(|node| tools::is_program(node)).ok_or_else(|| missing_tool("Node 24", "node"))?;
-        let server_main =
-            server_main.filter(|file| file.is_file()).ok_or_else(|| missing_tool("code-server", "codeServer"))?;
-        Ok(VsCodeServer { node, server_main })
-    }
+/// Node, and the main script of the VS Code server.
+fn find_server_programs(attempt: &LaunchAttempt<'_>) -> Result<[PathBuf; 2]> {
+    let find = |setting: &Option<PathBuf>, tool: &str| match setting {
+        Some(path) => Some(attempt.resolve_path(path)),
+        None => tools::entry_path(tool).ok(),
+    };
+    let node = find(&attempt.plan.settings.node, "node24").filter(|node| tools::is_program(node));
+    let node = node.ok_or_else(|| missing_tool("Node 24", "node"))?;
+    let code_server = find(&attempt.plan.settings.code_server, "code-server");
+    let server_main = code_server.map(|folder| folder.join("lib/vscode/out/server-main.js"));
+    let server_main = server_main.filter(|file| file.is_file());
+    Ok([node, server_main.ok_or_else(|| missing_tool("code-server", "codeServer"))?])
 }
 
 fn missing_tool(tool: &str, setting: &str) -> Error {
@@ -94,18 +80,20 @@ fn missing_tool(tool: &str, setting: &str) -> Error {
         .hint(format!("or set `{setting}` in the [window] section of devtools.toml"))
 }
 
-fn server_command_line(attempt: &LaunchAttempt<'_>, tools: &VsCodeServer) -> Result<Vec<OsString>> {
-    let data = match &attempt.settings().profile {
-        Some(kept) => attempt.resolve_path(kept).join("vscode-server"),
-        None => attempt.scratch.join("vscode-server"),
-    };
+fn server_command_line(
+    attempt: &LaunchAttempt<'_>,
+    programs: [PathBuf; 2],
+    token: &ConnectionToken,
+) -> Result<Vec<OsString>> {
+    let data = attempt.profile_dir("").join("vscode-server");
     create_private_dir(&data)?;
-    write_settings(&data.join("user/User"))?;
-    let mut argv: Vec<OsString> = vec![tools.node.clone().into(), tools.server_main.clone().into()];
+    let settings = data.join("user/User");
+    create_private_dir(&settings)?;
+    prepare_user_settings(&settings.join("settings.json"))?;
+    let mut argv = programs.map(OsString::from).to_vec();
     let flags = [
         "--host=127.0.0.1",
         "--port=0",
-        "--without-connection-token",
         "--accept-server-license-terms",
         "--telemetry-level=off",
         "--disable-workspace-trust",
@@ -113,28 +101,13 @@ fn server_command_line(attempt: &LaunchAttempt<'_>, tools: &VsCodeServer) -> Res
         "--reconnection-grace-time=5",
     ];
     argv.extend(flags.map(OsString::from));
+    argv.push(flag_with_path("--connection-token-file=", &token.file));
     for (flag, folder) in
         [("--server-data-dir", "data"), ("--user-data-dir", "user"), ("--extensions-dir", "extensions")]
     {
         argv.extend([OsString::from(flag), data.join(folder).into()]);
     }
     Ok(argv)
-}
-
-/// Writes default settings into a new profile, so that every launch shows the same window; existing ones are kept.
-pub(super) fn write_settings(folder: &Path) -> Result<()> {
-    let file = folder.join("settings.json");
-    if file.exists() {
-        return Ok(());
-    }
-    create_private_dir(folder)?;
-    std::fs::write(&file, SETTINGS).doing(|| format!("cannot write {}", file.display()))
-}
-
-/// Waits for a line in the output, which all programs of this launch share.
-async fn follow_output(attempt: &LaunchAttempt<'_>, parse: fn(&str) -> Option<u16>) -> Result<u16> {
-    let found = process::wait_for_line(&attempt.output, 0, parse).await;
-    found.doing(|| format!("cannot read {}", attempt.output.display()))
 }
 
 /// The port in "Extension host agent listening on 38753".
@@ -167,15 +140,32 @@ fn percent_encode(text: &str, slashes: bool) -> String {
     encoded
 }
 
-/// Resolves when the page has the title that only an Extension Development Host has. Browsers send no event for a new
-/// title, so a script in the page observes it.
+/// Gives the browser the connection token, and loads the workbench.
+async fn load_workbench(endpoint: &Endpoint, url: &str, cookie: CookieParam, deadline: Duration) -> Result<()> {
+    let page = connect_to_page(endpoint).await?;
+    set_cookie(&page, &cookie).await?;
+    navigate_page(&page, url).await?;
+    wait_for_title(&page, deadline).await?;
+    // The server has replaced it by one that expires sooner.
+    set_cookie(&page, &cookie).await
+}
+
+/// Resolves when the page has the title that only an Extension Development Host has.
 pub(super) async fn wait_for_workbench_title(endpoint: &Endpoint, deadline: Duration) -> Result<()> {
-    let page = loop {
+    wait_for_title(&connect_to_page(endpoint).await?, deadline).await
+}
+
+async fn connect_to_page(endpoint: &Endpoint) -> Result<PageConnection> {
+    loop {
         match PageConnection::open_endpoint(endpoint.clone(), Arc::new(PageHistory::new(None))).await {
             Err(error) if error.kind == ErrorKind::TimedOut => {} // still busy; bounded by the caller's deadline
-            attached => break attached?,
+            attached => return attached,
         }
-    };
+    }
+}
+
+/// Browsers send no event for a new title, so a script in the page observes it.
+async fn wait_for_title(page: &PageConnection, deadline: Duration) -> Result<()> {
     let titled = format!(
         "new Promise(done => {{
             const check = () => document.title.startsWith({TITLE:?}) && (watch.disconnect(), done(true));
@@ -185,14 +175,14 @@ pub(super) async fn wait_for_workbench_title(endpoint: &Endpoint, deadline: Dura
         }})"
     );
     // A navigation destroys the script, which is then evaluated again in the new document.
-    while evaluate_expression(&page, &titled, deadline).await? != ExpressionResult::Value(true.into()) {}
+    while evaluate_expression(page, &titled, deadline).await? != ExpressionResult::Value(true.into()) {}
     Ok(())
 }
 
 /// The extension host's inspector port, once it responds and is verified to belong to the server's process tree.
 async fn wait_for_inspector(attempt: &LaunchAttempt<'_>, server: &Process) -> Result<u16> {
-    let port = follow_output(attempt, readiness::parse_inspector_port).await?;
-    readiness::wait_for_endpoint(server, port).await?;
+    let port = attempt.wait_for_line(parse_inspector_port).await?;
+    discover_owned_endpoint(server, port).await?;
     Ok(port)
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::element_refs::stale_ref_error;
+use super::injected_script::ElementCheck;
 use super::page_error::PageError;
 use crate::error::{Error, ErrorKind};
 
@@ -12,14 +13,10 @@ pub enum ActionError {
     NotActionable {
         /// Its ref.
         name: String,
-        /// Its role and name.
-        target: Option<String>,
-        /// The reason, as in [`super::injected_script::ElementCheck`].
-        fail: String,
         /// The ref of the covering element.
         by: Option<String>,
-        /// Role and name of the covering element, or details of the reason.
-        what: Option<String>,
+        /// The failed check.
+        found: Box<ElementCheck>,
     },
     /// The document of this ref no longer exists.
     DocumentGone(String),
@@ -44,22 +41,22 @@ impl From<Error> for ActionError {
 impl ActionError {
     /// Whether waiting may help.
     pub fn is_transient(&self) -> bool {
-        matches!(self, ActionError::NotActionable { fail, .. } if fail != "removed")
+        matches!(self, ActionError::NotActionable { found, .. } if found.fail.as_deref() != Some("removed"))
     }
 
     /// The user-facing error; `port` is the window's CDP port.
     pub fn into_error(self, port: u16) -> Error {
-        let (name, target, fail, by, what) = match self {
+        let (name, by, found) = match self {
             ActionError::User(error) => return error,
             ActionError::Page(error) => return error.into_error(port),
             ActionError::DocumentGone(name) => {
                 return stale_ref_error(&name, "its document is gone: the page was left or reloaded");
             }
-            ActionError::NotActionable { name, target, fail, by, what } => (name, target, fail, by, what),
+            ActionError::NotActionable { name, by, found } => (name, by, *found),
         };
-        let element = target.map_or(name.clone(), |target| format!("{name} {target}"));
-        let what = what.unwrap_or_default();
-        let text = match fail.as_str() {
+        let element = found.target.map_or(name.clone(), |target| format!("{name} {target}"));
+        let what = found.what.unwrap_or_default();
+        let text = match found.fail.unwrap_or_default().as_str() {
             "removed" => return stale_ref_error(&name, "the element was removed from the page"),
             "covered" => format!("{element} is covered by {} {what}", by.unwrap_or_default()),
             "hidden" if !what.is_empty() => format!("{element} is hidden: {what}"),

@@ -6,6 +6,7 @@ use crate::cdp::CdpEvent;
 use crate::cdp::events::{ConsoleApiCalled, ExceptionThrown, LogEntryAdded};
 use crate::cdp::types::{ObjectPreview, RemoteObject, StackTrace};
 use crate::ring::RingEntry;
+use crate::window::token_redaction::redact_connection_tokens;
 
 const MAX_TEXT_BYTES: usize = 4096;
 const MAX_LOCATION_BYTES: usize = 200;
@@ -165,22 +166,23 @@ fn bounded_message(
     timestamp: f64,
     source: ConsoleSource,
     level: String,
-    mut text: String,
-    mut location: Option<String>,
+    text: String,
+    location: Option<String>,
 ) -> ConsoleMessage {
-    truncate_text(&mut text, MAX_TEXT_BYTES);
-    if let Some(location) = &mut location {
-        truncate_text(location, MAX_LOCATION_BYTES);
-    }
+    let text = redact_and_truncate(text, MAX_TEXT_BYTES);
+    let location = location.map(|location| redact_and_truncate(location, MAX_LOCATION_BYTES));
     ConsoleMessage { at: timestamp.max(0.0) as u64, source, level, text, location }
 }
 
-fn truncate_text(text: &mut String, max_bytes: usize) {
+/// Removes connection tokens, and cuts a text that is longer than `max_bytes`; `…` stands for the rest.
+pub fn redact_and_truncate(text: String, max_bytes: usize) -> String {
+    let mut text = redact_connection_tokens(text);
     if text.len() > max_bytes {
         text.truncate(text.floor_char_boundary(max_bytes));
         text.push('…');
         text.shrink_to_fit();
     }
+    text
 }
 
 #[cfg(test)]

@@ -10,9 +10,10 @@ use super::element_refs::ElementHandle;
 use super::frame_tree::find_frames;
 use super::injected_script::{ElementCheck, call_script};
 use super::input_action::ActionTarget;
-use super::page_client::PageClient;
+use super::page_client::{EVENT_TIMEOUT, PageClient, PageSession};
 use super::page_error::PageError;
 use crate::cdp::types::GetLayoutMetrics;
+use crate::error::Result;
 
 /// How long the script of an enclosing frame may take to convert a point.
 const CONVERT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -24,7 +25,7 @@ pub struct PagePoint {
     pub y: f64,
 }
 
-/// What must be true of an element before it is acted on, besides being visible and not moving.
+/// What must be true of an element before it is acted on, besides being in view and not moving.
 #[derive(Clone, Copy, Debug)]
 pub struct ActionRequirements {
     /// It is not disabled.
@@ -33,106 +34,114 @@ pub struct ActionRequirements {
     pub hit: bool,
 }
 
-/// The point to act at, and role and name of the element there. Waits until the requirements are met, at most until
-/// `until`.
-pub async fn locate_target(
-    client: &PageClient,
-    page: &str,
-    target: &ActionTarget,
-    requirements: ActionRequirements,
-    until: Instant,
-) -> Result<(PagePoint, Option<String>), ActionError> {
-    match target {
-        ActionTarget::Point(x, y) => Ok((PagePoint { x: *x, y: *y }, None)),
-        ActionTarget::Ref(name) => locate_element(client, page, name, requirements, until).await,
-    }
+/// A click: the element must be enabled, and be hit.
+pub const CLICKABLE: ActionRequirements = ActionRequirements { enabled: true, hit: true };
+/// The mouse must reach the element.
+pub const REACHABLE: ActionRequirements = ActionRequirements { enabled: false, hit: true };
+/// The element must be in view.
+pub const VISIBLE: ActionRequirements = ActionRequirements { enabled: false, hit: false };
+
+/// The point to act at, and role and name of the element there.
+pub type LocatedTarget = (PagePoint, Option<String>);
+
+/// The page that an action is performed on, and how long the action may wait for it.
+pub struct ActionContext<'a> {
+    pub page: &'a PageSession,
+    pub until: Instant,
 }
 
-async fn locate_element(
-    client: &PageClient,
-    page: &str,
-    name: &str,
-    requirements: ActionRequirements,
-    until: Instant,
-) -> Result<(PagePoint, Option<String>), ActionError> {
-    let handle = client.state.resolve_ref(name)?;
-    let ActionRequirements { enabled, hit } = requirements;
-    loop {
-        let left = until.saturating_duration_since(Instant::now());
-        let wants = format!("{{enabled: {enabled}, hit: {hit}}}");
-        let call = format!("waitUntilActionable({}, {wants}, {})", handle.number, left.as_millis());
-        let found: ElementCheck = call_on_element(client, &handle, &call, left, name).await?;
-        let target = found.target.clone();
-        let found = check_actionable(client, &handle, name, found)?;
-        let in_frame = PagePoint { x: found.x, y: found.y };
-        match point_in_page(client, page, &handle, in_frame, hit, name).await {
-            Ok(point) => return Ok((point, target)),
-            // An enclosing frame is moving or covered, which may be transient as well.
-            Err(error) if Instant::now() >= until || !error.is_transient() => return Err(error),
-            Err(_) => {}
+impl ActionContext<'_> {
+    /// The time that is left for waiting.
+    pub fn time_left(&self) -> Duration {
+        self.until.saturating_duration_since(Instant::now())
+    }
+
+    /// Locates the target of an action. Waits until the requirements are met.
+    pub async fn locate(&self, at: &ActionTarget, needs: ActionRequirements) -> Result<LocatedTarget, ActionError> {
+        match at {
+            ActionTarget::Point(x, y) => Ok((PagePoint { x: *x, y: *y }, None)),
+            ActionTarget::Ref(name) => self.locate_element(name, needs).await,
+        }
+    }
+
+    /// As [`Self::locate`], for an element by its ref.
+    pub async fn locate_element(&self, name: &str, needs: ActionRequirements) -> Result<LocatedTarget, ActionError> {
+        let element = ReferencedElement::resolve(&self.page.client, name)?;
+        let ActionRequirements { enabled, hit } = needs;
+        loop {
+            let (number, left) = (element.handle.number, self.time_left());
+            let call =
+                format!("waitUntilActionable({number}, {{enabled: {enabled}, hit: {hit}}}, {})", left.as_millis());
+            let found = element.check(&call, left).await?;
+            match element.point_in_page(self.page, PagePoint { x: found.x, y: found.y }, hit).await {
+                Ok(point) => return Ok((point, found.target)),
+                // An enclosing frame is moving or covered, which may be transient as well.
+                Err(error) if Instant::now() >= self.until || !error.is_transient() => return Err(error),
+                Err(_) => {}
+            }
         }
     }
 }
 
-/// Calls the script in an element's document; `name` is the element's ref, for the error.
-pub async fn call_on_element<T: DeserializeOwned>(
-    client: &PageClient,
-    handle: &ElementHandle,
-    call: &str,
-    within: Duration,
-    name: &str,
-) -> Result<T, ActionError> {
-    call_script(client, &handle.document, call, within).await.map_err(|error| match error {
-        error if error.is_document_gone() => ActionError::DocumentGone(name.to_owned()),
-        error => ActionError::Page(error),
-    })
+/// An element, and the ref by which an action refers to it.
+pub struct ReferencedElement<'a> {
+    client: &'a PageClient,
+    name: &'a str,
+    pub handle: ElementHandle,
 }
 
-/// Turns a failed check into an error.
-pub fn check_actionable(
-    client: &PageClient,
-    handle: &ElementHandle,
-    name: &str,
-    found: ElementCheck,
-) -> Result<ElementCheck, ActionError> {
-    let Some(fail) = found.fail.clone() else { return Ok(found) };
-    let covering = |number| ElementHandle { document: handle.document.clone(), number };
-    let by = found.by.map(|number| client.state.assign_ref(&covering(number)));
-    Err(ActionError::NotActionable { name: name.to_owned(), target: found.target, fail, by, what: found.what })
-}
-
-/// Converts a point of the element's frame to one of the page; with `hit`, fails when an enclosing frame is covered.
-pub async fn point_in_page(
-    client: &PageClient,
-    page: &str,
-    handle: &ElementHandle,
-    mut point: PagePoint,
-    hit: bool,
-    name: &str,
-) -> Result<PagePoint, ActionError> {
-    let frames = find_frames(client, page).await?;
-    let index = frames.iter().position(|frame| frame.document == handle.document);
-    let mut index = index.ok_or_else(|| ActionError::DocumentGone(name.to_owned()))?;
-    while let Some((parent, number)) = frames[index].owner {
-        let owner = ElementHandle { document: frames[parent].document.clone(), number };
-        let call = format!("pointInParent({number}, {}, {}, {hit})", point.x, point.y);
-        let found: ElementCheck = call_on_element(client, &owner, &call, CONVERT_TIMEOUT, name).await?;
-        let found = check_actionable(client, &owner, name, found)?;
-        point = PagePoint { x: found.x, y: found.y };
-        index = parent;
+impl<'a> ReferencedElement<'a> {
+    /// The element of a ref. Errors: not a ref, never assigned, stale.
+    pub fn resolve(client: &'a PageClient, name: &'a str) -> Result<Self> {
+        Ok(ReferencedElement { client, name, handle: client.state.resolve_ref(name)? })
     }
-    Ok(point)
+
+    /// Calls the script in the element's document.
+    pub async fn call<T: DeserializeOwned>(&self, call: &str, within: Duration) -> Result<T, ActionError> {
+        call_script(self.client, &self.handle.document, call, within).await.map_err(|error| match error {
+            error if error.is_document_gone() => ActionError::DocumentGone(self.name.to_owned()),
+            error => ActionError::Page(error),
+        })
+    }
+
+    /// As [`Self::call`], for a function that checks the element.
+    pub async fn check(&self, call: &str, within: Duration) -> Result<ElementCheck, ActionError> {
+        self.require_actionable(self.call(call, within).await?)
+    }
+
+    /// Turns a failed check into an error.
+    pub fn require_actionable(&self, found: ElementCheck) -> Result<ElementCheck, ActionError> {
+        if found.fail.is_none() {
+            return Ok(found);
+        }
+        let covering = |number| ElementHandle { document: self.handle.document.clone(), number };
+        let by = found.by.map(|number| self.client.state.assign_ref(&covering(number)));
+        Err(ActionError::NotActionable { name: self.name.to_owned(), by, found: Box::new(found) })
+    }
+
+    /// Converts a point of the element's frame to one of the page; with `hit`, fails when an enclosing frame is covered.
+    pub async fn point_in_page(
+        &self,
+        page: &PageSession,
+        mut point: PagePoint,
+        hit: bool,
+    ) -> Result<PagePoint, ActionError> {
+        let frames = find_frames(page).await?;
+        let index = frames.iter().position(|frame| frame.document == self.handle.document);
+        let mut index = index.ok_or_else(|| ActionError::DocumentGone(self.name.to_owned()))?;
+        while let Some((parent, number)) = frames[index].owner {
+            let handle = ElementHandle { document: frames[parent].document.clone(), number };
+            let call = format!("pointInParent({number}, {}, {}, {hit})", point.x, point.y);
+            let found = ReferencedElement { handle, ..*self }.check(&call, CONVERT_TIMEOUT).await?;
+            point = PagePoint { x: found.x, y: found.y };
+            index = parent;
+        }
+        Ok(point)
+    }
 }
 
 /// The center of the viewport.
-pub async fn viewport_center(client: &PageClient, page: &str, deadline: Duration) -> Result<PagePoint, PageError> {
-    let viewport = client.call(Some(page), &GetLayoutMetrics {}, deadline).await?.css_visual_viewport;
+pub async fn viewport_center(page: &PageSession) -> Result<PagePoint, PageError> {
+    let viewport = page.call(&GetLayoutMetrics {}, EVENT_TIMEOUT).await?.css_visual_viewport;
     Ok(PagePoint { x: viewport.client_width / 2.0, y: viewport.client_height / 2.0 })
-}
-
-/// The session of the page that contains the target; `None` for a point or an unknown ref.
-pub fn page_of_target(client: &PageClient, target: &ActionTarget) -> Option<String> {
-    let ActionTarget::Ref(name) = target else { return None };
-    let handle = client.state.resolve_ref(name).ok()?;
-    client.state.targets().page_of(&handle.document.session)
 }

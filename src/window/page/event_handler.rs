@@ -3,37 +3,21 @@
 //! Runs in the reader of the connection, so it never blocks. What needs a command to the browser is queued as a
 //! [`FollowUp`].
 
-use tokio::sync::mpsc;
-
 use super::console::ConsoleSource;
-use super::page_state::PageState;
+use super::page_state::{FollowUp, PageState};
 use super::targets::{AttachedTarget, PageNotice};
 use crate::cdp::CdpEvent;
 use crate::cdp::events::{
     AttachedToTarget, DetachedFromTarget, DownloadWillBegin, DragIntercepted, ExecutionContextDestroyed, FrameEvent,
     FrameNavigated, JavascriptDialogOpening, TargetDestroyed, TargetInfoChanged,
 };
-use crate::cdp::types::TargetInfo;
-
-/// A command that an event makes necessary.
-#[derive(Debug)]
-pub enum FollowUp {
-    /// Close a JavaScript dialog, which blocks the page.
-    AnswerDialog { session: Option<String>, accept: bool },
-    /// Attach to a page that was opened.
-    AttachPage(TargetInfo),
-    /// Enable the domains of a frame or worker that was attached automatically.
-    EnableSession { session: String, source: ConsoleSource },
-    /// Disconnect: Node has finished, and exits when its clients have left.
-    Disconnect,
-}
 
 /// Handles one event.
-pub fn handle_event(event: &CdpEvent, state: &PageState, follow_ups: &mpsc::UnboundedSender<FollowUp>) {
+pub fn handle_event(event: &CdpEvent, state: &PageState) {
     let (domain, _) = event.method.split_once('.').unwrap_or_default();
     match domain {
-        "Target" => handle_target_event(event, state, follow_ups),
-        "Page" => handle_page_event(event, state, follow_ups),
+        "Target" => handle_target_event(event, state),
+        "Page" => handle_page_event(event, state),
         "Inspector" => handle_inspector_event(event, state),
         "Input" => {
             if let Some(drag) = event.parse_as::<DragIntercepted>("Input.dragIntercepted") {
@@ -44,40 +28,34 @@ pub fn handle_event(event: &CdpEvent, state: &PageState, follow_ups: &mpsc::Unbo
         "Runtime" if event.method.starts_with("Runtime.executionContext") => handle_context_event(event, state),
         "Runtime" | "Log" | "Network" => record_event(event, state),
         "NodeRuntime" if event.method == "NodeRuntime.waitingForDisconnect" => {
-            queue_follow_up(follow_ups, FollowUp::Disconnect);
+            state.queue_follow_up(FollowUp::Disconnect);
         }
         _ => {}
     }
 }
 
-/// The queue is unbounded, but limited by the browser: one entry per target, and one dialog per page at a time.
-fn queue_follow_up(follow_ups: &mpsc::UnboundedSender<FollowUp>, follow_up: FollowUp) {
-    // Fails only when the connection is being closed.
-    let _ = follow_ups.send(follow_up);
-}
-
 fn record_event(event: &CdpEvent, state: &PageState) {
     let source = match &event.session {
         None => Some(ConsoleSource::Node),
-        Some(session) => state.targets().session(session).map(|target| target.source),
+        Some(session) => state.targets().sessions.get(session).map(|target| target.source),
     };
     // An unknown session is that of a page whose attachment is not yet reported.
     state.history.record_event(event, source.unwrap_or(ConsoleSource::Page), state.cutoffs);
 }
 
-fn handle_target_event(event: &CdpEvent, state: &PageState, follow_ups: &mpsc::UnboundedSender<FollowUp>) {
+fn handle_target_event(event: &CdpEvent, state: &PageState) {
     if let Some(created) = event.parse_as::<TargetInfoChanged>("Target.targetCreated") {
         let mut targets = state.targets();
         if targets.set_page(created.target_info.clone()) && targets.is_listed {
             targets.add_notice(PageNotice::PageOpened(created.target_info.target_id.clone()));
-            queue_follow_up(follow_ups, FollowUp::AttachPage(created.target_info));
+            state.queue_follow_up(FollowUp::AttachPage(created.target_info));
         }
     } else if let Some(changed) = event.parse_as::<TargetInfoChanged>("Target.targetInfoChanged") {
         state.targets().set_page(changed.target_info);
     } else if let Some(destroyed) = event.parse_as::<TargetDestroyed>("Target.targetDestroyed") {
         state.targets().remove_page(&destroyed.target_id);
     } else if let Some(attached) = event.parse_as::<AttachedToTarget>("Target.attachedToTarget") {
-        handle_attached(event.session.as_deref(), attached, state, follow_ups);
+        handle_attached(event.session.as_deref(), attached, state);
     } else if let Some(detached) = event.parse_as::<DetachedFromTarget>("Target.detachedFromTarget") {
         state.targets().remove_session(&detached.session_id);
         state.remove_documents(&detached.session_id, None);
@@ -87,12 +65,7 @@ fn handle_target_event(event: &CdpEvent, state: &PageState, follow_ups: &mpsc::U
 }
 
 /// Pages are attached on request; their frames and workers automatically, with the page's session as `parent`.
-fn handle_attached(
-    parent: Option<&str>,
-    attached: AttachedToTarget,
-    state: &PageState,
-    follow_ups: &mpsc::UnboundedSender<FollowUp>,
-) {
+fn handle_attached(parent: Option<&str>, attached: AttachedToTarget, state: &PageState) {
     let AttachedToTarget { session_id, target_info } = attached;
     let source = match (parent, target_info.kind.as_str()) {
         (None, "page") => ConsoleSource::Page,
@@ -112,18 +85,18 @@ fn handle_attached(
     state.targets().add_session(session_id.clone(), target);
     state.notify_changed();
     if parent.is_some() {
-        queue_follow_up(follow_ups, FollowUp::EnableSession { session: session_id, source });
+        state.queue_follow_up(FollowUp::EnableSession { session: session_id, source });
     }
 }
 
-fn handle_page_event(event: &CdpEvent, state: &PageState, follow_ups: &mpsc::UnboundedSender<FollowUp>) {
+fn handle_page_event(event: &CdpEvent, state: &PageState) {
     if let Some(dialog) = event.parse_as::<JavascriptDialogOpening>("Page.javascriptDialogOpening") {
         // `beforeunload` appears because the page is being left on request.
         let accept = dialog.kind == "beforeunload";
         let outcome = if accept { "accepted" } else { "dismissed" };
         let message: String = dialog.message.chars().take(500).collect();
         state.report_page_event("dialog", format!("a dialog was {outcome}: {} {message:?}", dialog.kind));
-        queue_follow_up(follow_ups, FollowUp::AnswerDialog { session: event.session.clone(), accept });
+        state.queue_follow_up(FollowUp::AnswerDialog { session: event.session.clone(), accept });
     } else if let Some(download) = event.parse_as::<DownloadWillBegin>("Page.downloadWillBegin") {
         let url: String = download.url.chars().take(200).collect();
         state.report_page_event("download", format!("a download began: {:?} from {url}", download.suggested_filename));
@@ -136,7 +109,7 @@ fn handle_frame_event(event: &CdpEvent, session: &str, state: &PageState) {
     if let Some(navigated) = event.parse_as::<FrameNavigated>("Page.frameNavigated") {
         let mut targets = state.targets();
         targets.invalidate_frames(Some(session));
-        if let Some(target) = targets.session_mut(session).filter(|it| it.target == navigated.frame.id) {
+        if let Some(target) = targets.sessions.get_mut(session).filter(|it| it.target == navigated.frame.id) {
             target.navigations += 1;
             target.url = navigated.frame.url;
             target.crashed = false;
@@ -155,7 +128,7 @@ fn handle_frame_event(event: &CdpEvent, session: &str, state: &PageState) {
 
 /// Only the main frame counts; its id is that of the target.
 fn set_loading(state: &PageState, session: &str, frame: &str, loading: bool) {
-    if let Some(target) = state.targets().session_mut(session).filter(|it| it.target == frame) {
+    if let Some(target) = state.targets().sessions.get_mut(session).filter(|it| it.target == frame) {
         target.loading = loading;
     }
 }
@@ -169,7 +142,7 @@ fn handle_inspector_event(event: &CdpEvent, state: &PageState) {
     let Some(session) = event.session.as_deref() else { return };
     let mut targets = state.targets();
     targets.invalidate_frames(Some(session));
-    let Some(target) = targets.session_mut(session) else { return };
+    let Some(target) = targets.sessions.get_mut(session) else { return };
     target.crashed = crashed;
     let what = if target.source == ConsoleSource::Iframe { "an iframe" } else { "the page" };
     let url: String = target.url.chars().take(150).collect();

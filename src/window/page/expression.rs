@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use super::page_client::{OBJECT_GROUP, PageClient, noop_evaluation};
 use super::page_error::PageError;
 use crate::cdp::CdpError;
-use crate::cdp::types::{self, AwaitPromise, CallFunctionOn, CdpCommand, Evaluate, EvaluateResult, RemoteObject};
+use crate::cdp::types::{self, AwaitPromise, CallFunctionOn, CdpCommand, Evaluate, EvaluateResult};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Added to the caller's timeout, so that V8 can report that it has terminated the script.
@@ -100,17 +100,17 @@ impl Evaluation<'_> {
         let Some(object_id) = evaluated.result.object_id.clone().filter(|_| !is_exception) else {
             return Ok(expression_result(evaluated));
         };
-        let result = match object_kind(&evaluated.result) {
-            ObjectKind::Promise => {
+        let result = match evaluated.result.subtype.as_deref() {
+            Some("promise") => {
                 let promise = AwaitPromise { promise_object_id: object_id, return_by_value: true };
                 self.call(&promise, until).await.map(expression_result)
             }
-            ObjectKind::Data => {
+            subtype if evaluated.result.kind == "object" && !subtype.is_some_and(is_described) => {
                 let function_declaration = "function() { return this }";
                 let by_value = CallFunctionOn { object_id, function_declaration, return_by_value: true };
                 self.call(&by_value, until).await.map(expression_result)
             }
-            ObjectKind::Described => Ok(ExpressionResult::Value(Value::String(evaluated.result.text()))),
+            _ => Ok(ExpressionResult::Value(Value::String(evaluated.result.text()))),
         };
         self.client.cdp.send(self.session, &types::ReleaseObjectGroup { object_group: OBJECT_GROUP }).await?;
         result
@@ -173,20 +173,9 @@ fn needs_repl(expression: &str) -> bool {
     words.into_iter().any(|word| matches!(word, "await" | "let" | "const" | "class"))
 }
 
-enum ObjectKind {
-    Promise,
-    Data,
-    /// Shown by its description; by value it would be `{}`, or a whole document.
-    Described,
-}
-
-fn object_kind(object: &RemoteObject) -> ObjectKind {
-    match object.subtype.as_deref() {
-        Some("promise") => ObjectKind::Promise,
-        Some("node" | "error" | "regexp" | "date" | "proxy") => ObjectKind::Described,
-        _ if object.kind == "object" => ObjectKind::Data,
-        _ => ObjectKind::Described, // functions and symbols
-    }
+/// Whether objects of this kind are shown by their description: by value they would be `{}`, or a whole document.
+fn is_described(subtype: &str) -> bool {
+    matches!(subtype, "node" | "error" | "regexp" | "date" | "proxy")
 }
 
 fn expression_result(evaluated: EvaluateResult) -> ExpressionResult {

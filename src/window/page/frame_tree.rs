@@ -13,7 +13,7 @@ use futures_util::future::join_all;
 
 use super::element_refs::DocumentContext;
 use super::injected_script::install_script;
-use super::page_client::{PageClient, noop_evaluation};
+use super::page_client::{PageClient, PageSession, noop_evaluation};
 use super::page_error::PageError;
 use super::targets::ScriptedFrame;
 use crate::cdp::CdpError;
@@ -40,20 +40,21 @@ struct ListedFrame {
 
 /// The frames of a page, parents before children; the first is the main frame. Frames that do not respond, or that
 /// change meanwhile, are left out.
-pub async fn find_frames(client: &PageClient, page: &str) -> Result<Arc<Vec<ScriptedFrame>>, PageError> {
+pub async fn find_frames(page: &PageSession) -> Result<Arc<Vec<ScriptedFrame>>, PageError> {
+    let state = &page.client.state;
     for attempts_left in (0..MAX_ATTEMPTS).rev() {
-        let (cached, version) = {
-            let targets = client.state.targets();
-            (targets.cached_frames(page), targets.frames_version)
+        let version = {
+            let targets = state.targets();
+            if let Some(cached) = targets.frames.get(&page.id) {
+                return Ok(Arc::clone(cached));
+            }
+            targets.frames_version
         };
-        if let Some(cached) = cached {
-            return Ok(cached);
-        }
-        match find_and_enter_frames(client, page).await {
+        match find_and_enter_frames(page).await {
             Ok((frames, slow)) => {
                 let frames = Arc::new(frames);
-                client.state.targets().cache_frames(page, Arc::clone(&frames), version);
-                slow.into_iter().for_each(|session| retry_when_responsive(client, session));
+                state.targets().cache_frames(&page.id, Arc::clone(&frames), version);
+                slow.into_iter().for_each(|session| retry_when_responsive(&page.client, session));
                 return Ok(frames);
             }
             // The page navigated meanwhile.
@@ -65,46 +66,41 @@ pub async fn find_frames(client: &PageClient, page: &str) -> Result<Arc<Vec<Scri
 }
 
 /// The frames, and the sessions that timed out for some of theirs.
-async fn find_and_enter_frames(
-    client: &PageClient,
-    page: &str,
-) -> Result<(Vec<ScriptedFrame>, HashSet<String>), PageError> {
-    let (listed, mut slow) = list_frames(client, page).await?;
-    let entered =
-        join_all(listed.iter().map(|frame| enter_frame(client, frame, session_timeout(page, &frame.session)))).await;
+async fn find_and_enter_frames(page: &PageSession) -> Result<(Vec<ScriptedFrame>, HashSet<String>), PageError> {
+    let (listed, mut slow) = list_frames(page).await?;
+    let entered = join_all(listed.iter().map(|frame| enter_frame(page, frame))).await;
     let main = entered.first().cloned().unwrap_or(Err(PageError::Closed))?;
-    let owners = join_all(listed.iter().map(|frame| owner_number(client, frame, &listed, &entered))).await;
+    let parent_of = |frame: &ListedFrame| entered[frame.parent?].as_ref().ok();
+    let owners = join_all(listed.iter().map(|frame| owner_number(&page.client, frame, parent_of(frame)))).await;
     for (index, frame) in listed.iter().enumerate() {
         let of_parent = frame.parent.map_or(&frame.session, |parent| &listed[parent].session);
         slow.extend(entered[index].as_ref().is_err_and(PageError::is_timeout).then(|| frame.session.clone()));
         slow.extend(owners[index].as_ref().is_err_and(PageError::is_timeout).then(|| of_parent.clone()));
     }
-    let documents: Vec<Option<DocumentContext>> = entered.into_iter().map(Result::ok).collect();
     let mut found = vec![ScriptedFrame { document: main, owner: None }];
     // The index in `found` of each listed frame.
     let mut found_at = vec![None; listed.len()];
     found_at[0] = Some(0);
     for index in parents_first(&listed) {
         let parent = listed[index].parent.and_then(|parent| found_at[parent]);
-        let (Some(document), Some(parent), Ok(number)) = (documents[index].clone(), parent, &owners[index]) else {
-            continue;
-        };
-        found_at[index] = Some(found.len());
-        found.push(ScriptedFrame { document, owner: Some((parent, *number)) });
+        if let (Ok(document), Some(parent), Ok(number)) = (&entered[index], parent, &owners[index]) {
+            found_at[index] = Some(found.len());
+            found.push(ScriptedFrame { document: document.clone(), owner: Some((parent, *number)) });
+        }
     }
     Ok((found, slow))
 }
 
 /// The frames as the browser lists them, and the sessions that timed out.
-async fn list_frames(client: &PageClient, page: &str) -> Result<(Vec<ListedFrame>, HashSet<String>), PageError> {
-    let sessions = client.state.targets().frame_sessions(page);
-    let trees =
-        join_all(sessions.iter().map(|session| get_frame_tree(client, session, session_timeout(page, session)))).await;
+async fn list_frames(page: &PageSession) -> Result<(Vec<ListedFrame>, HashSet<String>), PageError> {
+    let sessions = page.client.state.targets().frame_sessions(&page.id);
+    let get_tree = |session| page.client.call(Some(session), &types::GetFrameTree {}, session_timeout(page, session));
+    let trees = join_all(sessions.iter().map(|session| get_tree(session.as_str()))).await;
     let (mut listed, mut slow) = (Vec::new(), HashSet::new());
     for (session, tree) in sessions.into_iter().zip(trees) {
         match tree {
-            Ok(tree) => flatten_tree(tree, &session, &mut listed),
-            Err(error) if session == page => return Err(error),
+            Ok(tree) => flatten_tree(tree.frame_tree, &session, &mut listed),
+            Err(error) if session == page.id => return Err(error),
             Err(error) => slow.extend(error.is_timeout().then_some(session)),
         }
     }
@@ -114,7 +110,7 @@ async fn list_frames(client: &PageClient, page: &str) -> Result<(Vec<ListedFrame
 
 /// Invalidates the cached frames as soon as a slow session responds.
 fn retry_when_responsive(client: &PageClient, session: String) {
-    if !client.state.targets().add_slow_session(&session) {
+    if !client.state.targets().slow_sessions.insert(session.clone()) {
         return;
     }
     let client = client.clone();
@@ -126,16 +122,9 @@ fn retry_when_responsive(client: &PageClient, session: String) {
     });
 }
 
-async fn get_frame_tree(client: &PageClient, session: &str, timeout: Duration) -> Result<FrameTree, PageError> {
-    Ok(client.call(Some(session), &types::GetFrameTree {}, timeout).await?.frame_tree)
-}
-
 /// The isolated world of a frame's document, with the script installed.
-async fn enter_frame(
-    client: &PageClient,
-    frame: &ListedFrame,
-    timeout: Duration,
-) -> Result<DocumentContext, PageError> {
+async fn enter_frame(page: &PageSession, frame: &ListedFrame) -> Result<DocumentContext, PageError> {
+    let (client, timeout) = (&page.client, session_timeout(page, &frame.session));
     let world = types::CreateIsolatedWorld { frame_id: frame.info.id.clone(), world_name: WORLD_NAME };
     let context = client.call(Some(&frame.session), &world, timeout).await?.execution_context_id;
     let document = DocumentContext { session: frame.session.clone(), context };
@@ -147,12 +136,10 @@ async fn enter_frame(
 async fn owner_number(
     client: &PageClient,
     frame: &ListedFrame,
-    listed: &[ListedFrame],
-    entered: &[Result<DocumentContext, PageError>],
+    parent: Option<&DocumentContext>,
 ) -> Result<u32, PageError> {
-    let parent = frame.parent.ok_or(PageError::Closed)?;
-    let session = Some(listed[parent].session.as_str());
-    let execution_context_id = entered[parent].as_ref().map_err(|_| PageError::Closed)?.context;
+    let DocumentContext { session, context: execution_context_id } = parent.cloned().ok_or(PageError::Closed)?;
+    let session = Some(session.as_str());
     let owner = types::GetFrameOwner { frame_id: frame.info.id.clone() };
     let backend_node_id = client.call(session, &owner, FRAME_TIMEOUT).await?.backend_node_id;
     let resolve = types::ResolveNode { backend_node_id, execution_context_id };
@@ -164,8 +151,8 @@ async fn owner_number(
     number.and_then(|number| u32::try_from(number.as_u64()?).ok()).ok_or(PageError::Closed)
 }
 
-fn session_timeout(page: &str, session: &str) -> Duration {
-    if page == session { PAGE_TIMEOUT } else { FRAME_TIMEOUT }
+fn session_timeout(page: &PageSession, session: &str) -> Duration {
+    if page.id == session { PAGE_TIMEOUT } else { FRAME_TIMEOUT }
 }
 
 fn flatten_tree(tree: FrameTree, session: &str, into: &mut Vec<ListedFrame>) {

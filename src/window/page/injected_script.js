@@ -64,12 +64,12 @@
     'mark', 'insertion', 'deletion', 'subscript', 'superscript', 'rowgroup', 'caption', 'blockquote', 'application',
     'document', 'menubar', 'tablist', 'toolbar']);
 
+  const ROLE = /^\s*([a-z][a-z-]{0,30})(?:\s|$)/i;
+
   function roleOf(element, tag) {
-    const own = element.getAttribute('role');
-    if (own) {
-      const role = own.trim().split(/\s+/, 1)[0].toLowerCase();
-      if (role) return PLAIN.has(role) ? '' : role;
-    }
+    // The only attribute that is printed without quotes: a word, and a short one.
+    const role = ROLE.exec(element.getAttribute('role') ?? '')?.[1].toLowerCase();
+    if (role) return PLAIN.has(role) ? '' : role;
     switch (tag) {
       case 'a': case 'area': return element.hasAttribute('href') ? 'link' : '';
       case 'input': return INPUTS[element.type] ?? (element.hasAttribute('list') ? 'combobox' : 'textbox');
@@ -110,7 +110,16 @@
 
   function cleanText(text) {
     text = text.replace(SYMBOLS, '').replace(/\s+/g, ' ').trim();
-    return text.length > LONGEST ? text.slice(0, LONGEST) + '…' : text;
+    return shorten(text, LONGEST);
+  }
+
+  const shorten = (text, most) => text.length > most ? text.slice(0, most) + '…' : text;
+
+  // Characters that end a line, hide, or turn the direction of text; JSON escapes only those below U+0020.
+  const DECEPTIVE = /[\u007F-\u009F\u061C\u200B-\u200F\u2028-\u202E\u2060-\u206F\uFEFF\uFFF9-\uFFFB]/g;
+
+  function quote(text) {
+    return JSON.stringify(text).replace(DECEPTIVE, (it) => `\\u${it.charCodeAt(0).toString(16).padStart(4, '0')}`);
   }
 
   function labelledByText(element, attribute) {
@@ -196,12 +205,8 @@
     else if (expanded === 'false' || (tag === 'details' && !element.open)) states += ' collapsed';
     if (isTrue(element, 'aria-selected') || (tag === 'option' && element.selected)) states += ' selected';
     if (role === 'heading') {
-      const level = element.getAttribute('aria-level') || (/^h[1-6]$/.test(tag) ? tag[1] : '2');
-      states += ` level=${level}`;
-    } else if (role === 'treeitem') {
-      const level = element.getAttribute('aria-level');
-      if (level > 1) states += ` level=${level}`;
-    }
+      states += ` level=${levelOf(element) ?? (/^h[1-6]$/.test(tag) ? tag[1] : '2')}`;
+    } else if (role === 'treeitem' && levelOf(element) > 1) states += ` level=${levelOf(element)}`;
     const current = element.getAttribute('aria-current');
     if (current && current !== 'false') states += ' current';
     if (element.required || isTrue(element, 'aria-required')) states += ' required';
@@ -210,17 +215,19 @@
     if (isTrue(element, 'aria-modal') || (tag === 'dialog' && element.matches(':modal'))) states += ' modal';
     if (isTrue(element, 'aria-busy')) states += ' busy';
     const value = valueOf(element, tag, role);
-    if (value) states += ` value=${JSON.stringify(value)}`;
+    if (value) states += ` value=${quote(value)}`;
     return states;
   }
+
+  const levelOf = (element) => /^[1-9][0-9]{0,2}$/.exec(element.getAttribute('aria-level') ?? '')?.[0];
 
   function valueOf(element, tag, role) {
     switch (tag) {
       case 'input':
         if (role === 'button' || element.type === 'checkbox' || element.type === 'radio') return '';
-        return element.type === 'password' ? '•'.repeat(element.value.length) : cleanText(element.value);
+        return element.type === 'password' ? '•'.repeat(Math.min(element.value.length, LONGEST)) : cleanText(element.value);
       case 'textarea': return cleanText(element.value);
-      case 'select': return Array.from(element.selectedOptions, (option) => option.label).join(', ');
+      case 'select': return cleanText(Array.from(element.selectedOptions, (option) => option.label).join(', '));
       case 'meter': case 'progress': return element.position === -1 ? '' : String(element.value);
     }
     const text = element.getAttribute('aria-valuetext') ?? element.getAttribute('aria-valuenow');
@@ -287,7 +294,7 @@
     if (!walk.run) return;
     const text = cleanText(walk.run);
     walk.run = '';
-    if (text && covered !== true && !covered.includes(text)) pushLine(walk, depth, JSON.stringify(text), 0, 0);
+    if (text && covered !== true && !covered.includes(text)) pushLine(walk, depth, quote(text), 0, 0);
   }
 
   // `covered`: the text already contained in the name of an ancestor; `true` when all text is.
@@ -351,10 +358,10 @@
   }
 
   function lineText(e, role, name, states) {
-    let text = name ? `${role} ${JSON.stringify(name)}${states}` : role + states;
+    let text = name ? `${role} ${quote(name)}${states}` : role + states;
     if (role === 'link') {
       const href = e.getAttribute('href') ?? '';
-      if (href && href !== '#' && !href.startsWith('javascript:')) text += ` → ${href.length > 100 ? href.slice(0, 100) + '…' : href}`;
+      if (href && href !== '#' && !href.startsWith('javascript:')) text += ` → ${quote(shorten(href, 100))}`;
     }
     return text;
   }
@@ -390,15 +397,22 @@
     const tag = e.localName;
     const role = roleOf(e, tag) || (isClickable(e) ? 'clickable' : tag);
     const name = nameOf(e, tag, role);
-    return name ? `${role} ${JSON.stringify(name.length > 60 ? name.slice(0, 60) + '…' : name)}` : role;
+    return name ? `${role} ${quote(shorten(name, 60))}` : role;
   }
 
   // ---- acting ------------------------------------------------------------------------------------------------------
 
-  // The next rendered frame; with a timeout, since a hidden page renders none and a busy machine renders late.
+  // A rendered frame at least 15 ms from now: in two frames at once, what moves by a timer has not moved. With a timeout,
+  // since a hidden page renders none and a busy machine renders late.
   const nextFrame = () => new Promise((done) => {
+    const since = performance.now();
     const timer = setTimeout(done, document.hidden ? 50 : 250);
-    requestAnimationFrame(() => { clearTimeout(timer); done(); });
+    const endFrame = () => {
+      if (performance.now() - since < 15) return requestAnimationFrame(endFrame);
+      clearTimeout(timer);
+      done();
+    };
+    requestAnimationFrame(endFrame);
   });
 
   const sameRect = (a, b) => a.x === b.x && a.y === b.y && a.width === b.width && a.height === b.height;

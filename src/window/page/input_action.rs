@@ -15,34 +15,19 @@ pub struct InputAction {
 /// What an action does. Its `Display` form is part of the batch's outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ActionKind {
-    Click {
-        at: ActionTarget,
-        button: MouseButton,
-        count: u32,
-    },
-    Hover {
-        at: ActionTarget,
-    },
-    Drag {
-        from: ActionTarget,
-        to: ActionTarget,
-    },
+    /// Clicks `count` times.
+    Click { at: ActionTarget, button: MouseButton, count: u32 },
+    /// Moves the mouse there.
+    Hover { at: ActionTarget },
+    /// Drags with the left button.
+    Drag { from: ActionTarget, to: ActionTarget },
     /// Turns the wheel by (dx, dy) CSS pixels; without distances, brings the element into view.
-    Scroll {
-        at: Option<ActionTarget>,
-        by: Option<(f64, f64)>,
-    },
+    Scroll { at: Option<ActionTarget>, by: Option<(f64, f64)> },
     /// Types text into an element (a ref), or into the focused one.
-    Type {
-        into: Option<String>,
-        text: String,
-    },
+    Type { into: Option<String>, text: String },
     /// Presses key chords, separated by spaces, with an element (a ref) focused.
-    Press {
-        at: Option<String>,
-        keys: String,
-        count: u32,
-    },
+    Press { at: Option<String>, keys: String, count: u32 },
+    /// Waits for the page.
     Wait(WaitCondition),
 }
 
@@ -76,18 +61,16 @@ pub enum WaitCondition {
 }
 
 impl ActionKind {
-    /// The target that determines on which page the action is done.
-    pub fn page_target(&self) -> Option<ActionTarget> {
+    /// The ref of the element that determines on which page the action is done.
+    pub fn page_ref(&self) -> Option<&str> {
         match self {
-            ActionKind::Click { at, .. } | ActionKind::Hover { at } | ActionKind::Drag { from: at, .. } => {
-                Some(at.clone())
-            }
-            ActionKind::Scroll { at, .. } => at.clone(),
-            ActionKind::Type { into: name, .. } | ActionKind::Press { at: name, .. } => {
-                name.clone().map(ActionTarget::Ref)
-            }
-            ActionKind::Wait(WaitCondition::ElementGone(name)) => Some(ActionTarget::Ref(name.clone())),
-            ActionKind::Wait(_) => None,
+            ActionKind::Click { at: ActionTarget::Ref(name), .. }
+            | ActionKind::Hover { at: ActionTarget::Ref(name) }
+            | ActionKind::Drag { from: ActionTarget::Ref(name), .. }
+            | ActionKind::Scroll { at: Some(ActionTarget::Ref(name)), .. }
+            | ActionKind::Wait(WaitCondition::ElementGone(name)) => Some(name),
+            ActionKind::Type { into: name, .. } | ActionKind::Press { at: name, .. } => name.as_deref(),
+            _ => None,
         }
     }
 }

@@ -27,72 +27,39 @@ pub struct KeyboardKey {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyChord(Vec<KeyboardKey>);
 
-/// Keys that type no text: name, code, key code.
-const NAMED_KEYS: &[(&str, &str, u32)] = &[
-    ("Backspace", "Backspace", 8),
-    ("Escape", "Escape", 27),
-    ("Delete", "Delete", 46),
-    ("Insert", "Insert", 45),
-    ("Home", "Home", 36),
-    ("End", "End", 35),
-    ("PageUp", "PageUp", 33),
-    ("PageDown", "PageDown", 34),
-    ("ArrowLeft", "ArrowLeft", 37),
-    ("ArrowUp", "ArrowUp", 38),
-    ("ArrowRight", "ArrowRight", 39),
-    ("ArrowDown", "ArrowDown", 40),
-    ("CapsLock", "CapsLock", 20),
-    ("NumLock", "NumLock", 144),
-    ("ScrollLock", "ScrollLock", 145),
-    ("PrintScreen", "PrintScreen", 44),
-    ("Pause", "Pause", 19),
-    ("ContextMenu", "ContextMenu", 93),
-];
-
-/// Modifiers: name, code, key code, modifier bit.
-const MODIFIERS: &[(&str, &str, u32, u8)] = &[
+/// Keys that type no text: name, code, key code, modifier bit.
+const NAMED_KEYS: &[(&str, &str, u32, u8)] = &[
     ("Control", "ControlLeft", 17, CONTROL),
     ("Shift", "ShiftLeft", 16, SHIFT),
     ("Alt", "AltLeft", 18, ALT),
     ("Meta", "MetaLeft", 91, META),
+    ("Tab", "Tab", 9, 0),
+    ("Backspace", "Backspace", 8, 0),
+    ("Escape", "Escape", 27, 0),
+    ("Delete", "Delete", 46, 0),
+    ("Insert", "Insert", 45, 0),
+    ("Home", "Home", 36, 0),
+    ("End", "End", 35, 0),
+    ("PageUp", "PageUp", 33, 0),
+    ("PageDown", "PageDown", 34, 0),
+    ("ArrowLeft", "ArrowLeft", 37, 0),
+    ("ArrowUp", "ArrowUp", 38, 0),
+    ("ArrowRight", "ArrowRight", 39, 0),
+    ("ArrowDown", "ArrowDown", 40, 0),
+    ("CapsLock", "CapsLock", 20, 0),
+    ("NumLock", "NumLock", 144, 0),
+    ("ScrollLock", "ScrollLock", 145, 0),
+    ("PrintScreen", "PrintScreen", 44, 0),
+    ("Pause", "Pause", 19, 0),
+    ("ContextMenu", "ContextMenu", 93, 0),
 ];
 
-/// Accepted synonyms.
-const ALIASES: &[(&str, &str)] = &[
-    ("Ctrl", "Control"),
-    ("Cmd", "Meta"),
-    ("Command", "Meta"),
-    ("Super", "Meta"),
-    ("Win", "Meta"),
-    ("Option", "Alt"),
-    ("Esc", "Escape"),
-    ("Return", "Enter"),
-    ("Del", "Delete"),
-    ("Ins", "Insert"),
-    ("Up", "ArrowUp"),
-    ("Down", "ArrowDown"),
-    ("Left", "ArrowLeft"),
-    ("Right", "ArrowRight"),
-    ("PgUp", "PageUp"),
-    ("PgDn", "PageDown"),
-    ("Plus", "+"),
-    ("Spacebar", " "),
-    ("Space", " "),
-];
+/// What the digits type with Shift, from 0 to 9.
+const SHIFTED_DIGITS: &str = ")!@#$%^&*(";
 
-/// Keys that type a character: without Shift, with Shift, code, key code.
+/// The other keys that type a character: without Shift, with Shift, code, key code.
 const CHARACTER_KEYS: &[(char, char, &str, u32)] = &[
     (' ', ' ', "Space", 32),
-    ('0', ')', "Digit0", 48),
-    ('1', '!', "Digit1", 49),
-    ('2', '@', "Digit2", 50),
-    ('3', '#', "Digit3", 51),
-    ('4', '$', "Digit4", 52),
-    ('5', '%', "Digit5", 53),
-    ('6', '^', "Digit6", 54),
-    ('7', '&', "Digit7", 55),
-    ('8', '*', "Digit8", 56),
-    ('9', '(', "Digit9", 57),
     (';', ':', "Semicolon", 186),
     ('=', '+', "Equal", 187),
     (',', '<', "Comma", 188),
@@ -106,11 +73,32 @@ const CHARACTER_KEYS: &[(char, char, &str, u32)] = &[
     ('\'', '"', "Quote", 222),
 ];
 
+/// The name that a synonym stands for.
+fn resolve_alias(name: &str) -> &str {
+    match name.to_ascii_lowercase().as_str() {
+        "ctrl" => "Control",
+        "cmd" | "command" | "super" | "win" => "Meta",
+        "option" => "Alt",
+        "esc" => "Escape",
+        "return" => "Enter",
+        "del" => "Delete",
+        "ins" => "Insert",
+        "up" => "ArrowUp",
+        "down" => "ArrowDown",
+        "left" => "ArrowLeft",
+        "right" => "ArrowRight",
+        "pgup" => "PageUp",
+        "pgdn" => "PageDown",
+        "plus" => "+",
+        "space" | "spacebar" => " ",
+        _ => name,
+    }
+}
+
 impl KeyboardKey {
     /// The key of this name, or the one that types this character.
     pub fn by_name(name: &str) -> Option<KeyboardKey> {
-        let alias = ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name));
-        let name = alias.map_or(name, |(_, name)| name);
+        let name = resolve_alias(name);
         let key = |key: &str, code: &str, key_code, text: Option<&str>, modifier| {
             let text = text.map(str::to_owned);
             Some(KeyboardKey { key: key.into(), code: code.into(), key_code, text, modifier })
@@ -119,21 +107,15 @@ impl KeyboardKey {
         if let (Some(letter), None) = (letters.next(), letters.next()) {
             return KeyboardKey::by_character(letter);
         }
-        if let Some((name, code, key_code, bit)) = MODIFIERS.iter().find(|it| it.0.eq_ignore_ascii_case(name)) {
+        if let Some((name, code, key_code, bit)) = NAMED_KEYS.iter().find(|it| it.0.eq_ignore_ascii_case(name)) {
             return key(name, code, *key_code, None, *bit);
         }
-        if let Some((name, code, key_code)) = NAMED_KEYS.iter().find(|it| it.0.eq_ignore_ascii_case(name)) {
-            return key(name, code, *key_code, None, 0);
+        if name.eq_ignore_ascii_case("Enter") {
+            return key("Enter", "Enter", 13, Some("\r"), 0);
         }
-        match name.to_ascii_lowercase().as_str() {
-            "enter" => key("Enter", "Enter", 13, Some("\r"), 0),
-            "tab" => key("Tab", "Tab", 9, None, 0),
-            lower => {
-                let number = lower.strip_prefix('f')?.parse::<u32>().ok().filter(|number| (1..=24).contains(number))?;
-                let name = format!("F{number}");
-                key(&name, &name, 111 + number, None, 0)
-            }
-        }
+        let number = name.strip_prefix(['f', 'F'])?.parse::<u32>().ok().filter(|number| (1..=24).contains(number))?;
+        let name = format!("F{number}");
+        key(&name, &name, 111 + number, None, 0)
     }
 
     /// The key that types a character, if one does.
@@ -148,7 +130,11 @@ impl KeyboardKey {
                 let upper = letter.to_ascii_uppercase();
                 key(format!("Key{upper}"), u32::from(upper))
             }
+            '0'..='9' => key(format!("Digit{letter}"), u32::from(letter)),
             _ => {
+                if let Some(digit) = SHIFTED_DIGITS.find(letter) {
+                    return key(format!("Digit{digit}"), 48 + digit as u32);
+                }
                 let (_, _, code, key_code) = CHARACTER_KEYS.iter().find(|it| it.0 == letter || it.1 == letter)?;
                 key((*code).to_owned(), *key_code)
             }
@@ -193,6 +179,7 @@ impl KeyboardKey {
 fn shifted_character(letter: char) -> Option<String> {
     match letter {
         'a'..='z' => Some(letter.to_ascii_uppercase().into()),
+        '0'..='9' => SHIFTED_DIGITS.chars().nth(letter.to_digit(10)? as usize).map(String::from),
         _ => CHARACTER_KEYS.iter().find(|it| it.0 == letter).map(|it| it.1.into()),
     }
 }

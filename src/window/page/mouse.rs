@@ -1,7 +1,5 @@
 //! Mouse input: clicks, moves, the wheel, and drags.
 
-use std::time::Duration;
-
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
@@ -9,78 +7,55 @@ use super::element_point::PagePoint;
 use super::frame_tree::find_frames;
 use super::injected_script::call_script;
 use super::input_action::MouseButton;
-use super::page_client::PageClient;
+use super::page_client::{EVENT_TIMEOUT, PageSession};
 use super::page_error::PageError;
 use crate::cdp::types::{DispatchDragEvent, DispatchMouseEvent, SetInterceptDrags};
 
 /// Outside the viewport.
 const OUTSIDE: PagePoint = PagePoint { x: -1.0, y: -1.0 };
 
-/// Sends mouse events in order, and waits until the page has handled them.
-pub async fn send_mouse_events(
-    client: &PageClient,
-    page: &str,
-    events: Vec<DispatchMouseEvent>,
-    deadline: Duration,
-) -> Result<(), PageError> {
-    let sent = events.iter().map(|event| client.call(Some(page), event, deadline));
-    join_all(sent).await.into_iter().collect::<Result<Vec<_>, _>>().map(drop)
-}
-
 /// Drags with the left button. Works for pages that handle mouse events themselves, and for `draggable` elements, whose
 /// native drag only the browser can continue.
-pub async fn drag_mouse(
-    client: &PageClient,
-    page: &str,
-    from: PagePoint,
-    to: PagePoint,
-    deadline: Duration,
-) -> Result<(), PageError> {
-    client.state.targets().intercepted_drag = None;
-    let mut guard = DragGuard { client, page, pressed: None, data: json!({"items": [], "dragOperationsMask": 0}) };
-    client.call(Some(page), &SetInterceptDrags { enabled: true }, deadline).await?;
-    check_native_drag(client, page, true, deadline).await?;
+pub async fn drag_mouse(page: &PageSession, from: PagePoint, to: PagePoint) -> Result<(), PageError> {
+    page.client.state.targets().intercepted_drag = None;
+    let mut guard = DragGuard { page, pressed: None, data: json!({"items": [], "dragOperationsMask": 0}) };
+    page.call(&SetInterceptDrags { enabled: true }, EVENT_TIMEOUT).await?;
+    check_native_drag(page, true).await?;
     guard.pressed = Some(from);
-    send_mouse_events(client, page, drag_start_events(from, to), deadline).await?;
-    if check_native_drag(client, page, false, deadline).await? {
-        drop_native_drag(&mut guard, to, deadline).await?;
+    page.send_events(&drag_start_events(from, to)).await?;
+    if check_native_drag(page, false).await? {
+        drop_native_drag(&mut guard, to).await?;
     } else {
-        send_mouse_events(client, page, drag_move_events(from, to), deadline).await?;
+        page.send_events(&drag_move_events(from, to)).await?;
     }
-    send_mouse_events(client, page, vec![release_event(to, MouseButton::Left, 1)], deadline).await?;
+    page.send_events(&[release_event(to, MouseButton::Left, 1)]).await?;
     guard.pressed = None;
     Ok(())
 }
 
 /// Whether a native drag has started in one of the frames; `begin` starts listening for one.
-async fn check_native_drag(
-    client: &PageClient,
-    page: &str,
-    begin: bool,
-    deadline: Duration,
-) -> Result<bool, PageError> {
-    let frames = find_frames(client, page).await?;
+async fn check_native_drag(page: &PageSession, begin: bool) -> Result<bool, PageError> {
+    let frames = find_frames(page).await?;
     let call = format!("checkNativeDrag({begin})");
-    let calls = frames.iter().map(|frame| call_script::<bool>(client, &frame.document, &call, deadline));
+    let calls = frames.iter().map(|frame| call_script::<bool>(&page.client, &frame.document, &call, EVENT_TIMEOUT));
     Ok(join_all(calls).await.contains(&Ok(true)))
 }
 
-async fn drop_native_drag(guard: &mut DragGuard<'_>, to: PagePoint, deadline: Duration) -> Result<(), PageError> {
-    let intercepted = guard.client.state.wait_for_targets(|targets| targets.intercepted_drag.take());
+async fn drop_native_drag(guard: &mut DragGuard<'_>, to: PagePoint) -> Result<(), PageError> {
+    let intercepted = guard.page.client.state.wait_for_targets(|targets| targets.intercepted_drag.take());
     // Chromium intercepts no drag that has no data.
-    let Ok(data) = tokio::time::timeout(deadline, intercepted).await else { return Ok(()) };
+    let Ok(data) = tokio::time::timeout(EVENT_TIMEOUT, intercepted).await else { return Ok(()) };
     guard.data = data.clone();
     for kind in ["dragEnter", "dragOver", "drop"] {
         let event = DispatchDragEvent { kind, x: to.x, y: to.y, data: data.clone() };
-        guard.client.call(Some(guard.page), &event, deadline).await?;
+        guard.page.call(&event, EVENT_TIMEOUT).await?;
     }
     Ok(())
 }
 
 /// Ends a drag and its interception, also when the caller cancels or the page does not respond.
 struct DragGuard<'a> {
-    client: &'a PageClient,
-    page: &'a str,
+    page: &'a PageSession,
     /// Where the button is pressed; none before and after.
     pressed: Option<PagePoint>,
     /// The data of the native drag, once intercepted.
@@ -89,7 +64,7 @@ struct DragGuard<'a> {
 
 impl Drop for DragGuard<'_> {
     fn drop(&mut self) {
-        let (cdp, page) = (&self.client.cdp, Some(self.page));
+        let (cdp, page) = (&self.page.client.cdp, Some(self.page.id.as_str()));
         if let Some(from) = self.pressed {
             // A native drag is moved back and cancelled; without one, the page receives nothing.
             for kind in ["dragOver", "dragCancel"] {

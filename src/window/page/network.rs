@@ -2,8 +2,9 @@
 //!
 //! A request enters the ring when it has completed, so that a reader with a cursor gets each once, with its outcome.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
+use super::console::redact_and_truncate;
 use crate::cdp::CdpEvent;
 use crate::cdp::events::{
     LoadingFailed, LoadingFinished, RequestWillBeSent, ResponseInfo, ResponseReceived, WebSocketCreated,
@@ -59,15 +60,15 @@ impl RingEntry for RecordedRequest {
 /// The completed requests, and those in flight.
 pub struct NetworkLog {
     completed: Ring<RecordedRequest>,
-    in_flight: HashMap<RequestKey, RequestInFlight>,
     /// Oldest first.
-    order: VecDeque<RequestKey>,
+    in_flight: VecDeque<RequestInFlight>,
 }
 
 /// Session and request id; request ids are unique only within a target.
 type RequestKey = (Option<String>, String);
 
 struct RequestInFlight {
+    key: RequestKey,
     request: RecordedRequest,
     /// Seconds of the browser's monotonic clock.
     started: f64,
@@ -75,7 +76,7 @@ struct RequestInFlight {
 
 impl Default for NetworkLog {
     fn default() -> Self {
-        NetworkLog { completed: Ring::new(COMPLETED_LIMITS), in_flight: HashMap::new(), order: VecDeque::new() }
+        NetworkLog { completed: Ring::new(COMPLETED_LIMITS), in_flight: VecDeque::new() }
     }
 }
 
@@ -87,7 +88,7 @@ impl NetworkLog {
 
     /// The requests in flight, oldest first.
     pub fn in_flight(&self) -> Vec<RecordedRequest> {
-        let mut all: Vec<RecordedRequest> = self.in_flight.values().map(|pending| pending.request.clone()).collect();
+        let mut all: Vec<RecordedRequest> = self.in_flight.iter().map(|pending| pending.request.clone()).collect();
         all.sort_by_key(|request| request.at);
         all
     }
@@ -98,7 +99,8 @@ impl NetworkLog {
         if let Some(sent) = event.parse_as::<RequestWillBeSent>("Network.requestWillBeSent") {
             self.begin_request(key(sent.request_id.clone()), sent);
         } else if let Some(received) = event.parse_as::<ResponseReceived>("Network.responseReceived") {
-            if let Some(pending) = self.in_flight.get_mut(&key(received.request_id)) {
+            let key = key(received.request_id);
+            if let Some(pending) = self.in_flight.iter_mut().find(|pending| pending.key == key) {
                 apply_response(&mut pending.request, &received.response);
                 pending.request.kind = received.kind.unwrap_or_default();
             }
@@ -109,15 +111,9 @@ impl NetworkLog {
             let why = failed.blocked_reason.map_or(failed.error_text, |reason| format!("blocked: {reason}"));
             self.end_request(&key(failed.request_id), failed.timestamp, |request| request.failure = Some(why));
         } else if let Some(created) = event.parse_as::<WebSocketCreated>("Network.webSocketCreated") {
-            let at = now_ms();
             let (method, kind) = ("GET".into(), "WebSocket".into());
-            self.completed.push(RecordedRequest {
-                at,
-                method,
-                kind,
-                url: truncate_url(created.url),
-                ..RecordedRequest::default()
-            });
+            let url = redact_and_truncate(created.url, MAX_URL_BYTES);
+            self.completed.push(RecordedRequest { at: now_ms(), method, kind, url, ..RecordedRequest::default() });
         } else {
             return event.method.starts_with("Network.");
         }
@@ -138,29 +134,24 @@ impl NetworkLog {
         let request = RecordedRequest {
             at: (sent.wall_time * 1000.0).max(0.0) as u64,
             method: sent.request.method,
-            url: truncate_url(sent.request.url),
+            url: redact_and_truncate(sent.request.url, MAX_URL_BYTES),
             kind: sent.kind.unwrap_or_default(),
             ..RecordedRequest::default()
         };
-        if self.in_flight.insert(key.clone(), RequestInFlight { request, started: sent.timestamp }).is_none() {
-            self.order.push_back(key);
+        let started = sent.timestamp;
+        match self.in_flight.iter_mut().find(|pending| pending.key == key) {
+            Some(pending) => *pending = RequestInFlight { key, request, started },
+            None => self.in_flight.push_back(RequestInFlight { key, request, started }),
         }
-        self.drop_oldest();
-    }
-
-    fn drop_oldest(&mut self) {
-        while self.order.len() > MAX_IN_FLIGHT {
-            let oldest = self.order.pop_front();
-            if let Some(RequestInFlight { mut request, .. }) = oldest.and_then(|key| self.in_flight.remove(&key)) {
-                request.failure = Some("no longer followed: too many requests were in flight".into());
-                self.completed.push(request);
-            }
+        if self.in_flight.len() > MAX_IN_FLIGHT {
+            self.fail_request(0, "no longer followed: too many requests were in flight");
         }
     }
 
     fn end_request(&mut self, key: &RequestKey, at: f64, complete: impl FnOnce(&mut RecordedRequest)) {
-        let Some(RequestInFlight { mut request, started }) = self.in_flight.remove(key) else { return };
-        self.order.retain(|other| other != key);
+        let index = self.in_flight.iter().position(|pending| pending.key == *key);
+        let ended = index.and_then(|index| self.in_flight.remove(index));
+        let Some(RequestInFlight { mut request, started, .. }) = ended else { return };
         request.duration_ms = Some(((at - started) * 1000.0).max(0.0) as u64);
         complete(&mut request);
         self.completed.push(request);
@@ -168,14 +159,15 @@ impl NetworkLog {
 
     /// Completes the requests in flight of a session with the failure `why`.
     pub fn end_session_requests(&mut self, session: &str, why: &str) {
-        let ended: Vec<RequestKey> =
-            self.in_flight.keys().filter(|key| key.0.as_deref() == Some(session)).cloned().collect();
-        for key in ended {
-            self.order.retain(|other| *other != key);
-            if let Some(RequestInFlight { mut request, .. }) = self.in_flight.remove(&key) {
-                request.failure = Some(why.to_owned());
-                self.completed.push(request);
-            }
+        let of_session = |pending: &RequestInFlight| pending.key.0.as_deref() == Some(session);
+        while let Some(index) = self.in_flight.iter().position(of_session) {
+            self.fail_request(index, why);
+        }
+    }
+
+    fn fail_request(&mut self, index: usize, why: &str) {
+        if let Some(RequestInFlight { request, .. }) = self.in_flight.remove(index) {
+            self.completed.push(RecordedRequest { failure: Some(why.to_owned()), ..request });
         }
     }
 }
@@ -188,15 +180,6 @@ fn apply_response(request: &mut RecordedRequest, response: &ResponseInfo) {
         ResponseInfo { from_disk_cache: true, .. } => Some("cache"),
         _ => None,
     };
-}
-
-fn truncate_url(mut url: String) -> String {
-    if url.len() > MAX_URL_BYTES {
-        url.truncate(url.floor_char_boundary(MAX_URL_BYTES));
-        url.push('…');
-        url.shrink_to_fit();
-    }
-    url
 }
 
 #[cfg(test)]
@@ -275,6 +258,22 @@ mod tests {
                 ("http://x/c".to_owned(), None, gone)
             ]
         );
+    }
+
+    #[test]
+    fn n1_a_connection_token_is_neither_recorded_nor_found() {
+        let mut network = NetworkLog::default();
+        record(&mut network, "requestWillBeSent", sent("1", "http://x/file?path=a&tkn=s3cret_-Z&b=1#c", json!({})));
+        record(
+            &mut network,
+            "requestWillBeSent",
+            sent("2", "http://x/?u=%2F%3Ftkn%3Ds3cret%26tkn%3Ds3cret", json!({})),
+        );
+        record(&mut network, "webSocketCreated", json!({"requestId": "3", "url": "ws://x/?tkn=s3cret"}));
+        network.end_session_requests("S", "its page or worker has ended");
+        let urls: Vec<String> = all(&network).into_iter().map(|it| it.url).collect();
+        let expect = ["ws://x/?tkn=…", "http://x/file?path=a&tkn=…&b=1#c", "http://x/?u=%2F%3Ftkn%3D…%26tkn%3D…"];
+        assert_eq!(urls, expect);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use tokio::sync::Mutex;
 
 use super::console::ConsoleSource;
@@ -16,6 +17,8 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Deadline of commands that the browser handles without the page.
 pub const BROWSER_TIMEOUT: Duration = Duration::from_secs(2);
+/// Deadline for the page to handle one input event.
+pub const EVENT_TIMEOUT: Duration = Duration::from_secs(5);
 /// What the browser keeps of response bodies, in bytes per page: the minimum, since they are never read.
 const BODY_BUFFER_BYTES: u64 = 64 << 10;
 /// The objects that evaluations return are held in this group until it is released.
@@ -30,6 +33,31 @@ pub struct PageClient {
     pub(super) state: Arc<PageState>,
     /// Serialises attaching, so that concurrent callers attach a page once.
     attach_lock: Arc<Mutex<()>>,
+}
+
+/// A page that is attached.
+pub struct PageSession {
+    pub client: PageClient,
+    /// Its session id.
+    pub id: String,
+}
+
+impl PageSession {
+    /// Sends a command to the page; see [`PageClient::call`].
+    pub async fn call<C: CdpCommand>(&self, command: &C, deadline: Duration) -> Result<C::Response, PageError> {
+        self.client.call(Some(&self.id), command, deadline).await
+    }
+
+    /// Sends input events in order, and waits until the page has handled them.
+    pub async fn send_events<C: CdpCommand>(&self, events: &[C]) -> Result<(), PageError> {
+        let sent = join_all(events.iter().map(|event| self.call(event, EVENT_TIMEOUT))).await;
+        sent.into_iter().try_for_each(|response| response.map(drop))
+    }
+
+    /// How often the page has navigated; `None` if it was closed.
+    pub fn navigations(&self) -> Option<u64> {
+        self.client.state.targets().sessions.get(&self.id).map(|target| target.navigations)
+    }
 }
 
 impl PageClient {
@@ -114,13 +142,21 @@ impl PageClient {
     }
 
     /// As [`PageClient::select_session`], for operations that need a page; `doing` begins the error for Node.
-    pub(super) async fn select_page(&self, part: Option<&str>, doing: &str) -> Result<String> {
+    pub(super) async fn select_page(&self, part: Option<&str>, doing: &str) -> Result<PageSession> {
         let no_pages = || Error::usage(doing).because(format!("{} has no page to show", self.endpoint.product));
-        let session = self.select_session(part).await?.ok_or_else(no_pages)?;
-        match self.state.targets().session_error(&session) {
+        let id = self.select_session(part).await?.ok_or_else(no_pages)?;
+        match self.state.targets().session_error(&id) {
             Some(error) => Err(self.user_error(error)),
-            None => Ok(session),
+            None => Ok(PageSession { client: self.clone(), id }),
         }
+    }
+
+    /// The page that contains the element of a ref. Errors: not a ref, never assigned, stale.
+    pub(super) fn page_of_ref(&self, name: &str) -> Result<PageSession> {
+        let session = self.state.resolve_ref(name)?.document.session;
+        let page = self.state.targets().page_of(&session);
+        let id = page.ok_or_else(|| self.user_error(PageError::Closed))?;
+        Ok(PageSession { client: self.clone(), id })
     }
 
     /// Fetches the titles when there are several pages: browsers send no event for a changed title alone.

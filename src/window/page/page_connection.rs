@@ -7,11 +7,11 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-use super::event_handler::{FollowUp, handle_event};
+use super::event_handler::handle_event;
 use super::history::PageHistory;
 use super::page_client::{BROWSER_TIMEOUT, PageClient};
 use super::page_error::connection_error;
-use super::page_state::PageState;
+use super::page_state::{FollowUp, PageState};
 use crate::cdp::types::HandleJavascriptDialog;
 use crate::cdp::{self, CdpConnection, CdpEvent, Endpoint};
 use crate::error::Result;
@@ -49,10 +49,10 @@ impl PageConnection {
     /// As [`PageConnection::open_with_history`], for an endpoint that is already discovered.
     pub async fn open_endpoint(endpoint: Endpoint, history: Arc<PageHistory>) -> Result<PageConnection> {
         let port = endpoint.port;
-        let state = Arc::new(PageState::new(history));
         let (follow_ups, queued) = mpsc::unbounded_channel();
+        let state = Arc::new(PageState::new(history, follow_ups));
         let handler_state = Arc::clone(&state);
-        let handler = Box::new(move |event: &CdpEvent| handle_event(event, &handler_state, &follow_ups));
+        let handler = Box::new(move |event: &CdpEvent| handle_event(event, &handler_state));
         let opened = cdp::open_connection_with_handler(port, &endpoint.path, BROWSER_TIMEOUT, handler).await;
         let (cdp, connection) = opened.map_err(|cause| connection_error(port, cause))?;
         let client = PageClient::new(cdp, endpoint, state);
@@ -82,7 +82,7 @@ async fn run_page_connection(
         connection.await;
     }
     // Only those of this connection: others may be followed over another one.
-    let sessions: Vec<String> = client.state.targets().session_ids().cloned().collect();
+    let sessions: Vec<String> = client.state.targets().sessions.keys().cloned().collect();
     for session in sessions {
         client.state.history.end_requests(&session, CONNECTION_ENDED);
     }

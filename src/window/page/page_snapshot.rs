@@ -1,7 +1,7 @@
 //! The page as text: one line for each element that assistive technology would announce.
 //!
 //! ```text
-//! page "Title" http://…
+//! page "Title" "http://…"
 //! e1 button "Run" focused
 //! e2 iframe "Panel"
 //!  e3 heading "Inside" level=1
@@ -17,10 +17,10 @@ use serde::Deserialize;
 use super::element_refs::{ElementHandle, stale_ref_error};
 use super::frame_tree::find_frames;
 use super::injected_script::call_script;
-use super::page_client::PageClient;
+use super::page_client::{PageClient, PageSession};
 use super::page_error::PageError;
-use super::targets::{ScriptedFrame, page_line};
-use crate::error::{Error, Result};
+use super::targets::{ScriptedFrame, page_line, quote_page};
+use crate::error::Result;
 
 /// Deadline for the first frame; the script itself ends the traversal after 3 s.
 const ROOT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -60,130 +60,105 @@ struct FrameSnapshot {
 
 /// Takes a snapshot. Errors: a stale ref, a page that crashed or does not respond.
 pub async fn take_snapshot(client: &PageClient, request: &SnapshotRequest) -> Result<PageSnapshot> {
-    let (page, root) = match &request.root {
-        None => (client.select_page(request.page.as_deref(), "cannot look at the page").await?, None),
-        Some(name) => {
-            let handle = client.state.resolve_ref(name)?;
-            let page = client.state.targets().page_of(&handle.document.session);
-            (page.ok_or_else(|| client.user_error(PageError::Closed))?, Some(handle))
-        }
+    let page = match &request.root {
+        None => client.select_page(request.page.as_deref(), "cannot look at the page").await?,
+        Some(name) => client.page_of_ref(name)?,
     };
-    snapshot_page(client, &page, root.as_ref(), request).await
+    snapshot_page(&page, request).await
 }
 
-/// Takes a snapshot of this page (a session), or of an element of it.
-pub async fn snapshot_page(
-    client: &PageClient,
-    page: &str,
-    root: Option<&ElementHandle>,
-    request: &SnapshotRequest,
-) -> Result<PageSnapshot> {
+/// Takes a snapshot of this page, or of an element of it.
+pub async fn snapshot_page(page: &PageSession, request: &SnapshotRequest) -> Result<PageSnapshot> {
+    let state = &page.client.state;
+    let root = request.root.as_deref().map(|name| state.resolve_ref(name)).transpose()?;
+    let removed =
+        || stale_ref_error(request.root.as_deref().unwrap_or_default(), "the element was removed from the page");
     // Once more if frames change meanwhile.
     for is_last in [false, true] {
-        let frames = find_frames(client, page).await.map_err(|error| client.user_error(error))?;
-        let (start, number) = match root {
+        let frames = find_frames(page).await.map_err(|error| page.client.user_error(error))?;
+        let (start, number) = match &root {
             None => (0, 0),
             Some(ElementHandle { document, number }) => {
                 let start = frames.iter().position(|frame| frame.document == *document);
-                (start.ok_or_else(|| removed_element_error(request))?, *number)
+                (start.ok_or_else(removed)?, *number)
             }
         };
-        match snapshot_frames(client, &frames, start, number, request.max_bytes).await {
-            Err(error) if error.is_document_gone() && !is_last => {
-                client.state.targets().invalidate_frames(Some(page));
-            }
-            Err(error) => return Err(client.user_error(error)),
-            Ok(contents) if contents[start].is_none() => return Err(removed_element_error(request)),
-            Ok(contents) => return Ok(write_snapshot(client, page, &frames, &contents, start, request)),
+        let (contents, text, cut) = (Vec::new(), String::new(), false);
+        let mut writer = SnapshotWriter { page, frames: &frames, request, contents, text, cut };
+        match writer.read_frames(start, number).await {
+            Err(error) if error.is_document_gone() && !is_last => state.targets().invalidate_frames(Some(&page.id)),
+            Err(error) => return Err(page.client.user_error(error)),
+            Ok(()) if writer.contents[start].is_none() => return Err(removed()),
+            Ok(()) => return Ok(writer.write_from(start)),
         }
     }
-    Err(client.user_error(PageError::Closed))
-}
-
-fn removed_element_error(request: &SnapshotRequest) -> Error {
-    stale_ref_error(request.root.as_deref().unwrap_or_default(), "the element was removed from the page")
-}
-
-/// The content of each frame from `start` on; `None` for those that do not respond.
-async fn snapshot_frames(
-    client: &PageClient,
-    frames: &[ScriptedFrame],
-    start: usize,
-    number: u32,
-    max_bytes: usize,
-) -> Result<Vec<Option<FrameSnapshot>>, PageError> {
-    let snapshots = frames.iter().enumerate().map(|(index, frame)| async move {
-        // Parents precede their children, so nothing before `start` is below it.
-        if index < start {
-            return Ok(None);
-        }
-        let (call, timeout) = match index == start {
-            true => (format!("takeSnapshot({max_bytes}, {number})"), ROOT_TIMEOUT),
-            false => (format!("takeSnapshot({max_bytes}, 0)"), FRAME_TIMEOUT),
-        };
-        match call_script::<Option<String>>(client, &frame.document, &call, timeout).await {
-            Ok(json) => Ok(json.and_then(|json| serde_json::from_str(&json).ok())),
-            Err(error) if index == start => Err(error),
-            Err(_) => Ok(None),
-        }
-    });
-    join_all(snapshots).await.into_iter().collect()
-}
-
-fn write_snapshot(
-    client: &PageClient,
-    page: &str,
-    frames: &[ScriptedFrame],
-    contents: &[Option<FrameSnapshot>],
-    start: usize,
-    request: &SnapshotRequest,
-) -> PageSnapshot {
-    let max_bytes = request.max_bytes;
-    let mut writer = SnapshotWriter { client, frames, contents, max_bytes, text: String::new(), cut: false };
-    if let Some(top) = contents[start].as_ref().filter(|_| request.root.is_none()) {
-        let url: String = top.url.chars().take(100).collect();
-        let dots = if url.len() < top.url.len() { "…" } else { "" };
-        let _ = writeln!(writer.text, "page {:?} {url}{dots}", top.title);
-    }
-    writer.write_frame(start, 0);
-    let SnapshotWriter { mut text, cut, .. } = writer;
-    if cut {
-        let _ = writeln!(
-            text,
-            "… cut: more than {max_bytes} bytes, or too much to look at; a larger `max` shows more, `ref` only the part below it"
-        );
-    }
-    write_other_pages(client, page, &mut text);
-    PageSnapshot { text: text.trim_end().to_owned(), cut }
-}
-
-fn write_other_pages(client: &PageClient, page: &str, text: &mut String) {
-    let targets = client.state.targets();
-    let shown = targets.session(page).map(|shown| shown.target.clone()).unwrap_or_default();
-    let others: Vec<_> = targets.pages().into_iter().filter(|other| other.target_id != shown).collect();
-    if !others.is_empty() {
-        let _ = writeln!(text, "other pages (`page`: a part of title or address):");
-    }
-    for other in others.iter().take(MAX_OTHER_PAGES) {
-        let _ = writeln!(text, " {}", page_line(other));
-    }
+    Err(page.client.user_error(PageError::Closed))
 }
 
 struct SnapshotWriter<'a> {
-    client: &'a PageClient,
+    page: &'a PageSession,
     frames: &'a [ScriptedFrame],
-    contents: &'a [Option<FrameSnapshot>],
-    max_bytes: usize,
+    request: &'a SnapshotRequest,
+    /// The content of each frame; `None` for those that do not respond.
+    contents: Vec<Option<FrameSnapshot>>,
     text: String,
     cut: bool,
 }
 
 impl SnapshotWriter<'_> {
+    /// Reads the content of each frame from `start` on; of the first, only the element `number` (0: all of it).
+    async fn read_frames(&mut self, start: usize, number: u32) -> Result<(), PageError> {
+        let (client, max_bytes) = (&self.page.client, self.request.max_bytes);
+        let snapshots = self.frames.iter().enumerate().map(|(index, frame)| async move {
+            // Parents precede their children, so nothing before `start` is below it.
+            if index < start {
+                return Ok(None);
+            }
+            let (number, timeout) = if index == start { (number, ROOT_TIMEOUT) } else { (0, FRAME_TIMEOUT) };
+            let call = format!("takeSnapshot({max_bytes}, {number})");
+            match call_script::<Option<String>>(client, &frame.document, &call, timeout).await {
+                Ok(json) => Ok(json.and_then(|json| serde_json::from_str(&json).ok())),
+                Err(error) if index == start => Err(error),
+                Err(_) => Ok(None),
+            }
+        });
+        self.contents = join_all(snapshots).await.into_iter().collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
+    fn write_from(mut self, start: usize) -> PageSnapshot {
+        if let Some(top) = self.contents[start].as_ref().filter(|_| self.request.root.is_none()) {
+            let _ = writeln!(self.text, "page {}", quote_page(&top.title, &top.url));
+        }
+        self.write_frame(start, 0);
+        if self.cut {
+            let _ = writeln!(
+                self.text,
+                "… cut: more than {} bytes, or too much to look at; a larger `max` shows more, `ref` only the part below it",
+                self.request.max_bytes
+            );
+        }
+        self.write_other_pages();
+        PageSnapshot { text: self.text.trim_end().to_owned(), cut: self.cut }
+    }
+
+    fn write_other_pages(&mut self) {
+        let targets = self.page.client.state.targets();
+        let shown = targets.sessions.get(&self.page.id).map(|shown| shown.target.clone()).unwrap_or_default();
+        let others: Vec<_> = targets.pages().into_iter().filter(|other| other.target_id != shown).collect();
+        if !others.is_empty() {
+            self.text.push_str("other pages (`page`: a part of title or address):\n");
+        }
+        for other in others.iter().take(MAX_OTHER_PAGES) {
+            let _ = writeln!(self.text, " {}", page_line(other));
+        }
+    }
+
     fn write_frame(&mut self, index: usize, depth: usize) {
-        let Some(content) = self.contents.get(index).and_then(Option::as_ref) else { return };
+        let Some(content) = self.contents[index].take() else { return };
         let document = &self.frames[index].document;
         for (below, text, number, shows_frame) in &content.lines {
-            if self.text.len() >= self.max_bytes {
+            if self.text.len() >= self.request.max_bytes {
                 self.cut = true;
                 return;
             }
@@ -191,7 +166,7 @@ impl SnapshotWriter<'_> {
             self.text.extend(std::iter::repeat_n(' ', indent));
             if *number != 0 {
                 let handle = ElementHandle { document: document.clone(), number: *number };
-                self.text.push_str(&self.client.state.assign_ref(&handle));
+                self.text.push_str(&self.page.client.state.assign_ref(&handle));
                 self.text.push(' ');
             }
             self.text.push_str(text);

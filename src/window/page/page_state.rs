@@ -2,13 +2,28 @@
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 
+use super::console::ConsoleSource;
 use super::element_refs::{ElementHandle, ElementRefs};
 use super::history::{PageHistory, ReplayCutoffs};
 use super::targets::{BrowserTargets, PageNotice};
+use crate::cdp::types::TargetInfo;
 use crate::error::Result;
 use crate::sync::lock;
+
+/// A command that an event makes necessary.
+#[derive(Debug)]
+pub enum FollowUp {
+    /// Close a JavaScript dialog, which blocks the page.
+    AnswerDialog { session: Option<String>, accept: bool },
+    /// Attach to a page that was opened.
+    AttachPage(TargetInfo),
+    /// Enable the domains of a frame or worker that was attached automatically.
+    EnableSession { session: String, source: ConsoleSource },
+    /// Disconnect: Node has finished, and exits when its clients have left.
+    Disconnect,
+}
 
 /// State of one connection to the window.
 pub struct PageState {
@@ -19,13 +34,21 @@ pub struct PageState {
     /// Console messages up to here were recorded over an earlier connection.
     pub cutoffs: ReplayCutoffs,
     targets_changed: watch::Sender<()>,
+    follow_ups: mpsc::UnboundedSender<FollowUp>,
 }
 
 impl PageState {
     /// The state of a connection that is being opened.
-    pub fn new(history: Arc<PageHistory>) -> PageState {
-        let (cutoffs, (targets_changed, _)) = (history.replay_cutoffs(), watch::channel(()));
-        PageState { targets: Mutex::default(), refs: Mutex::default(), history, cutoffs, targets_changed }
+    pub fn new(history: Arc<PageHistory>, follow_ups: mpsc::UnboundedSender<FollowUp>) -> PageState {
+        let (cutoffs, targets_changed) = (history.replay_cutoffs(), watch::Sender::default());
+        PageState { targets: Mutex::default(), refs: Mutex::default(), history, cutoffs, targets_changed, follow_ups }
+    }
+
+    /// Queues a command. The queue is unbounded, but limited by the browser: one entry per target, and one dialog per page
+    /// at a time.
+    pub fn queue_follow_up(&self, follow_up: FollowUp) {
+        // Fails only when the connection is being closed.
+        let _ = self.follow_ups.send(follow_up);
     }
 
     /// The browser's targets. Not to be held across an await.

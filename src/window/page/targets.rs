@@ -10,6 +10,7 @@ use super::console::ConsoleSource;
 use super::element_refs::DocumentContext;
 use super::page_error::PageError;
 use crate::cdp::types::TargetInfo;
+use crate::window::token_redaction::redact_connection_tokens;
 
 /// Notices kept until they are taken; older ones remain in the console.
 const MAX_NOTICES: usize = 20;
@@ -19,12 +20,12 @@ const MAX_NOTICES: usize = 20;
 pub struct BrowserTargets {
     /// In order of discovery; the browser lists the most recently used page first.
     pages: Vec<TargetInfo>,
-    /// By session id.
-    sessions: HashMap<String, AttachedTarget>,
+    /// The attached ones, by session id.
+    pub sessions: HashMap<String, AttachedTarget>,
     /// The frames of a page by its session id; removed when one of them changes.
-    frames: HashMap<String, Arc<Vec<ScriptedFrame>>>,
+    pub frames: HashMap<String, Arc<Vec<ScriptedFrame>>>,
     /// Sessions that timed out while their frames were listed, and for which a retry is pending.
-    slow_sessions: HashSet<String>,
+    pub slow_sessions: HashSet<String>,
     /// Incremented whenever frames may have changed; results for an older version are not cached.
     pub frames_version: u64,
     /// The data of the last intercepted drag.
@@ -90,16 +91,13 @@ impl BrowserTargets {
         if info.kind != "page" {
             return false;
         }
-        match self.pages.iter_mut().find(|page| page.target_id == info.target_id) {
-            Some(known) => {
-                *known = info;
-                false
-            }
-            None => {
-                self.pages.push(info);
-                true
-            }
+        let is_new = self.pages.iter().all(|page| page.target_id != info.target_id);
+        if is_new {
+            self.pages.push(info);
+        } else {
+            self.update_page(info);
         }
+        is_new
     }
 
     /// Updates a known page; unknown ones are ignored.
@@ -125,21 +123,6 @@ impl BrowserTargets {
         self.invalidate_frames(Some(session));
         self.sessions.remove(session);
         self.frames.remove(session);
-    }
-
-    /// The target of a session.
-    pub fn session(&self, session: &str) -> Option<&AttachedTarget> {
-        self.sessions.get(session)
-    }
-
-    /// The target of a session, to change it.
-    pub fn session_mut(&mut self, session: &str) -> Option<&mut AttachedTarget> {
-        self.sessions.get_mut(session)
-    }
-
-    /// The ids of all attached sessions.
-    pub fn session_ids(&self) -> impl Iterator<Item = &String> {
-        self.sessions.keys()
     }
 
     /// The session of a page, by its target id.
@@ -187,21 +170,11 @@ impl BrowserTargets {
         }
     }
 
-    /// The cached frames of a page.
-    pub fn cached_frames(&self, page: &str) -> Option<Arc<Vec<ScriptedFrame>>> {
-        self.frames.get(page).cloned()
-    }
-
     /// Caches the frames of a page, found when `frames_version` was `version`.
     pub fn cache_frames(&mut self, page: &str, frames: Arc<Vec<ScriptedFrame>>, version: u64) {
         if self.frames_version == version {
             self.frames.insert(page.to_owned(), frames);
         }
-    }
-
-    /// Marks a session for a retry; returns whether none was pending.
-    pub fn add_slow_session(&mut self, session: &str) -> bool {
-        self.slow_sessions.insert(session.to_owned())
     }
 
     /// Ends the retry of a session: its page may have more frames than were found.
@@ -228,18 +201,28 @@ impl BrowserTargets {
             PageNotice::Text(text) => text,
             PageNotice::PageOpened(target) => match self.pages.iter().find(|page| page.target_id == target) {
                 // Without the title: browsers send no event when it becomes known.
-                Some(page) => format!("a new page was opened: {}", page.url),
+                Some(page) => format!("a new page was opened: {}", redact_connection_tokens(page.url.clone())),
                 None => "a new page was opened, and closed again".into(),
             },
         }
     }
 }
 
-/// A page in one line: `"title" url`.
+/// A page in one line: `"title" "url"`.
 pub fn page_line(page: &TargetInfo) -> String {
-    let url: String = page.url.chars().take(150).collect();
-    let dots = if url.len() < page.url.len() { "…" } else { "" };
-    format!("{:?} {url}{dots}", page.title)
+    quote_page(&page.title, &page.url)
+}
+
+/// The title and the URL of a page, both of which it chooses itself: quoted, so that they cannot end the line, and short.
+pub fn quote_page(title: &str, url: &str) -> String {
+    format!("{:?} {:?}", shorten_text(title, 100), shorten_text(&redact_connection_tokens(url.to_owned()), 150))
+}
+
+/// At most `max` characters of a text; `…` stands for the others.
+pub fn shorten_text(text: &str, max: usize) -> String {
+    let mut short: String = text.chars().take(max).collect();
+    short.push_str(if short.len() < text.len() { "…" } else { "" });
+    short
 }
 
 /// Sort key, lowest first: a workbench before any other page, a page with content before an empty or internal one.
@@ -304,14 +287,14 @@ mod tests {
         assert_eq!(targets.frame_sessions("Q"), ["Q"]);
         assert_eq!((targets.page_of("W").as_deref(), targets.page_of("X")), (Some("P"), None));
         assert_eq!((targets.session_error("G"), targets.session_error("X")), (None, Some(PageError::Closed)));
-        targets.session_mut("G").unwrap().crashed = true;
+        targets.sessions.get_mut("G").unwrap().crashed = true;
         assert_eq!(targets.session_error("G"), Some(PageError::Crashed));
         let version = targets.frames_version;
         targets.cache_frames("P", Arc::default(), version);
-        assert!(targets.cached_frames("P").is_some());
+        assert!(targets.frames.contains_key("P"));
         targets.invalidate_frames(Some("G"));
         targets.cache_frames("P", Arc::default(), version);
-        assert!(targets.cached_frames("P").is_none());
+        assert!(!targets.frames.contains_key("P"));
     }
 
     #[test]

@@ -160,17 +160,17 @@ fn the_ignore_file_means_what_git_would_make_of_it() {
     for _ in 0..700 {
         let text: String = (0..=dice.below(4)).map(|_| pattern(&mut dice) + dice.pick(&["\n", "\n", "\r\n"])).collect();
         fs::write(root.join(".git/info/exclude"), format!("{}\n{text}", BUILT_IN_IGNORES.join("\n"))).unwrap();
-        let (rules, _) = IgnoreRules::parse(&root.join(".devtoolsignore"), text.as_bytes());
-        let asked: Vec<_> = (0..100).map(|_| tree[dice.below(tree.len())].clone()).collect();
-        for ((path, is_dir), (ignored, line)) in asked.iter().zip(git_says(root, &asked)) {
-            let decision = rules.decide(Path::new(path.as_str()), *is_dir);
+        let (rules, _) = IgnoreRules::parse(&Default::default(), &root.join(".devtoolsignore"), text.as_bytes());
+        let requested: Vec<_> = (0..100).map(|_| tree[dice.below(tree.len())].clone()).collect();
+        for ((path, is_dir), (ignored, line)) in requested.iter().zip(git_says(root, &requested)) {
+            let decision = rules.decide_tracking(Path::new(path.as_str()), *is_dir);
             pairs += 1;
             if decision.tracked == ignored {
                 wrong.push(format!("{text:?} × {path}: git {ignored} by {line:?}, we {:?}", decision.rule));
             } else if ignored && line.filter(|line| *line > 0) != decision.rule.as_ref().and_then(|rule| rule.line) {
                 other_line.push(format!(
                     "{text:?} × {path}: git by {line:?}, we {:?}",
-                    rules.decide(Path::new(path.as_str()), *is_dir).rule
+                    rules.decide_tracking(Path::new(path.as_str()), *is_dir).rule
                 ));
             }
         }

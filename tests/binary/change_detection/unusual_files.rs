@@ -311,14 +311,14 @@ async fn a_path_is_explained_by_the_rule_and_the_line_that_decided() {
     let tracker = workspace.watched(ChangeCriterion::Metadata).await;
     workspace.write("p0/m0/f0/s0.ts", "edited");
     let check = async |path: &str, expect: &str| {
-        let told = tracker.explain_path(Path::new(path)).await.unwrap();
-        let rule = told.decision.rule.map(|rule| {
+        let reported = tracker.explain_path(Path::new(path)).await.unwrap();
+        let rule = reported.decision.rule.map(|rule| {
             let place = rule.file.map(|file| format!("{}:", file.file_name().unwrap().display()));
             format!(" by {} at {}{}", rule.pattern, place.unwrap_or("built in ".into()), rule.line.unwrap_or(0))
         });
-        let tracked = if told.decision.tracked { "tracked" } else { "not tracked" };
-        let change = told.change.map(|change| format!(", {:?}", change.kind)).unwrap_or_default();
-        let note = told.note.map(|note| format!(", {note}")).unwrap_or_default();
+        let tracked = if reported.decision.tracked { "tracked" } else { "not tracked" };
+        let change = reported.change.map(|change| format!(", {:?}", change.kind)).unwrap_or_default();
+        let note = reported.note.map(|note| format!(", {note}")).unwrap_or_default();
         assert_eq!(format!("{tracked}{}{change}{note}", rule.unwrap_or_default()), expect, "{path}");
     };
     check("p0/m0/f0/s0.ts", "tracked, Modified").await;
@@ -333,8 +333,8 @@ async fn a_path_is_explained_by_the_rule_and_the_line_that_decided() {
 /// Runs the second half of a test in a separate process; without the variable that half returns at once.
 fn in_a_child(test: &str, mut command: Command) {
     let output = command.env("TETHER_CHILD", "1").output().unwrap();
-    let told = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success() && told.contains("1 passed"), "{test}: {told}");
+    let reported = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && reported.contains("1 passed"), "{test}: {reported}");
 }
 
 fn arguments(test: &str) -> [String; 3] {
@@ -431,8 +431,8 @@ fn without_rights() {
             };
             assert!(!check.stale && (warmly || check.method != CheckMethod::Warm), "{check:?}");
             let problems: Vec<_> = tracker.problems().iter().map(ToString::to_string).collect();
-            let told = format!("{}: the folder cannot be read", root.join("p0/m0/f1").display());
-            assert!(problems.iter().any(|problem| problem.starts_with(&told)), "{problems:?}");
+            let reported = format!("{}: the folder cannot be read", root.join("p0/m0/f1").display());
+            assert!(problems.iter().any(|problem| problem.starts_with(&reported)), "{problems:?}");
         }
     });
     let _ = fs::set_permissions(own.path("p0/m0/f1"), fs::Permissions::from_mode(0o755));

@@ -41,7 +41,7 @@ fn started(subject: &Subject) -> (Running, DebugTargetKind) {
         command.arg(&subject.source);
         let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut running = Running(child);
-        let line = said(BufReader::new(running.0.stderr.take().unwrap()), ready);
+        let line = printed(BufReader::new(running.0.stderr.take().unwrap()), ready);
         return (running, DebugTargetKind::Listener(address_in(&line)));
     }
     let mut running = Running(command.stdout(Stdio::piped()).spawn().unwrap());
@@ -50,14 +50,14 @@ fn started(subject: &Subject) -> (Running, DebugTargetKind) {
     if subject.adapter == "debugpy" {
         reader.read_line(&mut first).unwrap();
     }
-    said(reader, ready);
+    printed(reader, ready);
     let port = first.trim().strip_prefix("port ").map(|port| Address::loopback(port.parse().unwrap()));
     let what = port.map_or(DebugTargetKind::Pid(running.0.id()), DebugTargetKind::Listener);
     (running, what)
 }
 
 /// The first line with these words. Later output is drained, and the pipe stays open.
-fn said(mut reader: impl BufRead + Send + 'static, words: &str) -> String {
+fn printed(mut reader: impl BufRead + Send + 'static, words: &str) -> String {
     let mut line = String::new();
     while !line.contains(words) {
         line.clear();
@@ -79,10 +79,10 @@ pub async fn attaches(subject: &Subject) -> Result<(), String> {
     let stage = FeatureSessions::of(subject);
     let spin = subject.line("SPIN");
     stage.sessions.set_line_breakpoint(&subject.source, spin, BreakpointConditions::default()).await.unwrap();
-    let wanted = DebugTarget { kind: what, cwd: subject.workspace(), ..DebugTarget::default() };
+    let requested = DebugTarget { kind: what, cwd: subject.workspace(), ..DebugTarget::default() };
     let adapter = Some(subject.adapter.to_owned());
     let request =
-        SessionRequest { name: "what runs".to_owned(), debug_target: wanted, adapter, ..SessionRequest::default() };
+        SessionRequest { name: "what runs".to_owned(), debug_target: requested, adapter, ..SessionRequest::default() };
     let play = stage.start(request).await;
     // Some adapters stop where they attach.
     let (mut kind, _, mut line) = play.stopped().await;
@@ -93,7 +93,7 @@ pub async fn attaches(subject: &Subject) -> Result<(), String> {
     }
     assert_eq!((kind, line), (StopKind::BreakpointHit, spin));
     stage.sessions.remove_breakpoints(|_| true).await.unwrap();
-    play.hosted.stop(true).await;
+    play.managed.stop(true).await;
     stage.end().await;
     let mut running = running;
     // rdbg keeps the breakpoint; a hit without a client may end the program.

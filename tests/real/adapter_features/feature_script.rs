@@ -9,6 +9,7 @@ use devtether::ring::RingQuery;
 use crate::adapter_features::debuggees::Subject;
 use crate::adapter_features::feature_table::FeatureResults;
 use crate::adapter_features::sessions::{FeatureSession, FeatureSessions, LONG};
+use crate::support::requirements::has_hardware_watchpoints;
 
 fn request(subject: &Subject) -> SessionRequest {
     SessionRequest {
@@ -24,7 +25,7 @@ fn request(subject: &Subject) -> SessionRequest {
 }
 
 pub async fn tell(subject: &Subject) -> FeatureResults {
-    let mut told = FeatureResults::default();
+    let mut reported = FeatureResults::default();
     let stage = FeatureSessions::of(subject);
     let sessions = &stage.sessions;
     let set = async |marker: &str, conditions: BreakpointConditions| {
@@ -43,60 +44,64 @@ pub async fn tell(subject: &Subject) -> FeatureResults {
         .unwrap();
 
     let play = stage.start(request(subject)).await;
-    told.can("launch", Ok(()));
+    reported.can("launch", Ok(()));
     let (kind, function, line) = play.stopped().await;
     assert_eq!((kind, line), (StopKind::BreakpointHit, subject.line("CALL")));
     assert!(function.contains("main"), "{function}");
-    assert_eq!(play.hosted.session.hit_count(call), 1);
-    told.can("line breakpoint", play.takes(sessions, call).await);
-    looked_into(subject, &play, &mut told).await;
-    stepped(subject, &play, &mut told).await;
+    assert_eq!(play.managed.session.hit_count(call), 1);
+    reported.can("line breakpoint", play.takes(sessions, call).await);
+    looked_into(subject, &play, &mut reported).await;
+    stepped(subject, &play, &mut reported).await;
 
-    sessions.remove_breakpoints(move |wanted| wanted.id == call).await.unwrap();
-    told.can("log point", logged(&play, sessions, log).await);
+    sessions.remove_breakpoints(move |requested| requested.id == call).await.unwrap();
+    reported.can("log point", logged(&play, sessions, log).await);
     let conditional_set = play.takes(sessions, conditional).await;
     if conditional_set.is_ok() {
         let (kind, _, line) = play.then(Resume::Continue).await;
         assert_eq!((kind, line), (StopKind::BreakpointHit, subject.line("STOP")));
         assert!(play.evaluate("order").await.contains('3'));
     }
-    told.can("conditional breakpoint", conditional_set);
+    reported.can("conditional breakpoint", conditional_set);
     // The rest of the loop is for the function breakpoint and the watchpoint.
-    told.can("function breakpoint", function_hit(&play, sessions).await);
-    told.can("data breakpoint", watched(subject, &play, sessions).await);
+    reported.can("function breakpoint", function_hit(&play, sessions).await);
+    if subject.data.is_none() || has_hardware_watchpoints() {
+        reported.can("data breakpoint", watched(subject, &play, sessions).await);
+    } else {
+        reported.skip("data breakpoint");
+    }
     sessions.remove_breakpoints(|_| true).await.unwrap();
-    told.can("exception stop", thrown(subject, &play, sessions).await);
+    reported.can("exception stop", thrown(subject, &play, sessions).await);
     play.resume(Resume::Continue).await;
     play.prints("up").await;
-    play.hosted.session.pause(None).await.unwrap();
+    play.managed.session.pause(None).await.unwrap();
     let (kind, ..) = play.stopped().await;
-    told.can("pause", if kind == StopKind::UserSuspend { Ok(()) } else { Err(format!("{kind:?}")) });
-    play.hosted.stop(false).await;
-    told.can("stop", Ok(()));
-    told.can("hit condition", counted(subject, &stage).await);
+    reported.can("pause", if kind == StopKind::UserSuspend { Ok(()) } else { Err(format!("{kind:?}")) });
+    play.managed.stop(false).await;
+    reported.can("stop", Ok(()));
+    reported.can("hit condition", counted(subject, &stage).await);
     stage.end().await;
-    told
+    reported
 }
 
-async fn looked_into(subject: &Subject, play: &FeatureSession, told: &mut FeatureResults) {
-    let session = &play.hosted.session;
+async fn looked_into(subject: &Subject, play: &FeatureSession, reported: &mut FeatureResults) {
+    let session = &play.managed.session;
     let stack = session.stack(None, None, None).await.unwrap();
     let path = stack.frames[0].path().unwrap();
     assert_eq!(std::path::Path::new(path), subject.source);
-    told.can("stack", Ok(()));
+    reported.can("stack", Ok(()));
     let groups = session.variables(&VariableParent::default()).await.unwrap();
     let number = groups.iter().flat_map(|group| &group.variables).find(|it| it.name == "number");
     assert_eq!(number.map(|it| it.value.as_str()), Some("0"), "{groups:?}");
-    told.can("variables", Ok(()));
+    reported.can("variables", Ok(()));
     assert!(play.evaluate("number + 40").await.contains("40"));
-    told.can("evaluate", Ok(()));
+    reported.can("evaluate", Ok(()));
     // The stop summary of the same stop.
     let thread = stack.thread;
     let look = session.summarize_stop(ScopedId { ..thread }, 6000).await.unwrap();
     assert!(look.source.iter().any(|(_, text)| text.contains("CALL")), "{look:?}");
 }
 
-async fn stepped(subject: &Subject, play: &FeatureSession, told: &mut FeatureResults) {
+async fn stepped(subject: &Subject, play: &FeatureSession, reported: &mut FeatureResults) {
     let (kind, function, _) = play.then(Resume::Into).await;
     assert_eq!(kind, StopKind::StepComplete);
     assert!(function.contains("total"), "{function}");
@@ -109,12 +114,12 @@ async fn stepped(subject: &Subject, play: &FeatureSession, told: &mut FeatureRes
         }
     }
     assert_eq!((line, function.contains("main")), (subject.line("AFTER"), true));
-    told.can("step over, into, out", Ok(()));
-    let set = play.hosted.session.set_variable("value", "7", &VariableParent::default()).await;
+    reported.can("step over, into, out", Ok(()));
+    let set = play.managed.session.set_variable("value", "7", &VariableParent::default()).await;
     if set.is_ok() {
         assert!(play.evaluate("value").await.contains('7'));
     }
-    told.can("set variable", set.map(drop).map_err(|error| why(&error)));
+    reported.can("set variable", set.map(drop).map_err(|error| why(&error)));
 }
 
 /// The adapter's own message.
@@ -129,7 +134,7 @@ async fn logged(play: &FeatureSession, sessions: &SessionRegistry, log: u32) -> 
 }
 
 async fn function_hit(play: &FeatureSession, sessions: &SessionRegistry) -> Result<(), String> {
-    let name = if play.hosted.adapter.name == "dlv" { "main.total" } else { "total" };
+    let name = if play.managed.adapter.name == "dlv" { "main.total" } else { "total" };
     sessions.remove_breakpoints(|_| true).await.unwrap();
     let set = sessions.set_function_breakpoint(name.to_owned(), BreakpointConditions::default()).await.unwrap();
     play.takes(sessions, set.spec.id).await?;
@@ -145,9 +150,9 @@ async fn watched(subject: &Subject, play: &FeatureSession, sessions: &SessionReg
     let set = sessions.set_data_breakpoint(name.to_owned(), DataAccess::Write).await.map_err(|error| why(&error))?;
     play.takes(sessions, set.spec.id).await?;
     play.resume(Resume::Continue).await;
-    let waited = play.hosted.session.wait_for_stop(LONG).await;
+    let waited = play.managed.session.wait_for_stop(LONG).await;
     let (target, stop) = waited.stop.unwrap();
-    let reason = play.hosted.session.stop_cause(target, &stop).await;
+    let reason = play.managed.session.stop_cause(target, &stop).await;
     assert_eq!(reason.kind, StopKind::WatchpointModify, "{reason:?}");
     let (field, old, new) = reason.watched.unwrap();
     assert_eq!(field, name);
@@ -160,10 +165,10 @@ async fn thrown(subject: &Subject, play: &FeatureSession, sessions: &SessionRegi
         return Err("no exception filters".to_owned());
     }
     play.resume(Resume::Continue).await;
-    let waited = play.hosted.session.wait_for_stop(LONG).await;
-    let said = play.hosted.session.event_log().read_output(&RingQuery { since: None, limit: 40, filter: None });
-    let (target, stop) = waited.stop.unwrap_or_else(|| panic!("{said:?}"));
-    let reason = play.hosted.session.stop_cause(target, &stop).await;
+    let waited = play.managed.session.wait_for_stop(LONG).await;
+    let output = play.managed.session.event_log().read_output(&RingQuery { since: None, limit: 40, filter: None });
+    let (target, stop) = waited.stop.unwrap_or_else(|| panic!("{output:?}"));
+    let reason = play.managed.session.stop_cause(target, &stop).await;
     assert_eq!(reason.kind, StopKind::Exception, "{reason:?}");
     let class = reason.thrown_exception().class;
     assert_eq!(subject.class.unwrap_or(&class), class, "{reason:?}");
@@ -190,8 +195,8 @@ async fn counted(subject: &Subject, stage: &FeatureSessions) -> Result<(), Strin
         assert_eq!(line, subject.line("SPIN"));
     }
     let ids = [set.spec.id, last.spec.id];
-    let removed = sessions.remove_breakpoints(move |wanted| ids.contains(&wanted.id)).await.unwrap();
+    let removed = sessions.remove_breakpoints(move |requested| ids.contains(&requested.id)).await.unwrap();
     assert_eq!(removed.len(), 2);
-    play.hosted.stop(false).await;
+    play.managed.stop(false).await;
     outcome
 }

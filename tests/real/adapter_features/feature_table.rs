@@ -29,7 +29,7 @@ const FILE: &str = "src/adapters/abilities.md";
 
 /// The features of one adapter; for a missing one the reason.
 #[derive(Debug, Default)]
-pub struct FeatureResults(Vec<(&'static str, Option<String>)>);
+pub struct FeatureResults(Vec<(&'static str, Option<String>)>, Vec<&'static str>);
 
 impl FeatureResults {
     /// Adds a feature; the reason for a missing one is the adapter's message.
@@ -37,6 +37,11 @@ impl FeatureResults {
         assert!(ABILITIES.contains(&ability), "{ability}");
         println!("{ability}: {outcome:?}");
         self.0.push((ability, outcome.err()));
+    }
+
+    /// Leaves out a feature that this machine cannot show.
+    pub fn skip(&mut self, ability: &'static str) {
+        self.1.push(ability);
     }
 
     fn cell(&self, ability: &str) -> String {
@@ -52,12 +57,16 @@ impl FeatureResults {
 static FILE_LOCK: Mutex<()> = Mutex::new(());
 
 /// Asserts that the adapter's column matches the table; with `UPDATE_ABILITIES` writes it.
-pub fn hold(adapter: &str, told: &FeatureResults) {
+pub fn hold(adapter: &str, reported: &FeatureResults) {
     let _one = FILE_LOCK.lock().unwrap();
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(FILE);
     let mut columns = read(&fs::read_to_string(&path).unwrap_or_default());
     let column = ADAPTERS.iter().position(|name| *name == adapter).unwrap();
-    let now: Vec<String> = ABILITIES.iter().map(|ability| told.cell(ability)).collect();
+    let cell = |(index, ability): (usize, &&str)| match reported.1.contains(ability) {
+        true => columns[column][index].clone(),
+        false => reported.cell(ability),
+    };
+    let now: Vec<String> = ABILITIES.iter().enumerate().map(cell).collect();
     if std::env::var_os("UPDATE_ABILITIES").is_some() {
         columns[column] = now;
         return fs::write(&path, written(&columns)).unwrap();

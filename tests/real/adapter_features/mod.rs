@@ -12,19 +12,19 @@ mod sessions;
 use feature_table::FeatureResults;
 
 /// Runs the script with one adapter. `None`, reported, when it is not installed.
-async fn told(adapter: &'static str) -> Option<FeatureResults> {
+async fn report(adapter: &'static str) -> Option<FeatureResults> {
     let subject = debuggees::of(adapter)?;
-    let mut told = feature_script::tell(&subject).await;
-    told.can("attach", attaching::attaches(&subject).await);
-    Some(told)
+    let mut report = feature_script::tell(&subject).await;
+    report.can("attach", attaching::attaches(&subject).await);
+    Some(report)
 }
 
 macro_rules! adapters {
     ($($test:ident: $adapter:literal,)*) => {
         $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
         async fn $test() {
-            if let Some(told) = told($adapter).await {
-                feature_table::hold($adapter, &told);
+            if let Some(report) = report($adapter).await {
+                feature_table::hold($adapter, &report);
             }
         })*
     };

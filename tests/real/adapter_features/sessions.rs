@@ -22,13 +22,13 @@ impl FeatureSessions {
     pub fn of(subject: &Subject) -> FeatureSessions {
         let workspace = subject.workspace();
         let mark = format!("abilities-{}", workspace.file_name().unwrap().to_string_lossy().replace(' ', "-"));
-        let (sessions, driver) = SessionRegistry::open(&workspace, mark.clone());
+        let (sessions, driver) = SessionRegistry::open(None, &workspace, mark.clone(), |_| Default::default());
         FeatureSessions { sessions, driver: tokio::spawn(driver), mark }
     }
 
     pub async fn start(&self, request: SessionRequest) -> FeatureSession {
-        let hosted = self.sessions.start_session(request).await.unwrap_or_else(|error| panic!("{error}"));
-        FeatureSession { hosted }
+        let managed = self.sessions.start_session(request).await.unwrap_or_else(|error| panic!("{error}"));
+        FeatureSession { managed }
     }
 
     /// Ends all sessions; no process may be left.
@@ -41,7 +41,7 @@ impl FeatureSessions {
 }
 
 pub struct FeatureSession {
-    pub hosted: ManagedSession,
+    pub managed: ManagedSession,
 }
 
 /// A stop: kind, function, line.
@@ -50,17 +50,17 @@ pub type Stop = (StopKind, String, u32);
 impl FeatureSession {
     /// Waits for a stop.
     pub async fn stopped(&self) -> Stop {
-        let session = &self.hosted.session;
+        let session = &self.managed.session;
         let waited = session.wait_for_stop(LONG).await;
-        let said = || session.event_log().read_output(&RingQuery { since: None, limit: 40, filter: None }).entries;
-        let Some((target, stop)) = &waited.stop else { panic!("{waited:?}: {:#?}", said()) };
+        let output = || session.event_log().read_output(&RingQuery { since: None, limit: 40, filter: None }).entries;
+        let Some((target, stop)) = &waited.stop else { panic!("{waited:?}: {:#?}", output()) };
         let reason = session.stop_cause(*target, stop).await;
         let top = reason.top_frame.unwrap_or_else(|| panic!("no frame: {stop:?}"));
         (stop.kind, top.name, u32::try_from(top.line).unwrap())
     }
 
     pub async fn resume(&self, how: Resume) {
-        self.hosted.session.resume(how, None).await.unwrap_or_else(|error| panic!("{error}"));
+        self.managed.session.resume(how, None).await.unwrap_or_else(|error| panic!("{error}"));
     }
 
     pub async fn then(&self, how: Resume) -> Stop {
@@ -70,7 +70,7 @@ impl FeatureSession {
 
     pub async fn evaluate(&self, expression: &str) -> String {
         let (_, answer) = self
-            .hosted
+            .managed
             .session
             .evaluate(expression, None, "watch")
             .await
@@ -80,17 +80,17 @@ impl FeatureSession {
 
     /// Waits until the program has printed `words`.
     pub async fn prints(&self, words: &str) {
-        let record = self.hosted.session.event_log();
+        let record = self.managed.session.event_log();
         let mut spoken = record.watch_output();
         let all = || record.read_output(&RingQuery { since: None, limit: 10_000, filter: None }).entries;
-        let said = spoken.wait_for(|_| all().iter().any(|said| said.text.contains(words)));
-        let said = tokio::time::timeout(LONG, said).await;
-        assert!(said.is_ok(), "{words:?} is not in {:#?}", all());
+        let output = spoken.wait_for(|_| all().iter().any(|output| output.text.contains(words)));
+        let output = tokio::time::timeout(LONG, output).await;
+        assert!(output.is_ok(), "{words:?} is not in {:#?}", all());
     }
 
     /// Whether the adapter accepts a breakpoint; else its reason.
     pub async fn takes(&self, sessions: &SessionRegistry, id: u32) -> Result<(), String> {
-        self.hosted.session.wait_for_binding(id).await;
+        self.managed.session.wait_for_binding(id).await;
         let reported = sessions.list_breakpoints().await.into_iter().find(|it| it.spec.id == id).unwrap();
         match reported.status {
             BindingStatus::Verified { .. } | BindingStatus::Pending => Ok(()),

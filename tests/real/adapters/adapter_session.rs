@@ -59,17 +59,23 @@ impl AdapterSession {
     pub async fn open(
         row: &Adapter,
         found: &FoundAdapter,
-        wanted: &DebugTarget,
+        requested: &DebugTarget,
         stops: &[(&Path, u32)],
     ) -> AdapterSession {
-        let begin = (row.plan)(found, wanted).unwrap_or_else(|error| panic!("{error}"));
-        AdapterSession::of(row, begin, wanted, stops).await
+        let begin = (row.plan)(found, requested).unwrap_or_else(|error| panic!("{error}"));
+        AdapterSession::of(row, begin, requested, stops).await
     }
 
-    pub async fn of(row: &Adapter, begin: LaunchPlan, wanted: &DebugTarget, stops: &[(&Path, u32)]) -> AdapterSession {
-        let mark = format!("adapters-{}-{}", std::process::id(), tempfile::tempdir().unwrap().path().display());
+    pub async fn of(
+        row: &Adapter,
+        begin: LaunchPlan,
+        requested: &DebugTarget,
+        stops: &[(&Path, u32)],
+    ) -> AdapterSession {
+        let folder = tempfile::tempdir().unwrap();
+        let mark = format!("adapters-{}-{}", std::process::id(), folder.path().file_name().unwrap().display());
         let running = start_adapter(row.name, begin, &mark, LONG).await.unwrap_or_else(|error| panic!("{error}"));
-        let breakpoints = BreakpointStore::open(&wanted.cwd);
+        let breakpoints = BreakpointStore::open(&requested.cwd);
         for (file, line) in stops {
             breakpoints.set_line(file, *line, BreakpointConditions::default()).await.unwrap();
         }
@@ -85,13 +91,14 @@ impl AdapterSession {
             },
             start: running.start.clone(),
             quirks: row.quirks,
-            stop_on_entry: wanted.stop_on_entry(),
+            stop_on_entry: requested.stop_on_entry(),
             launch_id: mark.clone(),
+            allows_run_in_terminal: false,
             initialize_deadline: LONG,
             deadline: LONG,
             start_deadline: LONG,
         };
-        let (session, driver) = DebugSession::open(plan, Arc::clone(&running.connect), breakpoints);
+        let (session, driver) = DebugSession::open(plan, Arc::clone(&running.connect), breakpoints, Arc::default());
         AdapterSession { session, running, driver: Some(tokio::spawn(driver)), mark }
     }
 
@@ -126,11 +133,11 @@ impl AdapterSession {
 
     /// Waits until the started process has printed `text`.
     pub async fn says(&mut self, text: &str) {
-        let mut said = String::new();
-        while !said.contains(text) {
+        let mut text_read = String::new();
+        while !text_read.contains(text) {
             match tokio::time::timeout(LONG, self.running.output.recv()).await.unwrap() {
-                Some(OutputPiece::Stdout(piece) | OutputPiece::Stderr(piece)) => said.push_str(&piece),
-                other => panic!("{other:?} after {said}"),
+                Some(OutputPiece::Stdout(piece) | OutputPiece::Stderr(piece)) => text_read.push_str(&piece),
+                other => panic!("{other:?} after {text_read}"),
             }
         }
     }
@@ -159,15 +166,15 @@ impl AdapterSession {
     /// The output of the started process so far, and of `output` events.
     pub fn output(&mut self) -> String {
         let mut text = String::new();
-        while let Ok(said) = self.running.output.try_recv() {
-            match said {
+        while let Ok(text_read) = self.running.output.try_recv() {
+            match text_read {
                 OutputPiece::Stdout(piece) | OutputPiece::Stderr(piece) => text.push_str(&piece),
                 OutputPiece::Dropped(count) => panic!("{count} pieces were lost"),
             }
         }
         let query = devtether::ring::RingQuery { since: None, limit: 10_000, filter: None };
-        let told = self.session.event_log().read_output(&query);
-        text + &told.entries.iter().map(|said| said.text.as_str()).collect::<String>()
+        let report = self.session.event_log().read_output(&query);
+        text + &report.entries.iter().map(|text_read| text_read.text.as_str()).collect::<String>()
     }
 
     /// Waits until the program has ended by itself and all events of the adapter are received.
@@ -199,10 +206,10 @@ impl AdapterSession {
 }
 
 /// The common case for every adapter: it stops at the breakpoint, locals are readable, the program runs to its end.
-pub async fn stops_and_ends(adapter: &str, wanted: &DebugTarget, stop: (&Path, u32), total: &str) {
+pub async fn stops_and_ends(adapter: &str, requested: &DebugTarget, stop: (&Path, u32), total: &str) {
     let Some((row, found)) = found(adapter) else { return };
     let began = std::time::Instant::now();
-    let mut play = AdapterSession::open(row, &found, wanted, &[stop]).await;
+    let mut play = AdapterSession::open(row, &found, requested, &[stop]).await;
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(stop.1)));
     let locals = play.locals().await;
     println!("{adapter}: from its start to locals in {:?}", began.elapsed());

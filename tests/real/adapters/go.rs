@@ -67,9 +67,9 @@ async fn a_test_is_debugged_by_its_file() {
     let (app, line) = module(&place);
     let text = "package main\n\nimport \"testing\"\n\nfunc TestIt(t *testing.T) {\n\tif double(4) != 8 {\n\t\tt.Fatal()\n\t}\n}\n";
     let (test, _) = place.file("möd/app_test.go", text);
-    let mut wanted = place.wants(DebugTargetKind::Program(test));
-    wanted.args = vec!["-test.run".to_owned(), "^TestIt$".to_owned()];
-    let play = AdapterSession::open(row, &found, &wanted, &[(&app, line)]).await;
+    let mut requested = place.wants(DebugTargetKind::Program(test));
+    requested.args = vec!["-test.run".to_owned(), "^TestIt$".to_owned()];
+    let play = AdapterSession::open(row, &found, &requested, &[(&app, line)]).await;
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
     assert_eq!(play.evaluate("order").await, "4");
     play.end().await;
@@ -90,8 +90,8 @@ async fn a_program_that_is_built_and_a_process_are_debugged() {
         .current_dir(place.path())
         .status();
     assert!(built.unwrap().success());
-    let wanted = place.wants(DebugTargetKind::Program(program.clone()));
-    let play = AdapterSession::open(row, &found, &wanted, &[(&app, line)]).await;
+    let requested = place.wants(DebugTargetKind::Program(program.clone()));
+    let play = AdapterSession::open(row, &found, &requested, &[(&app, line)]).await;
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
     play.end().await;
 
@@ -99,8 +99,8 @@ async fn a_program_that_is_built_and_a_process_are_debugged() {
     let argv = [&[found.path.as_os_str()], &words[..], &[program.as_os_str()]].concat();
     let mut server = crate::adapters::start_failures::Started::of(&argv, &[]);
     let port: u16 = server.line(|line| line.split("listening at: 127.0.0.1:").nth(1)?.parse().ok()).await;
-    let wanted = place.wants(DebugTargetKind::Listener(Address::loopback(port)));
-    let play = AdapterSession::open(row, &found, &wanted, &[(&app, line)]).await;
+    let requested = place.wants(DebugTargetKind::Listener(Address::loopback(port)));
+    let play = AdapterSession::open(row, &found, &requested, &[(&app, line)]).await;
     play.stopped_at(line).await;
     play.end().await;
 

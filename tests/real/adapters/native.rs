@@ -1,5 +1,6 @@
 //! lldb-dap, CodeLLDB and gdb: each launches, attaches to a process, and refuses sources.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -7,6 +8,7 @@ use devtether::adapters::{ADAPTERS, Address, DebugTargetKind, FoundAdapter};
 use devtether::debug::StopKind;
 
 use crate::adapters::adapter_session::{AdapterSession, ProgramFolder, found, stops_and_ends};
+use crate::adapters::start_failures::Started;
 
 const APP: &str = "\
 #include <stdio.h>
@@ -52,7 +54,7 @@ async fn attaches(adapter: &str) {
     let Some((row, found)) = found(adapter) else { return };
     let place = ProgramFolder::new();
     let (program, source, line) = built(&place, "sërver", SERVER);
-    let mut running = crate::adapters::start_failures::Started::of(&[program.as_os_str()], &[]);
+    let mut running = Started::of(&[program.as_os_str()], &[]);
     running.line(|line| (line == "up").then_some(())).await;
     let play =
         AdapterSession::open(row, &found, &place.wants(DebugTargetKind::Pid(running.pid())), &[(&source, line)]).await;
@@ -62,19 +64,38 @@ async fn attaches(adapter: &str) {
     assert!(running.is_alive());
 }
 
-/// With the gdbserver of our installed gdb.
+/// The gdbserver of our installed gdb, and its port.
+async fn gdb_stub(program: &Path) -> Option<(Started, u16)> {
+    let python = found("gdb")?.1.interpreter?;
+    let words = ["-I", "-m", "gdb_for_pwndbg.gdbserver", "--once", "127.0.0.1:0"].map(OsStr::new);
+    let mut stub = Started::of(&[&[python.as_os_str()], &words[..], &[program.as_os_str()]].concat(), &[]);
+    let port = stub.line(|line| line.strip_prefix("Listening on port ")?.parse().ok()).await;
+    Some((stub, port))
+}
+
+/// The gdbserver of LLVM that lies beside its adapter, and its port.
+fn llvm_stub(adapter: &FoundAdapter, program: &Path) -> Option<(Started, u16)> {
+    let server = adapter.path.canonicalize().ok()?.with_file_name("lldb-server");
+    let port = tempfile::NamedTempFile::new().unwrap();
+    let words = ["gdbserver", "--named-pipe"].map(OsStr::new);
+    let rest = [port.path().as_os_str(), "127.0.0.1:0".as_ref(), "--".as_ref(), program.as_os_str()];
+    let stub = Started::of(&[&[server.as_os_str()], &words[..], &rest[..]].concat(), &[]);
+    let written = || Some(std::fs::read_to_string(port.path()).ok()?.strip_suffix('\0')?.parse().unwrap());
+    Some((stub, crate::support::eventually("it has written its port", written)))
+}
+
+/// With gdb's stub; LLDB before version 20 does not support its way of reporting breakpoints, and gets LLVM's.
 async fn attaches_to_a_stub(adapter: &str) {
-    let (Some((row, at)), Some((_, gdb))) = (found(adapter), found("gdb")) else { return };
-    let Some(python) = gdb.interpreter else { return };
+    let Some((row, at)) = found(adapter) else { return };
     let place = ProgramFolder::new();
     let (program, source, line) = built(&place, "äpp", APP);
-    let words = ["-I", "-m", "gdb_for_pwndbg.gdbserver", "--once", "127.0.0.1:0"].map(std::ffi::OsStr::new);
-    let argv = [&[python.as_os_str()], &words[..], &[program.as_os_str()]].concat();
-    let mut stub = crate::adapters::start_failures::Started::of(&argv, &[]);
-    let port: u16 = stub.line(|line| line.strip_prefix("Listening on port ")?.parse().ok()).await;
-    let mut wanted = place.wants(DebugTargetKind::Listener(Address::loopback(port)));
-    wanted.fields.insert("program".to_owned(), program.display().to_string().into());
-    let play = AdapterSession::open(row, &at, &wanted, &[(&source, line)]).await;
+    let real_path = at.path.canonicalize().unwrap().display().to_string();
+    let is_old = ["/llvm-17/", "/llvm-18/", "/llvm-19/"].iter().any(|part| real_path.contains(part));
+    let stub = if is_old { llvm_stub(&at, &program) } else { gdb_stub(&program).await };
+    let Some((_stub, port)) = stub else { return };
+    let mut requested = place.wants(DebugTargetKind::Listener(Address::loopback(port)));
+    requested.fields.insert("program".to_owned(), program.display().to_string().into());
+    let play = AdapterSession::open(row, &at, &requested, &[(&source, line)]).await;
     play.stopped_at(line).await;
     // An LLDB built without XML cannot evaluate expressions over gdbserver.
     let locals = play.locals().await;
@@ -86,9 +107,9 @@ async fn stops_on_entry(adapter: &str) {
     let Some((row, found)) = found(adapter) else { return };
     let place = ProgramFolder::new();
     let (program, ..) = built(&place, "äpp", APP);
-    let mut wanted = place.wants(DebugTargetKind::Program(program));
-    wanted.stop_on_entry = true;
-    let play = AdapterSession::open(row, &found, &wanted, &[]).await;
+    let mut requested = place.wants(DebugTargetKind::Program(program));
+    requested.stop_on_entry = true;
+    let play = AdapterSession::open(row, &found, &requested, &[]).await;
     let waited = play.session.wait_for_stop(crate::adapters::adapter_session::LONG).await;
     // The reported reason differs: an entry, a breakpoint, a signal.
     assert!(waited.stop.is_some(), "{adapter}: {waited:?}");
@@ -206,7 +227,8 @@ fn sources_and_non_executables_are_refused_with_a_hint() {
     let place = ProgramFolder::new();
     let (source, _) = place.file("ä.rs", "fn main() {}");
     let (data, _) = place.file("data", "no program");
-    let anything = FoundAdapter { path: "/x".into(), interpreter: None, place: String::new(), formatters: None };
+    let anything =
+        FoundAdapter { path: "/x".into(), interpreter: None, place: String::new(), formatters: None, note: None };
     for name in ["lldb-dap", "codelldb", "gdb"] {
         let row = ADAPTERS.iter().find(|row| row.name == name).unwrap();
         let check = |path: &Path, part: &str| {

@@ -27,9 +27,9 @@ async fn a_program_is_debugged_directly() {
 async fn a_program_with_subprocess_debugging_goes_through_the_adapter() {
     let place = ProgramFolder::new();
     let (app, line) = place.file("äpp one.py", APP);
-    let mut wanted = place.wants(DebugTargetKind::Program(app.clone()));
-    wanted.fields.insert("subProcess".to_owned(), json!(true));
-    stops_and_ends("debugpy", &wanted, (&app, line), "total = 42").await;
+    let mut requested = place.wants(DebugTargetKind::Program(app.clone()));
+    requested.fields.insert("subProcess".to_owned(), json!(true));
+    stops_and_ends("debugpy", &requested, (&app, line), "total = 42").await;
 }
 
 #[tokio::test]
@@ -39,10 +39,10 @@ async fn a_subprocess_is_a_target_of_the_same_session() {
     let (child, line) = place.file("chïld.py", "total = 6 * 7\nprint('child')  # STOP\n");
     let text = "import subprocess, sys\nsubprocess.run([sys.executable, sys.argv[1]], check=True)\n";
     let (parent, _) = place.file("pärent.py", text);
-    let mut wanted = place.wants(DebugTargetKind::Program(parent));
-    wanted.args = vec![child.display().to_string()];
-    wanted.fields.insert("subProcess".to_owned(), json!(true));
-    let play = AdapterSession::open(row, &found, &wanted, &[(&child, line)]).await;
+    let mut requested = place.wants(DebugTargetKind::Program(parent));
+    requested.args = vec![child.display().to_string()];
+    requested.fields.insert("subProcess".to_owned(), json!(true));
+    let play = AdapterSession::open(row, &found, &requested, &[(&child, line)]).await;
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
     assert_eq!(play.session.snapshot().targets.len(), 2);
     assert_eq!(play.evaluate("total").await, "42");
@@ -56,10 +56,10 @@ async fn a_module_is_debugged_with_its_arguments_and_environment() {
     let place = ProgramFolder::new();
     let text = "import os, sys\ntotal = sys.argv[1:] + [os.environ.get('WÖRD'), os.environ.get('HOME')]\nprint('up')  # STOP\n";
     let (main, line) = place.file("päckage/__main__.py", text);
-    let mut wanted = place.wants(DebugTargetKind::Module("päckage".to_owned()));
-    wanted.args = vec!["a b".to_owned(), "ç".to_owned()];
-    wanted.env = [("WÖRD".to_owned(), Some("grün".to_owned())), ("HOME".to_owned(), None)].into();
-    let play = AdapterSession::open(row, &found, &wanted, &[(&main, line)]).await;
+    let mut requested = place.wants(DebugTargetKind::Module("päckage".to_owned()));
+    requested.args = vec!["a b".to_owned(), "ç".to_owned()];
+    requested.env = [("WÖRD".to_owned(), Some("grün".to_owned())), ("HOME".to_owned(), None)].into();
+    let play = AdapterSession::open(row, &found, &requested, &[(&main, line)]).await;
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
     assert_eq!(play.evaluate("total").await, "['a b', 'ç', 'grün', None]");
     play.end().await;
@@ -70,9 +70,9 @@ async fn it_stops_on_entry_and_ends_when_it_is_stopped_in_the_middle() {
     let Some((row, found)) = found("debugpy") else { return };
     let place = ProgramFolder::new();
     let (app, _) = place.file("wait.py", "import time\nwhile True:\n    time.sleep(1)\n");
-    let mut wanted = place.wants(DebugTargetKind::Program(app));
-    wanted.stop_on_entry = true;
-    let play = AdapterSession::open(row, &found, &wanted, &[]).await;
+    let mut requested = place.wants(DebugTargetKind::Program(app));
+    requested.stop_on_entry = true;
+    let play = AdapterSession::open(row, &found, &requested, &[]).await;
     assert_eq!(play.stopped().await, (StopKind::Entry, 1));
     play.end().await;
 }
@@ -92,16 +92,16 @@ async fn a_listening_program_keeps_running_after_detach() {
     let packages = found.path.parent().unwrap();
     let mut program = crate::adapters::start_failures::Started::of(&argv, &[("PYTHONPATH", packages.as_os_str())]);
     let port: u16 = program.line(|line| line.strip_prefix("port ")?.parse().ok()).await;
-    let wanted = place.wants(DebugTargetKind::Listener(Address::loopback(port)));
+    let requested = place.wants(DebugTargetKind::Listener(Address::loopback(port)));
     for _ in 0..2 {
-        let mut play = AdapterSession::open(row, &found, &wanted, &[(&app, line)]).await;
+        let mut play = AdapterSession::open(row, &found, &requested, &[(&app, line)]).await;
         for _ in 0..10 {
             if play.session.wait_for_stop(LONG).await.stop.is_some() {
                 break;
             }
             // On a busy machine debugpy has not closed the previous connection yet, and closes this one.
             play.let_go().await;
-            play = AdapterSession::open(row, &found, &wanted, &[(&app, line)]).await;
+            play = AdapterSession::open(row, &found, &requested, &[(&app, line)]).await;
         }
         assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
         play.let_go().await;
@@ -119,8 +119,8 @@ async fn a_running_process_is_attached_to() {
     let python = found.interpreter.clone().unwrap();
     let mut program = crate::adapters::start_failures::Started::of(&[python.as_os_str(), app.as_os_str()], &[]);
     program.line(|line| (line == "up").then_some(())).await;
-    let wanted = place.wants(DebugTargetKind::Pid(program.pid()));
-    let play = AdapterSession::open(row, &found, &wanted, &[(&app, line)]).await;
+    let requested = place.wants(DebugTargetKind::Pid(program.pid()));
+    let play = AdapterSession::open(row, &found, &requested, &[(&app, line)]).await;
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
     assert!(play.evaluate("total").await.parse::<u64>().unwrap() > 0);
     play.let_go().await;

@@ -25,10 +25,10 @@ async fn its_output_arrives_before_its_end_and_its_arguments_are_passed() {
     let Some((row, found)) = found("rdbg") else { return };
     let place = ProgramFolder::new();
     let (app, line) = place.file("ärgs.rb", "puts 'up'\nwords = ARGV + [ENV['WÖRD']]\nwords.size # STOP\n");
-    let mut wanted = place.wants(DebugTargetKind::Program(app.clone()));
-    wanted.args = vec!["--open".to_owned(), "a b".to_owned()];
-    wanted.env = [("WÖRD".to_owned(), Some("grün".to_owned()))].into();
-    let mut play = AdapterSession::open(row, &found, &wanted, &[(&app, line)]).await;
+    let mut requested = place.wants(DebugTargetKind::Program(app.clone()));
+    requested.args = vec!["--open".to_owned(), "a b".to_owned()];
+    requested.env = [("WÖRD".to_owned(), Some("grün".to_owned()))].into();
+    let mut play = AdapterSession::open(row, &found, &requested, &[(&app, line)]).await;
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
     assert_eq!(play.evaluate("words").await, r#"["--open", "a b", "grün"]"#);
     play.says("up\n").await;
@@ -45,8 +45,8 @@ async fn a_program_that_listens_is_attached_to() {
     let mut program = crate::adapters::start_failures::Started::of(&argv, &[]);
     let port = |line: &str| line.split("TCP/IP (127.0.0.1:").nth(1)?.trim_end_matches(')').parse().ok();
     let port: u16 = program.line(port).await;
-    let wanted = place.wants(DebugTargetKind::Listener(Address::loopback(port)));
-    let play = AdapterSession::open(row, &found, &wanted, &[(&app, line)]).await;
+    let requested = place.wants(DebugTargetKind::Listener(Address::loopback(port)));
+    let play = AdapterSession::open(row, &found, &requested, &[(&app, line)]).await;
     play.stopped_at(line).await;
     assert!(play.evaluate("total").await.parse::<u64>().is_ok());
     play.let_go().await;

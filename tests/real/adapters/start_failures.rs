@@ -38,7 +38,7 @@ impl Started {
     }
 
     /// The first line for which the parser returns a value.
-    pub async fn line<T>(&mut self, wanted: impl Fn(&str) -> Option<T>) -> T {
+    pub async fn line<T>(&mut self, spec: impl Fn(&str) -> Option<T>) -> T {
         loop {
             let line = async {
                 tokio::select! {
@@ -48,7 +48,7 @@ impl Started {
                 }
             };
             let line = tokio::time::timeout(LONG, line).await.unwrap().expect("it ended");
-            if let Some(found) = wanted(&line) {
+            if let Some(found) = spec(&line) {
                 return found;
             }
         }
@@ -70,6 +70,7 @@ fn begin(reach: ConnectMethod, argv: &[&str]) -> LaunchPlan {
         start: StartRequest::Launch(Fields::new()),
         is_program: false,
         output_by_pipe: false,
+        allows_foreign_listener: false,
     }
 }
 
@@ -81,9 +82,9 @@ async fn fails(reach: ConnectMethod, argv: &[&str], within: Duration) -> Error {
 }
 
 fn says(error: &Error, parts: &[&str]) {
-    let told = error.to_string();
+    let reported = error.to_string();
     for part in parts {
-        assert!(told.contains(part), "{part:?} is not in {told}");
+        assert!(reported.contains(part), "{part:?} is not in {reported}");
     }
 }
 
@@ -120,9 +121,9 @@ async fn an_adapter_on_pipes_that_exits_at_once_is_reported_by_its_connection() 
             .unwrap();
         let (client, _inbox, driver) = devtether::dap::DapClient::over((running.connect)().await.unwrap());
         let driver = tokio::spawn(driver);
-        let asked = client.request(&devtether::dap::types::ThreadsArguments {}, LONG).await;
-        let told = asked.unwrap_err().to_string();
-        assert!(told.contains("the adapter ") && told.contains("no such thing"), "{told}");
+        let requested = client.request(&devtether::dap::types::ThreadsArguments {}, LONG).await;
+        let reported = requested.unwrap_err().to_string();
+        assert!(reported.contains("the adapter ") && reported.contains("no such thing"), "{reported}");
         assert!(running.exit_summary().await.unwrap().contains("no such thing"));
         drop(client);
         driver.await.unwrap();
@@ -149,7 +150,7 @@ async fn runs(script: &str, mark: &str) -> AdapterHost {
 
 #[tokio::test]
 async fn a_dropped_adapter_is_killed_with_all_its_processes_and_a_detached_one_keeps_running() {
-    let script = "(setsid sleep 601 &); sleep 602 & echo 127.0.0.1:9; wait";
+    let script = "setsid sleep 601 & sleep 602 & echo 127.0.0.1:9; wait";
     let running = runs(script, "faults-dropped").await;
     // During exec a process has no readable environment.
     crate::support::eventually("all are seen", || {

@@ -6,7 +6,7 @@ use std::process::Stdio;
 use serde_json::json;
 
 use crate::debug_commands::command_sandbox::{CommandSandbox, has_adapter};
-use crate::support::eventually;
+use crate::support::{eventually, is_alive, wait_for_end};
 
 const APP: &str = "\
 import os, sys
@@ -186,19 +186,15 @@ fn nothing_of_a_configuration_runs_before_the_user_has_agreed_to_exactly_that() 
         assert!(!stage.sandbox.path("built.txt").exists());
     };
     let how = format!("`tether trust --workspace '{}' --config App`", stage.sandbox.workspace.display());
-    launch(5, &["for \"App\" are not trusted", "nobody has agreed", &how]);
+    launch(5, &["for \"App\" are not trusted", "consent to them is not recorded", &how]);
     // Consent to another configuration, or to the window, does not cover this one.
     trust(&stage, "Server");
-    launch(5, &["nobody has agreed"]);
-    let told = stage.tether(&["trust", "--config", "App", "--yes"]).ok().stdout;
-    for part in [
-        "echo built >> built.txt",
-        "echo tidied",
-        r#"debug.env: {"ORDER":"21","OTHER":"7"}"#,
-        "app.py\"",
-        "launch.json:6",
-    ] {
-        assert!(told.contains(part), "{part:?} is not in {told}");
+    launch(5, &["consent to them is not recorded"]);
+    let reported = stage.tether(&["trust", "--config", "App", "--yes"]).ok().stdout;
+    for part in
+        ["echo built >> built.txt", "echo tidied", r#"debug.env: {"ORDER":"sha256 "#, "app.py\"", "launch.json:6"]
+    {
+        assert!(reported.contains(part), "{part:?} is not in {reported}");
     }
     stage.sandbox.write(".env", "ORDER=21\nPYTHONSTARTUP=/tmp/evil.py\n");
     launch(5, &["this has changed since you agreed: debug.env:", "evil.py"]);
@@ -284,9 +280,9 @@ fn a_configuration_that_attaches_leaves_the_program_alone_when_it_is_stopped() {
     command = std::process::Command::new("node");
     command.args(["--inspect=127.0.0.1:0", "server.js"]).current_dir(&stage.sandbox.workspace).envs(variables);
     let mut server = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-    let said = BufReader::new(server.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let output = BufReader::new(server.stderr.take().unwrap()).lines().map_while(Result::ok);
     let port =
-        said.into_iter().find_map(|line| line.split("127.0.0.1:").nth(1)?.split('/').next()?.parse::<u16>().ok());
+        output.into_iter().find_map(|line| line.split("127.0.0.1:").nth(1)?.split('/').next()?.parse::<u16>().ok());
     let configuration = json!({"name": "Running", "type": "node", "request": "attach", "port": port.unwrap()});
     stage.sandbox.write(".vscode/launch.json", &json!({"configurations": [configuration]}).to_string());
     trust(&stage, "Running");
@@ -297,4 +293,50 @@ fn a_configuration_that_attaches_leaves_the_program_alone_when_it_is_stopped() {
     assert!(server.try_wait().unwrap().is_none());
     server.kill().unwrap();
     server.wait().unwrap();
+}
+
+/// A server that writes its PID, and is `ready` at once.
+const BACKEND: &str = "\
+require('http').createServer((_, response) => response.end('hi')).listen(0, '127.0.0.1', () => {
+  require('fs').appendFileSync('servers.txt', process.pid + '\\n');
+  console.log('ready');
+});
+";
+
+#[test]
+fn n20_a_server_runs_as_long_as_the_session_that_needs_it() {
+    if !has_adapter("js-debug") {
+        return;
+    }
+    let configuration = |name: &str| json!({"name": name, "type": "node", "request": "launch", "program": "${workspaceFolder}/server.js", "preLaunchTask": "backend"});
+    let compound = json!({"name": "Both", "configurations": ["One", "Two"]});
+    let launch = json!({"configurations": [configuration("One"), configuration("Two")], "compounds": [compound]});
+    let task = json!({
+        "label": "backend", "type": "process", "command": "node", "args": ["backend.js"], "isBackground": true,
+        "problemMatcher": {"background": {"activeOnStart": true, "beginsPattern": ".", "endsPattern": "^ready$"}},
+    });
+    let stage = CommandSandbox::with(&[
+        ("server.js", SERVER),
+        ("backend.js", BACKEND),
+        (".vscode/launch.json", &launch.to_string()),
+        (".vscode/tasks.json", &json!({"tasks": [task]}).to_string()),
+    ]);
+    ["One", "Both"].iter().for_each(|name| trust(&stage, name));
+    let servers = || -> Vec<u32> { stage.file("servers.txt").lines().map(|pid| pid.parse().unwrap()).collect() };
+    let launched = stage.json(&["debug", "launch", "--config", "One"]);
+    let notes = launched["notes"].to_string();
+    assert!(notes.contains("the background task \\\"backend\\\" runs until the session ends"), "{launched:#}");
+    assert!(is_alive(servers()[0]));
+    stage.json(&["debug", "stop"]);
+    wait_for_end(servers()[0]);
+    stage.is_quiet();
+    // Two sessions share it: it ends with the last one.
+    let both = stage.json(&["debug", "launch", "--config", "Both"]);
+    assert_eq!(servers().len(), 2, "{both:#}");
+    stage.json(&["debug", "stop", both["sessionId"].as_str().unwrap()]);
+    assert!(is_alive(servers()[1]));
+    // The end of the supervisor ends the sessions, and the server with them.
+    stage.tether(&["shutdown"]).ok();
+    wait_for_end(servers()[1]);
+    stage.is_quiet();
 }

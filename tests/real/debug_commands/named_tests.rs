@@ -72,8 +72,8 @@ fn stops_in(stage: &CommandSandbox, name: &str, file: &str) -> Value {
     assert!(["40", "42"].contains(&total.as_str()), "{total}");
     let ended = stage.json(&["debug", "continue", "--wait", "60"]);
     assert_eq!((&ended["stopped"], &ended["state"]), (&json!(false), &json!("TERMINATED")), "{ended:#}");
-    let said = stage.json(&["debug", "output"]).to_string();
-    assert!(!said.contains("nobody asked"), "{said}");
+    let printed = stage.json(&["debug", "output"]).to_string();
+    assert!(!printed.contains("nobody asked"), "{printed}");
     stage.is_quiet();
     launched
 }
@@ -86,6 +86,7 @@ fn a_test_of_pytest() {
     }
     let stage = CommandSandbox::with(&[("tests/test_orders.py", PYTHON)]);
     std::os::unix::fs::symlink(environment, stage.sandbox.path(".venv")).unwrap();
+    stage.tether(&["trust", "--programs", "--yes"]).ok();
     let launched = stops_in(&stage, "tests/test_orders.py::TestOrders::test_twice[20-40]", "tests/test_orders.py");
     assert_eq!(launched["adapter"], "debugpy");
     stops_in(&stage, "test_twice[20-40]", "tests/test_orders.py");

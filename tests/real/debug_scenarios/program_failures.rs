@@ -84,8 +84,8 @@ fn a_million_elements_are_read_page_by_page() {
     let read = |more: &[&str]| {
         let answer = stage.json(&[&["debug", "variables", "--in", &big], more].concat());
         let variables = answer["variables"].as_array().unwrap().iter();
-        let told = variables.map(|it| format!("{}={}", it["name"].as_str().unwrap(), it["value"].as_str().unwrap()));
-        (told.collect::<Vec<_>>().join(" "), answer["truncated"].as_str().unwrap_or_default().to_owned())
+        let report = variables.map(|it| format!("{}={}", it["name"].as_str().unwrap(), it["value"].as_str().unwrap()));
+        (report.collect::<Vec<_>>().join(" "), answer["truncated"].as_str().unwrap_or_default().to_owned())
     };
     assert_eq!(read(&["--count", "2"]), ("0=0 1=2".to_owned(), "999999 more: start 2".to_owned()));
     let (middle, _) = read(&["--start", "500000", "--count", "2"]);

@@ -25,9 +25,9 @@ async fn a_hundred_servers_are_killed_and_each_next_one_finds_the_same_stop_with
         let status = agent.call("debug_status", json!({})).await;
         assert_eq!((&status["sessionId"], &status["state"]), (&session, &json!("STOPPED")), "{round}: {status}");
         assert_eq!((line(&status), &status["pid"]), (stopped_at, &pid), "{round}: {status}");
-        let told = agent.call("debug_variables", json!({"names": ["total", "word"]})).await;
-        let values: Vec<_> = told["variables"].as_array().unwrap().iter().map(|it| it["value"].as_str()).collect();
-        assert_eq!(values, [Some("1"), Some("'hello'")], "{round}: {told}");
+        let reported = agent.call("debug_variables", json!({"names": ["total", "word"]})).await;
+        let values: Vec<_> = reported["variables"].as_array().unwrap().iter().map(|it| it["value"].as_str()).collect();
+        assert_eq!(values, [Some("1"), Some("'hello'")], "{round}: {reported}");
     }
     // It resumes where it was stopped.
     let next = agent.call("debug_continue", json!({"wait": 60})).await;

@@ -1,6 +1,8 @@
 //! Debug sessions outlive front ends and, where their runtime allows it, supervisors; and they follow the window.
 
+mod detached_programs;
 mod front_end_exit;
+mod session_secrets;
 mod supervisor_exit;
 mod surviving_debuggees;
 mod window_follow;

@@ -6,7 +6,7 @@ use crate::debug_survival::surviving_debuggees::{
     JAVASCRIPT, Listening, PYTHON, events, found, kill_supervisor, line, stop,
 };
 use crate::lifecycle::panicking_supervisor::PanickingSupervisor;
-use crate::support::{Sandbox, is_alive, run_command};
+use crate::support::{Sandbox, eventually, is_alive, run_command};
 
 /// How the supervisor is ended.
 #[derive(Debug)]
@@ -44,8 +44,8 @@ fn is_attached_to_again(sandbox: &Sandbox, mut program: Listening, at: &str) {
         assert_eq!((&stopped["sessionId"], line(&stopped)), (&json!(session), stopped_at), "{how}: {stopped}");
         assert!(stopped["notes"].to_string().contains("attached to again"), "{how}: {stopped}");
         assert_eq!(sandbox.json(&["debug", "evaluate", "1 + 1"])["result"], "2", "{how}");
-        let told = events(sandbox, session, "reattached");
-        assert!(told.len() == 1 && told[0].contains(session), "{how}: {told:?}");
+        let report = events(sandbox, session, "reattached");
+        assert!(report.len() == 1 && report[0].contains(session), "{how}: {report:?}");
         // Reported once.
         let again = sandbox.json(&["debug", "wait", "60"]);
         assert!(again.get("notes").is_none(), "{how}: {again}");
@@ -113,8 +113,8 @@ fn launched_programs_end_with_the_supervisor_and_the_next_one_reports_it() {
     let (session, pid) = (launched["sessionId"].as_str().unwrap(), launched["pid"].as_u64().unwrap());
     end(&sandbox, End::ShutDown);
     assert!(!is_alive(pid as u32));
-    let told = status(&sandbox, session);
-    assert_eq!(told["message"], "lost: its supervisor was ended, and the program that it had launched with it");
+    let report = status(&sandbox, session);
+    assert_eq!(report["message"], "lost: its supervisor was ended, and the program that it had launched with it");
 }
 
 #[test]
@@ -158,4 +158,85 @@ fn debuggees_of_a_killed_supervisor_are_orphans_and_a_detached_program_is_not() 
     }
     crate::support::kill(pid(&released), rustix::process::Signal::KILL);
     crate::support::wait_for_end(pid(&released));
+}
+
+/// Killed at several moments of a start: the adapter may not even have executed its program yet.
+#[test]
+fn n15e_nothing_stays_of_a_supervisor_that_is_killed_while_a_session_begins() {
+    if found("js-debug").is_none() {
+        return;
+    }
+    let sandbox = Sandbox::with(&[("app.js", JAVASCRIPT)]);
+    let temporary = sandbox.home().join("tmp");
+    std::fs::create_dir(&temporary).unwrap();
+    let tether = |arguments: &[&str]| {
+        let mut command = sandbox.command(arguments);
+        command.env("TMPDIR", &temporary).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+        command
+    };
+    for moment in [0, 20, 60, 120, 200, 300, 450] {
+        assert!(tether(&["changes"]).status().is_ok() && tether(&["debug", "status"]).status().unwrap().success());
+        let mut launch = tether(&["debug", "launch", "app.js"]).spawn().unwrap();
+        // A random moment of the start, not a wait for anything.
+        std::thread::sleep(std::time::Duration::from_millis(moment));
+        kill_supervisor(&sandbox);
+        launch.wait().unwrap();
+        // The front end may have started another one, and its session.
+        if sandbox.supervisor().is_some() {
+            kill_supervisor(&sandbox);
+        }
+        assert!(tether(&["debug", "status"]).status().unwrap().success());
+        let is_left = |line: &str| line.contains("vsDebugServer") || line.contains("app.js");
+        crate::support::eventually("neither adapter nor program is left", || {
+            (!sandbox.processes().iter().any(|(_, line)| is_left(line))).then_some(())
+        });
+    }
+    kill_supervisor(&sandbox);
+    assert!(tether(&["debug", "status"]).status().unwrap().success());
+    sandbox.tether(&["shutdown"]).ok();
+    let left = |folder: &std::path::Path| -> Vec<_> {
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    };
+    assert_eq!(left(&temporary), Vec::<String>::new());
+    let state = std::fs::read_dir(sandbox.home().join("state/devtether")).unwrap().next().unwrap().unwrap().path();
+    assert!(!left(&state).iter().any(|name| name.starts_with("fence-")), "{:?}", left(&state));
+}
+
+/// Prints more than a pipe holds within a hundred rounds, and counts them in a file.
+const PRINTING: &str = "\
+import os, time
+count = 0
+while True:
+    count += 1
+    print('x' * 2000, flush=True)
+    with open('count.new', 'w') as file: file.write(str(count))
+    os.replace('count.new', 'count')
+    time.sleep(0.002)
+";
+
+#[test]
+fn n11_a_detached_program_prints_on_when_its_supervisor_is_gone() {
+    if found("debugpy").is_none() {
+        return;
+    }
+    let sandbox = Sandbox::with(&[("app.py", PRINTING)]);
+    let launched = sandbox.json(&["debug", "launch", "app.py"]);
+    let pid = launched["pid"].as_u64().unwrap() as u32;
+    let count = || std::fs::read_to_string(sandbox.path("count")).ok()?.parse::<u64>().ok();
+    // debugpy never lets a program go that it is detached from before the first line.
+    eventually("it has begun", count);
+    sandbox.json(&["debug", "stop", "--detach"]);
+    for _ in 0..2 {
+        kill_supervisor(&sandbox);
+        let before = count().unwrap();
+        eventually("it prints on", || {
+            assert!(is_alive(pid), "it has ended");
+            count().filter(|now| *now > before + 100)
+        });
+        sandbox.json(&["debug", "status"]);
+    }
+    crate::support::kill(pid, rustix::process::Signal::KILL);
+    crate::support::wait_for_end(pid);
+    sandbox.tether(&["shutdown"]).ok();
+    eventually("the readers of its output have ended", || sandbox.processes().is_empty().then_some(()));
 }

@@ -63,12 +63,12 @@ impl Listening {
 
     fn of(command: &mut Command, port: impl Fn(&str) -> Option<u16>) -> Listening {
         let mut child = command.stdin(Stdio::null()).spawn().unwrap();
-        let said: Box<dyn std::io::Read + Send> = match (child.stdout.take(), child.stderr.take()) {
+        let printed: Box<dyn std::io::Read + Send> = match (child.stdout.take(), child.stderr.take()) {
             (Some(out), _) => Box::new(out),
             (_, Some(err)) => Box::new(err),
             _ => panic!("it says nothing"),
         };
-        let mut lines = BufReader::new(said).lines();
+        let mut lines = BufReader::new(printed).lines();
         let port = lines.find_map(|line| port(&line.unwrap())).expect("it listens");
         // Later output is drained, so that a full pipe does not block it.
         std::thread::spawn(move || lines.for_each(drop));
@@ -96,8 +96,8 @@ pub fn kill_supervisor(sandbox: &Sandbox) {
 
 /// The texts of a session's events of one kind.
 pub fn events(sandbox: &Sandbox, session: &str, kind: &str) -> Vec<String> {
-    let told = sandbox.json(&["debug", "events", "--session", session, "--limit", "1000"]);
-    let all = told["entries"].as_array().unwrap().iter().filter(|it| it["event"] == kind);
+    let reported = sandbox.json(&["debug", "events", "--session", session, "--limit", "1000"]);
+    let all = reported["entries"].as_array().unwrap().iter().filter(|it| it["event"] == kind);
     all.map(|it| it["text"].as_str().unwrap().to_owned()).collect()
 }
 

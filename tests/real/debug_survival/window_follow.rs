@@ -1,9 +1,11 @@
 //! Sessions that follow the window over its launches, and hold off a relaunch while they are stopped in it.
 
+use std::process::Stdio;
+
 use serde_json::{Value, json};
 
 use crate::debug_survival::surviving_debuggees::{JAVASCRIPT, events, found, kill_supervisor, line, stop};
-use crate::support::Sandbox;
+use crate::support::{Sandbox, eventually};
 
 const NODE: &str = "[window]\nkind = 'node'\nprogram = 'server.js'\n";
 
@@ -37,8 +39,8 @@ fn is_followed_and_held(sandbox: &Sandbox, part: &str, file: &str, text: &str) {
         sandbox.json(&["break", "remove", "--all"]);
         sandbox.json(&["debug", "continue"]);
         sandbox.json(&["break", "set", &stop(file, text)]);
-        let told: Value = sandbox.json(&["debug", "wait", "60"]);
-        assert_eq!(told["stopped"], true);
+        let report: Value = sandbox.json(&["debug", "wait", "60"]);
+        assert_eq!(report["stopped"], true);
         sandbox.json(&["restart"]);
     });
     assert_ne!(sandbox.status()["pid"], window);
@@ -61,6 +63,41 @@ fn a_session_in_a_node_window_follows_it_and_holds_it_while_it_is_stopped() {
     let sandbox = Sandbox::with(&[("server.js", JAVASCRIPT), ("devtools.toml", NODE)]);
     sandbox.json(&["start"]);
     is_followed_and_held(&sandbox, "extension-host", "server.js", JAVASCRIPT);
+}
+
+/// A session that stops while an automatic build runs: the window stays, and the build is used later.
+#[test]
+fn n14_a_stop_during_an_automatic_build_holds_the_window_and_keeps_the_build() {
+    if found("js-debug").is_none() {
+        return;
+    }
+    let build = "echo built >> .devtools/builds; echo begun > .devtools/begun; cat .devtools/go";
+    let toml = format!("{NODE}[build]\ncommand = ['sh', '-c', '{build}']\n");
+    let sandbox = Sandbox::with(&[("server.js", JAVASCRIPT), ("devtools.toml", &toml)]);
+    sandbox.json(&["start", "--rebuild", "never"]);
+    let fifos = ["begun", "go"].map(|name| sandbox.path(".devtools").join(name));
+    assert!(std::process::Command::new("mkfifo").args(&fifos).status().unwrap().success());
+    let window = sandbox.status()["pid"].clone();
+    let attached = sandbox.json(&["debug", "attach", "--window", "extension-host"]);
+    let session = attached["sessionId"].as_str().unwrap();
+    sandbox.write("server.js", &JAVASCRIPT.replace("hello", "farewell"));
+    let evaluate = sandbox.command(["evaluate", "1", "--json"]).stdout(Stdio::piped()).spawn().unwrap();
+    std::fs::read(&fifos[0]).unwrap(); // the build has begun
+    sandbox.json(&["break", "set", &stop("server.js", JAVASCRIPT)]);
+    assert_eq!(sandbox.json(&["debug", "wait", "60"])["stopped"], true);
+    drop(std::fs::OpenOptions::new().write(true).open(&fifos[1]).unwrap()); // the build ends
+    let held: Value = serde_json::from_slice(&evaluate.wait_with_output().unwrap().stdout).unwrap();
+    let note = held["notes"].to_string();
+    assert!(note.contains(session) && note.contains("the finished build is kept"), "{held}");
+    assert!(held.get("relaunched").is_none() && sandbox.status()["pid"] == window, "{held}");
+    // Once resumed, the window is replaced by what was built: another build would wait for its FIFO.
+    sandbox.json(&["break", "remove", "--all"]);
+    sandbox.json(&["debug", "continue"]);
+    let relaunched = sandbox.json(&["evaluate", "1"]);
+    assert_eq!(relaunched["relaunched"]["because"], "server.js was modified", "{relaunched}");
+    assert_ne!(sandbox.status()["pid"], window);
+    assert_eq!(std::fs::read_to_string(sandbox.path(".devtools/builds")).unwrap(), "built\n");
+    sandbox.json(&["debug", "stop", session]);
 }
 
 #[test]
@@ -120,4 +157,53 @@ fn an_unknown_window_target_is_an_error_that_names_it() {
     attach("page").fails(3, &["there is no window", "tether start"]);
     sandbox.json(&["start"]);
     attach("page").fails(2, &["this window is Node", "--window extension-host"]);
+}
+
+/// Ends the window while an operation waits for a stop in it; returns how that ended.
+fn wait_ends_with_the_window(sandbox: &Sandbox, part: &str) -> Value {
+    let attached = sandbox.json(&["debug", "attach", "--window", part]);
+    let mut waiting = sandbox.command(["debug", "wait", "600", "--json"]);
+    let mut waiting = waiting.stdout(Stdio::piped()).spawn().unwrap();
+    let is_connected = |fd: procfs::process::FDInfo| matches!(fd.target, procfs::process::FDTarget::Socket(_));
+    eventually("it has reached the supervisor", || {
+        let descriptors = procfs::process::Process::new(waiting.id() as i32).unwrap().fd().unwrap();
+        descriptors.filter_map(Result::ok).any(is_connected).then_some(())
+    });
+    assert!(waiting.try_wait().unwrap().is_none(), "it waits");
+    sandbox.json(&["stop"]);
+    let output = waiting.wait_with_output().unwrap();
+    let waited: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    assert_eq!((&waited["sessionId"], &waited["stopped"]), (&attached["sessionId"], &json!(false)), "{waited}");
+    assert!(waited["waitedMs"].as_u64().unwrap() < 100_000, "{waited}");
+    waited
+}
+
+#[test]
+fn n16_the_end_of_the_window_wakes_an_operation_that_waits_for_a_stop_in_it() {
+    if found("js-debug").is_none() {
+        return;
+    }
+    let sandbox = Sandbox::with(&[("server.js", JAVASCRIPT), ("devtools.toml", NODE)]);
+    sandbox.json(&["start"]);
+    let waited = wait_ends_with_the_window(&sandbox, "extension-host");
+    assert!(matches!(waited["state"].as_str(), Some("TERMINATED" | "DISCONNECTED")), "{waited}");
+    // Another one that begins after it is not held up either.
+    let ended = sandbox.json(&["debug", "wait", "600"]);
+    assert_eq!((&ended["stopped"], &ended["state"]), (&json!(false), &waited["state"]), "{ended}");
+}
+
+#[test]
+fn n16_the_end_of_a_browser_wakes_an_operation_that_waits_for_a_stop_in_its_page() {
+    if found("js-debug").is_none() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("page.html", "<title>t</title>");
+    let place = sandbox.workspace.display().to_string().replace(' ', "%20");
+    sandbox.write("devtools.toml", &format!("[window]\nkind = 'browser'\nurl = 'file://{place}/page.html'\n"));
+    sandbox.tether(&["trust", "--yes"]).ok();
+    sandbox.json(&["start"]);
+    sandbox.arrived();
+    let waited = wait_ends_with_the_window(&sandbox, "page");
+    assert!(matches!(waited["state"].as_str(), Some("TERMINATED" | "DISCONNECTED")), "{waited}");
 }

@@ -76,8 +76,8 @@ async fn an_agent_runs_the_command_of_a_template_by_mcp_alone() {
     agent.call("window_start", json!({})).await;
     until(&agent, "window_snapshot", json!({}), "tree \"Files Explorer\"").await;
     run_in_palette(&agent, "Hello World", "Hello World from Hello Tether!").await;
-    let told = text(&agent.ask("window_snapshot", json!({})).await);
-    assert!(told.contains("Hello World from Hello Tether!"), "{told}");
+    let report = text(&agent.ask("window_snapshot", json!({})).await);
+    assert!(report.contains("Hello World from Hello Tether!"), "{report}");
     let log = until(&agent, "window_console", json!({"filter": "extensionHost"}), "is now active!").await;
     assert!(log.contains("[extensionHost log] Congratulations, your extension \"hello-tether\""), "{log}");
     agent.call("window_stop", json!({})).await;
@@ -96,14 +96,14 @@ fn runs_as_it_is(template: &Template) {
     let started = sandbox.json(&["start"]);
     assert_eq!(started["state"], "ready", "{started}");
     assert!(started["inspectorPort"].is_number(), "a real extension host has an inspector: {started}");
-    assert_eq!(said(&sandbox), ("Info: Hello World from Hello Tether!".to_owned(), None));
+    assert_eq!(printed(&sandbox), ("Info: Hello World from Hello Tether!".to_owned(), None));
     // Files that the build writes are no change.
     assert_eq!(sandbox.status()["stale"], false);
 
     let source = fs::read_to_string(sandbox.path(template.source)).unwrap();
     sandbox.write(template.source, &source.replace("Hello World from", "Good day from"));
     let because = format!("{} was modified", template.source);
-    assert_eq!(said(&sandbox), ("Info: Good day from Hello Tether!".to_owned(), Some(because)));
+    assert_eq!(printed(&sandbox), ("Info: Good day from Hello Tether!".to_owned(), Some(because)));
     assert!(!is_alive(started["pid"].as_u64().unwrap() as u32));
 
     let written: BTreeSet<String> = names(&sandbox.workspace).difference(&generated).cloned().collect();
@@ -111,7 +111,7 @@ fn runs_as_it_is(template: &Template) {
 }
 
 /// The extension's notification for its command, and why the window was relaunched before.
-fn said(sandbox: &Sandbox) -> (String, Option<String>) {
+fn printed(sandbox: &Sandbox) -> (String, Option<String>) {
     let answer = sandbox.json(&["evaluate", "--timeout-ms", "90000", RUN_COMMAND]);
     let because = answer["relaunched"]["because"].as_str().map(str::to_owned);
     (answer["value"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned(), because)

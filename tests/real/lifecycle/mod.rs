@@ -2,6 +2,8 @@
 //!
 //! The real `tether`, a real MCP client on its stdio, real windows.
 
+mod dev_server;
+mod killed_processes;
 mod lifecycle_scenarios;
 mod notifications;
 pub mod panicking_supervisor;

@@ -39,12 +39,16 @@ struct Listener {
 }
 
 impl ClientHandler for Listener {
-    async fn on_resource_updated(&self, told: ResourceUpdatedNotificationParam, _: NotificationContext<RoleClient>) {
-        let _ = self.updated.send(told.uri);
+    async fn on_resource_updated(
+        &self,
+        reported: ResourceUpdatedNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        let _ = self.updated.send(reported.uri);
     }
 
-    async fn on_progress(&self, told: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        let _ = self.progress.send(told.message.unwrap_or_default());
+    async fn on_progress(&self, reported: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+        let _ = self.progress.send(reported.message.unwrap_or_default());
     }
 }
 
@@ -86,10 +90,10 @@ impl Client {
     }
 
     /// Waits for a notification with this window state.
-    async fn told_state(&mut self, wanted: &str) {
+    async fn told_state(&mut self, requested: &str) {
         loop {
             let state = self.state().await["state"].clone();
-            if state == wanted {
+            if state == requested {
                 return;
             }
             match state == BUSY {
@@ -155,8 +159,8 @@ async fn a_subscriber_is_notified_when_a_debug_session_starts_stops_resumes_and_
     let mut client = Client::start(&sandbox, legacy()).await;
     client.service.subscribe(SubscribeRequestParams::new(SESSIONS)).await.unwrap();
     let reached = async |client: &mut Client, key: &str, value: Value| loop {
-        let told: Value = serde_json::from_str(&client.read(SESSIONS).await.unwrap()).unwrap();
-        let session = told["sessions"].as_array().map_or(&told, |all| all.first().unwrap_or(&Value::Null));
+        let reported: Value = serde_json::from_str(&client.read(SESSIONS).await.unwrap()).unwrap();
+        let session = reported["sessions"].as_array().map_or(&reported, |all| all.first().unwrap_or(&Value::Null));
         if session[key] == value {
             return;
         }
@@ -176,8 +180,8 @@ async fn a_subscriber_is_notified_when_a_debug_session_starts_stops_resumes_and_
 async fn the_stateless_era_listens_on_one_stream() {
     let sandbox = crate::support::node();
     let client = Client::start(&sandbox, stateless()).await;
-    let wanted = SubscriptionFilter::builder().resource_subscriptions([STATE, "tether://no/such"]).build();
-    let mut stream = timeout(TEST_TIMEOUT, client.service.listen(wanted)).await.unwrap().unwrap();
+    let requested = SubscriptionFilter::builder().resource_subscriptions([STATE, "tether://no/such"]).build();
+    let mut stream = timeout(TEST_TIMEOUT, client.service.listen(requested)).await.unwrap().unwrap();
     let accepted = stream.acknowledged().resource_subscriptions.clone();
     assert_eq!(accepted, Some(vec![STATE.to_owned()]));
     sandbox.json(&["start"]);
@@ -188,7 +192,9 @@ async fn the_stateless_era_listens_on_one_stream() {
         }
         let busy = state == BUSY;
         match timeout(if busy { SOON } else { TEST_TIMEOUT }, stream.next()).await {
-            Ok(Ok(Some(ServerNotification::ResourceUpdatedNotification(told)))) => assert_eq!(told.params.uri, STATE),
+            Ok(Ok(Some(ServerNotification::ResourceUpdatedNotification(reported)))) => {
+                assert_eq!(reported.params.uri, STATE)
+            }
             Err(_) if busy => {}
             other => panic!("{other:?}"),
         }
@@ -211,14 +217,14 @@ async fn a_start_reports_its_progress_to_clients_that_request_it() {
     for lifecycle in [legacy(), stateless()] {
         let mut client = Client::start(&sandbox, lifecycle).await;
         timeout(TEST_TIMEOUT, client.service.call_tool(with_progress())).await.unwrap().unwrap();
-        let mut told = vec![];
+        let mut reported = vec![];
         while let Ok(Some(message)) = timeout(TEST_TIMEOUT, client.progress.recv()).await {
-            told.push(message);
-            if told.iter().any(|it| it.contains("building")) && told.iter().any(|it| it.contains("starting")) {
+            reported.push(message);
+            if reported.iter().any(|it| it.contains("building")) && reported.iter().any(|it| it.contains("starting")) {
                 break;
             }
         }
-        assert!(told.iter().any(|it| it.contains("building")), "{told:?}");
+        assert!(reported.iter().any(|it| it.contains("building")), "{reported:?}");
         sandbox.json(&["stop"]);
     }
 }

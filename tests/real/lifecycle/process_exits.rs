@@ -160,8 +160,8 @@ fn a_window_that_exits_is_noticed_and_reported() {
 fn exit_code_and_last_output_are_reported() {
     let sandbox = crate::support::node();
     sandbox.json(&["start"]);
-    let asked = sandbox.tether(&["evaluate", "console.error('out of coffee'); process.exit(7)"]);
-    assert_ne!(asked.code, 0, "{asked:?}");
+    let requested = sandbox.tether(&["evaluate", "console.error('out of coffee'); process.exit(7)"]);
+    assert_ne!(requested.code, 0, "{requested:?}");
     let status = crate::support::eventually("exited", || Some(sandbox.status()).filter(|it| it["state"] == "exited"));
     assert_eq!(status["exit"]["code"], 7);
     assert!(status["exit"].to_string().contains("out of coffee"), "{status}");
@@ -174,10 +174,10 @@ fn exit_code_and_last_output_are_reported() {
 fn the_status_shows_the_cpu_usage_of_a_busy_window() {
     let sandbox = crate::support::node();
     sandbox.json(&["start"]);
-    let usage_when = |what: &str, wanted: fn(u64) -> bool| {
+    let usage_when = |what: &str, spec: fn(u64) -> bool| {
         crate::support::eventually(what, || {
             let resources = sandbox.status()["resources"].clone();
-            resources["cpuPercent"].as_u64().is_some_and(wanted).then_some(resources)
+            resources["cpuPercent"].as_u64().is_some_and(spec).then_some(resources)
         })
     };
     let idle = usage_when("the window is idle", |percent| percent < 30);

@@ -50,7 +50,7 @@ exports.activate = async () => {
 "#;
 
 /// Waits for the extension's file, and reads it.
-fn said(sandbox: &Sandbox, name: &str) -> Value {
+fn output(sandbox: &Sandbox, name: &str) -> Value {
     crate::support::eventually(name, || {
         if let Ok(failure) = fs::read_to_string(sandbox.path(".devtools/failed.json")) {
             panic!("{failure}");
@@ -81,18 +81,18 @@ fn vs_code_starts_our_server_lists_its_tools_and_calls_them() {
     of_service(&["trust", "--yes"]);
     sandbox.json(&["start"]);
 
-    let tools = said(&sandbox, "tools").to_string();
+    let tools = output(&sandbox, "tools").to_string();
     assert!(tools.contains("mcp_tether_window_start") && tools.contains("mcp_tether_window_evaluate"), "{tools}");
     // A read-only tool needs no confirmation.
-    assert_eq!(said(&sandbox, "status")["state"], "absent");
+    assert_eq!(output(&sandbox, "status")["state"], "absent");
     // A tool that acts does: the user confirms.
     let yes = "[...document.querySelectorAll('.monaco-dialog-box .monaco-button')].find(it => it.textContent === 'Yes')?.click() === undefined";
     let start = crate::support::eventually("the window is started", || {
         sandbox.json(&["evaluate", yes]);
-        sandbox.path(".devtools/start.json").exists().then(|| said(&sandbox, "start"))
+        sandbox.path(".devtools/start.json").exists().then(|| output(&sandbox, "start"))
     });
     // A page that did not respond in time is read again.
-    let answers = |told: Value| Some(told).filter(|it| it["state"] != "unresponsive");
+    let answers = |reported: Value| Some(reported).filter(|it| it["state"] != "unresponsive");
     let status = crate::support::eventually("the page answers", || answers(of_service(&["status", "--json"]).json()));
     assert_eq!(answers(start.clone()).unwrap_or(status.clone())["state"], "ready", "{start}");
     assert_eq!((&status["state"], &status["pid"]), (&"ready".into(), &start["pid"]));

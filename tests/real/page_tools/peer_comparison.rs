@@ -35,7 +35,7 @@ struct Findings {
     title: Value,
     /// The page's state at the end.
     name: Value,
-    said: Value,
+    output: Value,
     /// Roles and names in the snapshot, in order.
     tree: Vec<String>,
     console: Vec<String>,
@@ -56,7 +56,7 @@ async fn the_same_script_finds_the_same_through_us_and_through_the_peer() {
     let theirs = through_the_peer(&peer, cdp).await;
     serving.abort();
     assert_eq!(ours, theirs);
-    assert_eq!((&ours.name, &ours.said), (&json!("Ada"), &json!("Order 2: 404")));
+    assert_eq!((&ours.name, &ours.output), (&json!("Ada"), &json!("Order 2: 404")));
     assert_eq!(ours.console, ["bought 1 for Ada", "bought 2 for Ada", "help is wanted"]);
     assert_eq!(ours.requests, ["GET /order?n=1 404", "GET /order?n=2 404"]);
     assert_eq!(ours.tree, ["heading \"Shop\"", "textbox \"Name\"", "button \"Buy\""]);
@@ -81,14 +81,14 @@ async fn through_us(agent: &McpClient) -> Findings {
     let each =
         |list: &Value, tell: &dyn Fn(&Value) -> String| list["entries"].as_array().unwrap().iter().map(tell).collect();
     let path = |url: &Value| url.as_str().unwrap().split('/').next_back().unwrap().to_owned();
-    let said: Vec<String> = each(&console, &|it| it["text"].as_str().unwrap().to_owned());
+    let output: Vec<String> = each(&console, &|it| it["text"].as_str().unwrap().to_owned());
     let end = evaluate(END).await;
     Findings {
         title: evaluate("document.title").await,
         name: end[0].clone(),
-        said: end[1].clone(),
+        output: end[1].clone(),
         tree: tree.lines().skip(1).filter_map(|line| Some(role_and_name(line.trim().split_once(' ')?.1))).collect(),
-        console: said.into_iter().filter(|it| it.starts_with("bought") || it.starts_with("help")).collect(),
+        console: output.into_iter().filter(|it| it.starts_with("bought") || it.starts_with("help")).collect(),
         requests: each(&requests, &|it| {
             format!("{} /{} {}", it["method"].as_str().unwrap(), path(&it["url"]), it["status"])
         }),
@@ -126,8 +126,8 @@ async fn through_the_peer(peer: &Path, cdp: u64) -> Findings {
         tree.lines().find(|line| line.contains(words)).unwrap().trim().split(' ').next().unwrap().replace("uid=", "")
     };
     let evaluate = async |expression: &str| -> Value {
-        let told = call("evaluate_script", json!({"function": format!("() => {expression}")})).await;
-        let value = told.split("```json").nth(1).unwrap().split("```").next().unwrap();
+        let reported = call("evaluate_script", json!({"function": format!("() => {expression}")})).await;
+        let value = reported.split("```json").nth(1).unwrap().split("```").next().unwrap();
         serde_json::from_str(value.trim()).unwrap()
     };
     call("fill", json!({"uid": uid("textbox"), "value": "Ada"})).await;
@@ -142,7 +142,7 @@ async fn through_the_peer(peer: &Path, cdp: u64) -> Findings {
     let findings = Findings {
         title: evaluate("document.title").await,
         name: end[0].clone(),
-        said: end[1].clone(),
+        output: end[1].clone(),
         tree: tree
             .lines()
             .filter(|line| line.contains("uid=") && !line.contains("RootWebArea"))

@@ -30,10 +30,10 @@ fn a_ref_of_an_earlier_window_or_supervisor_is_stale() {
     sandbox.json(&["start"]);
     let first = find(&snapshot(&sandbox), "\"Go\"");
     let stale = |name: &str| {
-        let told = ["stale ref: take a new snapshot", name];
-        sandbox.tether(&["input", &format!("click {name}")]).fails(3, &told);
-        sandbox.tether(&["snapshot", "--ref", name]).fails(3, &told);
-        sandbox.tether(&["screenshot", "--ref", name]).fails(3, &told);
+        let reported = ["stale ref: take a new snapshot", name];
+        sandbox.tether(&["input", &format!("click {name}")]).fails(3, &reported);
+        sandbox.tether(&["snapshot", "--ref", name]).fails(3, &reported);
+        sandbox.tether(&["screenshot", "--ref", name]).fails(3, &reported);
     };
     sandbox.json(&["restart"]);
     stale(&first);
@@ -75,14 +75,14 @@ fn a_reader_of_the_console_follows_it_over_relaunches_and_after_the_end() {
     };
     let say = |text: &str| sandbox.json(&["evaluate", &format!("console.log('{text}')")]);
     say("one");
-    let (told, cursor) = read(None);
-    assert_eq!(told.iter().filter(|it| *it == "hello").count(), 1, "{told:?}");
-    assert!(told.contains(&"one".into()), "{told:?}");
+    let (reported, cursor) = read(None);
+    assert_eq!(reported.iter().filter(|it| *it == "hello").count(), 1, "{reported:?}");
+    assert!(reported.contains(&"one".into()), "{reported:?}");
     sandbox.json(&["restart"]);
     say("two");
-    let (told, cursor) = read(Some(cursor));
-    assert!(told.contains(&"the window was launched".into()) && told.contains(&"two".into()), "{told:?}");
-    assert!(!told.contains(&"one".into()), "{told:?}");
+    let (reported, cursor) = read(Some(cursor));
+    assert!(reported.contains(&"the window was launched".into()) && reported.contains(&"two".into()), "{reported:?}");
+    assert!(!reported.contains(&"one".into()), "{reported:?}");
     assert!(read(Some(cursor)).0.is_empty());
 
     // After the window's exit its console is still readable.

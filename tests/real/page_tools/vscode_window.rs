@@ -47,19 +47,19 @@ async fn an_agent_runs_a_command_and_reads_notification_webview_and_log() {
     assert!(shown.structured_content.as_ref().unwrap().to_string().contains("Greetings, agent"), "{shown:?}");
     let run = json!({"actions": [{"do": "wait", "text": "Press me", "timeoutMs": 60000}], "snapshot": true});
     let acted = agent.ask("window_input", run).await;
-    let told = text(&acted);
-    assert_ne!(acted.is_error, Some(true), "{told}");
+    let reported = text(&acted);
+    assert_ne!(acted.is_error, Some(true), "{reported}");
     let structured = acted.structured_content.as_ref().unwrap();
-    for snapshot in [&told, structured["snapshot"].as_str().unwrap()] {
+    for snapshot in [&reported, structured["snapshot"].as_str().unwrap()] {
         assert!(snapshot.contains("heading \"Inside\""), "{snapshot}");
     }
 
     // The webview is a frame within a frame of another origin.
-    let button = find(&told[told.find("page \"").unwrap()..], "Press me");
+    let button = find(&reported[reported.find("page \"").unwrap()..], "Press me");
     let pressed =
         json!({"actions": [{"do": "click", "ref": button}, {"do": "wait", "text": "Pressed"}], "snapshot": true});
-    let told = text(&agent.ask("window_input", pressed).await);
-    assert!(told.contains(&format!("{button} button \"Pressed\"")), "{told}");
+    let reported = text(&agent.ask("window_input", pressed).await);
+    assert!(reported.contains(&format!("{button} button \"Pressed\"")), "{reported}");
     until(&agent, "window_console", json!({"filter": "pressed in the webview"}), "[log] pressed").await;
     let log = until(&agent, "window_console", json!({"filter": "extensionHost"}), "command run in").await;
     assert!(log.contains("[extensionHost log] command run in the extension host"), "{log}");

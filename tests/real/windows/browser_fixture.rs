@@ -130,9 +130,9 @@ impl BrowserFixture {
 
     /// Resolves when the console has an entry with these words, without a request to the page, which may be busy.
     pub async fn hears(&self, words: &str) {
-        let mut said = self.records.watch_console();
+        let mut output = self.records.watch_console();
         while self.console(words).is_empty() {
-            said.changed().await.unwrap();
+            output.changed().await.unwrap();
         }
     }
 

@@ -88,8 +88,8 @@ async fn a_program_that_exits_early_is_an_error_with_its_last_output() {
             }
             Ok(launched) => {
                 assert_eq!(launched.process.wait_for_exit().await, process::ProcessExit::Code(1));
-                let told = process::read_tail(&launched.output, 20).unwrap();
-                assert!(told.contains("broken at once"), "{told}");
+                let reported = process::read_tail(&launched.output, 20).unwrap();
+                assert!(reported.contains("broken at once"), "{reported}");
                 place.stop(&launched, None).await;
             }
         }
@@ -162,7 +162,7 @@ async fn a_stale_port_file_and_a_stale_lock_do_no_harm() {
 #[tokio::test]
 async fn a_dropped_launch_kills_what_it_had_started() {
     let place = WindowFolder::fresh();
-    let words = ["sh", "-c", "(setsid sleep 60 &); echo ${cdpPort} > up.new; mv up.new up; exec sleep 60"];
+    let words = ["sh", "-c", "setsid sleep 60 & echo ${cdpPort} > up.new; mv up.new up; exec sleep 60"];
     let plan = place.plan(WindowKind::Command, command(&words));
     let up = place.workspace.join("up");
     let started = process::watch_until(&place.workspace, || Ok(up.exists().then_some(())));
@@ -194,7 +194,7 @@ async fn a_program_that_never_opens_its_port_is_stopped_at_the_deadline() {
 #[tokio::test]
 async fn processes_of_a_launch_whose_supervisor_was_killed_are_cleaned_up() {
     let place = WindowFolder::fresh();
-    let words = ["sh", "-c", "(setsid sleep 60 &); echo ${cdpPort} > up.new; mv up.new up; exec sleep 60"];
+    let words = ["sh", "-c", "setsid sleep 60 & echo ${cdpPort} > up.new; mv up.new up; exec sleep 60"];
     let plan = place.plan(WindowKind::Command, command(&words));
     let up = place.workspace.join("up");
     let started = process::watch_until(&place.workspace, || Ok(up.exists().then_some(())));

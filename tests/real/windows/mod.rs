@@ -7,6 +7,7 @@ mod browser_fixture;
 mod launch_failures;
 mod page_input;
 mod page_snapshots;
+mod server_access;
 mod session_files;
 mod unresponsive_pages;
 mod web_site;

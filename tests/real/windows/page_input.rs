@@ -220,8 +220,8 @@ async fn dialogs_navigations_and_downloads_are_reported_and_block_nothing() {
     assert_eq!(visit.page.take_notices(), ["a dialog was dismissed: prompt \"who?\""]);
 
     visit.click("Fetch").await;
-    let told = visit.console_says("a download began").await;
-    assert!(told.text.contains("file.zip"), "{told:?}");
+    let report = visit.console_says("a download began").await;
+    assert!(report.text.contains("file.zip"), "{report:?}");
     visit.click("Leave").await;
     visit.becomes("location.pathname", json!("/")).await;
     visit.end().await;
@@ -264,5 +264,20 @@ async fn a_wait_ends_at_its_timeout_and_not_before() {
     assert!(begun.elapsed() >= Duration::from_millis(300), "{:?}", begun.elapsed());
     let error = visit.refused(shows("later"), 100).await;
     assert_eq!(error.kind, ErrorKind::TimedOut);
+    visit.end().await;
+}
+
+#[tokio::test]
+async fn n1_a_connection_token_is_not_in_the_address_that_an_action_reports() {
+    if !has_program("chromium") {
+        return;
+    }
+    let pages = [("/", "<a href='/next?tkn=s3cret'>Next</a>"), ("/next?tkn=s3cret", "<h1>There</h1>")];
+    let visit = BrowserFixture::to(&pages).await;
+    let next = visit.find("Next").await;
+    let acted = run_actions(&visit.page, &[action(click(&next))], None, Some(10_000)).await.unwrap();
+    assert_eq!(acted.steps[0].notes, [format!("the page went to {}", visit.site.url("/next?tkn=…"))]);
+    let snapshot = acted.snapshot.unwrap().text;
+    assert!(snapshot.contains("heading \"There\"") && snapshot.contains("/next?tkn=…"), "{snapshot}");
     visit.end().await;
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use devtether::process::{read_boot_id, read_environment_value, read_facts};
-use devtether::window::identity::{IdentityError, verify_process, verify_window};
+use devtether::window::identity::{IdentityError, verify_window, verify_without_connecting};
 use devtether::window::session_file::{self, VERSION, WindowSession};
 use devtether::workspace_dir::DEVTOOLS_FOLDER;
 
@@ -230,7 +230,7 @@ async fn no_other_process_is_taken_for_the_window() {
         let session = WindowSession { cdp_port, ..session };
         let doubt = verify_window(&session).await.unwrap_err();
         assert!(doubt.to_string().contains(expect), "{expect:?} is not in {doubt}");
-        assert!(verify_process(&session).is_err());
+        assert!(verify_without_connecting(&session).is_err());
     };
     check(WindowSession { electron_pid: std::process::id(), ..session() }, "can never be a window").await;
     check(WindowSession { electron_pid: 0, ..session() }, "can never be a window").await;

@@ -6,7 +6,7 @@ use std::fs::OpenOptions;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
-use devtether::tools::{SystemPin, probe_program};
+use devtether::tools::{SystemPin, check_program_version};
 use rustix::fs::{FlockOperation, fcntl_lock};
 use xshell::{Shell, cmd};
 
@@ -20,27 +20,27 @@ const LOCKED: &str = "E: Could not get lock ";
 
 /// Installs the programs whose probe fails. Returns those that are still missing, each with its cause.
 pub async fn install_missing(pins: &[&SystemPin]) -> Vec<Missing> {
-    let mut wanted = Vec::new();
+    let mut requested = Vec::new();
     for pin in pins {
-        if probe_program(pin).await.is_err() {
-            wanted.push(*pin);
+        if check_program_version(pin).await.is_err() {
+            requested.push(*pin);
         }
     }
-    if wanted.is_empty() {
+    if requested.is_empty() {
         return Vec::new();
     }
-    let failed = match install_packages(&wanted) {
+    let failed = match install_packages(&requested) {
         Ok(()) => Vec::new(),
         // One unknown package fails all of them: each by itself.
-        Err(_) if wanted.len() > 1 => {
-            wanted.iter().filter_map(|pin| Some((&pin.name, install_packages(&[*pin]).err()?))).collect()
+        Err(_) if requested.len() > 1 => {
+            requested.iter().filter_map(|pin| Some((&pin.name, install_packages(&[*pin]).err()?))).collect()
         }
-        Err(error) => vec![(&wanted[0].name, error)],
+        Err(error) => vec![(&requested[0].name, error)],
     };
     let mut failed: std::collections::HashMap<_, _> = failed.into_iter().collect();
     let mut missing = Vec::new();
-    for pin in wanted {
-        match probe_program(pin).await {
+    for pin in requested {
+        match check_program_version(pin).await {
             Ok(found) => println!("  {:<19} installed {} {}", "system", pin.name, found.version),
             Err(error) => {
                 missing.push(Missing::new(&pin.name, failed.remove(&pin.name).unwrap_or_else(|| to_anyhow(error))));

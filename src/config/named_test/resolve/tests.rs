@@ -21,10 +21,10 @@ impl Place {
 
     /// Of a name, `language=…` and `program=…`.
     fn find(&self, name: &str, more: &str) -> Result<TestRun> {
-        let said = |key: &str| more.split(' ').find_map(|word| word.strip_prefix(key));
-        let program = said("program=").map(|file| self.folder.join(file));
-        let folder = said("in=").map_or_else(|| self.folder.clone(), |folder| self.folder.join(folder));
-        let language = said("language=");
+        let value_of = |key: &str| more.split(' ').find_map(|word| word.strip_prefix(key));
+        let program = value_of("program=").map(|file| self.folder.join(file));
+        let folder = value_of("in=").map_or_else(|| self.folder.clone(), |folder| self.folder.join(folder));
+        let language = value_of("language=");
         let workspace = &self.folder;
         NamedTest { name, language, program: program.as_deref(), folder: &folder, workspace }.resolve()
     }

@@ -140,13 +140,14 @@ fn consent_covers_everything_that_runs() {
         lines.iter().map(|line| place.shown(format!("{} [{}]", line.text, line.origin.as_ref().unwrap()))).collect()
     };
     let at = ".vscode/launch.json";
+    let shown = show_environment_field(&json!({"A": "of ${nobody}", "B": "over", "N": null}));
     assert_eq!(
         lines("App"),
         [
             r#"before: ["make","${fileBasenameNoExtension}"] in "${fileDirname}" [.vscode/tasks.json:2]"#.to_owned(),
             format!(r#"debug.args: ["--port","80","${{env:CARGO_PKG_NAME}}"] [{at}:4]"#),
             format!(r#"debug.cwd: "<ws>/sub" [{at}:5]"#),
-            format!(r#"debug.env: {{"A":"of ${{nobody}}","B":"over","N":null}} [{at}:6]"#),
+            format!("debug.env: {shown} [{at}:6]"),
             format!(r#"debug.program: "<ws>/app.py" [{at}:3]"#),
             format!(r#"debug.request: "launch" [{at}:3]"#),
             format!(r#"debug.serverReadyAction: {{}} [{at}:7]"#),

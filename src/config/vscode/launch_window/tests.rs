@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::config::jsonc::JsonDocument;
+use crate::config::vscode::launch_json::LaunchEntry;
 
 fn derive(configuration: &str) -> Result<(DerivedWindow, String)> {
     let folder = tempfile::tempdir().unwrap();
@@ -16,7 +17,8 @@ fn derive(configuration: &str) -> Result<(DerivedWindow, String)> {
         _ => WindowDebugger::Node,
     };
     let name = document.root.text_of("name").unwrap_or("it").to_owned();
-    let configuration = WindowConfiguration { name, node: document.root, debugger, file };
+    let configuration =
+        WindowConfiguration { entry: LaunchEntry { name, node: document.root, file, verb: "launch" }, debugger };
     derive_window(&configuration, &VariableContext::new(folder.path())).map(|derived| (derived, workspace))
 }
 
@@ -32,9 +34,9 @@ fn check(configuration: &str, expect: &str, notes: usize) {
 
 #[track_caller]
 fn refuses(configuration: &str, parts: &[&str]) {
-    let told = derive(configuration).unwrap_err().to_string();
+    let actual = derive(configuration).unwrap_err().to_string();
     for part in parts {
-        assert!(told.contains(part), "{part:?} is not in {told}");
+        assert!(actual.contains(part), "{part:?} is not in {actual}");
     }
 }
 
@@ -119,6 +121,6 @@ fn a_node_takes_its_script_its_arguments_and_its_environment() {
 #[test]
 fn each_value_knows_its_line() {
     let (derived, _) = derive("{\"type\": \"node\",\n \"program\": \"a.js\",\n \"args\": [\n  \"x\"] }").unwrap();
-    let told: Vec<String> = derived.origins.iter().map(|(name, origin)| format!("{name} {origin}")).collect();
-    assert_eq!(told, ["args .vscode/launch.json:4", "kind .vscode/launch.json:1", "program .vscode/launch.json:2"]);
+    let actual: Vec<String> = derived.origins.iter().map(|(name, origin)| format!("{name} {origin}")).collect();
+    assert_eq!(actual, ["args .vscode/launch.json:4", "kind .vscode/launch.json:1", "program .vscode/launch.json:2"]);
 }

@@ -31,19 +31,19 @@ fn planned(tasks: &str, task: &str) -> Result<BuildPlan> {
 #[track_caller]
 fn check(tasks: &str, task: &str, expect: &[&str], order: StepOrder) {
     let plan = planned(tasks, task).unwrap_or_else(|error| panic!("{error}"));
-    let told = |step: &BuildStep| {
+    let actual = |step: &BuildStep| {
         let ends = if matches!(step.completion, StepCompletion::OnExit) { "" } else { " ~" };
         format!("{}: {:?} in {} ({}){ends}", step.label, step.argv, step.cwd.display(), step.origin)
     };
-    assert_eq!(plan.steps.iter().map(told).collect::<Vec<_>>(), expect);
+    assert_eq!(plan.steps.iter().map(actual).collect::<Vec<_>>(), expect);
     assert_eq!(plan.order, order);
 }
 
 #[track_caller]
 fn refuses(tasks: &str, task: &str, parts: &[&str]) {
-    let told = planned(tasks, task).unwrap_err().to_string();
+    let actual = planned(tasks, task).unwrap_err().to_string();
     for part in parts {
-        assert!(told.contains(part), "{part:?} is not in {told}");
+        assert!(actual.contains(part), "{part:?} is not in {actual}");
     }
 }
 

@@ -103,6 +103,8 @@ fn samples() -> Vec<(&'static str, Value, &'static str)> {
             exceptions that stop: uncaught ones, of class ValueError, filters raised",
         ),
         ("breakpoint/remove", none.clone(), "no breakpoints"),
+        ("breakpoint/export", none.clone(), "no breakpoints"),
+        ("breakpoint/import", none.clone(), "no breakpoints"),
         (
             "breakpoint/exceptions",
             json!({"caught": false, "uncaught": false, "known": ["raised", "uncaught"]}),
@@ -144,9 +146,9 @@ fn every_debug_result_reads_as_sentences() {
     for (method, answer, expect) in &samples {
         assert_eq!(render_text(method, answer), *expect, "{method}");
     }
-    let told: HashSet<_> = samples.iter().map(|(method, ..)| *method).collect();
+    let reported: HashSet<_> = samples.iter().map(|(method, ..)| *method).collect();
     let all = OPERATIONS.iter().filter(|row| row.group == OperationGroup::Debug).map(|row| row.method);
-    assert_eq!(told, all.collect::<HashSet<_>>());
+    assert_eq!(reported, all.collect::<HashSet<_>>());
 }
 
 #[test]
@@ -160,11 +162,11 @@ fn the_state_of_a_session_tells_its_threads_targets_and_exception() {
         "targets": [{"name": "app.js", "state": "STOPPED"}, {"name": "worker.js", "state": "RUNNING"}],
         "exception": {"class": "TypeError", "message": "x is undefined", "stack": "at a\nat b\n"},
     });
-    let told = "s1 app.js (js-debug, Node 20, pid 7, up 0 ms) stopped: breakpoint 1 at app.py:22 in total(), thread MainThread\n  \
+    let reported = "s1 app.js (js-debug, Node 20, pid 7, up 0 ms) stopped: breakpoint 1 at app.py:22 in total(), thread MainThread\n  \
         TypeError: x is undefined\n    at a\n    at b\n  suspended thread 1 MainThread\n  suspended thread 2 worker: paused\n  \
         running thread 3 io\n  target app.js: is stopped\n  target worker.js: is running\n  \
         note: a source file has changed since it began: `restart` of launch runs the new code";
-    assert_eq!(render_text("debug/status", &session), told);
+    assert_eq!(render_text("debug/status", &session), reported);
     session["runningThreads"] = (0..30).map(|id| json!({"threadId": id, "name": "t"})).collect();
     assert!(render_text("debug/status", &session).contains("… and 20 more running threads"));
 

@@ -2,22 +2,25 @@
 
 use std::path::{Path, PathBuf};
 
+use super::convert;
 use crate::api::debug::breakpoints::{
-    BreakpointExceptionsParams, BreakpointListParams, BreakpointListReport, BreakpointRemoveParams, BreakpointReport,
-    BreakpointSetParams, ExceptionBreakpointsReport, WatchpointAccess, WatchpointSetParams,
+    BreakpointExceptionsParams, BreakpointExportParams, BreakpointImportParams, BreakpointListParams,
+    BreakpointListReport, BreakpointRemoveParams, BreakpointReport, BreakpointSetParams, ExceptionBreakpointsReport,
+    WatchpointAccess, WatchpointSetParams,
 };
 use crate::api::debug::values::FileLine;
-use crate::debug::breakpoints as book;
-use crate::debug::{ExceptionSupport, SessionRegistry};
-use crate::error::{Error, ErrorKind, Result};
+use crate::config;
+use crate::debug::breakpoints;
+use crate::debug::source_file::load_source;
+use crate::debug::{BreakpointStatus, ExceptionSupport, SessionRegistry};
+use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::supervisor::context::SupervisorContext;
-use crate::supervisor::convert::debug as convert;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 
 impl OperationHandler for BreakpointSetParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<BreakpointReport> {
         let sessions = &context.sessions;
-        let conditions = book::BreakpointConditions {
+        let conditions = breakpoints::BreakpointConditions {
             condition: self.condition,
             hit_condition: self.hit_condition,
             log_message: self.log_message,
@@ -33,14 +36,19 @@ impl OperationHandler for BreakpointSetParams {
                 return Err(error.hint("name `file` (\"app.py:22\"), or `function`"));
             }
         };
-        Ok(convert::breakpoint_report(&reported, sessions.workspace()))
+        Ok(set_breakpoint_report(sessions, &reported).await)
     }
+}
+
+/// The result of an operation that sets a breakpoint.
+async fn set_breakpoint_report(sessions: &SessionRegistry, reported: &BreakpointStatus) -> BreakpointReport {
+    let notes = Vec::from_iter(sessions.breakpoint_store_problem().await);
+    BreakpointReport { notes, ..convert::breakpoint_report(reported, sessions.workspace()) }
 }
 
 impl OperationHandler for BreakpointListParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<BreakpointListReport> {
-        let sessions = &context.sessions;
-        Ok(list_breakpoints(sessions).await)
+        Ok(list_breakpoints(&context.sessions).await)
     }
 }
 
@@ -49,6 +57,7 @@ async fn list_breakpoints(sessions: &SessionRegistry) -> BreakpointListReport {
     BreakpointListReport {
         breakpoints: reported.iter().map(|it| convert::breakpoint_report(it, sessions.workspace())).collect(),
         exceptions: exceptions_report(sessions),
+        notes: Vec::from_iter(sessions.breakpoint_store_problem().await),
     }
 }
 
@@ -56,13 +65,13 @@ impl OperationHandler for BreakpointRemoveParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<BreakpointListReport> {
         let sessions = &context.sessions;
         let removed = match (self.breakpoint_id, &self.file, self.all.unwrap_or_default()) {
-            (Some(id), None, false) => sessions.remove_breakpoints(move |wanted| wanted.id == id).await?,
+            (Some(id), None, false) => sessions.remove_breakpoints(move |spec| spec.id == id).await?,
             (None, None, true) => sessions.remove_breakpoints(|_| true).await?,
             (None, Some(file), false) => {
                 let (file, line) = FileLine::parse_file_or_line(file, None)?;
                 let path = sessions.workspace().join(file);
                 let path: PathBuf = path.canonicalize().unwrap_or(path);
-                sessions.remove_breakpoints(move |wanted| is_at(wanted, &path, line)).await?
+                sessions.remove_breakpoints(move |spec| is_at(spec, &path, line)).await?
             }
             _ => {
                 let error = Error::usage("no breakpoints to remove were named");
@@ -78,9 +87,45 @@ impl OperationHandler for BreakpointRemoveParams {
     }
 }
 
-fn is_at(wanted: &book::BreakpointSpec, path: &Path, at: Option<u32>) -> bool {
-    match &wanted.kind {
-        book::BreakpointKind::Line { file, line, .. } => file == path && at.is_none_or(|at| at == *line),
+impl OperationHandler for BreakpointExportParams {
+    async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<BreakpointListReport> {
+        let sessions = &context.sessions;
+        let file = sessions.workspace().join(&self.file);
+        let doing = || format!("cannot export the breakpoints to {}", file.display());
+        match load_source(&file).await {
+            Ok(text) if breakpoints::StoredBreakpoints::parse(text.as_bytes()).is_ok() => {}
+            Err(cause) if cause.kind() == std::io::ErrorKind::NotFound => {}
+            _ => {
+                let error = Error::usage(doing()).because("it is there, and no export of breakpoints");
+                return Err(error.hint("name a new file, or remove that one yourself"));
+            }
+        }
+        let text = sessions.export_breakpoints().await?;
+        let written = file.clone();
+        let written = tokio::task::spawn_blocking(move || config::replace_file(&written, &text)).await;
+        written.doing(doing)?.doing(doing)?;
+        Ok(list_breakpoints(sessions).await)
+    }
+}
+
+impl OperationHandler for BreakpointImportParams {
+    async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<BreakpointListReport> {
+        let sessions = &context.sessions;
+        let file = sessions.workspace().join(&self.file);
+        let failed = |cause: String| {
+            let error = Error::usage(format!("cannot import breakpoints from {}", file.display())).because(cause);
+            error.hint("name a file that `tether break export` has written")
+        };
+        let text = load_source(&file).await.map_err(|cause| failed(cause.to_string()))?;
+        let imported = sessions.import_breakpoints(text.as_bytes()).await;
+        imported.map_err(|error| failed(error.to_string()))?;
+        Ok(list_breakpoints(sessions).await)
+    }
+}
+
+fn is_at(spec: &breakpoints::BreakpointSpec, path: &Path, at: Option<u32>) -> bool {
+    match &spec.kind {
+        breakpoints::BreakpointKind::Line { file, line, .. } => file == path && at.is_none_or(|at| at == *line),
         _ => false,
     }
 }
@@ -88,26 +133,25 @@ fn is_at(wanted: &book::BreakpointSpec, path: &Path, at: Option<u32>) -> bool {
 impl OperationHandler for BreakpointExceptionsParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<ExceptionBreakpointsReport> {
         let sessions = &context.sessions;
-        let asks = self.caught.is_some() || self.uncaught.is_some() || self.class.is_some() || self.filters.is_some();
-        if asks {
-            let wanted = book::ExceptionSpec {
+        if self.caught.is_some() || self.uncaught.is_some() || self.class.is_some() || self.filters.is_some() {
+            let spec = breakpoints::ExceptionSpec {
                 caught: self.caught.unwrap_or_default(),
                 uncaught: self.uncaught.unwrap_or_default(),
                 class: self.class.filter(|class| !class.is_empty()),
                 filters: self.filters.unwrap_or_default(),
             };
-            sessions.set_exception_spec(wanted).await?;
+            sessions.set_exception_spec(spec).await?;
         }
         Ok(exceptions_report(sessions))
     }
 }
 
 fn exceptions_report(sessions: &SessionRegistry) -> ExceptionBreakpointsReport {
-    let ExceptionSupport { spec: wanted, known_filters: known, unsupported: mut unable } = sessions.exception_support();
-    let book::ExceptionSpec { caught, uncaught, class, filters } = wanted;
+    let ExceptionSupport { spec, known_filters: known, mut unsupported } = sessions.exception_support();
+    let breakpoints::ExceptionSpec { caught, uncaught, class, filters } = spec;
     let unknown = filters.iter().find(|filter| !known.is_empty() && !known.contains(filter));
-    unable.extend(unknown.map(|filter| format!("no adapter of an active session supports the filter {filter:?}")));
-    let message = (!unable.is_empty()).then(|| unable.join("; "));
+    unsupported.extend(unknown.map(|filter| format!("no adapter of an active session supports the filter {filter:?}")));
+    let message = (!unsupported.is_empty()).then(|| unsupported.join("; "));
     ExceptionBreakpointsReport { caught, uncaught, class, filters, known, message }
 }
 
@@ -123,10 +167,11 @@ impl OperationHandler for WatchpointSetParams {
             }
         };
         let access = match self.access.unwrap_or_default() {
-            WatchpointAccess::Read => book::DataAccess::Read,
-            WatchpointAccess::Write => book::DataAccess::Write,
-            WatchpointAccess::ReadWrite => book::DataAccess::ReadWrite,
+            WatchpointAccess::Read => breakpoints::DataAccess::Read,
+            WatchpointAccess::Write => breakpoints::DataAccess::Write,
+            WatchpointAccess::ReadWrite => breakpoints::DataAccess::ReadWrite,
         };
-        Ok(convert::breakpoint_report(&sessions.set_data_breakpoint(expression, access).await?, sessions.workspace()))
+        let reported = sessions.set_data_breakpoint(expression, access).await?;
+        Ok(set_breakpoint_report(sessions, &reported).await)
     }
 }

@@ -53,7 +53,8 @@ struct CargoTarget {
 type ListedTests = (TestArtifact, Vec<String>);
 
 /// Builds the tests in `folder`, and finds the one of this name; of several programs, that whose source is `source`.
-/// Errors: [`ErrorKind::NotTrusted`], [`ErrorKind::BuildFailed`] with the compiler's last lines; there is no such test, or several.
+/// Errors: [`ErrorKind::NotTrusted`], [`ErrorKind::BuildFailed`] with the compiler's last lines; there is no such test,
+/// or several.
 pub async fn build_and_find_test(
     supervisor: &SupervisorContext,
     folder: &Path,
@@ -62,10 +63,10 @@ pub async fn build_and_find_test(
     call: &OperationCall<'_>,
 ) -> Result<BuiltTest> {
     WorkspaceCommands::of_tests(supervisor.sessions.workspace()).require_consent()?;
-    let mark = supervisor.build_launch_id().await;
+    let queue = supervisor.task_queue().await;
     let mut programs = {
-        let _turn = supervisor.launch_memory.task_lock.lock().await;
-        build_tests(folder, &mark, call).await?
+        let _turn = queue.wait_for_turn(&|doing| call.report_progress(doing)).await;
+        build_tests(folder, &queue.launch_id, call).await?
     };
     if programs.iter().any(|it| Some(it.target.src_path.as_path()) == source) {
         programs.retain(|it| Some(it.target.src_path.as_path()) == source);
@@ -73,7 +74,7 @@ pub async fn build_and_find_test(
     let mut listed = Vec::new();
     for program in programs {
         call.report_progress(&format!("looking for {name} in {}", program.target.name));
-        listed.push((program.clone(), list_tests(&program, &mark).await));
+        listed.push((program.clone(), list_tests(&program, &queue.launch_id).await));
     }
     choose_test(&listed, name, folder)
 }
@@ -96,9 +97,9 @@ async fn build_tests(folder: &Path, mark: &str, call: &OperationCall<'_>) -> Res
     if finished.is_success() {
         return Ok(programs);
     }
-    let said: Vec<&str> = finished.tail.lines().filter(|line| !line.starts_with('{')).collect();
+    let messages: Vec<&str> = finished.tail.lines().filter(|line| !line.starts_with('{')).collect();
     Err(Error::new(ErrorKind::BuildFailed, format!("cannot build the tests in {}", folder.display()))
-        .because(said.join("\n"))
+        .because(messages.join("\n"))
         .hint(format!("`cd {} && cargo test --no-run` runs it by hand", folder.display())))
 }
 

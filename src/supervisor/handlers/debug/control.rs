@@ -1,68 +1,71 @@
 //! Continue, step, pause, wait, stop.
 
 use std::path::Path;
-use std::time::Duration;
 
+use super::convert;
+use super::wait_limit::WaitLimit;
 use crate::api::debug::control::{DebugContinueParams, DebugPauseParams, DebugRunToParams, DebugStepParams, StepKind};
 use crate::api::debug::results::{SessionEndReport, StopReport};
-use crate::api::debug::values::{FileLine, Seconds};
+use crate::api::debug::values::FileLine;
 use crate::api::debug::{DEFAULT_STEP_TIMEOUT, DEFAULT_STOP_TIMEOUT, DebugStopParams, WaitForStopParams};
 use crate::debug::inspect::ScopedId;
-use crate::debug::{ManagedSession, Resume, RunState, SessionRegistry};
+use crate::debug::{ManagedSession, Resume, RunState};
 use crate::error::Result;
 use crate::ring::RingQuery;
 use crate::supervisor::context::SupervisorContext;
-use crate::supervisor::convert::debug as convert;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
+
+const CANNOT_RESUME: &str = "cannot let the program go on";
 
 impl OperationHandler for WaitForStopParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<StopReport> {
-        let sessions = &context.sessions;
-        let hosted = sessions.find_session(self.session_id.as_deref())?;
+        let managed = context.sessions.find_session(self.session_id.as_deref())?;
         let timeout = self.timeout.unwrap_or(DEFAULT_STOP_TIMEOUT);
-        wait_and_report(sessions, &hosted, Some(timeout), self.budget).await
+        wait_and_report(context, &managed, WaitLimit::start(Some(timeout)), self.budget).await
     }
 }
 
 impl OperationHandler for DebugContinueParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<StopReport> {
-        let sessions = &context.sessions;
-        let hosted = sessions.find_session(self.session_id.as_deref())?;
-        hosted.session.resume(Resume::Continue, thread_key(self.thread_id)).await?;
-        wait_and_report(sessions, &hosted, self.wait, self.budget).await
+        let managed = context.sessions.find_session(self.session_id.as_deref())?;
+        let limit = WaitLimit::start(self.wait);
+        limit.apply(CANNOT_RESUME, managed.session.resume(Resume::Continue, thread_key(self.thread_id))).await?;
+        wait_and_report(context, &managed, limit, self.budget).await
     }
 }
 
 impl OperationHandler for DebugPauseParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<StopReport> {
-        let sessions = &context.sessions;
-        let hosted = sessions.find_session(self.session_id.as_deref())?;
-        hosted.session.pause(self.thread_id.map(ScopedId::from_external)).await?;
-        wait_and_report(sessions, &hosted, Some(self.wait.unwrap_or(DEFAULT_STEP_TIMEOUT)), self.budget).await
+        let managed = context.sessions.find_session(self.session_id.as_deref())?;
+        let limit = WaitLimit::start(Some(self.wait.unwrap_or(DEFAULT_STEP_TIMEOUT)));
+        let thread = self.thread_id.map(ScopedId::from_external);
+        limit.apply("cannot pause the program", managed.session.pause(thread)).await?;
+        wait_and_report(context, &managed, limit, self.budget).await
     }
 }
 
 impl OperationHandler for DebugStepParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<StopReport> {
-        let sessions = &context.sessions;
-        let hosted = sessions.find_session(self.session_id.as_deref())?;
+        let managed = context.sessions.find_session(self.session_id.as_deref())?;
         let how = match self.kind {
             StepKind::Over => Resume::Over,
             StepKind::Into => Resume::Into,
             StepKind::Out => Resume::Out,
         };
-        hosted.session.resume(how, thread_key(self.thread_id)).await?;
-        wait_and_report(sessions, &hosted, Some(self.wait.unwrap_or(DEFAULT_STEP_TIMEOUT)), self.budget).await
+        let limit = WaitLimit::start(Some(self.wait.unwrap_or(DEFAULT_STEP_TIMEOUT)));
+        limit.apply(CANNOT_RESUME, managed.session.resume(how, thread_key(self.thread_id))).await?;
+        wait_and_report(context, &managed, limit, self.budget).await
     }
 }
 
 impl OperationHandler for DebugRunToParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<StopReport> {
-        let sessions = &context.sessions;
-        let hosted = sessions.find_session(self.session_id.as_deref())?;
+        let managed = context.sessions.find_session(self.session_id.as_deref())?;
         let spot = FileLine::parse(&self.file, self.line)?;
-        sessions.run_to_line(&hosted, Path::new(&spot.file), spot.line).await?;
-        wait_and_report(sessions, &hosted, Some(self.wait.unwrap_or(DEFAULT_STOP_TIMEOUT)), self.budget).await
+        let limit = WaitLimit::start(Some(self.wait.unwrap_or(DEFAULT_STOP_TIMEOUT)));
+        let resumed = context.sessions.run_to_line(&managed, Path::new(&spot.file), spot.line);
+        limit.apply(CANNOT_RESUME, resumed).await?;
+        wait_and_report(context, &managed, limit, self.budget).await
     }
 }
 
@@ -70,48 +73,48 @@ fn thread_key(id: Option<i64>) -> Option<(usize, i64)> {
     id.map(ScopedId::from_external).map(|it| (it.target, it.id))
 }
 
-/// Waits for a stop if `wait` is given, and reports the state of the session.
+/// Waits for a stop if there is a wait, and reports the state of the session.
 pub async fn wait_and_report(
-    sessions: &SessionRegistry,
-    hosted: &ManagedSession,
-    wait: Option<Seconds>,
+    context: &SupervisorContext,
+    managed: &ManagedSession,
+    limit: WaitLimit,
     budget: Option<u32>,
 ) -> Result<StopReport> {
-    let since = hosted.session.event_log().output_cursor();
-    let mut waited = hosted.session.wait_for_stop(wait.map_or(Duration::ZERO, Seconds::duration)).await;
+    let since = managed.session.event_log().output_cursor();
+    let mut waited = managed.session.wait_for_stop(limit.remaining()).await;
     if matches!(waited.state, RunState::Starting | RunState::Running) {
-        let vain = waited.message.filter(|_| wait.is_some());
-        waited.message = match important_message(hosted, since) {
-            Some(said) => {
-                let vain = vain.map_or_else(String::new, |vain| vain + "; ");
-                Some(format!("{vain}{} reports: {said}", hosted.adapter.name))
+        let timeout = waited.message.filter(|_| limit.has_wait());
+        waited.message = match important_message(managed, since) {
+            Some(line) => {
+                let timeout = timeout.map_or_else(String::new, |message| message + "; ");
+                Some(format!("{timeout}{} reports: {line}", managed.adapter.name))
             }
-            None => vain,
+            None => timeout,
         };
     }
-    Ok(convert::stop_report(hosted, waited, budget, sessions.workspace()).await)
+    Ok(convert::stop_report(managed, waited, (limit.request_time(), budget), context.sessions.workspace()).await)
 }
 
 /// The newest `important` output of the adapter since `since`, its first line; such as that a condition cannot be evaluated.
-fn important_message(hosted: &ManagedSession, since: u64) -> Option<String> {
+fn important_message(managed: &ManagedSession, since: u64) -> Option<String> {
     let query = RingQuery { since: Some(since), limit: usize::MAX, filter: None };
-    let mut said = hosted.session.event_log().read_output(&query).entries;
-    said.retain(|it| it.category == "important");
-    said.last()?.text.lines().find(|line| !line.trim().is_empty()).map(|line| line.trim().to_owned())
+    let mut entries = managed.session.event_log().read_output(&query).entries;
+    entries.retain(|it| it.kind == "important");
+    entries.last()?.text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
 }
 
 impl OperationHandler for DebugStopParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<SessionEndReport> {
-        let hosted = context.sessions.find_session(self.session_id.as_deref())?;
+        let managed = context.sessions.find_session(self.session_id.as_deref())?;
+        let detach = self.detach.unwrap_or_else(|| managed.is_attached());
         // A session that its user stops no longer follows the window.
-        context.followers.remove(&hosted.id);
-        let detach = self.detach.unwrap_or_else(|| hosted.is_attached());
-        let state = context.sessions.stop_session(&hosted, detach).await;
+        context.followers.remove(&managed.id);
+        let state = context.sessions.stop_session(&managed, detach).await?;
         Ok(SessionEndReport {
-            session_id: hosted.id.clone(),
+            session_id: managed.id.clone(),
             state: convert::session_state(state),
-            exit_code: hosted.exit_code(),
-            message: hosted.problem(),
+            exit_code: managed.exit_code(),
+            message: managed.problem().or_else(|| managed.release_note()),
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::convert;
 use crate::api::debug::inspect::{
     DEFAULT_CONTEXT_LINES, DEFAULT_ENTRY_COUNT, DEFAULT_STACK_LEVELS, DebugEvaluateParams, DebugEventsParams,
     DebugLogCursor, DebugOutputParams, DebugSetVariableParams, DebugSourceParams, DebugStackParams,
@@ -10,30 +11,29 @@ use crate::api::debug::inspect::{
 };
 use crate::api::debug::results::{EvaluatedValue, SourceExcerpt, VariableEntry};
 use crate::api::debug::values::FileLine;
-use crate::debug::DebugSession;
-use crate::debug::inspect::{self, ScopedId, VariableParent, is_local, lines_around};
+use crate::debug::inspect::{ScopedId, VariableParent, is_local, lines_around};
+use crate::debug::session::event_log::LoggedEvent;
 use crate::debug::source_file;
+use crate::debug::{DebugSession, SessionRegistry};
 use crate::error::{Error, ErrorContext as _, ErrorKind, Result};
 use crate::ring::{RingExtract, RingQuery};
 use crate::supervisor::context::SupervisorContext;
-use crate::supervisor::convert::debug as convert;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 
 impl OperationHandler for DebugStackParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<FrameList> {
-        let sessions = &context.sessions;
-        let hosted = sessions.find_session(self.session_id.as_deref())?;
+        let managed = context.sessions.find_session(self.session_id.as_deref())?;
         let (start, levels) = (self.start_frame.unwrap_or(0), self.levels.unwrap_or(DEFAULT_STACK_LEVELS).max(1));
         // One more than is returned: not every adapter reports the total.
-        let asked = Some(i64::from(levels) + 1);
-        let stack =
-            hosted.session.stack(self.thread_id.map(ScopedId::from_external), Some(i64::from(start)), asked).await?;
+        let requested = Some(i64::from(levels) + 1);
+        let thread = self.thread_id.map(ScopedId::from_external);
+        let stack = managed.session.stack(thread, Some(i64::from(start)), requested).await?;
         let known = stack.frames.len() as i64 + i64::from(start);
         let left = stack.total.unwrap_or(known).max(known) - i64::from(start) - i64::from(levels);
-        let told = stack.frames.iter().take(levels as usize);
+        let frames = stack.frames.iter().take(levels as usize);
         Ok(FrameList {
             thread_id: Some(stack.thread.to_external()),
-            frames: told.map(|frame| convert::frame_entry(frame, sessions.workspace())).collect(),
+            frames: frames.map(|frame| convert::frame_entry(frame, context.sessions.workspace())).collect(),
             truncated: (left > 0).then(|| format!("{left} more: startFrame {}", start + levels)),
         })
     }
@@ -41,37 +41,33 @@ impl OperationHandler for DebugStackParams {
 
 impl OperationHandler for DebugVariablesParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<VariableList> {
-        let sessions = &context.sessions;
-        let hosted = sessions.find_session(self.session_id.as_deref())?;
-        let (start, count) =
-            (self.start.unwrap_or(0) as usize, self.count.unwrap_or(DEFAULT_ENTRY_COUNT).max(1) as usize);
+        let managed = context.sessions.find_session(self.session_id.as_deref())?;
+        let start = self.start.unwrap_or(0) as usize;
+        let count = self.count.unwrap_or(DEFAULT_ENTRY_COUNT).max(1) as usize;
         let request = VariableParent {
             frame: self.frame_id.map(ScopedId::from_external),
             reference: self.variables_reference.map(ScopedId::from_external),
         };
         let names = self.names.unwrap_or_default();
-        let (found, left) = match page_of_variables(&hosted.session, &request, &names, start, count).await? {
+        let (variables, left) = match page_of_variables(&managed.session, &request, &names, start, count).await? {
             Some(part) => part,
             None => {
-                let all = all_variables(&hosted.session, &request, &names).await?;
+                let all = all_variables(&managed.session, &request, &names).await?;
                 let left = all.len().saturating_sub(start + count);
                 (all.into_iter().skip(start).take(count).collect(), left)
             }
         };
         let mut scopes = Vec::new();
         if request.reference.is_none() {
-            let frame = hosted.session.resolve_frame(request.frame).await?;
-            let besides = hosted.session.scopes(frame).await?.into_iter().filter(|scope| !is_local(scope));
+            let frame = managed.session.resolve_frame(request.frame).await?;
+            let besides = managed.session.scopes(frame).await?.into_iter().filter(|scope| !is_local(scope));
             scopes.extend(besides.filter_map(|scope| {
                 let variables_reference = convert::value_reference(frame.target, scope.variables_reference)?;
                 Some(VariableScope { name: scope.name, variables_reference })
             }));
         }
-        Ok(VariableList {
-            variables: found,
-            scopes,
-            truncated: (left > 0).then(|| format!("{left} more: start {}", start + count)),
-        })
+        let truncated = (left > 0).then(|| format!("{left} more: start {}", start + count));
+        Ok(VariableList { variables, scopes, truncated })
     }
 }
 
@@ -84,16 +80,15 @@ async fn page_of_variables(
     count: usize,
 ) -> Result<Option<(Vec<VariableEntry>, usize)>> {
     let Some(reference) = request.reference else { return Ok(None) };
-    let told =
-        |found: Vec<inspect::DapVariable>| found.into_iter().map(|it| variable_entry(reference.target, it)).collect();
+    let entries = |found| convert::variable_entries(reference.target, found);
     if names.is_empty() {
         let page = session.variables_page(reference, start as i64, count as i64).await?;
-        return Ok(page.map(|(found, total)| (told(found), (total as usize).saturating_sub(start + count))));
+        return Ok(page.map(|(found, total)| (entries(found), (total as usize).saturating_sub(start + count))));
     }
     let Some(found) = session.variables_by_name(reference, names).await? else { return Ok(None) };
     match names.get(found.len()) {
         Some(name) => Err(no_such_variable(name)),
-        None => Ok(Some((told(found), 0))),
+        None => Ok(Some((entries(found), 0))),
     }
 }
 
@@ -104,24 +99,11 @@ async fn all_variables(
     names: &[String],
 ) -> Result<Vec<VariableEntry>> {
     let groups = session.variables(request).await?;
-    let is_wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
-    let found = groups.into_iter().flat_map(|group| {
-        let target = group.target;
-        group.variables.into_iter().map(move |it| variable_entry(target, it))
-    });
-    let found: Vec<VariableEntry> = found.filter(|it| is_wanted(&it.name)).collect();
+    let found = groups.into_iter().flat_map(|group| convert::variable_entries(group.target, group.variables));
+    let found: Vec<VariableEntry> = found.filter(|it| names.is_empty() || names.contains(&it.name)).collect();
     match names.iter().find(|name| found.iter().all(|it| it.name != **name)) {
         Some(name) => Err(no_such_variable(name)),
         None => Ok(found),
-    }
-}
-
-fn variable_entry(target: usize, it: inspect::DapVariable) -> VariableEntry {
-    VariableEntry {
-        name: it.name,
-        value: convert::clip_value(it.value),
-        of: it.kind,
-        variables_reference: convert::value_reference(target, it.variables_reference),
     }
 }
 
@@ -132,57 +114,46 @@ fn no_such_variable(name: &str) -> Error {
 
 impl OperationHandler for DebugEvaluateParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<EvaluatedValue> {
-        let sessions = &context.sessions;
-        let hosted = sessions.find_session(self.session_id.as_deref())?;
+        let managed = context.sessions.find_session(self.session_id.as_deref())?;
         let context = match self.context.unwrap_or_default() {
             EvaluateContext::Repl => "repl",
             EvaluateContext::Watch => "watch",
             EvaluateContext::Hover => "hover",
         };
-        let (at, answer) =
-            hosted.session.evaluate(&self.expression, self.frame_id.map(ScopedId::from_external), context).await?;
-        Ok(EvaluatedValue {
-            result: convert::clip_value(answer.result),
-            of: answer.kind,
-            variables_reference: convert::value_reference(at.target, at.id),
-        })
+        let frame = self.frame_id.map(ScopedId::from_external);
+        let (inside, answer) = managed.session.evaluate(&self.expression, frame, context).await?;
+        Ok(convert::evaluated_value(answer.result, answer.kind, inside))
     }
 }
 
 impl OperationHandler for DebugSetVariableParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<EvaluatedValue> {
-        let sessions = &context.sessions;
-        let hosted = sessions.find_session(self.session_id.as_deref())?;
+        let managed = context.sessions.find_session(self.session_id.as_deref())?;
         let request = VariableParent {
             frame: self.frame_id.map(ScopedId::from_external),
             reference: self.variables_reference.map(ScopedId::from_external),
         };
-        let (at, answer) = hosted.session.set_variable(&self.name, &self.value, &request).await?;
-        Ok(EvaluatedValue {
-            result: convert::clip_value(answer.value),
-            of: answer.kind,
-            variables_reference: convert::value_reference(at.target, at.id),
-        })
+        let (inside, answer) = managed.session.set_variable(&self.name, &self.value, &request).await?;
+        Ok(convert::evaluated_value(answer.result, answer.kind, inside))
     }
 }
 
 impl OperationHandler for DebugSourceParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<SourceExcerpt> {
-        let sessions = &context.sessions;
-        let context = self.context.unwrap_or(DEFAULT_CONTEXT_LINES);
+        let (sessions, context) = (&context.sessions, self.context.unwrap_or(DEFAULT_CONTEXT_LINES));
         if let Some(file) = &self.file {
             let (file, line) = FileLine::parse_file_or_line(file, self.line)?;
-            return file_excerpt(sessions.workspace(), &file, line, context).await;
+            return self.file_excerpt(sessions, &file, line, context).await;
         }
-        let hosted = sessions.find_session(self.session_id.as_deref())?;
+        let managed = sessions.find_session(self.session_id.as_deref())?;
         if let Some(reference) = self.source_reference {
-            let text = hosted.session.source_text(ScopedId::from_external(reference), None).await?;
+            let text = managed.session.source_text(ScopedId::from_external(reference), None).await?;
             return Ok(source_excerpt(&format!("source {reference}"), &text, self.line, context));
         }
-        let stack = hosted.session.stack(None, None, Some(1)).await?;
+        let stack = managed.session.stack(None, None, Some(1)).await?;
         let none = || Error::new(ErrorKind::NotFound, "the place where the program has stopped has no source");
         let top = stack.frames.first().ok_or_else(none)?;
-        let text = hosted.session.frame_source(top).await.ok_or_else(none)?;
+        let text = managed.session.frame_source(top).await.ok_or_else(none)?;
         let name =
             top.path().map_or_else(|| top.name.clone(), |path| convert::display_path(sessions.workspace(), path));
         let line = self.line.or_else(|| u32::try_from(top.line).ok());
@@ -196,45 +167,65 @@ fn source_excerpt(name: &str, text: &str, line: Option<u32>, context: u32) -> So
     SourceExcerpt::with_line_numbers(name, &lines_around(text, middle, i64::from(context)), line.map(i64::from))
 }
 
-async fn file_excerpt(workspace: &Path, file: &str, line: Option<u32>, context: u32) -> Result<SourceExcerpt> {
-    let path = workspace.join(file);
-    let text = source_file::load_source(&path).await.doing(|| format!("cannot read {}", path.display()))?;
-    let total = text.lines().count();
-    if line.is_some_and(|line| line as usize > total) {
-        let error = Error::usage(format!("there is no line {} in {}", line.unwrap_or_default(), path.display()));
-        return Err(error.because(format!("it has {total} lines")));
+impl DebugSourceParams {
+    async fn file_excerpt(
+        &self,
+        sessions: &SessionRegistry,
+        file: &str,
+        line: Option<u32>,
+        context: u32,
+    ) -> Result<SourceExcerpt> {
+        let path = sessions.workspace().join(file);
+        let text = self.load_allowed_file(sessions, &path).await?;
+        let total = text.lines().count();
+        if line.is_some_and(|line| line as usize > total) {
+            let error = Error::usage(format!("there is no line {} in {}", line.unwrap_or_default(), path.display()));
+            return Err(error.because(format!("it has {total} lines")));
+        }
+        let name = convert::display_path(sessions.workspace(), &path.to_string_lossy());
+        Ok(source_excerpt(&name, &text, line, context))
     }
-    Ok(source_excerpt(&convert::display_path(workspace, &path.to_string_lossy()), &text, line, context))
+
+    /// The text of a file in the workspace, or of one that a stop's frame or an adapter has named.
+    async fn load_allowed_file(&self, sessions: &SessionRegistry, path: &Path) -> Result<String> {
+        let reading = || format!("cannot read {}", path.display());
+        if let Some(text) = source_file::load_source_within(sessions.workspace(), path).await.doing(reading)? {
+            return Ok(text);
+        }
+        let managed = match &self.session_id {
+            Some(id) => vec![sessions.find_session(Some(id))?],
+            None => sessions.list_sessions(),
+        };
+        for it in managed {
+            if it.session.find_named_source(&path.to_string_lossy()).await {
+                return source_file::load_source(path).await.doing(reading);
+            }
+        }
+        let error =
+            Error::usage(reading()).because("it is outside of the workspace, and no debug session has named it");
+        Err(error.hint("`tether debug stack` shows the source files of a stop"))
+    }
 }
 
 impl OperationHandler for DebugOutputParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<OutputEntries> {
-        let sessions = &context.sessions;
-        let hosted = sessions.find_session(self.session_id.as_deref())?;
-        let told = hosted.session.event_log().read_output(&log_query(self.since, self.limit));
-        let place = log_cursor(&told);
-        let entry = |it: crate::debug::session::event_log::LoggedOutput| OutputEntry {
-            at: it.at,
-            category: it.category,
-            text: it.text,
-        };
-        Ok(OutputEntries { entries: told.entries.into_iter().map(entry).collect(), place })
+        let managed = context.sessions.find_session(self.session_id.as_deref())?;
+        let extract = managed.session.event_log().read_output(&log_query(self.since, self.limit));
+        let place = log_cursor(&extract);
+        let entries = extract.entries.into_iter();
+        let entries = entries.map(|it| OutputEntry { at: it.at, category: it.kind, text: it.text }).collect();
+        Ok(OutputEntries { entries, place })
     }
 }
 
 impl OperationHandler for DebugEventsParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<EventEntries> {
-        let sessions = &context.sessions;
-        let hosted = sessions.find_session(self.session_id.as_deref())?;
-        let told = hosted.session.event_log().read_events(&log_query(self.since, self.limit));
-        let place = log_cursor(&told);
-        let entry = |it: crate::debug::session::event_log::LoggedEvent| EventEntry {
-            at: it.at,
-            event: it.kind,
-            text: it.text,
-            thread_id: it.thread,
-        };
-        Ok(EventEntries { entries: told.entries.into_iter().map(entry).collect(), place })
+        let managed = context.sessions.find_session(self.session_id.as_deref())?;
+        let extract = managed.session.event_log().read_events(&log_query(self.since, self.limit));
+        let place = log_cursor(&extract);
+        let entries = extract.entries.into_iter();
+        let entry = |it: LoggedEvent| EventEntry { at: it.at, event: it.kind, text: it.text, thread_id: it.thread };
+        Ok(EventEntries { entries: entries.map(entry).collect(), place })
     }
 }
 
@@ -242,6 +233,6 @@ fn log_query(since: Option<u64>, limit: Option<usize>) -> RingQuery {
     RingQuery { since, limit: limit.unwrap_or(DEFAULT_ENTRY_COUNT as usize).max(1), filter: None }
 }
 
-fn log_cursor<T>(told: &RingExtract<T>) -> DebugLogCursor {
-    DebugLogCursor { cursor: told.cursor, dropped: told.dropped, more: told.more }
+fn log_cursor<T>(extract: &RingExtract<T>) -> DebugLogCursor {
+    DebugLogCursor { cursor: extract.cursor, dropped: extract.dropped, more: extract.more }
 }

@@ -1,20 +1,20 @@
-//! Launch, attach, probe: from parameters to a session request.
+//! Launch, attach: from parameters to a session request.
 
 use std::path::{Path, PathBuf};
 
+use super::convert;
 use super::launch_config::{self, ConfigOverrides, ConfiguredLaunch, StartedSessions};
 use super::named_test_request;
-use crate::api::debug::breakpoints::BreakpointReport;
-use crate::api::debug::results::{EvaluatedValue, LaunchReport, ProbeReport, ProbeValue as Valued, StopReport};
-use crate::api::debug::values::{FileLine, Seconds};
-use crate::api::debug::{DEFAULT_STOP_TIMEOUT, DebugAttachParams, DebugLaunchParams, DebugProbeParams};
+use super::wait_limit::WaitLimit;
+use crate::api::debug::results::LaunchReport;
+use crate::api::debug::values::FileLine;
+use crate::api::debug::{DebugAttachParams, DebugLaunchParams};
 use crate::config::EditorInputs;
 use crate::debug::breakpoints::BreakpointConditions;
 use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
-use crate::debug::{ManagedSession, SessionRegistry, SessionRequest};
+use crate::debug::{SessionRegistry, SessionRequest};
 use crate::error::{Error, Result};
 use crate::supervisor::context::SupervisorContext;
-use crate::supervisor::convert::debug as convert;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 use crate::supervisor::window_follow;
 
@@ -25,34 +25,33 @@ impl OperationHandler for DebugLaunchParams {
         let mut breakpoints = Vec::new();
         for at in params.breakpoints.iter().flatten() {
             let spot = FileLine::parse(at, None)?;
-            let set =
-                sessions.set_line_breakpoint(Path::new(&spot.file), spot.line, BreakpointConditions::default()).await?;
+            let conditions = BreakpointConditions::default();
+            let set = sessions.set_line_breakpoint(Path::new(&spot.file), spot.line, conditions).await?;
             breakpoints.push(set.spec.id);
         }
-        let StartedSessions { hosted, notes } = match plan {
+        let started = match plan {
             RequestedLaunch::One(request) => {
                 let generation = context.window.watch().borrow().generation;
-                let hosted = sessions.start_session(*request).await?;
-                if hosted.request.follows.is_some() {
-                    context.followers.record_attached(&hosted.id, generation);
+                let first = sessions.start_session(*request).await?;
+                if first.request.follows.is_some() {
+                    context.followers.record_attached(&first.id, generation);
                 }
-                StartedSessions { hosted, notes: Vec::new() }
+                StartedSessions { first, notes: Vec::new() }
             }
             RequestedLaunch::Configured(configured) => configured.start_sessions(context, call).await?,
         };
         if params.config.is_some() || params.test.is_some() {
-            context.launch_memory.remember(sessions, &hosted.id, params.clone());
+            context.launch_memory.remember(sessions, &started.first.id, params.clone());
         }
-        let mut launched = launch_report(sessions, hosted, params.wait, params.budget, &breakpoints).await?;
-        launched.stopped.notes.extend(notes);
-        Ok(launched)
+        let limit = WaitLimit::start(params.wait);
+        launch_report(context, started, (limit, params.budget), &breakpoints).await
     }
 }
 
 /// What to start.
 enum RequestedLaunch {
     One(Box<SessionRequest>),
-    Configured(ConfiguredLaunch),
+    Configured(Box<ConfiguredLaunch>),
 }
 
 /// Finds out what to launch, and stops the session that is to be restarted; starts nothing. Returns the effective
@@ -67,15 +66,15 @@ async fn plan_launch(
         (Some(program), None, None, None) => RequestedLaunch::One(Box::new(program_request(sessions, &it, program)?)),
         (program, Some(name), None, None) => {
             let file = program.as_ref().map(|program| existing_path(sessions.workspace(), program)).transpose()?;
-            let besides = ConfigOverrides {
+            let overrides = ConfigOverrides {
                 given: EditorInputs { file, pid: None },
                 args: it.args.clone(),
                 cwd: it.cwd.clone(),
-                env: it.env.iter().map(|it| (it.name.clone(), it.value.clone())).collect(),
+                env: it.env.clone(),
                 stop_on_entry: it.stop_on_entry,
                 adapter: it.adapter.clone(),
             };
-            RequestedLaunch::Configured(launch_config::prepare_config(sessions, name, &besides)?)
+            RequestedLaunch::Configured(Box::new(launch_config::prepare_config(sessions, name, &overrides)?))
         }
         (_, None, Some(name), None) => {
             RequestedLaunch::One(Box::new(named_test_request::prepare_named_test(supervisor, &it, name, call).await?))
@@ -101,6 +100,7 @@ async fn plan_restart(
     let before = supervisor.sessions.find_session(Some(id))?;
     let DebugLaunchParams { breakpoints, wait, budget, .. } = it.clone();
     let Some(launch) = supervisor.launch_memory.launch_params(id) else {
+        before.request.require_environment(id)?;
         supervisor.followers.remove(id);
         before.stop(before.is_attached()).await;
         let request = window_follow::renew_request(&supervisor.window, SessionRequest::clone(&before.request)).await?;
@@ -113,7 +113,12 @@ async fn plan_restart(
     Ok((launch, plan))
 }
 
-fn program_request(sessions: &SessionRegistry, it: &DebugLaunchParams, program: &str) -> Result<SessionRequest> {
+/// Returns the request that launches `program`, a path relative to the workspace. Errors: it is not there.
+pub(super) fn program_request(
+    sessions: &SessionRegistry,
+    it: &DebugLaunchParams,
+    program: &str,
+) -> Result<SessionRequest> {
     let workspace = sessions.workspace();
     let path = existing_path(workspace, program)?;
     Ok(SessionRequest {
@@ -122,14 +127,13 @@ fn program_request(sessions: &SessionRegistry, it: &DebugLaunchParams, program: 
             kind: DebugTargetKind::Program(path),
             args: it.args.clone().unwrap_or_default(),
             cwd: it.cwd.as_ref().map_or_else(|| workspace.to_owned(), |cwd| workspace.join(cwd)),
-            env: it.env.iter().map(|it| (it.name.clone(), it.value.clone())).collect(),
+            env: it.env.iter().cloned().collect(),
             stop_on_entry: it.stop_on_entry.unwrap_or_default(),
             ..DebugTarget::default()
         },
         adapter: it.adapter.clone(),
         language: it.language.clone(),
-        launch_type: None,
-        follows: None,
+        ..SessionRequest::default()
     })
 }
 
@@ -141,127 +145,76 @@ fn existing_path(workspace: &Path, file: &str) -> Result<PathBuf> {
     })
 }
 
+/// Waits for a stop if `wait` is given, and reports the first session that was started.
 async fn launch_report(
-    sessions: &SessionRegistry,
-    hosted: ManagedSession,
-    wait: Option<Seconds>,
-    budget: Option<u32>,
+    context: &SupervisorContext,
+    StartedSessions { first, notes }: StartedSessions,
+    (limit, budget): (WaitLimit, Option<u32>),
     breakpoints: &[u32],
 ) -> Result<LaunchReport> {
-    let stopped: StopReport = super::control::wait_and_report(sessions, &hosted, wait, budget).await?;
-    let all = sessions.list_breakpoints().await;
-    let asked: Vec<BreakpointReport> = all
-        .iter()
-        .filter(|it| breakpoints.contains(&it.spec.id))
-        .map(|it| convert::breakpoint_report(it, sessions.workspace()))
-        .collect();
-    Ok(LaunchReport { stopped, adapter: hosted.adapter.name.to_owned(), pid: hosted.pid, breakpoints: asked })
+    let mut stopped = super::control::wait_and_report(context, &first, limit, budget).await?;
+    stopped.notes.extend(first.note.clone().into_iter().chain(notes));
+    let mut set = context.sessions.list_breakpoints().await;
+    set.retain(|it| breakpoints.contains(&it.spec.id));
+    let breakpoints = set.iter().map(|it| convert::breakpoint_report(it, context.sessions.workspace())).collect();
+    Ok(LaunchReport { stopped, adapter: first.adapter.name.to_owned(), pid: first.pid, breakpoints })
 }
 
 impl OperationHandler for DebugAttachParams {
     async fn handle(self, context: &SupervisorContext, call: &OperationCall<'_>) -> Result<LaunchReport> {
         let sessions = &context.sessions;
-        let host = self.host.clone().unwrap_or_else(|| "127.0.0.1".to_owned());
-        let (name, what) = match (self.port, self.pid, &self.url, self.window, &self.config) {
+        let is_host_named = self.host.is_some();
+        let host = self.host.unwrap_or_else(|| "127.0.0.1".to_owned());
+        let (adapter, language) = (self.adapter, self.language);
+        let request = |name: String, kind: DebugTargetKind| SessionRequest {
+            name,
+            debug_target: DebugTarget {
+                kind,
+                cwd: sessions.workspace().to_owned(),
+                is_host_named,
+                ..DebugTarget::default()
+            },
+            language: language.clone(),
+            ..SessionRequest::default()
+        };
+        let (request, generation) = match (self.port, self.pid, self.url, self.window, self.config) {
             (Some(port), None, None, None, None) => {
-                (format!("{host}:{port}"), DebugTargetKind::Listener(Address { host, port }))
+                (request(format!("{host}:{port}"), DebugTargetKind::Listener(Address { host, port })), None)
             }
             (Some(port), None, Some(url), None, None) => {
-                (url.clone(), DebugTargetKind::Page { url: url.clone(), port })
+                let mut request = request(url.clone(), DebugTargetKind::Page { url, port });
+                request.language.get_or_insert_with(|| "javascript".to_owned());
+                (request, None)
             }
-            (None, Some(pid), None, None, None) => (format!("process {pid}"), DebugTargetKind::Pid(pid)),
+            (None, Some(pid), None, None, None) => (request(format!("process {pid}"), DebugTargetKind::Pid(pid)), None),
             (None, None, None, Some(part), None) => {
+                let workspace = sessions.workspace();
                 let (request, generation) =
-                    window_follow::window_part_request(&context.window, part, sessions.workspace()).await?;
-                let hosted =
-                    sessions.start_session(SessionRequest { adapter: self.adapter.clone(), ..request }).await?;
-                context.followers.record_attached(&hosted.id, generation);
-                return launch_report(sessions, hosted, self.wait, self.budget, &[]).await;
+                    window_follow::window_part_request(&context.window, part, workspace).await?;
+                (request, Some(generation))
             }
             (None, pid, None, None, Some(name)) => {
                 // With a configuration this is the same as a launch: its `request` says which of the two.
                 let given = EditorInputs { file: None, pid };
-                let besides = ConfigOverrides { given, adapter: self.adapter.clone(), ..ConfigOverrides::default() };
-                let StartedSessions { hosted, notes } =
-                    launch_config::prepare_config(sessions, name, &besides)?.start_sessions(context, call).await?;
-                let mut launched = launch_report(sessions, hosted, self.wait, self.budget, &[]).await?;
-                launched.stopped.notes.extend(notes);
-                return Ok(launched);
+                let overrides = ConfigOverrides { given, adapter, ..ConfigOverrides::default() };
+                let configured = launch_config::prepare_config(sessions, &name, &overrides)?;
+                let started = configured.start_sessions(context, call).await?;
+                return launch_report(context, started, (WaitLimit::start(self.wait), self.budget), &[]).await;
             }
             _ => {
                 let error = Error::usage("nothing to attach to was named");
                 return Err(error.hint("name one of: `port` (and `url`, for a page), `pid`, `window`, `config` (and `pid`, for a process that it picks)"));
             }
         };
-        let language = self
-            .language
-            .clone()
-            .or_else(|| matches!(what, DebugTargetKind::Page { .. }).then(|| "javascript".to_owned()));
-        let request = SessionRequest {
-            name,
-            debug_target: DebugTarget { kind: what, cwd: sessions.workspace().to_owned(), ..DebugTarget::default() },
-            adapter: self.adapter.clone(),
-            language,
-            ..SessionRequest::default()
-        };
-        let hosted = sessions.start_session(request).await?;
-        launch_report(sessions, hosted, self.wait, self.budget, &[]).await
-    }
-}
-
-impl OperationHandler for DebugProbeParams {
-    async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<ProbeReport> {
-        let sessions = &context.sessions;
-        let workspace = sessions.workspace();
-        let spot = FileLine::parse(&self.at, None)?;
-        let program = existing_path(workspace, self.program.as_deref().unwrap_or(&spot.file))?;
-        let cwd = self.cwd.as_ref().map_or_else(|| workspace.to_owned(), |cwd| workspace.join(cwd));
-        let request = SessionRequest {
-            name: convert::display_path(workspace, &program.to_string_lossy()),
-            debug_target: DebugTarget {
-                kind: DebugTargetKind::Program(program),
-                args: self.args.unwrap_or_default(),
-                cwd,
-                ..DebugTarget::default()
-            },
-            ..SessionRequest::default()
-        };
-        let probing = sessions.start_probe(request, Path::new(&spot.file), spot.line).await?;
-        let waited =
-            probing.hosted.session.wait_for_stop(self.timeout.unwrap_or(DEFAULT_STOP_TIMEOUT).duration()).await;
-        let stopped = convert::stop_report(&probing.hosted, waited, self.budget, workspace).await;
-        let mut values = Vec::new();
-        for expression in self.expressions.unwrap_or_default() {
-            values.push(evaluate_at_stop(&probing.hosted, expression, stopped.stopped).await);
+        // Whoever listens there may never answer. Another start may take longer: an adapter loads, and reads symbols.
+        let is_listener = matches!(request.debug_target.kind, DebugTargetKind::Listener(_));
+        let limit = WaitLimit::start(self.wait.filter(|_| is_listener));
+        let doing = format!("cannot attach to {}", request.name);
+        let first = limit.apply(&doing, sessions.start_session(SessionRequest { adapter, ..request })).await?;
+        let limit = if is_listener { limit } else { WaitLimit::start(self.wait) };
+        if let Some(generation) = generation {
+            context.followers.record_attached(&first.id, generation);
         }
-        probing.end().await;
-        Ok(ProbeReport {
-            stopped: stopped.stopped,
-            state: stopped.state,
-            stop_reason: stopped.stop_reason,
-            waited_ms: stopped.waited_ms,
-            exit_code: stopped.exit_code,
-            message: stopped.message,
-            snapshot: stopped.snapshot.unwrap_or_default(),
-            values,
-            notes: stopped.notes,
-        })
-    }
-}
-
-async fn evaluate_at_stop(hosted: &ManagedSession, expression: String, stopped: bool) -> Valued {
-    if !stopped {
-        return Valued { expression, error: Some("the line was not reached".to_owned()), ..Valued::default() };
-    }
-    match hosted.session.evaluate(&expression, None, "watch").await {
-        Ok((_, answer)) => {
-            let value = EvaluatedValue {
-                result: convert::clip_value(answer.result),
-                of: answer.kind,
-                variables_reference: None,
-            };
-            Valued { expression, value: Some(value), error: None }
-        }
-        Err(error) => Valued { expression, value: None, error: Some(error.causes().join(": ")) },
+        launch_report(context, StartedSessions { first, notes: Vec::new() }, (limit, self.budget), &[]).await
     }
 }

@@ -8,13 +8,14 @@ use std::sync::Arc;
 use tracing::warn;
 
 use crate::config::trust::WorkspaceCommands;
-use crate::config::{BuildPlan, DebugConfiguration, DebugPlan, EditorInputs, StepCompletion};
+use crate::config::{BuildPlan, DebugConfiguration, DebugPlan, EditorInputs};
 use crate::debug::program::DebugTarget;
 use crate::debug::{ManagedSession, SessionRegistry, SessionRequest};
 use crate::error::{Error, Result};
+use crate::supervisor::background_users;
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::OperationCall;
-use crate::task_runner;
+use crate::task_runner::{BackgroundUser, BuildRun};
 use crate::window::Caller;
 
 /// What the caller adds to a configuration, and what overrides its fields.
@@ -38,20 +39,20 @@ pub struct ConfiguredLaunch {
 /// Sessions that were started.
 pub struct StartedSessions {
     /// The first.
-    pub hosted: ManagedSession,
+    pub first: ManagedSession,
     pub notes: Vec<String>,
 }
 
 /// Errors: there is no such configuration, something is wrong in it, no adapter debugs its type, it is not trusted.
-pub fn prepare_config(sessions: &SessionRegistry, name: &str, besides: &ConfigOverrides) -> Result<ConfiguredLaunch> {
+pub fn prepare_config(sessions: &SessionRegistry, name: &str, overrides: &ConfigOverrides) -> Result<ConfiguredLaunch> {
     let written = DebugPlan::resolve(sessions.workspace(), name)?;
-    let debugging = written.with_editor_inputs(&besides.given)?;
-    if debugging.configurations.len() > 1 && besides.has_launch_fields() {
+    let debugging = written.with_editor_inputs(&overrides.given)?;
+    if debugging.configurations.len() > 1 && overrides.has_launch_fields() {
         let error = Error::usage(format!("cannot change how {name:?} is run"));
         return Err(error.because("it is a compound of several").hint("change its parts in .vscode/launch.json"));
     }
     let requests: Vec<SessionRequest> =
-        debugging.configurations.iter().map(|it| debuggee_request(sessions, it, besides)).collect();
+        debugging.configurations.iter().map(|it| debuggee_request(sessions, it, overrides)).collect();
     for (debuggee, request) in debugging.configurations.iter().zip(&requests) {
         sessions.check_adapter(request).map_err(|error| debuggee_error(debuggee, error))?;
     }
@@ -66,25 +67,24 @@ fn debuggee_error(debuggee: &DebugConfiguration, error: Error) -> Error {
 fn debuggee_request(
     sessions: &SessionRegistry,
     debuggee: &DebugConfiguration,
-    besides: &ConfigOverrides,
+    overrides: &ConfigOverrides,
 ) -> SessionRequest {
     let mut fields = debuggee.fields.clone();
     let mut set = |key: &str, value: Option<serde_json::Value>| value.map(|value| fields.insert(key.to_owned(), value));
-    set("args", besides.args.clone().map(Into::into));
-    set("cwd", besides.cwd.clone().map(Into::into));
-    set("stopOnEntry", besides.stop_on_entry.map(Into::into));
-    if !besides.env.is_empty() {
+    set("args", overrides.args.clone().map(Into::into));
+    set("cwd", overrides.cwd.clone().map(Into::into));
+    set("stopOnEntry", overrides.stop_on_entry.map(Into::into));
+    if !overrides.env.is_empty() {
         let mut env = fields.get("env").and_then(serde_json::Value::as_object).cloned().unwrap_or_default();
-        env.extend(besides.env.iter().map(|(name, value)| (name.clone(), value.clone().into())));
+        env.extend(overrides.env.iter().map(|(name, value)| (name.clone(), value.clone().into())));
         fields.insert("env".to_owned(), env.into());
     }
     SessionRequest {
         name: debuggee.name.clone(),
         debug_target: DebugTarget { cwd: sessions.workspace().to_owned(), fields, ..DebugTarget::default() },
-        adapter: besides.adapter.clone(),
+        adapter: overrides.adapter.clone(),
         launch_type: Some(debuggee.kind.clone()),
-        language: None,
-        follows: None,
+        ..SessionRequest::default()
     }
 }
 
@@ -105,18 +105,21 @@ impl ConfiguredLaunch {
         let sessions = &supervisor.sessions;
         let DebugPlan { before, configurations, stop_all, .. } = self.debugging;
         let (mut together, mut notes) = (StartedSoFar { sessions, begun: Vec::new() }, Vec::new());
-        notes.extend(run_tasks(supervisor, &before, call).await?);
+        let shared = run_tasks(supervisor, &before, call).await?;
+        notes.extend(task_notes(&shared));
         for (debuggee, request) in configurations.iter().zip(self.requests) {
             let begun = async {
-                let notes = run_tasks(supervisor, &debuggee.before, call).await?;
+                let ran = run_tasks(supervisor, &debuggee.before, call).await?;
                 call.report_progress(&format!("launching {}", debuggee.name));
-                Ok((sessions.start_session(request).await?, notes))
+                Ok((sessions.start_session(request).await?, ran))
             };
             match begun.await {
-                Ok((hosted, more)) => {
-                    notes.extend(more.into_iter().chain(debuggee.notes.clone()));
-                    run_post_debug_task(supervisor, &hosted, debuggee.after.clone());
-                    together.begun.push(hosted);
+                Ok((managed, ran)) => {
+                    notes.extend(task_notes(&ran).into_iter().chain(debuggee.notes.clone()));
+                    let tasks = ran.background.into_iter().chain(shared.background.iter().cloned()).collect();
+                    background_users::keep_until_end(supervisor, &managed, tasks);
+                    run_post_debug_task(supervisor, &managed, debuggee.after.clone());
+                    together.begun.push(managed);
                 }
                 Err(error) => {
                     together.stop_all().await;
@@ -129,7 +132,7 @@ impl ConfiguredLaunch {
             begun.iter().for_each(|one| stop_with(sessions, one, &begun));
         }
         notes.extend(begun.iter().skip(1).map(|it| format!("{} started with it: {}", it.id, it.request.name)));
-        Ok(StartedSessions { hosted: begun.swap_remove(0), notes })
+        Ok(StartedSessions { first: begun.swap_remove(0), notes })
     }
 }
 
@@ -141,42 +144,45 @@ struct StartedSoFar<'a> {
 
 impl StartedSoFar<'_> {
     async fn stop_all(&mut self) {
-        for hosted in std::mem::take(&mut self.begun) {
-            hosted.stop(hosted.is_attached()).await;
+        for managed in std::mem::take(&mut self.begun) {
+            managed.stop(managed.is_attached()).await;
         }
     }
 }
 
 impl Drop for StartedSoFar<'_> {
     fn drop(&mut self) {
-        self.begun.iter().for_each(|hosted| self.sessions.undo_start(hosted));
+        self.begun.iter().for_each(|managed| self.sessions.undo_start(managed));
     }
 }
 
-/// Runs tasks, one caller at a time; returns notes for the result.
-async fn run_tasks(supervisor: &SupervisorContext, plan: &BuildPlan, call: &OperationCall<'_>) -> Result<Vec<String>> {
+/// Runs the tasks before a session, for whose background tasks it has no id yet.
+async fn run_tasks(supervisor: &SupervisorContext, plan: &BuildPlan, call: &OperationCall<'_>) -> Result<BuildRun> {
     if plan.is_empty() {
-        return Ok(Vec::new());
+        return Ok(BuildRun::default());
     }
-    let _turn = supervisor.launch_memory.task_lock.lock().await;
-    let mark = supervisor.build_launch_id().await;
-    let ran = task_runner::run_plan(plan, &mark, &|doing| call.report_progress(doing)).await?;
-    let left = ran.left.into_iter().map(|who| format!("a task left a process running: {who}"));
-    let watchers = plan.steps.iter().filter(|step| matches!(step.completion, StepCompletion::AfterCycle(_)));
-    let ended = watchers.map(|step| format!("the background task {:?} was ended after its first cycle", step.label));
-    Ok(left.chain(ended).collect())
+    let user = BackgroundUser { name: "a session that starts", needs_new_cycle: false };
+    supervisor.task_queue().await.run_plan(plan, Some(user), &|doing| call.report_progress(doing)).await
+}
+
+fn task_notes(ran: &BuildRun) -> Vec<String> {
+    let left = ran.left.iter().map(|who| format!("a task left a process running: {who}"));
+    let background =
+        ran.background.iter().map(|it| format!("the background task {:?} runs until the session ends", it.label));
+    left.chain(background).collect()
 }
 
 /// Runs `postDebugTask` when the session has ended; no caller waits, so an error becomes an event of the session.
-fn run_post_debug_task(supervisor: &SupervisorContext, hosted: &ManagedSession, plan: BuildPlan) {
+fn run_post_debug_task(supervisor: &SupervisorContext, managed: &ManagedSession, plan: BuildPlan) {
     if plan.is_empty() {
         return;
     }
-    let (mark, record) = (supervisor.paths.build_launch_id(), Arc::clone(hosted.session.event_log()));
-    supervisor.sessions.run_after_end(hosted, async move {
-        if let Err(error) = task_runner::run_plan(&plan, &mark, &|_| {}).await {
+    let queue = Arc::clone(&supervisor.queue);
+    let event_log = Arc::clone(managed.session.event_log());
+    supervisor.sessions.run_after_end(managed, async move {
+        if let Err(error) = queue.run_plan(&plan, None, &|_| {}).await {
             warn!("postDebugTask: {error}");
-            record.push_event("postDebugTask", error.to_string());
+            event_log.push_event("postDebugTask", error.to_string());
         }
     });
 }

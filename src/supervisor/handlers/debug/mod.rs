@@ -2,21 +2,27 @@
 //!
 //! | file | owns |
 //! |---|---|
-//! | `launch_attach` | launch, attach, probe: from parameters to a session request |
+//! | `launch_attach` | launch, attach: from parameters to a session request |
+//! | `probe` | runs a program to a line, evaluates there, ends it |
 //! | `launch_config` | sessions as a configuration of launch.json describes them, with its tasks and its parts |
 //! | `named_test_request`, `cargo_test` | a test by its name; building the programs that contain Rust's tests |
 //! | `control` | continue, step, pause, wait, stop |
 //! | `status` | the state of sessions |
 //! | `inspect` | frames, variables, expressions, sources, output, events |
 //! | `breakpoints` | breakpoints, watchpoints, exceptions |
+//! | `wait_limit` | how long an operation with a `wait` may take |
+//! | `convert` | sessions, stops and breakpoints into the API's types |
 //!
 //! Does not decide anything about sessions.
 
 mod breakpoints;
 mod cargo_test;
 mod control;
+mod convert;
 mod inspect;
 mod launch_attach;
 mod launch_config;
 mod named_test_request;
+mod probe;
 pub(in crate::supervisor) mod status;
+mod wait_limit;

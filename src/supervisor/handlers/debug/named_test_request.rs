@@ -23,11 +23,11 @@ pub async fn prepare_named_test(
     let run = find_test(supervisor.sessions.workspace(), it, name).await?;
     let args = it.args.clone().unwrap_or_default();
     let given = DebugTarget {
-        env: it.env.iter().map(|it| (it.name.clone(), it.value.clone())).collect(),
+        env: it.env.iter().cloned().collect(),
         stop_on_entry: it.stop_on_entry.unwrap_or_default(),
         ..DebugTarget::default()
     };
-    let (language, wanted) = match run {
+    let (language, debug_target) = match run {
         TestRun::Pytest { node, folder } => {
             let what = DebugTargetKind::Module("pytest".to_owned());
             ("python", DebugTarget { kind: what, args: prepend_args(&[&node], args), cwd: folder, ..given })
@@ -56,11 +56,10 @@ pub async fn prepare_named_test(
     };
     Ok(SessionRequest {
         name: name.to_owned(),
-        debug_target: wanted,
+        debug_target,
         adapter: it.adapter.clone(),
-        launch_type: None,
         language: Some(language.to_owned()),
-        follows: None,
+        ..SessionRequest::default()
     })
 }
 

@@ -1,0 +1,317 @@
+//! Conversion of sessions, stops and breakpoints into the API's types.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use crate::api::debug::DEFAULT_SNAPSHOT_TOKENS;
+use crate::api::debug::breakpoints::{BreakpointDrift, BreakpointReport, BreakpointState, WatchpointAccess};
+use crate::api::debug::results::{
+    DebugSessionState, EvaluatedValue, ExceptionReport, FrameEntry, SourceExcerpt, StopDetails, StopLocation,
+    StopReason, StopReport, StopSnapshot, StopType, VariableEntry,
+};
+use crate::debug::breakpoints;
+use crate::debug::inspect::{DapVariable, ScopedId, StackFrameInfo, StopCause, StopSummary, ThrownException};
+use crate::debug::{BreakpointStatus, ManagedSession, RunState, StopKind, ThreadStop, WaitOutcome};
+
+/// For reading a stop, when the operation has no limit: longer than its requests' own deadlines together.
+const MAX_REPORT_TIME: Duration = Duration::from_secs(3600);
+/// Approximate.
+const BYTES_PER_TOKEN: usize = 4;
+/// Values of variables and expressions are cut after this many characters.
+const MAX_VALUE_CHARS: usize = 2000;
+
+/// The state of a session or a target.
+pub fn session_state(state: RunState) -> DebugSessionState {
+    match state {
+        RunState::Starting => DebugSessionState::Starting,
+        RunState::Running => DebugSessionState::Running,
+        RunState::Stopped => DebugSessionState::Stopped,
+        RunState::Terminated => DebugSessionState::Terminated,
+        RunState::Disconnected => DebugSessionState::Disconnected,
+    }
+}
+
+fn stop_type(kind: StopKind) -> StopType {
+    match kind {
+        StopKind::BreakpointHit => StopType::BreakpointHit,
+        StopKind::StepComplete => StopType::StepComplete,
+        StopKind::Exception => StopType::Exception,
+        StopKind::WatchpointAccess => StopType::WatchpointAccess,
+        StopKind::WatchpointModify => StopType::WatchpointModify,
+        StopKind::MethodEntry => StopType::MethodEntry,
+        StopKind::MethodExit => StopType::MethodExit,
+        StopKind::VmStart => StopType::VmStart,
+        StopKind::VmDeath => StopType::VmDeath,
+        StopKind::UserSuspend => StopType::UserSuspend,
+        StopKind::Entry => StopType::Entry,
+        StopKind::Goto => StopType::Goto,
+    }
+}
+
+/// The path relative to the workspace when it is in it.
+pub fn display_path(workspace: &Path, path: &str) -> String {
+    let inside = Path::new(path).strip_prefix(workspace).ok().filter(|rest| !rest.as_os_str().is_empty());
+    inside.map_or_else(|| path.to_owned(), |rest| rest.to_string_lossy().into_owned())
+}
+
+/// Why, where and on which thread a program stopped.
+pub fn stop_reason(reason: &StopCause, workspace: &Path) -> StopReason {
+    let top = reason.top_frame.as_ref();
+    let location = top.map(|top| StopLocation {
+        class_name: None,
+        method_name: top.name.clone(),
+        line_number: line_number(top.line),
+        source_path: top.path().map(|path| display_path(workspace, path)),
+    });
+    let exception = Some(reason).filter(|it| it.kind == StopKind::Exception).map(exception_report).unwrap_or_default();
+    let watched = reason.watched.clone().map(|(field, old, new)| (Some(field), old, new));
+    let (field_name, old_value, new_value) = watched.unwrap_or_default();
+    let full = |text: String| Some(text).filter(|text| !text.is_empty());
+    StopReason {
+        kind: stop_type(reason.kind),
+        thread_id: reason.thread.map(ScopedId::to_external),
+        thread_name: full(reason.thread_name.clone()),
+        location,
+        details: StopDetails {
+            breakpoint_id: reason.hit.map(|(id, _)| id),
+            hit_count: reason.hit.map(|(_, count)| count),
+            exception_type: full(exception.class),
+            exception_message: full(exception.message),
+            field_name,
+            old_value,
+            new_value,
+            text: reason.text.clone(),
+        },
+    }
+}
+
+/// A stop as far as its DAP event describes it, without a request to the adapter.
+pub fn stop_reason_from_event(target: usize, stop: &ThreadStop) -> StopReason {
+    StopReason {
+        kind: stop_type(stop.kind),
+        thread_id: stop.thread_id.map(|id| ScopedId { target, id }.to_external()),
+        thread_name: None,
+        location: None,
+        details: StopDetails::default(),
+    }
+}
+
+/// The exception of a stop.
+pub fn exception_report(reason: &StopCause) -> ExceptionReport {
+    let ThrownException { class, message, stack } = reason.thrown_exception();
+    ExceptionReport { class, message, stack }
+}
+
+/// A stack frame, with its path relative to the workspace.
+pub fn frame_entry(frame: &StackFrameInfo, workspace: &Path) -> FrameEntry {
+    let reference = frame.source.as_ref().and_then(|source| source.source_reference).filter(|id| *id > 0);
+    FrameEntry {
+        frame_id: frame.id.to_external(),
+        name: frame.name.clone(),
+        file: frame.path().map(|path| display_path(workspace, path)),
+        source_reference: reference.map(|id| ScopedId { target: frame.id.target, id }.to_external()),
+        line: line_number(frame.line),
+        column: u32::try_from(frame.column).ok().filter(|column| *column > 0),
+    }
+}
+
+fn line_number(line: i64) -> u32 {
+    u32::try_from(line).unwrap_or_default()
+}
+
+/// Variables of a target, their values cut.
+pub fn variable_entries(target: usize, variables: Vec<DapVariable>) -> Vec<VariableEntry> {
+    let entry = |it: DapVariable| VariableEntry {
+        name: it.name,
+        value: clip_value(it.value),
+        of: it.kind,
+        variables_reference: value_reference(target, it.variables_reference),
+    };
+    variables.into_iter().map(entry).collect()
+}
+
+/// The value of an expression, cut, with the reference to what is inside.
+pub fn evaluated_value(value: String, of: Option<String>, inside: ScopedId) -> EvaluatedValue {
+    let variables_reference = value_reference(inside.target, inside.id);
+    EvaluatedValue { result: clip_value(value), of, variables_reference }
+}
+
+/// Cuts a long value, and appends its length.
+fn clip_value(value: String) -> String {
+    match value.char_indices().nth(MAX_VALUE_CHARS) {
+        Some((end, _)) => format!("{}… ({} characters)", &value[..end], value.chars().count()),
+        None => value,
+    }
+}
+
+/// The reference to the variables inside a value; `None`: there are none.
+pub fn value_reference(target: usize, id: i64) -> Option<i64> {
+    (id > 0).then(|| ScopedId { target, id }.to_external())
+}
+
+/// Frames, locals, source and output of a stop.
+fn stop_snapshot(summary: StopSummary, workspace: &Path) -> StopSnapshot {
+    let top = summary.frames.first();
+    let target = top.map_or(0, |top| top.id.target);
+    let source = top.filter(|_| !summary.source.is_empty()).map(|top| {
+        let name = top.source.as_ref().and_then(|source| source.name.clone());
+        let file = top.path().map(|path| display_path(workspace, path)).or(name).unwrap_or_default();
+        SourceExcerpt::with_line_numbers(&file, &summary.source, Some(top.line))
+    });
+    StopSnapshot {
+        frames: summary.frames.iter().map(|frame| frame_entry(frame, workspace)).collect(),
+        locals: variable_entries(target, summary.locals),
+        source,
+        output: summary.output,
+        cut: summary.omitted,
+    }
+}
+
+/// The report of a wait, with a snapshot when it ended with a stop. What is not read within the time is left out.
+pub async fn stop_report(
+    managed: &ManagedSession,
+    waited: WaitOutcome,
+    (time, budget): (Option<Duration>, Option<u32>),
+    workspace: &Path,
+) -> StopReport {
+    let time = time.unwrap_or(Duration::MAX);
+    let until = Instant::now() + time.min(MAX_REPORT_TIME);
+    let exit_code = timeout_at(until, managed.wait_for_exit_code()).await.unwrap_or_else(|_| managed.exit_code());
+    let mut report = StopReport {
+        session_id: managed.id.clone(),
+        stopped: waited.stop.is_some(),
+        state: session_state(waited.state),
+        waited_ms: waited.waited.as_millis() as u64,
+        exit_code,
+        message: managed.problem().filter(|_| waited.state == RunState::Disconnected).or(waited.message),
+        ..StopReport::default()
+    };
+    report.notes.extend(managed.session.event_log().take_notices());
+    let Some((target, stop)) = waited.stop else { return report };
+    report.stop_reason = Some(stop_reason_from_event(target, &stop));
+    let read = timeout_at(until, read_stop(managed, (target, &stop), budget, workspace)).await;
+    match read {
+        Ok((reason, snapshot, others)) => {
+            (report.stop_reason, report.snapshot, report.also_stopped) = (Some(reason), snapshot, others);
+        }
+        Err(_) => {
+            let note =
+                "the stop could not be read in time: its debugger does not answer; `tether debug stack` reads it";
+            report.notes.push(note.to_owned());
+        }
+    }
+    report
+}
+
+/// Why the session has stopped, what is visible there, and why its other targets have stopped.
+async fn read_stop(
+    managed: &ManagedSession,
+    (target, stop): (usize, &ThreadStop),
+    budget: Option<u32>,
+    workspace: &Path,
+) -> (StopReason, Option<StopSnapshot>, Vec<StopReason>) {
+    let session = &managed.session;
+    let budget = budget.unwrap_or(DEFAULT_SNAPSHOT_TOKENS) as usize * BYTES_PER_TOKEN;
+    let thread = stop.thread_id.map(|id| ScopedId { target, id });
+    let summary = async {
+        match thread.filter(|_| budget > 0) {
+            Some(thread) => session.summarize_stop(thread, budget).await.ok(),
+            None => None,
+        }
+    };
+    // In this order: the reason needs a part of the stack that the snapshot requests.
+    let (summary, first) = tokio::join!(summary, session.stop_cause(target, stop));
+    let mut others = Vec::new();
+    for (target, other) in session.snapshot().stops().into_iter().skip(1) {
+        others.push(stop_reason(&session.stop_cause(target, other).await, workspace));
+    }
+    (stop_reason(&first, workspace), summary.map(|summary| stop_snapshot(summary, workspace)), others)
+}
+
+/// A breakpoint or watchpoint, and its state.
+pub fn breakpoint_report(reported: &BreakpointStatus, workspace: &Path) -> BreakpointReport {
+    let breakpoints::BreakpointSpec { id, kind, conditions } = &reported.spec;
+    let (state, bound, message) = match &reported.status {
+        breakpoints::BindingStatus::Verified { line } => (BreakpointState::Verified, *line, None),
+        breakpoints::BindingStatus::Pending => (BreakpointState::Pending, None, None),
+        breakpoints::BindingStatus::Unbound(reason) => (BreakpointState::Unbound, None, Some(reason.clone())),
+    };
+    let mut report = BreakpointReport {
+        breakpoint_id: *id,
+        state,
+        condition: conditions.condition.clone(),
+        hit_condition: conditions.hit_condition.clone(),
+        log_message: conditions.log_message.clone(),
+        hit_count: Some(reported.hits).filter(|hits| *hits > 0),
+        message,
+        ..BreakpointReport::default()
+    };
+    match kind {
+        breakpoints::BreakpointKind::Line { file, line, anchor_status: whereabouts, .. } => {
+            report.file = Some(display_path(workspace, &file.to_string_lossy()));
+            report.line = Some(bound.unwrap_or(*line));
+            (report.drift, report.message) = breakpoint_drift(whereabouts, *line, report.message);
+        }
+        breakpoints::BreakpointKind::Function { name } => report.function = Some(name.clone()),
+        breakpoints::BreakpointKind::Data { expression, access } => {
+            report.expression = Some(expression.clone());
+            report.access = Some(match access {
+                breakpoints::DataAccess::Read => WatchpointAccess::Read,
+                breakpoints::DataAccess::Write => WatchpointAccess::Write,
+                breakpoints::DataAccess::ReadWrite => WatchpointAccess::ReadWrite,
+            });
+        }
+    }
+    report
+}
+
+fn breakpoint_drift(
+    whereabouts: &breakpoints::AnchorStatus,
+    line: u32,
+    message: Option<String>,
+) -> (Option<BreakpointDrift>, Option<String>) {
+    match whereabouts {
+        breakpoints::AnchorStatus::Kept => (None, message),
+        breakpoints::AnchorStatus::Moved { from } => (
+            Some(BreakpointDrift::Moved),
+            message.or_else(|| Some(format!("its code moved from line {from} to {line}"))),
+        ),
+        breakpoints::AnchorStatus::Ambiguous { from, lines } => {
+            let lines: Vec<String> = lines.iter().map(u32::to_string).collect();
+            let message = format!("the code of line {from} is now on lines {}: set it again", lines.join(", "));
+            (Some(BreakpointDrift::Ambiguous), Some(message))
+        }
+        breakpoints::AnchorStatus::Lost { from } => {
+            (Some(BreakpointDrift::Lost), Some(format!("the code of line {from} is gone: set it again")))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_types_of_stops_have_the_names_of_the_design() {
+        let names = [
+            (StopKind::BreakpointHit, "\"BREAKPOINT_HIT\""),
+            (StopKind::WatchpointModify, "\"WATCHPOINT_MODIFY\""),
+            (StopKind::VmStart, "\"VM_START\""),
+            (StopKind::Goto, "\"GOTO\""),
+        ];
+        for (kind, name) in names {
+            assert_eq!(serde_json::to_string(&stop_type(kind)).unwrap(), name);
+        }
+    }
+
+    #[test]
+    fn paths_are_relative_where_they_lie_in_the_workspace() {
+        let check = |path: &str, expect: &str| assert_eq!(display_path(Path::new("/w s"), path), expect);
+        check("/w s/a/b.py", "a/b.py");
+        check("/w s", "/w s");
+        check("/w special/b.py", "/w special/b.py");
+        check("<string>", "<string>");
+    }
+}

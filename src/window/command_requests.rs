@@ -1,0 +1,80 @@
+//! Sends the commands of a handle to the actor, and waits for their results.
+//!
+//! A command may join an operation that runs already. Whether its result is one to the command: [`Window::run_command`],
+//! [`Window::run_restart`].
+
+use std::time::Instant;
+
+use tokio::sync::oneshot;
+
+use super::caller::{ActorMessage, Caller, CommandOrigin, OperationOutcome, OperationTimes, WindowCommand};
+use super::cancellation::CancelGuard;
+use super::state::WindowInput;
+use super::window_handle::Window;
+use crate::error::{Error, ErrorData, ErrorKind, Result};
+
+impl Window {
+    /// Restarts the window. An operation that runs already may be waited for, but its launch, or the failure of its build,
+    /// is no result of this request.
+    pub(super) async fn run_restart(
+        &self,
+        build: bool,
+        origin: CommandOrigin,
+        caller: &dyn Caller,
+    ) -> Result<OperationOutcome> {
+        let requested = Instant::now();
+        let is_later = |at: Option<Instant>| at.is_some_and(|at| at >= requested);
+        loop {
+            let input = WindowInput::Restart { build };
+            let (result, OperationTimes { started, launch_started }) = self.send_command(input, origin, caller).await;
+            let is_result = match &result {
+                Ok(_) => is_later(launch_started) && (is_later(started) || !self.compare_files().await?.stale),
+                // Stopped meanwhile, or the supervisor exits.
+                Err(error) => is_later(started) || error.kind == ErrorKind::Cancelled,
+            };
+            if is_result {
+                return result;
+            }
+        }
+    }
+
+    /// As [`Window::send_command`], for a command to which an operation that runs already is a result.
+    pub(super) async fn run_command(
+        &self,
+        input: WindowInput,
+        origin: CommandOrigin,
+        caller: &dyn Caller,
+    ) -> Result<OperationOutcome> {
+        self.send_command(input, origin, caller).await.0
+    }
+
+    /// Sends a command to the actor and waits for its result; reports the progress of the running operation meanwhile.
+    async fn send_command(
+        &self,
+        input: WindowInput,
+        origin: CommandOrigin,
+        caller: &dyn Caller,
+    ) -> (Result<OperationOutcome>, OperationTimes) {
+        let _guard = CancelGuard { inbox: &self.actor, caller };
+        let (reply, mut result) = oneshot::channel();
+        let closed = || (Err(Error::new(ErrorKind::Cancelled, "the supervisor is ending")), OperationTimes::default());
+        if self.actor.send(ActorMessage::Command(WindowCommand { input, origin, reply })).await.is_err() {
+            return closed();
+        }
+        let (mut watch, mut reported) = (self.watch(), None);
+        loop {
+            let progress = watch.borrow_and_update().progress.clone();
+            if let Some(progress) = progress.filter(|progress| reported.as_ref() != Some(progress)) {
+                caller.report_progress(&progress);
+                reported = Some(progress);
+            }
+            tokio::select! {
+                result = &mut result => {
+                    let Ok((result, times)) = result else { return closed() };
+                    return (result.map_err(|error| ErrorData::from(&*error).into()), times);
+                }
+                _ = watch.changed() => {}
+            }
+        }
+    }
+}

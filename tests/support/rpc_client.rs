@@ -1,0 +1,99 @@
+//! A client on the supervisor's socket, as an editor is one: requests that can be sent ahead and cancelled.
+
+#![allow(dead_code)] // each test program uses a part
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+
+use serde_json::{Value, json};
+
+use crate::support::{Sandbox, TEST_TIMEOUT};
+
+pub struct RpcClient {
+    stream: BufReader<UnixStream>,
+    last: u64,
+    /// Messages that were read while another one was waited for.
+    kept: Vec<Value>,
+}
+
+impl RpcClient {
+    /// Connects to the sandbox's supervisor, which is started if none runs.
+    pub fn connect(sandbox: &Sandbox) -> RpcClient {
+        sandbox.status();
+        let stream = UnixStream::connect(sandbox.socket()).unwrap();
+        stream.set_read_timeout(Some(TEST_TIMEOUT)).unwrap();
+        let mut client = RpcClient { stream: BufReader::new(stream), last: 0, kept: Vec::new() };
+        let id = client.send("initialize", json!({"name": "test", "version": env!("CARGO_PKG_VERSION")}));
+        client.response(id);
+        client
+    }
+
+    /// Sends a request; returns its id.
+    pub fn send(&mut self, method: &str, params: Value) -> u64 {
+        self.last += 1;
+        self.write(&json!({"jsonrpc": "2.0", "id": self.last, "method": method, "params": params}));
+        self.last
+    }
+
+    pub fn cancel(&mut self, id: u64) {
+        self.write(&json!({"jsonrpc": "2.0", "method": "$/cancelRequest", "params": {"id": id}}));
+    }
+
+    fn write(&mut self, message: &Value) {
+        let body = message.to_string();
+        let frame = format!("Content-Length: {}\r\n\r\n{body}", body.len());
+        self.stream.get_mut().write_all(frame.as_bytes()).unwrap();
+    }
+
+    /// The whole response to a request, with `result` or `error`.
+    pub fn response(&mut self, id: u64) -> Value {
+        self.find(|message| is_response(message, id))
+    }
+
+    /// Whether a progress of the request contains these words, before its response.
+    pub fn progress(&mut self, id: u64, words: &str) -> bool {
+        let is_progress = |message: &Value| {
+            let params = &message["params"];
+            message["method"] == "$/progress"
+                && params["id"] == id
+                && params["value"]["message"].as_str().unwrap().contains(words)
+        };
+        let found = self.find(|message| is_progress(message) || is_response(message, id));
+        let is_found = is_progress(&found);
+        self.kept.push(found);
+        is_found
+    }
+
+    fn find(&mut self, is_awaited: impl Fn(&Value) -> bool) -> Value {
+        if let Some(index) = self.kept.iter().position(&is_awaited) {
+            return self.kept.remove(index);
+        }
+        loop {
+            let message = self.read();
+            if is_awaited(&message) {
+                return message;
+            }
+            self.kept.push(message);
+        }
+    }
+
+    fn read(&mut self) -> Value {
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            assert!(self.stream.read_line(&mut line).unwrap() > 0, "the connection ended");
+            match line.trim().strip_prefix("Content-Length: ") {
+                Some(value) => length = value.parse().unwrap(),
+                None if line.trim().is_empty() => break,
+                None => {}
+            }
+        }
+        let mut body = vec![0; length];
+        self.stream.read_exact(&mut body).unwrap();
+        serde_json::from_slice(&body).unwrap()
+    }
+}
+
+fn is_response(message: &Value, id: u64) -> bool {
+    message["id"] == id && message.get("method").is_none()
+}
