@@ -61,10 +61,6 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
     Ok(LaunchPlan::start_adapter(process, ConnectMethod::Pipes, start))
 }
 
-/// lldb-dap 19 gives up on a process that is not stopped when the commands have run: LLDB waits for that only while it is
-/// synchronous.
 fn remote_request(address: &str, program: Option<&Path>) -> StartRequest {
-    let [timeout, connect] = native::connect_commands(address);
-    let [sync, back] = ["False", "True"].map(|value| format!("script lldb.debugger.SetAsync({value})"));
-    native::attach_request("attachCommands", json!([timeout, sync, connect, back]), program)
+    native::attach_request("attachCommands", json!(native::connect_commands(address)), program)
 }

@@ -79,9 +79,12 @@ pub fn start_request(
 }
 
 /// The commands with which LLDB connects to a stub. On a busy machine, a stub's response takes more than LLDB's one
-/// second.
-pub fn connect_commands(address: &str) -> [String; 2] {
-    ["settings set plugin.process.gdb-remote.packet-timeout 60".to_owned(), format!("gdb-remote {address}")]
+/// second. While LLDB is asynchronous, it does not wait until the process is stopped: lldb-dap 19 then gives up, and
+/// CodeLLDB may say that the process is not valid.
+pub fn connect_commands(address: &str) -> [String; 4] {
+    let [synchronous, asynchronous] = ["False", "True"].map(|value| format!("script lldb.debugger.SetAsync({value})"));
+    let timeout = "settings set plugin.process.gdb-remote.packet-timeout 60".to_owned();
+    [timeout, synchronous, format!("gdb-remote {address}"), asynchronous]
 }
 
 /// An `attach` request with one field of the adapter's own, and the program, if there is one.

@@ -278,16 +278,13 @@ fn the_native_adapters_accept_every_form_of_a_configuration() {
         assert_eq!((request, &fields["pid"]), ("attach", &json!(12)), "{name}");
         assert!(sample.plan(name, DebugTargetKind::Module("x".to_owned()), json!({})).is_err());
     }
-    const PACKET_TIMEOUT: &str = "settings set plugin.process.gdb-remote.packet-timeout 60";
     let stub = DebugTargetKind::Listener(Address::loopback(2345));
     let remote = |name| sample.planned_start(name, stub.clone(), json!({}));
     let [sync, back] = ["False", "True"].map(|value| format!("script lldb.debugger.SetAsync({value})"));
-    let commands = json!([PACKET_TIMEOUT, sync, "gdb-remote 127.0.0.1:2345", back]);
+    let timeout = "settings set plugin.process.gdb-remote.packet-timeout 60";
+    let commands = json!([timeout, sync, "gdb-remote 127.0.0.1:2345", back]);
     assert_fields(&remote("lldb-dap").2, json!({"attachCommands": commands}));
-    assert_fields(
-        &remote("codelldb").2,
-        json!({"processCreateCommands": [PACKET_TIMEOUT, "gdb-remote 127.0.0.1:2345"]}),
-    );
+    assert_fields(&remote("codelldb").2, json!({"processCreateCommands": commands}));
     assert_fields(&remote("gdb").2, json!({"target": "127.0.0.1:2345"}));
 }
 

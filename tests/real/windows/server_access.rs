@@ -71,17 +71,23 @@ async fn value(page: &PageConnection, expression: &str) -> Value {
     }
 }
 
+/// Starts a reload of the page from one of its own tasks: the expression has its value before the document goes.
+async fn reload(page: &PageConnection) {
+    value(page, "void setTimeout(() => location.reload())").await;
+}
+
 /// Resolves when the page shows the workbench, in a document that is newer than `after` (`performance.timeOrigin`).
 /// Returns the age of its document and the port of the server.
 async fn wait_for_workbench(page: &PageConnection, after: f64) -> (f64, u16) {
     let shown = "document.title.startsWith('[Extension Development Host]') && [performance.timeOrigin, +location.port]";
     let waiting = async {
         loop {
-            match value(page, shown).await {
-                Value::Array(both) if both[0].as_f64() > Some(after) => {
+            // An error: the document goes while it is asked.
+            match evaluate_expression(page, shown, Duration::from_secs(10)).await {
+                Ok(ExpressionResult::Value(Value::Array(both))) if both[0].as_f64() > Some(after) => {
                     return (both[0].as_f64().unwrap(), both[1].as_u64().unwrap() as u16);
                 }
-                _ => {}
+                _ => tokio::task::yield_now().await,
             }
         }
     };
@@ -134,7 +140,7 @@ async fn n1_only_the_page_of_the_window_may_use_the_server_of_vs_code() {
     let token = check_token_is_hidden(&place);
 
     // A reload of the page, and another connection to it.
-    value(&page, "location.reload()").await;
+    reload(&page).await;
     wait_for_workbench(&page, first).await;
     drop(page);
     let page = PageConnection::open(launched.cdp_port).await.unwrap();
@@ -172,7 +178,7 @@ async fn n1_the_token_of_the_server_is_in_no_recorded_request() {
     let history = Arc::new(PageHistory::new(None));
     let page = PageConnection::open_with_history(launched.cdp_port, Arc::clone(&history)).await.unwrap();
     let (first, _) = wait_for_workbench(&page, 0.0).await;
-    value(&page, "location.reload()").await;
+    reload(&page).await;
     wait_for_workbench(&page, first).await;
     // As VS Code requests the files of extensions.
     let resource = format!("fetch('/vscode-remote-resource?path=%2Fetc%2Fhostname&tkn={token}').then(it => it.status)");
