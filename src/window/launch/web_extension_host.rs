@@ -143,11 +143,11 @@ fn percent_encode(text: &str, slashes: bool) -> String {
 /// Gives the browser the connection token, and loads the workbench.
 async fn load_workbench(endpoint: &Endpoint, url: &str, cookie: CookieParam, deadline: Duration) -> Result<()> {
     let page = connect_to_page(endpoint).await?;
-    set_cookie(&page, &cookie).await?;
-    navigate_page(&page, url).await?;
+    repeat_while_busy(|| set_cookie(&page, &cookie)).await?;
+    repeat_while_busy(|| navigate_page(&page, url)).await?;
     wait_for_title(&page, deadline).await?;
     // The server has replaced it by one that expires sooner.
-    set_cookie(&page, &cookie).await
+    repeat_while_busy(|| set_cookie(&page, &cookie)).await
 }
 
 /// Resolves when the page has the title that only an Extension Development Host has.
@@ -156,10 +156,16 @@ pub(super) async fn wait_for_workbench_title(endpoint: &Endpoint, deadline: Dura
 }
 
 async fn connect_to_page(endpoint: &Endpoint) -> Result<PageConnection> {
+    let history = || Arc::new(PageHistory::new(None));
+    repeat_while_busy(|| PageConnection::open_endpoint(endpoint.clone(), history())).await
+}
+
+/// Repeats what a browser that is still busy with its start did not respond to in time; the launch's deadline ends it.
+async fn repeat_while_busy<T, F: Future<Output = Result<T>>>(operation: impl Fn() -> F) -> Result<T> {
     loop {
-        match PageConnection::open_endpoint(endpoint.clone(), Arc::new(PageHistory::new(None))).await {
-            Err(error) if error.kind == ErrorKind::TimedOut => {} // still busy; bounded by the caller's deadline
-            attached => return attached,
+        match operation().await {
+            Err(error) if error.kind == ErrorKind::TimedOut => {}
+            outcome => return outcome,
         }
     }
 }
