@@ -63,6 +63,11 @@ impl TaskQueue {
         TaskQueue { turn: tokio::sync::Mutex::default(), launch_id, background }
     }
 
+    /// Whether a build or a task runs.
+    pub fn is_busy(&self) -> bool {
+        self.turn.try_lock().is_err()
+    }
+
     /// Waits until no other build or task runs; none begins while the guard is held.
     pub async fn wait_for_turn(&self, progress: &(dyn Fn(&str) + Send + Sync)) -> MutexGuard<'_, ()> {
         if let Ok(turn) = self.turn.try_lock() {

@@ -34,6 +34,8 @@ pub struct ClientCapabilities {
     /// Receives [`WINDOW_DID_CHANGE_STATE`], [`DEBUG_DID_CHANGE_STATE`] and [`WINDOW_DID_CHANGE_CONSOLE`]; an `editor`
     /// always receives the first two.
     pub did_change_state: bool,
+    /// Starts no supervisor: one whose program was replaced stays for it.
+    pub keeps_supervisor: bool,
 }
 
 /// What a connection is for.
@@ -55,7 +57,8 @@ pub struct InitializeResult {
     pub version: String,
     pub pid: u32,
     pub workspace: String,
-    /// The supervisor is older than the front end and exits now; the window stays. Connect again.
+    /// The supervisor is older than the front end, or the front end's program has replaced its own: it exits now, and
+    /// the window stays. Connect again.
     #[serde(default)]
     pub draining: bool,
 }

@@ -11,7 +11,7 @@ use super::finding::FindingLevel::{Ok as Good, Problem, Warning};
 use super::finding::{Finding, FindingLevel, FindingTopic};
 use super::orphan_launches;
 use crate::api::OperationParams;
-use crate::api::protocol::InitializeParams;
+use crate::api::protocol::{ClientCapabilities, InitializeParams};
 use crate::api::window::{ReportedWindowState, WindowStatus, WindowStatusParams};
 use crate::debug::breakpoints::BreakpointStore;
 use crate::error::{Error, ErrorKind, Result};
@@ -85,8 +85,9 @@ async fn check_supervisor(paths: &SupervisorPaths, holder: Option<LockHolder>) -
 
 /// Requests the window's status from the running supervisor; starts none.
 async fn request_status(paths: &SupervisorPaths) -> Result<WindowStatus> {
-    let ourselves =
-        InitializeParams { name: "tether doctor".into(), version: OURS.into(), ..InitializeParams::default() };
+    let capabilities = ClientCapabilities { keeps_supervisor: true, ..ClientCapabilities::default() };
+    let (name, version) = ("tether doctor".into(), OURS.into());
+    let ourselves = InitializeParams { name, version, capabilities, ..InitializeParams::default() };
     let connection = connect(paths, &ourselves, IfNotRunning::Skip).await?;
     let connection = connection.ok_or_else(|| Error::other("the supervisor has ended in this moment"))?;
     let (progress, _) = mpsc::unbounded_channel();

@@ -22,7 +22,7 @@ use self::local_commands::LocalCommand;
 use self::trust::TrustScope;
 use super::{mcp, render, workspace};
 use crate::api::page::{PageImage, PageScreenshotParams};
-use crate::api::protocol::{InitializeParams, ProgressParams, SHUTDOWN};
+use crate::api::protocol::{ClientCapabilities, InitializeParams, ProgressParams, SHUTDOWN};
 use crate::api::window::WindowStartParams;
 use crate::api::{Operation, OperationGroup, OperationParams};
 use crate::display_text::{escape_json, escape_line, escape_text};
@@ -202,8 +202,11 @@ fn block_on<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     outcome
 }
 
-fn initialize_params() -> InitializeParams {
-    InitializeParams { name: "tether".into(), version: env!("CARGO_PKG_VERSION").into(), ..InitializeParams::default() }
+fn initialize_params(missing: IfNotRunning) -> InitializeParams {
+    let keeps_supervisor = missing == IfNotRunning::Skip;
+    let capabilities = ClientCapabilities { keeps_supervisor, ..ClientCapabilities::default() };
+    let version = env!("CARGO_PKG_VERSION").into();
+    InitializeParams { name: "tether".into(), version, capabilities, ..InitializeParams::default() }
 }
 
 async fn run_operation(
@@ -233,11 +236,13 @@ async fn run_operation(
 /// Connects to the supervisor of the workspace; to that of a deleted one only if it still runs.
 async fn connect_to_supervisor(workspace: &Path) -> Result<SupervisorConnection> {
     match SupervisorPaths::of_workspace(workspace) {
-        Ok(paths) => connect(&paths, &initialize_params(), IfNotRunning::Start)
+        Ok(paths) => connect(&paths, &initialize_params(IfNotRunning::Start), IfNotRunning::Start)
             .await?
             .ok_or_else(|| Error::other("no supervisor")),
         Err(error) => match SupervisorPaths::of_deleted_workspace(workspace) {
-            Ok(paths) => connect(&paths, &initialize_params(), IfNotRunning::Skip).await?.ok_or(error),
+            Ok(paths) => {
+                connect(&paths, &initialize_params(IfNotRunning::Skip), IfNotRunning::Skip).await?.ok_or(error)
+            }
             Err(_) => Err(error),
         },
     }
@@ -314,7 +319,7 @@ fn save_image(common: &GlobalArgs, method: &str, answer: &Value, file: &Path, ch
 async fn shut_down_supervisor(common: &GlobalArgs, workspace: &Path) -> Result<()> {
     let paths = SupervisorPaths::of_workspace(workspace)
         .or_else(|error| SupervisorPaths::of_deleted_workspace(workspace).map_err(|_| error))?;
-    let Some(connection) = connect(&paths, &initialize_params(), IfNotRunning::Skip).await? else {
+    let Some(connection) = connect(&paths, &initialize_params(IfNotRunning::Skip), IfNotRunning::Skip).await? else {
         let result = serde_json::json!({"ended": false});
         return print_result(common, &result, || {
             escape_line(&format!("no supervisor runs for {}", paths.workspace.display()))

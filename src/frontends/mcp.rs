@@ -111,7 +111,7 @@ impl McpServer {
         let client = InitializeParams {
             name: "tether mcp".into(),
             version: env!("CARGO_PKG_VERSION").into(),
-            capabilities: ClientCapabilities { did_change_state: true },
+            capabilities: ClientCapabilities { did_change_state: true, ..ClientCapabilities::default() },
             ..InitializeParams::default()
         };
         let connection = connect(&paths, &client, missing).await?;

@@ -9,6 +9,7 @@ use std::io::{self, BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use procfs::ProcError;
@@ -18,6 +19,9 @@ use rustix::pipe::{PipeFlags, pipe_with};
 /// States of sockets in `/proc/net/tcp`.
 const LISTEN: &str = "0A";
 const CLOSE_WAIT: &str = "08";
+
+/// What the link to a program ends in when its file is gone.
+const DELETED: &[u8] = b" (deleted)";
 
 /// What identifies a process beyond its PID, and where it hangs in the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,10 +79,24 @@ pub fn read_arguments(pid: u32) -> io::Result<Vec<OsString>> {
     Ok(words.map(|word| OsString::from_vec(word.to_vec())).collect())
 }
 
+/// Where the program of this process lies, or what has replaced it.
+pub fn find_own_program() -> io::Result<PathBuf> {
+    let program = std::env::current_exe()?;
+    let before = program.as_os_str().as_bytes().strip_suffix(DELETED);
+    let before = before.filter(|_| !program.exists()).map(|path| PathBuf::from(OsStr::from_bytes(path)));
+    Ok(before.unwrap_or(program))
+}
+
+/// Whether the file at `path` is the one that `pid` runs; `None` if there is none.
+pub fn runs_program(pid: u32, path: &Path) -> Option<bool> {
+    let (there, run) = (path.metadata().ok()?, std::fs::metadata(format!("/proc/{pid}/exe")).ok()?);
+    Some((there.dev(), there.ino()) == (run.dev(), run.ino()))
+}
+
 /// Whether another file has taken the place of the program that `pid` runs.
 pub fn is_program_replaced(pid: u32) -> bool {
     let program = std::fs::read_link(format!("/proc/{pid}/exe"));
-    program.is_ok_and(|program| program.as_os_str().as_encoded_bytes().ends_with(b" (deleted)"))
+    program.is_ok_and(|program| program.as_os_str().as_bytes().ends_with(DELETED))
 }
 
 /// The inotify limits of our user.

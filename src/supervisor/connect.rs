@@ -194,7 +194,7 @@ fn unresponsive_error(paths: &SupervisorPaths) -> Error {
 /// Starts a supervisor; returns the socket of the one that holds the lock, which may be another.
 async fn start_supervisor(paths: &SupervisorPaths) -> Result<PathBuf> {
     let starting = || format!("cannot start the supervisor of {}", paths.workspace.display());
-    let program = std::env::current_exe().doing(starting)?;
+    let program = process::find_own_program().doing(starting)?;
     let mut child = daemon_command(&program, paths).spawn().doing(starting)?;
     let stdout = child.stdout.take().ok_or_else(|| Error::other(starting()).because("its stdout is not a pipe"))?;
     // Reaps the intermediate process of the double fork, which exits at once.

@@ -34,19 +34,18 @@ const MAX_DISCARDED_BYTES: u64 = 64 * 1024;
 /// Serves one connection until it closes; its requests are cancelled then.
 pub(super) async fn serve_connection(supervisor: Arc<SupervisorContext>, stream: UnixStream) {
     let us = rustix::process::getuid().as_raw();
-    match stream.peer_cred() {
-        Ok(peer) if peer.uid() == us => {}
+    let pid = match stream.peer_cred() {
+        Ok(peer) if peer.uid() == us => peer.pid().map(i32::cast_unsigned),
         other => {
             warn!("refused a connection of another user: {other:?}");
             return reject_connection(stream, us).await;
         }
-    }
+    };
     let (read, write) = stream.into_split();
     let (peer, mut incoming, driver) = open_connection(read, write);
     let driver = tokio::spawn(driver);
-    supervisor.connections.send_modify(|n| *n += 1);
-    let _count = ConnectionCount(&supervisor.connections);
-    if let Some(client) = handshake(&supervisor, &peer, &mut incoming).await {
+    let _count = CountGuard::new(&supervisor.connections);
+    if let Some(client) = handshake(&supervisor, (&peer, pid), &mut incoming).await {
         // Aborted when this function returns.
         let mut notifiers = JoinSet::new();
         notifiers.spawn(notify_console(supervisor.window.clone(), peer.clone(), client.clone()));
@@ -79,9 +78,17 @@ async fn reject_connection(mut stream: UnixStream, us: u32) {
     let _ = timeout(REJECTION_TIMEOUT, part).await;
 }
 
-struct ConnectionCount<'a>(&'a watch::Sender<usize>);
+/// Counts a connection or a request until it is dropped.
+struct CountGuard<'a>(&'a watch::Sender<usize>);
 
-impl Drop for ConnectionCount<'_> {
+impl CountGuard<'_> {
+    fn new(count: &watch::Sender<usize>) -> CountGuard<'_> {
+        count.send_modify(|n| *n += 1);
+        CountGuard(count)
+    }
+}
+
+impl Drop for CountGuard<'_> {
     fn drop(&mut self) {
         self.0.send_modify(|n| *n -= 1);
     }
@@ -90,7 +97,7 @@ impl Drop for ConnectionCount<'_> {
 /// Handles the first message, which must be `initialize`. `None`: the connection is to be closed.
 async fn handshake(
     supervisor: &SupervisorContext,
-    peer: &RpcPeer,
+    (peer, pid): (&RpcPeer, Option<u32>),
     incoming: &mut mpsc::Receiver<RpcIncoming>,
 ) -> Option<InitializeParams> {
     let RpcIncoming::Request { id, method, params } = incoming.recv().await? else { return None };
@@ -102,7 +109,9 @@ async fn handshake(
         let _ = peer.respond(&id, Err(rpc_error(&error))).await;
         return None;
     };
-    let draining = is_newer(&client.version, env!("CARGO_PKG_VERSION"));
+    let replaces = || pid.is_some_and(|pid| supervisor.exits_for_replacement(pid));
+    let draining =
+        is_newer(&client.version, env!("CARGO_PKG_VERSION")) || (!client.capabilities.keeps_supervisor && replaces());
     let result = InitializeResult {
         name: "devtether".into(),
         version: env!("CARGO_PKG_VERSION").into(),
@@ -113,15 +122,15 @@ async fn handshake(
     peer.respond(&id, Ok(serde_json::to_value(result).ok()?)).await.ok()?;
     info!(name = client.name, version = client.version, "front end connected");
     if draining {
-        exit_for_newer_front_end(supervisor, &client.version).await;
+        exit_for_newer_front_end(supervisor, &client).await;
     }
     Some(client)
 }
 
 /// Asks the supervisor to exit. Does not return: the connection stays open until the process exits, since the front end
 /// waits for that.
-async fn exit_for_newer_front_end(supervisor: &SupervisorContext, version: &str) {
-    info!("front end {version} is newer: draining");
+async fn exit_for_newer_front_end(supervisor: &SupervisorContext, client: &InitializeParams) {
+    info!("front end {} is a newer program, version {}: draining", client.name, client.version);
     supervisor.shutdown.notify_one();
     std::future::pending::<()>().await;
 }
@@ -202,6 +211,7 @@ async fn handle_request(
     (id, method, params, cancelled): (RpcId, String, Value, Arc<AtomicBool>),
 ) {
     let started = Instant::now();
+    let _count = CountGuard::new(&supervisor.requests);
     let outcome = match method.as_str() {
         SHUTDOWN => {
             supervisor.shutdown.notify_one();

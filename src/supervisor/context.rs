@@ -1,5 +1,6 @@
 //! What all connections and handlers of one supervisor share.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::{Notify, watch};
@@ -22,6 +23,10 @@ pub(super) struct SupervisorContext {
     pub followers: Arc<WindowFollowers>,
     /// The number of open connections.
     pub connections: watch::Sender<usize>,
+    /// The number of requests in progress.
+    pub requests: watch::Sender<usize>,
+    /// Where the program lay when it was started.
+    pub program: PathBuf,
     /// Notified when the supervisor is to exit.
     pub shutdown: Notify,
 }

@@ -9,6 +9,7 @@
 //! | `connect` | finding or starting the supervisor; used by every front end |
 //! | `server` | the life cycle: acquire the lock, accept connections, exit |
 //! | `context` | what connections and handlers share |
+//! | `replaced_program` | whether it exits because the file of its program was replaced |
 //! | `connection`, `notifications` | one connection: handshake, requests; what is sent without a request |
 //! | `dispatch`, `operation_call` | from a method to its handler |
 //! | `handlers` | one handler per operation; types of `window` and `debug` into those of the API |
@@ -32,4 +33,5 @@ mod launch_memory;
 mod notifications;
 mod operation_call;
 mod released_file;
+mod replaced_program;
 mod window_follow;

@@ -30,6 +30,7 @@ use crate::config::init;
 use crate::config::trust::consented_programs;
 use crate::debug::SessionRegistry;
 use crate::error::{Error, ErrorContext, ErrorData, Result};
+use crate::process;
 use crate::task_runner::TaskQueue;
 use crate::window::{Window, WindowPaths};
 
@@ -141,6 +142,8 @@ fn open_context(paths: SupervisorPaths, drivers: &mut JoinSet<()>) -> Supervisor
         launch_memory: LaunchMemory::default(),
         followers: Arc::default(),
         connections: watch::Sender::new(0),
+        requests: watch::Sender::new(0),
+        program: process::find_own_program().unwrap_or_default(),
         shutdown: Notify::new(),
     }
 }

@@ -1,6 +1,7 @@
 //! Whoever listens on a port that is attached to: it may not run programs, may be another user's only when the host is
 //! named, and holds nobody up.
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -58,9 +59,9 @@ server.listen(Number(port), "127.0.0.1", () => console.log(server.address().port
 process.stdin.resume().on("end", () => process.exit());
 "#;
 
-struct Peer {
+pub struct Peer {
     process: Child,
-    port: String,
+    pub port: String,
     printed: BufReader<ChildStdout>,
     _stdin: ChildStdin,
 }
@@ -71,7 +72,7 @@ impl Peer {
         Peer::start_in_mode(sandbox, user, port, "runs")
     }
 
-    fn start_in_mode(sandbox: &Sandbox, user: u32, port: &str, mode: &str) -> Peer {
+    pub fn start_in_mode(sandbox: &Sandbox, user: u32, port: &str, mode: &str) -> Peer {
         let mut command = Command::new("node");
         command.args(["-e", PEER, port]).arg(touched_file(sandbox)).arg(mode).current_dir("/");
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap());
@@ -94,7 +95,7 @@ impl Peer {
     }
 
     /// Ends it, and returns what else it has printed.
-    fn end(mut self) -> String {
+    pub fn end(mut self) -> String {
         kill(self.process.id(), Signal::KILL);
         self.process.wait().unwrap();
         std::io::read_to_string(&mut self.printed).unwrap()
@@ -106,16 +107,20 @@ fn touched_file(sandbox: &Sandbox) -> PathBuf {
     sandbox.home().join("was touched")
 }
 
-/// Runs `tether` with a Delve on PATH, which is only looked for: what is attached to is running already.
-fn with_delve(sandbox: &Sandbox, arguments: &[&str]) -> CommandOutput {
+/// Returns a PATH with a Delve, which is only looked for: what is attached to is running already.
+pub fn install_delve(sandbox: &Sandbox) -> OsString {
     sandbox.write("../bin/dlv", "#!/bin/sh\n");
     let delve = sandbox.home().join("bin/dlv");
     std::fs::set_permissions(&delve, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let mut path = delve.parent().unwrap().as_os_str().to_owned();
     path.push(":");
     path.push(std::env::var_os("PATH").unwrap());
+    path
+}
+
+fn with_delve(sandbox: &Sandbox, arguments: &[&str]) -> CommandOutput {
     let mut command = sandbox.command(arguments);
-    command.env("PATH", path);
+    command.env("PATH", install_delve(sandbox));
     run_command(command)
 }
 

@@ -15,6 +15,7 @@ mod doctor_command;
 mod hostile_files;
 mod inherited_launch_id;
 mod other_users;
+mod replaced_programs;
 mod restart_requests;
 mod secrets;
 mod single_supervisor;

@@ -35,7 +35,7 @@ pub async fn window_status(context: &SupervisorContext) -> WindowStatus {
         stale,
         changes: check.iter().flat_map(|check| &check.changed).take(MAX_STATUS_CHANGES).map(changed_file).collect(),
         sessions: context.sessions.active_sessions().into_iter().map(|it| it.id).collect(),
-        notes: known.notes.into_iter().chain(notes).collect(),
+        notes: known.notes.into_iter().chain(notes).chain(context.replacement_note()).collect(),
         ..known
     }
 }
