@@ -35,9 +35,9 @@ impl SupervisorContext {
 
     /// What an exit would interrupt. A session that is attached to a listener is attached again by the next supervisor.
     fn interrupted_by_exit(&self) -> Option<String> {
-        let window = self.window.watch();
-        let (is_found, is_busy) = (window.borrow().search_done, window.borrow().phase.is_busy());
-        if !is_found || is_busy || self.queue.is_busy() || !self.sessions.watch_unrecovered().borrow().is_empty() {
+        let window = self.window.watch().borrow().clone();
+        let is_recovered = window.search_done && self.sessions.watch_unrecovered().borrow().is_empty();
+        if !is_recovered || window.phase.is_busy() || self.queue.is_busy() {
             return Some("an operation runs".to_owned());
         }
         let active = self.sessions.active_sessions();
