@@ -5,8 +5,9 @@ use std::process::Command;
 
 use serde_json::json;
 
-use crate::support::Sandbox;
+use crate::attached_listeners::install_delve;
 use crate::support::rpc_client::RpcClient;
+use crate::support::{Sandbox, run_command};
 
 /// Runs the code of when the launch began; where a FIFO is, it says that it has begun, and waits until it may go on.
 const LAUNCH: &str = r#"
@@ -75,4 +76,51 @@ fn n17_a_restart_is_not_answered_by_the_failure_of_a_build_that_began_before_it(
     assert!(client.response(first)["error"].is_object());
     let response = client.response(second);
     assert_eq!(response["result"]["lastBuild"]["ok"], true, "{response}");
+}
+
+/// Each writes where it begins and ends; where its FIFO is, it says that it has begun, and waits until it may go on.
+const LOGGED: &str = "\
+cd node_modules; echo begin $1 >> log
+if [ -p $1 ]; then echo > $1; cat go; fi
+echo end $1 >> log";
+
+#[test]
+fn n17_window_builds_and_debug_tasks_are_one_queue() {
+    // The task runs before Delve, which cannot debug anything here.
+    let toml = "[window]\nkind = 'node'\nprogram = 'server.js'\n[build]\ncommand = ['sh', 'logged.sh', 'build']\n";
+    let launch = json!({"configurations": [{"name": "Go", "type": "go", "request": "launch", "program": "main.go", "preLaunchTask": "task"}]});
+    let task = json!({"label": "task", "type": "process", "command": "sh", "args": ["logged.sh", "task"]});
+    let sandbox = Sandbox::new();
+    fs::create_dir(sandbox.path("node_modules")).unwrap();
+    sandbox.write("logged.sh", LOGGED);
+    sandbox.write("server.js", SERVER);
+    sandbox.write("main.go", "package main");
+    sandbox.write("devtools.toml", toml);
+    sandbox.write(".vscode/launch.json", &launch.to_string());
+    sandbox.write(".vscode/tasks.json", &json!({"tasks": [task]}).to_string());
+    sandbox.tether(&["trust", "--yes"]).ok();
+    sandbox.tether(&["trust", "--config", "Go", "--yes"]).ok();
+    let mut start = sandbox.command(["start"]);
+    start.env("PATH", install_delve(&sandbox));
+    run_command(start).ok();
+    let [build, task, go] = ["build", "task", "go"].map(|name| sandbox.path("node_modules").join(name));
+    assert!(Command::new("mkfifo").arg(&go).status().unwrap().success());
+    let (restart, launch) =
+        (("window/restart", json!({"rebuild": "always"})), ("debug/launch", json!({"config": "Go"})));
+    let mut client = RpcClient::connect(&sandbox);
+    for (gate, first, second) in [(&build, &restart, &launch), (&task, &launch, &restart)] {
+        assert!(Command::new("mkfifo").arg(gate).status().unwrap().success());
+        let first = client.send(first.0, first.1.clone());
+        fs::read(gate).unwrap();
+        let second = client.send(second.0, second.1.clone());
+        assert!(client.progress(second, "waiting for another build or task to end"), "it waits for its turn");
+        fs::remove_file(gate).unwrap();
+        fs::write(&go, "").unwrap();
+        client.response(first);
+        client.response(second);
+    }
+    let log = fs::read_to_string(sandbox.path("node_modules/log")).unwrap();
+    let ran: Vec<&str> = log.lines().collect();
+    let expected = ["build", "build", "task", "task", "build"].map(|it| [format!("begin {it}"), format!("end {it}")]);
+    assert_eq!(ran, expected.concat());
 }
