@@ -117,8 +117,9 @@ impl BuildStep {
         }
     }
 
-    /// The command for the user's consent; `word` is what it is for ("build", "before").
-    pub fn consent_line(&self, word: &str, workspace: &Path) -> ConsentLine {
+    /// The command for the user's consent; `word` is what it is for ("build", "before"). `runs_on`: as a background task it
+    /// is not ended after its first cycle.
+    pub fn consent_line(&self, word: &str, workspace: &Path, runs_on: bool) -> ConsentLine {
         let mut text = format!("{word}: {}", json!(self.argv));
         if self.cwd != workspace {
             text += &format!(" in {}", json!(self.cwd));
@@ -127,7 +128,11 @@ impl BuildStep {
             text += &format!(" with {}", self.shown_environment());
         }
         if let StepCompletion::AfterCycle(cycle) = &self.completion {
-            text += &format!(" until {}", json!(cycle.ends_pattern));
+            let pattern = json!(cycle.ends_pattern);
+            text += &match runs_on {
+                true => format!(" until the window or session that needs it ends; ready at {pattern}"),
+                false => format!(" until {pattern}"),
+            };
         }
         ConsentLine { text, origin: Some(self.origin.clone()) }
     }

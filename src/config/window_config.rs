@@ -173,9 +173,18 @@ impl WindowConfig {
         self
     }
 
+    /// Whether background tasks of the build run on with the window. An extension host needs no watcher: tether builds.
+    pub fn keeps_background_tasks(&self) -> bool {
+        !matches!(self.window.kind, Some(WindowKind::ExtensionHost | WindowKind::WebExtensionHost))
+    }
+
     /// Everything that is run, for the user's consent: build steps, window, npm scripts.
     pub fn consent_lines(&self) -> Vec<ConsentLine> {
-        let steps = self.build.steps.iter().map(|step| step.consent_line("build", &self.workspace));
+        let steps = self
+            .build
+            .steps
+            .iter()
+            .map(|step| step.consent_line("build", &self.workspace, self.keeps_background_tasks()));
         let window = self.window_values().into_iter().map(|(name, value)| {
             let runs = describe_program(&self.workspace, &self.window, name);
             let runs = runs.map(|program| format!(" runs {program}")).unwrap_or_default();

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::build_rounds::{BuildRounds, ContentHashes, RoundOutcome};
 use crate::background_tasks::{BackgroundTask, WINDOW_USER};
 use crate::changes::{ChangeTracker, FileSnapshot};
-use crate::config::{WindowConfig, WindowKind};
+use crate::config::WindowConfig;
 use crate::error::Result;
 use crate::task_runner::{BackgroundUser, TaskQueue};
 
@@ -100,11 +100,9 @@ impl Build<'_> {
         }
     }
 
-    /// An extension host needs no watcher: tether builds. Another window may need a server.
     fn background_user(&self) -> Option<BackgroundUser<'static>> {
-        let is_extension_host =
-            matches!(self.config.window.kind, Some(WindowKind::ExtensionHost | WindowKind::WebExtensionHost));
-        (!is_extension_host).then_some(BackgroundUser { name: WINDOW_USER, needs_new_cycle: true })
+        let user = BackgroundUser { name: WINDOW_USER, needs_new_cycle: true };
+        self.config.keeps_background_tasks().then_some(user)
     }
 
     /// The files after a round, and whether another round is needed.

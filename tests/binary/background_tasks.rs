@@ -40,7 +40,10 @@ fn sandbox(ready: &str) -> Sandbox {
     sandbox.write(".vscode/tasks.json", &json!({"tasks": [task]}).to_string());
     sandbox.write("dev.js", DEV_SERVER);
     sandbox.write("server.js", SERVICE);
-    sandbox.tether(&["trust", "--yes"]).ok();
+    let trusted = sandbox.tether(&["trust", "--yes"]).ok();
+    let consent = r#"["node","dev.js"]"#;
+    let line = trusted.stdout.lines().find(|line| line.contains(consent)).unwrap();
+    assert!(line.contains("until the window or session that needs it ends; ready at \"^ready$\""), "{line}");
     sandbox
 }
 

@@ -111,7 +111,7 @@ impl DebugPlan {
     /// Everything that is run, for the user's consent: tasks, configurations, npm scripts.
     pub fn consent_lines(&self) -> Vec<ConsentLine> {
         let steps = |plan: &BuildPlan, word: &str| -> Vec<ConsentLine> {
-            plan.steps.iter().map(|step| step.consent_line(word, &self.workspace)).collect()
+            plan.steps.iter().map(|step| step.consent_line(word, &self.workspace, word == "before")).collect()
         };
         let each = self.configurations.iter().flat_map(|it| {
             steps(&it.before, "before").into_iter().chain(it.lines.clone()).chain(steps(&it.after, "after"))
