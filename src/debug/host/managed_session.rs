@@ -156,6 +156,11 @@ impl ManagedSession {
         self.request.debug_target.is_attach()
     }
 
+    /// Whether it is attached to the next launch of what it follows, ended or not: until it is stopped by request.
+    pub fn is_following(&self) -> bool {
+        self.request.follows.is_some() && lock(&self.ending.stop).is_none()
+    }
+
     /// Whether its program, or a file with a breakpoint, has changed since it was started.
     pub fn is_stale(&self) -> bool {
         let files = self.session.shared.breakpoints.current().files();
@@ -333,12 +338,11 @@ pub(in crate::debug) fn lost_session(
     request: SessionRequest,
     adapter: &'static Adapter,
     session: DebugSession,
-    started_at: u64,
+    (started_at, launch_id): (u64, String),
 ) -> ManagedSession {
     let request = Arc::new(request);
     let ending = Arc::new(SessionEnding::default());
     ending.ended_at.send_replace(Some(now_ms()));
-    let launch_id = String::new();
     ManagedSession { id, request, adapter, session, started_at, pid: None, launch_id, note: None, ending }
 }
 

@@ -79,7 +79,10 @@ impl SessionRegistry {
                 Err(why) => self.report_lost(entry, count, why),
             }
         }
-        self.0.store.remove_session(&entry.launch_id);
+        // One that follows the window was stored anew, attached or not.
+        if !entry.listed || entry.request.follows.is_none() {
+            self.0.store.remove_session(&entry.launch_id);
+        }
         self.0.unrecovered.send_modify(|ids| ids.retain(|id, _| *id != entry.id));
     }
 
@@ -126,17 +129,23 @@ impl SessionRegistry {
         if let Some(error) = why {
             reason.push_str(&format!(" ({})", join_causes(&error)));
         }
-        self.insert_lost(&entry.id, &entry.adapter, entry.request.clone(), entry.started_at, (reason, Arc::default()));
+        self.insert_lost(entry.clone(), reason, Arc::default());
     }
 
-    fn insert_lost(&self, id: &str, adapter: &str, request: SessionRequest, at: u64, lost: (String, Arc<EventLog>)) {
-        let (reason, event_log) = lost;
+    /// Lists a session that has ended. One that follows the window stays stored.
+    fn insert_lost(&self, entry: StoredSession, reason: String, event_log: Arc<EventLog>) {
         // An unknown adapter was stored by another version of this program.
-        let Some(row) = ADAPTERS.iter().find(|row| row.name == adapter) else { return };
+        let Some(row) = ADAPTERS.iter().find(|row| row.name == entry.adapter) else {
+            return self.0.store.remove_session(&entry.launch_id);
+        };
+        let StoredSession { id, request, launch_id, started_at, .. } = entry.clone();
         warn!("{id} ({}): {reason}", request.name);
+        if request.follows.is_some() {
+            self.0.store.keep_session(entry);
+        }
         event_log.push_event("lost", reason.clone());
         let session = DebugSession::open_lost(request.name.clone(), reason, self.0.breakpoints.clone(), event_log);
-        self.insert_session(lost_session(id.to_owned(), request, row, session, at));
+        self.insert_session(lost_session(id, request, row, session, (started_at, launch_id)));
     }
 
     /// Attaches a session to another program: same id, same log. `why` is reported with the next result about the session.
@@ -145,7 +154,7 @@ impl SessionRegistry {
         // Ends what is left of the old one, without its program.
         old.stop(true).await;
         let log = Arc::clone(old.session.event_log());
-        let stored = request.as_ref().unwrap_or(&old.request).clone();
+        let stored = request.as_ref().unwrap_or(&old.request).without_environment();
         let started = async { self.start_with_id(&old.id, request?, Arc::clone(&log)).await }.await;
         match started {
             Ok(_) => {
@@ -153,7 +162,16 @@ impl SessionRegistry {
             }
             Err(error) => {
                 let reason = format!("{why}, and it could not be attached to again: {}", join_causes(&error));
-                self.insert_lost(&old.id, old.adapter.name, stored, old.started_at, (reason, log));
+                let entry = StoredSession {
+                    id: old.id.clone(),
+                    adapter: old.adapter.name.to_owned(),
+                    request: stored,
+                    launch_id: old.launch_id.clone(),
+                    started_at: old.started_at,
+                    listed: true,
+                    loss: reason.clone(),
+                };
+                self.insert_lost(entry, reason, log);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! All debug sessions of a workspace.
 //!
-//! Ended ones stay readable for an hour, or until ten newer ones have ended. Does not depend on the wire API.
+//! Ended ones stay readable for an hour, or until ten newer ones have ended; those that follow a window until they are
+//! stopped. Does not depend on the wire API.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -60,8 +61,8 @@ struct SessionTable {
 impl SessionTable {
     /// The ids of ended sessions that are no longer readable.
     fn expired_ids(&self, now: u64) -> Vec<String> {
-        let mut ended: Vec<(u64, &String)> =
-            self.sessions.iter().filter_map(|it| Some((it.ended_at()?, &it.id))).collect();
+        let may_expire = self.sessions.iter().filter(|it| !it.is_following());
+        let mut ended: Vec<(u64, &String)> = may_expire.filter_map(|it| Some((it.ended_at()?, &it.id))).collect();
         ended.sort();
         let surplus = ended.len().saturating_sub(ENDED_KEPT);
         let is_expired =
@@ -229,4 +230,31 @@ impl SessionRegistry {
 fn describe_sessions(all: &[ManagedSession]) -> String {
     let named = all.iter().map(|it| format!("{} ({}, {})", it.id, it.request.name, it.run_state().name()));
     named.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::adapters::ADAPTERS;
+    use crate::debug::host::managed_session::lost_session;
+    use crate::debug::session::debug_session::DebugSession;
+
+    fn ended_session(id: &str, follows: Option<&str>) -> ManagedSession {
+        let request = SessionRequest { follows: follows.map(str::to_owned), ..SessionRequest::default() };
+        let lost = DebugSession::open_lost(id.into(), "lost".into(), BreakpointStore::in_memory(), Arc::default());
+        lost_session(id.to_owned(), request, &ADAPTERS[0], lost, (0, format!("launch-{id}")))
+    }
+
+    #[tokio::test]
+    async fn n20_an_ended_session_does_not_expire_while_it_follows_the_window() {
+        let mut sessions = vec![ended_session("tied", Some("page"))];
+        sessions.extend((0..=ENDED_KEPT).map(|number| ended_session(&format!("free {number:02}"), None)));
+        let table = SessionTable { last_number: 0, sessions };
+        assert_eq!(table.expired_ids(now_ms()), ["free 00"]);
+        let later = now_ms() + ENDED_KEPT_MS + 1000;
+        assert!(!table.expired_ids(later).contains(&"tied".to_owned()));
+        // Stopped by request, it no longer follows.
+        table.sessions[0].stop(true).await;
+        assert!(table.expired_ids(later).contains(&"tied".to_owned()));
+    }
 }

@@ -103,7 +103,11 @@ impl SessionRegistry {
             if session.has_released_program() {
                 store.add_released(&launch_id);
             }
-            drop(stored);
+            if session.is_following() {
+                stored.keep();
+            } else {
+                drop(stored);
+            }
             changed.send_modify(|count| *count += 1);
         };
         // The receiver exists as long as the supervisor.
@@ -124,6 +128,7 @@ impl SessionRegistry {
         if waited.state == RunState::Disconnected {
             managed.wait_until_ended().await;
             self.remove_session(&managed.id);
+            self.0.store.remove_session(&managed.launch_id);
             return Err(start_error(&managed));
         }
         Ok(managed)

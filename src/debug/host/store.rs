@@ -57,12 +57,19 @@ struct SessionsFile {
     closed: bool,
 }
 
+impl SessionsFile {
+    fn put_session(&mut self, entry: StoredSession) {
+        self.sessions.retain(|it| it.id != entry.id);
+        self.sessions.push(entry);
+    }
+}
+
 /// The sessions of an earlier supervisor.
 #[derive(Debug, Default)]
 pub struct LeftoverSessions {
     /// The last number that was given to a session.
     pub last: u32,
-    /// Those that had not ended.
+    /// Those that had not ended, or followed a window.
     pub sessions: Vec<StoredSession>,
     /// Whether the machine has been rebooted since.
     pub rebooted: bool,
@@ -98,16 +105,21 @@ impl SessionStore {
         (SessionStore { folder: folder.map(Path::to_owned), content, writes: Mutex::default() }, left)
     }
 
-    /// Adds a session. When this returns, it is in the file; when the guard is dropped, it is removed.
+    /// Adds a session, or replaces the one with its id. When this returns, it is in the file; when the guard is dropped, it is removed.
     pub async fn add_session(self: &Arc<SessionStore>, entry: StoredSession) -> StoredSessionGuard {
-        let guard = StoredSessionGuard { store: Arc::clone(self), launch_id: entry.launch_id.clone() };
+        let guard = StoredSessionGuard { store: Arc::clone(self), launch_id: entry.launch_id.clone(), is_kept: false };
         let number = entry.id.trim_start_matches('d').parse().unwrap_or(0);
         self.change_and_wait(|content| {
             content.last = content.last.max(number);
-            content.sessions.push(entry);
+            content.put_session(entry);
         })
         .await;
         guard
+    }
+
+    /// Stores a session that has ended, and is to be attached again.
+    pub fn keep_session(self: &Arc<SessionStore>, entry: StoredSession) {
+        self.change(|content| content.put_session(entry));
     }
 
     /// Removes a session that has ended, or has been recovered.
@@ -179,15 +191,25 @@ impl SessionStore {
     }
 }
 
-/// A stored session; dropping this removes it.
+/// A stored session; dropping this removes it, unless it is kept.
 pub struct StoredSessionGuard {
     store: Arc<SessionStore>,
     launch_id: String,
+    is_kept: bool,
+}
+
+impl StoredSessionGuard {
+    /// Leaves the session in the file.
+    pub fn keep(mut self) {
+        self.is_kept = true;
+    }
 }
 
 impl Drop for StoredSessionGuard {
     fn drop(&mut self) {
-        self.store.remove_session(&self.launch_id);
+        if !self.is_kept {
+            self.store.remove_session(&self.launch_id);
+        }
     }
 }
 

@@ -207,3 +207,27 @@ fn n16_the_end_of_a_browser_wakes_an_operation_that_waits_for_a_stop_in_its_page
     let waited = wait_ends_with_the_window(&sandbox, "page");
     assert!(matches!(waited["state"].as_str(), Some("TERMINATED" | "DISCONNECTED")), "{waited}");
 }
+
+/// The window ends, and two supervisors after it: the session is stored until it is stopped by request.
+#[test]
+fn n20_an_ended_session_that_follows_the_window_comes_back_with_it_after_later_supervisors() {
+    if found("js-debug").is_none() {
+        return;
+    }
+    let sandbox = Sandbox::with(&[("server.js", JAVASCRIPT), ("devtools.toml", NODE)]);
+    sandbox.json(&["start"]);
+    sandbox.json(&["break", "set", &stop("server.js", JAVASCRIPT)]);
+    let attached = sandbox.json(&["debug", "attach", "--window", "extension-host", "--wait", "60"]);
+    let session = attached["sessionId"].as_str().unwrap();
+    sandbox.json(&["stop"]);
+    for _ in 0..2 {
+        assert_eq!(sandbox.json(&["debug", "status", session])["connected"], false);
+        kill_supervisor(&sandbox);
+    }
+    sandbox.json(&["start"]);
+    let stopped = sandbox.json(&["debug", "wait", "60"]);
+    assert_eq!((&stopped["sessionId"], line(&stopped)), (&json!(session), line(&attached)), "{stopped}");
+    sandbox.json(&["debug", "stop", session]);
+    kill_supervisor(&sandbox);
+    assert_eq!(sandbox.json(&["debug", "status"])["sessions"], json!([]));
+}

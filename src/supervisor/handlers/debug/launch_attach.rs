@@ -102,7 +102,7 @@ async fn plan_restart(
     let Some(launch) = supervisor.launch_memory.launch_params(id) else {
         before.request.require_environment(id)?;
         supervisor.followers.remove(id);
-        before.stop(before.is_attached()).await;
+        supervisor.sessions.stop_session(&before, before.is_attached()).await?;
         let request = window_follow::renew_request(&supervisor.window, SessionRequest::clone(&before.request)).await?;
         return Ok((it.clone(), RequestedLaunch::One(Box::new(request))));
     };
