@@ -6,8 +6,22 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::file_snapshot::FolderTree;
+use super::ignore_file::foreign_file;
 use super::ignore_rules::IgnoreRules;
+use super::path_bytes;
+use super::workspace_problem::WorkspaceProblem;
 use crate::file_owner::has_own;
+
+/// The name of git's ignore files.
+pub(super) const GITIGNORE: &str = ".gitignore";
+
+/// The `.gitignore` files among the tracked files of `root` that do not count, since strangers have put them there.
+pub(super) fn foreign_gitignores(root: &Path, tree: &FolderTree) -> Vec<WorkspaceProblem> {
+    let folders = tree.iter().filter(|(_, files)| files.find(GITIGNORE.as_bytes()).is_some());
+    let files = folders.map(|(folder, _)| root.join(path_bytes::as_path(folder)).join(GITIGNORE));
+    files.filter_map(|file| Some(WorkspaceProblem::new(&file, foreign_file(&file)?))).collect()
+}
 
 /// The `.gitignore` of one folder, and those of the folders above it. A deeper file overrides.
 #[derive(Debug)]
@@ -23,7 +37,7 @@ impl GitignoreChain {
     pub fn load(folder: &Path) -> Arc<GitignoreChain> {
         let top = folder.ancestors().position(|above| has_own(above, ".git"));
         let above: Vec<_> = folder.ancestors().skip(1).take(top.unwrap_or(usize::MAX)).collect();
-        let read_above = |parent, folder: &&Path| match has_own(folder, ".gitignore") {
+        let read_above = |parent, folder: &&Path| match has_own(folder, GITIGNORE) {
             true => Some(GitignoreChain::read(folder, parent)),
             false => parent,
         };

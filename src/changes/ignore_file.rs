@@ -1,8 +1,7 @@
 //! Reads ignore files (`.devtoolsignore`, `.gitignore`) and splits them into pattern lines.
 //!
 //! A workspace may be hostile: the read is bounded, does not block and follows no symlink, and what a stranger has put
-//! into a shared folder does not count. Does not depend on what the
-//! patterns mean.
+//! into a shared folder does not count. Does not depend on what the patterns mean.
 
 use std::io;
 use std::path::Path;
@@ -18,14 +17,20 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 /// # Errors
 /// `None` if there is no such file, else what is wrong with it, a clause without a subject.
 pub(super) fn read_ignore_file(file: &Path) -> Result<Vec<u8>, Option<String>> {
-    if let Some(owner) = stranger_of(file) {
-        return Err(Some(format!("is not used: it belongs to user {owner}, and everybody may write in its folder")));
+    if let Some(what) = foreign_file(file) {
+        return Err(Some(what));
     }
     let describe = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound => None,
         _ => Some(format!("cannot be read: {error}")),
     };
     bounded_file::read_file(file, MAX_FILE_BYTES, Links::Refuse).map_err(describe)
+}
+
+/// Why a file of a stranger does not count, a clause without a subject; `None` for any other file.
+pub(super) fn foreign_file(file: &Path) -> Option<String> {
+    let owner = stranger_of(file)?;
+    Some(format!("is not used: it belongs to user {owner}, and everybody may write in its folder"))
 }
 
 /// The lines that contain a pattern, with their 1-based numbers. A byte order mark is skipped.

@@ -13,6 +13,7 @@ use super::change_report::{ChangeReport, CheckMethod, PathExplanation};
 use super::content_hash;
 use super::file_snapshot::{self, FileSnapshot, FolderTree, folders_below, stamp_of};
 use super::folder_files::{ContentHash, FileStamp, FolderFiles};
+use super::gitignore::{GITIGNORE, foreign_gitignores};
 use super::ignore_rules::{DerivedRule, IgnoreDecision, IgnoreRules, RulesDigest};
 use super::path_bytes;
 use super::read_dir::{self, FileKind, WorkspaceRoot};
@@ -34,6 +35,8 @@ pub(super) struct WorkspaceIndex {
     /// The rules that `tree` was read under; `None` before the first scan.
     pub tree_rules: Option<RulesDigest>,
     unreadable: BTreeMap<Arc<[u8]>, WorkspaceProblem>,
+    /// The `.gitignore` files of strangers; `None` when such a file may have changed since they were looked for.
+    foreign_gitignores: Option<Vec<WorkspaceProblem>>,
     diff: BaselineDiff,
 }
 
@@ -58,6 +61,7 @@ impl WorkspaceIndex {
             tree: Arc::default(),
             tree_rules: None,
             unreadable: BTreeMap::new(),
+            foreign_gitignores: None,
             diff: BaselineDiff::default(),
         }
     }
@@ -93,6 +97,7 @@ impl WorkspaceIndex {
 
     /// Replaces the tree by the scan of the whole workspace under the rules in force.
     pub fn replace_tree(&mut self, scanned: ScanResult) {
+        self.foreign_gitignores = None;
         let tree_rules = self.tree_rules.replace(self.rules.digest());
         let unreadable = scanned.unreadable.into_iter();
         self.unreadable = unreadable.map(|(path, error)| self.unreadable_problem(path, &error)).collect();
@@ -107,6 +112,7 @@ impl WorkspaceIndex {
 
     /// Replaces `folder` and everything below it by its scan.
     pub fn replace_below(&mut self, folder: &[u8], scanned: ScanResult) {
+        self.foreign_gitignores = None;
         self.remove_below(folder);
         let tree = Arc::make_mut(&mut self.tree);
         for (path, files) in scanned.tree.iter() {
@@ -132,6 +138,9 @@ impl WorkspaceIndex {
         let mut globs = Vec::new();
         for (rel, event) in events {
             let (folder, name) = path_bytes::split_path(rel);
+            if name == GITIGNORE.as_bytes() || event.moved {
+                self.foreign_gitignores = None;
+            }
             pending.rules_changed |= rel == super::IGNORE_FILE.as_bytes();
             // Files of an unknown folder are found when that folder is read.
             let Some(files) = self.tree.get(folder).filter(|_| !rel.is_empty()) else { continue };
@@ -295,9 +304,10 @@ impl WorkspaceIndex {
             .any(|found| matches!(found, Ok((FileKind::File, _))))
     }
 
-    /// What is wrong with the ignore file, and the folders that cannot be read.
-    pub fn problems(&self) -> Vec<WorkspaceProblem> {
-        self.rule_problems.iter().chain(self.unreadable.values()).cloned().collect()
+    /// What is wrong with the ignore files, and the folders that cannot be read.
+    pub fn problems(&mut self) -> Vec<WorkspaceProblem> {
+        let foreign = self.foreign_gitignores.get_or_insert_with(|| foreign_gitignores(&self.root, &self.tree));
+        self.rule_problems.iter().chain(self.unreadable.values()).chain(&*foreign).cloned().collect()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::gitignore::foreign_gitignores;
 use super::ignore_rules::IgnoreRules;
 use super::read_dir::WorkspaceRoot;
 use super::scan::{KnownTree, scan_workspace};
@@ -16,7 +17,7 @@ pub struct WorkspaceSize {
     pub folders: usize,
     /// Regular files and symlinks.
     pub files: usize,
-    /// What is wrong with the ignore file.
+    /// What is wrong with the ignore files.
     pub problems: Vec<WorkspaceProblem>,
 }
 
@@ -26,10 +27,11 @@ pub struct WorkspaceSize {
 /// The folder cannot be opened.
 pub fn measure_workspace(root: &Path) -> Result<WorkspaceSize> {
     let doing = || format!("cannot read {}", root.display());
-    let (rules, problems) = IgnoreRules::load(root, &Arc::default());
+    let (rules, mut problems) = IgnoreRules::load(root, &Arc::default());
     let empty = Arc::default();
     let known = KnownTree { tree: &empty, same_rules: false };
     let tree = scan_workspace(&WorkspaceRoot::open(root).doing(doing)?, &rules, known).doing(doing)?.tree;
+    problems.extend(foreign_gitignores(root, &tree));
     Ok(WorkspaceSize { folders: tree.len(), files: tree.values().map(|folder| folder.len()).sum(), problems })
 }
 

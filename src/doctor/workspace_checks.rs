@@ -45,7 +45,7 @@ pub fn check_workspace(workspace: &Path) -> (Vec<Finding>, Option<WindowSettings
 /// Whether the kernel gives as many watches as the workspace has folders.
 fn check_watch_limits(workspace: &Path, root: &Path) -> Vec<Finding> {
     let canonical = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-    let size = match check_watch_root(workspace, &canonical).and_then(|()| changes::measure_workspace(root)) {
+    let size = match check_watch_root(workspace, &canonical).and_then(|()| changes::measure_workspace(&canonical)) {
         Ok(size) => size,
         Err(error) => return vec![Finding::from_error(FindingTopic::Workspace, Problem, &error)],
     };

@@ -210,6 +210,45 @@ fn n8a_files_of_a_stranger_in_a_shared_workspace_do_not_count() {
     assert_eq!(sandbox.json(&["changes", "added.js"])["tracked"], false);
 }
 
+/// The files of folders in which everybody may write, at the top and below; those of other folders count.
+#[test]
+fn n8a_each_gitignore_of_a_stranger_is_reported_once() {
+    if !is_root() {
+        return;
+    }
+    let sandbox = crate::support::node();
+    sandbox.write("own/.gitignore", "*.log\n");
+    sandbox.write("theirs/.gitignore", "*.log\n");
+    let share = |folder: &str, mode: u32| {
+        fs::set_permissions(sandbox.path(folder), Permissions::from_mode(mode)).unwrap();
+        lchown(sandbox.path(folder).join(".gitignore"), Some(NOBODY), Some(NOBODY)).unwrap();
+    };
+    share("theirs", 0o1777);
+    lchown(sandbox.path("own/.gitignore"), Some(NOBODY), Some(NOBODY)).unwrap();
+    sandbox.json(&["start"]);
+    let reported = || {
+        let changes = sandbox.json(&["changes"]);
+        let problems = changes["problems"].as_array().cloned().unwrap_or_default();
+        problems.iter().map(|it| it.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let problem = |file: &str| {
+        let path = sandbox.workspace.canonicalize().unwrap().join(file);
+        let why = "is not used: it belongs to user 65534, and everybody may write in its folder";
+        format!("{}: {why}", path.display())
+    };
+    assert_eq!(reported(), [problem("theirs/.gitignore")]);
+    assert_eq!(reported(), [problem("theirs/.gitignore")]);
+    let doctor = sandbox.tether(&["doctor"]).stdout;
+    assert_eq!(doctor.matches(&problem("theirs/.gitignore")).count(), 1, "{doctor}");
+    // One that comes later, at the top.
+    sandbox.write(".gitignore", "*.tmp\n");
+    share("", 0o1777);
+    sandbox.write(".gitignore", "*.log\n");
+    assert_eq!(reported(), [problem(".gitignore"), problem("theirs/.gitignore")]);
+    fs::remove_dir_all(sandbox.path("theirs")).unwrap();
+    assert_eq!(reported(), [problem(".gitignore")]);
+}
+
 #[test]
 fn n8a_consent_does_not_hold_when_the_workspace_is_another_users() {
     if !is_root() {
