@@ -33,6 +33,16 @@ pub fn escape_line(text: &str) -> String {
     escape(text, is_unsafe, write_escaped)
 }
 
+/// Marks every line after the first: what somebody else says on it cannot be taken for a line of ours.
+pub fn mark_breaks(text: &str) -> String {
+    text.replace('\n', "\n    | ")
+}
+
+/// Marks every line; those at the end that are empty are left out.
+pub fn mark_lines(text: &str) -> String {
+    mark_breaks(&format!("\n{}", text.trim_end()))[1..].to_owned()
+}
+
 /// As Rust and JavaScript write it: `\n`, `\u{202e}`.
 fn write_escaped(c: char, out: &mut String) {
     match c {
@@ -124,5 +134,9 @@ mod tests {
         assert_eq!((escape_text(readable), escape_line(readable)), (readable.to_owned(), readable.to_owned()));
         assert_eq!(escape_text("a\r\n\tb\rc"), "a\n\tb\\rc");
         assert_eq!(escape_line("a\n\tb"), "a\\n\\tb");
+        assert_eq!(
+            (mark_breaks("a\nb").as_str(), mark_lines("a\n\nb\n").as_str()),
+            ("a\n    | b", "    | a\n    | \n    | b")
+        );
     }
 }

@@ -2,11 +2,13 @@
 //!
 //! Modules use precise enums (`thiserror`) inside; their exported functions return an [`Error`].
 //! The [`ErrorKind`] alone decides the exit code, the JSON-RPC code and MCP's `isError`.
-//! Depends on no other module.
+//! Depends only on `display_text`.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+use crate::display_text::{escape_line, escape_text, mark_breaks};
 
 /// A result whose error is the user-facing [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -128,20 +130,16 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Its subject is a name: one line, whatever is in it.
-        f.write_str(&one_line(&self.doing))?;
+        f.write_str(&escape_line(&self.doing))?;
         for cause in self.causes() {
-            // A cause may be long (the tail of a build's output): keep it readable as a block.
-            write!(f, "\n  because: {}", cause.trim_end().replace('\n', "\n    "))?;
+            // A cause may have lines (the tail of a build's output): none of them reads as one of this error.
+            write!(f, "\n  because: {}", mark_breaks(&escape_text(cause.trim_end())))?;
         }
         for hint in self.all_hints() {
-            write!(f, "\n  hint: {}", one_line(&hint))?;
+            write!(f, "\n  hint: {}", escape_line(&hint))?;
         }
         Ok(())
     }
-}
-
-fn one_line(text: &str) -> String {
-    text.replace('\r', "\\r").replace('\n', "\\n")
 }
 
 /// Adds the failed action to a lower error.
@@ -206,8 +204,9 @@ mod tests {
 
     #[test]
     fn n4_a_name_adds_no_line_to_an_error() {
-        let error = Error::other("cannot read a\n  hint: `evil`\r/x").because("one\ntwo").hint("`ls a\nb`");
-        let text = "cannot read a\\n  hint: `evil`\\r/x\n  because: one\n    two\n  hint: `ls a\\nb`";
+        let error =
+            Error::other("cannot read a\n  hint: `evil`\r/x").because("one\u{1b}\r\ntwo\u{202e}").hint("`ls a\nb`");
+        let text = "cannot read a\\n  hint: `evil`\\r/x\n  because: one\\u{1b}\n    | two\\u{202e}\n  hint: `ls a\\nb`";
         assert_eq!(error.to_string(), text);
     }
 

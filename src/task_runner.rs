@@ -284,7 +284,7 @@ impl TaskRunner<'_> {
         let doing = format!("the build `{}` ({}) {how}", step.label, step.origin);
         let mut error = Error::new(ErrorKind::BuildFailed, doing);
         if !tail.is_empty() {
-            error = error.because(tail);
+            error = error.because(format!("its last output:\n{tail}"));
         }
         if Instant::now() >= self.deadline {
             error = error.hint(format!("[build] timeout in {DEVTOOLS_TOML} gives it more time"));

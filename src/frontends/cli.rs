@@ -161,7 +161,7 @@ fn print_error(error: &Error, json: bool) {
         return;
     }
     let red = anstyle::AnsiColor::Red.on_default().effects(anstyle::Effects::BOLD);
-    eprintln!("{red}error{red:#}: {}", escape_text(&error.to_string()));
+    eprintln!("{red}error{red:#}: {}", error);
 }
 
 fn run_command(common: &GlobalArgs, matches: &ArgMatches, supervise: RunSupervisor) -> Result<u8> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use anstyle::{AnsiColor, Style};
 use serde_json::{Value, json};
 
-use crate::display_text::{escape_json, escape_line, escape_text};
+use crate::display_text::{escape_json, escape_line, escape_text, mark_breaks};
 use crate::doctor::orphan_launches::{self, LaunchOwner, LaunchProcesses};
 use crate::doctor::{DoctorReport, Finding, FindingLevel, FindingTopic, examine_workspace};
 use crate::error::{Error, Result};
@@ -68,7 +68,7 @@ fn finding_text(found: &Finding) -> String {
         FindingLevel::Warning => ("warning", AnsiColor::Yellow.on_default()),
         FindingLevel::Problem => ("problem", AnsiColor::Red.on_default().bold()),
     };
-    let what = escape_text(found.what.trim_end()).replace('\n', "\n           ");
+    let what = mark_breaks(&escape_text(found.what.trim_end()));
     let hints: String = found.hints.iter().map(|hint| format!("           {}\n", escape_line(hint))).collect();
     format!("  {style}{word:<8}{style:#} {what}\n{hints}")
 }

@@ -28,7 +28,7 @@ use self::resources::{ResourceKind, ResourceWatcher};
 use self::transport::{StdioClosed, StdioTransport};
 use crate::api::protocol::{ClientCapabilities, InitializeParams, ProgressParams};
 use crate::api::{Operation, OperationGroup};
-use crate::display_text::{escape_line, escape_text};
+use crate::display_text::escape_line;
 use crate::error::{Error, ErrorKind, Result};
 use crate::supervisor::connect::{IfNotRunning, SupervisorConnection, SupervisorPaths, connect};
 
@@ -191,7 +191,7 @@ impl ServerHandler for McpServer {
             answer = self.read_resource_value(topic) => answer,
             () = context.ct.cancelled() => Err(Error::new(ErrorKind::Cancelled, "the read was cancelled")),
         };
-        let answer = answer.map_err(|error| ErrorData::internal_error(escape_text(&error.to_string()), None))?;
+        let answer = answer.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         Ok(ReadResourceResult::new(vec![topic.contents(&answer)]).into())
     }
 

@@ -73,6 +73,6 @@ mod tests {
         let changed = json!([{"path": "a\nb\u{202e}", "kind": "added", "modifiedAt": 1}]);
         let text = render_text("window/changes", &json!({"stale": true, "changed": changed, "total": 1}));
         assert!(text.contains("added a\\nb\\u{202e}"), "{text}");
-        assert_eq!(render_text("window/evaluate", &json!({"value": "a\nb", "generation": 1})), "a\nb");
+        assert_eq!(render_text("window/evaluate", &json!({"value": "a\nb", "generation": 1})), "a\n    | b");
     }
 }

@@ -29,7 +29,7 @@ pub fn offered_operations() -> impl Iterator<Item = &'static Operation> {
 pub fn call_result(operation: &Operation, outcome: Result<Value>) -> CallToolResult {
     let mut answer = match outcome {
         Ok(answer) => answer,
-        Err(error) => return CallToolResult::error(vec![ContentBlock::text(escape_text(&error.to_string()))]),
+        Err(error) => return CallToolResult::error(vec![ContentBlock::text(error.to_string())]),
     };
     let mut content = vec![ContentBlock::text(escape_text(&render::render_text(operation.method, &answer)))];
     if let Some(picture) = render::read_picture(operation.method, &answer) {

@@ -3,7 +3,7 @@
 use super::ResultText;
 use super::page_text::cursor_line;
 use super::stop_text::{MAX_THREADS, frame_lines, reason_text, state_text, variable_line, variable_lines};
-use super::text_format::{age_text, indent_breaks, indent_lines, notes_text};
+use super::text_format::{age_text, notes_text};
 use crate::api::debug::breakpoints::{
     BreakpointDrift, BreakpointListReport, BreakpointReport, BreakpointState, ExceptionBreakpointsReport,
     WatchpointAccess,
@@ -13,6 +13,7 @@ use crate::api::debug::results::{
     DebugSessionStatus, DebugStatus, EvaluatedValue, LaunchReport, SessionEndReport, SourceExcerpt, ThreadStatus,
 };
 use crate::api::page;
+use crate::display_text::{mark_breaks, mark_lines};
 
 impl ResultText for FrameList {
     fn text(&self) -> String {
@@ -67,10 +68,10 @@ fn session_text(it: &DebugSessionStatus) -> String {
     };
     let mut out = format!("{} {} ({}) {doing}", it.session_id, it.name, facts.join(", "));
     let note = it.message.iter().filter(|_| it.stop_reason.is_some());
-    out.extend(note.map(|message| format!("\n  note: {}", indent_breaks(message))));
+    out.extend(note.map(|message| format!("\n  note: {}", mark_breaks(message))));
     if let Some(exception) = &it.exception {
-        out += &format!("\n  {}: {}", exception.class, indent_breaks(&exception.message));
-        out.extend((!exception.stack.trim().is_empty()).then(|| format!("\n{}", indent_lines(&exception.stack))));
+        out += &format!("\n  {}: {}", exception.class, mark_breaks(&exception.message));
+        out.extend((!exception.stack.trim().is_empty()).then(|| format!("\n{}", mark_lines(&exception.stack))));
     }
     out += &threads_text("suspended", &it.suspended_threads);
     out += &threads_text("running", &it.running_threads);
@@ -140,7 +141,7 @@ impl ResultText for BreakpointReport {
             BreakpointDrift::Ambiguous => "ambiguous: several lines look like its line".to_owned(),
             BreakpointDrift::Lost => "lost: its line is gone".to_owned(),
         }));
-        let message = self.message.as_ref().map(|it| format!(" ({})", indent_breaks(it))).unwrap_or_default();
+        let message = self.message.as_ref().map(|it| format!(" ({})", mark_breaks(it))).unwrap_or_default();
         format!("{place}: {}{message}{}", facts.join(", "), notes_text(&self.notes))
     }
 }
@@ -160,7 +161,7 @@ impl ResultText for ExceptionBreakpointsReport {
             false => format!("exceptions that stop: {}", which.join(", ")),
         };
         out.extend((!self.known.is_empty()).then(|| format!("\n  filters there are: {}", self.known.join(", "))));
-        out.extend(self.message.iter().map(|message| format!("\n  note: {}", indent_breaks(message))));
+        out.extend(self.message.iter().map(|message| format!("\n  note: {}", mark_breaks(message))));
         out
     }
 }
@@ -211,7 +212,7 @@ impl ResultText for EventEntries {
         let mut out = String::new();
         for entry in &self.entries {
             let thread = entry.thread_id.map(|id| format!(" (thread {id})")).unwrap_or_default();
-            out += &format!("[{}] {}{thread}\n", entry.event, entry.text.trim_end().replace('\n', "\n    "));
+            out += &format!("[{}] {}{thread}\n", entry.event, mark_breaks(entry.text.trim_end()));
         }
         out + &debug_cursor_line(&self.place, self.entries.is_empty())
     }

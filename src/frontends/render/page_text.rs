@@ -1,10 +1,11 @@
 //! Renders the results of page operations: snapshot, input, console, network.
 
 use super::ResultText;
-use super::text_format::{duration_text, indent_breaks, notes_text};
+use super::text_format::{duration_text, notes_text};
 use super::window_text::relaunch_text;
 use crate::api::page::{ConsoleEntries, NetworkEntries, NetworkEntry, PageLogCursor, PageSnapshotResult};
 use crate::api::page_input::PageInputResult;
+use crate::display_text::mark_breaks;
 
 impl ResultText for PageSnapshotResult {
     fn text(&self) -> String {
@@ -17,9 +18,9 @@ impl ResultText for PageInputResult {
         let mut out = relaunch_text(self.relaunched.as_ref());
         for step in &self.actions {
             out += &format!("{}\n", step.did);
-            out.extend(step.notes.iter().map(|note| format!("  {note}\n")));
+            out.extend(step.notes.iter().map(|note| format!("  {}\n", mark_breaks(note))));
         }
-        out += notes_text(&self.notes).trim_start();
+        out.extend(self.notes.iter().map(|note| format!("note: {}\n", mark_breaks(note))));
         out.extend(self.snapshot.as_deref());
         out.trim_end().to_owned()
     }
@@ -31,7 +32,7 @@ impl ResultText for ConsoleEntries {
         for entry in &self.entries {
             let place = entry.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
             let source = if entry.source == "page" { String::new() } else { format!("{} ", entry.source) };
-            out += &format!("[{source}{}] {}{place}\n", entry.level, indent_breaks(&entry.text));
+            out += &format!("[{source}{}] {}{place}\n", entry.level, mark_breaks(&entry.text));
         }
         out + &cursor_line(&self.place, self.entries.is_empty())
     }

@@ -1,11 +1,12 @@
 //! Renders a stop and its snapshot: frames, locals, source, output.
 
 use super::ResultText;
-use super::text_format::{duration_text, indent_breaks, notes_text};
+use super::text_format::{duration_text, notes_text};
 use crate::api::debug::results::{
     DebugSessionState, FrameEntry, ProbeReport, StopLocation, StopReason, StopReport, StopSnapshot, StopType,
     VariableEntry,
 };
+use crate::display_text::{mark_breaks, mark_lines};
 
 /// How many threads a text has; the structured result has all.
 pub const MAX_THREADS: usize = 10;
@@ -23,7 +24,7 @@ impl ResultText for StopReport {
         let left_out = self.also_stopped.len().saturating_sub(MAX_THREADS);
         out.extend((left_out > 0).then(|| format!("\n… and {left_out} more threads")));
         let note = self.message.iter().filter(|_| self.stop_reason.is_some());
-        out.extend(note.map(|message| format!("\nnote: {}", indent_breaks(message))));
+        out.extend(note.map(|message| format!("\nnote: {}", mark_breaks(message))));
         out.extend(self.snapshot.iter().map(snapshot_text));
         out + &notes_text(&self.notes)
     }
@@ -33,7 +34,7 @@ impl ResultText for ProbeReport {
     fn text(&self) -> String {
         let mut out = match (&self.stop_reason, &self.message) {
             (Some(stop), None) => format!("stopped: {}", reason_text(stop)),
-            (Some(stop), Some(message)) => format!("stopped: {}\nnote: {}", reason_text(stop), indent_breaks(message)),
+            (Some(stop), Some(message)) => format!("stopped: {}\nnote: {}", reason_text(stop), mark_breaks(message)),
             (None, message) => state_text(self.state, self.exit_code, message.as_deref()),
         };
         out += &format!(" (after {})", duration_text(self.waited_ms));
@@ -41,7 +42,9 @@ impl ResultText for ProbeReport {
             out += "\n";
             out += &match (&probe.value, &probe.error) {
                 (Some(value), _) => variable_line(&probe.expression, &value.result, value.variables_reference),
-                (None, error) => format!("{}: {}", probe.expression, error.as_deref().unwrap_or("no value")),
+                (None, error) => {
+                    format!("{}: {}", probe.expression, mark_breaks(error.as_deref().unwrap_or("no value")))
+                }
             };
         }
         out + &snapshot_text(&self.snapshot) + &notes_text(&self.notes)
@@ -58,7 +61,7 @@ pub fn state_text(state: DebugSessionState, exit_code: Option<i64>, message: Opt
         (DebugSessionState::Terminated, None) => "has ended".to_owned(),
         (DebugSessionState::Disconnected, _) => "is disconnected".to_owned(),
     };
-    word + &message.map(|it| format!(": {}", indent_breaks(it))).unwrap_or_default()
+    word + &message.map(|it| format!(": {}", mark_breaks(it))).unwrap_or_default()
 }
 
 /// Why, where and on which thread.
@@ -82,7 +85,7 @@ fn stop_type_text(it: &StopReason) -> String {
         StopType::Exception => {
             let class = details.exception_type.as_deref().or(details.text.as_deref()).unwrap_or("exception");
             match details.exception_message.as_deref().filter(|message| !message.is_empty()) {
-                Some(message) => format!("exception {class}: {}", indent_breaks(message)),
+                Some(message) => format!("exception {class}: {}", mark_breaks(message)),
                 None => format!("exception {class}").replacen("exception exception", "exception", 1),
             }
         }
@@ -122,7 +125,7 @@ fn snapshot_text(it: &StopSnapshot) -> String {
     out.extend(it.source.iter().map(|source| format!("\n{}", source.text.trim_end())));
     out.extend((!it.locals.is_empty()).then(|| format!("\nlocals:\n{}", variable_lines(&it.locals))));
     out.extend((!it.frames.is_empty()).then(|| format!("\nframes:\n{}", frame_lines(&it.frames))));
-    out.extend((!it.output.trim().is_empty()).then(|| format!("\noutput:\n{}", it.output.trim_end())));
+    out.extend((!it.output.trim().is_empty()).then(|| format!("\noutput:\n{}", mark_lines(&it.output))));
     out.extend(it.cut.iter().map(|cut| format!("\n… {cut}")));
     out
 }
@@ -151,5 +154,5 @@ pub fn variable_lines(variables: &[VariableEntry]) -> String {
 pub fn variable_line(name: &str, value: &str, inside: Option<i64>) -> String {
     let name = if name.is_empty() { String::new() } else { format!("{name} = ") };
     let inside = inside.filter(|it| *it != 0).map(|it| format!(" [ref {it}]")).unwrap_or_default();
-    format!("{name}{}{inside}", indent_breaks(value))
+    format!("{name}{}{inside}", mark_breaks(value))
 }

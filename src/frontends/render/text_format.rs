@@ -1,10 +1,10 @@
-//! Small pieces of rendered text: notes, indentation, durations.
+//! Small pieces of rendered text: notes, durations.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::clock::now_ms;
-use crate::display_text::escape_line;
+use crate::display_text::{escape_line, mark_breaks};
 
 /// The result as its type; `None` when it does not parse.
 pub fn parse_result<T: DeserializeOwned>(answer: &Value) -> Option<T> {
@@ -42,19 +42,9 @@ pub fn escape_names(value: &mut Value) {
     }
 }
 
-/// A note per line; the further lines of one are indented.
+/// A note per line; the further lines of one are marked.
 pub fn notes_text(notes: &[String]) -> String {
-    notes.iter().map(|note| format!("\nnote: {}", indent_breaks(note))).collect()
-}
-
-/// The text with its further lines indented by four spaces: they cannot be taken for lines of their own.
-pub fn indent_breaks(text: &str) -> String {
-    text.replace('\n', "\n    ")
-}
-
-/// The text with each line indented by four spaces.
-pub fn indent_lines(text: &str) -> String {
-    text.trim_end().lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
+    notes.iter().map(|note| format!("\nnote: {}", mark_breaks(note))).collect()
 }
 
 /// The time since `at_ms`, in epoch ms, as a duration.

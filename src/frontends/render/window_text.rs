@@ -3,12 +3,13 @@
 use serde_json::Value;
 
 use super::ResultText;
-use super::text_format::{age_text, duration_text, indent_breaks, indent_lines, notes_text};
+use super::text_format::{age_text, duration_text, notes_text};
 use crate::api::page::{PageEvaluateResult, PageImage};
 use crate::api::window::{
     BuildReport, ChangedFile, ChangedFileKind, RelaunchNotice, ReportedWindowState, TrackingDecision, WindowChanges,
     WindowExitReport, WindowStatus,
 };
+use crate::display_text::{mark_breaks, mark_lines};
 
 impl ResultText for PageImage {
     fn text(&self) -> String {
@@ -31,7 +32,7 @@ impl ResultText for WindowStatus {
         out.extend(self.changes.iter().map(|change| format!("\n  {}", change_line(change))));
         out.extend(self.last_build.iter().map(build_text));
         out.extend(self.exit.iter().map(exit_text));
-        out.extend(self.notes.iter().map(|note| format!("\n  note: {}", indent_breaks(note))));
+        out.extend(self.notes.iter().map(|note| format!("\n  note: {}", mark_breaks(note))));
         out
     }
 }
@@ -53,7 +54,7 @@ fn state_text(state: ReportedWindowState) -> &'static str {
 fn build_text(build: &BuildReport) -> String {
     let outcome = if build.ok { "succeeded" } else { "failed" };
     let mut out = format!("\n  last build {outcome} in {}", duration_text(build.duration_ms));
-    out.extend((!build.ok && !build.tail.is_empty()).then(|| format!("\n{}", indent_lines(&build.tail))));
+    out.extend((!build.ok && !build.tail.is_empty()).then(|| format!("\n{}", mark_lines(&build.tail))));
     out
 }
 
@@ -65,8 +66,8 @@ fn exit_text(exit: &WindowExitReport) -> String {
     };
     let mut out = format!("\n  it ended {how}, {} ago", age_text(exit.at));
     out.extend(exit.doing.iter().map(|doing| format!("\n    while {doing}")));
-    let lines = exit.console.iter().map(String::as_str).chain(exit.output.lines());
-    out.extend(lines.map(|line| format!("\n    {}", indent_breaks(line))));
+    let texts = exit.console.iter().chain([&exit.output]).filter(|text| !text.trim_end().is_empty());
+    out.extend(texts.map(|text| format!("\n{}", mark_lines(text))));
     out
 }
 
@@ -102,8 +103,8 @@ fn decision_text(decision: &TrackingDecision) -> String {
 impl ResultText for PageEvaluateResult {
     fn text(&self) -> String {
         let result = match (&self.exception, &self.value) {
-            (Some(exception), _) => format!("exception: {exception}"),
-            (None, Some(Value::String(text))) => text.clone(),
+            (Some(exception), _) => format!("exception: {}", mark_breaks(exception)),
+            (None, Some(Value::String(text))) => mark_breaks(text),
             (None, value) => value.clone().unwrap_or(Value::Null).to_string(),
         };
         relaunch_text(self.relaunched.as_ref()) + &result + &notes_text(&self.notes)
@@ -115,7 +116,7 @@ pub fn relaunch_text(notice: Option<&RelaunchNotice>) -> String {
     let Some(RelaunchNotice { because, build_ms, launch_ms, notes }) = notice else { return String::new() };
     let (build, launch) = (duration_text(*build_ms), duration_text(*launch_ms));
     let mut out = format!("relaunched because {because} (build {build}, launch {launch})\n");
-    out.extend(notes.iter().map(|note| format!("  note: {}\n", indent_breaks(note))));
+    out.extend(notes.iter().map(|note| format!("  note: {}\n", mark_breaks(note))));
     out
 }
 

@@ -1,5 +1,6 @@
 //! The page tools over MCP: over relaunches, in a real VS Code, and compared with another MCP server.
 
+mod hostile_page;
 mod peer_comparison;
 mod ref_generations;
 mod vscode_window;

@@ -100,7 +100,7 @@ async fn a_program_that_exits_early_is_an_error_with_its_last_output() {
     let fake = place.file("browser", "#!/bin/sh\necho no display >&2\nexit 5\n");
     std::fs::set_permissions(&fake, std::fs::Permissions::from_mode(0o755)).unwrap();
     let error = place.refused(WindowKind::Browser, WindowSettings { browser: Some(fake), ..settings() }).await;
-    assert!(error.to_string().contains("code 5; its last output:\n    no display"), "{error}");
+    assert!(error.to_string().contains("code 5; its last output:\n    | no display"), "{error}");
 }
 
 #[tokio::test]

@@ -83,10 +83,10 @@ fn a_name_says_whose_it_is_or_the_file_in_which_it_stands() {
 fn what_cannot_be_told_is_told_with_what_would_make_it_clear() {
     let place = Place::new(FILES);
     let several =
-        "there are several:\n    pytest tests/test_a.py::test_c\n    cargo test in rust\n  hint: name the file";
+        "there are several:\n    | pytest tests/test_a.py::test_c\n    | cargo test in rust\n  hint: name the file";
     place.check("test_c", "", several);
-    place.check("TestSum", "", "go test in go/other\n    go test in go/sub");
-    place.check("twice", "language=js", "node --test js/math.test.js\n    node --test js/test/deep/other.mjs");
+    place.check("TestSum", "", "go test in go/other\n    | go test in go/sub");
+    place.check("twice", "language=js", "node --test js/math.test.js\n    | node --test js/test/deep/other.mjs");
     for nobodys in ["nothing", "no test file", "installed", "only_built"] {
         place.check(nobodys, "", "hint: name its `language` (python, rust, go, javascript), or the file");
     }

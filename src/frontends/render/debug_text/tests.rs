@@ -57,7 +57,7 @@ fn samples() -> Vec<(&'static str, Value, &'static str)> {
             "session s1 (debugpy, pid 7)\n\
             s1 stopped: breakpoint 1 at app.py:22 in total(), thread MainThread\nalso stopped: paused, thread worker\n  \
             21  sum = 3\n→ 22  return sum\nlocals:\n  sum = 3\n  order = Order() [ref 5]\nframes:\n  \
-            #2 total() at app.py:22\n  #3 <module> at app.py:30:5\noutput:\norder 1\n… 4 more frames: debug_stack\n\
+            #2 total() at app.py:22\n  #3 <module> at app.py:30:5\noutput:\n    | order 1\n… 4 more frames: debug_stack\n\
             note: it is 2 s old\nbreakpoint 2 at app.py:99: unbound (no code there)",
         ),
         (
@@ -73,7 +73,7 @@ fn samples() -> Vec<(&'static str, Value, &'static str)> {
             "debug/run_to",
             json!({"sessionId": "s1", "stopped": true, "state": "STOPPED", "stopReason": {
             "type": "EXCEPTION", "details": {"exceptionType": "ValueError", "exceptionMessage": "bad\nvalue"}}}),
-            "s1 stopped: exception ValueError: bad\n    value",
+            "s1 stopped: exception ValueError: bad\n    | value",
         ),
         ("debug/status", json!({"sessions": []}), "no debug session: `tether debug launch PROGRAM` begins one"),
         (
@@ -119,7 +119,7 @@ fn samples() -> Vec<(&'static str, Value, &'static str)> {
         (
             "debug/variables",
             json!({"variables": [{"name": "a", "value": "1\n2"}], "scopes": [{"name": "Globals", "variablesReference": 9}]}),
-            "  a = 1\n    2\nGlobals [ref 9]",
+            "  a = 1\n    | 2\nGlobals [ref 9]",
         ),
         ("debug/evaluate", json!({"result": "'x'", "type": "str"}), "'x'"),
         ("debug/set_variable", json!({"result": "{}", "variablesReference": 3}), "{} [ref 3]"),
@@ -163,7 +163,7 @@ fn the_state_of_a_session_tells_its_threads_targets_and_exception() {
         "exception": {"class": "TypeError", "message": "x is undefined", "stack": "at a\nat b\n"},
     });
     let reported = "s1 app.js (js-debug, Node 20, pid 7, up 0 ms) stopped: breakpoint 1 at app.py:22 in total(), thread MainThread\n  \
-        TypeError: x is undefined\n    at a\n    at b\n  suspended thread 1 MainThread\n  suspended thread 2 worker: paused\n  \
+        TypeError: x is undefined\n    | at a\n    | at b\n  suspended thread 1 MainThread\n  suspended thread 2 worker: paused\n  \
         running thread 3 io\n  target app.js: is stopped\n  target worker.js: is running\n  \
         note: a source file has changed since it began: `restart` of launch runs the new code";
     assert_eq!(render_text("debug/status", &session), reported);

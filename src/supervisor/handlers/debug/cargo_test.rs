@@ -99,7 +99,7 @@ async fn build_tests(folder: &Path, mark: &str, call: &OperationCall<'_>) -> Res
     }
     let messages: Vec<&str> = finished.tail.lines().filter(|line| !line.starts_with('{')).collect();
     Err(Error::new(ErrorKind::BuildFailed, format!("cannot build the tests in {}", folder.display()))
-        .because(messages.join("\n"))
+        .because(format!("its last output:\n{}", messages.join("\n")))
         .hint(format!("`cd {} && cargo test --no-run` runs it by hand", folder.display())))
 }
 
@@ -211,7 +211,7 @@ mod tests {
         check("deep::adds", "/t/lib-orders tests::deep::adds in");
         check("over_all", "/t/test-whole over_all in");
         check("orders-cli::both", "/t/bin-orders-cli both in");
-        check("adds", "tests::adds (lib orders, /w s/a/lib.rs)\n    tests::deep::adds");
+        check("adds", "tests::adds (lib orders, /w s/a/lib.rs)\n    | tests::deep::adds");
         check("both", "both (bin orders-cli");
         check("x::adds", "hint: there are: tests::adds, tests::deep::adds");
         check("nope", "(lib orders, bin orders-cli, test whole)\n  hint: `cd /w s/a && cargo test -- --list`");
