@@ -15,6 +15,7 @@ use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::retry_on_intr;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, pidfd_send_signal};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -119,7 +120,7 @@ impl Process {
     pub fn is_alive(&self) -> bool {
         let mut fds = [PollFd::new(self.0.pidfd.get_ref(), PollFlags::IN)];
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        self.0.exit.get().is_none() && matches!(poll(&mut fds, Some(&now)), Ok(0))
+        self.0.exit.get().is_none() && matches!(retry_on_intr(|| poll(&mut fds, Some(&now))), Ok(0))
     }
 
     /// Resolves when the process has ended, with how; reaps it when it is our child.
@@ -207,6 +208,27 @@ mod tests {
         other.signal(Signal::TERM).unwrap();
         assert_eq!(other.wait_for_exit().await, ProcessExit::Unknown);
         assert_eq!(child.wait_for_exit().await, ProcessExit::Signal(15));
+    }
+
+    #[tokio::test]
+    async fn a_signal_that_arrives_during_the_question_makes_no_process_appear_ended() {
+        let _handler = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::user_defined2()).unwrap();
+        let child = shell("exec sleep 60");
+        // SAFETY: it has no preconditions.
+        let this_thread = unsafe { libc::pthread_self() };
+        std::thread::scope(|scope| {
+            let sender = scope.spawn(|| {
+                for _ in 0..20_000 {
+                    // SAFETY: the scope joins this thread before the other one can end.
+                    assert_eq!(unsafe { libc::pthread_kill(this_thread, libc::SIGUSR2) }, 0);
+                }
+            });
+            while !sender.is_finished() {
+                assert!(child.is_alive());
+            }
+        });
+        child.signal(Signal::KILL).unwrap();
+        child.wait_for_exit().await;
     }
 
     #[tokio::test]

@@ -269,7 +269,7 @@ pub fn wait_for_end(pid: u32) {
     let Ok(handle) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) else { return };
     let mut polled = [rustix::event::PollFd::new(&handle, rustix::event::PollFlags::IN)];
     let patience = rustix::event::Timespec { tv_sec: TEST_TIMEOUT.as_secs() as i64, tv_nsec: 0 };
-    let ended = rustix::event::poll(&mut polled, Some(&patience)).unwrap();
+    let ended = rustix::io::retry_on_intr(|| rustix::event::poll(&mut polled, Some(&patience))).unwrap();
     assert!(ended > 0, "process {pid:?} did not end");
 }
 

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, ensure};
 use procfs::process::Process;
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::retry_on_intr;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use tempfile::TempDir;
 
@@ -116,7 +117,8 @@ fn await_any_exit(processes: &[Leftover], deadline: Instant) -> Result<()> {
     let mut handles: Vec<PollFd<'_>> =
         processes.iter().map(|process| PollFd::from_borrowed_fd(process.handle.as_fd(), PollFlags::IN)).collect();
     let remaining = deadline.saturating_duration_since(Instant::now());
-    poll(&mut handles, Some(&remaining.try_into()?))?;
+    let remaining = remaining.try_into()?;
+    retry_on_intr(|| poll(&mut handles, Some(&remaining)))?;
     Ok(())
 }
 

@@ -214,7 +214,7 @@ async fn the_exit_of_a_window_is_noticed_at_once_and_cleaned_up() {
     let pidfd = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).unwrap();
     let kernel = std::thread::spawn(move || {
         let mut fds = [rustix::event::PollFd::new(&pidfd, rustix::event::PollFlags::IN)];
-        rustix::event::poll(&mut fds, None).unwrap();
+        rustix::io::retry_on_intr(|| rustix::event::poll(&mut fds, None)).unwrap();
         Instant::now()
     });
     held.signal(rustix::process::Signal::KILL).unwrap();

@@ -109,7 +109,8 @@ async fn kill_process(process: &Process) -> Result<()> {
     ensure!(process.is_alive(), "the supervisor ended by itself");
     pidfd_send_signal(&handle, Signal::KILL)?;
     let mut ended = [rustix::event::PollFd::new(&handle, rustix::event::PollFlags::IN)];
-    rustix::event::poll(&mut ended, Some(&Duration::from_secs(10).try_into()?))?;
+    let patience = Duration::from_secs(10).try_into()?;
+    rustix::io::retry_on_intr(|| rustix::event::poll(&mut ended, Some(&patience)))?;
     Ok(())
 }
 
