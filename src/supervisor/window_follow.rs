@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use clap::ValueEnum;
 use futures_util::future::{BoxFuture, FutureExt, join_all};
@@ -17,7 +18,10 @@ use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
 use crate::debug::{ManagedSession, RunState, SessionRegistry, SessionRequest};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::lock;
-use crate::window::{LiveWindow, Window};
+use crate::window::{LiveWindow, Window, WindowPhase};
+
+/// How long an adapter may take to notice that the window is gone.
+const NOTICE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The sessions that follow the window, each with the generation that it was last attached to, successfully or not.
 #[derive(Default)]
@@ -167,17 +171,39 @@ pub async fn follow_window(window: Window, sessions: SessionRegistry, followers:
     }
     let mut seen = window.watch();
     loop {
-        let (is_up, generation) = {
+        let (is_up, is_gone, generation) = {
             let published = seen.borrow_and_update();
-            (published.window.is_some(), published.generation)
+            let has_ended = matches!(published.phase, WindowPhase::Absent | WindowPhase::Exited);
+            let is_gone = published.window.is_none() && published.search_done && has_ended;
+            (published.window.is_some(), is_gone, published.generation)
         };
         if is_up {
             let behind = followers.ids_behind(generation);
             join_all(behind.iter().map(|id| attach_to_current_launch(&window, &sessions, &followers, id, generation)))
                 .await;
         }
-        if seen.changed().await.is_err() {
-            return;
+        tokio::select! {
+            outcome = seen.changed() => if outcome.is_err() { return },
+            () = end_unnoticed_sessions(&sessions), if is_gone => {}
+        }
+    }
+}
+
+/// Ends the sessions in a window that is gone whose adapters do not notice it; until dropped, those that are begun meanwhile
+/// too.
+async fn end_unnoticed_sessions(sessions: &SessionRegistry) {
+    let mut listed = sessions.watch();
+    loop {
+        listed.borrow_and_update();
+        let following = sessions.active_sessions().into_iter().filter(ManagedSession::is_following);
+        join_all(following.map(|it| async move {
+            if tokio::time::timeout(NOTICE_TIMEOUT, it.wait_until_ended()).await.is_err() {
+                it.disconnect().await;
+            }
+        }))
+        .await;
+        if listed.changed().await.is_err() {
+            std::future::pending::<()>().await;
         }
     }
 }

@@ -30,7 +30,7 @@ fn texts_below(folder: &Path) -> Vec<(String, String)> {
 fn n1_a_connection_token_that_a_program_prints_is_not_shown() {
     let url = "http://localhost:80/?tkn=";
     let check = |arguments: &[&str], settings: &str, code: i32| {
-        let service = format!("{NODE_SERVICE}console.log('Web UI at {url}s3cret-of-the-server'); process.exit(3);");
+        let service = format!("{NODE_SERVICE}console.log('Web UI at {url}s3cret-of-the-server');");
         let sandbox = Sandbox::with(&[("server.js", &service), ("devtools.toml", settings)]);
         let output = sandbox.tether(arguments);
         assert_eq!(output.code, code, "{output:?}");
@@ -45,6 +45,8 @@ fn n1_a_connection_token_that_a_program_prints_is_not_shown() {
     let sandbox = check(&["start"], &format!("[window]\nkind = 'command'\ncommand = {command}\n"), 1);
     sandbox.tether(&["start"]).fails(1, &[&format!("{url}…")]);
     let sandbox = check(&["start"], "[window]\nkind = 'node'\nprogram = 'server.js'\n", 0);
+    let window = sandbox.status()["pid"].as_u64().unwrap() as u32;
+    crate::support::kill(window, rustix::process::Signal::KILL);
     crate::support::eventually("the exit is reported", || {
         sandbox.tether(&["status"]).stdout.contains(&format!("{url}…")).then_some(())
     });

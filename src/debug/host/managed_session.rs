@@ -203,6 +203,12 @@ impl ManagedSession {
         state
     }
 
+    /// Ends the connection to a program that is gone, where its adapter has not noticed that. What it follows it follows on.
+    pub async fn disconnect(&self) {
+        self.session.stop(false).await;
+        self.wait_until_ended().await;
+    }
+
     /// What is to be known of a program that was detached from.
     pub fn release_note(&self) -> Option<String> {
         self.ending.release_note.get().cloned()
