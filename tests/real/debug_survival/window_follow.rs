@@ -193,6 +193,22 @@ fn n16_the_end_of_the_window_wakes_an_operation_that_waits_for_a_stop_in_it() {
 }
 
 #[test]
+fn n16_the_end_of_the_window_ends_a_session_whose_adapter_does_not_notice_it() {
+    if found("js-debug").is_none() {
+        return;
+    }
+    let sandbox = Sandbox::with(&[("server.js", JAVASCRIPT), ("devtools.toml", NODE)]);
+    sandbox.json(&["start"]);
+    sandbox.json(&["debug", "attach", "--window", "extension-host"]);
+    let adapter = sandbox.processes().into_iter().find(|(_, line)| line.contains("vsDebugServer")).unwrap().0;
+    crate::support::kill(adapter, rustix::process::Signal::STOP);
+    sandbox.json(&["stop"]);
+    let ended = sandbox.json(&["debug", "wait", "600"]);
+    assert!(matches!(ended["state"].as_str(), Some("TERMINATED" | "DISCONNECTED")), "{ended}");
+    crate::support::wait_for_end(adapter);
+}
+
+#[test]
 fn n16_the_end_of_a_browser_wakes_an_operation_that_waits_for_a_stop_in_its_page() {
     if found("js-debug").is_none() {
         return;
