@@ -189,8 +189,8 @@ pub async fn follow_window(window: Window, sessions: SessionRegistry, followers:
     }
 }
 
-/// Ends the sessions in a window that is gone whose adapters do not notice it; until dropped, those that are begun meanwhile
-/// too.
+/// Ends each session in a window that is gone, where the adapter does not notice that. Runs until it is dropped: a session
+/// that is started meanwhile is ended, too.
 async fn end_unnoticed_sessions(sessions: &SessionRegistry) {
     let mut listed = sessions.watch();
     loop {

@@ -237,23 +237,29 @@ fn n15c_a_wait_holds_against_a_silent_peer() {
     stops.end();
 }
 
+/// Attaches to two peers and kills the supervisor. The port of the first has a silent peer then, which is returned with the
+/// second one.
+fn kill_supervisor_of_two(sandbox: &Sandbox) -> (Peer, Peer) {
+    let us = rustix::process::getuid().as_raw();
+    let (first, second) = (Peer::start(sandbox, us, "0"), Peer::start(sandbox, us, "0"));
+    attach(sandbox, &first.port, &[]).ok();
+    attach(sandbox, &second.port, &[]).ok();
+    let supervisor = sandbox.supervisor().unwrap();
+    kill(supervisor, Signal::KILL);
+    wait_for_end(supervisor);
+    let port = first.port.clone();
+    first.end();
+    (Peer::start_in_mode(sandbox, us, &port, "silent"), second)
+}
+
 #[test]
 fn n16_an_operation_waits_only_for_the_session_that_it_means() {
     if !has_program("node") {
         return;
     }
-    let us = rustix::process::getuid().as_raw();
     let sandbox = Sandbox::new();
-    let (first, second) = (Peer::start(&sandbox, us, "0"), Peer::start(&sandbox, us, "0"));
-    attach(&sandbox, &first.port, &[]).ok();
-    attach(&sandbox, &second.port, &[]).ok();
-    let supervisor = sandbox.supervisor().unwrap();
-    kill(supervisor, Signal::KILL);
-    wait_for_end(supervisor);
+    let (mut silent, second) = kill_supervisor_of_two(&sandbox);
     // The first one is still waited for, for thirty seconds, when the second one is there again.
-    let port = first.port.clone();
-    first.end();
-    let mut silent = Peer::start_in_mode(&sandbox, us, &port, "silent");
     let began = Instant::now();
     let output = with_delve(&sandbox, &["debug", "output", "--session", "d2", "--json"]).ok().json();
     assert!(output["entries"].is_array(), "{output:#}");
@@ -273,18 +279,9 @@ fn n16_an_operation_that_names_no_session_waits_only_while_it_is_undecided_which
     if !has_program("node") {
         return;
     }
-    let us = rustix::process::getuid().as_raw();
     let sandbox = Sandbox::new();
-    let (first, second) = (Peer::start(&sandbox, us, "0"), Peer::start(&sandbox, us, "0"));
-    attach(&sandbox, &first.port, &[]).ok();
-    attach(&sandbox, &second.port, &[]).ok();
-    let supervisor = sandbox.supervisor().unwrap();
-    kill(supervisor, Signal::KILL);
-    wait_for_end(supervisor);
+    let (mut silent, second) = kill_supervisor_of_two(&sandbox);
     // The first one is still waited for, for thirty seconds, when it is decided that the second one is not the only one.
-    let port = first.port.clone();
-    first.end();
-    let mut silent = Peer::start_in_mode(&sandbox, us, &port, "silent");
     let began = Instant::now();
     let output = with_delve(&sandbox, &["debug", "output"]);
     output.fails(2, &["there are several debug sessions, and none is named", "d1", "d2"]);

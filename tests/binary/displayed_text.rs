@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 
-use crate::support::raw_mcp::RawMcp;
+use crate::support::raw_mcp::{RawMcp, visit_texts};
 use crate::support::{CommandOutput, NODE_SERVICE, Sandbox, run_command};
 
 /// Moves the cursor up, erases a line, reverses the text, and hides some.
@@ -141,19 +141,6 @@ fn n4_a_workspace_with_a_hostile_name_steers_no_output() {
     // An error is one that names the whole path on its first line.
     let missing = sandbox.tether(&["debug", "launch", "none\nsecond line"]);
     assert!(missing.stderr.lines().next().unwrap().contains("none\\nsecond line"), "{missing:?}");
-}
-
-/// Every text in a message, and every name of a member.
-fn visit_texts(value: &Value, visit: &mut dyn FnMut(&str)) {
-    match value {
-        Value::String(text) => visit(text),
-        Value::Array(items) => items.iter().for_each(|item| visit_texts(item, visit)),
-        Value::Object(members) => members.iter().for_each(|(name, value)| {
-            visit(name);
-            visit_texts(value, visit);
-        }),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
 }
 
 #[test]

@@ -63,3 +63,16 @@ impl RawMcp {
         assert!(self.child.wait().unwrap().success());
     }
 }
+
+/// Every text in a message, and every name of a member.
+pub fn visit_texts(value: &Value, visit: &mut dyn FnMut(&str)) {
+    match value {
+        Value::String(text) => visit(text),
+        Value::Array(items) => items.iter().for_each(|item| visit_texts(item, visit)),
+        Value::Object(members) => members.iter().for_each(|(name, value)| {
+            visit(name);
+            visit_texts(value, visit);
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}

@@ -203,7 +203,7 @@ impl ManagedSession {
         state
     }
 
-    /// Ends the connection to a program that is gone, where its adapter has not noticed that. What it follows it follows on.
+    /// Ends the connection to a program that is gone, where its adapter has not noticed that. It still follows the window.
     pub async fn disconnect(&self) {
         self.session.stop(false).await;
         self.wait_until_ended().await;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::raw_mcp::RawMcp;
+use crate::support::raw_mcp::{RawMcp, visit_texts};
 use crate::support::requirements::has_program;
 use crate::support::{Sandbox, eventually};
 
@@ -45,19 +45,6 @@ document.body.append(frame);
 history.replaceState(null, "", "#" + evil);
 console.log("the end");
 </script>"##;
-
-/// Every text in a message, and every name of a member.
-fn visit_texts(value: &Value, visit: &mut dyn FnMut(&str)) {
-    match value {
-        Value::String(text) => visit(text),
-        Value::Array(items) => items.iter().for_each(|item| visit_texts(item, visit)),
-        Value::Object(members) => members.iter().for_each(|(name, value)| {
-            visit(name);
-            visit_texts(value, visit);
-        }),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
 
 /// The text of a tool's result, of which the whole message is shown to be harmless.
 #[track_caller]
