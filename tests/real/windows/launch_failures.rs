@@ -93,7 +93,7 @@ async fn a_program_that_exits_early_is_an_error_with_its_last_output() {
                 place.stop(&launched, None).await;
             }
         }
-        place.nothing_left();
+        place.nothing_left().await;
     }
     // A browser that cannot start.
     let place = WindowFolder::fresh();
@@ -115,7 +115,7 @@ async fn a_port_that_another_program_took_is_never_connected_to() {
     };
     let launching = async {
         let error = launch_window(&plan, |_| {}).await.unwrap_err();
-        place.nothing_left();
+        place.nothing_left().await;
         error
     };
     tokio::pin!(launching);
@@ -175,7 +175,7 @@ async fn a_dropped_launch_kills_what_it_had_started() {
     for left in process::find_launch_processes(&place.launch_id).unwrap() {
         tokio::time::timeout(Duration::from_secs(5), left.wait_for_exit()).await.unwrap();
     }
-    place.nothing_left();
+    place.nothing_left().await;
 }
 
 #[tokio::test]
@@ -209,5 +209,5 @@ async fn processes_of_a_launch_whose_supervisor_was_killed_are_cleaned_up() {
     cleanup::clean_up_abandoned(&place.state, Some(&place.launch_id)).await.unwrap();
     assert!(process::find_launch_processes(&place.launch_id).unwrap().len() >= 2, "the living window was harmed");
     cleanup::clean_up_abandoned(&place.state, None).await.unwrap();
-    place.nothing_left();
+    place.nothing_left().await;
 }

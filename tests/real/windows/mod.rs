@@ -70,13 +70,16 @@ impl WindowFolder {
             Ok(launched) => panic!("it was launched: {launched:?}"),
             Err(error) => error,
         };
-        self.nothing_left();
+        self.nothing_left().await;
         error
     }
 
-    pub fn nothing_left(&self) {
-        let left = process::find_launch_processes(&self.launch_id).unwrap();
-        assert!(left.is_empty(), "left behind: {left:?}");
+    pub async fn nothing_left(&self) {
+        // A crash handler leaves the session, and exits once it notices that its browser has exited.
+        for process in process::find_launch_processes(&self.launch_id).unwrap() {
+            let gone = tokio::time::timeout(Duration::from_secs(5), process.wait_for_exit()).await;
+            assert!(gone.is_ok(), "left behind: {process:?}");
+        }
         assert!(!scratch_dir_of(&self.state, &self.launch_id).exists(), "the scratch folder is left");
     }
 
@@ -100,7 +103,7 @@ impl WindowFolder {
                 .await
                 .expect("a process of the tree is left");
         }
-        self.nothing_left();
+        self.nothing_left().await;
         ended
     }
 }

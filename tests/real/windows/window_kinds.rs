@@ -223,7 +223,7 @@ async fn the_exit_of_a_window_is_noticed_at_once_and_cleaned_up() {
     assert!(noticed < Duration::from_secs(2), "{noticed:?}");
     assert_eq!(launched.process.wait_for_exit().await, ProcessExit::Signal(9));
     cleanup::clean_up_launch(&place.launch_id, &place.state).await.unwrap();
-    place.nothing_left();
+    place.nothing_left().await;
     for process in tree {
         tokio::time::timeout(SECONDS(5), process.wait_for_exit()).await.expect("a process of the tree is left");
     }
@@ -245,7 +245,7 @@ async fn a_hanging_window_is_unresponsive_and_can_be_stopped() {
     let grace = Duration::from_millis(200);
     let ended = cleanup::stop_window(&launched.process, ask, &place.launch_id, &place.state, grace).await.unwrap();
     assert_eq!(ended, StopOutcome::Killed(ProcessExit::Signal(9)));
-    place.nothing_left();
+    place.nothing_left().await;
 }
 
 #[tokio::test]
