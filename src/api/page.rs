@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_with::skip_serializing_none;
 
+use super::debug::results::StoppedSession;
 use super::window::RelaunchNotice;
 
 /// Evaluate a JavaScript expression in the window's page (in a Node window: in its main script's global scope).
@@ -200,6 +201,8 @@ pub struct PageEvaluateResult {
     #[serde(default, deserialize_with = "deserialize_present")]
     pub value: Option<Value>,
     pub exception: Option<String>,
+    /// A session in the window is stopped; with neither a value nor an exception, so is the evaluation.
+    pub stopped: Option<StoppedSession>,
     /// The launch of the window that evaluated it.
     pub generation: u64,
     pub relaunched: Option<RelaunchNotice>,

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
+use super::debug::results::StoppedSession;
 use super::window::RelaunchNotice;
 
 /// Act on the page: a list of actions, done in order with real mouse and keys, each once its element is ready. Stops at
@@ -156,7 +157,10 @@ fn strip_quotes(text: &str) -> String {
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PageInputResult {
+    /// Those that are done.
     pub actions: Vec<InputActionReport>,
+    /// A session in the window is stopped; an action that is missing was under way.
+    pub stopped: Option<StoppedSession>,
     pub snapshot: Option<String>,
     pub generation: u64,
     pub relaunched: Option<RelaunchNotice>,

@@ -27,7 +27,7 @@ use super::workspace_problem::WorkspaceProblem;
 pub const IGNORE_FILE: &str = ".devtoolsignore";
 
 /// Ignored unless a later rule overrides it.
-pub const BUILT_IN_IGNORES: [&str; 5] = ["node_modules", "dist", ".git", ".devtools", "*.vsix"];
+pub const BUILT_IN_IGNORES: [&str; 6] = ["node_modules", "dist", ".git", ".devtools", "*.vsix", "*.tsbuildinfo"];
 
 /// A longer line is reported and skipped: no path is that long, and compiling it could take minutes.
 const MAX_LINE_BYTES: usize = 16 << 10;
@@ -367,6 +367,7 @@ mod tests {
         check("", "node_modules/a/index.js", "built in");
         check("", "packages/a/dist/", "built in");
         check("", "out.vsix", "built in");
+        check("", "packages/a/tsconfig.tsbuildinfo", "built in");
         check("!dist", "dist/app.js", "+1");
         check("!*.vsix\nold.vsix", "old.vsix", "2");
     }

@@ -10,7 +10,7 @@
 //! | `peer` | requests and responses in both directions, and the end of the connection |
 //! | `client` | the client side: typed requests with deadlines |
 //! | `server` | the server side: requests in, responses and events out |
-//! | `trace` | a record of all sent messages (`DEVTETHER_DAP_RECORD`) |
+//! | `trace` | a record of all messages (`DEVTETHER_DAP_RECORD`) |
 //!
 //! Does not depend on sessions or adapters; of the crate's modules only on `wire`.
 //!

@@ -26,7 +26,7 @@ use super::incoming_request::IncomingRequest;
 use super::message::{
     DapMessage, ErrorMessage, ErrorResponse, OutgoingMessage, RawJson, ResponseResult, parse_message, to_raw_json,
 };
-use super::trace::MessageTrace;
+use super::trace::{MessageDirection, MessageTrace};
 use crate::wire::frames::{FrameError, MAX_BODY};
 use crate::wire::pending::{CLOSED_BY_US, Closed, PendingRequest, PendingRequests};
 
@@ -228,13 +228,14 @@ async fn drive_connection(
     close_on_drop: CloseOnDrop,
 ) -> String {
     let DapConnection { mut frames, sink } = connection;
-    let mut writer = MessageWriter { sink, trace: MessageTrace::from_environment() };
+    let trace = MessageTrace::from_environment();
+    let mut writer = MessageWriter { sink, trace: trace.clone() };
     let state = &close_on_drop.0;
     let reason = tokio::select! {
         biased; // a caller that closes and then drops its handle has closed
         () = state.closing.notified() => CLOSED_BY_US.to_owned(),
         reason = writer.write_queued(&mut queue) => reason,
-        reason = reader.read_messages(&mut frames) => reason,
+        reason = reader.read_messages(&mut frames, trace) => reason,
     };
     // Pending requests end first: what follows is only for the peer.
     state.close(&reason);
@@ -284,7 +285,7 @@ impl MessageWriter {
                 },
             };
             let Some(QueuedMessage { bytes, .. }) = next else { return "its last handle was dropped".to_owned() };
-            trace.write_message(&bytes);
+            trace.write_message(MessageDirection::Sent, &bytes);
             if let Err(cause) = sink.start_send_unpin(bytes) {
                 return write_error_reason(&cause);
             }
@@ -309,10 +310,13 @@ struct MessageReader {
 
 impl MessageReader {
     /// Runs until the peer closes, or sends what is no frame; returns why.
-    async fn read_messages(&self, frames: &mut FrameReader) -> String {
+    async fn read_messages(&self, frames: &mut FrameReader, mut trace: MessageTrace) -> String {
         loop {
             match frames.next().await {
-                Some(Ok(body)) => self.dispatch_message(&body),
+                Some(Ok(body)) => {
+                    trace.write_message(MessageDirection::Received, &body);
+                    self.dispatch_message(&body);
+                }
                 Some(Err(cause)) => return cause.to_string(),
                 None => return "the peer closed it".to_owned(),
             }

@@ -21,13 +21,17 @@ use tokio::sync::mpsc;
 use self::local_commands::LocalCommand;
 use self::trust::TrustScope;
 use super::{mcp, render, workspace};
-use crate::api::page::{PageImage, PageScreenshotParams};
+use crate::api::debug::DebugStatusParams;
+use crate::api::page::{PageEvaluateParams, PageImage, PageScreenshotParams};
 use crate::api::protocol::{ClientCapabilities, InitializeParams, ProgressParams, SHUTDOWN};
 use crate::api::window::WindowStartParams;
 use crate::api::{Operation, OperationGroup, OperationParams};
 use crate::display_text::{escape_json, escape_line, escape_text};
 use crate::error::{Error, ErrorContext, ErrorData, ErrorKind, Result};
 use crate::supervisor::connect::{IfNotRunning, SupervisorConnection, SupervisorPaths, connect};
+
+/// How long a supervisor may take to read that a call is cancelled.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Keeps the window under development alive and fresh while everything around it restarts.
 #[derive(Parser)]
@@ -74,7 +78,7 @@ enum CliCommand {
     /// Print the supervisor's log
     ///
     /// A supervisor that was started with DEVTETHER_LOG=debug logs more; one that was started with
-    /// DEVTETHER_DAP_RECORD=FOLDER also writes every message that it sends to a debug adapter into that folder, a file
+    /// DEVTETHER_DAP_RECORD=FOLDER also writes every message to and from a debug adapter into that folder, a file
     /// for each connection. `tether shutdown` ends the running one; the next command starts another.
     Logs {
         /// How many of the last lines
@@ -167,7 +171,7 @@ fn print_error(error: &Error, json: bool) {
 fn run_command(common: &GlobalArgs, matches: &ArgMatches, supervise: RunSupervisor) -> Result<u8> {
     let workspace = workspace::find_workspace_here(common.workspace.as_deref())?;
     if let Some((operation, below)) = subcommands::find_selected(matches)? {
-        return block_on(run_operation(common, &workspace, operation, below)).map(|()| 0);
+        return block_on(run_operation(common, &workspace, operation, below));
     }
     let done = match CliCommand::from_arg_matches(matches) {
         Ok(CliCommand::Machine(what)) => {
@@ -214,7 +218,7 @@ async fn run_operation(
     workspace: &Path,
     operation: &'static Operation,
     matches: &ArgMatches,
-) -> Result<()> {
+) -> Result<u8> {
     let folder = std::env::current_dir().doing(|| "cannot find the current folder".into())?;
     let params = (operation.from_matches)(matches, &folder).map_err(|error| {
         Error::usage(format!("cannot read the arguments of `{}`", operation.words.join(" "))).because(error)
@@ -222,15 +226,18 @@ async fn run_operation(
     if matches.try_get_one::<bool>(PRINT_CONFIG).ok().flatten() == Some(&true) {
         let config = matches.try_get_one::<String>("config").ok().flatten().map(String::as_str);
         let config = trust::window_config(&canonical_workspace(workspace)?, config)?;
-        return print_text(config_commands::effective_config(&config, common.json));
+        return print_text(config_commands::effective_config(&config, common.json)).map(|()| 0);
     }
     let connection = connect_to_supervisor(workspace).await?;
     let answer = call_with_spinner(common, &connection, operation.method, &params).await?;
     if let Some(file) = matches.try_get_one::<PathBuf>("output").ok().flatten() {
         let chosen = matches.value_source("output") == Some(clap::parser::ValueSource::CommandLine);
-        return save_image(common, operation.method, &answer, file, chosen);
+        return save_image(common, operation.method, &answer, file, chosen).map(|()| 0);
     }
-    print_result(common, &answer, || render::render_text(operation.method, &answer))
+    print_result(common, &answer, || render::render_text(operation.method, &answer))?;
+    // An expression that has thrown: the call succeeded, what was asked for did not.
+    let has_thrown = operation.method == PageEvaluateParams::METHOD && answer.get("exception").is_some();
+    Ok(if has_thrown { ErrorKind::Other.exit_code() } else { 0 })
 }
 
 /// Connects to the supervisor of the workspace; to that of a deleted one only if it still runs.
@@ -270,11 +277,19 @@ async fn call_with_spinner(
 ) -> Result<Value> {
     let spinner = if std::io::stderr().is_terminal() && !common.json { new_spinner() } else { ProgressBar::hidden() };
     let (sender, mut progress) = mpsc::unbounded_channel();
-    let call = connection.call(method, params, sender);
-    tokio::pin!(call);
+    let mut call = Box::pin(connection.call(method, params, sender));
+    let interrupt = tokio::signal::ctrl_c();
+    tokio::pin!(interrupt);
     let outcome = loop {
         tokio::select! {
             outcome = &mut call => break outcome,
+            Ok(()) = &mut interrupt => {
+                // Dropping a call cancels it; the supervisor reads that before the next call.
+                drop(call);
+                spinner.set_message("calling it off");
+                wait_until_read(connection).await;
+                break Err(Error::new(ErrorKind::Cancelled, format!("{method} was called off")));
+            }
             Some(value) = progress.recv() => {
                 if let Ok(progress) = serde_json::from_value::<ProgressParams>(value) {
                     spinner.set_message(escape_line(&progress.message));
@@ -284,6 +299,15 @@ async fn call_with_spinner(
     };
     spinner.finish_and_clear();
     outcome
+}
+
+/// Waits until the supervisor has read what was sent so far, or another Ctrl-C.
+async fn wait_until_read(connection: &SupervisorConnection) {
+    let status = connection.call(DebugStatusParams::METHOD, &Value::Null, mpsc::unbounded_channel().0);
+    tokio::select! {
+        _ = tokio::time::timeout(CANCEL_TIMEOUT, status) => {}
+        _ = tokio::signal::ctrl_c() => {}
+    }
 }
 
 fn new_spinner() -> ProgressBar {

@@ -5,6 +5,7 @@
 //! connects to, or starts, the next one.
 
 mod resources;
+mod tool_names;
 mod tools;
 mod transport;
 
@@ -98,7 +99,7 @@ struct McpServer {
 
 impl McpServer {
     fn operations(&self) -> impl Iterator<Item = &'static Operation> {
-        tools::offered_operations().filter(|operation| self.group.is_none_or(|group| group == operation.group))
+        tool_names::offered_operations().filter(|operation| self.group.is_none_or(|group| group == operation.group))
     }
 
     /// The connection to the supervisor; opens a new one when the last one has closed.

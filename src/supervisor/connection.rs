@@ -45,7 +45,12 @@ pub(super) async fn serve_connection(supervisor: Arc<SupervisorContext>, stream:
     let (peer, mut incoming, driver) = open_connection(read, write);
     let driver = tokio::spawn(driver);
     let _count = CountGuard::new(&supervisor.connections);
-    if let Some(client) = handshake(&supervisor, (&peer, pid), &mut incoming).await {
+    let Some(client) = handshake(&supervisor, (&peer, pid), &mut incoming).await else {
+        drop(peer);
+        return driver.abort();
+    };
+    let name = client.name.clone();
+    {
         // Aborted when this function returns.
         let mut notifiers = JoinSet::new();
         notifiers.spawn(notify_console(supervisor.window.clone(), peer.clone(), client.clone()));
@@ -54,7 +59,9 @@ pub(super) async fn serve_connection(supervisor: Arc<SupervisorContext>, stream:
         serve_requests(&supervisor, &peer, &mut incoming).await;
     }
     drop(peer);
-    driver.abort();
+    // Its requests have ended because it has.
+    let reason = driver.await.unwrap_or_else(|error| error.to_string());
+    info!(name, "front end disconnected: {reason}");
 }
 
 /// Sends the reason before closing, and discards the input. (A socket that is closed with unread input resets the

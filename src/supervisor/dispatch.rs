@@ -1,14 +1,15 @@
 //! From a request's method to the handler of its operation, by the operation table.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::context::SupervisorContext;
 use super::operation_call::{OperationCall, OperationHandler};
+use super::params::read_params;
 use crate::api::debug::{breakpoints::*, control::*, inspect::*, *};
 use crate::api::page::*;
 use crate::api::page_input::*;
 use crate::api::window::*;
-use crate::api::{OPERATIONS, Operation, OperationGroup, OperationParams, find_operation, for_each_operation};
+use crate::api::{OPERATIONS, OperationGroup, OperationParams, find_operation, for_each_operation};
 use crate::error::{Error, ErrorContext, Result};
 
 /// Operations of the window group that only read recorded state: not listed as in flight when the window exits.
@@ -67,18 +68,8 @@ async fn wait_for_sessions(context: &SupervisorContext, call: &OperationCall<'_>
 }
 
 async fn handle<P: OperationHandler>(context: &SupervisorContext, call: &OperationCall<'_>) -> Result<Value> {
-    let result = read_params::<P>(call)?.handle(context, call).await?;
+    let result = read_params::<P>(&call.params)?.handle(context, call).await?;
     serde_json::to_value(result).doing(|| format!("cannot serialize the result of {}", P::METHOD))
-}
-
-fn read_params<P: OperationParams>(call: &OperationCall<'_>) -> Result<P> {
-    // No parameters at all, and an empty object, are the same.
-    let params = if call.params.is_null() { Value::Object(Map::new()) } else { call.params.clone() };
-    serde_json::from_value(params).map_err(|cause| {
-        let known = find_operation(P::METHOD).map(Operation::parameter_names).unwrap_or_default();
-        let names = if known.is_empty() { "it takes none".into() } else { format!("it takes: {}", known.join(", ")) };
-        Error::usage(format!("the parameters of {} are wrong", call.method)).because(cause).hint(names)
-    })
 }
 
 fn no_such_method(method: &str) -> Error {

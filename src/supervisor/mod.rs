@@ -12,6 +12,7 @@
 //! | `replaced_program` | whether it exits because the file of its program was replaced |
 //! | `connection`, `notifications` | one connection: handshake, requests; what is sent without a request |
 //! | `dispatch`, `operation_call` | from a method to its handler |
+//! | `params` | reading the parameters of a call; errors that name the wrong one |
 //! | `handlers` | one handler per operation; types of `window` and `debug` into those of the API |
 //! | `window_follow` | sessions that follow the window over its launches |
 //! | `launch_memory` | what launches leave for the next call |
@@ -32,6 +33,7 @@ mod handlers;
 mod launch_memory;
 mod notifications;
 mod operation_call;
+mod params;
 mod released_file;
 mod replaced_program;
 mod window_follow;

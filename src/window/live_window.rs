@@ -176,7 +176,7 @@ impl LiveWindow {
 fn foreign_port_error(port: u16, reason: IdentityError) -> Error {
     Error::other(format!("cannot use port {port} of the window"))
         .because(reason)
-        .hint("nothing was connected to; `tether restart` (MCP: `window_restart`) relaunches the window")
+        .hint("nothing was connected to; `tether restart` relaunches the window")
 }
 
 /// Reads the console of the extension host, if the window has one: then the inspector port is not the CDP port.

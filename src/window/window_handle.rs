@@ -381,8 +381,7 @@ impl Window {
 
 fn no_window_error(published: &PublishedState) -> Error {
     let doing = if published.exit.is_some() { "the window has exited" } else { "there is no window" };
-    because_of_exit(Error::new(ErrorKind::NotFound, doing), published)
-        .hint("`tether start` (MCP: `window_start`) starts it")
+    because_of_exit(Error::new(ErrorKind::NotFound, doing), published).hint("`tether start` starts it")
 }
 
 /// Adds how the last window exited, unless it was stopped.

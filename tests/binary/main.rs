@@ -5,6 +5,7 @@ mod background_tasks;
 mod breakpoint_storage;
 mod builds;
 mod change_detection;
+mod command_results;
 mod completions_and_man;
 mod config_selection;
 mod configuration;

@@ -79,9 +79,9 @@ async fn wrong_arguments_are_an_error_that_names_them() {
     let agent = McpClient::start(&sandbox).await;
     for (tool, arguments, words) in [
         ("window_evaluate", json!({}), "missing field `expression`"),
-        ("window_evaluate", json!({"expression": 7}), "expected a string"),
+        ("window_evaluate", json!({"expression": 7}), "`expression` must be a string, and 7 is an integer"),
         ("window_evaluate", json!({"expresion": "1"}), "unknown field `expresion`"),
-        ("window_start", json!({"rebuild": "maybe"}), "unknown variant `maybe`"),
+        ("window_start", json!({"rebuild": "maybe"}), "`rebuild` must be \"auto\" or \"always\" or \"never\""),
         ("window_start", json!({"config": "Run Extension"}), "cannot find the launch configuration \"Run Extension\""),
         ("window_status", json!({"x": 1}), "it takes none"),
         ("window_changes", json!({"path": "../../etc/passwd"}), "outside"),
@@ -90,6 +90,41 @@ async fn wrong_arguments_are_an_error_that_names_them() {
         assert_eq!(result.is_error, Some(true), "{tool}");
         assert!(text(&result).contains(words), "{words:?} is not in {}", text(&result));
     }
+    agent.leave().await;
+}
+
+/// An agent cannot run commands: it is told of tools.
+#[tokio::test]
+async fn n18_hints_name_tools_over_mcp_and_commands_on_the_command_line() {
+    let sandbox = crate::support::node();
+    let agent = McpClient::start(&sandbox).await;
+    for (tool, arguments, hint) in [
+        ("window_evaluate", json!({"expression": "1"}), "`window_start` starts it"),
+        ("debug_stack", json!({}), "`debug_launch {\"program\":\"PROGRAM\"}` starts one"),
+        ("breakpoint_remove", json!({"breakpointId": 7}), "`breakpoint_list` lists them"),
+    ] {
+        let result = agent.ask(tool, arguments).await;
+        assert_eq!(result.is_error, Some(true), "{tool}");
+        let text = text(&result);
+        assert!(text.contains(hint) && !text.contains("`tether "), "{hint:?} is not in {text}");
+    }
+    agent.leave().await;
+    sandbox.tether(&["evaluate", "1"]).fails(3, &["`tether start` starts it"]);
+    sandbox.tether(&["debug", "stack"]).fails(3, &["`tether debug launch PROGRAM` starts one"]);
+    sandbox.tether(&["break", "remove", "7"]).fails(3, &["`tether break list` lists them"]);
+}
+
+/// Some clients send every value as a text.
+#[tokio::test]
+async fn n9_a_number_is_taken_as_text_and_a_step_is_over_the_line() {
+    let sandbox = crate::support::node();
+    let agent = McpClient::start(&sandbox).await;
+    agent.call("window_start", json!({})).await;
+    let answered = agent.call("window_evaluate", json!({"expression": "answer", "timeoutMs": "20000"})).await;
+    assert_eq!(answered["value"], 42);
+    let result = agent.ask("debug_step", json!({})).await;
+    let text = text(&result);
+    assert!(!text.contains("missing field"), "{text}");
     agent.leave().await;
 }
 

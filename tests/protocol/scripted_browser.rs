@@ -120,7 +120,7 @@ async fn a_cancelled_drag_releases_the_button_and_restores_the_browsers_own_drag
         let begun = async { while !requested.recv().await.is_some_and(|request| held(&request)) {} };
         tokio::select! {
             () = begun => {}
-            done = run_actions(page, &drag, None, None) => panic!("it was done: {done:?}"),
+            done = run_actions(page, &drag, None, None, |_| {}) => panic!("it was done: {done:?}"),
         }
     }
     let mut next =

@@ -15,6 +15,8 @@ pub struct BreakpointSetParams {
     pub file: Option<String>,
     #[arg(long, help = "The line, when it is not part of the file argument")]
     pub line: Option<u32>,
+    #[arg(long, help = "One of several places on the line, as in FILE:LINE:COLUMN")]
+    pub column: Option<u32>,
     #[arg(long, value_name = "NAME", help = "A function or method instead", conflicts_with_all = ["file", "line"])]
     pub function: Option<String>,
     #[arg(long, value_name = "EXPR", help = "Only when this is true")]
@@ -131,6 +133,8 @@ pub struct BreakpointReport {
     pub file: Option<String>,
     /// Where it is; an adapter may have moved it to the next line with code.
     pub line: Option<u32>,
+    /// If one was asked for: where it is bound, or is to be.
+    pub column: Option<u32>,
     pub function: Option<String>,
     /// What a watchpoint watches: an expression, or `Class.field`.
     pub expression: Option<String>,

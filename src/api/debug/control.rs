@@ -38,6 +38,7 @@ pub struct DebugPauseParams {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugStepParams {
+    #[serde(default)]
     #[arg(value_enum, default_value = "over", help = "Over the line, into its calls, or out of the function")]
     pub kind: StepKind,
     #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]

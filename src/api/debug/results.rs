@@ -67,6 +67,15 @@ pub struct StopLocation {
     pub source_path: Option<String>,
 }
 
+/// A debug session that is stopped in the window.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StoppedSession {
+    pub session_id: String,
+    pub location: Option<StopLocation>,
+}
+
 /// Details of a stop, by its type.
 #[skip_serializing_none]
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -133,8 +142,11 @@ pub struct LaunchReport {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StopSnapshot {
-    /// The innermost first.
+    /// The innermost first; neighbours that belong to a runtime are one entry.
     pub frames: Vec<FrameEntry>,
+    /// The frame that `locals` and `source` are of, if it is not the top one: at an exception, the first of the user's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frame_id: Option<i64>,
     /// Of the top frame.
     pub locals: Vec<VariableEntry>,
     /// Around the line of the top frame.
@@ -161,6 +173,8 @@ pub struct FrameEntry {
     pub line: u32,
     /// Counted in UTF-16 code units, as the Debug Adapter Protocol does.
     pub column: Option<u32>,
+    /// How many frames of a runtime (`name`: whose) this one stands for; the first has the `frameId`.
+    pub folded: Option<u32>,
 }
 
 /// One variable.

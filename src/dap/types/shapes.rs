@@ -50,6 +50,7 @@ shape!(
         message: Option<String>,
         source: Option<DapSource>,
         line: Option<i64>,
+        column: Option<i64>,
     }
 );
 

@@ -128,7 +128,14 @@ fn source() -> DapSource {
 }
 
 fn breakpoint() -> DapBreakpoint {
-    DapBreakpoint { verified: true, id: Some(1), message: text("m"), source: Some(source()), line: Some(1) }
+    DapBreakpoint {
+        verified: true,
+        id: Some(1),
+        message: text("m"),
+        source: Some(source()),
+        line: Some(1),
+        column: Some(1),
+    }
 }
 
 #[test]

@@ -15,6 +15,8 @@ pub enum BindingStatus {
     Verified {
         /// The line to which it is bound, if the adapter reports it.
         line: Option<u32>,
+        /// The column, if the adapter reports it.
+        column: Option<u32>,
     },
     /// It has not been sent to a target yet.
     Pending,
@@ -85,7 +87,8 @@ impl BindingTable {
         for ((of, _), binding) in &mut self.bindings {
             if *of == target && binding.id == Some(id) {
                 let line = reported.line.filter(|line| *line >= 0).or(binding.line);
-                *binding = DapBreakpoint { line, ..reported.clone() };
+                let column = reported.column.or(binding.column);
+                *binding = DapBreakpoint { line, column, ..reported.clone() };
             }
         }
         self.events.insert((target, id), reported);
@@ -107,6 +110,12 @@ impl BindingTable {
     /// Counts a hit of each breakpoint that one of the adapter's ids stands for; returns them, and how many there were.
     pub fn count_hits(&mut self, target: usize, adapter_ids: &[i64]) -> Vec<(u32, u64)> {
         let known: Vec<u32> = adapter_ids.iter().filter_map(|id| self.spec_of_adapter_id(target, *id)).collect();
+        for id in &known {
+            // Where the program has stopped, it is bound, whatever was reported.
+            if let Some(binding) = self.bindings.get_mut(&(target, *id)) {
+                (binding.verified, binding.message) = (true, None);
+            }
+        }
         known.into_iter().map(|id| (id, self.count_hit(id))).collect()
     }
 
@@ -137,17 +146,29 @@ impl BindingTable {
         let all: Vec<&DapBreakpoint> = of_spec.map(|(_, binding)| binding).collect();
         match all.iter().find(|binding| binding.verified).or(all.last()) {
             None => BindingStatus::Pending,
-            Some(binding) if binding.verified => BindingStatus::Verified { line: line_of(binding) },
+            Some(binding) if binding.verified => {
+                BindingStatus::Verified { line: line_of(binding), column: column_of(binding) }
+            }
             Some(binding) => {
-                let message = binding.message.clone().filter(|message| !message.is_empty());
-                BindingStatus::Unbound(message.unwrap_or_else(|| "the adapter reports no loaded code there".to_owned()))
+                let message = binding.message.as_deref().filter(|message| !is_message_key(message));
+                BindingStatus::Unbound(message.unwrap_or("the adapter reports no loaded code there").to_owned())
             }
         }
     }
 }
 
+/// Whether an adapter has sent no text, or the key of one that it has not translated: `breakpoint.provisionalBreakpoint`.
+fn is_message_key(message: &str) -> bool {
+    let is_key = |text: &str| text.contains('.') && !text.contains(char::is_whitespace);
+    message.trim().is_empty() || is_key(message.trim())
+}
+
 fn line_of(binding: &DapBreakpoint) -> Option<u32> {
     u32::try_from(binding.line?).ok()
+}
+
+fn column_of(binding: &DapBreakpoint) -> Option<u32> {
+    u32::try_from(binding.column?).ok().filter(|column| *column > 0)
 }
 
 #[cfg(test)]
@@ -171,19 +192,25 @@ mod tests {
         bindings.begin_request(1);
         bindings.record_event(1, reported(7, true, 4));
         bindings.record_response(1, &[1], &[reported(7, false, 3)]);
-        assert_eq!(bindings.status(1), BindingStatus::Verified { line: Some(4) });
+        assert_eq!(bindings.status(1), BindingStatus::Verified { line: Some(4), column: None });
         assert_eq!((bindings.spec_of_adapter_id(1, 7), bindings.spec_of_adapter_id(1, 8)), (Some(1), None));
         bindings.record_event(1, DapBreakpoint { line: None, ..reported(7, true, 0) });
-        assert_eq!(bindings.status(1), BindingStatus::Verified { line: Some(4) });
+        assert_eq!(bindings.status(1), BindingStatus::Verified { line: Some(4), column: None });
         // A later request's response is newer than the events before it.
         bindings.begin_request(1);
         bindings.record_response(1, &[1], &[reported(9, true, 5)]);
-        assert_eq!(bindings.status(1), BindingStatus::Verified { line: Some(5) });
+        assert_eq!(bindings.status(1), BindingStatus::Verified { line: Some(5), column: None });
+        let key = Some("breakpoint.provisionalBreakpoint".to_owned());
+        bindings.record_response(1, &[1], &[DapBreakpoint { message: key, ..reported(9, false, 5) }]);
+        let unbound = BindingStatus::Unbound("the adapter reports no loaded code there".into());
+        assert_eq!(bindings.status(1), unbound, "an untranslated key is no text");
+        assert_eq!(bindings.count_hits(1, &[9]), [(1, 1)]);
+        assert_eq!(bindings.status(1), BindingStatus::Verified { line: Some(5), column: None }, "it was hit");
         bindings.remove_target(1);
         assert!(matches!(bindings.status(1), BindingStatus::Unbound(_)));
         bindings.record_refusal(0, &[1], "not supported");
         assert_eq!(bindings.status(1), BindingStatus::Unbound("not supported".into()));
-        assert_eq!((bindings.count_hit(1), bindings.count_hit(1), bindings.hit_count(1)), (1, 2, 2));
+        assert_eq!((bindings.count_hit(1), bindings.hit_count(1)), (2, 2));
         bindings.remove_breakpoint(1);
         assert_eq!((bindings.status(1), bindings.hit_count(1)), (BindingStatus::Pending, 0));
     }

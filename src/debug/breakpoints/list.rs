@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::anchor::{AnchorStatus, LineAnchor, SourceLines};
-use super::spec::{BreakpointConditions, BreakpointKind, BreakpointSpec, ExceptionSpec};
+use super::spec::{BreakpointConditions, BreakpointKind, BreakpointSpec, ExceptionSpec, LinePosition};
 use crate::error::{Error, ErrorContext, Result};
 
 /// The schema version of the file.
@@ -76,8 +76,8 @@ impl StoredBreakpoints {
         exported.change_paths(|file| folder.join(file));
         for BreakpointSpec { kind, conditions, .. } in exported.breakpoints {
             match &kind {
-                BreakpointKind::Line { file, line, .. } => {
-                    let known = self.breakpoints.iter().find(|it| it.is_on_line(None, file, i64::from(*line)));
+                BreakpointKind::Line { file, line, column, .. } => {
+                    let known = self.find_at(file, LinePosition { line: *line, column: *column });
                     self.put(known.map(|known| known.id), kind, conditions)?;
                 }
                 _ => drop(self.set(kind, conditions)?),
@@ -104,23 +104,33 @@ impl StoredBreakpoints {
         self.breakpoints.iter().filter(move |spec| spec.file() == Some(file))
     }
 
+    /// The line breakpoint at that place.
+    fn find_at(&self, file: &Path, at: LinePosition) -> Option<&BreakpointSpec> {
+        self.breakpoints.iter().find(|spec| match spec.kind {
+            BreakpointKind::Line { line, column, .. } => {
+                spec.file() == Some(file) && at == LinePosition { line, column }
+            }
+            _ => false,
+        })
+    }
+
     /// Sets a breakpoint on a line of a file with that text. The conditions of one that is there are replaced.
     /// Errors: no such line, too many breakpoints.
     pub fn set_line(
         &mut self,
         file: &Path,
         text: &str,
-        line: u32,
+        at: LinePosition,
         conditions: BreakpointConditions,
     ) -> Result<BreakpointSpec> {
-        let (kind, known) = self.resolve_line(file, text, line)?;
+        let (kind, known) = self.resolve_line(file, text, at)?;
         self.put(known.map(|known| known.id), kind, conditions)
     }
 
     /// A breakpoint on a line of a file with that text, for one session until its next stop: it has an id of its own but
     /// is not in the list. `None` if a breakpoint without conditions is there. Errors: no such line.
     pub fn temporary_on_line(&mut self, file: &Path, text: &str, line: u32) -> Result<Option<BreakpointSpec>> {
-        let (kind, known) = self.resolve_line(file, text, line)?;
+        let (kind, known) = self.resolve_line(file, text, line.into())?;
         if known.is_some_and(|known| known.conditions == BreakpointConditions::default()) {
             return Ok(None);
         }
@@ -129,18 +139,21 @@ impl StoredBreakpoints {
     }
 
     /// A line of a file as it is now, and the breakpoint that is on it.
-    fn resolve_line(&mut self, file: &Path, text: &str, line: u32) -> Result<(BreakpointKind, Option<BreakpointSpec>)> {
-        let source = SourceLines::of(text);
+    fn resolve_line(
+        &mut self,
+        file: &Path,
+        text: &str,
+        at: LinePosition,
+    ) -> Result<(BreakpointKind, Option<BreakpointSpec>)> {
+        let (source, LinePosition { line, column }) = (SourceLines::of(text), at);
         let Some(anchor) = LineAnchor::of_line(&source, line) else {
             let error = Error::usage(format!("cannot set a breakpoint on line {line} of {}", file.display()));
             return Err(error.because(format!("it has {} lines", source.count())));
         };
         self.follow_source_change(file, &source);
-        let is_there =
-            |spec: &&BreakpointSpec| matches!(spec.kind, BreakpointKind::Line { line: at, .. } if at == line);
-        let known = self.in_file(file).find(is_there).cloned();
+        let known = self.find_at(file, at).cloned();
         let anchor_status = AnchorStatus::Kept;
-        Ok((BreakpointKind::Line { file: file.to_owned(), line, anchor, anchor_status }, known))
+        Ok((BreakpointKind::Line { file: file.to_owned(), line, column, anchor, anchor_status }, known))
     }
 
     /// Sets a function or data breakpoint. One on the same function or expression is replaced.
@@ -178,7 +191,7 @@ impl StoredBreakpoints {
     /// Moves a file's breakpoints to where their code is in its text now.
     pub fn follow_source_change(&mut self, path: &Path, source: &SourceLines<'_>) {
         for spec in &mut self.breakpoints {
-            let BreakpointKind::Line { file, line, anchor, anchor_status } = &mut spec.kind else { continue };
+            let BreakpointKind::Line { file, line, anchor, anchor_status, .. } = &mut spec.kind else { continue };
             if file != path {
                 continue;
             }

@@ -19,5 +19,5 @@ pub(super) mod sync;
 pub use anchor::AnchorStatus;
 pub use binding::{BindingStatus, BindingTable};
 pub use list::StoredBreakpoints;
-pub use spec::{BreakpointConditions, BreakpointKind, BreakpointSpec, DataAccess, ExceptionSpec};
+pub use spec::{BreakpointConditions, BreakpointKind, BreakpointSpec, DataAccess, ExceptionSpec, LinePosition};
 pub use store::BreakpointStore;

@@ -8,6 +8,21 @@ use serde::{Deserialize, Serialize};
 
 use super::anchor::{AnchorStatus, LineAnchor};
 
+/// A line of a file, or a place in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinePosition {
+    /// From 1.
+    pub line: u32,
+    /// From 1, in UTF-16 code units; none: the first code on the line.
+    pub column: Option<u32>,
+}
+
+impl From<u32> for LinePosition {
+    fn from(line: u32) -> LinePosition {
+        LinePosition { line, column: None }
+    }
+}
+
 /// One breakpoint that a user has set.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -32,6 +47,9 @@ pub enum BreakpointKind {
         file: PathBuf,
         /// From 1, in the file as it was last read.
         line: u32,
+        /// From 1, if it is on one of several places of the line.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        column: Option<u32>,
         /// What the line is found by when the file changes.
         anchor: LineAnchor,
         /// Whether the code is still on its line.

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use super::anchor::SourceLines;
 use super::list::StoredBreakpoints;
-use super::spec::{BreakpointConditions, BreakpointSpec};
+use super::spec::{BreakpointConditions, BreakpointSpec, LinePosition};
 use crate::debug::source_file::read_source;
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::sync::lock;
@@ -84,11 +84,16 @@ impl BreakpointStore {
 
     /// Sets a breakpoint on a line of a file. The conditions of one that is there are replaced.
     /// Errors: no such file, no such line, too many breakpoints, the file cannot be written.
-    pub async fn set_line(&self, file: &Path, line: u32, conditions: BreakpointConditions) -> Result<BreakpointSpec> {
-        let file = file.to_owned();
+    pub async fn set_line(
+        &self,
+        file: &Path,
+        at: impl Into<LinePosition>,
+        conditions: BreakpointConditions,
+    ) -> Result<BreakpointSpec> {
+        let (file, at) = (file.to_owned(), at.into());
         self.change(move |list| {
             let (file, text) = read_breakpoint_source(&file)?;
-            list.set_line(&file, &text, line, conditions)
+            list.set_line(&file, &text, at, conditions)
         })
         .await
     }

@@ -173,14 +173,14 @@ fn refusal_reason(spec: &BreakpointSpec, able: &DapCapabilities) -> Option<Strin
 }
 
 fn source_breakpoint(spec: &BreakpointSpec) -> Option<SourceBreakpoint> {
-    let BreakpointKind::Line { line, .. } = &spec.kind else { return None };
+    let BreakpointKind::Line { line, column, .. } = &spec.kind else { return None };
     let BreakpointConditions { condition, hit_condition, log_message } = spec.conditions.clone();
     Some(SourceBreakpoint {
         line: i64::from(*line),
+        column: column.map(i64::from),
         condition,
         hit_condition,
         log_message,
-        ..SourceBreakpoint::default()
     })
 }
 

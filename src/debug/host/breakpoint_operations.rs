@@ -10,7 +10,8 @@ use super::registry::SessionRegistry;
 use crate::dap::types::{DataBreakpoint, DataBreakpointInfoArguments};
 use crate::debug::breakpoints::sync::{ChangedBreakpoints, unsupported_exceptions};
 use crate::debug::breakpoints::{
-    BindingStatus, BreakpointConditions, BreakpointKind, BreakpointSpec, DataAccess, ExceptionSpec, StoredBreakpoints,
+    BindingStatus, BreakpointConditions, BreakpointKind, BreakpointSpec, DataAccess, ExceptionSpec, LinePosition,
+    StoredBreakpoints,
 };
 use crate::debug::inspect::ScopedId;
 use crate::debug::session::debug_session::DebugSession;
@@ -46,11 +47,11 @@ impl SessionRegistry {
     pub async fn set_line_breakpoint(
         &self,
         file: &Path,
-        line: u32,
+        at: impl Into<LinePosition>,
         conditions: BreakpointConditions,
     ) -> Result<BreakpointStatus> {
         let file = self.0.workspace.join(file);
-        let spec = self.0.breakpoints.set_line(&file, line, conditions).await?;
+        let spec = self.0.breakpoints.set_line(&file, at, conditions).await?;
         self.send_to_sessions(ChangedBreakpoints::File(spec.file().unwrap_or(&file))).await;
         Ok(self.wait_for_binding(spec).await)
     }

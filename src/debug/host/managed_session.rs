@@ -112,6 +112,8 @@ struct SessionEnding {
     exit_reason: OnceLock<String>,
     /// The exit code of a program that ended by itself.
     exit_code: OnceLock<i64>,
+    /// The signal that ended a program.
+    exit_signal: OnceLock<i32>,
     /// Where the output of a program that is detached from goes, or why that is not known.
     released_output: Mutex<Option<std::io::Result<OutputPipes>>>,
     /// What is to be known of a program that was detached from.
@@ -144,6 +146,11 @@ impl ManagedSession {
     /// How the program exited, if it did by itself and that is known.
     pub fn exit_code(&self) -> Option<i64> {
         self.session.snapshot().exit_code().or(self.ending.exit_code.get().copied())
+    }
+
+    /// The signal that ended the program, if one did and that is known.
+    pub fn exit_signal(&self) -> Option<i32> {
+        self.ending.exit_signal.get().copied()
     }
 
     /// What it is doing.
@@ -416,11 +423,11 @@ impl SessionRun {
                     let _ = self.ending.exit_reason.set(reason);
                 }
             }
-            EndStep::ReadExitCode(limit) => {
-                if let Some(ProcessExit::Code(code)) = self.wait_for_exit(limit).await {
-                    let _ = self.ending.exit_code.set(i64::from(code));
-                }
-            }
+            EndStep::ReadExitCode(limit) => match self.wait_for_exit(limit).await {
+                Some(ProcessExit::Code(code)) => drop(self.ending.exit_code.set(i64::from(code))),
+                Some(ProcessExit::Signal(signal)) => drop(self.ending.exit_signal.set(signal)),
+                _ => {}
+            },
             EndStep::ReleaseProgram => {
                 if let Some(host) = self.host.take() {
                     host.detach().await;

@@ -12,6 +12,7 @@ use super::managed_session::{
     ManagedSession, PreparedSession, SessionRequest, locate_adapter, start_adapter, start_error,
 };
 use super::registry::SessionRegistry;
+use super::session_log::SessionLog;
 use super::store::StoredSession;
 use crate::clock::now_ms;
 use crate::debug::breakpoints::{BreakpointConditions, BreakpointStore};
@@ -91,15 +92,19 @@ impl SessionRegistry {
             self.insert_session(managed.clone());
         }
         let (changed, store, session) = (self.0.changed.clone(), Arc::clone(&self.0.store), managed.clone());
-        let mut snapshots = managed.session.watch();
+        let (mut snapshots, mut log) = (managed.session.watch(), SessionLog::begin(managed.clone()));
         let lifetime = async move {
             tokio::pin!(driver);
             loop {
                 tokio::select! {
                     () = &mut driver => break,
-                    Ok(()) = snapshots.changed() => changed.send_modify(|count| *count += 1),
+                    Ok(()) = snapshots.changed() => {
+                        log.record_snapshot(&snapshots.borrow_and_update());
+                        changed.send_modify(|count| *count += 1);
+                    }
                 }
             }
+            log.record_snapshot(&snapshots.borrow());
             if session.has_released_program() {
                 store.add_released(&launch_id);
             }

@@ -4,12 +4,14 @@
 //! |---|---|
 //! | `scoped_id` | adapter ids that carry their target |
 //! | `frame` | stack frames |
+//! | `frame_folding` | which frames are the user's; those of a runtime in one line |
 //! | `threads`, `stack`, `variables`, `evaluate`, `source` | the requests, and their responses |
 //! | `stop_cache` | responses that stay valid until the program runs |
 //! | `stop_summary` | why the program stopped and where, within a budget |
 
 mod evaluate;
 mod frame;
+mod frame_folding;
 mod scoped_id;
 mod source;
 mod stack;
@@ -19,6 +21,7 @@ mod threads;
 mod variables;
 
 pub use frame::{StackFrameInfo, ThreadStack};
+pub use frame_folding::SummaryFrame;
 pub use scoped_id::ScopedId;
 pub use source::lines_around;
 pub use stop_summary::{StopCause, StopSummary, ThrownException};

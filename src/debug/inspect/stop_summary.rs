@@ -6,7 +6,8 @@
 use futures_util::future::OptionFuture;
 use tokio::join;
 
-use super::frame::StackFrameInfo;
+use super::frame::{StackFrameInfo, ThreadStack};
+use super::frame_folding::{SummaryFrame, first_own_frame, fold_frames};
 use super::scoped_id::ScopedId;
 use super::source::{clip_line, lines_around};
 use super::variables::{VariableGroup, VariableParent};
@@ -17,7 +18,30 @@ use crate::debug::session::stop::{StopKind, ThreadStop};
 use crate::error::Result;
 use crate::ring::RingQuery;
 
-const FRAME_COUNT: i64 = 10;
+const FRAME_COUNT: usize = 10;
+/// How many frames are searched for one of the user's, which an exception's or a panic's own frames may hide.
+const SEARCHED_FRAMES: i64 = 60;
+/// What bundlers and compilers add to a module.
+const BUNDLER_HELPERS: [&str; 18] = [
+    "__commonJS",
+    "__copyProps",
+    "__create",
+    "__createBinding",
+    "__decorate",
+    "__defNormalProp",
+    "__defProp",
+    "__esm",
+    "__export",
+    "__exportStar",
+    "__getOwnPropDesc",
+    "__getOwnPropNames",
+    "__getProtoOf",
+    "__hasOwnProp",
+    "__importDefault",
+    "__importStar",
+    "__toCommonJS",
+    "__toESM",
+];
 /// debugpy's groups of what every object has.
 const BUILTIN_GROUPS: [&str; 3] = ["special variables", "function variables", "class variables"];
 /// Source lines on each side of the current one.
@@ -32,7 +56,7 @@ pub struct StopCause {
     pub kind: StopKind,
     pub thread: Option<ScopedId>,
     pub thread_name: String,
-    /// Where, if it is known.
+    /// Where, if it is known: the top frame, at an exception the first of the user's.
     pub top_frame: Option<StackFrameInfo>,
     /// The breakpoint that was hit, and how often it has been.
     pub hit: Option<(u32, u64)>,
@@ -86,10 +110,12 @@ fn parse_thrown(text: &str) -> ThrownException {
 /// What can be seen from a stop.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StopSummary {
-    pub frames: Vec<StackFrameInfo>,
-    /// Of the top frame; their values are cut to one line.
+    pub frames: Vec<SummaryFrame>,
+    /// The frame that is shown: the top one, at an exception the first of the user's.
+    pub shown: Option<StackFrameInfo>,
+    /// Of the shown frame; their values are cut to one line.
     pub locals: Vec<DapVariable>,
-    /// Numbered lines around that of the top frame.
+    /// Numbered lines around that of the shown frame.
     pub source: Vec<(i64, String)>,
     /// Since the stop before.
     pub output: String,
@@ -112,9 +138,16 @@ impl DebugSession {
         let exception = OptionFuture::from(
             thread.filter(|_| stop.kind == StopKind::Exception).map(|thread| self.exception_info(thread)),
         );
-        let top = OptionFuture::from(thread.map(|thread| self.stack(Some(thread), None, Some(1))));
+        let top = async {
+            match stop.kind {
+                StopKind::Exception => {
+                    let (stack, own) = self.stack_to_own_frame(thread?).await.ok()?;
+                    stack.frames.into_iter().nth(own)
+                }
+                _ => self.stack(Some(thread?), None, Some(1)).await.ok()?.frames.into_iter().next(),
+            }
+        };
         let (top, threads, exception) = join!(top, self.threads(), exception);
-        let top = top.and_then(Result::ok).and_then(|stack| stack.frames.into_iter().next());
         let name = threads.into_iter().find(|it| Some(it.id) == thread).map(|it| it.name);
         let hit = stop.hits.first().copied();
         let is_watchpoint = matches!(stop.kind, StopKind::WatchpointAccess | StopKind::WatchpointModify);
@@ -155,24 +188,38 @@ impl DebugSession {
         Some((expression, old, new))
     }
 
-    /// What is visible from the top frame of a stopped thread, in about `budget` bytes.
-    pub async fn summarize_stop(&self, thread: ScopedId, budget: usize) -> Result<StopSummary> {
-        let stack = self.stack(Some(thread), None, Some(FRAME_COUNT + 1)).await?;
-        let mut frames = stack.frames;
-        let total = stack.total.unwrap_or(frames.len() as i64).max(frames.len() as i64);
-        frames.truncate(FRAME_COUNT as usize);
-        let mut summary = StopSummary::default();
-        if total > frames.len() as i64 {
-            summary.omitted.push(format!("{} more frames: debug_stack", total - frames.len() as i64));
+    /// The topmost frames, and the index of the first one of the user's; 0 if there is none.
+    async fn stack_to_own_frame(&self, thread: ScopedId) -> Result<(ThreadStack, usize)> {
+        let stack = self.stack(Some(thread), None, Some(FRAME_COUNT as i64 + 1)).await?;
+        if let Some(own) = first_own_frame(&stack.frames) {
+            return Ok((stack, own));
+        }
+        let stack = self.stack(Some(thread), None, Some(SEARCHED_FRAMES)).await?;
+        let own = first_own_frame(&stack.frames).unwrap_or(0);
+        Ok((stack, own))
+    }
+
+    /// What is visible where a thread has stopped, in about `budget` bytes.
+    pub async fn summarize_stop(&self, thread: ScopedId, kind: StopKind, budget: usize) -> Result<StopSummary> {
+        let (stack, shown) = match kind {
+            StopKind::Exception => self.stack_to_own_frame(thread).await?,
+            _ => (self.stack(Some(thread), None, Some(FRAME_COUNT as i64 + 1)).await?, 0),
+        };
+        let mut summary = StopSummary { shown: stack.frames.get(shown).cloned(), ..StopSummary::default() };
+        let known = stack.frames.len();
+        summary.frames = fold_frames(stack.frames, shown, FRAME_COUNT);
+        let total = stack.total.map_or(known, |total| known.max(usize::try_from(total).unwrap_or(0)));
+        let left = total - summary.frames.iter().map(SummaryFrame::count).sum::<usize>();
+        if left > 0 {
+            summary.omitted.push(format!("{left} more frames: `tether debug stack`"));
         }
         let mut groups = Vec::new();
-        if let Some(top) = frames.first() {
-            let parent = VariableParent { frame: Some(top.id), reference: None };
+        if let Some(shown) = &summary.shown {
+            let parent = VariableParent { frame: Some(shown.id), reference: None };
             groups = self.variables(&parent).await.unwrap_or_default();
-            let text = self.frame_source(top).await.unwrap_or_default();
-            summary.source = lines_around(&text, top.line, SOURCE_MARGIN);
+            let text = self.frame_source(shown).await.unwrap_or_default();
+            summary.source = lines_around(&text, shown.line, SOURCE_MARGIN);
         }
-        summary.frames = frames;
         summary.add_locals(groups, budget);
         summary.output =
             self.output_since_stop(budget.saturating_sub(summary.byte_count()).max(budget / 5), &mut summary.omitted);
@@ -190,7 +237,7 @@ impl DebugSession {
             start += 1;
         }
         if start > 0 || output.dropped > 0 {
-            omitted.push(format!("{start} bytes of earlier output: debug_output"));
+            omitted.push(format!("{start} bytes of earlier output: `tether debug output`"));
         }
         text[start..].to_owned()
     }
@@ -198,7 +245,11 @@ impl DebugSession {
 
 impl StopSummary {
     fn byte_count(&self) -> usize {
-        let frames: usize = self.frames.iter().map(|it| it.name.len() + it.path().map_or(0, str::len) + 20).sum();
+        let frame_bytes = |it: &SummaryFrame| match it {
+            SummaryFrame::Frame(frame) => frame.name.len() + frame.path().map_or(0, str::len) + 20,
+            SummaryFrame::Folded { .. } => 40,
+        };
+        let frames: usize = self.frames.iter().map(frame_bytes).sum();
         let locals: usize = self.locals.iter().map(|it| it.name.len() + it.value.len() + 4).sum();
         let source: usize = self.source.iter().map(|(_, text)| text.len() + 8).sum();
         frames + locals + source
@@ -207,12 +258,16 @@ impl StopSummary {
     /// Adds as many locals as fit into two thirds of the budget.
     fn add_locals(&mut self, groups: Vec<VariableGroup>, budget: usize) {
         let most = (budget * 2 / 3).saturating_sub(self.byte_count());
-        let (mut bytes, mut left) = (0, 0);
+        let (mut bytes, mut left, mut helpers) = (0, 0, 0);
         for variable in groups
             .into_iter()
             .flat_map(|group| group.variables)
             .filter(|it| !BUILTIN_GROUPS.contains(&it.name.as_str()))
         {
+            if BUNDLER_HELPERS.contains(&variable.name.as_str()) {
+                helpers += 1;
+                continue;
+            }
             let value = clip_line(&variable.value);
             bytes += variable.name.len() + value.len() + 4;
             if bytes > most {
@@ -222,7 +277,10 @@ impl StopSummary {
             }
         }
         if left > 0 {
-            self.omitted.push(format!("{left} more locals: debug_variables"));
+            self.omitted.push(format!("{left} more locals: `tether debug variables`"));
+        }
+        if helpers > 0 {
+            self.omitted.push(format!("{helpers} helpers of the bundler: `tether debug variables`"));
         }
     }
 }
@@ -250,16 +308,17 @@ mod tests {
             variable("special variables", String::new()),
             variable("a", "x".repeat(500)),
             variable("b", "1".into()),
+            variable("__copyProps", "f (to, from) {…}".into()),
         ];
         let mut summary = StopSummary::default();
         summary.add_locals(vec![VariableGroup { scope: None, target: 0, variables: variables.clone() }], 6000);
         assert!(
             summary.locals[0].value.ends_with("… (500 characters)")
                 && summary.locals.len() == 2
-                && summary.omitted.is_empty()
+                && summary.omitted == ["1 helpers of the bundler: `tether debug variables`"]
         );
         let mut summary = StopSummary::default();
         summary.add_locals(vec![VariableGroup { scope: None, target: 0, variables }], 100);
-        assert_eq!(summary.omitted, ["2 more locals: debug_variables"]);
+        assert_eq!(summary.omitted[0], "2 more locals: `tether debug variables`");
     }
 }

@@ -16,6 +16,7 @@ use crate::api::protocol::{DEBUG_DID_CHANGE_STATE, WINDOW_DID_CHANGE_CONSOLE, WI
 use crate::api::window::WindowStatusParams;
 use crate::api::{OperationGroup, OperationParams, debug, find_operation};
 use crate::display_text::escape_text;
+use crate::frontends::mcp::tool_names::name_tools;
 use crate::frontends::mcp::tools::escape_values;
 use crate::frontends::render;
 use crate::sync::lock;
@@ -73,6 +74,7 @@ impl ResourceKind {
         let text = match self {
             ResourceKind::State | ResourceKind::Sessions => {
                 let mut answer = answer.clone();
+                name_tools(&mut answer);
                 escape_values(&mut answer);
                 answer.to_string()
             }

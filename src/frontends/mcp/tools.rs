@@ -10,27 +10,20 @@ use schemars::generate::SchemaSettings;
 use schemars::transform::transform_subschemas;
 use serde_json::{Value, json};
 
-use crate::api::debug::breakpoints::{BreakpointExportParams, BreakpointImportParams};
-use crate::api::{OPERATIONS, Operation, OperationEffect, OperationParams};
+use super::tool_names::{error_with_tools, name_tools};
+use crate::api::{Operation, OperationEffect};
 use crate::display_text::{escape_line, escape_text};
 use crate::error::Result;
 use crate::frontends::render;
-
-/// Operations that are no tools: files with breakpoints are exchanged by people, on the command line.
-const NOT_OFFERED: [&str; 2] = [BreakpointExportParams::METHOD, BreakpointImportParams::METHOD];
-
-/// The operations that are tools.
-pub fn offered_operations() -> impl Iterator<Item = &'static Operation> {
-    OPERATIONS.iter().filter(|operation| !NOT_OFFERED.contains(&operation.method))
-}
 
 /// The result of a call: structured content, and a text beside it. An image is content, and not structured. What is text by
 /// nature is in both: some clients (VS Code) show their model only the structured content, others only the text.
 pub fn call_result(operation: &Operation, outcome: Result<Value>) -> CallToolResult {
     let mut answer = match outcome {
         Ok(answer) => answer,
-        Err(error) => return CallToolResult::error(vec![ContentBlock::text(error.to_string())]),
+        Err(error) => return CallToolResult::error(vec![ContentBlock::text(error_with_tools(&error).to_string())]),
     };
+    name_tools(&mut answer);
     let mut content = vec![ContentBlock::text(escape_text(&render::render_text(operation.method, &answer)))];
     if let Some(picture) = render::read_picture(operation.method, &answer) {
         content.insert(0, ContentBlock::image(picture.data, picture.mime_type));
@@ -151,7 +144,9 @@ fn simplify_schema(schema: &mut Schema) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tool_names::offered_operations;
     use super::*;
+    use crate::api::OPERATIONS;
 
     /// The size of `tools/list` in bytes: all of it, and without the output schemas.
     #[test]

@@ -116,7 +116,10 @@ impl ResultText for BreakpointListReport {
 impl ResultText for BreakpointReport {
     fn text(&self) -> String {
         let place = match (&self.file, self.line, &self.function, &self.expression) {
-            (Some(file), Some(line), ..) => format!("breakpoint {} at {file}:{line}", self.breakpoint_id),
+            (Some(file), Some(line), ..) => {
+                let column = self.column.map(|column| format!(":{column}")).unwrap_or_default();
+                format!("breakpoint {} at {file}:{line}{column}", self.breakpoint_id)
+            }
             (.., Some(function), _) => format!("breakpoint {} in {function}", self.breakpoint_id),
             (.., Some(expression)) => format!("watchpoint {} on {expression}", self.breakpoint_id),
             _ => format!("breakpoint {}", self.breakpoint_id),

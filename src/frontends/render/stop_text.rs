@@ -105,7 +105,8 @@ fn stop_type_text(it: &StopReason) -> String {
     }
 }
 
-fn location_text(it: &StopLocation) -> String {
+/// Where a program is stopped.
+pub fn location_text(it: &StopLocation) -> String {
     let class = it.class_name.as_ref().map(|class| format!("{class}.")).unwrap_or_default();
     let within = format!("in {class}{}", callable_name(&it.method_name));
     match &it.source_path {
@@ -123,7 +124,8 @@ fn callable_name(name: &str) -> String {
 fn snapshot_text(it: &StopSnapshot) -> String {
     let mut out = String::new();
     out.extend(it.source.iter().map(|source| format!("\n{}", source.text.trim_end())));
-    out.extend((!it.locals.is_empty()).then(|| format!("\nlocals:\n{}", variable_lines(&it.locals))));
+    let of_frame = it.frame_id.map(|id| format!(" of #{id}")).unwrap_or_default();
+    out.extend((!it.locals.is_empty()).then(|| format!("\nlocals{of_frame}:\n{}", variable_lines(&it.locals))));
     out.extend((!it.frames.is_empty()).then(|| format!("\nframes:\n{}", frame_lines(&it.frames))));
     out.extend((!it.output.trim().is_empty()).then(|| format!("\noutput:\n{}", mark_lines(&it.output))));
     out.extend(it.cut.iter().map(|cut| format!("\n… {cut}")));
@@ -133,6 +135,10 @@ fn snapshot_text(it: &StopSnapshot) -> String {
 /// A line per frame.
 pub fn frame_lines(frames: &[FrameEntry]) -> String {
     let line = |it: &FrameEntry| {
+        if let Some(count) = it.folded {
+            let frames = if count == 1 { "frame" } else { "frames" };
+            return format!("  … {count} {frames} of {}", it.name);
+        }
         let column = it.column.filter(|column| *column > 1).map(|column| format!(":{column}")).unwrap_or_default();
         let place = match (&it.file, it.source_reference) {
             (Some(file), _) => format!(" at {file}:{}{column}", it.line),

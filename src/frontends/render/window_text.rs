@@ -3,7 +3,9 @@
 use serde_json::Value;
 
 use super::ResultText;
+use super::stop_text::location_text;
 use super::text_format::{age_text, duration_text, notes_text};
+use crate::api::debug::results::StoppedSession;
 use crate::api::page::{PageEvaluateResult, PageImage};
 use crate::api::window::{
     BuildReport, ChangedFile, ChangedFileKind, RelaunchNotice, ReportedWindowState, TrackingDecision, WindowChanges,
@@ -105,10 +107,19 @@ impl ResultText for PageEvaluateResult {
         let result = match (&self.exception, &self.value) {
             (Some(exception), _) => format!("exception: {}", mark_breaks(exception)),
             (None, Some(Value::String(text))) => mark_breaks(text),
+            (None, None) if self.stopped.is_some() => "it goes on when the program does".to_owned(),
             (None, value) => value.clone().unwrap_or(Value::Null).to_string(),
         };
-        relaunch_text(self.relaunched.as_ref()) + &result + &notes_text(&self.notes)
+        let stopped = stopped_text(self.stopped.as_ref());
+        relaunch_text(self.relaunched.as_ref()) + &stopped + &result + &notes_text(&self.notes)
     }
+}
+
+/// The line that says that a program of the window is stopped.
+pub fn stopped_text(stopped: Option<&StoppedSession>) -> String {
+    let Some(StoppedSession { session_id, location }) = stopped else { return String::new() };
+    let place = location.as_ref().map(|location| format!(" {}", location_text(location))).unwrap_or_default();
+    format!("stopped: {session_id}{place}\n")
 }
 
 /// The line that an operation's result begins with when the window was relaunched for it.

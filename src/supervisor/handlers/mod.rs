@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `window` | the window: its status, start, stop, restart and changes |
 //! | `page`, `page_actions` | the window's page: evaluate, screenshot, snapshot, input, console, network |
+//! | `window_stops` | programs of the window that are stopped in the debugger |
 //! | `debug` | debug sessions |
 //!
 //! Does not decide anything about windows or sessions.
@@ -12,3 +13,4 @@ pub(super) mod debug;
 mod page;
 mod page_actions;
 pub(super) mod window;
+mod window_stops;

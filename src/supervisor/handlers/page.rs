@@ -1,9 +1,11 @@
 //! The operations on the window's page: parameters into `window`'s requests, its results into the API's.
 
+use std::sync::Mutex;
 use std::time::Duration;
 
 use super::page_actions::input_actions;
 use super::window::relaunch_report;
+use super::window_stops::{PageWork, resume_hint, stopped_session, until_stopped};
 use crate::api::page::{
     ConsoleEntries, ConsoleEntry, NetworkEntries, NetworkEntry, PageConsoleParams, PageEvaluateParams,
     PageEvaluateResult, PageImage, PageImageFormat, PageLogCursor, PageNetworkParams, PageScreenshotParams,
@@ -14,6 +16,7 @@ use crate::error::Result;
 use crate::ring::{RingExtract, RingQuery};
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
+use crate::sync::lock;
 use crate::window::{PageResult, page};
 
 /// How long an expression may take when the caller does not say.
@@ -29,14 +32,20 @@ impl OperationHandler for PageEvaluateParams {
     async fn handle(self, context: &SupervisorContext, call: &OperationCall<'_>) -> Result<PageEvaluateResult> {
         let timeout = self.timeout_ms.map_or(DEFAULT_EVALUATE_TIMEOUT, Duration::from_millis);
         let fresh = context.window.open_fresh_page(call).await?;
-        let evaluated = page::evaluate_on_page(&fresh.page, &self.expression, timeout, self.page.as_deref()).await;
-        let PageResult { value, generation, relaunched, notes } = fresh.finish(evaluated)?;
+        let evaluating = page::evaluate_on_page(&fresh.page, &self.expression, timeout, self.page.as_deref());
+        let (evaluated, stopped) = match until_stopped(context, evaluating).await {
+            PageWork::Done(evaluated) => (evaluated.map(Some), stopped_session(context).await),
+            PageWork::Stopped(stopped) => (Ok(None), Some(stopped)),
+        };
+        let PageResult { value, generation, relaunched, mut notes } = fresh.finish(evaluated)?;
+        notes.extend(stopped.as_ref().map(resume_hint));
         let (value, exception) = match value {
-            page::ExpressionResult::Value(value) => (Some(value), None),
-            page::ExpressionResult::Exception(text) => (None, Some(text)),
+            Some(page::ExpressionResult::Value(value)) => (Some(value), None),
+            Some(page::ExpressionResult::Exception(text)) => (None, Some(text)),
+            None => (None, None),
         };
         let relaunched = relaunched.map(relaunch_report);
-        Ok(PageEvaluateResult { value, exception, generation, relaunched, notes })
+        Ok(PageEvaluateResult { value, exception, stopped, generation, relaunched, notes })
     }
 }
 
@@ -50,7 +59,7 @@ impl OperationHandler for PageScreenshotParams {
         let full_page = self.full_page.unwrap_or_default();
         let request = page::ScreenshotRequest { element: self.element, full_page, format, page: self.page };
         let fresh = context.window.open_fresh_page(call).await?;
-        let captured = page::capture_screenshot(&fresh.page, &request).await;
+        let captured = until_stopped(context, page::capture_screenshot(&fresh.page, &request)).await.done();
         let PageResult { value, generation, relaunched, mut notes } = fresh.finish(captured)?;
         notes.extend(value.note);
         let mime_type = format!("image/{}", value.format.name());
@@ -63,7 +72,7 @@ impl OperationHandler for PageSnapshotParams {
         let max_bytes = self.max.unwrap_or(DEFAULT_SNAPSHOT_BYTES).max(MIN_SNAPSHOT_BYTES);
         let request = page::SnapshotRequest { max_bytes, root: self.from, page: self.page };
         let fresh = context.window.open_fresh_page(call).await?;
-        let snapshot = page::take_snapshot(&fresh.page, &request).await;
+        let snapshot = until_stopped(context, page::take_snapshot(&fresh.page, &request)).await.done();
         let PageResult { value, generation, relaunched, notes } = fresh.finish(snapshot)?;
         let relaunched = relaunched.map(relaunch_report);
         Ok(PageSnapshotResult { text: value.text, cut: value.cut, generation, relaunched, notes })
@@ -75,12 +84,22 @@ impl OperationHandler for PageInputParams {
         let actions = input_actions(self.actions)?;
         let snapshot_bytes = self.snapshot.unwrap_or_default().then_some(DEFAULT_SNAPSHOT_BYTES);
         let fresh = context.window.open_fresh_page(call).await?;
-        let outcome = page::run_actions(&fresh.page, &actions, self.page.as_deref(), snapshot_bytes).await;
-        let PageResult { value, generation, relaunched, notes } = fresh.finish(outcome)?;
+        let done = Mutex::new(Vec::new());
+        let report = |step: &page::ActionOutcome| lock(&done).push(step.clone());
+        let acting = page::run_actions(&fresh.page, &actions, self.page.as_deref(), snapshot_bytes, report);
+        let (outcome, stopped) = match until_stopped(context, acting).await {
+            PageWork::Done(outcome) => (outcome, stopped_session(context).await),
+            PageWork::Stopped(stopped) => {
+                (Ok(page::BatchOutcome { steps: std::mem::take(&mut lock(&done)), snapshot: None }), Some(stopped))
+            }
+        };
+        let PageResult { value, generation, relaunched, mut notes } = fresh.finish(outcome)?;
+        notes.extend(stopped.as_ref().map(resume_hint));
         let report = |step: page::ActionOutcome| InputActionReport { did: step.did, notes: step.notes };
         let actions = value.steps.into_iter().map(report).collect();
         let snapshot = value.snapshot.map(|it| it.text);
-        Ok(PageInputResult { actions, snapshot, generation, relaunched: relaunched.map(relaunch_report), notes })
+        let relaunched = relaunched.map(relaunch_report);
+        Ok(PageInputResult { actions, stopped, snapshot, generation, relaunched, notes })
     }
 }
 

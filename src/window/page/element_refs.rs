@@ -106,7 +106,7 @@ impl ElementRefs {
         let number = name.strip_prefix('e').and_then(|digits| digits.parse::<u32>().ok());
         let Some(number) = number else {
             return Err(
-                Error::usage(format!("{name:?} is no ref")).hint("refs look like `e12`; `window_snapshot` shows them")
+                Error::usage(format!("{name:?} is no ref")).hint("refs look like `e12`; `tether snapshot` shows them")
             );
         };
         if let Some(handle) = self.handles.get(&number) {
@@ -116,7 +116,7 @@ impl ElementRefs {
             stale_ref_error(name, "its document, or its window, is gone (or it is very old)")
         } else {
             Error::new(ErrorKind::NotFound, format!("there is no element {name}"))
-                .hint("`window_snapshot` shows the elements of the page")
+                .hint("`tether snapshot` shows the elements of the page")
         })
     }
 

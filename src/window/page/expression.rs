@@ -108,7 +108,12 @@ impl Evaluation<'_> {
             subtype if evaluated.result.kind == "object" && !subtype.is_some_and(is_described) => {
                 let function_declaration = "function() { return this }";
                 let by_value = CallFunctionOn { object_id, function_declaration, return_by_value: true };
-                self.call(&by_value, until).await.map(expression_result)
+                match self.call(&by_value, until).await {
+                    Err(PageError::Cdp(CdpError::ErrorResponse { message, .. })) if is_unserializable(&message) => {
+                        Ok(ExpressionResult::Value(Value::String(evaluated.result.text())))
+                    }
+                    outcome => outcome.map(expression_result),
+                }
             }
             _ => Ok(ExpressionResult::Value(Value::String(evaluated.result.text()))),
         };
@@ -176,6 +181,11 @@ fn needs_repl(expression: &str) -> bool {
 /// Whether objects of this kind are shown by their description: by value they would be `{}`, or a whole document.
 fn is_described(subtype: &str) -> bool {
     matches!(subtype, "node" | "error" | "regexp" | "date" | "proxy")
+}
+
+/// Whether V8 says that a value is no JSON: it refers to itself, or is nested too deep.
+fn is_unserializable(message: &str) -> bool {
+    message.contains("reference chain is too long") || message.contains("couldn't be returned by value")
 }
 
 fn expression_result(evaluated: EvaluateResult) -> ExpressionResult {

@@ -50,13 +50,14 @@ pub struct ActionOutcome {
     pub notes: Vec<String>,
 }
 
-/// Runs the actions; with `snapshot_bytes`, takes a snapshot of at most that many bytes afterwards. Errors contain the
-/// failed action, the reason, and what was done before it.
+/// Runs the actions; with `snapshot_bytes`, takes a snapshot of at most that many bytes afterwards. `report` gets each
+/// action that is done. Errors contain the failed action, the reason, and what was done before it.
 pub async fn run_actions(
     client: &PageClient,
     actions: &[InputAction],
     page: Option<&str>,
     snapshot_bytes: Option<usize>,
+    mut report: impl FnMut(&ActionOutcome),
 ) -> Result<BatchOutcome> {
     let _input = client.state.history.input_lock.lock().await;
     let mut session = client.select_page(page, "cannot act on the page").await?;
@@ -69,7 +70,10 @@ pub async fn run_actions(
             session = page;
         }
         match run_action(&session, action).await {
-            Ok(step) => steps.push(step),
+            Ok(step) => {
+                report(&step);
+                steps.push(step);
+            }
             Err(error) => return Err(batch_error(client, error, actions, &steps)),
         }
     }

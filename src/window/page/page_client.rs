@@ -48,10 +48,15 @@ impl PageSession {
         self.client.call(Some(&self.id), command, deadline).await
     }
 
-    /// Sends input events in order, and waits until the page has handled them.
+    /// Sends input events in order, and waits until the page has handled them. A page that an event has closed does not
+    /// respond to it, nor to those behind it.
     pub async fn send_events<C: CdpCommand>(&self, events: &[C]) -> Result<(), PageError> {
-        let sent = join_all(events.iter().map(|event| self.call(event, EVENT_TIMEOUT))).await;
-        sent.into_iter().try_for_each(|response| response.map(drop))
+        let responses = join_all(events.iter().map(|event| self.call(event, EVENT_TIMEOUT))).await;
+        let was_reached = responses.first().is_some_and(Result::is_ok);
+        responses.into_iter().try_for_each(|response| match response {
+            Err(PageError::Closed) if was_reached => Ok(()),
+            response => response.map(drop),
+        })
     }
 
     /// How often the page has navigated; `None` if it was closed.

@@ -34,7 +34,7 @@ impl PageError {
         match self {
             PageError::Crashed => Error::new(ErrorKind::Other, "the page crashed")
                 .because("its renderer process has ended; the window itself is still running")
-                .hint("`tether restart` (MCP: `window_restart`) relaunches the window"),
+                .hint("`tether restart` relaunches the window"),
             PageError::Closed => Error::new(ErrorKind::NotFound, "the page was closed")
                 .hint("`tether snapshot` shows the open pages; `tether restart` relaunches the window"),
             PageError::Cdp(cause) => connection_error(port, cause),
@@ -47,7 +47,7 @@ pub fn connection_error(port: u16, cause: CdpError) -> Error {
     if matches!(cause, CdpError::TimedOut { .. }) {
         return Error::new(ErrorKind::TimedOut, format!("the page of the window on port {port} does not answer"))
             .because(format!("{cause}: it is busy with a long-running script, or it is frozen"))
-            .hint("try again when it is idle; `tether restart` (MCP: `window_restart`) relaunches the window");
+            .hint("try again when it is idle; `tether restart` relaunches the window");
     }
     Error::new(ErrorKind::Other, format!("cannot reach the debug window on port {port}"))
         .because(cause)

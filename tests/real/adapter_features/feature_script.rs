@@ -97,7 +97,7 @@ async fn looked_into(subject: &Subject, play: &FeatureSession, reported: &mut Fe
     reported.can("evaluate", Ok(()));
     // The stop summary of the same stop.
     let thread = stack.thread;
-    let look = session.summarize_stop(ScopedId { ..thread }, 6000).await.unwrap();
+    let look = session.summarize_stop(ScopedId { ..thread }, StopKind::BreakpointHit, 6000).await.unwrap();
     assert!(look.source.iter().any(|(_, text)| text.contains("CALL")), "{look:?}");
 }
 

@@ -61,7 +61,7 @@ fn a_hundred_megabytes_of_output_are_bounded_and_the_dropped_count_is_reported()
     let stopped = stage.json(&["debug", "launch", "floods.py", "--wait", "110"]);
     stage.check(&stopped, "BREAKPOINT_HIT", "END");
     assert!(stopped["snapshot"]["output"].as_str().unwrap().len() < 10_000);
-    assert!(stopped["snapshot"]["cut"].to_string().contains("debug_output"), "{}", stopped["snapshot"]["cut"]);
+    assert!(stopped["snapshot"]["cut"].to_string().contains("`tether debug output`"), "{}", stopped["snapshot"]["cut"]);
     let output = stage.json(&["debug", "output", "--limit", "1", "--since", "1"]);
     assert!(output["dropped"].as_u64().unwrap() > 0 || output["more"].as_u64().unwrap() > 0, "{output}");
     let supervisor = stage.sandbox.supervisor().unwrap();

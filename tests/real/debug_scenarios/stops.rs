@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::listening_with_debugpy;
 use crate::support::scenario_sandbox::{ScenarioSandbox, found};
@@ -282,5 +282,129 @@ fn e5_m4_a_program_that_is_launched_suspended_stops_at_its_entry_and_resuming_st
         let ended = stage.json(&["debug", "continue", "--wait", "60"]);
         assert_eq!(ended["state"], "TERMINATED", "{ended}");
         assert!(stage.json(&["debug", "output"])["entries"].to_string().contains("up"));
+    }
+}
+
+const BUNDLE: &str = "\
+var __defProp = Object.defineProperty;
+var __copyProps = (to, from) => to;
+function parse(name) {
+  const path = name + '.json';
+  throw new Error(path); // THROW
+}
+try { parse('missing'); } catch (error) { console.log('caught'); }
+console.log('end'); // END
+";
+
+#[test]
+fn n7_frames_of_node_are_one_line_and_helpers_of_a_bundler_are_no_locals() {
+    let Some(stage) = ScenarioSandbox::with("js-debug", "bundle.js", BUNDLE) else { return };
+    stage.json(&["break", "exceptions", "--caught"]);
+    let thrown = stage.json(&["debug", "launch", "bundle.js", "--wait", "60"]);
+    stage.check(&thrown, "EXCEPTION", "THROW");
+    let frames = thrown["snapshot"]["frames"].as_array().unwrap();
+    // Below the user's two frames is what loads a program.
+    let counts: Vec<u64> = frames.iter().map(|frame| frame["folded"].as_u64().unwrap_or_default()).collect();
+    assert!(counts.len() == 3 && counts[..2] == [0, 0] && counts[2] > 2, "{thrown:#}");
+    assert_eq!(frames[2]["name"], "Node", "{thrown:#}");
+    let text = stage.sandbox.tether(&["debug", "wait"]).ok().stdout;
+    assert!(text.contains(" frames of Node\n") && !text.contains("node_internals"), "{text}");
+    // At the top of the module, where its helpers are locals.
+    stage.json(&["break", "exceptions", "--caught=false"]);
+    let end = stage.json(&["debug", "run-to", &stage.at("END"), "--wait", "60"]);
+    let locals = end["snapshot"]["locals"].to_string();
+    assert!(!locals.contains("__defProp") && !locals.contains("__copyProps"), "{end:#}");
+    assert!(end["snapshot"]["cut"].to_string().contains("2 helpers of the bundler"), "{end:#}");
+    stage.json(&["debug", "stop"]);
+}
+
+const THROWS: &str = "\
+#include <stdexcept>
+int total(int order) {
+  int amount = order * 2;
+  throw std::runtime_error(\"no\"); // THROW
+}
+int main() {
+  try { total(21); } catch (const std::exception &) { return 3; }
+}
+";
+
+#[test]
+fn n7_an_exception_shows_the_first_line_of_the_users_code_and_n4_a_failure_says_its_code() {
+    let Some(stage) = ScenarioSandbox::with("lldb-dap", "throws.cpp", THROWS) else { return };
+    let mut compiler = std::process::Command::new("c++");
+    compiler.args(["-g", "-O0", "-o", "throws", "throws.cpp"]).current_dir(&stage.sandbox.workspace);
+    assert!(compiler.status().unwrap().success());
+    stage.json(&["break", "exceptions", "--caught"]);
+    let thrown = stage.json(&["debug", "launch", "throws", "--adapter", "lldb-dap", "--wait", "60"]);
+    stage.check(&thrown, "EXCEPTION", "THROW");
+    assert_eq!(ScenarioSandbox::local(&thrown, "amount"), "42");
+    let snapshot = &thrown["snapshot"];
+    assert!(snapshot["source"]["text"].as_str().unwrap().contains("→ 4"), "{thrown:#}");
+    let frames = snapshot["frames"].as_array().unwrap();
+    assert_eq!((&frames[0]["folded"], &frames[0]["name"]), (&json!(1), &json!("the C runtime")), "{thrown:#}");
+    assert_eq!(frames[1]["frameId"], snapshot["frameId"], "{thrown:#}");
+    stage.json(&["break", "exceptions", "--caught=false"]);
+    let ended = stage.json(&["debug", "run-to", &stage.at("THROW"), "--wait", "60"]);
+    assert_eq!((&ended["state"], &ended["exitCode"]), (&json!("TERMINATED"), &json!(3)), "{ended:#}");
+    let message = ended["message"].as_str().unwrap();
+    let line = stage.line("THROW");
+    assert_eq!(message, format!("throws.cpp:{line} was never reached: the program has ended with code 3"));
+}
+
+#[test]
+fn n4_the_end_of_a_program_that_fails_has_its_last_output() {
+    let text = "import sys\nprint('before')\nsys.exit('no coffee')  # END\n";
+    let Some(stage) = ScenarioSandbox::with("debugpy", "fails.py", text) else { return };
+    let ended = stage.json(&["debug", "launch", "fails.py", "--wait", "60"]);
+    let message = "the program has ended with code 1; it printed last:\nbefore\nno coffee";
+    assert_eq!(ended["message"], message, "{ended:#}");
+    let killed = "import os, signal\nprint('before', flush=True)\nos.kill(os.getpid(), signal.SIGKILL)\n";
+    stage.sandbox.write("fails.py", killed);
+    let ended = stage.json(&["debug", "launch", "fails.py", "--wait", "60"]);
+    assert!(ended["message"].as_str().unwrap().contains("signal 9"), "{ended:#}");
+}
+
+#[test]
+fn n9_a_breakpoint_may_be_on_one_of_several_places_of_a_line() {
+    let text = "const twice = (n) => n * 2;\nconst all = [1, 2].map((n) => twice(n)).map((n) => n + 1); // LINE\nconsole.log(all);\n";
+    let Some(stage) = ScenarioSandbox::with("js-debug", "app.js", text) else { return };
+    let column = text.lines().nth(1).unwrap().find("n + 1").unwrap() + 1;
+    let set = stage.json(&["break", "set", &format!("app.js:2:{column}")]);
+    assert_eq!((&set["line"], &set["column"]), (&json!(2), &json!(column)), "{set}");
+    let stopped = stage.json(&["debug", "launch", "app.js", "--wait", "60"]);
+    stage.check(&stopped, "BREAKPOINT_HIT", "LINE");
+    assert_eq!(ScenarioSandbox::local(&stopped, "n"), "2", "in the second function: {stopped:#}");
+    let bound = &stopped["snapshot"]["frames"][0]["column"];
+    assert!(bound.as_u64().unwrap() >= column as u64, "{stopped:#}");
+    let listed = stage.json(&["break", "list"])["breakpoints"][0].clone();
+    assert_eq!((&listed["state"], &listed["column"]), (&json!("verified"), bound), "{listed}");
+    stage.json(&["debug", "stop"]);
+}
+
+#[test]
+fn n19_the_log_tells_of_sessions_and_front_ends() {
+    let Some(stage) = ScenarioSandbox::with("debugpy", "äpp.py", LOOP) else { return };
+    let id = stage.breaks("CALL")["breakpointId"].clone();
+    let launched = stage.json(&["debug", "launch", "äpp.py", "--wait", "60"]);
+    let session = launched["sessionId"].as_str().unwrap();
+    stage.json(&["debug", "step", "over", "--wait", "60"]);
+    let running = stage.json(&["debug", "continue"]);
+    stage.json(&["debug", "wait", "60"]);
+    assert!(running["message"].as_str().is_none_or(|text| text.contains("`tether debug wait`")), "{running}");
+    stage.json(&["debug", "stop"]);
+    let log = stage.sandbox.tether(&["logs"]).ok().stdout;
+    let at = format!("äpp.py:{}", stage.line("CALL"));
+    for line in [
+        format!("{session}: äpp.py begins, with debugpy"),
+        format!("{session}: stopped: breakpoint {id} at "),
+        at,
+        format!("{session}: goes on"),
+        format!("{session}: stopped: step"),
+        format!("{session}: ended"),
+        "front end connected".to_owned(),
+        "front end disconnected: the peer closed it".to_owned(),
+    ] {
+        assert!(log.contains(&line), "{line:?} is not in {log}");
     }
 }

@@ -224,6 +224,62 @@ fn n16_the_end_of_a_browser_wakes_an_operation_that_waits_for_a_stop_in_its_page
     assert!(matches!(waited["state"].as_str(), Some("TERMINATED" | "DISCONNECTED")), "{waited}");
 }
 
+const BUTTON: &str = "\
+document.querySelector('button').onclick = () => {
+  const count = 1; // STOP
+  document.title = 'clicked ' + count;
+};
+";
+
+/// A click that runs into a breakpoint, and what is asked of the page while it is stopped there.
+#[test]
+fn n2_an_operation_on_a_page_that_is_stopped_is_answered_at_once_and_says_where() {
+    if found("js-debug").is_none() {
+        return;
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write("page.js", BUTTON);
+    sandbox.write("page.html", "<title>t</title><button>Go</button><script src='page.js'></script>");
+    let place = sandbox.workspace.display().to_string().replace(' ', "%20");
+    sandbox.write("devtools.toml", &format!("[window]\nkind = 'browser'\nurl = 'file://{place}/page.html'\n"));
+    sandbox.tether(&["trust", "--yes"]).ok();
+    sandbox.json(&["start"]);
+    sandbox.arrived();
+    let attached = sandbox.json(&["debug", "attach", "--window", "page"]);
+    let session = attached["sessionId"].as_str().unwrap();
+    sandbox.json(&["break", "set", &stop("page.js", BUTTON)]);
+    eventually("the breakpoint is bound", || {
+        (sandbox.json(&["break", "list"])["breakpoints"][0]["state"] == "verified").then_some(())
+    });
+    let element = |text: &str| {
+        let line = text.lines().find(|line| line.contains("button \"Go\""))?;
+        Some(line.trim().split(' ').next()?.to_owned())
+    };
+    let button = element(sandbox.json(&["snapshot"])["text"].as_str().unwrap()).unwrap();
+    let click = format!("click {button}");
+    let hovered = format!("hover {button}");
+    let clicked = sandbox.json(&["input", &hovered, &click, &hovered]);
+    let (stopped, location) = (&clicked["stopped"], &clicked["stopped"]["location"]);
+    assert_eq!(stopped["sessionId"], session, "{clicked}");
+    assert_eq!((&location["sourcePath"], &location["lineNumber"]), (&json!("page.js"), &json!(2)), "{clicked}");
+    // What was done is said: not the click, which is under way.
+    assert_eq!(clicked["actions"].as_array().unwrap().len(), 1, "{clicked}");
+    assert!(clicked["notes"].to_string().contains(&format!("tether debug continue --session {session}")), "{clicked}");
+    let text = sandbox.tether(&["input", &hovered]).ok().stdout;
+    assert!(text.starts_with(&format!("stopped: {session} at page.js:2")), "{text}");
+    let image = sandbox.home().join("image.png");
+    for command in [&["screenshot", "-o", image.to_str().unwrap()][..], &["snapshot"]] {
+        let answered = sandbox.tether(command);
+        assert!(answered.code == 0 || answered.stderr.contains("stopped in the debugger"), "{answered:?}");
+    }
+    sandbox.json(&["debug", "continue"]);
+    let title = eventually("the click is done", || {
+        Some(sandbox.json(&["evaluate", "document.title"])).filter(|title| title["value"] != "t")
+    });
+    assert!(title["value"] == "clicked 1" && title.get("stopped").is_none(), "{title}");
+    sandbox.json(&["debug", "stop", session]);
+}
+
 /// The window ends, and two supervisors after it: the session is stored until it is stopped by request.
 #[test]
 fn n20_an_ended_session_that_follows_the_window_comes_back_with_it_after_later_supervisors() {

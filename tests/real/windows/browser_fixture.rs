@@ -107,7 +107,7 @@ impl BrowserFixture {
 
     pub async fn act(&self, actions: Vec<ActionKind>) -> BatchOutcome {
         let actions: Vec<InputAction> = actions.into_iter().map(action).collect();
-        run_actions(&self.page, &actions, None, None).await.unwrap_or_else(|error| panic!("{error}"))
+        run_actions(&self.page, &actions, None, None, |_| {}).await.unwrap_or_else(|error| panic!("{error}"))
     }
 
     pub async fn click(&self, words: &str) -> BatchOutcome {
@@ -118,7 +118,7 @@ impl BrowserFixture {
     /// The error of one action with this timeout.
     pub async fn refused(&self, does: ActionKind, ms: u64) -> Error {
         let timeout = Duration::from_millis(ms);
-        match run_actions(&self.page, &[InputAction { kind: does, timeout }], None, None).await {
+        match run_actions(&self.page, &[InputAction { kind: does, timeout }], None, None, |_| {}).await {
             Ok(acted) => panic!("it was done: {acted:?}"),
             Err(error) => error,
         }

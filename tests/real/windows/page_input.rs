@@ -89,9 +89,9 @@ async fn a_cancelled_drag_releases_the_button() {
     let (knob, card, drop) = (visit.find("Knob").await, visit.find("Card").await, visit.find("Drop").await);
     let drag = |what: &str| ActionKind::Drag { from: at(what), to: at(&drop) };
     let (moves, carries) = ([action(drag(&knob))], [action(drag(&card))]);
-    visit.gives_up(run_actions(&visit.page, &moves, None, None), "the button is down").await;
+    visit.gives_up(run_actions(&visit.page, &moves, None, None, |_| {}), "the button is down").await;
     visit.becomes("button", json!("up")).await;
-    visit.gives_up(run_actions(&visit.page, &carries, None, None), "it is over there").await;
+    visit.gives_up(run_actions(&visit.page, &carries, None, None, |_| {}), "it is over there").await;
     visit.becomes("[over, dragged, dropped]", json!([false, false, 0])).await;
     // The next one has the same result.
     visit.act(vec![drag(&card)]).await;
@@ -161,7 +161,7 @@ async fn an_obstructed_element_is_an_error_within_the_deadline() {
     // The batch stops there and reports the completed actions.
     let actions = [click(&veil), typed("x"), click(&ghost), typed("never")]
         .map(|does| InputAction { timeout: Duration::from_millis(300), ..action(does) });
-    let error = run_actions(&visit.page, &actions, None, None).await.unwrap_err().to_string();
+    let error = run_actions(&visit.page, &actions, None, None, |_| {}).await.unwrap_err().to_string();
     let expect =
         ["action 3 of 4 failed: ", "is hidden", &format!("done before: click {veil}: dialog \"Veil\"; type \"x\"")];
     for words in expect {
@@ -210,8 +210,9 @@ async fn dialogs_navigations_and_downloads_are_reported_and_block_nothing() {
     let notes = visit.click("Ask").await.steps.remove(0).notes;
     assert_eq!(notes, ["a dialog was dismissed: alert \"stop!\"", "a dialog was dismissed: confirm \"sure?\""]);
     assert_eq!(visit.console("dialog").len(), 2);
-    let acted =
-        run_actions(&visit.page, &[action(click(&visit.find("Next").await))], None, Some(10_000)).await.unwrap();
+    let acted = run_actions(&visit.page, &[action(click(&visit.find("Next").await))], None, Some(10_000), |_| {})
+        .await
+        .unwrap();
     assert_eq!(acted.steps[0].notes, [format!("the page went to {}", visit.site.url("/next"))]);
     assert!(acted.snapshot.unwrap().text.contains("heading \"There\""), "the snapshot is of the new page");
     // A dialog that no action awaits is reported with the next result.
@@ -238,7 +239,7 @@ async fn input_batches_of_two_agents_never_interleave() {
         std::iter::once(typed_into(&area, letter)).chain((0..9).map(|_| typed(letter))).map(action).collect()
     };
     let (ones, twos) = (batch("1"), batch("2"));
-    let act = |actions| run_actions(&visit.page, actions, None, None);
+    let act = |actions| run_actions(&visit.page, actions, None, None, |_| {});
     let (a, b, c, d) = tokio::join!(act(&ones), act(&twos), act(&ones), act(&twos));
     for outcome in [a, b, c, d] {
         assert_eq!(outcome.unwrap().steps.len(), 10);
@@ -260,7 +261,7 @@ async fn a_wait_ends_at_its_timeout_and_not_before() {
     let visit = BrowserFixture::to(&[("/", "x")]).await;
     let begun = Instant::now();
     let wait = InputAction { kind: ActionKind::Wait(WaitCondition::TimeElapsed), timeout: Duration::from_millis(300) };
-    run_actions(&visit.page, &[wait], None, None).await.unwrap();
+    run_actions(&visit.page, &[wait], None, None, |_| {}).await.unwrap();
     assert!(begun.elapsed() >= Duration::from_millis(300), "{:?}", begun.elapsed());
     let error = visit.refused(shows("later"), 100).await;
     assert_eq!(error.kind, ErrorKind::TimedOut);
@@ -275,7 +276,7 @@ async fn n1_a_connection_token_is_not_in_the_address_that_an_action_reports() {
     let pages = [("/", "<a href='/next?tkn=s3cret'>Next</a>"), ("/next?tkn=s3cret", "<h1>There</h1>")];
     let visit = BrowserFixture::to(&pages).await;
     let next = visit.find("Next").await;
-    let acted = run_actions(&visit.page, &[action(click(&next))], None, Some(10_000)).await.unwrap();
+    let acted = run_actions(&visit.page, &[action(click(&next))], None, Some(10_000), |_| {}).await.unwrap();
     assert_eq!(acted.steps[0].notes, [format!("the page went to {}", visit.site.url("/next?tkn=…"))]);
     let snapshot = acted.snapshot.unwrap().text;
     assert!(snapshot.contains("heading \"There\"") && snapshot.contains("/next?tkn=…"), "{snapshot}");

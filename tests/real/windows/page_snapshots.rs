@@ -258,14 +258,23 @@ async fn other_pages_are_listed_and_can_be_addressed() {
     visit.end().await;
 }
 
+/// `mousedown` closes the page in the middle of a click.
 #[tokio::test]
 async fn the_snapshot_after_input_is_of_the_same_page() {
+    for event in ["click", "mousedown"] {
+        snapshot_after_closing_by(event).await;
+    }
+}
+
+async fn snapshot_after_closing_by(event: &str) {
     if !has_program("chromium") {
         return;
     }
+    let second =
+        format!("<title>second</title><input aria-label=Name><button on{event}='window.close()'>Close</button>");
     let visit = BrowserFixture::to(&[
         ("/", "<title>first</title><a href=/second target=_blank rel=opener>open</a>"),
-        ("/second", "<title>second</title><input aria-label=Name><button onclick='window.close()'>Close</button>"),
+        ("/second", &second),
     ])
     .await;
     visit.click("open").await;
@@ -284,7 +293,7 @@ async fn the_snapshot_after_input_is_of_the_same_page() {
     };
     let (name, close) = tokio::time::timeout(Duration::from_secs(60), shown).await.expect("no second page");
     let act = async |does: ActionKind| {
-        let acted = run_actions(&visit.page, &[action(does)], None, Some(10_000))
+        let acted = run_actions(&visit.page, &[action(does)], None, Some(10_000), |_| {})
             .await
             .unwrap_or_else(|error| panic!("{error}"));
         acted.snapshot.unwrap().text
@@ -318,7 +327,7 @@ async fn a_slow_frame_is_included_again_once_it_responds() {
     assert_eq!(visit.tree().await[0], "iframe \"far\" (does not answer)");
     let waiting = async {
         let waits = [action(shows("Slow"))].map(|it| InputAction { timeout: TEST_TIMEOUT, ..it });
-        run_actions(&visit.page, &waits, None, None).await.map(drop)
+        run_actions(&visit.page, &waits, None, None, |_| {}).await.map(drop)
     };
     let opening = async {
         assert_eq!(visit.tree().await[0], "iframe \"far\" (does not answer)");

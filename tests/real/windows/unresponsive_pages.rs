@@ -24,8 +24,8 @@ async fn told_by_all(visit: &BrowserFixture, name: &str) -> Vec<Error> {
         tokio::join!(
             async { take_snapshot(page, &tree).await.map(drop) },
             async { capture_screenshot(page, &shot).await.map(drop) },
-            async { run_actions(page, &keys, None, None).await.map(drop) },
-            async { run_actions(page, &clicks, None, None).await.map(drop) },
+            async { run_actions(page, &keys, None, None, |_| {}).await.map(drop) },
+            async { run_actions(page, &clicks, None, None, |_| {}).await.map(drop) },
         )
     };
     let (a, b, c, d) = tokio::time::timeout(limit, answers).await.expect("a tool hangs");

@@ -34,7 +34,7 @@ fn samples() -> Vec<(&'static str, Value, &'static str)> {
                        {"name": "order", "value": "Order()", "variablesReference": 5}],
             "source": {"file": "app.py", "line": 22, "text": "  21  sum = 3\n→ 22  return sum\n"},
             "output": "order 1\n",
-            "cut": ["4 more frames: debug_stack"],
+            "cut": ["4 more frames: `tether debug stack`"],
         },
         "breakpoints": [{"breakpointId": 1, "state": "verified", "file": "app.py", "line": 22},
                         {"breakpointId": 2, "state": "unbound", "file": "app.py", "line": 99, "message": "no code there"}],
@@ -57,7 +57,7 @@ fn samples() -> Vec<(&'static str, Value, &'static str)> {
             "session s1 (debugpy, pid 7)\n\
             s1 stopped: breakpoint 1 at app.py:22 in total(), thread MainThread\nalso stopped: paused, thread worker\n  \
             21  sum = 3\n→ 22  return sum\nlocals:\n  sum = 3\n  order = Order() [ref 5]\nframes:\n  \
-            #2 total() at app.py:22\n  #3 <module> at app.py:30:5\noutput:\n    | order 1\n… 4 more frames: debug_stack\n\
+            #2 total() at app.py:22\n  #3 <module> at app.py:30:5\noutput:\n    | order 1\n… 4 more frames: `tether debug stack`\n\
             note: it is 2 s old\nbreakpoint 2 at app.py:99: unbound (no code there)",
         ),
         (

@@ -29,7 +29,8 @@ impl OperationHandler for BreakpointSetParams {
             (Some(name), None) => sessions.set_function_breakpoint(name, conditions).await?,
             (None, Some(file)) => {
                 let spot = FileLine::parse(&file, self.line)?;
-                sessions.set_line_breakpoint(Path::new(&spot.file), spot.line, conditions).await?
+                let at = breakpoints::LinePosition { line: spot.line, column: self.column.or(spot.column) };
+                sessions.set_line_breakpoint(Path::new(&spot.file), at, conditions).await?
             }
             _ => {
                 let error = Error::usage("no place for the breakpoint was named");

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::convert;
 use super::wait_limit::WaitLimit;
 use crate::api::debug::control::{DebugContinueParams, DebugPauseParams, DebugRunToParams, DebugStepParams, StepKind};
-use crate::api::debug::results::{SessionEndReport, StopReport};
+use crate::api::debug::results::{DebugSessionState, SessionEndReport, StopReport};
 use crate::api::debug::values::FileLine;
 use crate::api::debug::{DEFAULT_STEP_TIMEOUT, DEFAULT_STOP_TIMEOUT, DebugStopParams, WaitForStopParams};
 use crate::debug::inspect::ScopedId;
@@ -16,6 +16,8 @@ use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 
 const CANNOT_RESUME: &str = "cannot let the program go on";
+/// The message of a continue that does not wait.
+const RUNNING: &str = "running; `tether debug wait` waits for the next stop";
 
 impl OperationHandler for WaitForStopParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<StopReport> {
@@ -30,7 +32,13 @@ impl OperationHandler for DebugContinueParams {
         let managed = context.sessions.find_session(self.session_id.as_deref())?;
         let limit = WaitLimit::start(self.wait);
         limit.apply(CANNOT_RESUME, managed.session.resume(Resume::Continue, thread_key(self.thread_id))).await?;
-        wait_and_report(context, &managed, limit, self.budget).await
+        let report = wait_and_report(context, &managed, limit, self.budget).await?;
+        Ok(match report.state {
+            DebugSessionState::Running if !limit.has_wait() => {
+                StopReport { message: report.message.or_else(|| Some(RUNNING.to_owned())), ..report }
+            }
+            _ => report,
+        })
     }
 }
 
@@ -65,7 +73,13 @@ impl OperationHandler for DebugRunToParams {
         let limit = WaitLimit::start(Some(self.wait.unwrap_or(DEFAULT_STOP_TIMEOUT)));
         let resumed = context.sessions.run_to_line(&managed, Path::new(&spot.file), spot.line);
         limit.apply(CANNOT_RESUME, resumed).await?;
-        wait_and_report(context, &managed, limit, self.budget).await
+        let mut report = wait_and_report(context, &managed, limit, self.budget).await?;
+        if matches!(report.state, DebugSessionState::Terminated | DebugSessionState::Disconnected) {
+            let file = convert::display_path(context.sessions.workspace(), &spot.file);
+            let never = format!("{file}:{} was never reached", spot.line);
+            report.message = Some(report.message.map_or(never.clone(), |message| format!("{never}: {message}")));
+        }
+        Ok(report)
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
+use super::end_message::describe_end;
 use crate::api::debug::DEFAULT_SNAPSHOT_TOKENS;
 use crate::api::debug::breakpoints::{BreakpointDrift, BreakpointReport, BreakpointState, WatchpointAccess};
 use crate::api::debug::results::{
@@ -12,7 +13,9 @@ use crate::api::debug::results::{
     StopReason, StopReport, StopSnapshot, StopType, VariableEntry,
 };
 use crate::debug::breakpoints;
-use crate::debug::inspect::{DapVariable, ScopedId, StackFrameInfo, StopCause, StopSummary, ThrownException};
+use crate::debug::inspect::{
+    DapVariable, ScopedId, StackFrameInfo, StopCause, StopSummary, SummaryFrame, ThrownException,
+};
 use crate::debug::{BreakpointStatus, ManagedSession, RunState, StopKind, ThreadStop, WaitOutcome};
 
 /// For reading a stop, when the operation has no limit: longer than its requests' own deadlines together.
@@ -114,6 +117,19 @@ pub fn frame_entry(frame: &StackFrameInfo, workspace: &Path) -> FrameEntry {
         source_reference: reference.map(|id| ScopedId { target: frame.id.target, id }.to_external()),
         line: line_number(frame.line),
         column: u32::try_from(frame.column).ok().filter(|column| *column > 0),
+        folded: None,
+    }
+}
+
+fn summary_frame_entry(frame: &SummaryFrame, workspace: &Path) -> FrameEntry {
+    match frame {
+        SummaryFrame::Frame(frame) => frame_entry(frame, workspace),
+        SummaryFrame::Folded { first, count, owners } => FrameEntry {
+            frame_id: first.to_external(),
+            name: owners.join(", "),
+            folded: Some(*count as u32),
+            ..FrameEntry::default()
+        },
     }
 }
 
@@ -153,15 +169,17 @@ pub fn value_reference(target: usize, id: i64) -> Option<i64> {
 
 /// Frames, locals, source and output of a stop.
 fn stop_snapshot(summary: StopSummary, workspace: &Path) -> StopSnapshot {
-    let top = summary.frames.first();
-    let target = top.map_or(0, |top| top.id.target);
-    let source = top.filter(|_| !summary.source.is_empty()).map(|top| {
-        let name = top.source.as_ref().and_then(|source| source.name.clone());
-        let file = top.path().map(|path| display_path(workspace, path)).or(name).unwrap_or_default();
-        SourceExcerpt::with_line_numbers(&file, &summary.source, Some(top.line))
+    let shown = summary.shown.as_ref();
+    let target = shown.map_or(0, |shown| shown.id.target);
+    let source = shown.filter(|_| !summary.source.is_empty()).map(|shown| {
+        let name = shown.source.as_ref().and_then(|source| source.name.clone());
+        let file = shown.path().map(|path| display_path(workspace, path)).or(name).unwrap_or_default();
+        SourceExcerpt::with_line_numbers(&file, &summary.source, Some(shown.line))
     });
+    let is_top = |frame: &&StackFrameInfo| matches!(summary.frames.first(), Some(SummaryFrame::Frame(top)) if top.id == frame.id);
     StopSnapshot {
-        frames: summary.frames.iter().map(|frame| frame_entry(frame, workspace)).collect(),
+        frame_id: shown.filter(|shown| !is_top(shown)).map(|shown| shown.id.to_external()),
+        frames: summary.frames.iter().map(|frame| summary_frame_entry(frame, workspace)).collect(),
         locals: variable_entries(target, summary.locals),
         source,
         output: summary.output,
@@ -185,7 +203,11 @@ pub async fn stop_report(
         state: session_state(waited.state),
         waited_ms: waited.waited.as_millis() as u64,
         exit_code,
-        message: managed.problem().filter(|_| waited.state == RunState::Disconnected).or(waited.message),
+        message: managed
+            .problem()
+            .filter(|_| waited.state == RunState::Disconnected)
+            .or_else(|| describe_end(managed, waited.state))
+            .or(waited.message),
         ..StopReport::default()
     };
     report.notes.extend(managed.session.event_log().take_notices());
@@ -217,7 +239,7 @@ async fn read_stop(
     let thread = stop.thread_id.map(|id| ScopedId { target, id });
     let summary = async {
         match thread.filter(|_| budget > 0) {
-            Some(thread) => session.summarize_stop(thread, budget).await.ok(),
+            Some(thread) => session.summarize_stop(thread, stop.kind, budget).await.ok(),
             None => None,
         }
     };
@@ -234,9 +256,9 @@ async fn read_stop(
 pub fn breakpoint_report(reported: &BreakpointStatus, workspace: &Path) -> BreakpointReport {
     let breakpoints::BreakpointSpec { id, kind, conditions } = &reported.spec;
     let (state, bound, message) = match &reported.status {
-        breakpoints::BindingStatus::Verified { line } => (BreakpointState::Verified, *line, None),
-        breakpoints::BindingStatus::Pending => (BreakpointState::Pending, None, None),
-        breakpoints::BindingStatus::Unbound(reason) => (BreakpointState::Unbound, None, Some(reason.clone())),
+        breakpoints::BindingStatus::Verified { line, column } => (BreakpointState::Verified, (*line, *column), None),
+        breakpoints::BindingStatus::Pending => (BreakpointState::Pending, (None, None), None),
+        breakpoints::BindingStatus::Unbound(reason) => (BreakpointState::Unbound, (None, None), Some(reason.clone())),
     };
     let mut report = BreakpointReport {
         breakpoint_id: *id,
@@ -249,9 +271,11 @@ pub fn breakpoint_report(reported: &BreakpointStatus, workspace: &Path) -> Break
         ..BreakpointReport::default()
     };
     match kind {
-        breakpoints::BreakpointKind::Line { file, line, anchor_status: whereabouts, .. } => {
+        breakpoints::BreakpointKind::Line { file, line, column, anchor_status: whereabouts, .. } => {
             report.file = Some(display_path(workspace, &file.to_string_lossy()));
-            report.line = Some(bound.unwrap_or(*line));
+            report.line = Some(bound.0.unwrap_or(*line));
+            // Where a column was asked for; other answers stay short.
+            report.column = column.map(|column| bound.1.unwrap_or(column));
             (report.drift, report.message) = breakpoint_drift(whereabouts, *line, report.message);
         }
         breakpoints::BreakpointKind::Function { name } => report.function = Some(name.clone()),

@@ -10,7 +10,7 @@ use crate::api::debug::results::LaunchReport;
 use crate::api::debug::values::FileLine;
 use crate::api::debug::{DebugAttachParams, DebugLaunchParams};
 use crate::config::EditorInputs;
-use crate::debug::breakpoints::BreakpointConditions;
+use crate::debug::breakpoints::{BreakpointConditions, LinePosition};
 use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
 use crate::debug::{SessionRegistry, SessionRequest};
 use crate::error::{Error, Result};
@@ -26,7 +26,8 @@ impl OperationHandler for DebugLaunchParams {
         for at in params.breakpoints.iter().flatten() {
             let spot = FileLine::parse(at, None)?;
             let conditions = BreakpointConditions::default();
-            let set = sessions.set_line_breakpoint(Path::new(&spot.file), spot.line, conditions).await?;
+            let at = LinePosition { line: spot.line, column: spot.column };
+            let set = sessions.set_line_breakpoint(Path::new(&spot.file), at, conditions).await?;
             breakpoints.push(set.spec.id);
         }
         let started = match plan {

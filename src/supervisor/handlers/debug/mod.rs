@@ -11,6 +11,7 @@
 //! | `inspect` | frames, variables, expressions, sources, output, events |
 //! | `breakpoints` | breakpoints, watchpoints, exceptions |
 //! | `wait_limit` | how long an operation with a `wait` may take |
+//! | `end_message` | how a program ended, and what it printed last |
 //! | `convert` | sessions, stops and breakpoints into the API's types |
 //!
 //! Does not decide anything about sessions.
@@ -18,7 +19,8 @@
 mod breakpoints;
 mod cargo_test;
 mod control;
-mod convert;
+pub(super) mod convert;
+mod end_message;
 mod inspect;
 mod launch_attach;
 mod launch_config;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::convert;
 use super::launch_attach::program_request;
-use crate::api::debug::results::{EvaluatedValue, ProbeReport, ProbeValue};
+use crate::api::debug::results::{DebugSessionState, EvaluatedValue, ProbeReport, ProbeValue};
 use crate::api::debug::values::FileLine;
 use crate::api::debug::{DEFAULT_STOP_TIMEOUT, DebugLaunchParams, DebugProbeParams};
 use crate::debug::ManagedSession;
@@ -34,13 +34,17 @@ async fn run_probe(params: DebugProbeParams, context: &SupervisorContext) -> Res
         values.push(evaluate_at_stop(&probing.managed, expression, report.stopped).await);
     }
     probing.managed.stop(false).await;
+    let is_ended = matches!(report.state, DebugSessionState::Terminated | DebugSessionState::Disconnected);
+    let never = (!report.stopped && is_ended).then(|| {
+        format!("{}:{} was never reached", convert::display_path(sessions.workspace(), &spot.file), spot.line)
+    });
     Ok(ProbeReport {
         stopped: report.stopped,
         state: report.state,
         stop_reason: report.stop_reason,
         waited_ms: report.waited_ms,
         exit_code: report.exit_code,
-        message: report.message,
+        message: never.into_iter().chain(report.message).reduce(|never, message| format!("{never}: {message}")),
         snapshot: report.snapshot.unwrap_or_default(),
         values,
         notes: report.notes.into_iter().chain(probing.managed.note.clone()).collect(),
