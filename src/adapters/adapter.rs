@@ -38,6 +38,8 @@ pub struct Quirks {
     pub breakpoints_accumulate: bool,
     /// It may lack the script that kills its debuggees, and then waits for their exit without end (js-debug from npm).
     pub may_leave_debuggee: bool,
+    /// It binds breakpoints as it reads the scripts of a program that runs already, long after its responses (js-debug).
+    pub binds_late: bool,
     /// Its `disconnect` does not wait for the program's last output. This command of its console prints a marker after
     /// that output (gdb).
     pub drain_command: Option<&'static str>,
@@ -54,6 +56,7 @@ impl Quirks {
         close_means_terminated: false,
         breakpoints_accumulate: false,
         may_leave_debuggee: false,
+        binds_late: false,
         drain_command: None,
         detach_command: None,
         ends_launched_program: false,

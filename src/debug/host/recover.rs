@@ -157,7 +157,8 @@ impl SessionRegistry {
         let stored = request.as_ref().unwrap_or(&old.request).without_environment();
         let started = async { self.start_with_id(&old.id, request?, Arc::clone(&log)).await }.await;
         match started {
-            Ok(_) => {
+            Ok(managed) => {
+                managed.session.wait_until_bound().await;
                 log.push_notice("reattached", format!("{} was attached to again, with its breakpoints: {why}", old.id));
             }
             Err(error) => {

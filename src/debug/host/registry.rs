@@ -16,7 +16,7 @@ use super::managed_session::{ManagedSession, SessionRequest, locate_adapter};
 use super::store::{LeftoverSessions, SessionStore};
 use crate::adapters::AdapterSearch;
 use crate::clock::now_ms;
-use crate::debug::breakpoints::BreakpointStore;
+use crate::debug::breakpoints::{BreakpointStore, StoredBreakpoints};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::lock;
 use crate::workspace_programs::ProgramConsent;
@@ -110,6 +110,11 @@ impl SessionRegistry {
             }
         };
         (SessionRegistry(Arc::new(inner)), driver)
+    }
+
+    /// The breakpoints as they are now.
+    pub fn current_breakpoints(&self) -> Arc<StoredBreakpoints> {
+        self.0.breakpoints.current()
     }
 
     /// The folder of the workspace.

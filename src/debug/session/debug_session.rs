@@ -10,6 +10,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::command::{SessionCommand, TargetGuard};
@@ -36,6 +37,8 @@ const BINDING_TIMEOUT: Duration = Duration::from_millis(500);
 pub struct DebugSession {
     pub(in crate::debug) shared: Arc<SessionShared>,
     commands: mpsc::UnboundedSender<SessionCommand>,
+    /// As the adapter's quirk of that name.
+    binds_late: bool,
 }
 
 impl DebugSession {
@@ -49,10 +52,11 @@ impl DebugSession {
     ) -> (DebugSession, impl Future<Output = ()> + Send + 'static) {
         let (commands, inbox) = mpsc::unbounded_channel();
         let shared = Arc::new(SessionShared::new(breakpoints, event_log, plan.deadline));
+        let binds_late = plan.quirks.binds_late;
         let handle = shared.add_target(None, plan.target_name());
         let first = TargetGuard { handle, commands: commands.downgrade() };
         let task = SessionTask { shared: Arc::clone(&shared), plan, connector, commands: commands.downgrade() };
-        (DebugSession { shared, commands }, task.run(first, inbox))
+        (DebugSession { shared, commands, binds_late }, task.run(first, inbox))
     }
 
     /// A session that has already ended, for that reason.
@@ -66,7 +70,7 @@ impl DebugSession {
         // No request is ever sent.
         let shared = Arc::new(SessionShared::new(breakpoints, event_log, Duration::ZERO));
         shared.add_target(None, name).step(TargetInput::Closed(reason));
-        DebugSession { shared, commands }
+        DebugSession { shared, commands, binds_late: false }
     }
 
     /// The state of all targets.
@@ -151,12 +155,35 @@ impl DebugSession {
         send_changed_breakpoints(&self.shared.targets(), changed).await;
     }
 
-    /// How a breakpoint is bound, after at most [`BINDING_TIMEOUT`] for a target to bind it.
+    /// How a breakpoint is bound. Waits until it is, at most [`BINDING_TIMEOUT`], and longer while scripts are being read.
     pub async fn wait_for_binding(&self, breakpoint: u32) -> BindingStatus {
         let mut changes = self.shared.bindings_changed.subscribe();
         let bound = changes.wait_for(|_| !matches!(self.binding_status(breakpoint), BindingStatus::Unbound(_)));
-        let _ = tokio::time::timeout(BINDING_TIMEOUT, bound).await;
+        let given_up = async {
+            let loaded = async {
+                if self.binds_late {
+                    self.shared.wait_until_loaded().await;
+                }
+            };
+            tokio::join!(tokio::time::sleep(BINDING_TIMEOUT), loaded);
+        };
+        tokio::select! {
+            _ = bound => {}
+            () = given_up => {}
+        }
         self.binding_status(breakpoint)
+    }
+
+    /// Waits until the breakpoints in scripts that are loaded are bound, where the adapter binds them late.
+    pub async fn wait_until_bound(&self) {
+        if self.binds_late && !self.is_stopped() {
+            let breakpoints = self.shared.breakpoints.current();
+            join_all(breakpoints.breakpoints.iter().map(|spec| self.wait_for_binding(spec.id))).await;
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.snapshot().run_state() == RunState::Stopped
     }
 
     /// How the targets have bound a breakpoint.

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use tracing::warn;
 
 use super::command::{SessionCommand, TargetGuard};
@@ -30,6 +31,9 @@ use crate::debug::breakpoints::sync::send_all_breakpoints;
 
 /// The reason of gdb's stop after an evaluation has called a function of the program: it is stopped where it was.
 const FUNCTION_CALL: &str = "function call";
+
+/// Events of a program whose scripts are being read.
+const LOADING_EVENTS: [&str; 4] = ["initialized", "thread", "loadedSource", "breakpoint"];
 
 /// How long the requests of a target may outlive its connection.
 const CLOSE_GRACE: Duration = Duration::from_secs(2);
@@ -163,6 +167,9 @@ impl TargetTask {
             return self.guard.shared.event_log.push_output("stdout", &output);
         }
         self.guard.shared.event_log.record_event(event);
+        if LOADING_EVENTS.contains(&event.name.as_str()) {
+            self.guard.shared.loading.send_replace(Instant::now());
+        }
         if let Some(stopped) = event.read_body::<StoppedEvent>() {
             self.handle_stopped_event(stopped);
         } else if let Some(continued) = event.read_body::<ContinuedEvent>() {

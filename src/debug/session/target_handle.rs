@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{OwnedMutexGuard, watch};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::event_log::EventLog;
 use super::session_state::{SessionState, TargetChannel};
@@ -18,6 +19,11 @@ use crate::dap::types::DapCapabilities;
 use crate::debug::breakpoints::BreakpointStore;
 use crate::sync::lock;
 
+/// A pause between two scripts is shorter: reading the source map of a large one takes 0.4 s.
+const LOADING_PAUSE: Duration = Duration::from_secs(1);
+/// How long a program's scripts may take to be read.
+const MAX_LOADING: Duration = Duration::from_secs(10);
+
 /// What all targets and handles of a session share.
 pub struct SessionShared {
     state: Mutex<SessionState>,
@@ -25,6 +31,8 @@ pub struct SessionShared {
     pub snapshot: watch::Sender<SessionSnapshot>,
     /// Rises whenever a binding may have changed.
     pub bindings_changed: watch::Sender<u64>,
+    /// When an adapter has last reported that a program, or a script of it, is there.
+    pub loading: watch::Sender<Instant>,
     /// The breakpoints that are sent to the targets.
     pub breakpoints: BreakpointStore,
     /// Output and events.
@@ -42,6 +50,7 @@ impl SessionShared {
             state: Mutex::default(),
             snapshot: watch::Sender::default(),
             bindings_changed: watch::Sender::default(),
+            loading: watch::Sender::new(Instant::now()),
             breakpoints,
             event_log,
             request_timeout,
@@ -75,6 +84,20 @@ impl SessionShared {
             true
         });
         effect
+    }
+
+    /// Resolves when no program or script has been reported for [`LOADING_PAUSE`], at the latest after [`MAX_LOADING`].
+    pub async fn wait_until_loaded(&self) {
+        let mut loading = self.loading.subscribe();
+        let until_quiet = async {
+            loop {
+                let quiet_at = *loading.borrow_and_update() + LOADING_PAUSE;
+                if timeout_at(quiet_at, loading.changed()).await.is_err() {
+                    return;
+                }
+            }
+        };
+        let _ = timeout(MAX_LOADING, until_quiet).await;
     }
 
     /// The client of a connected target.

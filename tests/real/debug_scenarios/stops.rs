@@ -350,6 +350,7 @@ fn n7_an_exception_shows_the_first_line_of_the_users_code_and_n4_a_failure_says_
     let message = ended["message"].as_str().unwrap();
     let line = stage.line("THROW");
     assert_eq!(message, format!("throws.cpp:{line} was never reached: the program has ended with code 3"));
+    stage.nothing_is_left();
 }
 
 #[test]
@@ -363,6 +364,7 @@ fn n4_the_end_of_a_program_that_fails_has_its_last_output() {
     stage.sandbox.write("fails.py", killed);
     let ended = stage.json(&["debug", "launch", "fails.py", "--wait", "60"]);
     assert!(ended["message"].as_str().unwrap().contains("signal 9"), "{ended:#}");
+    stage.nothing_is_left();
 }
 
 #[test]

@@ -5,6 +5,8 @@ use std::process::Stdio;
 use serde_json::{Value, json};
 
 use crate::debug_survival::surviving_debuggees::{JAVASCRIPT, events, found, kill_supervisor, line, stop};
+use crate::support::mcp_client::McpClient;
+use crate::support::palette::{choose_in_palette, until};
 use crate::support::{Sandbox, eventually};
 
 const NODE: &str = "[window]\nkind = 'node'\nprogram = 'server.js'\n";
@@ -148,6 +150,68 @@ fn a_session_in_an_extension_follows_the_extension_development_host() {
     assert_ne!(sandbox.status()["pid"], window);
     sandbox.json(&["debug", "step", "--wait", "60"]);
     assert_eq!(sandbox.json(&["debug", "evaluate", "word"])["result"], "'farewell'");
+}
+
+const COMMAND: &str = "\
+const vscode = require('vscode');
+exports.activate = (context) => {
+  context.subscriptions.push(vscode.commands.registerCommand('ready.go', () => {
+    const word = 'hello'; // STOP
+    vscode.window.setStatusBarMessage(word);
+  }));
+  vscode.window.setStatusBarMessage('active now');
+};
+";
+
+/// Attach, set a breakpoint, run the command at once: each time anew, in the same Extension Development Host.
+#[tokio::test]
+async fn n1_a_command_that_is_run_at_once_after_an_attach_stops_at_its_breakpoint() {
+    if found("js-debug").is_none() || !crate::support::requirements::has_code_server() {
+        return;
+    }
+    let command = json!({"command": "ready.go", "title": "Ready Go"});
+    let manifest = json!({
+        "name": "ready", "publisher": "devtether", "version": "0.0.1", "engines": {"vscode": "^1.90.0"},
+        "main": "./extension.js", "activationEvents": ["*"], "contributes": {"commands": [command]},
+    });
+    let sandbox = Sandbox::with(&[
+        ("package.json", &manifest.to_string()),
+        ("extension.js", COMMAND),
+        ("devtools.toml", "[window]\nkind = 'web-extension-host'\n"),
+    ]);
+    sandbox.tether(&["trust", "--yes"]).ok();
+    sandbox.json(&["start"]);
+    let agent = McpClient::start(&sandbox).await;
+    until(&agent, "window_snapshot", json!({}), "active now").await;
+    for round in 0..rounds() {
+        let row = choose_in_palette(&agent, "Ready Go").await;
+        // First the one, then the other: a breakpoint may be there before the session, or not.
+        let attach = json!({"window": "extensionHost"});
+        let set = json!({"file": stop("extension.js", COMMAND)});
+        let (first, second) = match round % 2 {
+            0 => (("debug_attach", &attach), ("breakpoint_set", &set)),
+            _ => (("breakpoint_set", &set), ("debug_attach", &attach)),
+        };
+        let first = agent.call(first.0, first.1.clone()).await;
+        let second = agent.call(second.0, second.1.clone()).await;
+        agent.call("window_input", json!({"actions": [{"do": "click", "ref": row}]})).await;
+        let stopped = agent.call("wait_for_stop", json!({"timeout": 20})).await;
+        assert_eq!(
+            stopped["stopReason"]["type"], "BREAKPOINT_HIT",
+            "round {round}: {stopped} after {first} and {second}"
+        );
+        let listed = agent.call("breakpoint_list", json!({})).await;
+        assert_eq!(listed["breakpoints"][0]["state"], "verified", "{listed}");
+        agent.call("debug_continue", json!({})).await;
+        agent.call("debug_stop", json!({})).await;
+        agent.call("breakpoint_remove", json!({"all": true})).await;
+    }
+    agent.leave().await;
+}
+
+/// How often a race is tried: `TETHER_ROUNDS` says otherwise.
+fn rounds() -> u32 {
+    std::env::var("TETHER_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(2)
 }
 
 #[test]

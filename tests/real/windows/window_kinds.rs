@@ -105,6 +105,7 @@ async fn every_kind_of_expression_result_is_returned() {
         ("Symbol('s')", json!("Symbol(s)")),
         ("(x) => x", json!("(x) => x")),
         ("/a/g", json!("/a/g")),
+        ("let a = {}; a.a = a; a", json!("Object")),
         ("let x = 1; x", json!(1)),
         ("let x = 2; x", json!(2)),
         // Dialogs are dismissed, so that nothing blocks on them.
@@ -118,7 +119,6 @@ async fn every_kind_of_expression_result_is_returned() {
         ("Promise.reject(new Error('rejected'))", "Error: rejected"),
         ("no_such_name", "ReferenceError"),
         ("}{", "SyntaxError"),
-        ("let a = {}; a.a = a; a", "too long"),
     ] {
         match evaluate_expression(&page, expression, SECONDS(5)).await.unwrap() {
             ExpressionResult::Exception(text) => assert!(text.contains(expect), "{expression}: {text}"),

@@ -1,6 +1,7 @@
 //! Launch, attach: from parameters to a session request.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::convert;
 use super::launch_config::{self, ConfigOverrides, ConfiguredLaunch, StartedSessions};
@@ -10,9 +11,9 @@ use crate::api::debug::results::LaunchReport;
 use crate::api::debug::values::FileLine;
 use crate::api::debug::{DebugAttachParams, DebugLaunchParams};
 use crate::config::EditorInputs;
-use crate::debug::breakpoints::{BreakpointConditions, LinePosition};
+use crate::debug::breakpoints::{BindingStatus, BreakpointConditions, BreakpointKind, BreakpointSpec, LinePosition};
 use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
-use crate::debug::{SessionRegistry, SessionRequest};
+use crate::debug::{ManagedSession, SessionRegistry, SessionRequest};
 use crate::error::{Error, Result};
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
@@ -216,6 +217,28 @@ impl OperationHandler for DebugAttachParams {
         if let Some(generation) = generation {
             context.followers.record_attached(&first.id, generation);
         }
-        launch_report(context, StartedSessions { first, notes: Vec::new() }, (limit, self.budget), &[]).await
+        // A stop ends the wait for breakpoints: they are read by then, or the program does not get there.
+        let bound = async {
+            tokio::select! {
+                () = first.session.wait_until_bound() => {}
+                _ = first.session.wait_for_stop(Duration::MAX) => {}
+            }
+        };
+        let _ = tokio::time::timeout(limit.request_time().unwrap_or(Duration::MAX), bound).await;
+        let notes = unbound_notes(sessions, &first);
+        launch_report(context, StartedSessions { first, notes }, (limit, self.budget), &[]).await
     }
+}
+
+/// Which line breakpoints no script of a program has that was attached to, and is running.
+fn unbound_notes(sessions: &SessionRegistry, managed: &ManagedSession) -> Vec<String> {
+    let list = sessions.current_breakpoints();
+    let note = |spec: &BreakpointSpec| match (&spec.kind, managed.session.binding_status(spec.id)) {
+        (BreakpointKind::Line { file, line, .. }, BindingStatus::Unbound(reason)) => {
+            let file = convert::display_path(sessions.workspace(), &file.to_string_lossy());
+            Some(format!("breakpoint {} at {file}:{line} is not bound: {reason}", spec.id))
+        }
+        _ => None,
+    };
+    list.breakpoints.iter().filter_map(note).collect()
 }
