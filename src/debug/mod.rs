@@ -21,8 +21,9 @@ pub mod program {
 }
 
 pub use host::breakpoint_operations::{BreakpointStatus, ExceptionSupport};
-pub use host::managed_session::{ManagedSession, SessionRequest};
+pub use host::managed_session::ManagedSession;
 pub use host::registry::SessionRegistry;
+pub use host::session_request::SessionRequest;
 pub use host::start::EndOnDrop;
 pub use session::debug_session::DebugSession;
 pub use session::requests::Resume;

@@ -131,8 +131,12 @@ pub struct LaunchReport {
     pub stopped: StopReport,
     /// As `tether adapters` lists it.
     pub adapter: String,
+    /// The program's process, where it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
+    /// The adapter's process, where one was started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adapter_pid: Option<u32>,
     /// The breakpoints that the launch set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub breakpoints: Vec<BreakpointReport>,
@@ -269,7 +273,10 @@ pub struct DebugSessionStatus {
     /// A source file has changed since the session began.
     #[serde(default)]
     pub stale: bool,
+    /// The program's process, where it is known.
     pub pid: Option<u32>,
+    /// The adapter's process, where one was started.
+    pub adapter_pid: Option<u32>,
     pub started_at: u64,
     pub ended_at: Option<u64>,
     pub exit_code: Option<i64>,
@@ -292,8 +299,21 @@ pub struct ThreadStatus {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TargetStatus {
+    /// Its number in the session, from 0.
+    #[serde(default)]
+    pub target_id: usize,
+    /// The target that has started it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parent: Option<usize>,
     pub name: String,
     pub state: DebugSessionState,
+    /// Its process, where it is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    #[serde(default)]
+    pub thread_ids: Vec<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub language: Option<String>,
 }
 
 /// The exception that stopped a thread.

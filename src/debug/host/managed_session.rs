@@ -5,29 +5,26 @@
 //! ```
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-use futures_util::future::{BoxFuture, FusedFuture, FutureExt};
-use serde::{Deserialize, Serialize};
-use tokio::sync::{mpsc, watch};
-use tokio::time::timeout;
+use futures_util::future::FutureExt;
+use tokio::sync::mpsc;
 use tracing::warn;
 
-use super::session_end::{EndEvent, EndFacts, EndStep, StopMode, next_step};
-use crate::adapters::{
-    self, Adapter, AdapterHost, AdapterQuery, AdapterSearch, ConnectMethod, DebugTarget, DebugTargetKind, FoundAdapter,
-    LaunchPlan, OutputPiece,
-};
+use super::session_end::StopMode;
+use super::session_lifetime::{SessionEnding, SessionRun, drive_to_end};
+use super::session_request::SessionRequest;
+use crate::adapters::{self, Adapter, ConnectMethod, DebugTargetKind, LaunchPlan, OutputPiece};
 use crate::clock::now_ms;
 use crate::dap::types::InitializeArguments;
 use crate::debug::breakpoints::BreakpointStore;
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::event_log::EventLog;
-use crate::debug::session::snapshot::{RunState, SessionSnapshot};
+use crate::debug::session::snapshot::RunState;
 use crate::debug::session::target::TargetPlan;
-use crate::error::{Error, ErrorContext, Result};
-use crate::process::{self, OutputPipes, Process, ProcessExit};
+use crate::error::{Error, Result};
+use crate::process::{self, OutputPipes, Process};
 use crate::sync::lock;
 
 /// For each single request to an adapter.
@@ -40,44 +37,6 @@ const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 const LAST_OUTPUT_PIECES: usize = 10;
 /// For the response to `launch` or `attach`: Delve compiles first.
 const LAUNCH_TIMEOUT: Duration = Duration::from_secs(180);
-
-/// What is to be debugged, and with what.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct SessionRequest {
-    /// The session's name, for readers.
-    pub name: String,
-    /// The program, process or port to debug.
-    #[serde(rename = "wanted")]
-    pub debug_target: DebugTarget,
-    /// The name of an adapter; none: chosen by the other fields.
-    pub adapter: Option<String>,
-    /// The `type` of a configuration of launch.json.
-    #[serde(rename = "kind")]
-    pub launch_type: Option<String>,
-    /// The language of the program.
-    pub language: Option<String>,
-    /// What the session follows, in its caller's words: stored with it, and not interpreted here.
-    #[serde(default, rename = "tie")]
-    pub follows: Option<String>,
-}
-
-impl SessionRequest {
-    /// As it is stored: without the values of its environment.
-    pub(super) fn without_environment(&self) -> SessionRequest {
-        SessionRequest { debug_target: self.debug_target.clone().without_environment(), ..self.clone() }
-    }
-
-    /// Errors: a program cannot be launched with it again, since the values of its environment were not stored.
-    pub fn require_environment(&self, id: &str) -> Result<()> {
-        let names = &self.debug_target.unstored_variables;
-        if names.is_empty() || self.debug_target.is_attach() {
-            return Ok(());
-        }
-        let error = Error::usage(format!("cannot restart {id}"));
-        let error = error.because(format!("its supervisor has exited, and the values of {} with it", names.join(", ")));
-        Err(error.hint("`tether debug launch` starts it anew, with its configuration or its `--env`"))
-    }
-}
 
 /// One session of the registry; clones are the same session.
 #[derive(Clone)]
@@ -92,44 +51,15 @@ pub struct ManagedSession {
     pub session: DebugSession,
     /// Epoch ms.
     pub started_at: u64,
-    /// The process that was started for it, if any.
+    /// The process that was started for it, if any: its adapter, or the program itself.
     pub pid: Option<u32>,
+    /// Whether that process is the program itself.
+    is_program: bool,
     /// The launch id in the environment of its processes.
     pub(in crate::debug) launch_id: String,
     /// What its caller should know of its start.
     pub note: Option<String>,
     ending: Arc<SessionEnding>,
-}
-
-/// How a session ends.
-#[derive(Default)]
-struct SessionEnding {
-    /// The newest stop request.
-    stop: Mutex<Option<StopMode>>,
-    /// When the last of it was gone, in epoch ms.
-    ended_at: watch::Sender<Option<u64>>,
-    /// Why the adapter exited by itself.
-    exit_reason: OnceLock<String>,
-    /// The exit code of a program that ended by itself.
-    exit_code: OnceLock<i64>,
-    /// The signal that ended a program.
-    exit_signal: OnceLock<i32>,
-    /// Where the output of a program that is detached from goes, or why that is not known.
-    released_output: Mutex<Option<std::io::Result<OutputPipes>>>,
-    /// What is to be known of a program that was detached from.
-    release_note: OnceLock<String>,
-}
-
-impl SessionEnding {
-    /// Leaves readers for the output of a program that was detached from; what has read it before has exited.
-    fn keep_released_output(&self) {
-        let copied = lock(&self.released_output).take();
-        let kept = copied.map(|copied| copied.doing(|| "cannot take over its output".to_owned())?.leave_readers());
-        if let Some(Err(error)) = kept {
-            let note = "the program goes on, and what has read its output has ended: it may end when it prints";
-            let _ = self.release_note.set(format!("{note} ({})", error.causes().join(": ")));
-        }
-    }
 }
 
 impl ManagedSession {
@@ -151,6 +81,21 @@ impl ManagedSession {
     /// The signal that ended the program, if one did and that is known.
     pub fn exit_signal(&self) -> Option<i32> {
         self.ending.exit_signal.get().copied()
+    }
+
+    /// The process of the program, where it is known.
+    pub fn program_pid(&self) -> Option<u32> {
+        let attached = match self.request.debug_target.kind {
+            DebugTargetKind::Pid(pid) => Some(pid),
+            _ => None,
+        };
+        let reported = || self.session.snapshot().targets.iter().find_map(|target| target.pid);
+        self.pid.filter(|_| self.is_program).or(attached).or_else(reported)
+    }
+
+    /// The process of its adapter, if one was started.
+    pub fn adapter_pid(&self) -> Option<u32> {
+        self.pid.filter(|_| !self.is_program)
     }
 
     /// What it is doing.
@@ -259,22 +204,6 @@ fn copy_program_output(debugger: Option<u32>, launch_id: &str) -> std::io::Resul
     debugger.map_or_else(|| Ok(OutputPipes::default()), |debugger| OutputPipes::copy_from_debugger(debugger, &programs))
 }
 
-/// The adapter of a request, and where it is installed. Errors: no adapter debugs this, or it is not installed.
-pub(in crate::debug) fn locate_adapter(
-    request: &SessionRequest,
-    search: &AdapterSearch,
-) -> Result<(&'static Adapter, FoundAdapter)> {
-    let program = request.debug_target.program();
-    let module = request.debug_target.module().map(|_| "python");
-    let query = AdapterQuery {
-        adapter: request.adapter.as_deref(),
-        kind: request.launch_type.as_deref(),
-        language: request.language.as_deref().or(module),
-        program: program.as_deref(),
-    };
-    adapters::locate_adapter(query, search)
-}
-
 /// A session that can be started. Nothing of it runs yet.
 pub(in crate::debug) struct PreparedSession {
     /// The session's id.
@@ -342,7 +271,9 @@ pub(super) async fn start_adapter(
     let (snapshots, request) = (session.watch(), Arc::new(request));
     let run = SessionRun { session: Some(driver.boxed()), snapshots, host: Some(host), ending: Arc::clone(&ending) };
     let lifetime = drive_to_end(run, output, is_program);
-    Ok((ManagedSession { id, request, adapter: row, session, started_at, pid, launch_id, note, ending }, lifetime))
+    let managed =
+        ManagedSession { id, request, adapter: row, session, started_at, pid, is_program, launch_id, note, ending };
+    Ok((managed, lifetime))
 }
 
 /// A session that has already ended: only what is known of it is left.
@@ -356,105 +287,8 @@ pub(in crate::debug) fn lost_session(
     let request = Arc::new(request);
     let ending = Arc::new(SessionEnding::default());
     ending.ended_at.send_replace(Some(now_ms()));
-    ManagedSession { id, request, adapter, session, started_at, pid: None, launch_id, note: None, ending }
-}
-
-/// Performs the steps of a session's end, from its start on. Output is copied meanwhile.
-async fn drive_to_end(mut run: SessionRun, output: impl Future<Output = ()> + Send, is_program: bool) {
-    let has_process = run.host.as_ref().is_some_and(|host| host.pid().is_some());
-    let output = output.fuse();
-    tokio::pin!(output);
-    let mut step = EndStep::AwaitEnd;
-    while step != EndStep::Done {
-        let event = match step {
-            EndStep::DrainOutput(limit) => {
-                if !output.is_terminated() {
-                    let _ = timeout(limit, &mut output).await;
-                }
-                EndEvent::Completed
-            }
-            step => {
-                let performed = run.perform(step);
-                tokio::pin!(performed);
-                loop {
-                    tokio::select! {
-                        event = &mut performed => break event,
-                        () = &mut output, if !output.is_terminated() => {}
-                    }
-                }
-            }
-        };
-        let run_state = run.snapshots.borrow().run_state();
-        let stop = *lock(&run.ending.stop);
-        step = next_step(step, event, &EndFacts { run_state, stop, is_program, has_process });
-        if step != EndStep::AwaitDriver {
-            // Closes the connections of a session that is not waited for.
-            run.session = None;
-        }
-    }
-    run.ending.ended_at.send_replace(Some(now_ms()));
-}
-
-/// What the steps of a session's end work on.
-struct SessionRun {
-    /// Drives the session; dropping it closes all connections.
-    session: Option<BoxFuture<'static, ()>>,
-    snapshots: watch::Receiver<SessionSnapshot>,
-    /// None once the process has been ended or released.
-    host: Option<AdapterHost>,
-    ending: Arc<SessionEnding>,
-}
-
-impl SessionRun {
-    /// How the process exited, if there is one and it exits in time.
-    async fn wait_for_exit(&mut self, limit: Duration) -> Option<ProcessExit> {
-        timeout(limit, self.host.as_ref()?.exited()).await.ok()
-    }
-
-    /// Performs a step, and returns what ended it.
-    async fn perform(&mut self, step: EndStep) -> EndEvent {
-        match step {
-            EndStep::AwaitEnd | EndStep::AwaitDriver => return self.await_session(step).await,
-            EndStep::AwaitExit(limit) => drop(self.wait_for_exit(limit).await),
-            EndStep::ReadExitReason => {
-                if let Some(host) = &self.host
-                    && let Some(reason) = host.exit_summary().await
-                {
-                    let _ = self.ending.exit_reason.set(reason);
-                }
-            }
-            EndStep::ReadExitCode(limit) => match self.wait_for_exit(limit).await {
-                Some(ProcessExit::Code(code)) => drop(self.ending.exit_code.set(i64::from(code))),
-                Some(ProcessExit::Signal(signal)) => drop(self.ending.exit_signal.set(signal)),
-                _ => {}
-            },
-            EndStep::ReleaseProgram => {
-                if let Some(host) = self.host.take() {
-                    host.detach().await;
-                }
-                self.ending.keep_released_output();
-            }
-            EndStep::EndAdapter => {
-                if let Some(host) = self.host.take()
-                    && let Err(error) = host.stop().await
-                {
-                    warn!("{error}");
-                }
-            }
-            EndStep::DrainOutput(_) | EndStep::Done => {}
-        }
-        EndEvent::Completed
-    }
-
-    async fn await_session(&mut self, step: EndStep) -> EndEvent {
-        let Some(session) = &mut self.session else { return EndEvent::DriverEnded };
-        tokio::select! {
-            () = session => EndEvent::DriverEnded,
-            Ok(_) = self.snapshots.wait_for(SessionSnapshot::is_ended), if step == EndStep::AwaitEnd => {
-                EndEvent::TargetsEnded
-            }
-        }
-    }
+    let (pid, is_program, note) = (None, false, None);
+    ManagedSession { id, request, adapter, session, started_at, pid, is_program, launch_id, note, ending }
 }
 
 /// Logs what the started process prints: the program's output, or its adapter's.

@@ -6,6 +6,8 @@
 //! | `breakpoint_operations` | setting, removing and listing breakpoints over all sessions |
 //! | `start` | preparing and starting a session |
 //! | `session_end` | the steps of a session's end: a pure function |
+//! | `session_request` | what is to be debugged, and with what |
+//! | `session_lifetime` | performs the steps of a session's end |
 //! | `session_log` | what the supervisor's log has of a session |
 //! | `managed_session` | one session with its adapter process, until nothing of it is left |
 //! | `store` | the file from which the next supervisor learns of the sessions |
@@ -16,6 +18,8 @@ pub(super) mod managed_session;
 mod recover;
 pub(super) mod registry;
 mod session_end;
+mod session_lifetime;
 mod session_log;
+pub(super) mod session_request;
 pub(super) mod start;
 pub mod store;

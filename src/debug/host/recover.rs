@@ -17,8 +17,9 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, join_all};
 use tracing::{info, warn};
 
-use super::managed_session::{ManagedSession, SessionRequest, lost_session};
+use super::managed_session::{ManagedSession, lost_session};
 use super::registry::SessionRegistry;
+use super::session_request::SessionRequest;
 use super::store::{LeftoverSessions, StoredSession};
 use crate::adapters::{self, ADAPTERS, Address, DebugTargetKind};
 use crate::debug::session::debug_session::DebugSession;

@@ -12,7 +12,8 @@ use futures_util::future::{BoxFuture, FutureExt, join_all};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::managed_session::{ManagedSession, SessionRequest, locate_adapter};
+use super::managed_session::ManagedSession;
+use super::session_request::{SessionRequest, locate_adapter};
 use super::store::{LeftoverSessions, SessionStore};
 use crate::adapters::AdapterSearch;
 use crate::clock::now_ms;

@@ -8,11 +8,10 @@ use std::time::Duration;
 
 use futures_util::future::FutureExt;
 
-use super::managed_session::{
-    ManagedSession, PreparedSession, SessionRequest, locate_adapter, start_adapter, start_error,
-};
+use super::managed_session::{ManagedSession, PreparedSession, start_adapter, start_error};
 use super::registry::SessionRegistry;
 use super::session_log::SessionLog;
+use super::session_request::{SessionRequest, locate_adapter};
 use super::store::StoredSession;
 use crate::clock::now_ms;
 use crate::debug::breakpoints::{BreakpointConditions, BreakpointStore};

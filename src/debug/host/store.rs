@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use serde::{Deserialize, Serialize};
 use tracing::warn;
 
-use super::managed_session::SessionRequest;
+use super::session_request::SessionRequest;
 use crate::error::ErrorContext;
 use crate::process;
 use crate::sync::lock;

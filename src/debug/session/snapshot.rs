@@ -44,6 +44,8 @@ pub struct TargetSnapshot {
     /// The target whose adapter has requested it.
     pub parent: Option<usize>,
     pub state: TargetState,
+    /// Its process, if the adapter has reported it.
+    pub pid: Option<u32>,
     /// The generation in which it stopped first since it last ran.
     pub(in crate::debug) stopped_in: u64,
 }

@@ -24,7 +24,7 @@ use super::target_state::{TargetEffect, TargetInput};
 use crate::adapters::Quirks;
 use crate::dap::types::{
     AttachArguments, BreakpointEvent, CapabilitiesEvent, ContinuedEvent, DapCapabilities, ExitedEvent,
-    InitializeArguments, InitializedEvent, LaunchArguments, StartRequest, StoppedEvent, TerminatedEvent,
+    InitializeArguments, InitializedEvent, LaunchArguments, ProcessEvent, StartRequest, StoppedEvent, TerminatedEvent,
 };
 use crate::dap::{DapClient, DapConnection, DapError, DapInbox, DapIncoming, IncomingRequest, RawEvent};
 use crate::debug::breakpoints::sync::send_all_breakpoints;
@@ -188,6 +188,9 @@ impl TargetTask {
             self.send_breakpoints();
         } else if let Some(changed) = event.read_body::<BreakpointEvent>() {
             self.guard.change_bindings(|state| state.bindings.record_event(self.guard.id, changed.breakpoint));
+        } else if let Some(process) = event.read_body::<ProcessEvent>() {
+            let pid = process.system_process_id.and_then(|pid| u32::try_from(pid).ok());
+            self.guard.shared.set_target_pid(self.guard.id, pid);
         } else if let Some(changed) = event.read_body::<CapabilitiesEvent>() {
             self.guard.with_channel(|channel| {
                 channel.capabilities.send_modify(|known| known.get_or_insert_default().change(changed.capabilities));

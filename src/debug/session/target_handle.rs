@@ -86,6 +86,11 @@ impl SessionShared {
         effect
     }
 
+    /// Publishes the process of a target.
+    pub fn set_target_pid(&self, target: usize, pid: Option<u32>) {
+        self.snapshot.send_modify(|snapshot| snapshot.targets[target].pid = pid);
+    }
+
     /// Resolves when no program or script has been reported for [`LOADING_PAUSE`], at the latest after [`MAX_LOADING`].
     pub async fn wait_until_loaded(&self) {
         let mut loading = self.loading.subscribe();

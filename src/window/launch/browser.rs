@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::time::timeout;
 
 use super::attempt::{LaunchAttempt, LaunchedWindow, StartedProgram, create_private_dir, flag_with_path};
@@ -55,24 +56,49 @@ pub async fn launch_browser(attempt: &LaunchAttempt<'_>) -> Result<LaunchedWindo
     let url = attempt.plan.settings.url.as_deref().unwrap_or("about:blank");
     let (_, launched) = start_browser(attempt, url, &attempt.plan.settings.args).await?;
     attempt.report_progress("loading the first page");
-    // A page that does not load is no reason to fail: the window runs.
-    let _ = timeout(FIRST_PAGE_TIMEOUT, wait_for_first_page(&launched.endpoint, url)).await;
-    Ok(launched)
+    // A page that is slow is no reason to fail: the window runs.
+    match timeout(FIRST_PAGE_TIMEOUT, wait_for_first_page(&launched.endpoint, url)).await {
+        Ok(Ok(FirstPage::Failed(reason))) => Err(Error::other(format!("cannot load {url} in the window"))
+            .because(reason)
+            .hint("start what serves it, or let a background task start it: `preLaunchTask` in launch.json")
+            .hint("`tether start --print-config` shows where the address comes from")),
+        _ => Ok(launched),
+    }
+}
+
+/// How the first page was loaded.
+enum FirstPage {
+    Parsed,
+    /// Chromium shows an error page instead: why.
+    Failed(String),
 }
 
 /// Resolves when the first page has been parsed. A navigation destroys the waiting script, which is then evaluated again
 /// in the new document.
-async fn wait_for_first_page(endpoint: &Endpoint, url: &str) -> Result<()> {
+async fn wait_for_first_page(endpoint: &Endpoint, url: &str) -> Result<FirstPage> {
     let page = PageConnection::open_endpoint(endpoint.clone(), Arc::new(PageHistory::new(None))).await?;
     let parsed = format!(
         "new Promise(done => {{
             if (location.href === 'about:blank' && {url:?} !== 'about:blank') return; // the navigation follows
-            if (document.readyState !== 'loading') return done(true);
-            document.addEventListener('DOMContentLoaded', () => done(true));
+            const report = () => {{
+                if (location.protocol !== 'chrome-error:') return done(true);
+                // The error page renders its code after it is parsed.
+                const code = () => document.querySelector('.error-code')?.textContent.trim();
+                const look = () => code() ? done(code()) : setTimeout(look, 20);
+                setTimeout(() => done('Chromium shows an error page'), 2000);
+                look();
+            }};
+            if (document.readyState !== 'loading') return report();
+            document.addEventListener('DOMContentLoaded', report);
         }})"
     );
-    while evaluate_expression(&page, &parsed, FIRST_PAGE_TIMEOUT).await? != ExpressionResult::Value(true.into()) {}
-    Ok(())
+    loop {
+        match evaluate_expression(&page, &parsed, FIRST_PAGE_TIMEOUT).await? {
+            ExpressionResult::Value(Value::Bool(true)) => return Ok(FirstPage::Parsed),
+            ExpressionResult::Value(Value::String(reason)) => return Ok(FirstPage::Failed(reason)),
+            _ => {}
+        }
+    }
 }
 
 /// Starts the browser on `url` and waits for its debugging port.

@@ -395,6 +395,7 @@ fn n19_the_log_tells_of_sessions_and_front_ends() {
     stage.json(&["debug", "wait", "60"]);
     assert!(running["message"].as_str().is_none_or(|text| text.contains("`tether debug wait`")), "{running}");
     stage.json(&["debug", "stop"]);
+    assert!(launched["pid"].is_u64() && launched.get("adapterPid").is_none(), "it is the program's: {launched}");
     let log = stage.sandbox.tether(&["logs"]).ok().stdout;
     let at = format!("äpp.py:{}", stage.line("CALL"));
     for line in [

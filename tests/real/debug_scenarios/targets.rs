@@ -1,6 +1,6 @@
 //! M1–M6: one session, several targets.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::scenario_sandbox::ScenarioSandbox;
 
@@ -28,6 +28,11 @@ fn names(status: &Value) -> Vec<String> {
     status["targets"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap().to_owned()).collect()
 }
 
+/// The threads that are suspended.
+fn threads(status: &Value) -> Value {
+    status["suspendedThreads"].as_array().unwrap().iter().map(|thread| thread["threadId"].clone()).collect()
+}
+
 #[test]
 fn m1_m2_m3_m5_a_program_its_worker_and_its_child_are_one_session_and_each_stop_is_inspected_once() {
     let Some(stage) = ScenarioSandbox::with("js-debug", "family.js", FAMILY) else { return };
@@ -37,6 +42,10 @@ fn m1_m2_m3_m5_a_program_its_worker_and_its_child_are_one_session_and_each_stop_
     stage.check(&launched, "BREAKPOINT_HIT", "STOP");
     let status = stage.json(&["debug", "status"]);
     assert!(names(&status).len() >= 2, "the parent coordinates, a child executes: {status}");
+    let program = status["targets"].as_array().unwrap().iter().find(|target| target["state"] == "STOPPED").unwrap();
+    assert_eq!((&program["targetId"], &program["parent"]), (&json!(1), &json!(0)), "{status}");
+    assert_eq!((&program["language"], &program["threadIds"]), (&json!("javascript"), &threads(&status)), "{status}");
+    assert!(status["adapterPid"].is_u64() && status["adapterPid"] != status["pid"], "{status}");
     let listed = stage.json(&["break", "list"])["breakpoints"][0].clone();
     assert_eq!((listed["state"].as_str(), listed["line"].as_u64()), (Some("verified"), Some(stage.line("STOP"))));
 

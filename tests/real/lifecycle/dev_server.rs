@@ -77,3 +77,28 @@ fn n20_the_watcher_of_an_extension_host_is_ended_after_its_first_cycle() {
     let watcher = std::fs::read_to_string(sandbox.path("node_modules/watcher")).unwrap();
     assert!(!is_alive(watcher.trim().parse().unwrap()), "tether builds; two writers of one folder would race");
 }
+
+#[test]
+fn n11_a_page_that_does_not_load_is_no_ready_window() {
+    let server = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port();
+    drop(server);
+    let sandbox = Sandbox::new();
+    let configure = |url: &str| {
+        sandbox.write("devtools.toml", &format!("[window]\nkind = 'browser'\nurl = '{url}'\n"));
+        sandbox.tether(&["trust", "--yes"]).ok();
+    };
+    let url = format!("http://127.0.0.1:{port}/");
+    configure(&url);
+    let refused =
+        [&format!("cannot load {url} in the window"), "because: ERR_CONNECTION_REFUSED", "hint: start what serves it"];
+    sandbox.tether(&["start"]).fails(1, &refused);
+    assert_eq!(sandbox.status()["state"], "absent");
+    configure("file:///no/such/page.html");
+    sandbox.tether(&["start"]).fails(1, &["ERR_FILE_NOT_FOUND"]);
+    // One that is there, and has no title.
+    sandbox.write("page.html", "<p>here");
+    configure(&format!("file://{}/page.html", sandbox.workspace.display().to_string().replace(' ', "%20")));
+    sandbox.json(&["start"]);
+    assert_eq!(sandbox.arrived()["state"], "ready");
+}

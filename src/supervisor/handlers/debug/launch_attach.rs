@@ -159,7 +159,13 @@ async fn launch_report(
     let mut set = context.sessions.list_breakpoints().await;
     set.retain(|it| breakpoints.contains(&it.spec.id));
     let breakpoints = set.iter().map(|it| convert::breakpoint_report(it, context.sessions.workspace())).collect();
-    Ok(LaunchReport { stopped, adapter: first.adapter.name.to_owned(), pid: first.pid, breakpoints })
+    Ok(LaunchReport {
+        stopped,
+        adapter: first.adapter.name.to_owned(),
+        pid: first.program_pid(),
+        adapter_pid: first.adapter_pid(),
+        breakpoints,
+    })
 }
 
 impl OperationHandler for DebugAttachParams {

@@ -42,6 +42,11 @@ async fn full_status(sessions: &SessionRegistry, managed: &ManagedSession) -> De
         let stop_reason = reason.map(|reason| convert::stop_reason(reason, workspace));
         ThreadStatus { thread_id: it.id.to_external(), name: it.name.clone(), stop_reason }
     };
+    let mut known = known_status(managed);
+    for target in &mut known.targets {
+        let own = threads.iter().filter(|thread| thread.id.target == target.target_id);
+        target.thread_ids = own.map(|thread| thread.id.to_external()).collect();
+    }
     let thrown = reasons.first().filter(|reason| reason.kind == StopKind::Exception);
     DebugSessionStatus {
         stop_reason: reasons.first().map(|reason| convert::stop_reason(reason, workspace)),
@@ -49,16 +54,26 @@ async fn full_status(sessions: &SessionRegistry, managed: &ManagedSession) -> De
         running_threads: threads.iter().filter(|it| !it.stopped).map(thread).collect(),
         exception: thrown.map(convert::exception_report),
         stale: managed.is_stale(),
-        ..known_status(managed)
+        ..known
     }
 }
 
 /// The status without requests to the adapter: for notifications.
 pub fn known_status(managed: &ManagedSession) -> DebugSessionStatus {
     let snapshot = managed.session.snapshot();
-    let target = |target: &TargetSnapshot| TargetStatus {
+    // A native debugger does not say which of its languages a program is written in.
+    let language = match managed.adapter.languages {
+        [first, ..] if !managed.adapter.languages.contains(&"rust") => Some((*first).to_owned()),
+        _ => managed.request.language.clone(),
+    };
+    let target = |(target_id, target): (usize, &TargetSnapshot)| TargetStatus {
+        target_id,
+        parent: target.parent,
         name: target.name.clone(),
         state: convert::session_state(target.state.phase.run_state()),
+        pid: target.pid.or_else(|| managed.program_pid().filter(|_| target_id == 0)),
+        thread_ids: Vec::new(),
+        language: language.clone(),
     };
     DebugSessionStatus {
         session_id: managed.id.clone(),
@@ -67,8 +82,9 @@ pub fn known_status(managed: &ManagedSession) -> DebugSessionStatus {
         connected: !managed.is_ended(),
         state: convert::session_state(snapshot.run_state()),
         stop_reason: snapshot.stops().first().map(|(target, stop)| convert::stop_reason_from_event(*target, stop)),
-        targets: snapshot.targets.iter().map(target).collect(),
-        pid: managed.pid,
+        targets: snapshot.targets.iter().enumerate().map(target).collect(),
+        pid: managed.program_pid(),
+        adapter_pid: managed.adapter_pid(),
         started_at: managed.started_at,
         ended_at: managed.ended_at(),
         exit_code: managed.exit_code(),

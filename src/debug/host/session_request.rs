@@ -1,0 +1,60 @@
+//! What is to be debugged, and with what: the request of a session, as it is stored, too.
+
+use serde::{Deserialize, Serialize};
+
+use crate::adapters::{self, Adapter, AdapterQuery, AdapterSearch, DebugTarget, FoundAdapter};
+use crate::error::{Error, Result};
+
+/// What is to be debugged, and with what.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct SessionRequest {
+    /// The session's name, for readers.
+    pub name: String,
+    /// The program, process or port to debug.
+    #[serde(rename = "wanted")]
+    pub debug_target: DebugTarget,
+    /// The name of an adapter; none: chosen by the other fields.
+    pub adapter: Option<String>,
+    /// The `type` of a configuration of launch.json.
+    #[serde(rename = "kind")]
+    pub launch_type: Option<String>,
+    /// The language of the program.
+    pub language: Option<String>,
+    /// What the session follows, in its caller's words: stored with it, and not interpreted here.
+    #[serde(default, rename = "tie")]
+    pub follows: Option<String>,
+}
+
+impl SessionRequest {
+    /// As it is stored: without the values of its environment.
+    pub(super) fn without_environment(&self) -> SessionRequest {
+        SessionRequest { debug_target: self.debug_target.clone().without_environment(), ..self.clone() }
+    }
+
+    /// Errors: a program cannot be launched with it again, since the values of its environment were not stored.
+    pub fn require_environment(&self, id: &str) -> Result<()> {
+        let names = &self.debug_target.unstored_variables;
+        if names.is_empty() || self.debug_target.is_attach() {
+            return Ok(());
+        }
+        let error = Error::usage(format!("cannot restart {id}"));
+        let error = error.because(format!("its supervisor has exited, and the values of {} with it", names.join(", ")));
+        Err(error.hint("`tether debug launch` starts it anew, with its configuration or its `--env`"))
+    }
+}
+
+/// The adapter of a request, and where it is installed. Errors: no adapter debugs this, or it is not installed.
+pub(in crate::debug) fn locate_adapter(
+    request: &SessionRequest,
+    search: &AdapterSearch,
+) -> Result<(&'static Adapter, FoundAdapter)> {
+    let program = request.debug_target.program();
+    let module = request.debug_target.module().map(|_| "python");
+    let query = AdapterQuery {
+        adapter: request.adapter.as_deref(),
+        kind: request.launch_type.as_deref(),
+        language: request.language.as_deref().or(module),
+        program: program.as_deref(),
+    };
+    adapters::locate_adapter(query, search)
+}
