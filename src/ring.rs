@@ -39,6 +39,8 @@ pub struct RingQuery {
     /// Only what is newer; without it, the newest.
     pub since: Option<u64>,
     pub limit: usize,
+    /// Entries beyond it are left out, but never the first one.
+    pub max_bytes: usize,
     pub filter: Option<String>,
 }
 
@@ -84,28 +86,35 @@ impl<T: RingEntry> Ring<T> {
         let filter = query.filter.as_deref().filter(|filter| !filter.is_empty()).map(str::to_lowercase);
         let matches = |entry: &&T| filter.as_deref().is_none_or(|filter| entry.matches(filter));
         match query.since {
-            None => self.read_newest(query.limit, matches),
-            Some(since) => self.read_after(since, query.limit, matches),
+            None => self.read_newest(query, matches),
+            Some(since) => self.read_after(since, query, matches),
         }
     }
 
-    fn read_newest(&self, limit: usize, matches: impl Fn(&&T) -> bool) -> RingExtract<T> {
-        let mut matching = self.entries.iter().rev().filter(matches);
-        let mut entries: Vec<T> = matching.by_ref().take(limit).cloned().collect();
+    fn read_newest(&self, query: &RingQuery, matches: impl Fn(&&T) -> bool) -> RingExtract<T> {
+        let mut matching = self.entries.iter().rev().filter(matches).peekable();
+        let (mut entries, mut bytes): (Vec<T>, usize) = (Vec::new(), 0);
+        while let Some(entry) = matching.next_if(|entry| {
+            entries.len() < query.limit && (entries.is_empty() || bytes + entry.bytes() <= query.max_bytes)
+        }) {
+            bytes += entry.bytes();
+            entries.push(entry.clone());
+        }
         entries.reverse();
         RingExtract { entries, cursor: self.next - 1, dropped: 0, more: matching.count() as u64, foreign: false }
     }
 
-    fn read_after(&self, since: u64, limit: usize, matches: impl Fn(&&T) -> bool) -> RingExtract<T> {
+    fn read_after(&self, since: u64, query: &RingQuery, matches: impl Fn(&&T) -> bool) -> RingExtract<T> {
         let foreign = since < self.first - 1 || since >= self.next;
         let since = if foreign { self.first - 1 } else { since };
         let oldest = self.next - self.entries.len() as u64;
         let from = oldest.max(since + 1);
         let mut numbered = (from..).zip(self.entries.iter().skip((from - oldest) as usize));
-        let (mut entries, mut cursor) = (Vec::new(), self.next - 1);
+        let (mut entries, mut bytes, mut cursor) = (Vec::new(), 0, self.next - 1);
         for (number, entry) in numbered.by_ref().filter(|(_, entry)| matches(entry)) {
+            bytes += entry.bytes();
             entries.push(entry.clone());
-            if entries.len() >= limit {
+            if entries.len() >= query.limit || bytes >= query.max_bytes {
                 cursor = number;
                 break;
             }
@@ -138,7 +147,21 @@ mod tests {
     }
 
     fn query(since: Option<u64>, limit: usize, filter: &str) -> RingQuery {
-        RingQuery { since, limit, filter: Some(filter.to_owned()) }
+        RingQuery { since, limit, filter: Some(filter.to_owned()), max_bytes: usize::MAX }
+    }
+
+    #[test]
+    fn n9_a_read_is_bounded_by_bytes_and_has_one_entry_at_least() {
+        let ring = ring(100, 1000, 10);
+        let read = |since, max_bytes| {
+            let extract = ring.read(&RingQuery { max_bytes, ..query(since, 100, "") });
+            (extract.entries.len(), extract.more, extract.entries[0].clone(), extract.cursor)
+        };
+        let first = ring.first - 1;
+        assert_eq!(read(None, 21), (3, 7, "entry 7".to_owned(), ring.next - 1));
+        assert_eq!(read(None, 0), (1, 9, "entry 9".to_owned(), ring.next - 1));
+        assert_eq!(read(Some(first), 21), (3, 7, "entry 0".to_owned(), first + 3));
+        assert_eq!(read(Some(first + 3), 0), (1, 6, "entry 3".to_owned(), first + 4));
     }
 
     #[test]

@@ -158,7 +158,7 @@ fn make_folder(workspace: &Path) -> Result<OwnedFd> {
         Ok(()) | Err(rustix::io::Errno::EXIST) => {}
         Err(cause) => {
             let error = Error::other(format!("cannot make {}", folder.display())).because(io::Error::from(cause));
-            let hint = "the workspace must be writable: a window that cannot be found again is not started";
+            let hint = "make the workspace writable: the next supervisor finds a window by this folder only";
             return Err(error.hint(hint));
         }
     }

@@ -148,13 +148,21 @@ fn locks_folder() -> Result<PathBuf> {
 
 /// Creates the folder with mode 0700, or checks that the existing one is ours and closed to others.
 fn make_private(folder: &Path) -> Result<()> {
-    let make = || DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    make().map_err(|cause| unusable_folder(folder).because(cause))?;
+    DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|cause| unmakeable_folder(folder, cause))?;
     let seen = folder.symlink_metadata().map_err(|cause| unusable_folder(folder).because(cause))?;
     match insecure_because(&seen) {
         None => Ok(()),
         Some(reason) => Err(unusable_folder(folder).because(std::io::Error::new(ErrorKind::PermissionDenied, reason))),
     }
+}
+
+/// The error of a folder that cannot be created: usually a home folder that is not writable, or not there.
+fn unmakeable_folder(folder: &Path, cause: std::io::Error) -> Error {
+    let existing = folder.ancestors().find(|above| above.exists()).unwrap_or(folder);
+    Error::other(format!("cannot make the folder {}", folder.display()))
+        .because(cause)
+        .hint(format!("make {0} writable: `ls -ld {0}` shows it", existing.display()))
+        .hint("or set XDG_STATE_HOME to a folder of yours that is: tether keeps its state there")
 }
 
 fn unusable_folder(folder: &Path) -> Error {
@@ -203,6 +211,7 @@ mod tests {
         check("new", None);
         check("open", Some("its mode is 755"));
         check("link", Some("symbolic link"));
-        check("file", Some("cannot use the folder"));
+        check("file", Some("cannot make the folder"));
+        check("file/below", Some("XDG_STATE_HOME"));
     }
 }

@@ -351,6 +351,12 @@ impl Window {
         Ok(FileChanges { check, problems, generation: published.generation })
     }
 
+    /// Which change makes the window stale: "src/a.ts was modified". `None`: it is not, or that is not known.
+    pub async fn find_stale_cause(&self) -> Option<String> {
+        let check = self.inspect_changes().await.ok()?.check?;
+        check.newest.filter(|_| check.stale).map(|newest| describe_change(&newest))
+    }
+
     /// Why a path (absolute, or relative to the workspace) is tracked or ignored.
     pub async fn explain_path(&self, path: &Path) -> Result<PathExplanation> {
         self.tracker()?.explain_path(&self.context.paths.workspace.join(path)).await

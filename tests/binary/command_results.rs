@@ -32,3 +32,13 @@ fn n18_an_expression_that_throws_is_a_failure_of_the_command() {
     assert!(thrown.code == 1 && thrown.json()["exception"].as_str().unwrap().contains("no answer"), "{thrown:?}");
     sandbox.tether(&["evaluate", "answer"]).ok();
 }
+
+#[test]
+fn n18_a_state_folder_that_cannot_be_made_has_a_hint_that_fits() {
+    let sandbox = crate::support::Sandbox::new();
+    let mut command = sandbox.command(["status"]);
+    // Nobody can make a folder there.
+    command.env("XDG_STATE_HOME", "/proc/devtether");
+    let words = ["cannot make the folder /proc/devtether/devtether/", "hint: make /proc writable", "XDG_STATE_HOME"];
+    crate::support::run_command(command).fails(1, &words);
+}

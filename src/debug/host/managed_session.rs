@@ -323,7 +323,7 @@ pub(in crate::debug) fn start_error(managed: &ManagedSession) -> Error {
     let what = if managed.is_attached() { "attach to" } else { "launch" };
     let error = Error::other(format!("cannot {what} {} with {}", managed.request.name, managed.adapter.name));
     let error = error.because(managed.problem().unwrap_or_else(|| "it ended at once".to_owned()));
-    let query = crate::ring::RingQuery { since: None, limit: LAST_OUTPUT_PIECES, filter: None };
+    let query = crate::ring::RingQuery { since: None, limit: LAST_OUTPUT_PIECES, filter: None, max_bytes: usize::MAX };
     let output = managed.session.event_log().read_output(&query).entries;
     let output = output.into_iter().map(|it| it.text).collect::<String>();
     let error =

@@ -166,7 +166,12 @@ async fn thrown(subject: &Subject, play: &FeatureSession, sessions: &SessionRegi
     }
     play.resume(Resume::Continue).await;
     let waited = play.managed.session.wait_for_stop(LONG).await;
-    let output = play.managed.session.event_log().read_output(&RingQuery { since: None, limit: 40, filter: None });
+    let output = play.managed.session.event_log().read_output(&RingQuery {
+        since: None,
+        limit: 40,
+        filter: None,
+        max_bytes: usize::MAX,
+    });
     let (target, stop) = waited.stop.unwrap_or_else(|| panic!("{output:?}"));
     let reason = play.managed.session.stop_cause(target, &stop).await;
     assert_eq!(reason.kind, StopKind::Exception, "{reason:?}");

@@ -172,7 +172,7 @@ impl AdapterSession {
                 OutputPiece::Dropped(count) => panic!("{count} pieces were lost"),
             }
         }
-        let query = devtether::ring::RingQuery { since: None, limit: 10_000, filter: None };
+        let query = devtether::ring::RingQuery { since: None, limit: 10_000, filter: None, max_bytes: usize::MAX };
         let report = self.session.event_log().read_output(&query);
         text + &report.entries.iter().map(|text_read| text_read.text.as_str()).collect::<String>()
     }

@@ -152,6 +152,27 @@ fn a_session_in_an_extension_follows_the_extension_development_host() {
     assert_eq!(sandbox.json(&["debug", "evaluate", "word"])["result"], "'farewell'");
 }
 
+#[test]
+fn n17_a_session_in_a_window_is_stale_when_the_window_is_and_an_attach_says_so() {
+    if found("js-debug").is_none() {
+        return;
+    }
+    let sandbox = Sandbox::with(&[("server.js", JAVASCRIPT), ("other.js", ""), ("devtools.toml", NODE)]);
+    sandbox.json(&["start"]);
+    let fresh = sandbox.json(&["debug", "attach", "--window", "extension-host"]);
+    assert!(fresh.get("notes").is_none() && sandbox.json(&["debug", "status"])["stale"] == false, "{fresh}");
+    sandbox.json(&["debug", "stop"]);
+    // No program of the session, and without a breakpoint: the window's files count.
+    sandbox.write("other.js", "edited");
+    let stale = sandbox.json(&["debug", "attach", "--window", "extension-host"]);
+    let note = stale["notes"][0].as_str().unwrap();
+    assert!(note.contains("stale (other.js was modified)") && note.contains("`tether restart`"), "{stale}");
+    assert_eq!(sandbox.json(&["debug", "status"])["stale"], true);
+    sandbox.json(&["restart"]);
+    assert_eq!(sandbox.json(&["debug", "status"])["stale"], false);
+    sandbox.json(&["debug", "stop"]);
+}
+
 const COMMAND: &str = "\
 const vscode = require('vscode');
 exports.activate = (context) => {

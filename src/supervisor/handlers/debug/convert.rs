@@ -20,6 +20,8 @@ use crate::debug::{BreakpointStatus, ManagedSession, RunState, StopKind, ThreadS
 
 /// For reading a stop, when the operation has no limit: longer than its requests' own deadlines together.
 const MAX_REPORT_TIME: Duration = Duration::from_secs(3600);
+/// How long the last output of a program that failed may take to be read.
+const LAST_OUTPUT_TIME: Duration = Duration::from_secs(2);
 /// Approximate.
 const BYTES_PER_TOKEN: usize = 4;
 /// Values of variables and expressions are cut after this many characters.
@@ -197,6 +199,10 @@ pub async fn stop_report(
     let time = time.unwrap_or(Duration::MAX);
     let until = Instant::now() + time.min(MAX_REPORT_TIME);
     let exit_code = timeout_at(until, managed.wait_for_exit_code()).await.unwrap_or_else(|_| managed.exit_code());
+    if waited.state == RunState::Terminated && exit_code != Some(0) {
+        // Its last output, which is part of the message, may be read after its end.
+        let _ = timeout_at(until.min(Instant::now() + LAST_OUTPUT_TIME), managed.wait_until_ended()).await;
+    }
     let mut report = StopReport {
         session_id: managed.id.clone(),
         stopped: waited.stop.is_some(),

@@ -20,6 +20,9 @@ use crate::ring::{RingExtract, RingQuery};
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 
+/// How much output, and how many events, one result has: about 16,000 tokens.
+const MAX_LOG_BYTES: usize = 64 << 10;
+
 impl OperationHandler for DebugStackParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<FrameList> {
         let managed = context.sessions.find_session(self.session_id.as_deref())?;
@@ -230,7 +233,8 @@ impl OperationHandler for DebugEventsParams {
 }
 
 fn log_query(since: Option<u64>, limit: Option<usize>) -> RingQuery {
-    RingQuery { since, limit: limit.unwrap_or(DEFAULT_ENTRY_COUNT as usize).max(1), filter: None }
+    let limit = limit.unwrap_or(DEFAULT_ENTRY_COUNT as usize).max(1);
+    RingQuery { since, limit, max_bytes: MAX_LOG_BYTES, filter: None }
 }
 
 fn log_cursor<T>(extract: &RingExtract<T>) -> DebugLogCursor {

@@ -231,7 +231,12 @@ impl OperationHandler for DebugAttachParams {
             }
         };
         let _ = tokio::time::timeout(limit.request_time().unwrap_or(Duration::MAX), bound).await;
-        let notes = unbound_notes(sessions, &first);
+        let mut notes = unbound_notes(sessions, &first);
+        if generation.is_some()
+            && let Some(cause) = context.window.find_stale_cause().await
+        {
+            notes.push(format!("the window is stale ({cause}), and runs its old code: `tether restart` replaces it"));
+        }
         launch_report(context, StartedSessions { first, notes }, (limit, self.budget), &[]).await
     }
 }

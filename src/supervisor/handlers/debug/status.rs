@@ -15,21 +15,29 @@ impl OperationHandler for DebugStatusParams {
         let all = sessions.list_sessions();
         let notes = Vec::from_iter(sessions.breakpoint_store_problem().await);
         let living = all.iter().filter(|managed| !managed.is_ended()).count();
+        let is_in_window = |managed: &ManagedSession| managed.is_following() && !managed.is_ended();
+        let is_window_stale = all.iter().any(is_in_window) && context.window.find_stale_cause().await.is_some();
         if self.session_id.is_some() || living == 1 {
             let managed = sessions.find_session(self.session_id.as_deref())?;
-            return Ok(DebugStatus { session: Some(full_status(sessions, &managed).await), sessions: None, notes });
+            let session = Some(full_status(sessions, &managed, is_window_stale).await);
+            return Ok(DebugStatus { session, sessions: None, notes });
         }
         let (ended, living): (Vec<ManagedSession>, Vec<ManagedSession>) =
             all.into_iter().partition(ManagedSession::is_ended);
         let mut listed = Vec::new();
         for managed in living.iter().chain(&ended) {
-            listed.push(full_status(sessions, managed).await);
+            listed.push(full_status(sessions, managed, is_window_stale).await);
         }
         Ok(DebugStatus { session: None, sessions: Some(listed), notes })
     }
 }
 
-async fn full_status(sessions: &SessionRegistry, managed: &ManagedSession) -> DebugSessionStatus {
+/// A session in the window is stale when the window is.
+async fn full_status(
+    sessions: &SessionRegistry,
+    managed: &ManagedSession,
+    is_window_stale: bool,
+) -> DebugSessionStatus {
     let workspace = sessions.workspace();
     let snapshot = managed.session.snapshot();
     let mut reasons = Vec::new();
@@ -53,7 +61,7 @@ async fn full_status(sessions: &SessionRegistry, managed: &ManagedSession) -> De
         suspended_threads: threads.iter().filter(|it| it.stopped).map(thread).collect(),
         running_threads: threads.iter().filter(|it| !it.stopped).map(thread).collect(),
         exception: thrown.map(convert::exception_report),
-        stale: managed.is_stale(),
+        stale: if managed.is_following() { is_window_stale } else { managed.is_stale() },
         ..known
     }
 }
