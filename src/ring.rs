@@ -44,6 +44,13 @@ pub struct RingQuery {
     pub filter: Option<String>,
 }
 
+/// All entries.
+impl Default for RingQuery {
+    fn default() -> RingQuery {
+        RingQuery { since: None, limit: usize::MAX, max_bytes: usize::MAX, filter: None }
+    }
+}
+
 /// The result of a read, oldest entry first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RingExtract<T> {
@@ -147,7 +154,7 @@ mod tests {
     }
 
     fn query(since: Option<u64>, limit: usize, filter: &str) -> RingQuery {
-        RingQuery { since, limit, filter: Some(filter.to_owned()), max_bytes: usize::MAX }
+        RingQuery { since, limit, filter: Some(filter.to_owned()), ..RingQuery::default() }
     }
 
     #[test]

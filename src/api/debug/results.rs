@@ -151,9 +151,9 @@ pub struct StopSnapshot {
     /// The frame that `locals` and `source` are of, if it is not the top one: at an exception, the first of the user's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub frame_id: Option<i64>,
-    /// Of the top frame.
+    /// Of the top frame, or that of `frame_id`.
     pub locals: Vec<VariableEntry>,
-    /// Around the line of the top frame.
+    /// Around the line of the same frame.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceExcerpt>,
     /// What was printed since the last stop.

@@ -159,8 +159,8 @@ impl BindingTable {
 
 /// Whether an adapter has sent no text, or the key of one that it has not translated: `breakpoint.provisionalBreakpoint`.
 fn is_message_key(message: &str) -> bool {
-    let is_key = |text: &str| text.contains('.') && !text.contains(char::is_whitespace);
-    message.trim().is_empty() || is_key(message.trim())
+    let message = message.trim();
+    message.is_empty() || (message.contains('.') && !message.contains(char::is_whitespace))
 }
 
 fn line_of(binding: &DapBreakpoint) -> Option<u32> {

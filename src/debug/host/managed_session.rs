@@ -25,6 +25,7 @@ use crate::debug::session::snapshot::RunState;
 use crate::debug::session::target::TargetPlan;
 use crate::error::{Error, Result};
 use crate::process::{self, OutputPipes, Process};
+use crate::ring::RingQuery;
 use crate::sync::lock;
 
 /// For each single request to an adapter.
@@ -323,7 +324,7 @@ pub(in crate::debug) fn start_error(managed: &ManagedSession) -> Error {
     let what = if managed.is_attached() { "attach to" } else { "launch" };
     let error = Error::other(format!("cannot {what} {} with {}", managed.request.name, managed.adapter.name));
     let error = error.because(managed.problem().unwrap_or_else(|| "it ended at once".to_owned()));
-    let query = crate::ring::RingQuery { since: None, limit: LAST_OUTPUT_PIECES, filter: None, max_bytes: usize::MAX };
+    let query = RingQuery { limit: LAST_OUTPUT_PIECES, ..RingQuery::default() };
     let output = managed.session.event_log().read_output(&query).entries;
     let output = output.into_iter().map(|it| it.text).collect::<String>();
     let error =

@@ -33,7 +33,7 @@ impl SessionLog {
                 continue;
             }
             if let Some(change) = self.describe_change(target, before.map(|(state, _)| state)) {
-                // The first target of a session is its program.
+                // The first target goes by the name of the session.
                 let name = if index == 0 { String::new() } else { format!(" target {index} {}", target.name) };
                 info!("{}{name}: {change}", self.managed.id);
             }

@@ -228,8 +228,7 @@ impl DebugSession {
 
     fn output_since_stop(&self, most: usize, omitted: &mut Vec<String>) -> String {
         let since = self.shared.with_state(|state| state.previous_stop_output);
-        let output =
-            self.event_log().read_output(&RingQuery { since, limit: usize::MAX, filter: None, max_bytes: usize::MAX });
+        let output = self.event_log().read_output(&RingQuery { since, ..RingQuery::default() });
         // Adapters also print on their own behalf.
         let printed = output.entries.iter().filter(|it| matches!(it.kind.as_str(), "stdout" | "stderr"));
         let text: String = printed.map(|it| it.text.as_str()).collect();

@@ -174,16 +174,18 @@ impl DebugSession {
         self.binding_status(breakpoint)
     }
 
-    /// Waits until the breakpoints in scripts that are loaded are bound, where the adapter binds them late.
+    /// Waits until the breakpoints in scripts that are loaded are bound, where the adapter binds them late. A stop, or the
+    /// end, ends the wait.
     pub async fn wait_until_bound(&self) {
-        if self.binds_late && !self.is_stopped() {
-            let breakpoints = self.shared.breakpoints.current();
-            join_all(breakpoints.breakpoints.iter().map(|spec| self.wait_for_binding(spec.id))).await;
+        if !self.binds_late {
+            return;
         }
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.snapshot().run_state() == RunState::Stopped
+        let breakpoints = self.shared.breakpoints.current();
+        let bound = join_all(breakpoints.breakpoints.iter().map(|spec| self.wait_for_binding(spec.id)));
+        tokio::select! {
+            _ = bound => {}
+            _ = self.wait_for_stop(Duration::MAX) => {}
+        }
     }
 
     /// How the targets have bound a breakpoint.

@@ -83,12 +83,7 @@ impl EventLog {
 
     /// Whether the adapter has reported that the program loaded this source file, and the report is still kept.
     pub fn has_loaded_source(&self, path: &str) -> bool {
-        let all = RingQuery {
-            since: None,
-            limit: usize::MAX,
-            filter: Some(LOADED_SOURCE.to_lowercase()),
-            max_bytes: usize::MAX,
-        };
+        let all = RingQuery { filter: Some(LOADED_SOURCE.to_lowercase()), ..RingQuery::default() };
         let loaded = |event: &LoggedEvent| {
             event.kind == LOADED_SOURCE && event.text.split_once(' ').is_some_and(|it| it.1 == path)
         };
@@ -102,7 +97,7 @@ impl EventLog {
 
     /// The cursor behind the newest output.
     pub fn output_cursor(&self) -> u64 {
-        lock(&self.output).read(&RingQuery { since: None, limit: 0, filter: None, max_bytes: usize::MAX }).cursor
+        lock(&self.output).read(&RingQuery { limit: 0, ..RingQuery::default() }).cursor
     }
 
     /// Adds output of the program or its adapter; a long piece is cut.
@@ -207,7 +202,7 @@ mod tests {
         record.record_event(&event("stopped", r#"{"reason": "step"}"#));
         assert!(!record.has_loaded_source("/m.so"), "a module is no source");
         record.push_output("stderr", &"é".repeat(MAX_ENTRY_BYTES));
-        let all = RingQuery { since: None, limit: 100, filter: None, max_bytes: usize::MAX };
+        let all = RingQuery { limit: 100, ..RingQuery::default() };
         let output = record.read_output(&all).entries;
         assert_eq!((output.len(), output[0].kind.as_str(), output[0].text.as_str()), (2, "stdout", "hello\n"));
         assert!(output[1].text.len() < MAX_ENTRY_BYTES + 50 && output[1].text.ends_with("bytes left out)\n"));

@@ -104,8 +104,7 @@ mod tests {
         };
         let (answer, ()) = tokio::join!(server.request(&spec, Duration::from_secs(30)), running);
         assert!(answer.unwrap().process_id.is_some());
-        let printed =
-            record.read_output(&RingQuery { since: None, limit: 10, filter: None, max_bytes: usize::MAX }).entries;
+        let printed = record.read_output(&RingQuery { limit: 10, ..RingQuery::default() }).entries;
         let mut printed: Vec<_> = printed.iter().map(|it| (it.kind.as_str(), it.text.as_str())).collect();
         printed.sort_unstable();
         assert_eq!(printed, [("stderr", "the mark\n"), ("stdout", "ä €\n")]);

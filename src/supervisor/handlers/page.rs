@@ -136,7 +136,8 @@ impl OperationHandler for PageNetworkParams {
 
 /// A query of console or network entries, with the default limit.
 fn log_query(since: Option<u64>, limit: Option<usize>, filter: Option<String>) -> RingQuery {
-    RingQuery { since, limit: limit.unwrap_or(DEFAULT_ENTRIES).clamp(1, MAX_ENTRIES), filter, max_bytes: usize::MAX }
+    let limit = limit.unwrap_or(DEFAULT_ENTRIES).clamp(1, MAX_ENTRIES);
+    RingQuery { since, limit, filter, ..RingQuery::default() }
 }
 
 fn log_cursor<T>(extract: &RingExtract<T>, generation: u64) -> PageLogCursor {

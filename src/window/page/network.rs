@@ -204,7 +204,7 @@ mod tests {
     }
 
     fn all(network: &NetworkLog) -> Vec<RecordedRequest> {
-        network.read(&RingQuery { since: None, limit: 1000, filter: None, max_bytes: usize::MAX }).entries
+        network.read(&RingQuery { limit: 1000, ..RingQuery::default() }).entries
     }
 
     #[test]

@@ -166,12 +166,7 @@ async fn thrown(subject: &Subject, play: &FeatureSession, sessions: &SessionRegi
     }
     play.resume(Resume::Continue).await;
     let waited = play.managed.session.wait_for_stop(LONG).await;
-    let output = play.managed.session.event_log().read_output(&RingQuery {
-        since: None,
-        limit: 40,
-        filter: None,
-        max_bytes: usize::MAX,
-    });
+    let output = play.managed.session.event_log().read_output(&RingQuery { limit: 40, ..RingQuery::default() });
     let (target, stop) = waited.stop.unwrap_or_else(|| panic!("{output:?}"));
     let reason = play.managed.session.stop_cause(target, &stop).await;
     assert_eq!(reason.kind, StopKind::Exception, "{reason:?}");

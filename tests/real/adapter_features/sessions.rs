@@ -52,12 +52,7 @@ impl FeatureSession {
     pub async fn stopped(&self) -> Stop {
         let session = &self.managed.session;
         let waited = session.wait_for_stop(LONG).await;
-        let output = || {
-            session
-                .event_log()
-                .read_output(&RingQuery { since: None, limit: 40, filter: None, max_bytes: usize::MAX })
-                .entries
-        };
+        let output = || session.event_log().read_output(&RingQuery { limit: 40, ..RingQuery::default() }).entries;
         let Some((target, stop)) = &waited.stop else { panic!("{waited:?}: {:#?}", output()) };
         let reason = session.stop_cause(*target, stop).await;
         let top = reason.top_frame.unwrap_or_else(|| panic!("no frame: {stop:?}"));
@@ -87,9 +82,7 @@ impl FeatureSession {
     pub async fn prints(&self, words: &str) {
         let record = self.managed.session.event_log();
         let mut spoken = record.watch_output();
-        let all = || {
-            record.read_output(&RingQuery { since: None, limit: 10_000, filter: None, max_bytes: usize::MAX }).entries
-        };
+        let all = || record.read_output(&RingQuery { limit: 10_000, ..RingQuery::default() }).entries;
         let output = spoken.wait_for(|_| all().iter().any(|output| output.text.contains(words)));
         let output = tokio::time::timeout(LONG, output).await;
         assert!(output.is_ok(), "{words:?} is not in {:#?}", all());

@@ -12,6 +12,7 @@ use devtether::debug::breakpoints::{BreakpointConditions, BreakpointStore};
 use devtether::debug::inspect::VariableParent;
 use devtether::debug::{DebugSession, Resume, RunState, StopKind, TargetPlan, WaitOutcome};
 use devtether::process::LAUNCH_ID;
+use devtether::ring::RingQuery;
 use tokio::task::JoinHandle;
 
 pub const LONG: Duration = Duration::from_secs(90);
@@ -172,7 +173,7 @@ impl AdapterSession {
                 OutputPiece::Dropped(count) => panic!("{count} pieces were lost"),
             }
         }
-        let query = devtether::ring::RingQuery { since: None, limit: 10_000, filter: None, max_bytes: usize::MAX };
+        let query = RingQuery { limit: 10_000, ..RingQuery::default() };
         let report = self.session.event_log().read_output(&query);
         text + &report.entries.iter().map(|text_read| text_read.text.as_str()).collect::<String>()
     }

@@ -102,19 +102,25 @@ fn n14_a_stop_during_an_automatic_build_holds_the_window_and_keeps_the_build() {
     sandbox.json(&["debug", "stop", session]);
 }
 
-#[test]
-fn a_session_in_a_page_follows_it_and_holds_it_while_it_is_stopped() {
-    if found("js-debug").is_none() {
-        return;
-    }
+/// A started browser with `page.html`.
+fn started_page(files: &[(&str, &str)]) -> Sandbox {
     let sandbox = Sandbox::new();
-    sandbox.write("page.js", JAVASCRIPT);
-    sandbox.write("page.html", "<title>t</title><script src='page.js'></script>");
+    files.iter().for_each(|(name, text)| sandbox.write(name, text));
     let place = sandbox.workspace.display().to_string().replace(' ', "%20");
     sandbox.write("devtools.toml", &format!("[window]\nkind = 'browser'\nurl = 'file://{place}/page.html'\n"));
     sandbox.tether(&["trust", "--yes"]).ok();
     sandbox.json(&["start"]);
     sandbox.arrived();
+    sandbox
+}
+
+#[test]
+fn a_session_in_a_page_follows_it_and_holds_it_while_it_is_stopped() {
+    if found("js-debug").is_none() {
+        return;
+    }
+    let sandbox =
+        started_page(&[("page.js", JAVASCRIPT), ("page.html", "<title>t</title><script src='page.js'></script>")]);
     is_followed_and_held(&sandbox, "page", "page.js", JAVASCRIPT);
 }
 
@@ -298,13 +304,7 @@ fn n16_the_end_of_a_browser_wakes_an_operation_that_waits_for_a_stop_in_its_page
     if found("js-debug").is_none() {
         return;
     }
-    let sandbox = Sandbox::new();
-    sandbox.write("page.html", "<title>t</title>");
-    let place = sandbox.workspace.display().to_string().replace(' ', "%20");
-    sandbox.write("devtools.toml", &format!("[window]\nkind = 'browser'\nurl = 'file://{place}/page.html'\n"));
-    sandbox.tether(&["trust", "--yes"]).ok();
-    sandbox.json(&["start"]);
-    sandbox.arrived();
+    let sandbox = started_page(&[("page.html", "<title>t</title>")]);
     let waited = wait_ends_with_the_window(&sandbox, "page");
     assert!(matches!(waited["state"].as_str(), Some("TERMINATED" | "DISCONNECTED")), "{waited}");
 }
@@ -322,14 +322,10 @@ fn n2_an_operation_on_a_page_that_is_stopped_is_answered_at_once_and_says_where(
     if found("js-debug").is_none() {
         return;
     }
-    let sandbox = Sandbox::new();
-    sandbox.write("page.js", BUTTON);
-    sandbox.write("page.html", "<title>t</title><button>Go</button><script src='page.js'></script>");
-    let place = sandbox.workspace.display().to_string().replace(' ', "%20");
-    sandbox.write("devtools.toml", &format!("[window]\nkind = 'browser'\nurl = 'file://{place}/page.html'\n"));
-    sandbox.tether(&["trust", "--yes"]).ok();
-    sandbox.json(&["start"]);
-    sandbox.arrived();
+    let sandbox = started_page(&[
+        ("page.js", BUTTON),
+        ("page.html", "<title>t</title><button>Go</button><script src='page.js'></script>"),
+    ]);
     let attached = sandbox.json(&["debug", "attach", "--window", "page"]);
     let session = attached["sessionId"].as_str().unwrap();
     sandbox.json(&["break", "set", &stop("page.js", BUTTON)]);

@@ -163,7 +163,7 @@ pub fn look(max: usize) -> SnapshotRequest {
 }
 
 pub fn all(filter: &str) -> RingQuery {
-    RingQuery { since: None, limit: 10_000, filter: Some(filter.to_owned()), max_bytes: usize::MAX }
+    RingQuery { limit: 10_000, filter: Some(filter.to_owned()), ..RingQuery::default() }
 }
 
 pub fn without_ref(line: &str) -> String {

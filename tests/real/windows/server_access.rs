@@ -160,7 +160,7 @@ async fn n1_only_the_page_of_the_window_may_use_the_server_of_vs_code() {
 
 /// The URLs of the requests that a page has sent, completed or not, and the texts of its console.
 fn recorded_texts(history: &PageHistory) -> Vec<String> {
-    let query = RingQuery { since: None, limit: 10_000, filter: None, max_bytes: usize::MAX };
+    let query = RingQuery { limit: 10_000, ..RingQuery::default() };
     let (completed, in_flight) = history.network(&query);
     let urls = completed.entries.into_iter().chain(in_flight).map(|request| request.url);
     let messages = history.console(&query).entries.into_iter();

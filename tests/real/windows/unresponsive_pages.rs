@@ -192,12 +192,12 @@ async fn a_page_logs_a_million_lines() {
     let grown = resident().saturating_sub(memory);
     assert!(grown < 100 << 20, "{grown} bytes more");
     // A reader from before the flood gets the number of dropped entries, and no entry twice.
-    let query = RingQuery { since: Some(before), limit: 100, filter: None, max_bytes: usize::MAX };
+    let query = RingQuery { since: Some(before), limit: 100, ..RingQuery::default() };
     let part = visit.records.console(&query);
     // The browser may have logged something too.
     let reported = part.dropped + part.entries.len() as u64 + part.more;
     assert!((messages..messages + 10).contains(&reported), "{reported}");
-    let newest = visit.records.console(&RingQuery { since: None, limit: 1, filter: None, max_bytes: usize::MAX });
+    let newest = visit.records.console(&RingQuery { limit: 1, ..RingQuery::default() });
     let last = format!("line {}", messages - 1);
     assert_eq!(newest.entries[0].text.lines().next(), Some(last.as_str()));
     visit.end().await;

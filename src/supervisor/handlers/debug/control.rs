@@ -111,7 +111,7 @@ pub async fn wait_and_report(
 
 /// The newest `important` output of the adapter since `since`, its first line; such as that a condition cannot be evaluated.
 fn important_message(managed: &ManagedSession, since: u64) -> Option<String> {
-    let query = RingQuery { since: Some(since), limit: usize::MAX, filter: None, max_bytes: usize::MAX };
+    let query = RingQuery { since: Some(since), ..RingQuery::default() };
     let mut entries = managed.session.event_log().read_output(&query).entries;
     entries.retain(|it| it.kind == "important");
     entries.last()?.text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)

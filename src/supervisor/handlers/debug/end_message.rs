@@ -26,7 +26,7 @@ pub fn describe_end(managed: &ManagedSession, state: RunState) -> Option<String>
 }
 
 fn read_output(managed: &ManagedSession) -> String {
-    let query = RingQuery { since: None, limit: LAST_PIECES, filter: None, max_bytes: usize::MAX };
+    let query = RingQuery { limit: LAST_PIECES, ..RingQuery::default() };
     let entries = managed.session.event_log().read_output(&query).entries;
     entries.iter().filter(|it| matches!(it.kind.as_str(), "stdout" | "stderr")).map(|it| it.text.as_str()).collect()
 }

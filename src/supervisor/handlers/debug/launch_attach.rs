@@ -223,13 +223,7 @@ impl OperationHandler for DebugAttachParams {
         if let Some(generation) = generation {
             context.followers.record_attached(&first.id, generation);
         }
-        // A stop ends the wait for breakpoints: they are read by then, or the program does not get there.
-        let bound = async {
-            tokio::select! {
-                () = first.session.wait_until_bound() => {}
-                _ = first.session.wait_for_stop(Duration::MAX) => {}
-            }
-        };
+        let bound = first.session.wait_until_bound();
         let _ = tokio::time::timeout(limit.request_time().unwrap_or(Duration::MAX), bound).await;
         let mut notes = unbound_notes(sessions, &first);
         if generation.is_some()
