@@ -20,6 +20,7 @@ const DEFAULTS: &str = r#"{
     "update.mode": "none",
     "extensions.autoCheckUpdates": false,
     "extensions.autoUpdate": false,
+    "remote.autoForwardPorts": false,
     "task.allowAutomaticTasks": "off"
 }
 "#;
