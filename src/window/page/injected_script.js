@@ -402,17 +402,15 @@
 
   // ---- acting ------------------------------------------------------------------------------------------------------
 
-  // A rendered frame at least 15 ms from now: in two frames at once, what moves by a timer has not moved. With a timeout,
-  // since a hidden page renders none and a busy machine renders late.
+  // A rendered frame at least 15 ms from now. The 15 ms are a timer's: what moves by a timer has then moved, while a busy
+  // machine may render frames before it runs timers. With a timeout, since a hidden page renders no frame.
   const nextFrame = () => new Promise((done) => {
-    const since = performance.now();
     const timer = setTimeout(done, document.hidden ? 50 : 250);
     const endFrame = () => {
-      if (performance.now() - since < 15) return requestAnimationFrame(endFrame);
       clearTimeout(timer);
       done();
     };
-    requestAnimationFrame(endFrame);
+    setTimeout(() => requestAnimationFrame(endFrame), 15);
   });
 
   const sameRect = (a, b) => a.x === b.x && a.y === b.y && a.width === b.width && a.height === b.height;
