@@ -128,11 +128,12 @@ mod tests {
                 tokio::task::yield_now().await;
             }
         });
-        let busy_usage = busy_usage.await.expect("a busy process uses CPU time");
+        let busy_usage = busy_usage.await;
         for process in [&busy, &idle] {
             process.signal_group(rustix::process::Signal::KILL);
             process.wait_for_exit().await;
         }
+        let busy_usage = busy_usage.expect("a busy process uses CPU time");
         assert_eq!((busy_usage.processes, idle_usage.processes), (1, 1));
         assert!(busy_usage.memory_bytes > 100_000, "{busy_usage:?}");
         assert!(idle_usage.cpu_percent < 10, "{idle_usage:?}");
