@@ -45,6 +45,9 @@ pub struct Quirks {
     pub drain_command: Option<&'static str>,
     /// It ends a program that it has launched unless this command of its console detaches from it first (gdb).
     pub detach_command: Option<&'static str>,
+    /// A boolean of the configuration with which the adapter is started beside the program, instead of a program that
+    /// serves one debugger by itself (debugpy): an editor expects the adapter.
+    pub beside_program_field: Option<&'static str>,
     /// It ends a program that it has launched, whatever `disconnect` requests (Delve).
     pub ends_launched_program: bool,
 }
@@ -59,6 +62,7 @@ impl Quirks {
         binds_late: false,
         drain_command: None,
         detach_command: None,
+        beside_program_field: None,
         ends_launched_program: false,
     };
 }

@@ -80,8 +80,9 @@ impl DebugLaunchParams {
             self.program.iter_mut().chain(&mut self.cwd).chain(self.breakpoints.iter_mut().flatten()),
             folder,
         );
-        // A configuration has a folder of its own, and so has a session that is restarted.
-        if self.cwd.is_none() && self.config.is_none() && self.restart.is_none() {
+        // A configuration has a folder of its own, and so have a session that is restarted and a .NET project.
+        let is_project = self.program.as_ref().is_some_and(|program| program.ends_with("proj"));
+        if self.cwd.is_none() && self.config.is_none() && self.restart.is_none() && !is_project {
             self.cwd = Some(folder.to_string_lossy().into_owned());
         }
     }

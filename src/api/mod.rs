@@ -9,6 +9,7 @@
 //! | `operation_table` | the rows |
 //! | `operation` | what a row holds |
 //! | `window`, `page`, `page_input` | operations on the window and on its page |
+//! | `window_bridge` | operations that the extension inside the window carries out |
 //! | `debug` | operations on debug sessions |
 //! | `protocol` | what passes beside the operations: the first message, notifications |
 
@@ -19,6 +20,7 @@ pub mod page;
 pub mod page_input;
 pub mod protocol;
 pub mod window;
+pub mod window_bridge;
 
 pub use operation::{Operation, OperationEffect, OperationGroup, OperationParams};
 pub(crate) use operation_table::for_each_operation;

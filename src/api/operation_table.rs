@@ -16,6 +16,7 @@ use super::operation::{Operation, OperationEffect, OperationGroup, OperationPara
 use super::page::*;
 use super::page_input::*;
 use super::window::*;
+use super::window_bridge::*;
 
 /// Calls the macro `$callback` with all rows, in the order in which operations are listed:
 /// `Params { "method" -> Result, Group Effect, ["command", "line"] }`. Optional at the end of a row: `, tool = "name"`,
@@ -35,6 +36,8 @@ macro_rules! for_each_operation {
             PageInputParams { "window/input" -> PageInputResult, Window RunsCode, ["input"] }
             PageConsoleParams { "window/console" -> ConsoleEntries, Window ReadOnly, ["console"] }
             PageNetworkParams { "window/network" -> NetworkEntries, Window ReadOnly, ["network"] }
+            WindowCommandParams { "window/command" -> WindowCommandResult, Window RunsCode, ["command"] }
+            WindowOutputParams { "window/output" -> WindowOutputResult, Window ReadOnly, ["output"] }
             DebugLaunchParams {
                 "debug/launch" -> LaunchReport, Debug RunsCode, ["debug", "launch"];
                 |params, folder| params.make_paths_absolute(folder)

@@ -1,4 +1,5 @@
-//! The messages between a front end and the supervisor besides operations: `initialize`, shutdown, notifications.
+//! The messages between a front end and the supervisor besides operations: `initialize`, shutdown, notifications, and the
+//! requests that the supervisor sends to editors.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,17 +15,47 @@ pub const DEBUG_DID_CHANGE_STATE: &str = "debug/didChangeState";
 /// Sent when the console has new entries, at most twice a second; parameters: none.
 pub const WINDOW_DID_CHANGE_CONSOLE: &str = "window/didChangeConsole";
 
+/// Sent by an editor: opens a port for one DAP conversation with an adapter, which is started when the editor connects.
+pub const DEBUGGER_START: &str = "debugger/start";
+/// Sent by an editor: as [`DEBUGGER_START`], but an editor that has the capability `startDebugSession` is requested to
+/// connect.
+pub const DEBUGGER_OPEN: &str = "debugger/open";
+/// Sent by an editor: ends a session of [`DEBUGGER_OPEN`], and has its editor close it.
+pub const DEBUGGER_CLOSE: &str = "debugger/close";
+/// Requests an editor to open a debug session on `host` and `port`. Its result is the editor's id of the session, a
+/// number or a string, alone or as `sessionId` of an object.
+pub const START_DEBUG_SESSION: &str = "startDebugSession";
+/// Requests an editor to end the session with its own `sessionId`. Its result is `true`.
+pub const TERMINATE_DEBUG_SESSION: &str = "terminateDebugSession";
+/// Requests the host to run a task of VS Code; parameters: `name`.
+pub const HOST_RUN_TASK: &str = "host/runTask";
+/// Requests the host to stop the MCP server, since the window is gone; parameters: `reason`. The host decides.
+pub const HOST_STOP_SERVER: &str = "host/stopServer";
+/// Requests the host to run a command of VS Code; parameters: `command` and `args`.
+pub const HOST_EXECUTE_COMMAND: &str = "host/executeCommand";
+
 /// The parameters of [`INITIALIZE`]: the front end that connects.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InitializeParams {
     pub name: String,
-    /// The version of the front end's program: an older supervisor exits for a newer one.
+    /// The version of the front end's program: an older supervisor exits for a newer one. That of a window bridge is
+    /// only logged.
     pub version: String,
     #[serde(default)]
     pub role: ClientRole,
     #[serde(default)]
     pub capabilities: ClientCapabilities,
+    /// Of a window bridge: the launch id in the environment of its window, by which the window is recognised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub launch_id: Option<String>,
+}
+
+impl InitializeParams {
+    /// Whether it answers the requests to a host.
+    pub fn is_host(&self) -> bool {
+        self.role == ClientRole::Host || self.capabilities.host
+    }
 }
 
 /// What the supervisor may send to a front end.
@@ -32,10 +63,16 @@ pub struct InitializeParams {
 #[serde(default, rename_all = "camelCase")]
 pub struct ClientCapabilities {
     /// Receives [`WINDOW_DID_CHANGE_STATE`], [`DEBUG_DID_CHANGE_STATE`] and [`WINDOW_DID_CHANGE_CONSOLE`]; an `editor`
-    /// always receives the first two.
+    /// and a `host` always receive the first two.
     pub did_change_state: bool,
     /// Starts no supervisor: one whose program was replaced stays for it.
     pub keeps_supervisor: bool,
+    /// Answers [`START_DEBUG_SESSION`].
+    pub start_debug_session: bool,
+    /// Answers [`TERMINATE_DEBUG_SESSION`].
+    pub terminate_debug_session: bool,
+    /// Answers [`HOST_RUN_TASK`], [`HOST_STOP_SERVER`] and [`HOST_EXECUTE_COMMAND`], as the role `host` does.
+    pub host: bool,
 }
 
 /// What a connection is for.
@@ -47,6 +84,10 @@ pub enum ClientRole {
     Client,
     /// Receives notifications of changed states.
     Editor,
+    /// The extension inside the window: answers `window/command` and `window/output`.
+    WindowBridge,
+    /// The extension in the VS Code that runs the MCP server. Receives notifications of changed states.
+    Host,
 }
 
 /// The result of [`INITIALIZE`]: the supervisor.

@@ -7,6 +7,7 @@
 //!                    debug sessions ─────────────┼─▶ debug_plan ─────┼─▶ trust
 //!  npm             package.json, its scripts ────┤                   │
 //!  build_outputs   tsconfig.json, .gitignore ────┘   named_test ─────┘
+//!  dotnet          project files, launchSettings.json ─▶ the program of a project
 //! ```
 //!
 //! Reads files, and reports errors with file and line. Runs nothing. Does not depend on windows or debug sessions.
@@ -19,6 +20,7 @@ mod build_outputs;
 mod build_plan;
 mod consent_line;
 mod devtools_toml;
+mod dotnet;
 mod jsonc;
 mod named_test;
 mod npm;
@@ -35,6 +37,7 @@ pub use devtools_toml::init;
 pub use devtools_toml::settings::{
     BuildSettings, ConfirmBy, DEVTOOLS_TOML, Settings, WatchSettings, WindowKind, WindowSettings, check_watch_root,
 };
+pub use dotnet::project_launch::{DotnetChoice, DotnetLaunch, is_dotnet_project, resolve_dotnet_project};
 pub use named_test::resolve::{CARGO_TEST_BUILD, NamedTest, TestRun};
 pub use npm::consented_scripts::NpmScript;
 pub use shown_environment::show_environment;

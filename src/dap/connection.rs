@@ -67,6 +67,11 @@ impl DapConnection {
         }
     }
 
+    /// The streams themselves, for one who forwards their bytes: nothing has been read yet.
+    pub fn into_streams(self) -> (Box<dyn AsyncRead + Send + Unpin>, Box<dyn AsyncWrite + Send + Unpin>) {
+        (self.frames.into_inner(), self.sink.into_inner())
+    }
+
     /// The two ends of a connection within this process: for in-process adapters, and for tests.
     pub fn pair() -> (DapConnection, DapConnection) {
         let (one, other) = tokio::io::duplex(PAIR_BUFFER);

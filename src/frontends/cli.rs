@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 
 use self::local_commands::LocalCommand;
 use self::trust::TrustScope;
-use super::{mcp, render, workspace};
+use super::{editor, mcp, render, workspace};
 use crate::api::debug::DebugStatusParams;
 use crate::api::page::{PageEvaluateParams, PageImage, PageScreenshotParams};
 use crate::api::protocol::{ClientCapabilities, InitializeParams, ProgressParams, SHUTDOWN};
@@ -54,6 +54,8 @@ enum CliCommand {
         #[arg(long, value_enum)]
         tools: Option<OperationGroup>,
     },
+    /// Serve JSON-RPC on stdin and stdout, for an editor
+    Rpc,
     /// Show the commands that the workspace's files run, and record your consent
     Trust {
         /// Of this configuration of launch.json
@@ -178,6 +180,7 @@ fn run_command(common: &GlobalArgs, matches: &ArgMatches, supervise: RunSupervis
             return block_on(local_commands::run_local(what, tether_command(), &workspace, common.json));
         }
         Ok(CliCommand::Mcp { tools }) => block_on(mcp::serve_mcp(workspace, tools)),
+        Ok(CliCommand::Rpc) => block_on(editor::serve_editor(workspace)),
         Ok(CliCommand::Trust { config, tests, programs, yes }) => {
             let scope = TrustScope { config: config.as_deref(), tests, programs };
             trust::trust_commands(&canonical_workspace(&workspace)?, scope, yes, common.json)

@@ -2,6 +2,7 @@
 //!
 //! - `cli`: the command line
 //! - `mcp`: MCP on stdio, for agents
+//! - `editor`: JSON-RPC on stdio, for editors
 //! - `render`: results as short text, for both
 //! - `doctor`: findings of the doctor, as text or JSON
 //! - `workspace`: which workspace is meant
@@ -10,5 +11,6 @@ pub mod cli;
 pub mod mcp;
 
 mod doctor;
+mod editor;
 mod render;
 mod workspace;

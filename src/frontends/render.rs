@@ -6,6 +6,7 @@ mod debug_text;
 mod page_text;
 mod stop_text;
 mod text_format;
+mod window_bridge_text;
 mod window_text;
 
 pub use text_format::notes_text;
@@ -18,6 +19,7 @@ use crate::api::debug::{breakpoints::*, control::*, inspect::*, *};
 use crate::api::page::*;
 use crate::api::page_input::*;
 use crate::api::window::*;
+use crate::api::window_bridge::*;
 use crate::api::{OperationParams, for_each_operation};
 
 /// A result of an operation. Each result type of the operation table must implement this: [`render_text`] does not compile

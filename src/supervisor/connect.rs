@@ -13,13 +13,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use bytes::{Bytes, BytesMut};
+use futures_util::{SinkExt, StreamExt};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use tokio::io::{AsyncBufReadExt, BufReader};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, BufReader};
 use tokio::net::UnixStream;
+use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tokio_util::codec::Framed;
 
 use super::lock;
 pub use super::paths::SupervisorPaths;
@@ -27,7 +31,8 @@ use super::paths::check_socket_owner;
 use crate::api::protocol::{INITIALIZE, InitializeParams, InitializeResult};
 use crate::error::{Error, ErrorContext, ErrorData, ErrorKind, Result};
 use crate::process::{self, Process};
-use crate::wire::rpc::{CallError, RpcIncoming, RpcPeer, open_connection};
+use crate::wire::frames::{ContentLength, FrameError};
+use crate::wire::rpc::{CallError, RpcError, RpcIncoming, RpcPeer, open_connection};
 
 /// How long a supervisor may take to start, and then to respond to `initialize`.
 const STARTUP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -48,6 +53,30 @@ pub enum StartupMessage {
 pub enum IfNotRunning {
     Start,
     Skip,
+}
+
+/// An initialized connection to the supervisor as a stream of frames, closed on drop.
+pub struct SupervisorStream {
+    pub supervisor: InitializeResult,
+    stream: UnixStream,
+    /// What was read past the response to `initialize`.
+    buffered: BytesMut,
+}
+
+impl SupervisorStream {
+    /// Its two sides.
+    pub fn into_split(self) -> (impl AsyncRead + Send + Unpin + 'static, OwnedWriteHalf) {
+        let (read, write) = self.stream.into_split();
+        (io::Cursor::new(self.buffered.freeze()).chain(read), write)
+    }
+
+    /// Opens a JSON-RPC connection over it.
+    fn open_connection(self) -> SupervisorConnection {
+        let supervisor = self.supervisor.clone();
+        let (read, write) = self.into_split();
+        let (peer, incoming, driver) = open_connection(read, write);
+        SupervisorConnection { peer, incoming, supervisor, driver: tokio::spawn(driver) }
+    }
 }
 
 /// A connection to the supervisor, closed on drop.
@@ -82,6 +111,14 @@ impl SupervisorConnection {
     }
 }
 
+/// The error of a call that the supervisor's exit has interrupted.
+pub fn exit_error(method: &str, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    Error::other(format!("{method} was interrupted: the supervisor has exited"))
+        .because(cause)
+        .hint("run it again: a new supervisor starts and reconnects to the window")
+        .hint("`tether logs` shows the log of the old one")
+}
+
 /// Converts a failed call into the user-facing error.
 fn call_error(method: &str, error: CallError) -> Error {
     match error {
@@ -91,10 +128,7 @@ fn call_error(method: &str, error: CallError) -> Error {
                 None => Error::other(format!("{method} failed")).because(refused.message),
             }
         }
-        closed => Error::other(format!("{method} was interrupted: the supervisor has exited"))
-            .because(closed)
-            .hint("run it again: a new supervisor starts and reconnects to the window")
-            .hint("`tether logs` shows the log of the old one"),
+        closed => exit_error(method, closed),
     }
 }
 
@@ -104,6 +138,15 @@ pub async fn connect(
     client: &InitializeParams,
     missing: IfNotRunning,
 ) -> Result<Option<SupervisorConnection>> {
+    Ok(connect_stream(paths, client, missing).await?.map(SupervisorStream::open_connection))
+}
+
+/// As [`connect`], for a front end that forwards messages as they are.
+pub async fn connect_stream(
+    paths: &SupervisorPaths,
+    client: &InitializeParams,
+    missing: IfNotRunning,
+) -> Result<Option<SupervisorStream>> {
     let mut socket = paths.socket.clone();
     let mut drained = false;
     // At most two attempts fail: one at a stale socket, one at a supervisor that exits meanwhile.
@@ -126,12 +169,12 @@ pub async fn connect(
                 }
             },
         };
-        match initialize_connection(paths, stream, client).await {
-            Ok(connection) if connection.supervisor.draining && !drained => {
+        match initialize_stream(paths, stream, client).await {
+            Ok(opened) if opened.supervisor.draining && !drained => {
                 drained = true;
-                connection.wait_for_exit().await;
+                opened.open_connection().wait_for_exit().await;
             }
-            Ok(connection) => return Ok(Some(connection)),
+            Ok(opened) => return Ok(Some(opened)),
             // It exited between connect and its response.
             Err(error) if error.kind == ErrorKind::Cancelled => {}
             Err(error) => return Err(error),
@@ -140,27 +183,43 @@ pub async fn connect(
     Err(unreachable_error(paths, &socket).because("it exited at each attempt"))
 }
 
-async fn initialize_connection(
+/// The response to `initialize`.
+#[derive(Deserialize)]
+struct InitializeResponse {
+    result: Option<InitializeResult>,
+    error: Option<RpcError>,
+}
+
+async fn initialize_stream(
     paths: &SupervisorPaths,
     stream: UnixStream,
     client: &InitializeParams,
-) -> Result<SupervisorConnection> {
+) -> Result<SupervisorStream> {
     check_peer_user(&stream, paths)?;
-    let (read, write) = stream.into_split();
-    let (peer, incoming, driver) = open_connection(read, write);
-    let driver = tokio::spawn(driver);
-    let params = serde_json::to_value(client).doing(|| "cannot serialize the initialize request".into())?;
-    let answer = match timeout(STARTUP_TIMEOUT, peer.call(INITIALIZE, &params)).await {
+    let request = json!({"jsonrpc": "2.0", "id": 0, "method": INITIALIZE, "params": client});
+    let mut frames = Framed::new(stream, ContentLength::default());
+    // The response is the first message of a supervisor.
+    let exchange = async {
+        frames.send(Bytes::from(request.to_string())).await?;
+        frames.next().await.unwrap_or(Err(FrameError::HalfFrame))
+    };
+    let answer = match timeout(STARTUP_TIMEOUT, exchange).await {
         Ok(Ok(answer)) => answer,
-        Ok(Err(CallError::Closed(reason))) => {
-            return Err(Error::new(ErrorKind::Cancelled, "the supervisor exited").because(reason));
-        }
-        Ok(Err(error)) => return Err(unreachable_error(paths, &paths.socket).because(error)),
+        Ok(Err(cause)) => return Err(Error::new(ErrorKind::Cancelled, "the supervisor exited").because(cause)),
         Err(_) => return Err(unresponsive_error(paths)),
     };
-    let supervisor =
-        serde_json::from_value(answer).doing(|| "cannot read the supervisor's response to initialize".into())?;
-    Ok(SupervisorConnection { peer, incoming, supervisor, driver })
+    let answer: InitializeResponse =
+        serde_json::from_slice(&answer).doing(|| "cannot read the supervisor's response to initialize".into())?;
+    let parts = frames.into_parts();
+    match answer {
+        InitializeResponse { result: Some(supervisor), .. } => {
+            Ok(SupervisorStream { stream: parts.io, buffered: parts.read_buf, supervisor })
+        }
+        InitializeResponse { error, .. } => {
+            let cause = error.map_or_else(|| "its response has no result".to_owned(), |error| error.message);
+            Err(unreachable_error(paths, &paths.socket).because(cause))
+        }
+    }
 }
 
 /// Nothing is sent to a socket whose server runs as another user.

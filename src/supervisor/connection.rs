@@ -19,12 +19,13 @@ use tracing::{info, warn};
 
 use super::context::SupervisorContext;
 use super::dispatch::dispatch;
+use super::editors::methods::{call_editor_method, is_editor_method};
 use super::notifications::{notify_console, notify_sessions, notify_window};
 use super::operation_call::OperationCall;
-use crate::api::protocol::{INITIALIZE, InitializeParams, InitializeResult, SHUTDOWN};
-use crate::error::{Error, ErrorData, ErrorKind};
+use crate::api::protocol::{ClientRole, INITIALIZE, InitializeParams, InitializeResult, SHUTDOWN};
+use crate::error::{Error, ErrorKind};
 use crate::wire::frames::ContentLength;
-use crate::wire::rpc::{RpcError, RpcId, RpcIncoming, RpcPeer, open_connection};
+use crate::wire::rpc::{RpcError, RpcId, RpcIncoming, RpcPeer, open_connection, read_single_params};
 
 /// How long another user's client may take to read why it is rejected.
 const REJECTION_TIMEOUT: Duration = Duration::from_secs(1);
@@ -50,6 +51,7 @@ pub(super) async fn serve_connection(supervisor: Arc<SupervisorContext>, stream:
         return driver.abort();
     };
     let name = client.name.clone();
+    let _registered = supervisor.editors.connected.register(&client, &peer, pid);
     {
         // Aborted when this function returns.
         let mut notifiers = JoinSet::new();
@@ -70,7 +72,7 @@ async fn reject_connection(mut stream: UnixStream, us: u32) {
     let error = Error::other("this supervisor rejects other users")
         .because(format!("it belongs to user {us}"))
         .hint("work in a workspace of your own, or as that user");
-    let message = serde_json::json!({ "jsonrpc": "2.0", "id": null, "error": rpc_error(&error) });
+    let message = serde_json::json!({ "jsonrpc": "2.0", "id": null, "error": RpcError::from(&error) });
     let mut frame = BytesMut::new();
     if ContentLength::default().encode(Bytes::from(message.to_string()), &mut frame).is_err() {
         return;
@@ -108,17 +110,19 @@ async fn handshake(
     incoming: &mut mpsc::Receiver<RpcIncoming>,
 ) -> Option<InitializeParams> {
     let RpcIncoming::Request { id, method, params } = incoming.recv().await? else { return None };
-    let client: Option<InitializeParams> =
-        Some(params).filter(|_| method == INITIALIZE).and_then(|params| serde_json::from_value(params).ok());
+    let params = Some(read_single_params(params)).filter(|_| method == INITIALIZE);
+    let client: Option<InitializeParams> = params.and_then(|params| serde_json::from_value(params).ok());
     let Some(client) = client else {
         let error = Error::usage(format!("the first message must be `{INITIALIZE}` with name and version"))
             .because(format!("it was `{method}`"));
-        let _ = peer.respond(&id, Err(rpc_error(&error))).await;
+        let _ = peer.respond(&id, Err(RpcError::from(&error))).await;
         return None;
     };
     let replaces = || pid.is_some_and(|pid| supervisor.exits_for_replacement(pid));
-    let draining =
-        is_newer(&client.version, env!("CARGO_PKG_VERSION")) || (!client.capabilities.keeps_supervisor && replaces());
+    let is_newer = is_newer(&client.version, env!("CARGO_PKG_VERSION"));
+    // A window bridge starts no supervisor, and has a version of its own.
+    let starts_one = client.role != ClientRole::WindowBridge;
+    let draining = starts_one && (is_newer || (!client.capabilities.keeps_supervisor && replaces()));
     let result = InitializeResult {
         name: "devtether".into(),
         version: env!("CARGO_PKG_VERSION").into(),
@@ -206,7 +210,7 @@ async fn serve_requests(
             },
             Some(id) = running.next_unanswered() => {
                 let error = Error::new(ErrorKind::Cancelled, "the request was cancelled");
-                let _ = peer.respond(&id, Err(rpc_error(&error))).await;
+                let _ = peer.respond(&id, Err(RpcError::from(&error))).await;
             }
         }
     }
@@ -225,22 +229,19 @@ async fn handle_request(
             Ok(Value::Null)
         }
         method => {
-            let call = OperationCall { method, params, peer: &peer, id: &id, started, cancelled: &cancelled };
-            dispatch(&supervisor, &call).await
+            let params = read_single_params(params);
+            if is_editor_method(method) {
+                call_editor_method(&supervisor, method, params).await
+            } else {
+                let call = OperationCall { method, params, peer: &peer, id: &id, started, cancelled: &cancelled };
+                dispatch(&supervisor, &call).await
+            }
         }
     };
     if let Err(error) = &outcome {
         info!("{method} failed: {error}");
     }
-    let _ = peer.respond(&id, outcome.map_err(|error| rpc_error(&error))).await;
-}
-
-fn rpc_error(error: &Error) -> RpcError {
-    RpcError {
-        code: error.kind.rpc_code(),
-        message: error.to_string(),
-        data: serde_json::to_value(ErrorData::from(error)).ok(),
-    }
+    let _ = peer.respond(&id, outcome.map_err(|error| RpcError::from(&error))).await;
 }
 
 #[cfg(test)]

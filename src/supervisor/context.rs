@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::{Notify, watch};
 
+use super::editors::Editors;
 use super::launch_memory::LaunchMemory;
 use super::paths::SupervisorPaths;
 use super::window_follow::WindowFollowers;
@@ -21,6 +22,7 @@ pub(super) struct SupervisorContext {
     pub queue: Arc<TaskQueue>,
     pub launch_memory: LaunchMemory,
     pub followers: Arc<WindowFollowers>,
+    pub editors: Editors,
     /// The number of open connections.
     pub connections: watch::Sender<usize>,
     /// The number of requests in progress.

@@ -9,12 +9,18 @@ use crate::api::debug::{breakpoints::*, control::*, inspect::*, *};
 use crate::api::page::*;
 use crate::api::page_input::*;
 use crate::api::window::*;
+use crate::api::window_bridge::*;
 use crate::api::{OPERATIONS, OperationGroup, OperationParams, find_operation, for_each_operation};
 use crate::error::{Error, ErrorContext, Result};
 
 /// Operations of the window group that only read recorded state: not listed as in flight when the window exits.
-const READS_RECORDED_STATE: [&str; 4] =
-    [WindowStatusParams::METHOD, WindowChangesParams::METHOD, PageConsoleParams::METHOD, PageNetworkParams::METHOD];
+const READS_RECORDED_STATE: [&str; 5] = [
+    WindowStatusParams::METHOD,
+    WindowChangesParams::METHOD,
+    PageConsoleParams::METHOD,
+    PageNetworkParams::METHOD,
+    WindowOutputParams::METHOD,
+];
 
 /// Operations of the debug group that start a session, or change what belongs to the workspace: a session of an earlier
 /// supervisor gets the breakpoints as they are when it is recovered.

@@ -14,6 +14,7 @@
 //! | `dispatch`, `operation_call` | from a method to its handler |
 //! | `params` | reading the parameters of a call; errors that name the wrong one |
 //! | `handlers` | one handler per operation; types of `window` and `debug` into those of the API |
+//! | `editors` | connected editors, what they are requested, and their debug conversations |
 //! | `window_follow` | sessions that follow the window over its launches |
 //! | `launch_memory` | what launches leave for the next call |
 //! | `log_file` | the supervisor's log |
@@ -29,6 +30,7 @@ mod background_users;
 mod connection;
 mod context;
 mod dispatch;
+mod editors;
 mod handlers;
 mod launch_memory;
 mod notifications;

@@ -29,7 +29,7 @@ pub(super) async fn notify_console(window: Window, peer: RpcPeer, client: Initia
 }
 
 fn subscribes_to_states(client: &InitializeParams) -> bool {
-    client.role == ClientRole::Editor || client.capabilities.did_change_state
+    matches!(client.role, ClientRole::Editor | ClientRole::Host) || client.capabilities.did_change_state
 }
 
 /// Notifies a subscribed front end of debug sessions that have started, stopped, continued or ended.

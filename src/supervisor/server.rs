@@ -20,6 +20,7 @@ use super::connect::StartupMessage;
 use super::connection::serve_connection;
 use super::context::SupervisorContext;
 use super::deleted_workspaces;
+use super::editors::{Editors, host_requests};
 use super::launch_memory::LaunchMemory;
 use super::lock::{self, LockOutcome, SupervisorLock};
 use super::log_file;
@@ -108,6 +109,7 @@ async fn serve_until_end(paths: SupervisorPaths, mut lock: SupervisorLock, idle:
     window_follow::hold_relaunch_while_stopped(window, sessions);
     let following = tokio::spawn(window_follow::follow_window(window.clone(), sessions.clone(), Arc::clone(followers)));
     drivers.spawn(background_users::recover_tasks(Arc::clone(&supervisor)));
+    drivers.spawn(host_requests::report_lost_window(Arc::clone(&supervisor)));
     let reason = accept_until_end(&supervisor, &listener, idle).await?;
     info!("ending: {reason}; the window stays");
     drop(listener);
@@ -116,7 +118,8 @@ async fn serve_until_end(paths: SupervisorPaths, mut lock: SupervisorLock, idle:
     following.abort();
     background_users::release_users(&supervisor);
     // A window that is being replaced would be lost: the old one is closed, the new one is not launched yet.
-    tokio::join!(supervisor.sessions.end_all(), supervisor.window.finish_operations(FINISH_TIMEOUT));
+    let (sessions, relays, window) = (&supervisor.sessions, &supervisor.editors.relays, &supervisor.window);
+    tokio::join!(sessions.end_all(), relays.end_all(), window.finish_operations(FINISH_TIMEOUT));
     supervisor.window.disconnect().await;
     supervisor.queue.background.wait_until_stopped().await;
     Ok(())
@@ -134,6 +137,8 @@ fn open_context(paths: SupervisorPaths, drivers: &mut JoinSet<()>) -> Supervisor
     let (sessions, session_driver) =
         SessionRegistry::open(Some(&paths.state), &paths.workspace, launch_id_prefix, consented_programs);
     drivers.spawn(session_driver);
+    let (editors, editor_driver) = Editors::open();
+    drivers.spawn(editor_driver);
     SupervisorContext {
         paths,
         window,
@@ -141,6 +146,7 @@ fn open_context(paths: SupervisorPaths, drivers: &mut JoinSet<()>) -> Supervisor
         queue,
         launch_memory: LaunchMemory::default(),
         followers: Arc::default(),
+        editors,
         connections: watch::Sender::new(0),
         requests: watch::Sender::new(0),
         program: process::find_own_program().unwrap_or_default(),
@@ -199,16 +205,17 @@ async fn accept_until_end(
 /// Resolves after `after` with no connection, no window and no active session.
 async fn wait_until_idle(supervisor: &SupervisorContext, after: Duration) {
     let (mut connections, mut window) = (supervisor.connections.subscribe(), supervisor.window.watch());
-    let mut sessions = supervisor.sessions.watch();
+    let (mut sessions, mut relays) = (supervisor.sessions.watch(), supervisor.editors.relays.watch());
     loop {
         sessions.borrow_and_update();
-        let debugs = !supervisor.sessions.active_sessions().is_empty();
+        let debugs = !supervisor.sessions.active_sessions().is_empty() || *relays.borrow_and_update() > 0;
         let busy = *connections.borrow_and_update() > 0 || window.borrow_and_update().needs_supervisor() || debugs;
         tokio::select! {
             () = tokio::time::sleep(after), if !busy => return,
             _ = connections.changed() => {}
             _ = window.changed() => {}
             _ = sessions.changed() => {}
+            _ = relays.changed() => {}
         }
     }
 }

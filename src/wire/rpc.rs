@@ -24,8 +24,10 @@ use tokio_util::codec::{FramedRead, FramedWrite};
 
 use super::frames::{ContentLength, FrameError};
 use super::pending::{CLOSED_BY_US, Closed, PendingRequest, PendingRequests};
+use crate::error::{Error, ErrorData};
 
-const PARSE_ERROR: i64 = -32700;
+/// JSON-RPC 2.0: what was received is not JSON.
+pub const PARSE_ERROR: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
 /// Messages that are queued for one peer; past that, a sender waits.
 const MAX_OUTGOING: usize = 256;
@@ -142,6 +144,11 @@ impl RpcPeer {
     /// Whether the connection has ended: a call would fail without being sent.
     pub fn is_closed(&self) -> bool {
         self.pending.is_closed()
+    }
+
+    /// Resolves when the connection has ended, with the reason.
+    pub async fn wait_closed(&self) -> String {
+        self.pending.wait_closed().await
     }
 
     /// Sends a notification, which has no response.
@@ -304,6 +311,22 @@ impl RpcError {
     /// An error without data.
     pub fn plain(code: i64, message: impl Into<String>) -> Self {
         RpcError { code, message: message.into(), data: None }
+    }
+}
+
+impl From<&Error> for RpcError {
+    fn from(error: &Error) -> RpcError {
+        let data = serde_json::to_value(ErrorData::from(error)).ok();
+        RpcError { code: error.kind.rpc_code(), message: error.to_string(), data }
+    }
+}
+
+/// The parameters of a call as one object: JSON-RPC also allows a list with that object (StreamJsonRpc sends one by
+/// default), or an empty one.
+pub fn read_single_params(params: Value) -> Value {
+    match params {
+        Value::Array(mut list) if list.len() <= 1 => list.pop().unwrap_or_default(),
+        params => params,
     }
 }
 

@@ -31,7 +31,7 @@ use crate::sync::lock;
 /// For each single request to an adapter.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// For an adapter to be connected, and then for its first response: from a slow disk lldb-dap loads for 10 s and more.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long an operation waits for the exit of a program whose end has been reported.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How many pieces of output the error of a failed start has.

@@ -3,6 +3,7 @@
 //! | file | owns |
 //! |---|---|
 //! | `registry` | all sessions of a workspace |
+//! | `adapter_relay` | an adapter that an editor talks to itself |
 //! | `breakpoint_operations` | setting, removing and listing breakpoints over all sessions |
 //! | `start` | preparing and starting a session |
 //! | `session_end` | the steps of a session's end: a pure function |
@@ -13,6 +14,7 @@
 //! | `store` | the file from which the next supervisor learns of the sessions |
 //! | `recover` | what becomes of the sessions of an earlier supervisor |
 
+pub mod adapter_relay;
 pub(super) mod breakpoint_operations;
 pub(super) mod managed_session;
 mod recover;

@@ -163,7 +163,7 @@ impl Drop for EndOnDrop {
     }
 }
 
-fn random_suffix() -> u32 {
+pub(super) fn random_suffix() -> u32 {
     let mut bytes = [0; 4];
     // A failure only makes collisions possible; the launch id has the session id as well.
     let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());

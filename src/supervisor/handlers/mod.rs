@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `window` | the window: its status, start, stop, restart and changes |
 //! | `page`, `page_actions` | the window's page: evaluate, screenshot, snapshot, input, console, network |
+//! | `window_bridge` | what the extension inside the window carries out |
 //! | `window_stops` | programs of the window that are stopped in the debugger |
 //! | `debug` | debug sessions |
 //!
@@ -13,4 +14,5 @@ pub(super) mod debug;
 mod page;
 mod page_actions;
 pub(super) mod window;
+mod window_bridge;
 mod window_stops;

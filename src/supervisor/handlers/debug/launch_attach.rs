@@ -10,7 +10,7 @@ use super::wait_limit::WaitLimit;
 use crate::api::debug::results::LaunchReport;
 use crate::api::debug::values::FileLine;
 use crate::api::debug::{DebugAttachParams, DebugLaunchParams};
-use crate::config::EditorInputs;
+use crate::config::{DotnetChoice, EditorInputs, is_dotnet_project, resolve_dotnet_project};
 use crate::debug::breakpoints::{BindingStatus, BreakpointConditions, BreakpointKind, BreakpointSpec, LinePosition};
 use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
 use crate::debug::{ManagedSession, SessionRegistry, SessionRequest};
@@ -65,7 +65,9 @@ async fn plan_launch(
 ) -> Result<(DebugLaunchParams, RequestedLaunch)> {
     let sessions = &supervisor.sessions;
     let plan = match (&it.program, &it.config, &it.test, &it.restart) {
-        (Some(program), None, None, None) => RequestedLaunch::One(Box::new(program_request(sessions, &it, program)?)),
+        (Some(program), None, None, None) => {
+            RequestedLaunch::One(Box::new(program_request(sessions, &it, program, &DotnetChoice::default())?))
+        }
         (program, Some(name), None, None) => {
             let file = program.as_ref().map(|program| existing_path(sessions.workspace(), program)).transpose()?;
             let overrides = ConfigOverrides {
@@ -115,14 +117,19 @@ async fn plan_restart(
     Ok((launch, plan))
 }
 
-/// Returns the request that launches `program`, a path relative to the workspace. Errors: it is not there.
-pub(super) fn program_request(
+/// Returns the request that launches `program`, a path relative to the workspace; of a .NET project what it builds. Errors:
+/// it is not there.
+pub(in crate::supervisor) fn program_request(
     sessions: &SessionRegistry,
     it: &DebugLaunchParams,
     program: &str,
+    choice: &DotnetChoice,
 ) -> Result<SessionRequest> {
     let workspace = sessions.workspace();
     let path = existing_path(workspace, program)?;
+    if is_dotnet_project(&path) {
+        return dotnet_request(sessions, it, &path, choice);
+    }
     Ok(SessionRequest {
         name: convert::display_path(workspace, &path.to_string_lossy()),
         debug_target: DebugTarget {
@@ -139,7 +146,33 @@ pub(super) fn program_request(
     })
 }
 
-fn existing_path(workspace: &Path, file: &str) -> Result<PathBuf> {
+/// The request that launches what a .NET project builds; what the caller names overrides its launch profile.
+fn dotnet_request(
+    sessions: &SessionRegistry,
+    it: &DebugLaunchParams,
+    project: &Path,
+    choice: &DotnetChoice,
+) -> Result<SessionRequest> {
+    let workspace = sessions.workspace();
+    let launch = resolve_dotnet_project(project, choice)?;
+    let profile_env = launch.env.into_iter().map(|(name, value)| (name, Some(value)));
+    Ok(SessionRequest {
+        name: convert::display_path(workspace, &project.to_string_lossy()),
+        debug_target: DebugTarget {
+            kind: DebugTargetKind::Program(launch.program),
+            args: it.args.clone().unwrap_or(launch.args),
+            cwd: it.cwd.as_ref().map_or(launch.cwd, |cwd| workspace.join(cwd)),
+            env: profile_env.chain(it.env.iter().cloned()).collect(),
+            stop_on_entry: it.stop_on_entry.unwrap_or_default(),
+            ..DebugTarget::default()
+        },
+        adapter: it.adapter.clone(),
+        language: it.language.clone(),
+        ..SessionRequest::default()
+    })
+}
+
+pub(in crate::supervisor) fn existing_path(workspace: &Path, file: &str) -> Result<PathBuf> {
     let path = workspace.join(file);
     path.canonicalize().map_err(|cause| {
         let error = Error::usage(format!("cannot debug {}", path.display())).because(cause);

@@ -96,6 +96,20 @@ impl ConfigOverrides {
 }
 
 impl ConfiguredLaunch {
+    /// The request of a configuration that is no compound, the tasks before it, and the task after it. Errors: it is a
+    /// compound.
+    pub fn into_single(mut self) -> Result<(SessionRequest, Vec<BuildPlan>, BuildPlan)> {
+        match (self.debugging.configurations.pop(), self.requests.pop()) {
+            (Some(only), Some(request)) if self.requests.is_empty() => {
+                Ok((request, vec![self.debugging.before, only.before], only.after))
+            }
+            _ => {
+                let error = Error::usage(format!("cannot debug {:?} over one connection", self.debugging.name));
+                Err(error.because("it is a compound of several").hint("name one of its configurations"))
+            }
+        }
+    }
+
     /// Runs the tasks, and starts the sessions one after the other, so that a client finds its server.
     pub async fn start_sessions(
         self,

@@ -7,6 +7,7 @@ use super::launch_attach::program_request;
 use crate::api::debug::results::{DebugSessionState, EvaluatedValue, ProbeReport, ProbeValue};
 use crate::api::debug::values::FileLine;
 use crate::api::debug::{DEFAULT_STOP_TIMEOUT, DebugLaunchParams, DebugProbeParams};
+use crate::config::DotnetChoice;
 use crate::debug::ManagedSession;
 use crate::error::Result;
 use crate::supervisor::context::SupervisorContext;
@@ -24,7 +25,7 @@ async fn run_probe(params: DebugProbeParams, context: &SupervisorContext) -> Res
     let spot = FileLine::parse(&params.at, None)?;
     let program = params.program.as_deref().unwrap_or(&spot.file);
     let launch = DebugLaunchParams { args: params.args, cwd: params.cwd, ..DebugLaunchParams::default() };
-    let request = program_request(sessions, &launch, program)?;
+    let request = program_request(sessions, &launch, program, &DotnetChoice::default())?;
     let probing = sessions.start_unlisted_session(request, Path::new(&spot.file), spot.line).await?;
     let timeout = params.timeout.unwrap_or(DEFAULT_STOP_TIMEOUT).duration();
     let waited = probing.managed.session.wait_for_stop(timeout).await;

@@ -1,0 +1,91 @@
+//! The operations that the extension inside the window carries out: commands of VS Code, and what it has printed.
+//!
+//! A command checks for changes first, and rebuilds and relaunches when there are some; output is only read.
+
+use clap::Args;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_with::skip_serializing_none;
+
+use super::window::RelaunchNotice;
+
+/// Run a VS Code command in the window; needs the tether extension in it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct WindowCommandParams {
+    #[arg(value_name = "COMMAND", help = "Its id, as workbench.action.files.save")]
+    pub command: String,
+    #[arg(value_name = "JSON", value_parser = parse_json_or_text, help = "Its arguments; what is not JSON is a text")]
+    pub args: Option<Vec<Value>>,
+}
+
+/// Read an output channel of the window; without one, list the channels and the open editors.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct WindowOutputParams {
+    #[arg(help = "Its name")]
+    pub channel: Option<String>,
+    /// A cursor; without it, the newest.
+    #[arg(long)]
+    pub since: Option<u64>,
+    /// Bytes (default 16384).
+    #[arg(long)]
+    pub limit: Option<u64>,
+}
+
+/// What a command has returned.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WindowCommandResult {
+    #[serde(default)]
+    pub value: Value,
+    pub generation: u64,
+    pub relaunched: Option<RelaunchNotice>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// The text of a channel, or which channels there are.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct WindowOutputResult {
+    pub channel: Option<String>,
+    pub text: Option<String>,
+    /// For the next `since`.
+    pub cursor: Option<u64>,
+    /// Bytes before the text that are left out.
+    pub dropped: Option<u64>,
+    /// The ones that changed last come first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub channels: Vec<OutputChannel>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub editors: Vec<OpenEditor>,
+}
+
+/// An output channel.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct OutputChannel {
+    pub name: String,
+    pub bytes: Option<u64>,
+    pub modified_at: Option<u64>,
+}
+
+/// An open editor.
+#[skip_serializing_none]
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase")]
+pub struct OpenEditor {
+    pub label: String,
+    pub is_active: bool,
+    pub is_dirty: bool,
+    pub uri: Option<String>,
+}
+
+fn parse_json_or_text(text: &str) -> Result<Value, std::convert::Infallible> {
+    Ok(serde_json::from_str(text).unwrap_or_else(|_| text.into()))
+}

@@ -1,0 +1,47 @@
+//! Editors that are connected: which there are, the requests that they get, and the debug conversations that they have with
+//! adapters through a relay.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `connected_editors` | the table of connected editors, hosts and window bridges; a request with a deadline to one |
+//! | `methods` | the methods that are no operations of the API |
+//! | `loopback_listener` | a port for one connection of our own user, for a limited time |
+//! | `debugger_start` | `debugger/start`: parameters, and what they mean |
+//! | `relay` | one relay: listener, adapter, copying, until either side ends |
+//! | `relay_streams` | copies bytes both ways |
+//! | `start_completion` | adds the resolved target to an editor's `launch` or `attach` |
+//! | `relays` | all relays of the supervisor |
+//! | `editor_sessions` | sessions that an editor was requested to open |
+//! | `host_requests` | requests to the extension in the VS Code that runs the MCP server |
+//!
+//! Does not depend on what a debug adapter says.
+
+pub(super) mod connected_editors;
+mod debugger_start;
+mod editor_sessions;
+pub(super) mod host_requests;
+mod loopback_listener;
+pub(super) mod methods;
+mod relay;
+mod relay_streams;
+mod relays;
+mod start_completion;
+
+use self::connected_editors::ConnectedEditors;
+use self::editor_sessions::EditorSessions;
+use self::relays::EditorRelays;
+
+/// What the supervisor knows of editors.
+pub(super) struct Editors {
+    pub connected: ConnectedEditors,
+    pub relays: EditorRelays,
+    pub sessions: EditorSessions,
+}
+
+impl Editors {
+    /// No editors yet, and the future that drives what is done for them, to be spawned.
+    pub fn open() -> (Editors, impl Future<Output = ()> + Send + 'static) {
+        let (relays, driver) = EditorRelays::open();
+        (Editors { connected: ConnectedEditors::default(), relays, sessions: EditorSessions::default() }, driver)
+    }
+}

@@ -1,0 +1,79 @@
+//! All relays of the supervisor: runs them, counts them, and ends them with it.
+//!
+//! Does not depend on what a relay does.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, FutureExt};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+/// How long relays may take to stop their adapters when the supervisor exits.
+const END_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The relays; dropping the driver ends them.
+pub struct EditorRelays {
+    tasks: mpsc::UnboundedSender<BoxFuture<'static, ()>>,
+    count: Arc<watch::Sender<usize>>,
+    end: CancellationToken,
+}
+
+/// Counts a relay until it is dropped, whether it has ended or was aborted.
+struct RelayCount(Arc<watch::Sender<usize>>);
+
+impl Drop for RelayCount {
+    fn drop(&mut self) {
+        self.0.send_modify(|count| *count -= 1);
+    }
+}
+
+impl EditorRelays {
+    /// No relays yet, and the future that drives them, to be spawned.
+    pub fn open() -> (EditorRelays, impl Future<Output = ()> + Send + 'static) {
+        let (tasks, mut inbox) = mpsc::unbounded_channel();
+        let driver = async move {
+            let mut running = JoinSet::new();
+            loop {
+                tokio::select! {
+                    task = inbox.recv() => match task {
+                        Some(task) => drop(running.spawn(task)),
+                        None => return,
+                    },
+                    Some(_) = running.join_next() => {}
+                }
+            }
+        };
+        (EditorRelays { tasks, count: Arc::default(), end: CancellationToken::new() }, driver)
+    }
+
+    /// Runs a relay until it ends by itself. It gets the token by which it is ended from outside, and so does the caller.
+    pub fn spawn_relay<F: Future<Output = ()> + Send + 'static>(
+        &self,
+        relay: impl FnOnce(CancellationToken) -> F,
+    ) -> CancellationToken {
+        let end = self.end.child_token();
+        self.count.send_modify(|count| *count += 1);
+        let (counted, running) = (RelayCount(Arc::clone(&self.count)), relay(end.clone()));
+        let task = async move {
+            running.await;
+            drop(counted);
+        };
+        // The receiver exists as long as the supervisor.
+        let _ = self.tasks.send(task.boxed());
+        end
+    }
+
+    /// How many relays there are.
+    pub fn watch(&self) -> watch::Receiver<usize> {
+        self.count.subscribe()
+    }
+
+    /// Ends all relays, and waits until their adapters have exited.
+    pub async fn end_all(&self) {
+        self.end.cancel();
+        let _ = timeout(END_TIMEOUT, self.watch().wait_for(|count| *count == 0)).await;
+    }
+}
