@@ -24,6 +24,7 @@ use super::pending_launch::{PendingLaunch, load_pending_launch, remove_pending_l
 use super::session_file::{self, SessionFileError, WindowSession};
 use crate::background_tasks::WINDOW_USER;
 use crate::changes::FileSnapshot;
+use crate::clock::now_ms;
 use crate::error::{Error, Result};
 use crate::process;
 use crate::workspace_dir::UnusableFile;
@@ -174,9 +175,14 @@ async fn reconnect(
     process: process::Process,
     endpoint: Option<crate::cdp::Endpoint>,
 ) -> LiveWindow {
+    // The extension in the window finds this supervisor by the file: its socket may lie elsewhere than the last one's.
+    let session =
+        WindowSession { host_bridge_path: context.paths.bridge.clone(), persisted_at: now_ms(), ..session };
+    let notes = save_session_files(context, &session);
     let output = output_file_of(&context.paths.state, &session.launch_id);
     let mut window = LiveWindow::connect(session, process, endpoint, output, Arc::clone(&context.history)).await;
     window.reconnected = true;
+    window.notes.extend(notes);
     window.background_tasks = context.queue.background.recovered_tasks(WINDOW_USER);
     match restore_baseline(context, &window).await {
         Ok(()) => info!(pid = window.session.electron_pid, "reconnected"),

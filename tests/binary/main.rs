@@ -13,6 +13,7 @@ mod desktop_vscode;
 mod disk_use;
 mod displayed_text;
 mod doctor_command;
+mod editor_relays;
 mod hostile_files;
 mod inherited_launch_id;
 mod other_users;

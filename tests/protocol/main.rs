@@ -2,6 +2,8 @@
 //!
 //! The peer is a script of the test: a browser, a debug adapter, an MCP client. The other side is the real code.
 
+mod editor_connections;
+mod editor_sessions;
 mod mcp_errors;
 mod scripted_adapter;
 mod scripted_browser;

@@ -8,6 +8,7 @@ mod dap_client;
 mod debug_commands;
 mod debug_scenarios;
 mod debug_survival;
+mod editor_relays;
 mod extension_templates;
 mod lifecycle;
 mod page_tools;

@@ -2,6 +2,7 @@
 
 #![allow(dead_code)] // each test program uses a part
 
+pub mod editor_client;
 pub mod mcp_client;
 pub mod other_user;
 pub mod palette;

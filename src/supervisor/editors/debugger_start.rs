@@ -88,7 +88,8 @@ pub fn resolve_target(supervisor: &SupervisorContext, params: &DebuggerStartPara
     let (request, before, after) = match (named_path, params.config.as_deref()) {
         (path, Some(config)) => params.configured_request(supervisor, config, path)?,
         (Some(path), None) if !sessions.workspace().join(path).exists() && is_configuration_name(path) => {
-            params.configured_request(supervisor, path, None)?
+            let configured = params.configured_request(supervisor, path, None);
+            configured.map_err(|error| error.hint("a program is named by its path, relative to the workspace"))?
         }
         (Some(path), None) => (params.program_request(supervisor, path)?, Vec::new(), BuildPlan::empty(Duration::ZERO)),
         (None, None) => {
