@@ -17,9 +17,9 @@ use super::window::RelaunchNotice;
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PageEvaluateParams {
-    /// The expression; a promise is awaited.
+    /// A promise is awaited.
     pub expression: String,
-    /// Deadline in ms (default 30000).
+    /// Default 30000.
     #[arg(long)]
     pub timeout_ms: Option<u64>,
     /// Another page: part of its address or title.
@@ -40,8 +40,7 @@ pub struct PageScreenshotParams {
     pub full_page: Option<bool>,
     #[arg(long, value_enum, help = "Default: png")]
     pub format: Option<PageImageFormat>,
-    /// As for evaluate.
-    #[arg(long)]
+    #[arg(long, help = "Another page: part of its address or title")]
     pub page: Option<String>,
 }
 
@@ -54,7 +53,7 @@ pub enum PageImageFormat {
     Webp,
 }
 
-/// Show the page as text (its accessibility tree), with refs like `e12` for the other tools.
+/// Show the page as text, with refs like `e12` for the other tools.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PageSnapshotParams {
@@ -65,8 +64,7 @@ pub struct PageSnapshotParams {
     #[serde(rename = "ref")]
     #[arg(long = "ref", value_name = "REF")]
     pub from: Option<String>,
-    /// Another page: part of its address or title.
-    #[arg(long)]
+    #[arg(long, help = "Another page: part of its address or title")]
     pub page: Option<String>,
 }
 
@@ -89,11 +87,9 @@ pub struct PageConsoleParams {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PageNetworkParams {
-    /// A cursor; without it, the newest.
-    #[arg(long)]
+    #[arg(long, help = "A cursor; without it, the newest")]
     pub since: Option<u64>,
-    /// Default 50.
-    #[arg(long)]
+    #[arg(long, help = "Default: 50")]
     pub limit: Option<usize>,
     /// Part of the address; or method, status, type, `failed`.
     #[arg(long)]

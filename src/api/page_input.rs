@@ -25,8 +25,7 @@ pub struct PageInputParams {
     /// Answer with a new snapshot.
     #[arg(long, num_args = 0, default_missing_value = "true")]
     pub snapshot: Option<bool>,
-    /// As for snapshot.
-    #[arg(long)]
+    #[arg(long, help = "Another page: part of its address or title")]
     pub page: Option<String>,
 }
 

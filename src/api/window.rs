@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-/// Show whether the window runs, since when, and whether a source file has changed since it was built.
+/// Show whether the window runs, since when, and whether a source file has changed since.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WindowStatusParams {}
@@ -36,8 +36,7 @@ pub struct WindowStopParams {}
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WindowRestartParams {
-    /// Whether to run the build first.
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, help = "Whether to run the build first")]
     pub rebuild: Option<RebuildChoice>,
 }
 

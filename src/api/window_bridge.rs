@@ -10,7 +10,7 @@ use serde_with::skip_serializing_none;
 
 use super::window::RelaunchNotice;
 
-/// Run a VS Code command in the window; needs the tether extension in it.
+/// Run a VS Code command in the window (needs the tether extension there).
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WindowCommandParams {
@@ -20,17 +20,15 @@ pub struct WindowCommandParams {
     pub args: Option<Vec<Value>>,
 }
 
-/// Read an output channel of the window; without one, list the channels and the open editors.
+/// Read an output channel of the window; without one, list channels and editors.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WindowOutputParams {
     #[arg(help = "Its name")]
     pub channel: Option<String>,
-    /// A cursor; without it, the newest.
-    #[arg(long)]
+    #[arg(long, help = "A cursor; without it, the newest")]
     pub since: Option<u64>,
-    /// Bytes (default 16384).
-    #[arg(long)]
+    #[arg(long, value_name = "BYTES", help = "Default: 16384")]
     pub limit: Option<u64>,
 }
 

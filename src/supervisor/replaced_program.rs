@@ -40,6 +40,9 @@ impl SupervisorContext {
         if !is_recovered || window.phase.is_busy() || self.queue.is_busy() {
             return Some("an operation runs".to_owned());
         }
+        if *self.editors.relays.watch().borrow() > 0 {
+            return Some("an editor debugs through it".to_owned());
+        }
         let active = self.sessions.active_sessions();
         let is_kept = |state, is_listener: bool| state == RunState::Running && is_listener;
         let lost = active.iter().find(|it| !is_kept(it.run_state(), it.request.debug_target.is_listener()))?;

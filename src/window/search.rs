@@ -176,8 +176,7 @@ async fn reconnect(
     endpoint: Option<crate::cdp::Endpoint>,
 ) -> LiveWindow {
     // The extension in the window finds this supervisor by the file: its socket may lie elsewhere than the last one's.
-    let session =
-        WindowSession { host_bridge_path: context.paths.bridge.clone(), persisted_at: now_ms(), ..session };
+    let session = WindowSession { host_bridge_path: context.paths.bridge.clone(), persisted_at: now_ms(), ..session };
     let notes = save_session_files(context, &session);
     let output = output_file_of(&context.paths.state, &session.launch_id);
     let mut window = LiveWindow::connect(session, process, endpoint, output, Arc::clone(&context.history)).await;

@@ -35,8 +35,22 @@ impl RelaySandbox {
         std::fs::write(folder.join("netcoredbg"), script).unwrap();
         std::fs::set_permissions(folder.join("netcoredbg"), std::fs::Permissions::from_mode(0o755)).unwrap();
         let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
-        let editor = EditorClient::start_with(&sandbox, &[("PATH", &path)], json!({"name": "test"}));
+        std::fs::create_dir(sandbox.home().join("tmp")).unwrap();
+        let editor = start_editor(&sandbox, &path);
         RelaySandbox { editor, path, sandbox }
+    }
+
+    /// After one conversation: what the supervisor opens once is open.
+    fn with_warm_supervisor() -> RelaySandbox {
+        let mut stage = RelaySandbox::with(ECHO);
+        stage.converse();
+        eventually("the adapter has exited", || stage.adapters().is_empty().then_some(()));
+        stage
+    }
+
+    fn converse(&mut self) {
+        let mut editor = connect(self.start()).unwrap();
+        echo(&mut editor, b"Content-Length: 2\r\n\r\n{}");
     }
 
     fn start(&mut self) -> u16 {
@@ -54,6 +68,11 @@ impl RelaySandbox {
     fn descriptors(&self) -> usize {
         procfs::process::Process::new(self.sandbox.supervisor().unwrap() as i32).unwrap().fd_count().unwrap()
     }
+}
+
+fn start_editor(sandbox: &Sandbox, path: &str) -> EditorClient {
+    let folder = sandbox.home().join("tmp").display().to_string();
+    EditorClient::start_with(sandbox, &[("PATH", path), ("TMPDIR", &folder)], json!({"name": "test"}))
 }
 
 fn connect(port: u16) -> std::io::Result<TcpStream> {
@@ -76,13 +95,19 @@ fn echo(stream: &mut TcpStream, bytes: &[u8]) {
 
 #[test]
 fn when_nobody_connects_for_30_seconds_nothing_was_started_and_nothing_remains() {
-    let mut stage = RelaySandbox::with(ECHO);
+    let mut stage = RelaySandbox::with_warm_supervisor();
     let before = stage.descriptors();
     let began = Instant::now();
     let ports = [stage.start(), stage.start()];
     assert_eq!(stage.adapters(), []);
     // Looking must not connect: the listeners are counted.
-    let listeners = || procfs::net::tcp().unwrap().iter().filter(|it| it.state == procfs::net::TcpState::Listen && ports.contains(&it.local_address.port())).count();
+    let listeners = || {
+        procfs::net::tcp()
+            .unwrap()
+            .iter()
+            .filter(|it| it.state == procfs::net::TcpState::Listen && ports.contains(&it.local_address.port()))
+            .count()
+    };
     assert_eq!(listeners(), 2);
     eventually("the ports are closed", || (listeners() == 0).then_some(()));
     let waited = began.elapsed();
@@ -138,6 +163,27 @@ fn another_users_connection_is_refused_and_ours_is_still_taken() {
 }
 
 #[test]
+fn without_a_free_descriptor_there_is_no_success() {
+    let mut stage = RelaySandbox::with(ECHO);
+    stage.start();
+    let supervisor = stage.sandbox.supervisor().unwrap();
+    let limit = |limit: u64| {
+        let limit = [format!("--pid={supervisor}"), format!("--nofile={limit}:")];
+        assert!(std::process::Command::new("prlimit").args(limit).status().unwrap().success());
+    };
+    let open: std::collections::BTreeSet<u64> = procfs::process::Process::new(supervisor as i32)
+        .and_then(|it| it.fd())
+        .unwrap()
+        .filter_map(|it| u64::try_from(it.ok()?.fd).ok())
+        .collect();
+    limit((0..).find(|number| !open.contains(number)).unwrap());
+    let refused = stage.editor.call("debugger/start", json!({"targetPath": "app.dll"}));
+    limit(1024);
+    assert_eq!(refused, json!({"success": false}));
+    echo(&mut connect(stage.start()).unwrap(), b"again");
+}
+
+#[test]
 fn an_adapter_that_cannot_be_started_is_shown_to_the_editor() {
     let mut stage = RelaySandbox::with(ECHO);
     let port = stage.start();
@@ -164,11 +210,12 @@ fn the_supervisors_exit_ends_relays_and_the_next_one_ends_what_a_killed_one_has_
     // A program that does not notice that its adapter and the supervisor are gone.
     let script = stage.sandbox.home().join("adapters/netcoredbg");
     std::fs::write(&script, "#!/bin/sh\nsetsid sleep 1000 </dev/null >/dev/null 2>&1 &\nexec cat\n").unwrap();
-    stage.editor = EditorClient::start_with(&stage.sandbox, &[("PATH", &stage.path)], json!({"name": "test"}));
+    stage.editor = start_editor(&stage.sandbox, &stage.path);
     let port = stage.start();
     let mut editor = connect(port).unwrap();
     echo(&mut editor, b"x");
-    let programs = || stage.sandbox.processes().into_iter().filter(|(_, command)| command.contains("sleep 1000")).count();
+    let programs =
+        || stage.sandbox.processes().into_iter().filter(|(_, command)| command.contains("sleep 1000")).count();
     eventually("the program runs", || (programs() == 1).then_some(()));
     let supervisor = stage.sandbox.supervisor().unwrap();
     kill(supervisor, Signal::KILL);
@@ -179,27 +226,22 @@ fn the_supervisors_exit_ends_relays_and_the_next_one_ends_what_a_killed_one_has_
 
 #[test]
 fn five_hundred_conversations_leave_no_process_and_no_descriptor() {
-    let mut stage = RelaySandbox::with(ECHO);
-    let run = |stage: &mut RelaySandbox| {
-        let mut editor = connect(stage.start()).unwrap();
-        echo(&mut editor, b"Content-Length: 2\r\n\r\n{}");
-    };
-    (0..5).for_each(|_| run(&mut stage));
-    eventually("the adapters have exited", || stage.adapters().is_empty().then_some(()));
+    let mut stage = RelaySandbox::with_warm_supervisor();
     let before = stage.descriptors();
-    (0..500).for_each(|_| run(&mut stage));
+    (0..500).for_each(|_| stage.converse());
     eventually("the adapters have exited", || stage.adapters().is_empty().then_some(()));
     eventually("the descriptors are closed", || (stage.descriptors() <= before + 2).then_some(()));
     let supervisor = stage.sandbox.supervisor().unwrap();
     let threads = procfs::process::Process::new(supervisor as i32).unwrap().stat().unwrap().num_threads;
     assert!(threads < 40, "{threads} threads");
     assert!(stage.sandbox.peak() < 150 << 20, "the supervisor took {} bytes", stage.sandbox.peak());
-    let stored = std::fs::read_dir(stage.sandbox.home().join("state/devtether")).unwrap().next().unwrap().unwrap().path();
+    let stored =
+        std::fs::read_dir(stage.sandbox.home().join("state/devtether")).unwrap().next().unwrap().unwrap().path();
     eventually("no session is stored", || {
         let text = std::fs::read_to_string(stored.join(".devtools/sessions.json")).unwrap_or_default();
         (!text.contains("relay-")).then_some(())
     });
-    let scratch = std::fs::read_dir(std::env::temp_dir()).unwrap().filter_map(Result::ok);
-    let left: Vec<_> = scratch.map(|it| it.file_name().to_string_lossy().into_owned()).filter(|name| name.contains("-relay-")).collect();
+    let left: Vec<_> =
+        std::fs::read_dir(stage.sandbox.home().join("tmp")).unwrap().flatten().map(|it| it.path()).collect();
     assert!(left.is_empty(), "{left:?}");
 }

@@ -156,7 +156,8 @@ fn the_window_bridge_runs_commands_and_reads_output() {
     let bridge = |id: &str| json!({"name": "window", "version": "99.0.0", "role": "windowBridge", "launchId": id});
     let _stale = EditorClient::start(&sandbox, bridge("another"));
     // The command waits for the bridge of the window that was just launched.
-    let command = sandbox.command(["command", "a.b", "1", "text", "--json"]).stdout(std::process::Stdio::piped()).spawn();
+    let command =
+        sandbox.command(["command", "a.b", "1", "text", "--json"]).stdout(std::process::Stdio::piped()).spawn();
     let mut bridge = EditorClient::start(&sandbox, bridge(&launch_id));
     let asked = bridge.incoming("window/command");
     assert_eq!(asked["params"], json!({"command": "a.b", "args": [1, "text"]}));
@@ -165,7 +166,8 @@ fn the_window_bridge_runs_commands_and_reads_output() {
     let result: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&result["value"], &result["generation"]), (&json!({"x": 1}), &json!(1)), "{result}");
 
-    let reading = |arguments: &'static [&'static str]| sandbox.command(arguments).stdout(std::process::Stdio::piped()).spawn();
+    let reading =
+        |arguments: &'static [&'static str]| sandbox.command(arguments).stdout(std::process::Stdio::piped()).spawn();
     let command = reading(&["output", "My Log", "--since", "7"]);
     let asked = bridge.incoming("window/output");
     assert_eq!(asked["params"], json!({"channel": "My Log", "since": 7}));

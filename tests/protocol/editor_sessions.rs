@@ -77,7 +77,11 @@ fn a_project_is_debugged_with_its_profile_whatever_the_form_of_the_parameters() 
             "program": stage.sandbox.path("App/bin/Debug/net8.0/App.dll"), "cwd": stage.sandbox.path("App/")});
         for (name, value) in expected.as_object().unwrap() {
             let found = &arguments[name];
-            let same = if name == "cwd" { found.as_str().unwrap().trim_end_matches('/') == value.as_str().unwrap().trim_end_matches('/') } else { found == value };
+            let same = if name == "cwd" {
+                found.as_str().unwrap().trim_end_matches('/') == value.as_str().unwrap().trim_end_matches('/')
+            } else {
+                found == value
+            };
             assert!(same, "{name}: {found}");
         }
         assert_eq!(arguments["env"]["LEVEL"], "debug");

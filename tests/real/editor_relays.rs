@@ -57,8 +57,11 @@ impl RelayedProgram {
     }
 
     fn initialize(&self, talk: &mut DapTalk) {
-        let capabilities = talk.request("initialize", json!({"adapterID": "x", "linesStartAt1": true, "columnsStartAt1": true,
-            "pathFormat": "path", "supportsVariableType": true, "supportsStartDebuggingRequest": true}));
+        let capabilities = talk.request(
+            "initialize",
+            json!({"adapterID": "x", "linesStartAt1": true, "columnsStartAt1": true,
+            "pathFormat": "path", "supportsVariableType": true, "supportsStartDebuggingRequest": true}),
+        );
         assert_eq!(capabilities["supportsConfigurationDoneRequest"], true);
     }
 
@@ -75,7 +78,8 @@ impl RelayedProgram {
         let frame = &stack["stackFrames"][0];
         assert_eq!(frame["line"], self.line, "{stack}");
         let scopes = talk.request("scopes", json!({"frameId": frame["id"]}));
-        let locals = talk.request("variables", json!({"variablesReference": scopes["scopes"][0]["variablesReference"]}));
+        let locals =
+            talk.request("variables", json!({"variablesReference": scopes["scopes"][0]["variablesReference"]}));
         let total = locals["variables"].as_array().unwrap().iter().find(|it| it["name"] == "total").unwrap();
         assert_eq!(total["value"], "42", "{locals}");
         talk.request("continue", json!({"threadId": stopped["threadId"]}));
@@ -156,7 +160,8 @@ fn a_configuration_of_launch_json_is_relayed() {
         return;
     }
     let stage = RelayedProgram::new("äpp.py", PYTHON);
-    let configuration = json!({"name": "Run it", "type": "debugpy", "request": "launch", "program": "${workspaceFolder}/äpp.py"});
+    let configuration =
+        json!({"name": "Run it", "type": "debugpy", "request": "launch", "program": "${workspaceFolder}/äpp.py"});
     stage.sandbox.write(".vscode/launch.json", &json!({"configurations": [configuration]}).to_string());
     let mut editor = EditorClient::start(&stage.sandbox, json!({"name": "test"}));
     editor.fails("debugger/start", json!({"targetPath": "Run it"}), -32003, &["not trusted", "tether trust"]);

@@ -202,7 +202,8 @@ impl DapTalk {
     /// Sends a request; returns its `seq`.
     pub fn send(&mut self, command: &str, arguments: Value) -> u64 {
         self.last += 1;
-        let message = json!({"seq": self.last, "type": "request", "command": command, "arguments": arguments}).to_string();
+        let message =
+            json!({"seq": self.last, "type": "request", "command": command, "arguments": arguments}).to_string();
         let frame = format!("Content-Length: {}\r\n\r\n{message}", message.len());
         self.stream.get_mut().write_all(frame.as_bytes()).unwrap();
         self.last
@@ -210,7 +211,8 @@ impl DapTalk {
 
     pub fn respond(&mut self, request: &Value) {
         let response = json!({"seq": 10_000, "type": "response", "command": request["command"],
-            "request_seq": request["seq"], "success": true, "body": {}}).to_string();
+            "request_seq": request["seq"], "success": true, "body": {}})
+        .to_string();
         let frame = format!("Content-Length: {}\r\n\r\n{response}", response.len());
         self.stream.get_mut().write_all(frame.as_bytes()).unwrap();
     }
@@ -250,7 +252,8 @@ impl DapTalk {
             return self.kept.remove(index);
         }
         loop {
-            let message = read_message(&mut self.stream).unwrap_or_else(|| panic!("the connection ended: {:#?}", self.kept));
+            let message =
+                read_message(&mut self.stream).unwrap_or_else(|| panic!("the connection ended: {:#?}", self.kept));
             if is_awaited(&message) {
                 return message;
             }

@@ -172,14 +172,13 @@ mod tests {
             let tools = tools.iter().filter(|tool| is(tool.annotations.as_ref().unwrap()));
             tools.map(|tool| tool.name.as_ref()).collect()
         };
-        let read_only = "window_status window_changes window_console window_network debug_status wait_for_stop \
-            breakpoint_list debug_stack debug_variables debug_source debug_output debug_events";
+        let read_only = "window_status window_changes window_console window_network window_output debug_status \
+            wait_for_stop breakpoint_list debug_stack debug_variables debug_source debug_output debug_events";
         assert_eq!(with(|it| it.read_only_hint == Some(true)), read_only.split_whitespace().collect::<Vec<_>>());
         // MCP's defaults: what is not said to be otherwise is destructive, and reaches the world.
         let harmless = "debug_continue debug_pause debug_step debug_run_to";
         assert_eq!(with(|it| it.destructive_hint == Some(false)), harmless.split_whitespace().collect::<Vec<_>>());
-        let open_world =
-            "window_evaluate window_input debug_launch debug_attach debug_evaluate debug_set_variable debug_probe";
+        let open_world = "window_evaluate window_input window_command debug_launch debug_attach debug_evaluate debug_set_variable debug_probe";
         assert_eq!(with(|it| it.open_world_hint.is_none()), open_world.split_whitespace().collect::<Vec<_>>());
     }
 

@@ -7,44 +7,28 @@
 //! An id is the editor's own, and is sent back as it came. A session is forgotten when its relay or its editor's connection
 //! ends. Does not depend on what a relay does.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
+use tokio::time::timeout;
 use tracing::{info, warn};
 
 use super::connected_editors::ConnectedEditor;
 use super::debugger_start::{DebuggerStartParams, resolve_target};
 use super::loopback_listener::{LISTENER_LIFETIME, LoopbackListener};
 use super::relay::serve_relay;
+use super::session_table::EditorSession;
 use crate::api::protocol::{START_DEBUG_SESSION, TERMINATE_DEBUG_SESSION};
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::supervisor::context::SupervisorContext;
-use crate::sync::lock;
 
 /// An editor may answer only once the program runs.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 const TERMINATE_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// One session in an editor.
-struct EditorSession {
-    number: u64,
-    editor: Arc<ConnectedEditor>,
-    /// A number or a string, as the editor has sent it.
-    session_id: Value,
-    /// Ends the relay.
-    end: CancellationToken,
-}
-
-/// All sessions that editors were requested to open.
-#[derive(Default)]
-pub struct EditorSessions {
-    sessions: Mutex<Vec<Arc<EditorSession>>>,
-    last_number: AtomicU64,
-}
+/// How long a relay may take to end by itself once its editor has closed the session.
+const RELAY_END_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The parameters of `debugger/close`.
 #[derive(Debug, Default, Deserialize)]
@@ -59,7 +43,7 @@ pub async fn open_in_editor(supervisor: &Arc<SupervisorContext>, params: &Debugg
     let editor = find_session_opener(supervisor)?;
     let listener =
         LoopbackListener::open(LISTENER_LIFETIME).doing(|| "cannot listen on 127.0.0.1 for an editor".to_owned())?;
-    let port = listener.port();
+    let (port, name) = (listener.port(), target.prepared.name.clone());
     let number = supervisor.editors.sessions.next_number();
     let end = supervisor.editors.relays.spawn_relay(|end| {
         let (context, editor) = (Arc::clone(supervisor), Arc::clone(&editor));
@@ -80,7 +64,7 @@ pub async fn open_in_editor(supervisor: &Arc<SupervisorContext>, params: &Debugg
     });
     // Also when the caller goes away meanwhile.
     let closing = end.clone().drop_guard();
-    let session_id = request_session(&editor, port).await?;
+    let session_id = request_session(&editor, port, &name).await?;
     let session = EditorSession { number, editor, session_id: session_id.clone(), end: end.clone() };
     supervisor.editors.sessions.add_session(session);
     if end.is_cancelled() {
@@ -100,8 +84,8 @@ fn find_session_opener(supervisor: &SupervisorContext) -> Result<Arc<ConnectedEd
 }
 
 /// Requests the editor to open a session on a port. Returns its id of the session.
-async fn request_session(editor: &ConnectedEditor, port: u16) -> Result<Value> {
-    let params = json!({"host": "127.0.0.1", "port": port});
+async fn request_session(editor: &ConnectedEditor, port: u16, name: &str) -> Result<Value> {
+    let params = json!({"host": "127.0.0.1", "port": port, "name": name});
     let answer = editor.send_request(START_DEBUG_SESSION, &params, START_TIMEOUT).await;
     let answer = answer.inspect_err(|error| warn!("{error}"))?;
     read_session_id(&answer).ok_or_else(|| {
@@ -130,40 +114,17 @@ pub async fn close_in_editor(supervisor: &SupervisorContext, params: &DebuggerCl
     let answer = session.editor.send_request(TERMINATE_DEBUG_SESSION, &asked, TERMINATE_TIMEOUT).await;
     let is_confirmed = matches!(answer, Ok(Value::Bool(true)));
     match answer {
-        Ok(_) if is_confirmed => info!("{} has closed its session {}", session.editor.client.name, session.session_id),
+        Ok(_) if is_confirmed => {
+            info!("{} has closed its session {}", session.editor.client.name, session.session_id);
+            // Its conversation may have its last messages on the way.
+            let _ = timeout(RELAY_END_TIMEOUT, session.end.cancelled()).await;
+        }
         Ok(answer) => {
             warn!("{} has not closed its session {}: {answer}", session.editor.client.name, session.session_id);
         }
         Err(error) => warn!("{error}"),
     }
     Ok(json!({"confirmed": is_confirmed}))
-}
-
-impl EditorSessions {
-    fn next_number(&self) -> u64 {
-        self.last_number.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    fn add_session(&self, session: EditorSession) {
-        lock(&self.sessions).push(Arc::new(session));
-    }
-
-    fn forget_session(&self, number: u64) {
-        lock(&self.sessions).retain(|session| session.number != number);
-    }
-
-    /// Removes the newest session with this id: two editors may have given the same.
-    fn take_session(&self, session_id: &Value) -> Option<Arc<EditorSession>> {
-        let mut sessions = lock(&self.sessions);
-        let index = sessions.iter().rposition(|session| session.session_id == *session_id)?;
-        Some(sessions.remove(index))
-    }
-
-    fn describe_ids(&self) -> String {
-        let sessions = lock(&self.sessions);
-        let ids: Vec<String> = sessions.iter().map(|session| session.session_id.to_string()).collect();
-        if ids.is_empty() { "`debugger/open` opens one".to_owned() } else { format!("there are: {}", ids.join(", ")) }
-    }
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@
 //! | `relay_streams` | copies bytes both ways |
 //! | `start_completion` | adds the resolved target to an editor's `launch` or `attach` |
 //! | `relays` | all relays of the supervisor |
-//! | `editor_sessions` | sessions that an editor was requested to open |
+//! | `editor_sessions`, `session_table` | sessions that an editor was requested to open; the table of them |
 //! | `host_requests` | requests to the extension in the VS Code that runs the MCP server |
 //!
 //! Does not depend on what a debug adapter says.
@@ -25,11 +25,12 @@ pub(super) mod methods;
 mod relay;
 mod relay_streams;
 mod relays;
+mod session_table;
 mod start_completion;
 
 use self::connected_editors::ConnectedEditors;
-use self::editor_sessions::EditorSessions;
 use self::relays::EditorRelays;
+use self::session_table::EditorSessions;
 
 /// What the supervisor knows of editors.
 pub(super) struct Editors {

@@ -57,12 +57,7 @@ pub async fn serve_relay(
         Err(error) => return warn!("port {port} for {name} is closed: {error}"),
     };
     let after = target.after.clone();
-    let outcome = tokio::select! {
-        outcome = debug_target(&supervisor, editor, target, port) => outcome,
-        // Dropping the adapter kills it and what it has started.
-        () = end.cancelled() => Ok(()),
-    };
-    match outcome {
+    match debug_target(&supervisor, editor, target, (port, &end)).await {
         Ok(()) => info!("the relay on port {port} for {name} has ended"),
         Err(error) => warn!("the relay on port {port} for {name} has ended: {error}"),
     }
@@ -77,13 +72,18 @@ async fn debug_target(
     supervisor: &SupervisorContext,
     mut editor: TcpStream,
     target: RelayTarget,
-    port: u16,
+    (port, end): (u16, &CancellationToken),
 ) -> Result<()> {
-    let started = async {
+    let starting = async {
         let tasks = run_tasks(supervisor, &target.before).await?;
         Ok::<_, Error>((supervisor.sessions.start_relayed_adapter(target.prepared).await?, tasks))
     };
-    let (adapter, tasks) = match started.await {
+    let started = tokio::select! {
+        started = starting => started,
+        // An adapter that is starting is killed.
+        () = end.cancelled() => return Ok(()),
+    };
+    let (adapter, tasks) = match started {
         Ok(started) => started,
         Err(error) => {
             for frame in start_failure_events(&error) {
@@ -94,7 +94,11 @@ async fn debug_target(
             return Err(error);
         }
     };
-    let relayed = relay_adapter(&adapter, editor, port).await;
+    let relayed = tokio::select! {
+        relayed = relay_adapter(&adapter, editor, port) => relayed,
+        () = end.cancelled() => Ok(()),
+    };
+    // Its connections are closed: it lets go of what it has attached to, and exits by itself.
     let stopped = adapter.stop().await;
     drop(tasks);
     relayed.and(stopped)

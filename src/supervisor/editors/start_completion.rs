@@ -37,6 +37,8 @@ const TARGET_NAMES: &[&str] = &[
 ];
 /// The arguments that belong to the adapter, whatever type the editor has given to the configuration.
 const ADAPTER_NAMES: &[&str] = &["type", "request"];
+/// How each header of a frame begins, in any letter case.
+const HEADER_START: &[u8] = b"content-";
 /// The end of the headers of a frame.
 const HEADER_END: &[u8] = b"\r\n\r\n";
 
@@ -66,6 +68,9 @@ impl StartCompletion {
                 && let Some(end) = memchr::memmem::find(&buffer, HEADER_END)
             {
                 headers = Bytes::copy_from_slice(&buffer[..end + HEADER_END.len()]);
+            }
+            if headers.is_empty() && !may_start_frame(&buffer) {
+                return write.write_all(&buffer).await;
             }
             match codec.decode(&mut buffer) {
                 Ok(Some(body)) => {
@@ -129,6 +134,12 @@ impl StartCompletion {
         message["arguments"] = arguments.into();
         Some(message)
     }
+}
+
+/// Whether bytes are a beginning of a header; what is not is not held back until it can be decoded.
+fn may_start_frame(bytes: &[u8]) -> bool {
+    let length = bytes.len().min(HEADER_START.len());
+    bytes[..length].eq_ignore_ascii_case(&HEADER_START[..length])
 }
 
 fn is_start_request(message: &Value) -> bool {
