@@ -8,32 +8,30 @@
 //! the next one, so the editor starts this front end again. Does not depend on any method but `initialize`.
 
 mod initialize;
+mod stdio_frames;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 use tokio_util::codec::{FramedRead, FramedWrite};
 
+use self::stdio_frames::{EditorInput, EditorOutput, report_broken_input, send_error};
 use crate::error::{Error, Result};
 use crate::supervisor::connect::{SupervisorStream, exit_error};
 use crate::wire::frames::{ContentLength, FrameError};
-use crate::wire::rpc::{PARSE_ERROR, RpcError};
+use crate::wire::rpc::RpcError;
 
 /// How long requests in flight may still be answered once stdin is closed.
 const CLOSE_GRACE_PERIOD: Duration = Duration::from_millis(700);
 /// Messages of the editor that are read ahead while the supervisor starts.
 const MAX_READ_AHEAD: usize = 64;
-
-type EditorInput = mpsc::Receiver<Result<Bytes, FrameError>>;
-type EditorOutput<W> = FramedWrite<W, ContentLength>;
 
 /// Serves JSON-RPC on stdin and stdout until the editor closes one of them, or the supervisor exits.
 pub async fn serve_editor(workspace: PathBuf) -> Result<()> {
@@ -179,20 +177,4 @@ async fn forward_responses(
         }
     }
     ForwardEnd::SupervisorExited("it closed the connection".to_owned())
-}
-
-/// Responds to what is no frame: where the next one begins is unknown, so this is the end.
-async fn report_broken_input(output: &mut EditorOutput<impl AsyncWrite + Unpin>, cause: FrameError) -> Error {
-    let text = format!("stdin is no stream of Content-Length frames: {cause}");
-    let _ = send_error(output, &Value::Null, &RpcError::plain(PARSE_ERROR, text)).await;
-    let error = Error::usage("cannot read a message on stdin").because(cause);
-    error.hint("each message is `Content-Length: BYTES`, an empty line, and that many bytes of JSON")
-}
-
-async fn send_error(
-    output: &mut EditorOutput<impl AsyncWrite + Unpin>,
-    id: &Value,
-    error: &RpcError,
-) -> Result<(), FrameError> {
-    output.send(Bytes::from(json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string())).await
 }

@@ -78,10 +78,13 @@ impl RelayedProgram {
         let frame = &stack["stackFrames"][0];
         assert_eq!(frame["line"], self.line, "{stack}");
         let scopes = talk.request("scopes", json!({"frameId": frame["id"]}));
-        let locals =
-            talk.request("variables", json!({"variablesReference": scopes["scopes"][0]["variablesReference"]}));
-        let total = locals["variables"].as_array().unwrap().iter().find(|it| it["name"] == "total").unwrap();
-        assert_eq!(total["value"], "42", "{locals}");
+        // gdb has the parameters in a scope of their own.
+        let variables = scopes["scopes"].as_array().unwrap().iter().flat_map(|scope| {
+            let body = talk.request("variables", json!({"variablesReference": scope["variablesReference"]}));
+            body["variables"].as_array().unwrap().clone()
+        });
+        let total = variables.into_iter().find(|it| it["name"] == "total").unwrap();
+        assert_eq!(total["value"], "42", "{total}");
         talk.request("continue", json!({"threadId": stopped["threadId"]}));
     }
 

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::AsyncWrite;
 
-use super::{EditorInput, EditorOutput, report_broken_input, send_error};
+use super::stdio_frames::{EditorInput, EditorOutput, report_broken_input, send_error};
 use crate::api::protocol::{ClientCapabilities, ClientRole, INITIALIZE, InitializeParams};
 use crate::error::{Error, ErrorKind, Result};
 use crate::supervisor::connect::{IfNotRunning, SupervisorPaths, SupervisorStream, connect_stream};
