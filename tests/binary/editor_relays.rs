@@ -209,7 +209,7 @@ fn the_supervisors_exit_ends_relays_and_the_next_one_ends_what_a_killed_one_has_
 
     // A program that does not notice that its adapter and the supervisor are gone.
     let script = stage.sandbox.home().join("adapters/netcoredbg");
-    std::fs::write(&script, "#!/bin/sh\nsetsid sleep 1000 </dev/null >/dev/null 2>&1 &\nexec cat\n").unwrap();
+    std::fs::write(&script, "#!/bin/sh\nsleep 1000 </dev/null >/dev/null 2>&1 &\nexec cat\n").unwrap();
     stage.editor = start_editor(&stage.sandbox, &stage.path);
     let port = stage.start();
     let mut editor = connect(port).unwrap();
