@@ -6,12 +6,14 @@
 //! | `session` | one session: its targets, their state, stops and output |
 //! | `inspect` | reading and changing a stopped program |
 //! | `breakpoints` | the workspace's breakpoints, and sending them to targets |
+//! | `join` | editors that join a session: a DAP server for each |
 //!
 //! Does not depend on windows or the wire API; uses adapters only through their table.
 
 pub mod breakpoints;
 pub mod host;
 pub mod inspect;
+pub mod join;
 pub mod session;
 pub mod source_file;
 
@@ -27,7 +29,7 @@ pub use host::session_request::SessionRequest;
 pub use host::start::EndOnDrop;
 pub use session::debug_session::DebugSession;
 pub use session::requests::Resume;
-pub use session::snapshot::{RunState, SessionSnapshot, TargetSnapshot, WaitOutcome};
+pub use session::snapshot::{JoinedEditor, LastResume, RunState, SessionSnapshot, TargetSnapshot, WaitOutcome};
 pub use session::stop::{StopKind, ThreadStop};
 pub use session::target::TargetPlan;
 pub use session::target_state::TargetPhase;

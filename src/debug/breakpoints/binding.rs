@@ -109,7 +109,8 @@ impl BindingTable {
 
     /// Counts a hit of each breakpoint that one of the adapter's ids stands for; returns them, and how many there were.
     pub fn count_hits(&mut self, target: usize, adapter_ids: &[i64]) -> Vec<(u32, u64)> {
-        let known: Vec<u32> = adapter_ids.iter().filter_map(|id| self.spec_of_adapter_id(target, *id)).collect();
+        let mut known: Vec<u32> = adapter_ids.iter().flat_map(|id| self.specs_of_adapter_id(target, *id)).collect();
+        known.dedup();
         for id in &known {
             // Where the program has stopped, it is bound, whatever was reported.
             if let Some(binding) = self.bindings.get_mut(&(target, *id)) {
@@ -119,8 +120,10 @@ impl BindingTable {
         known.into_iter().map(|id| (id, self.count_hit(id))).collect()
     }
 
-    fn spec_of_adapter_id(&self, target: usize, id: i64) -> Option<u32> {
-        self.bindings.iter().find(|((of, _), binding)| *of == target && binding.id == Some(id)).map(|((_, id), _)| *id)
+    /// Breakpoints of several owners on one line are one for the adapter.
+    fn specs_of_adapter_id(&self, target: usize, id: i64) -> Vec<u32> {
+        let bound = self.bindings.iter().filter(|((of, _), binding)| *of == target && binding.id == Some(id));
+        bound.map(|((_, spec), _)| *spec).collect()
     }
 
     /// The line to which a target has bound a breakpoint.
@@ -193,7 +196,7 @@ mod tests {
         bindings.record_event(1, reported(7, true, 4));
         bindings.record_response(1, &[1], &[reported(7, false, 3)]);
         assert_eq!(bindings.status(1), BindingStatus::Verified { line: Some(4), column: None });
-        assert_eq!((bindings.spec_of_adapter_id(1, 7), bindings.spec_of_adapter_id(1, 8)), (Some(1), None));
+        assert_eq!((bindings.specs_of_adapter_id(1, 7), bindings.specs_of_adapter_id(1, 8)), (vec![1], vec![]));
         bindings.record_event(1, DapBreakpoint { line: None, ..reported(7, true, 0) });
         assert_eq!(bindings.status(1), BindingStatus::Verified { line: Some(4), column: None });
         // A later request's response is newer than the events before it.

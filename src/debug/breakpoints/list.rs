@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::anchor::{AnchorStatus, LineAnchor, SourceLines};
-use super::spec::{BreakpointConditions, BreakpointKind, BreakpointSpec, ExceptionSpec, LinePosition};
+use super::spec::{
+    BreakpointConditions, BreakpointKind, BreakpointSpec, EditorExceptions, ExceptionSpec, LinePosition,
+};
 use crate::error::{Error, ErrorContext, Result};
 
 /// The schema version of the file.
@@ -23,17 +25,21 @@ const MAX_BREAKPOINTS: usize = 10_000;
 pub struct StoredBreakpoints {
     version: u32,
     /// The last id that was given; ids are never reused.
-    last_id: u32,
+    pub(super) last_id: u32,
     /// In the order in which they were set.
     pub breakpoints: Vec<BreakpointSpec>,
     /// On which exceptions to stop.
     #[serde(default, skip_serializing_if = "ExceptionSpec::is_empty")]
     pub exceptions: ExceptionSpec,
+    /// On which exceptions joined editors want to stop, too.
+    #[serde(skip)]
+    pub(in crate::debug) editor_exceptions: Vec<EditorExceptions>,
 }
 
 impl Default for StoredBreakpoints {
     fn default() -> StoredBreakpoints {
-        StoredBreakpoints { version: VERSION, last_id: 0, breakpoints: Vec::new(), exceptions: Default::default() }
+        let (breakpoints, exceptions, editor_exceptions) = Default::default();
+        StoredBreakpoints { version: VERSION, last_id: 0, breakpoints, exceptions, editor_exceptions }
     }
 }
 
@@ -49,9 +55,9 @@ impl StoredBreakpoints {
         }
     }
 
-    /// The text of the file.
+    /// The text of the file, without what belongs to editors.
     pub fn to_text(&self) -> Result<Vec<u8>> {
-        let mut text = serde_json::to_vec_pretty(self).doing(|| "cannot write the breakpoints".into())?;
+        let mut text = serde_json::to_vec_pretty(&self.without_editors()).doing(|| "cannot write the breakpoints".into())?;
         text.push(b'\n');
         Ok(text)
     }
@@ -104,14 +110,9 @@ impl StoredBreakpoints {
         self.breakpoints.iter().filter(move |spec| spec.file() == Some(file))
     }
 
-    /// The line breakpoint at that place.
+    /// The workspace's line breakpoint at that place.
     fn find_at(&self, file: &Path, at: LinePosition) -> Option<&BreakpointSpec> {
-        self.breakpoints.iter().find(|spec| match spec.kind {
-            BreakpointKind::Line { line, column, .. } => {
-                spec.file() == Some(file) && at == LinePosition { line, column }
-            }
-            _ => false,
-        })
+        self.breakpoints.iter().find(|spec| spec.owner.is_none() && spec.is_at(file, at))
     }
 
     /// Sets a breakpoint on a line of a file with that text. The conditions of one that is there are replaced.
@@ -135,11 +136,11 @@ impl StoredBreakpoints {
             return Ok(None);
         }
         self.last_id += 1;
-        Ok(Some(BreakpointSpec { id: self.last_id, kind, conditions: BreakpointConditions::default() }))
+        Ok(Some(BreakpointSpec { id: self.last_id, kind, conditions: BreakpointConditions::default(), owner: None }))
     }
 
     /// A line of a file as it is now, and the breakpoint that is on it.
-    fn resolve_line(
+    pub(super) fn resolve_line(
         &mut self,
         file: &Path,
         text: &str,
@@ -164,7 +165,7 @@ impl StoredBreakpoints {
             (BreakpointKind::Data { expression: a, .. }, BreakpointKind::Data { expression: b, .. }) => a == b,
             _ => false,
         };
-        let known = self.breakpoints.iter().find(is_same).map(|spec| spec.id);
+        let known = self.breakpoints.iter().filter(|spec| spec.owner.is_none()).find(is_same).map(|spec| spec.id);
         self.put(known, kind, conditions)
     }
 
@@ -175,7 +176,12 @@ impl StoredBreakpoints {
         conditions: BreakpointConditions,
     ) -> Result<BreakpointSpec> {
         let id = id.unwrap_or(self.last_id + 1);
-        let spec = BreakpointSpec { id, kind, conditions };
+        self.put_spec(BreakpointSpec { id, kind, conditions, owner: None })
+    }
+
+    /// Adds a breakpoint, or replaces the one with its id. Errors: too many breakpoints.
+    pub(super) fn put_spec(&mut self, spec: BreakpointSpec) -> Result<BreakpointSpec> {
+        let id = spec.id;
         match self.breakpoints.iter().position(|other| other.id == id) {
             Some(index) => self.breakpoints[index] = spec.clone(),
             None if self.breakpoints.len() >= MAX_BREAKPOINTS => {

@@ -5,19 +5,27 @@
 //! | `spec` | what a user can set: lines, functions, exceptions, data |
 //! | `anchor` | finding a line's code again when its file has changed |
 //! | `list` | all breakpoints at one moment, and how each change alters them |
+//! | `editor_breakpoints` | those of joined editors, which go when their editor does |
 //! | `store` | all breakpoints; `breakpoints.json` in the state folder |
+//! | `merge` | breakpoints of several owners in one place, as one for the adapter |
 //! | `sync` | the requests that send them to a target |
 //! | `binding` | the adapters' responses in one session |
 
 mod anchor;
 mod binding;
+mod editor_breakpoints;
 mod list;
+mod merge;
 mod spec;
 mod store;
 pub(super) mod sync;
 
 pub use anchor::AnchorStatus;
 pub use binding::{BindingStatus, BindingTable};
+pub use editor_breakpoints::{EditorLine, ReplacedLines};
 pub use list::StoredBreakpoints;
-pub use spec::{BreakpointConditions, BreakpointKind, BreakpointSpec, DataAccess, ExceptionSpec, LinePosition};
+pub use spec::{
+    BreakpointConditions, BreakpointKind, BreakpointOwner, BreakpointSpec, DataAccess, EditorExceptions, ExceptionSpec,
+    LinePosition,
+};
 pub use store::BreakpointStore;

@@ -3,10 +3,12 @@
 //! Does not depend on targets.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::anchor::{AnchorStatus, LineAnchor};
+use crate::dap::types::ExceptionFilterOptions;
 
 /// A line of a file, or a place in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +37,27 @@ pub struct BreakpointSpec {
     /// When it stops there.
     #[serde(flatten)]
     pub conditions: BreakpointConditions,
+    /// The joined editor that has set it, and with which it goes. None: it belongs to the workspace, and is stored.
+    #[serde(skip)]
+    pub owner: Option<BreakpointOwner>,
+}
+
+/// An editor that has joined a session, as the owner of its breakpoints.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BreakpointOwner {
+    /// Unique among all editors of this supervisor.
+    pub editor: u64,
+    /// The editor's name, for readers.
+    pub name: Arc<str>,
+}
+
+/// On which exceptions an editor wants to stop: filters of an adapter, or `caught` and `uncaught` for those of any adapter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EditorExceptions {
+    /// The editor.
+    pub owner: BreakpointOwner,
+    /// The filters, with their conditions.
+    pub filters: Vec<ExceptionFilterOptions>,
 }
 
 /// Where a breakpoint stops the program.
@@ -144,6 +167,16 @@ impl BreakpointSpec {
     /// As [`BreakpointSpec::file`], owned.
     pub fn owned_file(&self) -> Option<PathBuf> {
         self.file().map(Path::to_owned)
+    }
+
+    /// Whether it is a line breakpoint that was set at that place.
+    pub fn is_at(&self, file: &Path, at: LinePosition) -> bool {
+        match &self.kind {
+            BreakpointKind::Line { file: own, line, column, .. } => {
+                own == file && at == LinePosition { line: *line, column: *column }
+            }
+            _ => false,
+        }
     }
 
     /// Whether its code is still found, if it is a line breakpoint.

@@ -10,9 +10,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use tokio::sync::watch;
+
 use super::anchor::SourceLines;
+use super::editor_breakpoints::{EditorLine, ReplacedLines};
 use super::list::StoredBreakpoints;
-use super::spec::{BreakpointConditions, BreakpointSpec, LinePosition};
+use super::spec::{BreakpointConditions, BreakpointOwner, BreakpointSpec, LinePosition};
 use crate::debug::source_file::read_source;
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::sync::lock;
@@ -37,6 +40,8 @@ struct StoreInner {
     current: Mutex<Arc<StoredBreakpoints>>,
     /// Serialises changes, and so the writes, in the order in which they were requested.
     changes: Arc<tokio::sync::Mutex<()>>,
+    /// Rises with each change of the list.
+    changed: watch::Sender<u64>,
 }
 
 impl BreakpointStore {
@@ -57,7 +62,8 @@ impl BreakpointStore {
 
     fn with_list(folder: Option<PathBuf>, list: StoredBreakpoints, problem: Option<String>) -> BreakpointStore {
         let current = Mutex::new(Arc::new(list));
-        BreakpointStore(Arc::new(StoreInner { folder, problem, current, changes: Arc::default() }))
+        let (changes, changed) = Default::default();
+        BreakpointStore(Arc::new(StoreInner { folder, problem, current, changes, changed }))
     }
 
     /// Which breakpoints are not set because their file cannot be read, why, and how to get them back. Repeated until the
@@ -77,6 +83,11 @@ impl BreakpointStore {
         unreadable.map(text).or_else(|| read_set_aside(folder))
     }
 
+    /// A count that rises with each change of the breakpoints.
+    pub fn watch(&self) -> watch::Receiver<u64> {
+        self.0.changed.subscribe()
+    }
+
     /// The breakpoints as they are now.
     pub fn current(&self) -> Arc<StoredBreakpoints> {
         Arc::clone(&lock(&self.0.current))
@@ -94,6 +105,22 @@ impl BreakpointStore {
         self.change(move |list| {
             let (file, text) = read_breakpoint_source(&file)?;
             list.set_line(&file, &text, at, conditions)
+        })
+        .await
+    }
+
+    /// Replaces an editor's breakpoints in a file; see [`StoredBreakpoints::replace_editor_lines`].
+    /// Errors: no such file, it is no source file.
+    pub async fn replace_editor_lines(
+        &self,
+        owner: BreakpointOwner,
+        file: &Path,
+        lines: Vec<EditorLine>,
+    ) -> Result<ReplacedLines> {
+        let file = file.to_owned();
+        self.change(move |list| {
+            let (file, text) = read_breakpoint_source(&file)?;
+            Ok(list.replace_editor_lines(&owner, &file, &text, lines))
         })
         .await
     }
@@ -147,10 +174,14 @@ impl BreakpointStore {
             let mut next = StoredBreakpoints::clone(&current);
             let result = change(&mut next)?;
             // The last id alone is not worth a write.
-            if next.breakpoints != current.breakpoints || next.exceptions != current.exceptions {
+            if !next.has_same_stored(&current) {
                 store.write(&next)?;
             }
+            let is_changed = !next.has_same_content(&current);
             *lock(&store.0.current) = Arc::new(next);
+            if is_changed {
+                store.0.changed.send_modify(|count| *count += 1);
+            }
             Ok(result)
         });
         changed.await.unwrap_or_else(|cause| Err(Error::other("cannot change the breakpoints").because(cause)))

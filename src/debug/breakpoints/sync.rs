@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 
 use futures_util::future::join_all;
 
-use super::spec::{BreakpointConditions, BreakpointKind, BreakpointSpec, ExceptionSpec};
+use super::merge::merge_specs;
+use super::spec::{BreakpointConditions, BreakpointKind, BreakpointSpec, EditorExceptions, ExceptionSpec};
 use crate::dap::DapClient;
 use crate::dap::types::{
-    ConfigurationDoneArguments, DapCapabilities, DapRequest, DapSource, DataBreakpoint, ExceptionFilterOptions,
-    FunctionBreakpoint, SetBreakpointsArguments, SetBreakpointsResponse, SetDataBreakpointsArguments,
+    ConfigurationDoneArguments, DapBreakpoint, DapCapabilities, DapRequest, DapSource, DataBreakpoint,
+    ExceptionFilterOptions, FunctionBreakpoint, SetBreakpointsArguments, SetBreakpointsResponse, SetDataBreakpointsArguments,
     SetExceptionBreakpointsArguments, SetFunctionBreakpointsArguments, SourceBreakpoint,
 };
 use crate::debug::session::requests::log_error;
@@ -87,11 +88,12 @@ async fn send_line_breakpoints(client: &DapClient, target: &TargetHandle, file: 
     let (refused, sent): (Vec<_>, Vec<_>) = specs.partition(|spec| refusal_reason(spec, &able).is_some());
     let name = file.file_name().map(|name| name.to_string_lossy().into_owned());
     let source = DapSource { name, path: Some(file.to_string_lossy().into_owned()), ..DapSource::default() };
-    let breakpoints: Vec<SourceBreakpoint> = sent.iter().filter_map(|spec| source_breakpoint(spec)).collect();
+    let merged = merge_specs(&sent);
+    let breakpoints: Vec<SourceBreakpoint> = merged.iter().filter_map(|it| source_breakpoint(it.sent)).collect();
     let lines: Vec<i64> = breakpoints.iter().map(|breakpoint| breakpoint.line).collect();
     target.shared.with_state(|state| state.bindings.record_sent_lines(target.id, file, &lines));
     let request = SetBreakpointsArguments { source, breakpoints };
-    let ids: Vec<u32> = sent.iter().map(|spec| spec.id).collect();
+    let ids: Vec<Vec<u32>> = merged.into_iter().map(|it| it.ids).collect();
     request_bindings(client, target, &ids, &request).await;
     for spec in refused {
         target.record_refusal(&[spec.id], &refusal_reason(spec, &able).unwrap_or_default());
@@ -101,28 +103,32 @@ async fn send_line_breakpoints(client: &DapClient, target: &TargetHandle, file: 
 /// Sends the function breakpoints. Skipped when the list is empty and none was `removed`.
 async fn send_function_breakpoints(client: &DapClient, target: &TargetHandle, removed: bool) {
     let stored = target.shared.breakpoints.current();
-    let function = |spec: &BreakpointSpec| match &spec.kind {
-        BreakpointKind::Function { name } => {
-            let BreakpointConditions { condition, hit_condition, .. } = spec.conditions.clone();
-            Some((spec.id, FunctionBreakpoint { name: name.clone(), condition, hit_condition }))
-        }
-        _ => None,
-    };
-    let (ids, breakpoints): (Vec<u32>, Vec<FunctionBreakpoint>) =
-        stored.breakpoints.iter().filter_map(function).unzip();
-    if ids.is_empty() && !removed {
+    let is_function = |spec: &&BreakpointSpec| matches!(spec.kind, BreakpointKind::Function { .. });
+    let all: Vec<&BreakpointSpec> = stored.breakpoints.iter().filter(is_function).collect();
+    if all.is_empty() && !removed {
         return;
     }
     if !target.capabilities().can("supportsFunctionBreakpoints") {
+        let ids: Vec<u32> = all.iter().map(|spec| spec.id).collect();
         return target.record_refusal(&ids, "this adapter has no function breakpoints: set one on a line");
     }
+    let function = |spec: &BreakpointSpec| {
+        let BreakpointConditions { condition, hit_condition, .. } = spec.conditions.clone();
+        let name = if let BreakpointKind::Function { name } = &spec.kind { name.clone() } else { String::new() };
+        FunctionBreakpoint { name, condition, hit_condition }
+    };
+    let merged = merge_specs(&all);
+    let breakpoints = merged.iter().map(|it| function(it.sent)).collect();
+    let ids: Vec<Vec<u32>> = merged.into_iter().map(|it| it.ids).collect();
     request_bindings(client, target, &ids, &SetFunctionBreakpointsArguments { breakpoints }).await;
 }
 
 /// Sends on which exceptions to stop.
 async fn send_exception_filters(client: &DapClient, target: &TargetHandle) {
     let able = target.capabilities();
-    let (filters, filter_options) = choose_filters(&target.shared.breakpoints.current().exceptions, &able);
+    let stored = target.shared.breakpoints.current();
+    let (mut filters, mut filter_options) = choose_filters(&stored.exceptions, &able);
+    add_editor_filters(&stored.editor_exceptions, &able, &mut filters, &mut filter_options);
     // Some adapters have no exceptions at all, and refuse even an empty list.
     if able.exception_breakpoint_filters.is_empty() && filters.is_empty() && filter_options.is_empty() {
         return;
@@ -139,21 +145,27 @@ async fn send_data_breakpoints(client: &DapClient, target: &TargetHandle) {
     if !target.capabilities().can("supportsDataBreakpoints") {
         return target.record_refusal(&ids, "this adapter has no data breakpoints");
     }
-    request_bindings(client, target, &ids, &SetDataBreakpointsArguments { breakpoints }).await;
+    let each: Vec<Vec<u32>> = ids.iter().map(|id| vec![*id]).collect();
+    request_bindings(client, target, &each, &SetDataBreakpointsArguments { breakpoints }).await;
     target.change_bindings(|state| state.bindings.explain_refused_watchpoints(target.id, &ids));
 }
 
-/// Sends a request with the breakpoints `ids`, in this order, and records how the target has bound them.
+/// Sends a request with breakpoints, in this order, and records how the target has bound those that each stands for.
 async fn request_bindings<R: DapRequest<Response = SetBreakpointsResponse>>(
     client: &DapClient,
     target: &TargetHandle,
-    ids: &[u32],
+    ids: &[Vec<u32>],
     request: &R,
 ) {
     target.shared.with_state(|state| state.bindings.begin_request(target.id));
     match client.request(request, target.shared.request_timeout).await {
-        Ok(it) => target.change_bindings(|state| state.bindings.record_response(target.id, ids, &it.breakpoints)),
-        Err(error) => target.record_refusal(ids, &error.to_string()),
+        Ok(it) => {
+            let bound = ids.iter().zip(&it.breakpoints);
+            let (ids, bound): (Vec<u32>, Vec<DapBreakpoint>) =
+                bound.flat_map(|(ids, bound)| ids.iter().map(|id| (*id, bound.clone()))).unzip();
+            target.change_bindings(|state| state.bindings.record_response(target.id, &ids, &bound));
+        }
+        Err(error) => target.record_refusal(&ids.concat(), &error.to_string()),
     }
 }
 
@@ -222,6 +234,32 @@ fn choose_filters(spec: &ExceptionSpec, able: &DapCapabilities) -> (Vec<String>,
     (chosen, Vec::new())
 }
 
+/// Adds what joined editors want: filters that the adapter offers, and what `caught` and `uncaught` mean for it.
+fn add_editor_filters(
+    editors: &[EditorExceptions],
+    able: &DapCapabilities,
+    filters: &mut Vec<String>,
+    options: &mut Vec<ExceptionFilterOptions>,
+) {
+    for requested in editors.iter().flat_map(|it| &it.filters) {
+        let is_offered = able.exception_breakpoint_filters.iter().any(|it| it.filter == requested.filter_id);
+        let ids = match requested.filter_id.as_str() {
+            own if is_offered => vec![own],
+            "caught" => offered_filters(CAUGHT, able),
+            "uncaught" => offered_filters(UNCAUGHT, able),
+            _ => Vec::new(),
+        };
+        for id in ids {
+            let option = ExceptionFilterOptions { filter_id: id.to_owned(), condition: requested.condition.clone() };
+            if !able.can("supportsExceptionFilterOptions") {
+                filters.extend(Some(id.to_owned()).filter(|id| !filters.contains(id)));
+            } else if options.iter().all(|it| it.filter_id != option.filter_id || it.condition.is_some()) {
+                options.push(option);
+            }
+        }
+    }
+}
+
 /// debugpy, js-debug, rdbg, netcoredbg, lldb-dap, CodeLLDB, gdb.
 const CAUGHT: &[&[&str]] = &[&["raised"], &["all"], &["any"], &["caught"], &["cpp_throw", "rust_panic"], &["throw"]];
 const UNCAUGHT: &[&[&str]] =
@@ -229,6 +267,7 @@ const UNCAUGHT: &[&[&str]] =
 
 #[cfg(test)]
 mod tests {
+    use super::super::spec::BreakpointOwner;
     use super::*;
     use crate::dap::types::ExceptionBreakpointsFilter;
 
@@ -278,6 +317,27 @@ mod tests {
     }
 
     #[test]
+    fn what_editors_want_is_added_in_the_words_of_the_adapter() {
+        let check = |offered: &[&str], wanted: &[&str], expect: &[&str]| {
+            let filter = |name: &&str| ExceptionBreakpointsFilter { filter: (*name).to_owned(), ..Default::default() };
+            let able = DapCapabilities {
+                exception_breakpoint_filters: offered.iter().map(filter).collect(),
+                ..DapCapabilities::default()
+            };
+            let option = |id: &&str| ExceptionFilterOptions { filter_id: (*id).to_owned(), condition: None };
+            let owner = BreakpointOwner { editor: 1, name: "an editor".into() };
+            let editors = [EditorExceptions { owner, filters: wanted.iter().map(option).collect() }];
+            let (mut filters, mut options) = (vec!["raised".to_owned()], Vec::new());
+            add_editor_filters(&editors, &able, &mut filters, &mut options);
+            assert_eq!(filters, expect, "{wanted:?} of {offered:?}");
+        };
+        let debugpy = &["raised", "uncaught", "userUnhandled"];
+        check(debugpy, &["userUnhandled", "raised"], &["raised", "userUnhandled"]);
+        check(debugpy, &["caught", "uncaught"], &["raised", "uncaught"]);
+        check(&["cpp_throw", "raised"], &["uncaught", "swift_throw"], &["raised", "cpp_throw"]);
+    }
+
+    #[test]
     fn unsupported_conditions_are_recorded_and_not_sent() {
         let spec = |id: u32, condition: Option<&str>| BreakpointSpec {
             id,
@@ -286,6 +346,7 @@ mod tests {
                 condition: condition.map(str::to_owned),
                 ..BreakpointConditions::default()
             },
+            owner: None,
         };
         let able = DapCapabilities::default();
         assert_eq!(refusal_reason(&spec(1, None), &able), None);

@@ -165,6 +165,12 @@ impl SessionRegistry {
             Ok(list.breakpoints.extract_if(.., |spec| is_removed(spec)).collect::<Vec<BreakpointSpec>>())
         });
         let removed = changed.await?;
+        self.send_removals(&removed).await;
+        Ok(removed)
+    }
+
+    /// Sends to every active session that breakpoints were removed.
+    pub(in crate::debug) async fn send_removals(&self, removed: &[BreakpointSpec]) {
         let mut files: Vec<&Path> = removed.iter().filter_map(BreakpointSpec::file).collect();
         files.sort();
         files.dedup();
@@ -180,10 +186,10 @@ impl SessionRegistry {
                 managed.session.send_breakpoints(ChangedBreakpoints::Data).await;
             }
         }
-        Ok(removed)
     }
 
-    async fn send_to_sessions(&self, changed: ChangedBreakpoints<'_>) {
+    /// Sends changed breakpoints to every active session, and waits for the responses.
+    pub(super) async fn send_to_sessions(&self, changed: ChangedBreakpoints<'_>) {
         let active = self.active_sessions();
         join_all(active.iter().map(|managed| managed.session.send_breakpoints(changed))).await;
     }

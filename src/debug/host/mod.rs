@@ -5,6 +5,7 @@
 //! | `registry` | all sessions of a workspace |
 //! | `adapter_relay` | an adapter that an editor talks to itself |
 //! | `breakpoint_operations` | setting, removing and listing breakpoints over all sessions |
+//! | `editor_operations` | the breakpoints of joined editors |
 //! | `start` | preparing and starting a session |
 //! | `session_end` | the steps of a session's end: a pure function |
 //! | `session_request` | what is to be debugged, and with what |
@@ -16,6 +17,7 @@
 
 pub mod adapter_relay;
 pub(super) mod breakpoint_operations;
+mod editor_operations;
 pub(super) mod managed_session;
 mod recover;
 pub(super) mod registry;

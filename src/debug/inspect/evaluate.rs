@@ -78,6 +78,7 @@ impl DebugSession {
         };
         self.shared.with_state(|state| state.stop_cache.clear_frames());
         let answer = answer.map_err(|cause| self.request_error(&format!("set `{shown}`"), cause))?;
+        self.shared.forward_changed_variables(at.target, None);
         let Some(result) = answer.value else { return self.read_set_value(name, at, is_reference).await };
         let variables_reference = answer.variables_reference.unwrap_or_default();
         let value = EvaluateResponse { result, kind: answer.kind, variables_reference, ..EvaluateResponse::default() };

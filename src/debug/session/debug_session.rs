@@ -29,6 +29,8 @@ use crate::debug::breakpoints::sync::{ChangedBreakpoints, send_changed_breakpoin
 use crate::debug::breakpoints::{BindingStatus, BreakpointStore};
 use crate::error::{Error, ErrorKind, Result};
 
+/// The clients that are not joined editors, as those read of them.
+const OTHER_CLIENTS: &str = "an agent or a command";
 /// How long the binding of a breakpoint that was set in a running program may take, before it is returned as it is.
 const BINDING_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -130,8 +132,13 @@ impl DebugSession {
     /// Resumes a stopped thread, or that of the primary stop. When this returns without an error, the adapter has
     /// accepted it. It is not undone when the caller is cancelled.
     pub async fn resume(&self, how: Resume, thread: Option<(usize, i64)>) -> Result<()> {
+        self.resume_by(OTHER_CLIENTS.into(), how, thread).await
+    }
+
+    /// As [`DebugSession::resume`], at the request of a client with that name.
+    pub async fn resume_by(&self, by: Arc<str>, how: Resume, thread: Option<(usize, i64)>) -> Result<()> {
         let (target, thread) = self.resolve_thread(thread)?;
-        if self.shared.step_target(target, TargetInput::Resume(Some(thread))) != TargetEffect::Send {
+        if self.shared.resume_target(target, thread, (by, how)) != TargetEffect::Send {
             return Err(self.not_stopped_error());
         }
         let (reply, outcome) = oneshot::channel();
@@ -238,10 +245,12 @@ impl DebugSession {
     pub(in crate::debug) fn not_stopped_error(&self) -> Error {
         let snapshot = self.snapshot();
         let error = Error::new(ErrorKind::Usage, "the program is not stopped");
-        let error = error.because(format!("its state is {}", snapshot.run_state().name()));
+        let state = format!("its state is {}", snapshot.run_state().name());
         if snapshot.is_ended() {
-            return error.hint("`tether debug launch` starts a session");
+            return error.because(state).hint("`tether debug launch` starts a session");
         }
+        let resumed = snapshot.last_resume().map(|it| format!("{state}, resumed by {} ({})", it.by, it.how.name()));
+        let error = error.because(resumed.unwrap_or(state));
         let any_stopped = snapshot.targets.iter().any(|target| matches!(target.state.phase, TargetPhase::Stopped(_)));
         if any_stopped {
             return error.hint("that thread runs: `tether debug status` lists the ones that are stopped");

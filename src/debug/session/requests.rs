@@ -24,6 +24,16 @@ pub enum Resume {
 }
 
 impl Resume {
+    /// For readers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Resume::Continue => "continue",
+            Resume::Over => "step over",
+            Resume::Into => "step into",
+            Resume::Out => "step out",
+        }
+    }
+
     /// Sends the request for a thread, and waits for the response.
     pub async fn send(self, client: &DapClient, thread_id: i64, limit: Duration) -> Result<(), DapError> {
         match self {

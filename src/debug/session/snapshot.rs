@@ -2,8 +2,10 @@
 //!
 //! Plain data.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::requests::Resume;
 use super::stop::ThreadStop;
 use super::target_state::{TargetEnd, TargetPhase, TargetState};
 
@@ -48,6 +50,27 @@ pub struct TargetSnapshot {
     pub pid: Option<u32>,
     /// The generation in which it stopped first since it last ran.
     pub(in crate::debug) stopped_in: u64,
+    /// Who has resumed it last.
+    pub last_resume: Option<LastResume>,
+}
+
+/// A request to resume a target that was accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastResume {
+    /// Who sent it, for readers.
+    pub by: Arc<str>,
+    pub how: Resume,
+    /// The generation that it began.
+    pub generation: u64,
+}
+
+/// An editor that has joined a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JoinedEditor {
+    /// Unique among all editors of this supervisor.
+    pub id: u64,
+    /// For readers.
+    pub name: Arc<str>,
 }
 
 /// All targets, in the order of their start; the index of one is its id.
@@ -55,6 +78,8 @@ pub struct TargetSnapshot {
 pub struct SessionSnapshot {
     pub generation: u64,
     pub targets: Vec<TargetSnapshot>,
+    /// In the order in which they joined.
+    pub editors: Vec<JoinedEditor>,
 }
 
 impl SessionSnapshot {
@@ -74,6 +99,11 @@ impl SessionSnapshot {
         let mut targets: Vec<(usize, &TargetSnapshot)> = self.targets.iter().enumerate().collect();
         targets.sort_by_key(|(_, target)| target.stopped_in);
         targets.into_iter().flat_map(|(id, target)| target.state.stops().iter().map(move |stop| (id, stop))).collect()
+    }
+
+    /// The newest request that has resumed the program.
+    pub fn last_resume(&self) -> Option<&LastResume> {
+        self.targets.iter().filter_map(|target| target.last_resume.as_ref()).max_by_key(|it| it.generation)
     }
 
     /// The exit code of the program, from the first target that has reported one.

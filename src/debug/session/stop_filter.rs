@@ -62,8 +62,9 @@ pub fn decide_without_requests(
     match stop.kind {
         _ if stop.thread_id.is_none() => Err(Undecided::UnknownThread(stop)),
         StopKind::Exception => match &stored.exceptions.class {
-            Some(class) => Err(Undecided::ExceptionClass(stop, class.clone())),
-            None => Ok(StopDecision::Stop(stop)),
+            // A joined editor may want to stop at others.
+            Some(class) if stored.editor_exceptions.is_empty() => Err(Undecided::ExceptionClass(stop, class.clone())),
+            _ => Ok(StopDecision::Stop(stop)),
         },
         StopKind::BreakpointHit | StopKind::WatchpointAccess | StopKind::WatchpointModify => {
             stop.hits = target.shared.with_state(|state| match stop.kind {

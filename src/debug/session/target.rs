@@ -35,6 +35,9 @@ const FUNCTION_CALL: &str = "function call";
 /// Events of a program whose scripts are being read.
 const LOADING_EVENTS: [&str; 4] = ["initialized", "thread", "loadedSource", "breakpoint"];
 
+/// Events that only joined editors need as they are.
+const FORWARDED_EVENTS: [&str; 3] = ["thread", "module", "invalidated"];
+
 /// How long the requests of a target may outlive its connection.
 const CLOSE_GRACE: Duration = Duration::from_secs(2);
 
@@ -167,6 +170,9 @@ impl TargetTask {
             return self.guard.shared.event_log.push_output("stdout", &output);
         }
         self.guard.shared.event_log.record_event(event);
+        if FORWARDED_EVENTS.contains(&event.name.as_str()) {
+            self.guard.shared.forward_event(self.guard.id, event, None);
+        }
         if LOADING_EVENTS.contains(&event.name.as_str()) {
             self.guard.shared.loading.send_replace(Instant::now());
         }

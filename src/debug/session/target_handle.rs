@@ -6,15 +6,17 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::sync::{OwnedMutexGuard, watch};
+use serde_json::value::RawValue;
+use tokio::sync::{OwnedMutexGuard, broadcast, watch};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::event_log::EventLog;
 use super::session_state::{SessionState, TargetChannel};
-use super::snapshot::{SessionSnapshot, TargetSnapshot};
+use super::requests::Resume;
+use super::snapshot::{LastResume, SessionSnapshot, TargetSnapshot};
 use super::stop::ThreadStop;
 use super::target_state::{TargetEffect, TargetInput, TargetPhase, step_target};
-use crate::dap::DapClient;
+use crate::dap::{DapClient, RawEvent};
 use crate::dap::types::DapCapabilities;
 use crate::debug::breakpoints::BreakpointStore;
 use crate::sync::lock;
@@ -23,6 +25,20 @@ use crate::sync::lock;
 const LOADING_PAUSE: Duration = Duration::from_secs(1);
 /// How long a program's scripts may take to be read.
 const MAX_LOADING: Duration = Duration::from_secs(10);
+
+/// Events that a joined editor may be behind; the oldest beyond them are dropped for it.
+const MAX_FORWARDED_EVENTS: usize = 1024;
+
+/// An event for joined editors that changes nothing here.
+#[derive(Clone, Debug)]
+pub struct ForwardedEvent {
+    /// The target whose ids it has.
+    pub target: usize,
+    /// As its adapter has sent it.
+    pub event: RawEvent,
+    /// The editor that has caused it, and knows of it.
+    pub except: Option<u64>,
+}
 
 /// What all targets and handles of a session share.
 pub struct SessionShared {
@@ -41,6 +57,8 @@ pub struct SessionShared {
     pub request_timeout: Duration,
     /// Serialises stack requests; the second caller finds the cache filled.
     pub stack_requests: tokio::sync::Mutex<()>,
+    /// For joined editors; the state of the targets, output and breakpoints are published elsewhere.
+    pub forwarded: broadcast::Sender<ForwardedEvent>,
 }
 
 impl SessionShared {
@@ -55,6 +73,7 @@ impl SessionShared {
             event_log,
             request_timeout,
             stack_requests: tokio::sync::Mutex::default(),
+            forwarded: broadcast::Sender::new(MAX_FORWARDED_EVENTS),
         }
     }
 
@@ -65,6 +84,15 @@ impl SessionShared {
 
     /// Applies an input to a target and publishes the result. Returns what the caller has to do.
     pub fn step_target(&self, target: usize, input: TargetInput) -> TargetEffect {
+        self.apply_input(target, input, None)
+    }
+
+    /// Resumes a thread of a target, if it is stopped, and publishes who does.
+    pub fn resume_target(&self, target: usize, thread: i64, (by, how): (Arc<str>, Resume)) -> TargetEffect {
+        self.apply_input(target, TargetInput::Resume(Some(thread)), Some((by, how)))
+    }
+
+    fn apply_input(&self, target: usize, input: TargetInput, resumes: Option<(Arc<str>, Resume)>) -> TargetEffect {
         if matches!(input, TargetInput::Stopped(_)) {
             // Before it is published: who is woken by the stop reads the output since the one before.
             let cursor = self.event_log.output_cursor();
@@ -76,14 +104,32 @@ impl SessionShared {
             (next, effect) = step_target(&snapshot.targets[target].state, input);
             let Some(next) = next else { return false };
             snapshot.generation += 1;
-            let target = &mut snapshot.targets[target];
+            let (generation, target) = (snapshot.generation, &mut snapshot.targets[target]);
+            if let Some((by, how)) = resumes {
+                target.last_resume = Some(LastResume { by, how, generation });
+            }
             if !matches!(target.state.phase, TargetPhase::Stopped(_)) {
-                target.stopped_in = snapshot.generation;
+                target.stopped_in = generation;
             }
             target.state = next;
             true
         });
         effect
+    }
+
+    /// Forwards an event to the joined editors, if there are any.
+    pub fn forward_event(&self, target: usize, event: &RawEvent, except: Option<u64>) {
+        if self.forwarded.receiver_count() > 0 {
+            // Fails only when the last one has just left.
+            let _ = self.forwarded.send(ForwardedEvent { target, event: event.clone(), except });
+        }
+    }
+
+    /// Tells the joined editors that variables have changed while the program was stopped.
+    pub fn forward_changed_variables(&self, target: usize, except: Option<u64>) {
+        let body = serde_json::json!({"areas": ["variables"]}).to_string();
+        let event = RawEvent { name: "invalidated".to_owned(), body: RawValue::from_string(body).ok() };
+        self.forward_event(target, &event, except);
     }
 
     /// Publishes the process of a target.

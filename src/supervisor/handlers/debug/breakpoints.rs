@@ -67,7 +67,8 @@ impl OperationHandler for BreakpointRemoveParams {
         let sessions = &context.sessions;
         let removed = match (self.breakpoint_id, &self.file, self.all.unwrap_or_default()) {
             (Some(id), None, false) => sessions.remove_breakpoints(move |spec| spec.id == id).await?,
-            (None, None, true) => sessions.remove_breakpoints(|_| true).await?,
+            // Those of a joined editor are the editor's to remove, or removed by their id.
+            (None, None, true) => sessions.remove_breakpoints(|spec| spec.owner.is_none()).await?,
             (None, Some(file), false) => {
                 let (file, line) = FileLine::parse_file_or_line(file, None)?;
                 let path = sessions.workspace().join(file);
@@ -126,7 +127,9 @@ impl OperationHandler for BreakpointImportParams {
 
 fn is_at(spec: &breakpoints::BreakpointSpec, path: &Path, at: Option<u32>) -> bool {
     match &spec.kind {
-        breakpoints::BreakpointKind::Line { file, line, .. } => file == path && at.is_none_or(|at| at == *line),
+        breakpoints::BreakpointKind::Line { file, line, .. } => {
+            spec.owner.is_none() && file == path && at.is_none_or(|at| at == *line)
+        }
         _ => false,
     }
 }

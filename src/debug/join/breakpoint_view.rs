@@ -1,0 +1,146 @@
+//! What one joined editor has been told of the breakpoints: its own, by the responses to its requests, and by events the
+//! changes of those and everything that others set.
+//!
+//! The ids are those of the workspace's breakpoints. Pure.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::debug::breakpoints::{BindingStatus, BreakpointKind, BreakpointOwner, BreakpointSpec, StoredBreakpoints};
+
+/// The message of a breakpoint that no program has loaded.
+const PENDING: &str = "no program that runs has this code yet";
+
+/// What an editor is told of one breakpoint.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToldBreakpoint {
+    verified: bool,
+    file: Option<PathBuf>,
+    line: Option<u32>,
+    column: Option<u32>,
+    message: Option<String>,
+}
+
+impl ToldBreakpoint {
+    /// A breakpoint as it is bound now.
+    pub fn of_spec(spec: &BreakpointSpec, status: BindingStatus) -> ToldBreakpoint {
+        let (file, line, column) = match &spec.kind {
+            BreakpointKind::Line { file, line, column, .. } => (Some(file.clone()), Some(*line), *column),
+            _ => (None, None, None),
+        };
+        let unbound = |message: String| ToldBreakpoint { verified: false, file: file.clone(), line, column, message: Some(message) };
+        match status {
+            BindingStatus::Verified { line: bound, column: at } => {
+                ToldBreakpoint { verified: true, file, line: bound.or(line), column: at.or(column), message: None }
+            }
+            BindingStatus::Pending => unbound(PENDING.to_owned()),
+            BindingStatus::Unbound(reason) => unbound(reason),
+        }
+    }
+
+    /// The `Breakpoint` of the protocol.
+    pub fn to_json(&self, id: u32) -> Value {
+        let mut it = json!({"id": id, "verified": self.verified});
+        let source = self.file.as_ref().map(|file| {
+            json!({"name": file.file_name().unwrap_or_default().to_string_lossy(), "path": file.to_string_lossy()})
+        });
+        let message = self.message.clone().map(Value::from);
+        let fields = [("source", source), ("line", self.line.map(Value::from)), ("message", message)];
+        for (name, value) in fields {
+            if let Some(value) = value {
+                it[name] = value;
+            }
+        }
+        if let Some(column) = self.column {
+            it["column"] = column.into();
+        }
+        it
+    }
+}
+
+/// What one editor has been told.
+#[derive(Debug, Default)]
+pub struct BreakpointView {
+    told: HashMap<u32, ToldBreakpoint>,
+}
+
+impl BreakpointView {
+    /// Records what a response tells.
+    pub fn record(&mut self, id: u32, told: ToldBreakpoint) {
+        self.told.insert(id, told);
+    }
+
+    /// The editor itself has removed these.
+    pub fn forget(&mut self, ids: &[u32]) {
+        self.told.retain(|id, _| !ids.contains(id));
+    }
+
+    /// The bodies of the `breakpoint` events that are due. A breakpoint of the editor's own that is not told yet is left to
+    /// the response to its request.
+    pub fn take_events(
+        &mut self,
+        owner: &BreakpointOwner,
+        list: &StoredBreakpoints,
+        status: impl Fn(u32) -> BindingStatus,
+    ) -> Vec<Value> {
+        let event = |reason: &str, id: u32, told: &ToldBreakpoint| json!({"reason": reason, "breakpoint": told.to_json(id)});
+        let mut events = Vec::new();
+        for spec in &list.breakpoints {
+            let is_shown = spec.file().is_some() && spec.has_line() && spec.owner.as_ref() != Some(owner);
+            let now = ToldBreakpoint::of_spec(spec, status(spec.id));
+            let reason = match self.told.get(&spec.id) {
+                Some(told) if *told == now => continue,
+                Some(_) => "changed",
+                None if is_shown => "new",
+                None => continue,
+            };
+            events.push(event(reason, spec.id, &now));
+            self.told.insert(spec.id, now);
+        }
+        let gone = self.told.extract_if(|id, _| list.get(*id).is_none());
+        events.extend(gone.map(|(id, told)| event("removed", id, &told)));
+        events
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::debug::breakpoints::{BreakpointConditions, EditorLine};
+
+    fn summary(events: &[Value]) -> Vec<String> {
+        let words = |it: &Value| {
+            let breakpoint = &it["breakpoint"];
+            format!("{} {} {} {}", it["reason"].as_str().unwrap(), breakpoint["id"], breakpoint["line"], breakpoint["verified"])
+        };
+        events.iter().map(words).collect()
+    }
+
+    #[test]
+    fn an_editor_is_told_what_others_set_and_how_its_own_are_bound() {
+        let (mut list, mut view, file) = (StoredBreakpoints::default(), BreakpointView::default(), Path::new("/a.py"));
+        let owner = BreakpointOwner { editor: 1, name: "an editor".into() };
+        let text = "a\nb\nc\n";
+        list.set_line(file, text, 1.into(), BreakpointConditions::default()).unwrap();
+        let line = EditorLine { at: 2.into(), conditions: BreakpointConditions::default() };
+        list.replace_editor_lines(&owner, file, text, vec![line]);
+        let pending = |_| BindingStatus::Pending;
+        let events = view.take_events(&owner, &list, pending);
+        assert_eq!(summary(&events), ["new 1 1 false"], "its own is left to the response");
+        assert_eq!(events[0]["breakpoint"]["source"], json!({"name": "a.py", "path": "/a.py"}));
+        assert_eq!(events[0]["breakpoint"]["message"], PENDING);
+        view.record(2, ToldBreakpoint::of_spec(list.get(2).unwrap(), BindingStatus::Pending));
+        assert!(view.take_events(&owner, &list, pending).is_empty());
+        let bound = |id| BindingStatus::Verified { line: Some(id + 1), column: None };
+        assert_eq!(summary(&view.take_events(&owner, &list, bound)), ["changed 1 2 true", "changed 2 3 true"]);
+        // The agent removes both by their ids.
+        list.breakpoints.clear();
+        let mut events = summary(&view.take_events(&owner, &list, bound));
+        events.sort();
+        assert_eq!(events, ["removed 1 2 true", "removed 2 3 true"]);
+    }
+}
