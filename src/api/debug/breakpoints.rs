@@ -146,6 +146,8 @@ pub struct BreakpointReport {
     pub drift: Option<BreakpointDrift>,
     /// Why it is not verified, or not where it was.
     pub message: Option<String>,
+    /// The joined editor that has set it; it goes when the editor does.
+    pub owner: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }

@@ -282,6 +282,11 @@ pub struct DebugSessionStatus {
     pub exit_code: Option<i64>,
     /// How it ended, or what is wrong with it.
     pub message: Option<String>,
+    /// The editors that have joined it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub editors: Vec<String>,
+    /// Who has resumed the program last, and how.
+    pub resumed_by: Option<String>,
 }
 
 /// One thread.

@@ -23,7 +23,7 @@ const MAX_BREAKPOINTS: usize = 10_000;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StoredBreakpoints {
-    version: u32,
+    pub(super) version: u32,
     /// The last id that was given; ids are never reused.
     pub(super) last_id: u32,
     /// In the order in which they were set.

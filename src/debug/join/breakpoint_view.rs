@@ -10,9 +10,6 @@ use serde_json::{Value, json};
 
 use crate::debug::breakpoints::{BindingStatus, BreakpointKind, BreakpointOwner, BreakpointSpec, StoredBreakpoints};
 
-/// The message of a breakpoint that no program has loaded.
-const PENDING: &str = "no program that runs has this code yet";
-
 /// What an editor is told of one breakpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToldBreakpoint {
@@ -30,13 +27,13 @@ impl ToldBreakpoint {
             BreakpointKind::Line { file, line, column, .. } => (Some(file.clone()), Some(*line), *column),
             _ => (None, None, None),
         };
-        let unbound = |message: String| ToldBreakpoint { verified: false, file: file.clone(), line, column, message: Some(message) };
+        let unbound = |message| ToldBreakpoint { verified: false, file: file.clone(), line, column, message };
         match status {
             BindingStatus::Verified { line: bound, column: at } => {
                 ToldBreakpoint { verified: true, file, line: bound.or(line), column: at.or(column), message: None }
             }
-            BindingStatus::Pending => unbound(PENDING.to_owned()),
-            BindingStatus::Unbound(reason) => unbound(reason),
+            BindingStatus::Pending => unbound(None),
+            BindingStatus::Unbound(reason) => unbound(Some(reason)),
         }
     }
 
@@ -132,7 +129,6 @@ mod tests {
         let events = view.take_events(&owner, &list, pending);
         assert_eq!(summary(&events), ["new 1 1 false"], "its own is left to the response");
         assert_eq!(events[0]["breakpoint"]["source"], json!({"name": "a.py", "path": "/a.py"}));
-        assert_eq!(events[0]["breakpoint"]["message"], PENDING);
         view.record(2, ToldBreakpoint::of_spec(list.get(2).unwrap(), BindingStatus::Pending));
         assert!(view.take_events(&owner, &list, pending).is_empty());
         let bound = |id| BindingStatus::Verified { line: Some(id + 1), column: None };

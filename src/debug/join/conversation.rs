@@ -7,11 +7,13 @@
 //! Requests that wait for an adapter run beside the reading of others. While the editor's own resume is not answered, changes
 //! of the state wait: an editor that is told of the next stop before the response to its step shows a running program.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
+use tokio::net::TcpStream;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
 use tracing::debug;
@@ -23,7 +25,7 @@ use super::membership::EditorMembership;
 use super::session_feed::{FeedChange, SessionFeed};
 use super::session_requests::{FORWARDED_REQUESTS, forward_request, pause_thread, respond_threads, resume_thread};
 use crate::dap::types::{
-    CapabilitiesEvent, DapCapabilities, DisconnectArguments, EmptyResponse, Fields, InitializedEvent, StartRequest,
+    CapabilitiesEvent, DapCapabilities, DisconnectArguments, EmptyResponse, Fields, InitializedEvent,
 };
 use crate::dap::{DapConnection, DapError, DapInbox, DapIncoming, DapServer, ErrorResponse, IncomingRequest};
 use crate::debug::host::managed_session::ManagedSession;
@@ -39,8 +41,18 @@ const CAPABILITIES_TIMEOUT: Duration = Duration::from_secs(10);
 /// What an `attach` to something else than a session names.
 const ATTACH_TARGETS: [&str; 5] = ["port", "pid", "url", "window", "config"];
 
-/// Starts or finds the session that an editor's `launch` or `attach` means.
-pub type OpenSession = Box<dyn Fn(StartRequest) -> BoxFuture<'static, Result<ManagedSession>> + Send + Sync>;
+/// What an editor requests with `launch` or `attach`; the fields are those of its request.
+pub enum SessionStart {
+    /// A new session with a program that is launched.
+    Launch(Fields),
+    /// A new session with a program that runs.
+    Attach(Fields),
+    /// A session that there is.
+    Join(Fields),
+}
+
+/// Starts or finds the session that an editor means.
+pub type OpenSession = Box<dyn Fn(SessionStart) -> BoxFuture<'static, Result<ManagedSession>> + Send + Sync>;
 
 /// Which session an editor joins.
 pub enum SessionChoice {
@@ -48,6 +60,12 @@ pub enum SessionChoice {
     Session(ManagedSession),
     /// The one that its `launch` starts, or its `attach` names.
     ByEditor(OpenSession),
+}
+
+/// As [`serve_editor`], over a TCP connection. Errors: its socket options cannot be set.
+pub async fn serve_tcp_editor(stream: TcpStream, sessions: SessionRegistry, choice: SessionChoice) -> io::Result<()> {
+    serve_editor(DapConnection::tcp(stream)?, sessions, choice).await;
+    Ok(())
 }
 
 /// Serves one editor until it disconnects or closes the connection. The session goes on.
@@ -110,7 +128,7 @@ pub(super) struct EditorConversation {
     progress: Progress,
     pub(super) joined: Option<JoinedSession>,
     /// A `launch` that waits for the editor's breakpoints.
-    starting: Option<(IncomingRequest, StartRequest)>,
+    starting: Option<(IncomingRequest, SessionStart)>,
     calls: JoinSet<CallOutcome>,
     /// Resumes of this editor that are not answered.
     resuming: usize,
@@ -246,19 +264,22 @@ impl EditorConversation {
         let fields: Fields = match request.read_arguments() {
             Ok(fields) => fields,
             Err(cause) => {
-                request.respond_error(ErrorResponse::new(format!("{}: {cause}", request.command)));
+                let text = format!("{}: {cause}", request.command);
+                request.respond_error(ErrorResponse::new(text));
                 return Ok(());
             }
         };
-        let is_join = request.command == "attach" && ATTACH_TARGETS.iter().all(|name| !fields.contains_key(*name));
-        let start =
-            if request.command == "attach" { StartRequest::Attach(fields) } else { StartRequest::Launch(fields) };
+        let start = match request.command.as_str() {
+            "launch" => SessionStart::Launch(fields),
+            _ if ATTACH_TARGETS.iter().any(|name| fields.contains_key(*name)) => SessionStart::Attach(fields),
+            _ => SessionStart::Join(fields),
+        };
         match &self.choice {
             SessionChoice::Session(managed) => {
                 let managed = managed.clone();
                 self.finish_start(request, Ok(managed)).await
             }
-            SessionChoice::ByEditor(open) if is_join => {
+            SessionChoice::ByEditor(open) if matches!(start, SessionStart::Join(_)) => {
                 let opened = open(start);
                 self.calls.spawn(async move { CallOutcome::Opened(request, opened.await) });
                 Ok(())

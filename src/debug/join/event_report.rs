@@ -36,7 +36,9 @@ impl EditorConversation {
             // Which threads a stop is of can only be said when those of the other targets are known.
             let threads = timeout(THREADS_TIMEOUT, managed.session.threads()).await.unwrap_or_default();
             let mut ids = lock(&self.context.ids);
-            threads.iter().for_each(|thread| drop(ids.give(IdKind::Thread, thread.id)));
+            for thread in threads {
+                ids.give(IdKind::Thread, thread.id);
+            }
         }
         let others = snapshot.editors.iter().filter(|it| it.id != self.context.owner.editor);
         let others = others.map(|it| format!("; joined too: {}", it.name)).collect::<String>();
@@ -82,8 +84,8 @@ impl EditorConversation {
                 self.send_each("continued", bodies).await
             }
             StateChange::Stopped { target, stop } => {
-                let bodies = stopped_bodies(&mut lock(&self.context.ids), target, &stop);
-                self.send_each("stopped", bodies).await
+                let body = stopped_body(&mut lock(&self.context.ids), target, &stop);
+                self.send_json("stopped", body).await
             }
             StateChange::Exited(exit_code) => self.server.send_event(&ExitedEvent { exit_code }).await,
             StateChange::TargetEnded(target) => {
@@ -91,7 +93,6 @@ impl EditorConversation {
                 self.send_each("thread", bodies).await
             }
             StateChange::Ended(reason) => {
-                self.report_output().await?;
                 if let Some(reason) = reason {
                     self.send_console(format!("the connection to the debugger ended: {reason}")).await?;
                 }
@@ -167,9 +168,9 @@ fn with_field(mut body: Value, name: &str, value: Option<Value>) -> Value {
     body
 }
 
-/// The bodies of the `stopped` events for one stop: one that stands for all threads only where the editor knows none of
-/// another target.
-fn stopped_bodies(ids: &mut EditorIds, target: usize, stop: &ThreadStop) -> Vec<Value> {
+/// The body of the `stopped` event of a stop. It stands for all threads only where the editor knows none of another target.
+/// The other threads get no events of their own: nvim-dap resumes a thread that stops while another one is stopped.
+fn stopped_body(ids: &mut EditorIds, target: usize, stop: &ThreadStop) -> Value {
     let own = stop.thread_id.map(|id| ids.give(IdKind::Thread, ScopedId { target, id }));
     let stands_for_all = stop.all_threads && ids.has_only_threads_of(target);
     let hits: Vec<u32> = stop.hits.iter().map(|(id, _)| *id).collect();
@@ -177,15 +178,7 @@ fn stopped_bodies(ids: &mut EditorIds, target: usize, stop: &ThreadStop) -> Vec<
         "reason": stop_reason_word(stop.kind), "allThreadsStopped": stands_for_all, "hitBreakpointIds": hits,
     });
     let body = with_field(body, "text", stop.text.clone().map(Value::from));
-    let mut bodies = vec![with_field(body, "threadId", own.map(Value::from))];
-    if stop.all_threads && !stands_for_all {
-        let others = ids.threads_of(target).into_iter().filter(|id| Some(*id) != stop.thread_id);
-        bodies.extend(others.collect::<Vec<_>>().into_iter().map(|id| {
-            let thread = ids.give(IdKind::Thread, ScopedId { target, id });
-            json!({"reason": "pause", "threadId": thread, "allThreadsStopped": false, "preserveFocusHint": true})
-        }));
-    }
-    bodies
+    with_field(body, "threadId", own.map(Value::from))
 }
 
 /// The bodies of the `continued` events of a target; its frames and values are no longer valid.
@@ -224,21 +217,16 @@ mod tests {
     #[test]
     fn a_stop_stands_for_all_threads_only_where_no_other_target_has_any() {
         let mut ids = EditorIds::default();
-        let bodies = stopped_bodies(&mut ids, 0, &stop(5));
         let all = json!({"reason": "breakpoint", "threadId": 1, "allThreadsStopped": true, "hitBreakpointIds": [7]});
-        assert_eq!(bodies, [all]);
-        ids.give(IdKind::Thread, ScopedId { target: 0, id: 6 });
+        assert_eq!(stopped_body(&mut ids, 0, &stop(5)), all);
         ids.give(IdKind::Thread, ScopedId { target: 1, id: 5 });
-        let bodies = stopped_bodies(&mut ids, 0, &stop(5));
-        let summary: Vec<(&Value, &Value)> = bodies.iter().map(|it| (&it["threadId"], &it["allThreadsStopped"])).collect();
-        assert_eq!(summary, [(&json!(1), &json!(false)), (&json!(2), &json!(false))]);
-        assert_eq!((&bodies[0]["preserveFocusHint"], &bodies[1]["preserveFocusHint"]), (&Value::Null, &json!(true)));
+        assert_eq!(stopped_body(&mut ids, 0, &stop(5))["allThreadsStopped"], false);
     }
 
     #[test]
     fn a_target_that_is_resumed_or_ends_takes_its_ids_along() {
         let mut ids = EditorIds::default();
-        stopped_bodies(&mut ids, 0, &stop(5));
+        stopped_body(&mut ids, 0, &stop(5));
         let frame = ids.give(IdKind::Frame, ScopedId { target: 0, id: 9 });
         assert_eq!(continued_bodies(&mut ids, 0, None), [json!({"threadId": 1, "allThreadsContinued": true})]);
         assert_eq!(ids.find(IdKind::Frame, frame), None);

@@ -37,4 +37,4 @@ mod session_feed;
 mod session_requests;
 mod state_events;
 
-pub use conversation::{OpenSession, SessionChoice, serve_editor};
+pub use conversation::{OpenSession, SessionChoice, SessionStart, serve_editor, serve_tcp_editor};

@@ -12,6 +12,7 @@ use crate::debug::host::managed_session::ManagedSession;
 use crate::debug::inspect::ScopedId;
 use crate::debug::session::debug_session::DebugSession;
 use crate::debug::session::requests::Resume;
+use crate::debug::session::snapshot::ResumeClient;
 use crate::error::Result;
 use crate::sync::lock;
 
@@ -111,7 +112,8 @@ pub async fn resume_thread(context: EditorContext, managed: ManagedSession, requ
         Ok(thread) => thread,
         Err(text) => return request.respond_error(ErrorResponse::new(text)),
     };
-    let resumed = managed.session.resume_by(context.owner.name.clone(), how, Some((thread.target, thread.id))).await;
+    let client = ResumeClient::Editor(context.owner.name.clone());
+    let resumed = managed.session.resume_by(client, how, Some((thread.target, thread.id))).await;
     match resumed {
         Ok(()) if how == Resume::Continue => {
             let all = lock(&context.ids).has_only_threads_of(thread.target);

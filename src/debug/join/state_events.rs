@@ -67,7 +67,8 @@ fn continued_threads(before: &TargetSnapshot, now: &TargetSnapshot) -> Vec<Optio
     if stops.is_empty() || before.stopped_in != now.stopped_in {
         return vec![None];
     }
-    let runs = |stop: &&ThreadStop| stops.iter().all(|it| it.thread_id != stop.thread_id);
+    // One that has stopped anew has run in between.
+    let runs = |stop: &&ThreadStop| !stops.contains(stop);
     stopped.iter().filter(runs).filter(|stop| stop.thread_id.is_some()).map(|stop| stop.thread_id).collect()
 }
 
@@ -126,7 +127,10 @@ mod tests {
         check(target(stopped(&[1]), 2), target(stopped(&[1]), 4), &[goes_on(None), stops(1)]);
         check(target(stopped(&[1]), 2), target(stopped(&[1, 2]), 2), &[stops(2)]);
         check(target(stopped(&[1, 2]), 2), target(stopped(&[2]), 2), &[goes_on(Some(1))]);
-        let resume = LastResume { by: "an editor".into(), how: crate::debug::Resume::Over, generation: 3 };
+        let again = ThreadStop { kind: StopKind::Exception, ..stop(1) };
+        let now = target(TargetPhase::Stopped(vec![again.clone()]), 2);
+        check(target(stopped(&[1]), 2), now, &[goes_on(Some(1)), C::Stopped { target: 0, stop: again }]);
+        let resume = LastResume { by: "an editor".into(), is_by_editor: true, how: crate::debug::Resume::Over, generation: 3 };
         let resumed = TargetSnapshot { last_resume: Some(resume.clone()), ..target(running(), 2) };
         check(target(stopped(&[1]), 2), resumed.clone(), &[C::Resumed(resume), goes_on(None)]);
         check(resumed.clone(), resumed, &[]);

@@ -16,7 +16,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::command::{SessionCommand, TargetGuard};
 use super::event_log::EventLog;
 use super::requests::Resume;
-use super::snapshot::{RunState, SessionSnapshot, WaitOutcome};
+use super::snapshot::{ResumeClient, RunState, SessionSnapshot, WaitOutcome};
 use super::stop::ThreadStop;
 use super::target::TargetPlan;
 use super::target_handle::SessionShared;
@@ -29,8 +29,6 @@ use crate::debug::breakpoints::sync::{ChangedBreakpoints, send_changed_breakpoin
 use crate::debug::breakpoints::{BindingStatus, BreakpointStore};
 use crate::error::{Error, ErrorKind, Result};
 
-/// The clients that are not joined editors, as those read of them.
-const OTHER_CLIENTS: &str = "an agent or a command";
 /// How long the binding of a breakpoint that was set in a running program may take, before it is returned as it is.
 const BINDING_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -132,11 +130,11 @@ impl DebugSession {
     /// Resumes a stopped thread, or that of the primary stop. When this returns without an error, the adapter has
     /// accepted it. It is not undone when the caller is cancelled.
     pub async fn resume(&self, how: Resume, thread: Option<(usize, i64)>) -> Result<()> {
-        self.resume_by(OTHER_CLIENTS.into(), how, thread).await
+        self.resume_by(ResumeClient::Other, how, thread).await
     }
 
-    /// As [`DebugSession::resume`], at the request of a client with that name.
-    pub async fn resume_by(&self, by: Arc<str>, how: Resume, thread: Option<(usize, i64)>) -> Result<()> {
+    /// As [`DebugSession::resume`], at the request of that client.
+    pub async fn resume_by(&self, by: ResumeClient, how: Resume, thread: Option<(usize, i64)>) -> Result<()> {
         let (target, thread) = self.resolve_thread(thread)?;
         if self.shared.resume_target(target, thread, (by, how)) != TargetEffect::Send {
             return Err(self.not_stopped_error());

@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::event_log::EventLog;
 use super::session_state::{SessionState, TargetChannel};
 use super::requests::Resume;
-use super::snapshot::{LastResume, SessionSnapshot, TargetSnapshot};
+use super::snapshot::{LastResume, ResumeClient, SessionSnapshot, TargetSnapshot};
 use super::stop::ThreadStop;
 use super::target_state::{TargetEffect, TargetInput, TargetPhase, step_target};
 use crate::dap::{DapClient, RawEvent};
@@ -88,11 +88,11 @@ impl SessionShared {
     }
 
     /// Resumes a thread of a target, if it is stopped, and publishes who does.
-    pub fn resume_target(&self, target: usize, thread: i64, (by, how): (Arc<str>, Resume)) -> TargetEffect {
+    pub fn resume_target(&self, target: usize, thread: i64, (by, how): (ResumeClient, Resume)) -> TargetEffect {
         self.apply_input(target, TargetInput::Resume(Some(thread)), Some((by, how)))
     }
 
-    fn apply_input(&self, target: usize, input: TargetInput, resumes: Option<(Arc<str>, Resume)>) -> TargetEffect {
+    fn apply_input(&self, target: usize, input: TargetInput, resumes: Option<(ResumeClient, Resume)>) -> TargetEffect {
         if matches!(input, TargetInput::Stopped(_)) {
             // Before it is published: who is woken by the stop reads the output since the one before.
             let cursor = self.event_log.output_cursor();
@@ -106,7 +106,8 @@ impl SessionShared {
             snapshot.generation += 1;
             let (generation, target) = (snapshot.generation, &mut snapshot.targets[target]);
             if let Some((by, how)) = resumes {
-                target.last_resume = Some(LastResume { by, how, generation });
+                let (by, is_by_editor) = by.name();
+                target.last_resume = Some(LastResume { by, is_by_editor, how, generation });
             }
             if !matches!(target.state.phase, TargetPhase::Stopped(_)) {
                 target.stopped_in = generation;

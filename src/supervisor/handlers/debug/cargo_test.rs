@@ -13,7 +13,6 @@ use crate::config::trust::WorkspaceCommands;
 use crate::error::{Error, ErrorKind, Result};
 use crate::process::{self, CapturedCommand, LAUNCH_ID, clean_environment};
 use crate::supervisor::context::SupervisorContext;
-use crate::supervisor::operation_call::OperationCall;
 use crate::window::Caller;
 
 /// Enough for a cold build of all dependencies.
@@ -60,27 +59,27 @@ pub async fn build_and_find_test(
     folder: &Path,
     source: Option<&Path>,
     name: &str,
-    call: &OperationCall<'_>,
+    caller: &dyn Caller,
 ) -> Result<BuiltTest> {
     WorkspaceCommands::of_tests(supervisor.sessions.workspace()).require_consent()?;
     let queue = supervisor.task_queue().await;
     let mut programs = {
-        let _turn = queue.wait_for_turn(&|doing| call.report_progress(doing)).await;
-        build_tests(folder, &queue.launch_id, call).await?
+        let _turn = queue.wait_for_turn(&|doing| caller.report_progress(doing)).await;
+        build_tests(folder, &queue.launch_id, caller).await?
     };
     if programs.iter().any(|it| Some(it.target.src_path.as_path()) == source) {
         programs.retain(|it| Some(it.target.src_path.as_path()) == source);
     }
     let mut listed = Vec::new();
     for program in programs {
-        call.report_progress(&format!("looking for {name} in {}", program.target.name));
+        caller.report_progress(&format!("looking for {name} in {}", program.target.name));
         listed.push((program.clone(), list_tests(&program, &queue.launch_id).await));
     }
     choose_test(&listed, name, folder)
 }
 
-async fn build_tests(folder: &Path, mark: &str, call: &OperationCall<'_>) -> Result<Vec<TestArtifact>> {
-    call.report_progress("building the tests");
+async fn build_tests(folder: &Path, mark: &str, caller: &dyn Caller) -> Result<Vec<TestArtifact>> {
+    caller.report_progress("building the tests");
     let argv = CARGO_TEST_BUILD.iter().map(OsString::from).collect();
     let env = clean_environment([(LAUNCH_ID, mark)]);
     let what = CapturedCommand { argv, cwd: folder.to_owned(), env, timeout: BUILD_TIMEOUT };
@@ -88,7 +87,7 @@ async fn build_tests(folder: &Path, mark: &str, call: &OperationCall<'_>) -> Res
     let finished = process::run_until_line(&what, |line| {
         match serde_json::from_str::<TestArtifact>(line) {
             Ok(artifact) if artifact.executable.is_some() && artifact.target.test => programs.push(artifact),
-            Err(_) if !line.starts_with('{') => call.report_progress(line.trim()),
+            Err(_) if !line.starts_with('{') => caller.report_progress(line.trim()),
             _ => {}
         }
         false

@@ -217,6 +217,7 @@ pub async fn stop_report(
         ..StopReport::default()
     };
     report.notes.extend(managed.session.event_log().take_notices());
+    report.notes.extend(editor_resume_note(managed));
     let Some((target, stop)) = waited.stop else { return report };
     report.stop_reason = Some(stop_reason_from_event(target, &stop));
     let read = timeout_at(until, read_stop(managed, (target, &stop), budget, workspace)).await;
@@ -231,6 +232,13 @@ pub async fn stop_report(
         }
     }
     report
+}
+
+/// That it was a joined editor that has resumed the program last.
+fn editor_resume_note(managed: &ManagedSession) -> Option<String> {
+    let snapshot = managed.session.snapshot();
+    let resumed = snapshot.last_resume().filter(|it| it.is_by_editor)?;
+    Some(format!("resumed by {} ({})", resumed.by, resumed.how.name()))
 }
 
 /// Why the session has stopped, what is visible there, and why its other targets have stopped.
@@ -260,7 +268,7 @@ async fn read_stop(
 
 /// A breakpoint or watchpoint, and its state.
 pub fn breakpoint_report(reported: &BreakpointStatus, workspace: &Path) -> BreakpointReport {
-    let breakpoints::BreakpointSpec { id, kind, conditions } = &reported.spec;
+    let breakpoints::BreakpointSpec { id, kind, conditions, owner } = &reported.spec;
     let (state, bound, message) = match &reported.status {
         breakpoints::BindingStatus::Verified { line, column } => (BreakpointState::Verified, (*line, *column), None),
         breakpoints::BindingStatus::Pending => (BreakpointState::Pending, (None, None), None),
@@ -274,6 +282,7 @@ pub fn breakpoint_report(reported: &BreakpointStatus, workspace: &Path) -> Break
         log_message: conditions.log_message.clone(),
         hit_count: Some(reported.hits).filter(|hits| *hits > 0),
         message,
+        owner: owner.as_ref().map(|owner| owner.name.to_string()),
         ..BreakpointReport::default()
     };
     match kind {

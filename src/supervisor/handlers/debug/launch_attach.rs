@@ -18,36 +18,47 @@ use crate::error::{Error, Result};
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 use crate::supervisor::window_follow;
+use crate::window::Caller;
 
 impl OperationHandler for DebugLaunchParams {
     async fn handle(self, context: &SupervisorContext, call: &OperationCall<'_>) -> Result<LaunchReport> {
-        let sessions = &context.sessions;
-        let (params, plan) = plan_launch(context, self, call).await?;
-        let mut breakpoints = Vec::new();
-        for at in params.breakpoints.iter().flatten() {
-            let spot = FileLine::parse(at, None)?;
-            let conditions = BreakpointConditions::default();
-            let at = LinePosition { line: spot.line, column: spot.column };
-            let set = sessions.set_line_breakpoint(Path::new(&spot.file), at, conditions).await?;
-            breakpoints.push(set.spec.id);
-        }
-        let started = match plan {
-            RequestedLaunch::One(request) => {
-                let generation = context.window.watch().borrow().generation;
-                let first = sessions.start_session(*request).await?;
-                if first.request.follows.is_some() {
-                    context.followers.record_attached(&first.id, generation);
-                }
-                StartedSessions { first, notes: Vec::new() }
-            }
-            RequestedLaunch::Configured(configured) => configured.start_sessions(context, call).await?,
-        };
-        if params.config.is_some() || params.test.is_some() {
-            context.launch_memory.remember(sessions, &started.first.id, params.clone());
-        }
+        let (params, started, breakpoints) = launch_sessions(context, self, call).await?;
         let limit = WaitLimit::start(params.wait);
         launch_report(context, started, (limit, params.budget), &breakpoints).await
     }
+}
+
+/// Sets the breakpoints of a launch, and starts its sessions. Returns the effective parameters, and the breakpoints' ids.
+pub(super) async fn launch_sessions(
+    context: &SupervisorContext,
+    params: DebugLaunchParams,
+    caller: &dyn Caller,
+) -> Result<(DebugLaunchParams, StartedSessions, Vec<u32>)> {
+    let sessions = &context.sessions;
+    let (params, plan) = plan_launch(context, params, caller).await?;
+    let mut breakpoints = Vec::new();
+    for at in params.breakpoints.iter().flatten() {
+        let spot = FileLine::parse(at, None)?;
+        let conditions = BreakpointConditions::default();
+        let at = LinePosition { line: spot.line, column: spot.column };
+        let set = sessions.set_line_breakpoint(Path::new(&spot.file), at, conditions).await?;
+        breakpoints.push(set.spec.id);
+    }
+    let started = match plan {
+        RequestedLaunch::One(request) => {
+            let generation = context.window.watch().borrow().generation;
+            let first = sessions.start_session(*request).await?;
+            if first.request.follows.is_some() {
+                context.followers.record_attached(&first.id, generation);
+            }
+            StartedSessions { first, notes: Vec::new() }
+        }
+        RequestedLaunch::Configured(configured) => configured.start_sessions(context, caller).await?,
+    };
+    if params.config.is_some() || params.test.is_some() {
+        context.launch_memory.remember(sessions, &started.first.id, params.clone());
+    }
+    Ok((params, started, breakpoints))
 }
 
 /// What to start.
@@ -61,7 +72,7 @@ enum RequestedLaunch {
 async fn plan_launch(
     supervisor: &SupervisorContext,
     it: DebugLaunchParams,
-    call: &OperationCall<'_>,
+    caller: &dyn Caller,
 ) -> Result<(DebugLaunchParams, RequestedLaunch)> {
     let sessions = &supervisor.sessions;
     let plan = match (&it.program, &it.config, &it.test, &it.restart) {
@@ -81,9 +92,9 @@ async fn plan_launch(
             RequestedLaunch::Configured(Box::new(launch_config::prepare_config(sessions, name, &overrides)?))
         }
         (_, None, Some(name), None) => {
-            RequestedLaunch::One(Box::new(named_test_request::prepare_named_test(supervisor, &it, name, call).await?))
+            RequestedLaunch::One(Box::new(named_test_request::prepare_named_test(supervisor, &it, name, caller).await?))
         }
-        (None, None, None, Some(id)) => return plan_restart(supervisor, &it, id, call).await,
+        (None, None, None, Some(id)) => return plan_restart(supervisor, &it, id, caller).await,
         _ => {
             let error = Error::usage("nothing to debug was named");
             let hint = "name one of: `program`, `config`, `test`, `restart`; `program` may stand beside `config` (as `${file}`) \
@@ -99,7 +110,7 @@ async fn plan_restart(
     supervisor: &SupervisorContext,
     it: &DebugLaunchParams,
     id: &str,
-    call: &OperationCall<'_>,
+    caller: &dyn Caller,
 ) -> Result<(DebugLaunchParams, RequestedLaunch)> {
     let before = supervisor.sessions.find_session(Some(id))?;
     let DebugLaunchParams { breakpoints, wait, budget, .. } = it.clone();
@@ -112,7 +123,7 @@ async fn plan_restart(
     };
     let launch = DebugLaunchParams { breakpoints, wait, budget, ..launch };
     // Planned before the stop: a session that cannot be restarted keeps running.
-    let (launch, plan) = Box::pin(plan_launch(supervisor, launch, call)).await?;
+    let (launch, plan) = Box::pin(plan_launch(supervisor, launch, caller)).await?;
     before.stop(before.is_attached()).await;
     Ok((launch, plan))
 }
@@ -203,69 +214,80 @@ async fn launch_report(
 
 impl OperationHandler for DebugAttachParams {
     async fn handle(self, context: &SupervisorContext, call: &OperationCall<'_>) -> Result<LaunchReport> {
-        let sessions = &context.sessions;
-        let is_host_named = self.host.is_some();
-        let host = self.host.unwrap_or_else(|| "127.0.0.1".to_owned());
-        let (adapter, language) = (self.adapter, self.language);
-        let request = |name: String, kind: DebugTargetKind| SessionRequest {
-            name,
-            debug_target: DebugTarget {
-                kind,
-                cwd: sessions.workspace().to_owned(),
-                is_host_named,
-                ..DebugTarget::default()
-            },
-            language: language.clone(),
-            ..SessionRequest::default()
-        };
-        let (request, generation) = match (self.port, self.pid, self.url, self.window, self.config) {
-            (Some(port), None, None, None, None) => {
-                (request(format!("{host}:{port}"), DebugTargetKind::Listener(Address { host, port })), None)
-            }
-            (Some(port), None, Some(url), None, None) => {
-                let mut request = request(url.clone(), DebugTargetKind::Page { url, port });
-                request.language.get_or_insert_with(|| "javascript".to_owned());
-                (request, None)
-            }
-            (None, Some(pid), None, None, None) => (request(format!("process {pid}"), DebugTargetKind::Pid(pid)), None),
-            (None, None, None, Some(part), None) => {
-                let workspace = sessions.workspace();
-                let (request, generation) =
-                    window_follow::window_part_request(&context.window, part, workspace).await?;
-                (request, Some(generation))
-            }
-            (None, pid, None, None, Some(name)) => {
-                // With a configuration this is the same as a launch: its `request` says which of the two.
-                let given = EditorInputs { file: None, pid };
-                let overrides = ConfigOverrides { given, adapter, ..ConfigOverrides::default() };
-                let configured = launch_config::prepare_config(sessions, &name, &overrides)?;
-                let started = configured.start_sessions(context, call).await?;
-                return launch_report(context, started, (WaitLimit::start(self.wait), self.budget), &[]).await;
-            }
-            _ => {
-                let error = Error::usage("nothing to attach to was named");
-                return Err(error.hint("name one of: `port` (and `url`, for a page), `pid`, `window`, `config` (and `pid`, for a process that it picks)"));
-            }
-        };
-        // Whoever listens there may never answer. Another start may take longer: an adapter loads, and reads symbols.
-        let is_listener = matches!(request.debug_target.kind, DebugTargetKind::Listener(_));
-        let limit = WaitLimit::start(self.wait.filter(|_| is_listener));
-        let doing = format!("cannot attach to {}", request.name);
-        let first = limit.apply(&doing, sessions.start_session(SessionRequest { adapter, ..request })).await?;
-        let limit = if is_listener { limit } else { WaitLimit::start(self.wait) };
-        if let Some(generation) = generation {
-            context.followers.record_attached(&first.id, generation);
-        }
-        let bound = first.session.wait_until_bound();
-        let _ = tokio::time::timeout(limit.request_time().unwrap_or(Duration::MAX), bound).await;
-        let mut notes = unbound_notes(sessions, &first);
-        if generation.is_some()
-            && let Some(cause) = context.window.find_stale_cause().await
-        {
-            notes.push(format!("the window is stale ({cause}), and runs its old code: `tether restart` replaces it"));
-        }
-        launch_report(context, StartedSessions { first, notes }, (limit, self.budget), &[]).await
+        let budget = self.budget;
+        let (started, limit) = attach_sessions(context, self, call).await?;
+        launch_report(context, started, (limit, budget), &[]).await
     }
+}
+
+/// Attaches, by a configuration perhaps with several sessions. Returns what is left of the wait, too.
+pub(super) async fn attach_sessions(
+    context: &SupervisorContext,
+    params: DebugAttachParams,
+    caller: &dyn Caller,
+) -> Result<(StartedSessions, WaitLimit)> {
+    let sessions = &context.sessions;
+    let (adapter, wait) = (params.adapter.clone(), params.wait);
+    if let DebugAttachParams { port: None, url: None, window: None, config: Some(name), pid, .. } = &params {
+        // With a configuration this is the same as a launch: its `request` says which of the two.
+        let given = EditorInputs { file: None, pid: *pid };
+        let overrides = ConfigOverrides { given, adapter, ..ConfigOverrides::default() };
+        let configured = launch_config::prepare_config(sessions, name, &overrides)?;
+        return Ok((configured.start_sessions(context, caller).await?, WaitLimit::start(wait)));
+    }
+    let (request, generation) = attach_request(context, params).await?;
+    // Whoever listens there may never answer. Another start may take longer: an adapter loads, and reads symbols.
+    let is_listener = matches!(request.debug_target.kind, DebugTargetKind::Listener(_));
+    let limit = WaitLimit::start(wait.filter(|_| is_listener));
+    let doing = format!("cannot attach to {}", request.name);
+    let first = limit.apply(&doing, sessions.start_session(SessionRequest { adapter, ..request })).await?;
+    let limit = if is_listener { limit } else { WaitLimit::start(wait) };
+    if let Some(generation) = generation {
+        context.followers.record_attached(&first.id, generation);
+    }
+    let bound = first.session.wait_until_bound();
+    let _ = tokio::time::timeout(limit.request_time().unwrap_or(Duration::MAX), bound).await;
+    let mut notes = unbound_notes(sessions, &first);
+    if generation.is_some()
+        && let Some(cause) = context.window.find_stale_cause().await
+    {
+        notes.push(format!("the window is stale ({cause}), and runs its old code: `tether restart` replaces it"));
+    }
+    Ok((StartedSessions { first, notes }, limit))
+}
+
+/// The request for what is attached to without a configuration; with the generation of the window, where it is a part of that.
+async fn attach_request(
+    context: &SupervisorContext,
+    params: DebugAttachParams,
+) -> Result<(SessionRequest, Option<u64>)> {
+    let (workspace, is_host_named) = (context.sessions.workspace(), params.host.is_some());
+    let host = params.host.unwrap_or_else(|| "127.0.0.1".to_owned());
+    let request = |name: String, kind: DebugTargetKind| SessionRequest {
+        name,
+        debug_target: DebugTarget { kind, cwd: workspace.to_owned(), is_host_named, ..DebugTarget::default() },
+        language: params.language.clone(),
+        ..SessionRequest::default()
+    };
+    Ok(match (params.port, params.pid, params.url, params.window, params.config) {
+        (Some(port), None, None, None, None) => {
+            (request(format!("{host}:{port}"), DebugTargetKind::Listener(Address { host, port })), None)
+        }
+        (Some(port), None, Some(url), None, None) => {
+            let mut request = request(url.clone(), DebugTargetKind::Page { url, port });
+            request.language.get_or_insert_with(|| "javascript".to_owned());
+            (request, None)
+        }
+        (None, Some(pid), None, None, None) => (request(format!("process {pid}"), DebugTargetKind::Pid(pid)), None),
+        (None, None, None, Some(part), None) => {
+            let (request, generation) = window_follow::window_part_request(&context.window, part, workspace).await?;
+            (request, Some(generation))
+        }
+        _ => {
+            let error = Error::usage("nothing to attach to was named");
+            return Err(error.hint("name one of: `port` (and `url`, for a page), `pid`, `window`, `config` (and `pid`, for a process that it picks)"));
+        }
+    })
 }
 
 /// Which line breakpoints no script of a program has that was attached to, and is running.

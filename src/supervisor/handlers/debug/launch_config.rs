@@ -14,7 +14,6 @@ use crate::debug::{ManagedSession, SessionRegistry, SessionRequest};
 use crate::error::{Error, Result};
 use crate::supervisor::background_users;
 use crate::supervisor::context::SupervisorContext;
-use crate::supervisor::operation_call::OperationCall;
 use crate::task_runner::{BackgroundUser, BuildRun};
 use crate::window::Caller;
 
@@ -114,17 +113,17 @@ impl ConfiguredLaunch {
     pub async fn start_sessions(
         self,
         supervisor: &SupervisorContext,
-        call: &OperationCall<'_>,
+        caller: &dyn Caller,
     ) -> Result<StartedSessions> {
         let sessions = &supervisor.sessions;
         let DebugPlan { before, configurations, stop_all, .. } = self.debugging;
         let (mut together, mut notes) = (StartedSoFar { sessions, begun: Vec::new() }, Vec::new());
-        let shared = run_tasks(supervisor, &before, call).await?;
+        let shared = run_tasks(supervisor, &before, caller).await?;
         notes.extend(task_notes(&shared));
         for (debuggee, request) in configurations.iter().zip(self.requests) {
             let begun = async {
-                let ran = run_tasks(supervisor, &debuggee.before, call).await?;
-                call.report_progress(&format!("launching {}", debuggee.name));
+                let ran = run_tasks(supervisor, &debuggee.before, caller).await?;
+                caller.report_progress(&format!("launching {}", debuggee.name));
                 Ok((sessions.start_session(request).await?, ran))
             };
             match begun.await {
@@ -171,12 +170,12 @@ impl Drop for StartedSoFar<'_> {
 }
 
 /// Runs the tasks before a session, for whose background tasks it has no id yet.
-async fn run_tasks(supervisor: &SupervisorContext, plan: &BuildPlan, call: &OperationCall<'_>) -> Result<BuildRun> {
+async fn run_tasks(supervisor: &SupervisorContext, plan: &BuildPlan, caller: &dyn Caller) -> Result<BuildRun> {
     if plan.is_empty() {
         return Ok(BuildRun::default());
     }
     let user = BackgroundUser { name: "a session that starts", needs_new_cycle: false };
-    supervisor.task_queue().await.run_plan(plan, Some(user), &|doing| call.report_progress(doing)).await
+    supervisor.task_queue().await.run_plan(plan, Some(user), &|doing| caller.report_progress(doing)).await
 }
 
 fn task_notes(ran: &BuildRun) -> Vec<String> {

@@ -3,6 +3,7 @@
 //! | file | owns |
 //! |---|---|
 //! | `launch_attach` | launch, attach: from parameters to a session request |
+//! | `editor_session` | which session a joined editor means |
 //! | `probe` | runs a program to a line, evaluates there, ends it |
 //! | `launch_config` | sessions as a configuration of launch.json describes them, with its tasks and its parts |
 //! | `named_test_request`, `cargo_test` | a test by its name; building the programs that contain Rust's tests |
@@ -20,6 +21,7 @@ mod breakpoints;
 mod cargo_test;
 mod control;
 pub(super) mod convert;
+pub(in crate::supervisor) mod editor_session;
 mod end_message;
 mod inspect;
 pub(in crate::supervisor) mod launch_attach;

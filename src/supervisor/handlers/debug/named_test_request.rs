@@ -11,14 +11,14 @@ use crate::debug::SessionRequest;
 use crate::debug::program::{DebugTarget, DebugTargetKind};
 use crate::error::{ErrorContext, Result};
 use crate::supervisor::context::SupervisorContext;
-use crate::supervisor::operation_call::OperationCall;
+use crate::window::Caller;
 
 /// Errors: as [`NamedTest::find`]; the tests cannot be built, or are not trusted.
 pub async fn prepare_named_test(
     supervisor: &SupervisorContext,
     it: &DebugLaunchParams,
     name: &str,
-    call: &OperationCall<'_>,
+    caller: &dyn Caller,
 ) -> Result<SessionRequest> {
     let run = find_test(supervisor.sessions.workspace(), it, name).await?;
     let args = it.args.clone().unwrap_or_default();
@@ -45,7 +45,7 @@ pub async fn prepare_named_test(
         }
         TestRun::Cargo { folder } => {
             let program = it.program.as_ref().map(PathBuf::from);
-            let test = cargo_test::build_and_find_test(supervisor, &folder, program.as_deref(), name, call).await?;
+            let test = cargo_test::build_and_find_test(supervisor, &folder, program.as_deref(), name, caller).await?;
             let mut env = given.env.clone();
             // As `cargo test` sets it.
             let manifest = test.folder.to_string_lossy().into_owned();

@@ -97,6 +97,8 @@ pub fn known_status(managed: &ManagedSession) -> DebugSessionStatus {
         ended_at: managed.ended_at(),
         exit_code: managed.exit_code(),
         message: managed.problem().or_else(|| pending_notices(managed)),
+        editors: snapshot.editors.iter().map(|editor| editor.name.to_string()).collect(),
+        resumed_by: snapshot.last_resume().map(|it| format!("{} ({})", it.by, it.how.name())),
         ..DebugSessionStatus::default()
     }
 }
