@@ -33,6 +33,9 @@ pub const HOST_RUN_TASK: &str = "host/runTask";
 pub const HOST_STOP_SERVER: &str = "host/stopServer";
 /// Requests the host to run a command of VS Code; parameters: `command` and `args`.
 pub const HOST_EXECUTE_COMMAND: &str = "host/executeCommand";
+/// Sent by an editor: opens a port for one DAP conversation about the session `sessionId`; without it, the conversation's
+/// own `launch` or `attach` says which.
+pub const DEBUGGER_JOIN: &str = "debugger/join";
 
 /// The parameters of [`INITIALIZE`]: the front end that connects.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

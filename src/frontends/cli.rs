@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 
 use self::local_commands::LocalCommand;
 use self::trust::TrustScope;
-use super::{editor, mcp, render, workspace};
+use super::{dap, editor, mcp, render, workspace};
 use crate::api::debug::DebugStatusParams;
 use crate::api::page::{PageEvaluateParams, PageImage, PageScreenshotParams};
 use crate::api::protocol::{ClientCapabilities, InitializeParams, ProgressParams, SHUTDOWN};
@@ -56,6 +56,8 @@ enum CliCommand {
     },
     /// Serve JSON-RPC on stdin and stdout, for an editor
     Rpc,
+    /// Serve DAP on stdin and stdout, for an editor: it launches debug sessions, and joins those that there are
+    Dap,
     /// Show the commands that the workspace's files run, and record your consent
     Trust {
         /// Of this configuration of launch.json
@@ -181,6 +183,7 @@ fn run_command(common: &GlobalArgs, matches: &ArgMatches, supervise: RunSupervis
         }
         Ok(CliCommand::Mcp { tools }) => block_on(mcp::serve_mcp(workspace, tools)),
         Ok(CliCommand::Rpc) => block_on(editor::serve_editor(workspace)),
+        Ok(CliCommand::Dap) => block_on(dap::serve_dap(workspace)),
         Ok(CliCommand::Trust { config, tests, programs, yes }) => {
             let scope = TrustScope { config: config.as_deref(), tests, programs };
             trust::trust_commands(&canonical_workspace(&workspace)?, scope, yes, common.json)

@@ -3,6 +3,7 @@
 //! - `cli`: the command line
 //! - `mcp`: MCP on stdio, for agents
 //! - `editor`: JSON-RPC on stdio, for editors
+//! - `dap`: DAP on stdio, for editors
 //! - `render`: results as short text, for both
 //! - `doctor`: findings of the doctor, as text or JSON
 //! - `workspace`: which workspace is meant
@@ -10,6 +11,7 @@
 pub mod cli;
 pub mod mcp;
 
+mod dap;
 mod doctor;
 mod editor;
 mod render;

@@ -77,6 +77,8 @@ fn session_text(it: &DebugSessionStatus) -> String {
     out += &threads_text("running", &it.running_threads);
     let targets = it.targets.iter().filter(|_| it.targets.len() > 1);
     out.extend(targets.map(|it| format!("\n  target {}: {}", it.name, state_text(it.state, None, None))));
+    out.extend(it.editors.iter().map(|editor| format!("\n  joined: {editor}")));
+    out.extend(it.resumed_by.iter().filter(|_| !it.editors.is_empty()).map(|by| format!("\n  last resumed by {by}")));
     if it.stale {
         out += "\n  note: a source file has changed since it began: `restart` of launch runs the new code";
     }
@@ -139,6 +141,7 @@ impl ResultText for BreakpointReport {
         facts.extend(self.hit_condition.as_ref().map(|it| format!("at hits {it}")));
         facts.extend(self.log_message.as_ref().map(|it| format!("logs {it:?}")));
         facts.extend(self.hit_count.map(|hits| format!("hit {hits} ×")));
+        facts.extend(self.owner.as_ref().map(|owner| format!("set by {owner}")));
         facts.extend(self.drift.map(|drift| match drift {
             BreakpointDrift::Moved => "moved with its line".to_owned(),
             BreakpointDrift::Ambiguous => "ambiguous: several lines look like its line".to_owned(),

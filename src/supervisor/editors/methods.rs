@@ -7,18 +7,22 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::debugger_join::join_debugger;
 use super::debugger_start::{read_editor_params, start_debugger};
 use super::editor_sessions::{close_in_editor, open_in_editor};
 use super::host_requests;
 use crate::api::protocol::{
-    DEBUGGER_CLOSE, DEBUGGER_OPEN, DEBUGGER_START, HOST_EXECUTE_COMMAND, HOST_RUN_TASK, HOST_STOP_SERVER,
+    DEBUGGER_CLOSE, DEBUGGER_JOIN, DEBUGGER_OPEN, DEBUGGER_START, HOST_EXECUTE_COMMAND, HOST_RUN_TASK,
+    HOST_STOP_SERVER,
 };
 use crate::error::{Error, ErrorContext, Result};
 use crate::supervisor::context::SupervisorContext;
 
 /// Every method that [`call_editor_method`] handles.
 pub const EDITOR_METHODS: &[&str] =
-    &[DEBUGGER_START, DEBUGGER_OPEN, DEBUGGER_CLOSE, HOST_RUN_TASK, HOST_STOP_SERVER, HOST_EXECUTE_COMMAND];
+    &[
+        DEBUGGER_START, DEBUGGER_JOIN, DEBUGGER_OPEN, DEBUGGER_CLOSE, HOST_RUN_TASK, HOST_STOP_SERVER, HOST_EXECUTE_COMMAND,
+    ];
 
 /// Whether a method is one of an editor, and not an operation of the API.
 pub fn is_editor_method(method: &str) -> bool {
@@ -31,6 +35,10 @@ pub async fn call_editor_method(supervisor: &Arc<SupervisorContext>, method: &st
         DEBUGGER_START => {
             let started = start_debugger(supervisor, &read_editor_params(method, params)?)?;
             serde_json::to_value(started).doing(|| format!("cannot serialize the result of {method}"))
+        }
+        DEBUGGER_JOIN => {
+            let joined = join_debugger(supervisor, &read_editor_params(method, params)?).await?;
+            serde_json::to_value(joined).doing(|| format!("cannot serialize the result of {method}"))
         }
         DEBUGGER_OPEN => open_in_editor(supervisor, &read_editor_params(method, params)?).await,
         DEBUGGER_CLOSE => close_in_editor(supervisor, &read_editor_params(method, params)?).await,

@@ -7,6 +7,7 @@
 //! | `methods` | the methods that are no operations of the API |
 //! | `loopback_listener` | a port for one connection of our own user, for a limited time |
 //! | `debugger_start` | `debugger/start`: parameters, and what they mean |
+//! | `debugger_join` | `debugger/join`: a DAP conversation about a session that is there, or that the editor starts |
 //! | `relay` | one relay: listener, adapter, copying, until either side ends |
 //! | `relay_streams` | copies bytes both ways |
 //! | `start_completion` | adds the resolved target to an editor's `launch` or `attach` |
@@ -17,6 +18,7 @@
 //! Does not depend on what a debug adapter says.
 
 pub(super) mod connected_editors;
+mod debugger_join;
 mod debugger_start;
 mod editor_sessions;
 pub(super) mod host_requests;
