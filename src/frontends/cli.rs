@@ -57,7 +57,11 @@ enum CliCommand {
     /// Serve JSON-RPC on stdin and stdout, for an editor
     Rpc,
     /// Serve DAP on stdin and stdout, for an editor: it launches debug sessions, and joins those that there are
-    Dap,
+    Dap {
+        /// As gdb has it, for editors that start another program in gdb's place
+        #[arg(short, value_name = "NAME", hide = true)]
+        interpreter: Option<String>,
+    },
     /// Show the commands that the workspace's files run, and record your consent
     Trust {
         /// Of this configuration of launch.json
@@ -183,7 +187,7 @@ fn run_command(common: &GlobalArgs, matches: &ArgMatches, supervise: RunSupervis
         }
         Ok(CliCommand::Mcp { tools }) => block_on(mcp::serve_mcp(workspace, tools)),
         Ok(CliCommand::Rpc) => block_on(editor::serve_editor(workspace)),
-        Ok(CliCommand::Dap) => block_on(dap::serve_dap(workspace)),
+        Ok(CliCommand::Dap { .. }) => block_on(dap::serve_dap(workspace)),
         Ok(CliCommand::Trust { config, tests, programs, yes }) => {
             let scope = TrustScope { config: config.as_deref(), tests, programs };
             trust::trust_commands(&canonical_workspace(&workspace)?, scope, yes, common.json)

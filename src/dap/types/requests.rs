@@ -46,6 +46,7 @@ impl DapRequest for AttachArguments {
 }
 
 request!(ConfigurationDoneArguments, "configurationDone" -> EmptyResponse, {});
+request!(TerminateArguments, "terminate" -> EmptyResponse, {});
 request!(DisconnectArguments, "disconnect" -> EmptyResponse, { terminate_debuggee: Option<bool> });
 
 request!(SetBreakpointsArguments, "setBreakpoints" -> SetBreakpointsResponse, {

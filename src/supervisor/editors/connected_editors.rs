@@ -158,7 +158,8 @@ mod tests {
         let (peer, theirs, mut incoming) = connect();
         let _registration = editors.register(&editor("nvim"), &peer, None);
         let nvim = editors.find_newest(|_| true).unwrap();
-        let asked = nvim.send_request("startDebugSession", &json!({"port": 1}), Duration::from_secs(5));
+        let params = json!({"port": 1});
+        let asked = nvim.send_request("startDebugSession", &params, Duration::from_secs(5));
         let error = asked.await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::TimedOut);
         assert!(error.to_string().contains("startDebugSession was not answered by nvim"), "{error}");

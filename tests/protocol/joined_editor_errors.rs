@@ -1,0 +1,132 @@
+//! Editors that break the protocol, or go away in the middle of it: each error names its cause, and nothing is left.
+
+use std::time::Duration;
+
+use devtether::dap::{DapClient, DapConnection, DapError};
+use devtether::debug::SessionRegistry;
+use devtether::debug::join::{SessionChoice, SessionStart, serve_editor};
+use devtether::error::Error;
+use futures_util::FutureExt;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+const DEADLINE: Duration = Duration::from_secs(60);
+
+struct Editor {
+    sessions: SessionRegistry,
+    client: DapClient,
+    serving: JoinHandle<()>,
+    workspace: tempfile::TempDir,
+}
+
+impl Editor {
+    /// An editor whose every `launch` and `attach` fails.
+    fn connect() -> Editor {
+        let workspace = tempfile::tempdir().unwrap();
+        std::fs::write(workspace.path().join("a.py"), "a\nb\nc\n").unwrap();
+        let (sessions, driver) =
+            SessionRegistry::open(None, workspace.path(), "protocol".to_owned(), |_| Default::default());
+        tokio::spawn(driver);
+        let (ours, theirs) = DapConnection::pair();
+        let open = |start: SessionStart| {
+            let word = match start {
+                SessionStart::Launch(_) => "launch",
+                SessionStart::Attach(_) => "attach",
+                SessionStart::Join(_) => "join",
+            };
+            async move { Err(Error::usage(format!("cannot {word} anything"))) }.boxed()
+        };
+        let serving = tokio::spawn(serve_editor(theirs, sessions.clone(), SessionChoice::ByEditor(Box::new(open))));
+        let (client, _inbox, driver) = DapClient::over(ours);
+        tokio::spawn(driver);
+        Editor { sessions, client, serving, workspace }
+    }
+
+    async fn request(&self, command: &str, arguments: Value) -> Result<Value, String> {
+        let raw = serde_json::value::to_raw_value(&arguments).unwrap();
+        match self.client.request_raw(command, Some(raw), DEADLINE).await {
+            Ok(body) => Ok(body.map_or(Value::Null, |body| serde_json::from_str(body.get()).unwrap())),
+            Err(DapError::Refused { response, .. }) => Err(response.to_string()),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    async fn refused(&self, command: &str, arguments: Value, words: &str) {
+        let error = self.request(command, arguments).await.unwrap_err();
+        assert!(error.contains(words), "{command}: {error}");
+    }
+
+    /// Closes the connection; nothing of the editor may be left.
+    async fn ends(self) {
+        drop(self.client);
+        tokio::time::timeout(DEADLINE, self.serving).await.expect("it does not end").unwrap();
+        assert!(self.sessions.current_breakpoints().breakpoints.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn each_wrong_request_is_refused_with_its_cause() {
+    let editor = Editor::connect();
+    editor.refused("threads", json!({}), "the first request must be `initialize`").await;
+    editor.refused("initialize", json!({"linesStartAt1": false}), "lines and columns start at 1").await;
+    editor.refused("initialize", json!({"pathFormat": "uri"}), "named by their paths").await;
+    let able = editor.request("initialize", json!({"clientName": "x".repeat(10_000)})).await.unwrap();
+    assert_eq!((&able["supportsConfigurationDoneRequest"], &able["supportsLogPoints"]), (&json!(true), &json!(true)));
+    editor.refused("next", json!({"threadId": 1}), "`launch` or `attach` comes first").await;
+    editor.refused("readMemory", json!({}), "comes first").await;
+    editor.refused("setBreakpoints", json!({"source": 7}), "setBreakpoints: ").await;
+    editor.refused("setFunctionBreakpoints", json!([]), "setFunctionBreakpoints: ").await;
+    editor.refused("setExceptionBreakpoints", json!({"filters": "all"}), "setExceptionBreakpoints: ").await;
+    editor.refused("attach", json!([1]), "attach: ").await;
+    editor.refused("attach", json!({"sessionId": "d7"}), "cannot join anything").await;
+    let (launched, ()) = tokio::join!(editor.request("launch", json!({"program": "a.py"})), async {
+        editor.refused("attach", json!({}), "has its session already").await;
+        editor.request("configurationDone", json!({})).await.unwrap();
+    });
+    assert!(launched.unwrap_err().contains("cannot launch anything"));
+    editor.ends().await;
+}
+
+#[tokio::test]
+async fn breakpoints_are_answered_one_by_one_and_go_with_the_editor() {
+    let editor = Editor::connect();
+    editor.request("initialize", json!({})).await.unwrap();
+    let file = editor.workspace.path().join("a.py");
+    let lines = json!([{"line": 2}, {"line": 99}, {"line": 2, "condition": "x"}, {"line": 3, "condition": ""}]);
+    let set = editor.request("setBreakpoints", json!({"source": {"path": file}, "breakpoints": lines})).await.unwrap();
+    let set = set["breakpoints"].as_array().unwrap();
+    assert_eq!((set.len(), &set[0]["id"], &set[0]["line"]), (4, &json!(1), &json!(2)));
+    assert!(set[1]["message"].as_str().unwrap().contains("it has 3 lines"), "{set:?}");
+    assert!(set.iter().all(|it| it["verified"] == false), "no program runs: {set:?}");
+    let none = json!({"source": {"sourceReference": 4}, "breakpoints": [{"line": 1}]});
+    let set = editor.request("setBreakpoints", none).await.unwrap();
+    assert!(set["breakpoints"][0]["message"].as_str().unwrap().contains("this source has none"), "{set}");
+    editor.refused("setBreakpoints", json!({"source": {"path": file}, "breakpoints": [{"line": -1}]}), "no such lines").await;
+    editor.request("setFunctionBreakpoints", json!({"breakpoints": [{"name": "f"}]})).await.unwrap();
+    let list = editor.sessions.current_breakpoints();
+    assert_eq!(list.breakpoints.len(), 4, "{list:?}");
+    assert!(list.breakpoints.iter().all(|spec| spec.owner.as_ref().is_some_and(|it| it.name.starts_with("editor "))));
+    editor.ends().await;
+}
+
+#[tokio::test]
+async fn an_editor_that_never_reads_or_sends_garbage_ends_only_itself() {
+    use tokio::io::{AsyncWriteExt, duplex, split};
+    let workspace = tempfile::tempdir().unwrap();
+    let (sessions, driver) = SessionRegistry::open(None, workspace.path(), "garbage".to_owned(), |_| Default::default());
+    tokio::spawn(driver);
+    let frame = |body: &str| format!("Content-Length: {}\r\n\r\n{body}", body.len());
+    let flood = frame(r#"{"seq": 1, "type": "request", "command": "initialize"}"#).repeat(5000);
+    for sent in ["Content-Length: abc\r\n\r\n{}".to_owned(), frame("[1, 2"), frame("{}"), flood] {
+        let (ours, theirs) = duplex(1 << 16);
+        let (read, write) = split(theirs);
+        let open = |_: SessionStart| async { Err(Error::usage("no session")) }.boxed();
+        let choice = SessionChoice::ByEditor(Box::new(open));
+        let serving = tokio::spawn(serve_editor(DapConnection::over(read, write), sessions.clone(), choice));
+        let (unread, mut ours) = split(ours);
+        // Fails once the server has closed.
+        let _ = ours.write_all(sent.as_bytes()).await;
+        drop((unread, ours));
+        tokio::time::timeout(DEADLINE, serving).await.expect("it does not end").unwrap();
+    }
+}

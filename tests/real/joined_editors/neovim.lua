@@ -1,0 +1,80 @@
+-- Drives the client of examples/nvim in a headless Neovim, and prints what it sees, one JSON object a line.
+local client_folder, program, workspace, mode, file, line = unpack(_G.arg)
+vim.opt.runtimepath:append(client_folder)
+vim.cmd.runtime("plugin/tether.lua")
+
+local tether = require("tether")
+local stops = {}
+tether.setup({
+  command = { program },
+  workspace = workspace,
+  on_stop = function(conversation, frame)
+    conversation:locals(function(variables)
+      local values = {}
+      for _, variable in ipairs(variables) do
+        values[variable.name] = variable.value
+      end
+      table.insert(stops, {
+        line = frame.line,
+        locals = values,
+        cursor = vim.api.nvim_win_get_cursor(0)[1],
+        buffer = vim.api.nvim_buf_get_name(0),
+        status = tether.status(),
+      })
+    end)
+  end,
+})
+
+local function report(object)
+  io.stdout:write(vim.json.encode(object) .. "\n")
+  io.stdout:flush()
+end
+
+local function wait_for(what, check)
+  if not vim.wait(90000, check, 5) then
+    report({ failed = what, stops = #stops })
+    os.exit(1)
+  end
+end
+
+local function next_stop(count)
+  wait_for("stop " .. count, function()
+    return #stops >= count
+  end)
+  report(stops[count])
+end
+
+if mode == "join" then
+  vim.cmd("TetherJoin")
+  next_stop(1)
+  vim.cmd("TetherStep over")
+  next_stop(2)
+  tether.toggle_breakpoint(file, tonumber(line))
+  vim.cmd("TetherContinue")
+  next_stop(3)
+  vim.cmd("TetherLeave")
+elseif mode == "start" then
+  tether.toggle_breakpoint(file, tonumber(line))
+  vim.cmd("TetherStart " .. vim.fn.fnameescape(file))
+  next_stop(1)
+  vim.cmd("TetherLeave")
+elseif mode == "open" then
+  -- tether requests `startDebugSession` of this editor.
+  tether.toggle_breakpoint(file, tonumber(line))
+  local session
+  tether.request("debugger/open", { targetPath = file }, function(result)
+    session = result.sessionId
+  end)
+  next_stop(1)
+  wait_for("its session id", function()
+    return session ~= nil
+  end)
+  report({ session = session })
+  tether.request("debugger/close", { sessionId = session }, function(result)
+    report({ closed = result.confirmed })
+  end)
+end
+wait_for("the end", function()
+  return next(tether.conversations) == nil
+end)
+report({ done = true })
