@@ -31,7 +31,8 @@ pub async fn serve_dap(workspace: PathBuf) -> Result<()> {
     let answer = connection.call(DEBUGGER_JOIN, &json!({}), mpsc::unbounded_channel().0).await?;
     let port = answer.get("port").and_then(Value::as_u64).and_then(|port| u16::try_from(port).ok());
     let doing = || "cannot reach the debug sessions of the supervisor".to_owned();
-    let port = port.ok_or_else(|| Error::other(doing()).because("it can open no port").hint("`tether logs` says why"))?;
+    let port =
+        port.ok_or_else(|| Error::other(doing()).because("it can open no port").hint("`tether logs` says why"))?;
     let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.doing(doing)?;
     stream.set_nodelay(true).doing(doing)?;
     forward_bytes(stream, tokio::io::stdin(), tokio::io::stdout()).await.doing(|| "cannot forward DAP".to_owned())

@@ -101,7 +101,9 @@ async fn breakpoints_are_answered_one_by_one_and_go_with_the_editor() {
     let none = json!({"source": {"sourceReference": 4}, "breakpoints": [{"line": 1}]});
     let set = editor.request("setBreakpoints", none).await.unwrap();
     assert!(set["breakpoints"][0]["message"].as_str().unwrap().contains("this source has none"), "{set}");
-    editor.refused("setBreakpoints", json!({"source": {"path": file}, "breakpoints": [{"line": -1}]}), "no such lines").await;
+    editor
+        .refused("setBreakpoints", json!({"source": {"path": file}, "breakpoints": [{"line": -1}]}), "no such lines")
+        .await;
     editor.request("setFunctionBreakpoints", json!({"breakpoints": [{"name": "f"}]})).await.unwrap();
     let list = editor.sessions.current_breakpoints();
     assert_eq!(list.breakpoints.len(), 4, "{list:?}");
@@ -113,7 +115,8 @@ async fn breakpoints_are_answered_one_by_one_and_go_with_the_editor() {
 async fn an_editor_that_never_reads_or_sends_garbage_ends_only_itself() {
     use tokio::io::{AsyncWriteExt, duplex, split};
     let workspace = tempfile::tempdir().unwrap();
-    let (sessions, driver) = SessionRegistry::open(None, workspace.path(), "garbage".to_owned(), |_| Default::default());
+    let (sessions, driver) =
+        SessionRegistry::open(None, workspace.path(), "garbage".to_owned(), |_| Default::default());
     tokio::spawn(driver);
     let frame = |body: &str| format!("Content-Length: {}\r\n\r\n{body}", body.len());
     let flood = frame(r#"{"seq": 1, "type": "request", "command": "initialize"}"#).repeat(5000);

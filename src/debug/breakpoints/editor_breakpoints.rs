@@ -77,7 +77,8 @@ impl StoredBreakpoints {
         let mut before: Vec<BreakpointSpec> = self.breakpoints.extract_if(.., |spec| is_own(spec)).collect();
         let mut specs = Vec::new();
         for (name, conditions) in functions {
-            let is_same = |spec: &BreakpointSpec| matches!(&spec.kind, BreakpointKind::Function { name: it } if *it == name);
+            let is_same =
+                |spec: &BreakpointSpec| matches!(&spec.kind, BreakpointKind::Function { name: it } if *it == name);
             let known = before.iter().position(is_same).map(|index| before.remove(index).id);
             let (id, kind) = (known.unwrap_or(self.last_id + 1), BreakpointKind::Function { name });
             specs.push(self.put_spec(BreakpointSpec { id, kind, conditions, owner: Some(owner.clone()) }));

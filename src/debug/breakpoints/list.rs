@@ -57,7 +57,8 @@ impl StoredBreakpoints {
 
     /// The text of the file, without what belongs to editors.
     pub fn to_text(&self) -> Result<Vec<u8>> {
-        let mut text = serde_json::to_vec_pretty(&self.without_editors()).doing(|| "cannot write the breakpoints".into())?;
+        let mut text =
+            serde_json::to_vec_pretty(&self.without_editors()).doing(|| "cannot write the breakpoints".into())?;
         text.push(b'\n');
         Ok(text)
     }

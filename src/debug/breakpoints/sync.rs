@@ -13,8 +13,8 @@ use super::spec::{BreakpointConditions, BreakpointKind, BreakpointSpec, EditorEx
 use crate::dap::DapClient;
 use crate::dap::types::{
     ConfigurationDoneArguments, DapBreakpoint, DapCapabilities, DapRequest, DapSource, DataBreakpoint,
-    ExceptionFilterOptions, FunctionBreakpoint, SetBreakpointsArguments, SetBreakpointsResponse, SetDataBreakpointsArguments,
-    SetExceptionBreakpointsArguments, SetFunctionBreakpointsArguments, SourceBreakpoint,
+    ExceptionFilterOptions, FunctionBreakpoint, SetBreakpointsArguments, SetBreakpointsResponse,
+    SetDataBreakpointsArguments, SetExceptionBreakpointsArguments, SetFunctionBreakpointsArguments, SourceBreakpoint,
 };
 use crate::debug::session::requests::log_error;
 use crate::debug::session::target_handle::TargetHandle;

@@ -7,9 +7,7 @@ use std::path::Path;
 use super::registry::SessionRegistry;
 use crate::dap::types::ExceptionFilterOptions;
 use crate::debug::breakpoints::sync::ChangedBreakpoints;
-use crate::debug::breakpoints::{
-    BreakpointConditions, BreakpointOwner, BreakpointSpec, EditorLine, ReplacedLines,
-};
+use crate::debug::breakpoints::{BreakpointConditions, BreakpointOwner, BreakpointSpec, EditorLine, ReplacedLines};
 use crate::error::Result;
 
 impl SessionRegistry {

@@ -17,7 +17,9 @@ use crate::dap::types::{
     SetFunctionBreakpointsArguments, SourceBreakpoint,
 };
 use crate::dap::{ErrorResponse, IncomingRequest};
-use crate::debug::breakpoints::{BindingStatus, BreakpointConditions, BreakpointSpec, EditorLine, LinePosition, ReplacedLines};
+use crate::debug::breakpoints::{
+    BindingStatus, BreakpointConditions, BreakpointSpec, EditorLine, LinePosition, ReplacedLines,
+};
 use crate::debug::host::managed_session::ManagedSession;
 use crate::error::{Error, Result};
 use crate::sync::lock;
@@ -45,7 +47,10 @@ pub async fn replace_lines(
     }
 }
 
-async fn replace_file_lines(context: &EditorContext, arguments: SetBreakpointsArguments) -> Result<ReplacedLines, String> {
+async fn replace_file_lines(
+    context: &EditorContext,
+    arguments: SetBreakpointsArguments,
+) -> Result<ReplacedLines, String> {
     let count = arguments.breakpoints.len();
     let refuse_each = |text: String| {
         let specs = (0..count).map(|_| Err(Error::other(text.clone()))).collect();

@@ -82,7 +82,8 @@ impl BreakpointView {
         list: &StoredBreakpoints,
         status: impl Fn(u32) -> BindingStatus,
     ) -> Vec<Value> {
-        let event = |reason: &str, id: u32, told: &ToldBreakpoint| json!({"reason": reason, "breakpoint": told.to_json(id)});
+        let event =
+            |reason: &str, id: u32, told: &ToldBreakpoint| json!({"reason": reason, "breakpoint": told.to_json(id)});
         let mut events = Vec::new();
         for spec in &list.breakpoints {
             let is_shown = spec.file().is_some() && spec.has_line() && spec.owner.as_ref() != Some(owner);
@@ -112,7 +113,13 @@ mod tests {
     fn summary(events: &[Value]) -> Vec<String> {
         let words = |it: &Value| {
             let breakpoint = &it["breakpoint"];
-            format!("{} {} {} {}", it["reason"].as_str().unwrap(), breakpoint["id"], breakpoint["line"], breakpoint["verified"])
+            format!(
+                "{} {} {} {}",
+                it["reason"].as_str().unwrap(),
+                breakpoint["id"],
+                breakpoint["line"],
+                breakpoint["verified"]
+            )
         };
         events.iter().map(words).collect()
     }

@@ -167,7 +167,9 @@ impl EditorConversation {
                     self.disconnect(request).await;
                     return Ok(());
                 }
-                ConversationEvent::Incoming(Some(DapIncoming::Request(request))) => self.handle_request(request).await?,
+                ConversationEvent::Incoming(Some(DapIncoming::Request(request))) => {
+                    self.handle_request(request).await?
+                }
                 // Editors send no events.
                 ConversationEvent::Incoming(Some(_)) => {}
                 ConversationEvent::Called(Ok(CallOutcome::Resumed)) => self.resuming -= 1,
@@ -208,7 +210,8 @@ impl EditorConversation {
     /// Requests that need a session.
     fn handle_session_request(&mut self, request: IncomingRequest) {
         let Some(managed) = self.managed() else {
-            return request.respond_error(ErrorResponse::new("there is no session yet: `launch` or `attach` comes first"));
+            return request
+                .respond_error(ErrorResponse::new("there is no session yet: `launch` or `attach` comes first"));
         };
         let context = self.context.clone();
         let command = request.command.clone();

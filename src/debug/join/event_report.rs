@@ -46,7 +46,8 @@ impl EditorConversation {
         self.send_console(format!("joined {id}: {name}, debugged with {adapter}{others}")).await?;
         let start_method = if managed.is_attached() { "attach" } else { "launch" };
         let process = json!({"name": name, "startMethod": start_method, "isLocalProcess": true});
-        self.send_json("process", with_field(process, "systemProcessId", managed.program_pid().map(Value::from))).await?;
+        self.send_json("process", with_field(process, "systemProcessId", managed.program_pid().map(Value::from)))
+            .await?;
         self.report_breakpoints().await?;
         self.report_state().await
     }
@@ -191,7 +192,8 @@ fn continued_bodies(ids: &mut EditorIds, target: usize, thread: Option<i64>) -> 
     if thread.is_none() {
         ids.forget_stop(target);
     }
-    let body = |id| json!({"threadId": ids.give(IdKind::Thread, ScopedId { target, id }), "allThreadsContinued": is_all});
+    let body =
+        |id| json!({"threadId": ids.give(IdKind::Thread, ScopedId { target, id }), "allThreadsContinued": is_all});
     threads.into_iter().map(body).collect()
 }
 

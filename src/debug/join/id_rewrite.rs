@@ -92,7 +92,10 @@ mod tests {
         ], "totalFrames": 2});
         rewrite_for_editor(&mut stack, 1, &mut ids);
         let (first, source) = (&stack["stackFrames"][0], &stack["stackFrames"][0]["source"]);
-        assert_eq!((&first["id"], &first["moduleId"], &source["adapterData"]["threadId"]), (&json!(1), &json!(7), &json!(5)));
+        assert_eq!(
+            (&first["id"], &first["moduleId"], &source["adapterData"]["threadId"]),
+            (&json!(1), &json!(7), &json!(5))
+        );
         assert_eq!((&stack["stackFrames"][1]["id"], &source["sourceReference"]), (&json!(2), &json!(3)));
         assert_eq!(stack["stackFrames"][1]["source"]["sourceReference"], 0);
 
@@ -100,7 +103,10 @@ mod tests {
         assert_eq!((rewrite_for_adapter(&mut scopes, &ids), scopes), (Ok(Some(1)), json!({"frameId": 1000})));
         let mut source = json!({"sourceReference": 3, "source": {"sourceReference": 3, "adapterData": {"frameId": 4}}});
         assert_eq!(rewrite_for_adapter(&mut source, &ids), Ok(Some(1)));
-        assert_eq!(source, json!({"sourceReference": 9, "source": {"sourceReference": 9, "adapterData": {"frameId": 4}}}));
+        assert_eq!(
+            source,
+            json!({"sourceReference": 9, "source": {"sourceReference": 9, "adapterData": {"frameId": 4}}})
+        );
         let mut global = json!({"expression": "threadId", "context": "repl"});
         assert_eq!(rewrite_for_adapter(&mut global, &ids), Ok(None));
     }

@@ -34,10 +34,9 @@ pub fn state_changes(before: &SessionSnapshot, now: &SessionSnapshot) -> Vec<Sta
         if let Some(resumed) = now.last_resume.as_ref().filter(|_| now.last_resume != before.last_resume) {
             changes.push(StateChange::Resumed(resumed.clone()));
         }
-        changes.extend(continued_threads(before, now).into_iter().map(|thread| StateChange::Continued {
-            target: *target,
-            thread,
-        }));
+        changes.extend(
+            continued_threads(before, now).into_iter().map(|thread| StateChange::Continued { target: *target, thread }),
+        );
     }
     let told = |target: usize, stop: &ThreadStop| {
         let (_, before, now) = pairs[target];
@@ -93,7 +92,14 @@ mod tests {
 
     fn stop(thread: i64) -> ThreadStop {
         let (breakpoints, hits) = (Vec::new(), Vec::new());
-        ThreadStop { kind: StopKind::StepComplete, thread_id: Some(thread), all_threads: true, text: None, breakpoints, hits }
+        ThreadStop {
+            kind: StopKind::StepComplete,
+            thread_id: Some(thread),
+            all_threads: true,
+            text: None,
+            breakpoints,
+            hits,
+        }
     }
 
     fn target(phase: TargetPhase, stopped_in: u64) -> TargetSnapshot {
@@ -116,7 +122,11 @@ mod tests {
     fn each_change_of_a_target_is_told_once() {
         use StateChange as C;
         let check = |before: TargetSnapshot, now: TargetSnapshot, expect: &[StateChange]| {
-            assert_eq!(state_changes(&session(&[before.clone()]), &session(&[now.clone()])), expect, "{before:?} {now:?}");
+            assert_eq!(
+                state_changes(&session(&[before.clone()]), &session(&[now.clone()])),
+                expect,
+                "{before:?} {now:?}"
+            );
         };
         let stops = |thread| C::Stopped { target: 0, stop: stop(thread) };
         let goes_on = |thread| C::Continued { target: 0, thread };
@@ -130,7 +140,8 @@ mod tests {
         let again = ThreadStop { kind: StopKind::Exception, ..stop(1) };
         let now = target(TargetPhase::Stopped(vec![again.clone()]), 2);
         check(target(stopped(&[1]), 2), now, &[goes_on(Some(1)), C::Stopped { target: 0, stop: again }]);
-        let resume = LastResume { by: "an editor".into(), is_by_editor: true, how: crate::debug::Resume::Over, generation: 3 };
+        let resume =
+            LastResume { by: "an editor".into(), is_by_editor: true, how: crate::debug::Resume::Over, generation: 3 };
         let resumed = TargetSnapshot { last_resume: Some(resume.clone()), ..target(running(), 2) };
         check(target(stopped(&[1]), 2), resumed.clone(), &[C::Resumed(resume), goes_on(None)]);
         check(resumed.clone(), resumed, &[]);

@@ -11,13 +11,13 @@ use tokio::sync::{OwnedMutexGuard, broadcast, watch};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::event_log::EventLog;
-use super::session_state::{SessionState, TargetChannel};
 use super::requests::Resume;
+use super::session_state::{SessionState, TargetChannel};
 use super::snapshot::{LastResume, ResumeClient, SessionSnapshot, TargetSnapshot};
 use super::stop::ThreadStop;
 use super::target_state::{TargetEffect, TargetInput, TargetPhase, step_target};
-use crate::dap::{DapClient, RawEvent};
 use crate::dap::types::DapCapabilities;
+use crate::dap::{DapClient, RawEvent};
 use crate::debug::breakpoints::BreakpointStore;
 use crate::sync::lock;
 

@@ -79,7 +79,9 @@ impl DapEditor {
         loop {
             let next = timeout(TEST_TIMEOUT, self.inbox.next()).await;
             let next = next.unwrap_or_else(|_| panic!("no {name} event; {:?}", self.kept));
-            let Some(DapIncoming::Event(event)) = next else { panic!("no {name} event, but {next:?}; {:?}", self.kept) };
+            let Some(DapIncoming::Event(event)) = next else {
+                panic!("no {name} event, but {next:?}; {:?}", self.kept)
+            };
             let body: Value = event.body.map_or(Value::Null, |body| serde_json::from_str(body.get()).unwrap());
             if event.name == name && is_meant(&body) {
                 return body;

@@ -1,7 +1,7 @@
 //! `tether dap` as the debug adapter of any editor: a session that it launches outlives the editor, and the next one joins it.
 
-use devtether::dap::types::{LaunchArguments, NextArguments, SetBreakpointsArguments, TerminateArguments};
 use devtether::dap::types::{DapSource, Fields, SourceBreakpoint};
+use devtether::dap::types::{LaunchArguments, NextArguments, SetBreakpointsArguments, TerminateArguments};
 use serde_json::{Value, json};
 
 use super::dap_editor::{DapEditor, wait_until_left};
@@ -18,13 +18,17 @@ async fn p2_a_launched_session_outlives_its_editor_and_the_next_one_joins_it() {
     let file = stage.sandbox.path(stage.file);
     let mut editor = DapEditor::start(&stage.sandbox).await;
     // As VS Code and nvim-dap send it, with fields of their own.
-    let arguments = json!({"type": "tether", "request": "launch", "name": "Run", "program": stage.file, "__sessionId": "1"});
+    let arguments =
+        json!({"type": "tether", "request": "launch", "name": "Run", "program": stage.file, "__sessionId": "1"});
     let launch = editor.client.send_request(&LaunchArguments(fields(arguments))).await.unwrap();
     editor.event("initialized").await;
     editor.configure(&[(&file, &[stage.line("STOP")])]).await;
     launch.response(TEST_TIMEOUT).await.unwrap();
     let capabilities = editor.event("capabilities").await["capabilities"].clone();
-    assert_eq!((&capabilities["supportsSetVariable"], &capabilities["supportsDataBreakpoints"]), (&json!(true), &Value::Null));
+    assert_eq!(
+        (&capabilities["supportsSetVariable"], &capabilities["supportsDataBreakpoints"]),
+        (&json!(true), &Value::Null)
+    );
     let stop = editor.stopped().await;
     assert_eq!((stop.line, editor.variable(stop.frame, "total").await.as_str()), (stage.line("STOP"), "1"));
     assert_eq!(editor.event("process").await["startMethod"], "launch");

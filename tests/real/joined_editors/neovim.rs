@@ -40,10 +40,14 @@ impl Neovim {
 
     /// What the script reports next.
     async fn report(&mut self) -> Value {
-        let line = timeout(TEST_TIMEOUT, self.lines.next_line()).await.expect("Neovim reports nothing").unwrap();
-        let report: Value = serde_json::from_str(&line.expect("Neovim has exited")).unwrap();
-        assert_eq!(report.get("failed"), None, "{report}");
-        report
+        loop {
+            let line = timeout(TEST_TIMEOUT, self.lines.next_line()).await.expect("Neovim reports nothing").unwrap();
+            let line = line.expect("Neovim has exited");
+            // Neovim prints messages, too.
+            let Ok(report @ Value::Object(_)) = serde_json::from_str::<Value>(&line) else { continue };
+            assert_eq!(report.get("failed"), None, "{report}");
+            return report;
+        }
     }
 
     async fn exits(mut self) {

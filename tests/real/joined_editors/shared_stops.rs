@@ -57,7 +57,11 @@ async fn share_a_program(adapter: &str) {
     let pause = editor.client.request(&PauseArguments { thread_id: stop.thread }, crate::support::TEST_TIMEOUT);
     let (paused, waited) = tokio::join!(pause, agent.call("wait_for_stop", json!({"timeout": 60})));
     paused.unwrap();
-    assert_eq!((&waited["stopped"], &waited["stopReason"]["type"]), (&json!(true), &json!("USER_SUSPEND")), "{waited:#}");
+    assert_eq!(
+        (&waited["stopped"], &waited["stopReason"]["type"]),
+        (&json!(true), &json!("USER_SUSPEND")),
+        "{waited:#}"
+    );
     assert_eq!(editor.stopped().await.event["reason"], "pause");
 
     // The editor leaves, and the session goes on.

@@ -110,11 +110,7 @@ impl ConfiguredLaunch {
     }
 
     /// Runs the tasks, and starts the sessions one after the other, so that a client finds its server.
-    pub async fn start_sessions(
-        self,
-        supervisor: &SupervisorContext,
-        caller: &dyn Caller,
-    ) -> Result<StartedSessions> {
+    pub async fn start_sessions(self, supervisor: &SupervisorContext, caller: &dyn Caller) -> Result<StartedSessions> {
         let sessions = &supervisor.sessions;
         let DebugPlan { before, configurations, stop_all, .. } = self.debugging;
         let (mut together, mut notes) = (StartedSoFar { sessions, begun: Vec::new() }, Vec::new());
