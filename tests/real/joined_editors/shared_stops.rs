@@ -54,7 +54,8 @@ async fn share_a_program(adapter: &str) {
     assert!(refused.contains("the program is not stopped"), "{refused}");
 
     // The agent waits for what the editor does.
-    let pause = editor.client.request(&PauseArguments { thread_id: stop.thread }, crate::support::TEST_TIMEOUT);
+    let pause = PauseArguments { thread_id: stop.thread };
+    let pause = editor.client.request(&pause, crate::support::TEST_TIMEOUT);
     let (paused, waited) = tokio::join!(pause, agent.call("wait_for_stop", json!({"timeout": 60})));
     paused.unwrap();
     assert_eq!(
