@@ -2,7 +2,7 @@
 
 mod breakpoint_owners;
 mod dap_editor;
-mod hosted_launches;
+mod launches;
 mod join_cycles;
 mod neovim;
 mod programs;
