@@ -130,9 +130,11 @@ impl TryFrom<RawTool> for Tool {
     }
 }
 
-/// Numbers and dots only, and PyPI's `.post1`: anything else could be a range.
+/// Numbers and dots only, PyPI's `.post1`, and its `rc1` after the last number: anything else could be a range.
 fn is_exact(version: &str) -> bool {
-    version.split('.').all(|part| part.strip_prefix("post").unwrap_or(part).parse::<u32>().is_ok())
+    let is_number = |text: &str| text.parse::<u32>().is_ok();
+    let (released, candidate) = version.split_once("rc").unwrap_or((version, "0"));
+    is_number(candidate) && released.split('.').all(|part| is_number(part.strip_prefix("post").unwrap_or(part)))
 }
 
 impl Tool {
@@ -221,9 +223,11 @@ mod tests {
         check("npm = '@a/b@1.2.3'", None);
         check("wheel = 'a-b==1.2'", None);
         check("wheel = 'a-b==1.2.post3'", None);
+        check("wheel = 'a-b==1.2rc1'", None);
         check("venv = ['a==1']", None);
         check("npm = 'b@^1.2.3'", Some("names no exact version"));
         check("npm = 'b'", Some("names no exact version"));
+        check("wheel = 'a==1.2rc'", Some("names no exact version"));
         check("wheel = 'a>=1'", Some("names no exact version"));
         check("venv = ['a==1', 'b']", Some("\"b\" names no exact version"));
         check("", Some("exactly one of"));
