@@ -32,7 +32,7 @@ impl Neovim {
         command.arg(repository.join("examples/nvim")).arg(env!("CARGO_BIN_EXE_tether")).arg(&sandbox.workspace);
         command.arg(mode).arg(file).arg(line.to_string());
         command.current_dir(&sandbox.workspace).envs(sandbox.variables());
-        command.env("XDG_DATA_HOME", sandbox.home().join("nvim")).kill_on_drop(true);
+        command.kill_on_drop(true);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         Some(Neovim { child, lines })
