@@ -1,0 +1,69 @@
+/** The debug type `tether`: launches a session in the supervisor, or joins one, through `tether dap`. */
+import * as vscode from "vscode";
+import type { SessionStatus } from "../rpc/protocol";
+import type { RemoteSessions } from "./remoteSessions";
+
+export const DEBUG_TYPE = "tether";
+
+export interface TetherDebuggerPorts {
+  /** The program and the folder. Rejects with what is missing. */
+  resolve(): Promise<{ program: string; folder: string }>;
+  remoteSessions: RemoteSessions;
+  liveSessions(): readonly SessionStatus[];
+  /** Connects first, so that the sessions are known. Undefined: the user has chosen none. */
+  pickSession(): Promise<string | undefined>;
+}
+
+export class TetherDebugger implements vscode.DebugAdapterDescriptorFactory, vscode.DebugConfigurationProvider, vscode.Disposable {
+  private readonly subscriptions: vscode.Disposable[];
+
+  constructor(private readonly ports: TetherDebuggerPorts) {
+    const dynamic: vscode.DebugConfigurationProvider = { provideDebugConfigurations: () => this.joinConfigurations() };
+    this.subscriptions = [
+      vscode.debug.registerDebugAdapterDescriptorFactory(DEBUG_TYPE, this),
+      vscode.debug.registerDebugConfigurationProvider(DEBUG_TYPE, this),
+      vscode.debug.registerDebugConfigurationProvider(DEBUG_TYPE, dynamic, vscode.DebugConfigurationProviderTriggerKind.Dynamic),
+    ];
+  }
+
+  async createDebugAdapterDescriptor(session: vscode.DebugSession): Promise<vscode.DebugAdapterDescriptor> {
+    const address = this.ports.remoteSessions.addressOf(session.configuration);
+    if (address !== undefined) {
+      return new vscode.DebugAdapterServer(address.port, address.host);
+    }
+    const { program, folder } = await this.ports.resolve();
+    return new vscode.DebugAdapterExecutable(program, ["--workspace", folder, "dap"], { cwd: folder });
+  }
+
+  async resolveDebugConfiguration(
+    _folder: vscode.WorkspaceFolder | undefined,
+    configuration: vscode.DebugConfiguration,
+  ): Promise<vscode.DebugConfiguration | undefined> {
+    if (!configuration.type && !configuration.request) {
+      const file = vscode.window.activeTextEditor?.document;
+      return file?.uri.scheme === "file" ? { type: DEBUG_TYPE, request: "launch", name: "Tether: debug this file", program: file.uri.fsPath } : undefined;
+    }
+    if (configuration.request === "attach" && this.ports.remoteSessions.addressOf(configuration) === undefined && !configuration["sessionId"]) {
+      const sessionId = await this.ports.pickSession();
+      return sessionId === undefined ? undefined : { ...configuration, sessionId };
+    }
+    if (configuration.request === "launch" && !configuration["program"] && !configuration["config"]) {
+      throw new Error(`the configuration "${configuration.name}" needs a program, or a config of launch.json`);
+    }
+    return configuration;
+  }
+
+  dispose(): void {
+    this.subscriptions.forEach((it) => it.dispose());
+  }
+
+  /** Offered in the list of the Run view, without a launch.json. */
+  private joinConfigurations(): vscode.DebugConfiguration[] {
+    return this.ports.liveSessions().map(({ sessionId, name }) => ({
+      type: DEBUG_TYPE,
+      request: "attach",
+      name: `Tether: join ${sessionId} ${name}`,
+      sessionId,
+    }));
+  }
+}
