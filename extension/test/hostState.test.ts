@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { CloseWatchInput } from "../src/host/closeWatch";
+import { HostState } from "../src/host/hostState";
+import { EMPTY_OVERVIEW, withLink, withSession, withWindow } from "../src/host/overview";
+import type { SessionStatus, WindowStatus } from "../src/rpc/protocol";
+import { openTo, scriptedPeer, until } from "./scriptedPeer";
+
+const status = (fields: Partial<WindowStatus> = {}): WindowStatus => ({ state: "ready", generation: 1, reconnected: false, stale: false, launchId: "a", ...fields });
+const session = (fields: Partial<SessionStatus> = {}): SessionStatus => ({ sessionId: "d1", name: "app.py", adapter: "debugpy", state: "RUNNING", startedAt: 1, ...fields });
+const CONNECTED = { kind: "connected", version: "0.1.0", pid: 7 } as const;
+
+function hostState() {
+  const inputs: CloseWatchInput[] = [];
+  const lines: string[] = [];
+  const state = new HostState({ onDidChange: () => undefined, onWindow: (input) => inputs.push(input), log: (line) => lines.push(line) });
+  return { state, inputs, lines };
+}
+
+test("the reason of a relaunch is the change that made the window stale", () => {
+  const changes = [{ path: "a.ts", kind: "modified" as const, modifiedAt: 5 }];
+  let overview = withWindow(withLink(EMPTY_OVERVIEW, CONNECTED), status(), 1);
+  assert.equal(overview.lastRelaunch, undefined);
+  overview = withWindow(overview, status({ state: "stale", changes }), 2);
+  overview = withWindow(overview, status({ state: "building" }), 3);
+  overview = withWindow(overview, status({ generation: 2, launchId: "b", startedAt: 9 }), 10);
+  assert.deepEqual(overview.lastRelaunch, { because: "a.ts was modified", at: 9, generation: 2 });
+  assert.equal(overview.pendingCause, undefined);
+  overview = withWindow(overview, status({ generation: 3, launchId: "c", startedAt: 20 }), 21);
+  assert.equal(overview.lastRelaunch?.because, "it was asked for");
+  overview = withWindow(overview, status({ generation: 4, relaunched: { because: "b.ts was removed" } }), 30);
+  assert.equal(overview.lastRelaunch?.because, "b.ts was removed");
+});
+
+test("the first launch is no relaunch, nor is a window that was found again", () => {
+  let overview = withWindow(EMPTY_OVERVIEW, status({ state: "absent", generation: 0 }), 1);
+  overview = withWindow(overview, status({ generation: 1 }), 2);
+  assert.equal(overview.lastRelaunch, undefined);
+  overview = withWindow(withWindow(EMPTY_OVERVIEW, status({ generation: 4 }), 1), status({ generation: 4, reconnected: true }), 2);
+  assert.equal(overview.lastRelaunch, undefined);
+});
+
+test("ended sessions follow the live ones, and the oldest of them are forgotten", () => {
+  let overview = EMPTY_OVERVIEW;
+  for (let at = 1; at <= 9; at++) {
+    overview = withSession(overview, session({ sessionId: `d${at}`, startedAt: at, state: at < 9 ? "TERMINATED" : "RUNNING" }));
+  }
+  assert.deepEqual(overview.sessions.map((it) => it.sessionId), ["d9", "d4", "d5", "d6", "d7", "d8"]);
+});
+
+test("without a connection nothing is shown as known, but the last relaunch", () => {
+  const lastRelaunch = { because: "a.ts was modified", at: 1, generation: 2 };
+  const overview = withLink({ ...EMPTY_OVERVIEW, window: status(), sessions: [session()], lastRelaunch }, { kind: "lost", reason: "it exited" });
+  assert.deepEqual(overview, { link: { kind: "lost", reason: "it exited" }, sessions: [], breakpoints: [], lastRelaunch });
+});
+
+test("a connection is followed: window, sessions with the place of their stops, breakpoints", async () => {
+  const { state, inputs } = hostState();
+  const stopReason = { type: "BREAKPOINT_HIT", location: { methodName: "f", lineNumber: 3, sourcePath: "/w/app.py" } };
+  let breakpoints: object[] = [];
+  const peer = scriptedPeer({
+    "window/status": () => status(),
+    "debug/status": (params) => ((params as { sessionId?: string }).sessionId ? session({ state: "STOPPED", stopReason }) : { sessions: [session()] }),
+    "breakpoint/list": () => ({ breakpoints, exceptions: {} }),
+  });
+  const connection = await openTo(peer);
+  state.setLink(CONNECTED);
+  await state.follow(connection);
+  assert.deepEqual([state.overview.window?.state, state.overview.sessions[0]?.state], ["ready", "RUNNING"]);
+  assert.deepEqual(inputs, [{ kind: "opened", id: "launch a" }]);
+
+  breakpoints = [{ breakpointId: 1, state: "verified", file: "/w/app.py", line: 3 }];
+  await peer.rpc.sendNotification("debug/didChangeState", session({ state: "STOPPED", stopReason: { type: "BREAKPOINT_HIT" } }));
+  await until("the place is known", () => state.overview.sessions[0]?.stopReason?.location?.lineNumber === 3);
+  await until("the breakpoints are known", () => state.overview.breakpoints.length === 1);
+
+  await peer.rpc.sendNotification("window/didChangeState", status({ state: "exited" }));
+  await until("the close is seen", () => inputs.length === 2);
+  assert.deepEqual(inputs[1], { kind: "closed", id: "launch a" });
+  connection.dispose();
+  state.dispose();
+});
+
+test("a window that is stopped by request, or replaced, is released and not closed", () => {
+  const { state, inputs } = hostState();
+  state.takeWindow(status());
+  state.takeWindow(status({ launchId: "b", generation: 2 }));
+  state.takeWindow(status({ state: "stopping", launchId: "b", generation: 2 }));
+  state.takeWindow({ state: "absent", generation: 2, reconnected: false, stale: false });
+  assert.deepEqual(inputs.map((it) => ("id" in it ? `${it.kind} ${it.id}` : it.kind)), ["opened launch a", "opened launch b", "released launch a", "released launch b"]);
+});
+
+test("a session that is the only one comes without a list, and a failed request is logged", async () => {
+  const { state, lines } = hostState();
+  const connection = await openTo(scriptedPeer({ "window/status": () => status(), "debug/status": () => session(), "breakpoint/list": () => { throw new Error("no"); } }));
+  await state.follow(connection);
+  assert.deepEqual(state.overview.sessions.map((it) => it.sessionId), ["d1"]);
+  assert.match(lines.join("\n"), /breakpoint\/list failed: .*no/);
+  connection.dispose();
+});
