@@ -133,8 +133,8 @@ fn lock_files_name_no_registry_host() {
 }
 
 #[test]
-fn the_examples_use_the_typescript_that_is_pinned() {
+fn npm_projects_use_the_typescript_that_is_pinned() {
     let pins: toml::Table = include_str!("../../src/tools/pins.toml").parse().unwrap();
     let pinned = &pins["typescript"]["version"];
-    check(|file| pinned_versions::complaints(file, pinned.as_str().unwrap()), pinned_versions::is_example_manifest);
+    check(|file| pinned_versions::complaints(file, pinned.as_str().unwrap()), pinned_versions::is_npm_manifest);
 }

@@ -1,4 +1,4 @@
-//! One version of a tool in the whole checkout: what an example's manifest or lock says is what is pinned.
+//! One version of a tool in the whole checkout: what an npm project's manifest or lock says is what is pinned.
 //!
 //! Must not know where the pin comes from.
 
@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use crate::sources::File;
 
-pub fn is_example_manifest(file: &File) -> bool {
-    file.path.starts_with("examples/")
+/// Of an example, or of the VS Code extension.
+pub fn is_npm_manifest(file: &File) -> bool {
+    (file.path.starts_with("examples/") || file.path.starts_with("extension/"))
         && (file.path.ends_with("package.json") || file.path.ends_with("package-lock.json"))
 }
 

@@ -16,6 +16,8 @@ export interface OverviewNode {
   kind?: "window" | "session" | "target" | "breakpoint";
   /** What a click opens. */
   open?: { file: string; line: number };
+  /** Or what it runs: one of our commands. */
+  run?: string;
   sessionId?: string;
   children?: OverviewNode[];
 }
@@ -29,7 +31,7 @@ export interface OverviewContext {
 
 export function overviewNodes(overview: Overview, context: OverviewContext): OverviewNode[] {
   if (overview.link.kind === "lost") {
-    return [{ id: "lost", label: "Connection lost", description: overview.link.reason, tooltip: [overview.link.reason], icon: "debug-disconnect", colour: "problemsWarningIcon.foreground" }];
+    return [{ id: "lost", label: "Connection lost", description: overview.link.reason, tooltip: [overview.link.reason], icon: "debug-disconnect", colour: "problemsWarningIcon.foreground", run: "tether.connect" }];
   }
   if (overview.link.kind !== "connected" || overview.window === undefined) {
     return [];

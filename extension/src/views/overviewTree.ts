@@ -55,6 +55,9 @@ export class OverviewTree implements vscode.TreeDataProvider<OverviewNode>, vsco
         arguments: [vscode.Uri.file(file), { selection: new vscode.Range(at, at) } satisfies vscode.TextDocumentShowOptions],
       };
     }
+    if (node.run !== undefined) {
+      item.command = { command: node.run, title: node.label };
+    }
     return item;
   }
 
