@@ -4,7 +4,7 @@
  */
 import { isLive, type SessionStatus, type WindowStatus } from "../rpc/protocol";
 
-export type Tone = "good" | "busy" | "warning" | "bad" | "neutral" | "stopped";
+export type Tone = "good" | "busy" | "warning" | "bad" | "neutral" | "stopped" | "mark";
 
 /** A span, or (`end` equals `start`) an instant. A span without end goes on. */
 export interface TimelineEntry {
@@ -101,7 +101,7 @@ function recordLaunch(draft: Draft, status: WindowStatus, before: WindowStatus |
   const start = status.startedAt ?? 0;
   const because = status.relaunched?.because ?? cause;
   const details = [...(because !== undefined && before !== undefined ? [`because ${because}`] : []), ...windowDetails(status)];
-  draft.add({ lane: WINDOW_LANE, name: `launch ${status.generation}`, tone: "busy", start, end: start, details });
+  draft.add({ lane: WINDOW_LANE, name: `launch ${status.generation}`, tone: "mark", start, end: start, details });
 }
 
 function windowDetails(status: WindowStatus): string[] {
@@ -156,7 +156,7 @@ export function recordLink(timeline: Timeline, state: "connected" | "lost" | "cl
   draft.closeOpen(LINK_LANE, now);
   if (state === "connected") {
     if (hadOne) {
-      draft.add({ lane: LINK_LANE, name: "reconnected", tone: "warning", start: now, end: now, details: [detail] });
+      draft.add({ lane: LINK_LANE, name: "reconnected", tone: "mark", start: now, end: now, details: [detail] });
     }
     draft.add({ lane: LINK_LANE, name: "connected", tone: "good", start: now, details: [detail] });
     return draft.finish();

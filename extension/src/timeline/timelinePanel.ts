@@ -33,7 +33,8 @@ export class TimelinePanel implements vscode.Disposable {
     const roots = ["out", "media"].map((folder) => vscode.Uri.joinPath(this.ports.extensionUri, folder));
     const options = { enableScripts: true, localResourceRoots: roots };
     const panel = vscode.window.createWebviewPanel(VIEW_TYPE, "Tether Timeline", vscode.ViewColumn.Active, options);
-    panel.iconPath = vscode.Uri.joinPath(this.ports.extensionUri, "media", "tether.svg");
+    const icon = (theme: string) => vscode.Uri.joinPath(this.ports.extensionUri, "media", `tether-${theme}.svg`);
+    panel.iconPath = { light: icon("light"), dark: icon("dark") };
     panel.webview.onDidReceiveMessage((message: { type?: unknown }) => {
       if (message?.type === "ready") {
         this.send();

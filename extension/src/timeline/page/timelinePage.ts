@@ -14,7 +14,8 @@ const BAR = 20;
 const AXIS = 28;
 /** A span is at least this wide, so that it can be seen and hovered. */
 const MIN_BAR = 3;
-const NARROW_LABEL_PX = 44;
+const NARROW_LABEL_PX = 48;
+const TICK_LABEL_PX = 70;
 
 const vscode = acquireVsCodeApi();
 const element = <T extends Element>(id: string) => document.getElementById(id) as unknown as T;
@@ -51,6 +52,7 @@ function draw(): void {
   }
   const lanes = orderLanes({ entries });
   empty.hidden = entries.length > 0;
+  chart.classList.toggle("hidden", entries.length === 0);
   chart.replaceChildren();
   labels.replaceChildren(...lanes.map(laneLabel));
   chart.setAttribute("height", String(AXIS + lanes.length * ROW + 4));
@@ -62,7 +64,9 @@ function draw(): void {
   for (const { time, label } of ticksOf(scale)) {
     const x = toX(scale, time);
     svg("line", { class: "tick", x1: x, x2: x, y1: AXIS - 6, y2: AXIS + lanes.length * ROW }, chart);
-    svg("text", { class: "tickLabel", x: x + 4, y: AXIS - 10 }, chart).textContent = label;
+    if (x + TICK_LABEL_PX < width) {
+      svg("text", { class: "tickLabel", x: x + 4, y: AXIS - 10 }, chart).textContent = label;
+    }
   }
   const isInstant = (it: TimelineEntry) => it.end === it.start;
   for (const entry of [...entries.filter((it) => !isInstant(it)), ...entries.filter(isInstant)]) {
@@ -94,8 +98,8 @@ function drawEntry(entry: TimelineEntry, row: number, now: number): void {
     const [x, width] = [Math.max(-4, left), Math.max(MIN_BAR, Math.min(scale.width + 4, right) - Math.max(-4, left))];
     svg("rect", { class: "bar", x, y: middle - BAR / 2, width, height: BAR, rx: 3 }, group);
     if (width > NARROW_LABEL_PX) {
-      const text = svg("text", { class: "barLabel", x: Math.max(x, 0) + 7, y: middle + 4 }, group);
-      text.textContent = shorten(entry.name, Math.floor((width - 12) / 6.4));
+      const text = svg("text", { class: "barLabel", x: Math.max(x, 0) + 11, y: middle + 4 }, group);
+      text.textContent = shorten(entry.name, Math.floor((width - 18) / 6.4));
     }
   }
   group.addEventListener("pointerenter", (event) => showTooltip(entry, event.clientX, event.clientY));
