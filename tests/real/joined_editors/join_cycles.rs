@@ -22,7 +22,8 @@ fn open_resources(pid: u32) -> (usize, u64) {
     (process.fd_count().unwrap(), process.stat().unwrap().num_threads as u64)
 }
 
-#[tokio::test]
+// An editor that is dropped closes its connection while the test waits for that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_of_them_is_left_in_the_supervisor() {
     let Some(stage) = looping_program("debugpy") else { return };
     let file: PathBuf = stage.sandbox.path(stage.file);
