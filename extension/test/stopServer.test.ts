@@ -53,10 +53,10 @@ for (const [step, outcome, expected] of TABLE) {
   });
 }
 
-test("a server that does not run is not stopped", async () => {
+test("where no server is seen, VS Code is told all the same, and nothing else is done", async () => {
   const { ports, steps } = vscodeThatObeys("never", { findProcesses: async () => [] });
   assert.equal(await stopServer(ports), "notRunning");
-  assert.deepEqual(steps, []);
+  assert.deepEqual(steps, [FIRST]);
 });
 
 test("where processes cannot be seen, the request counts and is called unverified", async () => {
@@ -81,7 +81,7 @@ test("every step may throw: the next is tried, and nothing is thrown on", async 
   assert.equal(await stopServer({ ...ports, findProcesses: failure }), "unverified");
 });
 
-test("only a child of ours with the whole command line is the server", async () => {
+test("only a child of ours with the command line is the server", async () => {
   const proc = await mkdtemp(path.join(tmpdir(), "tether-proc-"));
   const add = async (pid: number, stat: string, ...words: string[]) => {
     await mkdir(path.join(proc, String(pid)));
@@ -95,9 +95,10 @@ test("only a child of ours with the whole command line is the server", async () 
   await add(14, "14 (tether) S 5 14 14 0", ...command, "--tools");
   await add(15, "15 (tether) S 5 15 15 0", "/bin/tether", "--workspace", "/w", "mcp");
   await add(16, "16 (x) R 5) S 5 16 16 0", ...command);
+  await add(18, "18 (node) S 5 18 18 0", "/bin/node", ...command);
   await mkdir(path.join(proc, "17"));
   await mkdir(path.join(proc, "self"));
-  assert.deepEqual(await findServerProcesses(command, 5, proc), [11, 16]);
+  assert.deepEqual(await findServerProcesses(command, 5, proc), [11, 16, 18]);
   assert.deepEqual(await findServerProcesses(command, 99, proc), []);
   assert.equal(await findServerProcesses(command, 5, path.join(proc, "nowhere")), undefined);
 });

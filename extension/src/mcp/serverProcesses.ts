@@ -1,6 +1,6 @@
 /**
- * The processes that VS Code runs for our definition: children of this extension host with exactly its command line.
- * Read from /proc, so on Linux only.
+ * The processes that VS Code runs for our definition: children of this extension host with its command line, which is
+ * preceded by an interpreter where the program is a script. Read from /proc, so on Linux only.
  */
 import { readFile, readdir } from "node:fs/promises";
 
@@ -29,7 +29,8 @@ async function isServer(folder: string, command: readonly string[], parent: numb
       return false;
     }
     const words = (await readFile(`${folder}/cmdline`, "utf8")).split("\0").slice(0, -1);
-    return words.length === command.length && words.every((word, at) => word === command[at]);
+    const own = words.slice(-command.length);
+    return own.length === command.length && own.every((word, at) => word === command[at]);
   } catch {
     // It has exited meanwhile.
     return false;

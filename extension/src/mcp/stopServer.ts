@@ -28,6 +28,8 @@ export async function stopServer(ports: StopServerPorts): Promise<StopOutcome> {
   const before = await attempt(log, "look at its processes", () => ports.findProcesses());
   if (before?.length === 0) {
     log("it is not running");
+    // It may be about to start, or be run by other means than are known here.
+    await attempt(log, `workbench.mcp.stopServer ${ports.serverIds[0]}`, () => ports.stopById(ports.serverIds[0] ?? ""));
     return "notRunning";
   }
   for (const id of ports.serverIds) {
