@@ -59,10 +59,9 @@ export function recordWindow(timeline: Timeline, status: WindowStatus, now: numb
     recordLaunch(draft, status, before, timeline.cause);
   }
   if (status.state !== before?.state || status.launchId !== before.launchId) {
-    const isFirst = before === undefined || status.launchId !== before.launchId;
-    // What was started before this extension looked has begun then, and not now.
-    const start = isFirst && status.startedAt !== undefined && status.state !== "starting" ? status.startedAt : now;
-    draft.closeOpen(WINDOW_LANE, Math.max(start, now));
+    draft.closeOpen(WINDOW_LANE, now);
+    // A window that was there before this extension looked has begun then, and not now.
+    const start = before === undefined ? draft.startAfterOthers(WINDOW_LANE, status.startedAt ?? now) : now;
     if (status.state !== "absent") {
       draft.add({ lane: WINDOW_LANE, name: status.state, tone: WINDOW_TONES[status.state] ?? "neutral", start, details: windowDetails(status) });
     }
@@ -192,6 +191,11 @@ class Draft {
 
   allOpen(): TimelineEntry[] {
     return this.entries.filter((it) => it.end === undefined);
+  }
+
+  /** The time, or the end of the lane's last span if that is later. */
+  startAfterOthers(lane: string, time: number): number {
+    return Math.max(time, ...this.entries.filter((it) => it.lane === lane).map((it) => it.end ?? it.start));
   }
 
   add(entry: Omit<TimelineEntry, "id">): void {

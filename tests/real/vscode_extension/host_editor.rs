@@ -171,10 +171,10 @@ fn start_server(sandbox: &Sandbox, extensions: &Path, settings: Value, flags: &[
     });
     all.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
     fs::write(data.join("user/User/settings.json"), all.to_string()).unwrap();
-    let program = Path::new(env!("CARGO_BIN_EXE_tether")).parent().unwrap();
-    let path = std::env::join_paths(
-        [program.to_owned()].into_iter().chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
-    );
+    // VS Code replaces the PATH of its extensions by that of a login shell.
+    let program = json!({"tether.path": env!("CARGO_BIN_EXE_tether")});
+    fs::create_dir_all(data.join("user/Machine")).unwrap();
+    fs::write(data.join("user/Machine/settings.json"), program.to_string()).unwrap();
     let mut command = Command::new(node);
     command
         .arg(vscode.join("out/server-main.js"))
@@ -186,7 +186,6 @@ fn start_server(sandbox: &Sandbox, extensions: &Path, settings: Value, flags: &[
         .arg(format!("--user-data-dir={}", data.join("user").display()))
         .arg(format!("--extensions-dir={}", extensions.display()))
         .envs(sandbox.variables())
-        .env("PATH", path.unwrap())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());

@@ -26,7 +26,7 @@ exports.activate = (context) => {
 const DEVTOOLS: &str = r#"
 [window]
 kind = "web-extension-host"
-args = ["--extensionDevelopmentPath=EXTENSION"]
+args = ["--extensionDevelopmentPath=.", "--extensionDevelopmentPath=EXTENSION"]
 [build]
 command = ["node", "--check", "extension.js"]
 "#;
@@ -75,6 +75,7 @@ async fn a_tethered_window_is_shown_commanded_and_its_close_stops_the_mcp_server
 
 /// The extension inside the window runs a command for the supervisor, and lists what is open.
 fn command_the_window(editor: &HostEditor) {
+    eventually("the bridge is connected", || (editor.tether(&["output"]).code == 0).then_some(()));
     let answer = editor.json(&["command", "hello.answer", "7", "{\"$uri\": \"file:///a\"}"]);
     assert_eq!(answer["value"]["answer"], 42, "{answer}");
     assert_eq!((&answer["value"]["given"][0], &answer["value"]["given"][1]["path"]), (&json!(7), &json!("/a")));
