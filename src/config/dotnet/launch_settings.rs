@@ -3,7 +3,7 @@
 //! Source: <https://learn.microsoft.com/en-us/aspnet/core/fundamentals/environments#launchsettingsjson>
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::config::jsonc::{JsonDocument, JsonNode};
 use crate::error::{Error, ErrorKind, Result};
@@ -48,7 +48,7 @@ fn profiles_of(document: &JsonDocument) -> &[(String, JsonNode)] {
     document.root.get("profiles").map(JsonNode::members).unwrap_or_default()
 }
 
-fn missing_profile(path: &PathBuf, name: &str) -> Error {
+fn missing_profile(path: &Path, name: &str) -> Error {
     Error::new(ErrorKind::NotFound, format!("cannot find the launch profile {name:?} in {}", path.display()))
 }
 

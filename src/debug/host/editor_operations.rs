@@ -7,7 +7,9 @@ use std::path::Path;
 use super::registry::SessionRegistry;
 use crate::dap::types::ExceptionFilterOptions;
 use crate::debug::breakpoints::sync::ChangedBreakpoints;
-use crate::debug::breakpoints::{BreakpointConditions, BreakpointOwner, BreakpointSpec, EditorLine, ReplacedLines};
+use crate::debug::breakpoints::{
+    BreakpointConditions, BreakpointOwner, BreakpointSpec, EditorLine, ReplacedLines, StoredBreakpoints,
+};
 use crate::error::Result;
 
 impl SessionRegistry {
@@ -50,7 +52,11 @@ impl SessionRegistry {
         filters: Vec<ExceptionFilterOptions>,
     ) -> Result<()> {
         let owner = owner.clone();
-        self.0.breakpoints.change(move |list| Ok(list.replace_editor_exceptions(&owner, filters))).await?;
+        let replace = move |list: &mut StoredBreakpoints| {
+            list.replace_editor_exceptions(&owner, filters);
+            Ok(())
+        };
+        self.0.breakpoints.change(replace).await?;
         self.send_to_sessions(ChangedBreakpoints::Exceptions).await;
         Ok(())
     }

@@ -123,7 +123,7 @@ mod tests {
         use StateChange as C;
         let check = |before: TargetSnapshot, now: TargetSnapshot, expect: &[StateChange]| {
             assert_eq!(
-                state_changes(&session(&[before.clone()]), &session(&[now.clone()])),
+                state_changes(&session(std::slice::from_ref(&before)), &session(std::slice::from_ref(&now))),
                 expect,
                 "{before:?} {now:?}"
             );

@@ -2,8 +2,8 @@
 
 mod breakpoint_owners;
 mod dap_editor;
-mod launches;
 mod join_cycles;
+mod launches;
 mod neovim;
 mod programs;
 mod shared_stops;

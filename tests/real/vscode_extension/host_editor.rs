@@ -24,8 +24,6 @@ pub struct HostEditor {
     pub sandbox: Sandbox,
     /// What is opened in VS Code.
     pub folder: PathBuf,
-    /// The installed extension.
-    pub extension: PathBuf,
     pub agent: McpClient,
     server: Child,
 }
@@ -64,7 +62,7 @@ impl HostEditor {
         sandbox.tether(&["trust", "--yes"]).ok();
         let agent = McpClient::start(&sandbox).await;
         agent.call("window_start", json!({})).await;
-        let editor = HostEditor { sandbox, folder, extension, agent, server };
+        let editor = HostEditor { sandbox, folder, agent, server };
         editor.until_shown("tree \"Files Explorer\"").await;
         Some(editor)
     }
