@@ -168,8 +168,7 @@ pub struct DebugProbeParams {
     pub args: Option<Vec<String>>,
     #[arg(long, value_name = "DIR", help = "Where it runs [default: the current folder]")]
     pub cwd: Option<String>,
-    /// Evaluated there.
-    #[arg(long = "expr", short, value_name = "EXPR")]
+    #[arg(long = "expr", short, value_name = "EXPR", help = "Evaluated there")]
     pub expressions: Option<Vec<String>>,
     /// Seconds (default 30).
     #[arg(long, value_name = "SECONDS")]

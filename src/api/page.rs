@@ -35,8 +35,7 @@ pub struct PageScreenshotParams {
     #[serde(rename = "ref")]
     #[arg(long = "ref", value_name = "REF")]
     pub element: Option<String>,
-    /// All of the page, not only what is visible.
-    #[arg(long, num_args = 0, default_missing_value = "true")]
+    #[arg(long, num_args = 0, default_missing_value = "true", help = "All of the page, not only what is visible")]
     pub full_page: Option<bool>,
     #[arg(long, value_enum, help = "Default: png")]
     pub format: Option<PageImageFormat>,
@@ -72,11 +71,9 @@ pub struct PageSnapshotParams {
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PageConsoleParams {
-    /// A cursor; without it, the newest.
-    #[arg(long)]
+    #[arg(long, help = "A cursor; without it, the newest")]
     pub since: Option<u64>,
-    /// Default 50.
-    #[arg(long)]
+    #[arg(long, help = "Default: 50")]
     pub limit: Option<usize>,
     /// Part of the text, or a level or source.
     #[arg(long)]
