@@ -16,5 +16,4 @@ mod page_tools;
 mod skill;
 #[path = "../support/mod.rs"]
 mod support;
-mod vscode_extension;
 mod windows;

@@ -122,8 +122,9 @@ async fn relay_adapter(adapter: &RelayedAdapter, editor: TcpStream, port: u16) -
     let requested = Semaphore::new(0);
     let children = Some(&requested).filter(|_| adapter.accepts_children);
     tokio::select! {
-        () = relay_streams(editor, streams, Some(completion), children) => Ok(()),
+        biased; // the port is open before the editor learns that it is to connect
         never = serve_children(adapter, &requested, port) => match never {},
+        () = relay_streams(editor, streams, Some(completion), children) => Ok(()),
     }
 }
 
@@ -135,6 +136,7 @@ async fn serve_children(adapter: &RelayedAdapter, requested: &Semaphore, port: u
     let mut relays = FuturesUnordered::new();
     loop {
         tokio::select! {
+            biased; // as above
             never = &mut accepting => match never {},
             Some(editor) = accepted.recv() => relays.push(relay_child(adapter, editor, requested)),
             Some(()) = relays.next(), if !relays.is_empty() => {}

@@ -35,15 +35,17 @@ pub async fn relay_streams(
         if let Some(completion) = completion {
             completion.forward_until_start(&mut editor_read, &mut adapter_write).await?;
         }
-        copy_until_end(&mut editor_read, &mut adapter_write, |_| {}).await?;
+        copy_until_end(&mut editor_read, &mut adapter_write, |_| false).await?;
         adapter_write.shutdown().await
     };
     let to_editor = async {
         let mut scanner = RequestScanner::default();
         let see = |piece: &[u8]| {
-            if let Some(children) = children {
-                children.add_permits(scanner.count_requests(piece));
+            let requests = children.map_or(0, |_| scanner.count_requests(piece));
+            if let Some(children) = children.filter(|_| requests > 0) {
+                children.add_permits(requests);
             }
+            requests > 0
         };
         copy_until_end(&mut adapter_read, &mut editor_write, see).await?;
         editor_write.shutdown().await
@@ -56,10 +58,12 @@ pub async fn relay_streams(
     }
 }
 
+/// Copies all bytes. When `see` returns true for a piece, the rest of the task runs once before the piece is written: it opens
+/// the port to which the receiver connects next.
 async fn copy_until_end(
     read: &mut (impl AsyncRead + Unpin),
     write: &mut (impl AsyncWrite + Unpin),
-    mut see: impl FnMut(&[u8]),
+    mut see: impl FnMut(&[u8]) -> bool,
 ) -> io::Result<()> {
     let mut buffer = vec![0; COPY_BUFFER];
     loop {
@@ -67,7 +71,9 @@ async fn copy_until_end(
         if count == 0 {
             return Ok(());
         }
-        see(&buffer[..count]);
+        if see(&buffer[..count]) {
+            tokio::task::yield_now().await;
+        }
         write.write_all(&buffer[..count]).await?;
     }
 }

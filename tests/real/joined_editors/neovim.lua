@@ -70,9 +70,14 @@ elseif mode == "open" then
     return session ~= nil
   end)
   report({ session = session })
+  local closed
   tether.request("debugger/close", { sessionId = session }, function(result)
-    report({ closed = result.confirmed })
+    closed = result.confirmed
   end)
+  wait_for("the answer to the close", function()
+    return closed ~= nil
+  end)
+  report({ closed = closed })
 end
 wait_for("the end", function()
   return next(tether.conversations) == nil
