@@ -17,6 +17,7 @@ pub struct WindowCommandParams {
     #[arg(value_name = "COMMAND", help = "Its id, as workbench.action.files.save")]
     pub command: String,
     #[arg(value_name = "JSON", value_parser = parse_json_or_text, help = "Its arguments; what is not JSON is a text")]
+    #[schemars(with = "Option<Vec<AnyJson>>")]
     pub args: Option<Vec<Value>>,
 }
 
@@ -31,6 +32,11 @@ pub struct WindowOutputParams {
     #[arg(long, value_name = "BYTES", help = "Default: 16384")]
     pub limit: Option<u64>,
 }
+
+/// The schema of an argument: any JSON value, spelled out because some clients reject a schema that constrains nothing.
+#[derive(JsonSchema)]
+#[schemars(inline, extend("type" = ["object", "array", "string", "number", "boolean", "null"]))]
+struct AnyJson {}
 
 /// What a command has returned.
 #[skip_serializing_none]

@@ -41,7 +41,12 @@ local function next_stop(count)
   wait_for("stop " .. count, function()
     return #stops >= count
   end)
-  report(stops[count])
+  local stop = stops[count]
+  wait_for("the cursor on line " .. stop.line, function()
+    return vim.api.nvim_win_get_cursor(0)[1] == stop.line
+  end)
+  stop.cursor, stop.buffer = stop.line, vim.api.nvim_buf_get_name(0)
+  report(stop)
 end
 
 if mode == "join" then
