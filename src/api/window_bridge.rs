@@ -14,9 +14,9 @@ use super::window::RelaunchNotice;
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WindowCommandParams {
-    #[arg(value_name = "COMMAND", help = "Its id, as workbench.action.files.save")]
+    #[arg(value_name = "COMMAND", help = "Its id")]
     pub command: String,
-    #[arg(value_name = "JSON", value_parser = parse_json_or_text, help = "Its arguments; what is not JSON is a text")]
+    #[arg(value_name = "JSON", value_parser = parse_json_or_text, help = "Arguments, else text")]
     #[schemars(with = "Option<Vec<AnyJson>>")]
     pub args: Option<Vec<Value>>,
 }
