@@ -17,7 +17,8 @@ pub struct WindowCommandParams {
     #[arg(value_name = "COMMAND", help = "Its id")]
     pub command: String,
     #[arg(value_name = "JSON", value_parser = parse_json_or_text, help = "Arguments, else text")]
-    #[schemars(with = "Option<Vec<AnyJson>>")]
+    #[serde(default)]
+    #[schemars(schema_with = "argument_list_schema")]
     pub args: Option<Vec<Value>>,
 }
 
@@ -33,10 +34,11 @@ pub struct WindowOutputParams {
     pub limit: Option<u64>,
 }
 
-/// The schema of an argument: any JSON value, spelled out because some clients reject a schema that constrains nothing.
-#[derive(JsonSchema)]
-#[schemars(inline, extend("type" = ["object", "array", "string", "number", "boolean", "null"]))]
-struct AnyJson {}
+/// Any JSON values, spelled out because some clients reject a schema that constrains nothing.
+fn argument_list_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let any = ["object", "array", "string", "number", "boolean", "null"];
+    schemars::json_schema!({"type": "array", "items": {"type": any}})
+}
 
 /// What a command has returned.
 #[skip_serializing_none]
