@@ -16,7 +16,7 @@ use super::window::RelaunchNotice;
 pub struct WindowCommandParams {
     #[arg(value_name = "COMMAND", help = "Its id")]
     pub command: String,
-    #[arg(value_name = "JSON", value_parser = parse_json_or_text, help = "Arguments, else text")]
+    #[arg(value_name = "JSON", value_parser = parse_json_or_text, help = "Arguments")]
     #[serde(default)]
     #[schemars(schema_with = "argument_list_schema")]
     pub args: Option<Vec<Value>>,
