@@ -34,9 +34,9 @@ pub struct WindowOutputParams {
     pub limit: Option<u64>,
 }
 
-/// Any JSON values, spelled out because some clients reject a schema that constrains nothing.
+/// Any JSON values but null, spelled out because some clients reject a schema that constrains nothing.
 fn argument_list_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-    let any = ["object", "array", "string", "number", "boolean", "null"];
+    let any = ["object", "array", "string", "number", "boolean"];
     schemars::json_schema!({"type": "array", "items": {"type": any}})
 }
 
