@@ -26,7 +26,7 @@
 //! | [`tools`] | outside programs: pinned versions, paths, installs |
 //! | [`path_lookup`] | finds programs on PATH |
 //! | [`process`] | process groups, identity, graceful stop, output |
-//! | [`clock`], [`sync`] | the wall clock; locking of mutexes |
+//! | [`clock`], [`sync`] | the wall clock; locking of mutexes, sets of tasks |
 //! | [`display_text`] | escapes what outside people and programs say, before it is shown |
 //! | [`file_owner`] | whether a file belongs to our user |
 //! | [`error`] | the one user-facing error |

@@ -6,21 +6,11 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::adapters::native::APP;
 use crate::support::editor_client::{DapTalk, EditorClient};
 use crate::support::requirements::installed_adapter;
 use crate::support::{Sandbox, eventually};
 
-const NATIVE: &str = "\
-#include <stdio.h>
-int twice(int order) {
-  int total = order * 2;
-  return total; // STOP
-}
-int main(void) {
-  printf(\"%d\\n\", twice(21));
-  return 0;
-}
-";
 const PYTHON: &str = "def twice(order):\n    total = order * 2\n    return total  # STOP\n\nprint(twice(21))\n";
 const SCRIPT: &str =
     "function twice(order) {\n  const total = order * 2;\n  return total; // STOP\n}\nconsole.log(twice(21));\n";
@@ -115,12 +105,12 @@ fn debugs(stage: &RelayedProgram, adapter: &str, target: &str) {
 
 #[test]
 fn lldb_dap_is_relayed() {
-    debugs(&RelayedProgram::native(NATIVE), "lldb-dap", "app built");
+    debugs(&RelayedProgram::native(APP), "lldb-dap", "app built");
 }
 
 #[test]
 fn gdb_is_relayed() {
-    debugs(&RelayedProgram::native(NATIVE), "gdb", "app built");
+    debugs(&RelayedProgram::native(APP), "gdb", "app built");
 }
 
 #[test]

@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures_util::future::{BoxFuture, FutureExt, join_all};
-use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
+use futures_util::future::{FutureExt, join_all};
+use tokio::sync::watch;
 
 use super::managed_session::ManagedSession;
 use super::session_request::{SessionRequest, locate_adapter};
@@ -19,7 +18,7 @@ use crate::adapters::AdapterSearch;
 use crate::clock::now_ms;
 use crate::debug::breakpoints::{BreakpointStore, StoredBreakpoints};
 use crate::error::{Error, ErrorKind, Result};
-use crate::sync::lock;
+use crate::sync::{TaskSender, lock, open_task_set};
 use crate::workspace_programs::ProgramConsent;
 
 /// How long the work after sessions may take, when all of them are ended at once.
@@ -46,7 +45,7 @@ pub(in crate::debug) struct RegistryInner {
     pub(in crate::debug) unrecovered: watch::Sender<BTreeMap<String, bool>>,
     table: Mutex<SessionTable>,
     /// Runs tasks as long as the supervisor.
-    pub(in crate::debug) tasks: mpsc::UnboundedSender<BoxFuture<'static, ()>>,
+    pub(in crate::debug) tasks: TaskSender,
     /// Rises with each change of any session.
     pub(in crate::debug) changed: watch::Sender<u64>,
     /// How many tasks after the end of sessions are left.
@@ -84,7 +83,7 @@ impl SessionRegistry {
         consented_programs: fn(&Path) -> ProgramConsent,
     ) -> (SessionRegistry, impl Future<Output = ()> + Send + 'static) {
         let (store, leftover) = SessionStore::open(folder);
-        let (tasks, mut inbox) = mpsc::unbounded_channel::<BoxFuture<'static, ()>>();
+        let (tasks, driver) = open_task_set();
         let inner = RegistryInner {
             workspace: workspace.to_owned(),
             consented_programs,
@@ -97,18 +96,6 @@ impl SessionRegistry {
             tasks,
             changed: watch::Sender::default(),
             after_end_tasks: watch::Sender::default(),
-        };
-        let driver = async move {
-            let mut running = JoinSet::new();
-            loop {
-                tokio::select! {
-                    task = inbox.recv() => match task {
-                        Some(task) => drop(running.spawn(task)),
-                        None => return,
-                    },
-                    Some(_) = running.join_next() => {}
-                }
-            }
         };
         (SessionRegistry(Arc::new(inner)), driver)
     }

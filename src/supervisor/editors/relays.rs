@@ -5,18 +5,19 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::{BoxFuture, FutureExt};
-use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
+use futures_util::future::FutureExt;
+use tokio::sync::watch;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+
+use crate::sync::{TaskSender, open_task_set};
 
 /// How long relays may take to stop their adapters when the supervisor exits.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The relays; dropping the driver ends them.
 pub struct EditorRelays {
-    tasks: mpsc::UnboundedSender<BoxFuture<'static, ()>>,
+    tasks: TaskSender,
     count: Arc<watch::Sender<usize>>,
     end: CancellationToken,
 }
@@ -33,19 +34,7 @@ impl Drop for RelayCount {
 impl EditorRelays {
     /// No relays yet, and the future that drives them, to be spawned.
     pub fn open() -> (EditorRelays, impl Future<Output = ()> + Send + 'static) {
-        let (tasks, mut inbox) = mpsc::unbounded_channel();
-        let driver = async move {
-            let mut running = JoinSet::new();
-            loop {
-                tokio::select! {
-                    task = inbox.recv() => match task {
-                        Some(task) => drop(running.spawn(task)),
-                        None => return,
-                    },
-                    Some(_) = running.join_next() => {}
-                }
-            }
-        };
+        let (tasks, driver) = open_task_set();
         (EditorRelays { tasks, count: Arc::default(), end: CancellationToken::new() }, driver)
     }
 

@@ -5,7 +5,7 @@
 mod adapter_session;
 mod go;
 mod javascript;
-mod native;
+pub mod native;
 mod python;
 mod ruby;
 mod start_failures;

@@ -10,7 +10,8 @@ use devtether::debug::StopKind;
 use crate::adapters::adapter_session::{AdapterSession, ProgramFolder, found, stops_and_ends};
 use crate::adapters::start_failures::Started;
 
-const APP: &str = "\
+/// Prints twice 21; stops in `twice`.
+pub const APP: &str = "\
 #include <stdio.h>
 int twice(int order) {
   int total = order * 2;

@@ -6,4 +6,4 @@ mod one_shot;
 mod program_failures;
 mod session_end;
 mod stops;
-mod targets;
+pub mod targets;

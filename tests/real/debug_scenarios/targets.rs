@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use crate::support::scenario_sandbox::ScenarioSandbox;
 
-const FAMILY: &str = "\
+/// Runs `work` in its main thread, in a worker and in a forked process.
+pub const FAMILY: &str = "\
 const { Worker, isMainThread } = require('node:worker_threads');
 const { fork } = require('node:child_process');
 

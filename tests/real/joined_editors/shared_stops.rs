@@ -8,6 +8,7 @@ use serde_json::json;
 
 use super::dap_editor::{DapEditor, EDITOR, joined_names};
 use super::programs::looping_program;
+use crate::debug_scenarios::targets::FAMILY;
 use crate::support::mcp_client::{self, McpClient};
 use crate::support::scenario_sandbox::ScenarioSandbox;
 
@@ -90,26 +91,6 @@ async fn d4_a_node_program_is_shared() {
 async fn d4_a_go_program_is_shared() {
     share_a_program("dlv").await;
 }
-
-const FAMILY: &str = "\
-const { Worker, isMainThread } = require('node:worker_threads');
-const { fork } = require('node:child_process');
-
-function work(who) {
-  const length = who.length;
-  return length; // STOP
-}
-
-if (process.argv[2] === 'child') {
-  work('child');
-} else if (isMainThread) {
-  work('main');
-  new Worker(__filename);
-  fork(__filename, ['child']);
-} else {
-  work('the worker');
-}
-";
 
 #[tokio::test]
 async fn m3_all_targets_of_a_session_are_one_conversation() {
