@@ -1,20 +1,29 @@
 //! Editors that break the protocol, or go away in the middle of it: each error names its cause, and nothing is left.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
-use devtether::dap::{DapClient, DapConnection, DapError};
+use bytes::Bytes;
+use devtether::dap::DapConnection;
 use devtether::debug::SessionRegistry;
 use devtether::debug::join::{SessionChoice, SessionStart, serve_editor};
 use devtether::error::Error;
-use futures_util::FutureExt;
+use devtether::wire::frames::ContentLength;
+use futures_util::{FutureExt, SinkExt, StreamExt};
 use serde_json::{Value, json};
+use tokio::io::{DuplexStream, duplex, split};
 use tokio::task::JoinHandle;
+use tokio_util::codec::Framed;
 
 const DEADLINE: Duration = Duration::from_secs(60);
 
+/// Not a `DapClient`: what that sends is recorded, and must be valid.
 struct Editor {
     sessions: SessionRegistry,
-    client: DapClient,
+    stream: Framed<DuplexStream, ContentLength>,
+    last_seq: i64,
+    /// Responses that were received before they were waited for, by the number of their request.
+    responses: HashMap<i64, Value>,
     serving: JoinHandle<()>,
     workspace: tempfile::TempDir,
 }
@@ -27,7 +36,8 @@ impl Editor {
         let (sessions, driver) =
             SessionRegistry::open(None, workspace.path(), "protocol".to_owned(), |_| Default::default());
         tokio::spawn(driver);
-        let (ours, theirs) = DapConnection::pair();
+        let (ours, theirs) = duplex(1 << 16);
+        let (read, write) = split(theirs);
         let open = |start: SessionStart| {
             let word = match start {
                 SessionStart::Launch(_) => "launch",
@@ -36,29 +46,47 @@ impl Editor {
             };
             async move { Err(Error::usage(format!("cannot {word} anything"))) }.boxed()
         };
-        let serving = tokio::spawn(serve_editor(theirs, sessions.clone(), SessionChoice::ByEditor(Box::new(open))));
-        let (client, _inbox, driver) = DapClient::over(ours);
-        tokio::spawn(driver);
-        Editor { sessions, client, serving, workspace }
+        let choice = SessionChoice::ByEditor(Box::new(open));
+        let serving = tokio::spawn(serve_editor(DapConnection::over(read, write), sessions.clone(), choice));
+        let stream = Framed::new(ours, ContentLength::default());
+        Editor { sessions, stream, last_seq: 0, responses: HashMap::new(), serving, workspace }
     }
 
-    async fn request(&self, command: &str, arguments: Value) -> Result<Value, String> {
-        let raw = serde_json::value::to_raw_value(&arguments).unwrap();
-        match self.client.request_raw(command, Some(raw), DEADLINE).await {
-            Ok(body) => Ok(body.map_or(Value::Null, |body| serde_json::from_str(body.get()).unwrap())),
-            Err(DapError::Refused { response, .. }) => Err(response.to_string()),
-            Err(error) => panic!("{error}"),
-        }
+    async fn send(&mut self, command: &str, arguments: Value) -> i64 {
+        self.last_seq += 1;
+        let request = json!({"seq": self.last_seq, "type": "request", "command": command, "arguments": arguments});
+        self.stream.send(Bytes::from(request.to_string())).await.unwrap();
+        self.last_seq
     }
 
-    async fn refused(&self, command: &str, arguments: Value, words: &str) {
+    /// The body of a response, or its whole text if it is an error.
+    async fn response(&mut self, seq: i64) -> Result<Value, String> {
+        let response = loop {
+            if let Some(response) = self.responses.remove(&seq) {
+                break response;
+            }
+            let frame = tokio::time::timeout(DEADLINE, self.stream.next()).await.expect("no response");
+            let message: Value = serde_json::from_slice(&frame.expect("it has closed").unwrap()).unwrap();
+            if let Some(seq) = message["request_seq"].as_i64() {
+                self.responses.insert(seq, message);
+            }
+        };
+        if response["success"] == true { Ok(response["body"].clone()) } else { Err(response.to_string()) }
+    }
+
+    async fn request(&mut self, command: &str, arguments: Value) -> Result<Value, String> {
+        let seq = self.send(command, arguments).await;
+        self.response(seq).await
+    }
+
+    async fn refused(&mut self, command: &str, arguments: Value, words: &str) {
         let error = self.request(command, arguments).await.unwrap_err();
         assert!(error.contains(words), "{command}: {error}");
     }
 
     /// Closes the connection; nothing of the editor may be left.
     async fn ends(self) {
-        drop(self.client);
+        drop(self.stream);
         tokio::time::timeout(DEADLINE, self.serving).await.expect("it does not end").unwrap();
         assert!(self.sessions.current_breakpoints().breakpoints.is_empty());
     }
@@ -66,7 +94,7 @@ impl Editor {
 
 #[tokio::test]
 async fn each_wrong_request_is_refused_with_its_cause() {
-    let editor = Editor::connect();
+    let mut editor = Editor::connect();
     editor.refused("threads", json!({}), "the first request must be `initialize`").await;
     editor.refused("initialize", json!({"linesStartAt1": false}), "lines and columns start at 1").await;
     editor.refused("initialize", json!({"pathFormat": "uri"}), "named by their paths").await;
@@ -79,17 +107,16 @@ async fn each_wrong_request_is_refused_with_its_cause() {
     editor.refused("setExceptionBreakpoints", json!({"filters": "all"}), "setExceptionBreakpoints: ").await;
     editor.refused("attach", json!([1]), "attach: ").await;
     editor.refused("attach", json!({"sessionId": "d7"}), "cannot join anything").await;
-    let (launched, ()) = tokio::join!(editor.request("launch", json!({"program": "a.py"})), async {
-        editor.refused("attach", json!({}), "has its session already").await;
-        editor.request("configurationDone", json!({})).await.unwrap();
-    });
-    assert!(launched.unwrap_err().contains("cannot launch anything"));
+    let launch = editor.send("launch", json!({"program": "a.py"})).await;
+    editor.refused("attach", json!({}), "has its session already").await;
+    editor.request("configurationDone", json!({})).await.unwrap();
+    assert!(editor.response(launch).await.unwrap_err().contains("cannot launch anything"));
     editor.ends().await;
 }
 
 #[tokio::test]
 async fn breakpoints_are_answered_one_by_one_and_go_with_the_editor() {
-    let editor = Editor::connect();
+    let mut editor = Editor::connect();
     editor.request("initialize", json!({})).await.unwrap();
     let file = editor.workspace.path().join("a.py");
     let lines = json!([{"line": 2}, {"line": 99}, {"line": 2, "condition": "x"}, {"line": 3, "condition": ""}]);
@@ -113,7 +140,7 @@ async fn breakpoints_are_answered_one_by_one_and_go_with_the_editor() {
 
 #[tokio::test]
 async fn an_editor_that_never_reads_or_sends_garbage_ends_only_itself() {
-    use tokio::io::{AsyncWriteExt, duplex, split};
+    use tokio::io::AsyncWriteExt;
     let workspace = tempfile::tempdir().unwrap();
     let (sessions, driver) =
         SessionRegistry::open(None, workspace.path(), "garbage".to_owned(), |_| Default::default());

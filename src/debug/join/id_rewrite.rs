@@ -1,4 +1,5 @@
-//! Rewrites the ids in messages that pass between a joined editor and an adapter; every other field stays as it is.
+//! Rewrites the ids in messages that pass between a joined editor and an adapter, and the hints of frames that the protocol
+//! does not know; every other field stays as it is.
 //!
 //! Works on the names of fields, which the protocol uses for one kind of id each. Pure.
 
@@ -14,6 +15,8 @@ const ID_FIELDS: [(&str, IdKind); 4] = [
     ("variablesReference", IdKind::Value),
     ("sourceReference", IdKind::Source),
 ];
+/// The values of a frame's `presentationHint`.
+const FRAME_HINTS: [&str; 3] = ["normal", "label", "subtle"];
 /// The adapter's own: sent back to it unchanged.
 const OPAQUE_FIELD: &str = "adapterData";
 /// References that lead nowhere, since the requests for them are not offered.
@@ -28,6 +31,7 @@ pub fn rewrite_for_editor(message: &mut Value, target: usize, ids: &mut EditorId
             if let Some(Value::Array(frames)) = fields.get_mut("stackFrames") {
                 frames.iter_mut().filter_map(Value::as_object_mut).for_each(|frame| {
                     give_id(frame, ("id", IdKind::Frame), target, ids);
+                    correct_frame_hint(frame);
                 });
             }
             ID_FIELDS.iter().for_each(|field| give_id(fields, *field, target, ids));
@@ -35,6 +39,15 @@ pub fn rewrite_for_editor(message: &mut Value, target: usize, ids: &mut EditorId
             inner.for_each(|(_, value)| rewrite_for_editor(value, target, ids));
         }
         _ => {}
+    }
+}
+
+/// js-debug gives the frames of skipped files the hint of a source, `deemphasize`.
+fn correct_frame_hint(frame: &mut Map<String, Value>) {
+    if let Some(hint) = frame.get_mut("presentationHint")
+        && !FRAME_HINTS.iter().any(|known| hint == known)
+    {
+        *hint = "subtle".into();
     }
 }
 
@@ -88,8 +101,10 @@ mod tests {
         let mut ids = EditorIds::default();
         let mut stack = json!({"stackFrames": [
             {"id": 0, "name": "f", "line": 3, "moduleId": 7, "source": {"sourceReference": 9, "adapterData": {"threadId": 5}}},
-            {"id": 1000, "name": "g", "line": 4, "source": {"path": "/a", "sourceReference": 0}},
-        ], "totalFrames": 2});
+            {"id": 1000, "name": "g", "line": 4, "presentationHint": "deemphasize",
+                "source": {"path": "/a", "sourceReference": 0, "presentationHint": "deemphasize"}},
+            {"id": 1001, "name": "h", "line": 5, "presentationHint": "label"},
+        ], "totalFrames": 3});
         rewrite_for_editor(&mut stack, 1, &mut ids);
         let (first, source) = (&stack["stackFrames"][0], &stack["stackFrames"][0]["source"]);
         assert_eq!(
@@ -98,6 +113,10 @@ mod tests {
         );
         assert_eq!((&stack["stackFrames"][1]["id"], &source["sourceReference"]), (&json!(2), &json!(3)));
         assert_eq!(stack["stackFrames"][1]["source"]["sourceReference"], 0);
+        let second = &stack["stackFrames"][1];
+        let hints = (&second["presentationHint"], &second["source"]["presentationHint"]);
+        assert_eq!(hints, (&json!("subtle"), &json!("deemphasize")));
+        assert_eq!(stack["stackFrames"][2]["presentationHint"], "label");
 
         let mut scopes = json!({"frameId": 2});
         assert_eq!((rewrite_for_adapter(&mut scopes, &ids), scopes), (Ok(Some(1)), json!({"frameId": 1000})));
