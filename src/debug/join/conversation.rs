@@ -4,7 +4,8 @@
 //!  join:    initialize ─▶ attach ─▶ initialized ─▶ breakpoints ─▶ configurationDone ─▶ stops, output, …  ─▶ disconnect
 //!  launch:  initialize ─▶ launch ─▶ initialized ─▶ breakpoints ─▶ configurationDone ─▶ session starts ─▶ response to launch
 //! ```
-//! Requests that wait for an adapter run beside the reading of others. While the editor's own resume is not answered, changes
+//! Requests that wait for an adapter run beside the reading of others, but the program is resumed only with the breakpoints
+//! that were sent before. While the editor's own resume is not answered, changes
 //! of the state wait: an editor that is told of the next stop before the response to its step shows a running program.
 
 use std::io;
@@ -16,6 +17,7 @@ use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::breakpoint_requests::{replace_exceptions, replace_functions, replace_lines};
@@ -83,6 +85,7 @@ pub async fn serve_editor(connection: DapConnection, sessions: SessionRegistry, 
         joined: None,
         starting: None,
         calls: JoinSet::new(),
+        breakpoint_calls: Vec::new(),
         resuming: 0,
         accepts_invalidated: false,
     };
@@ -130,6 +133,8 @@ pub(super) struct EditorConversation {
     /// A `launch` that waits for the editor's breakpoints.
     starting: Option<(IncomingRequest, SessionStart)>,
     calls: JoinSet<CallOutcome>,
+    /// Requests that change breakpoints; each token is cancelled when its request is answered.
+    breakpoint_calls: Vec<CancellationToken>,
     /// Resumes of this editor that are not answered.
     resuming: usize,
     /// Whether the editor understands `invalidated` events.
@@ -191,15 +196,17 @@ impl EditorConversation {
             "launch" | "attach" => self.start(request).await?,
             "setBreakpoints" => {
                 let (context, managed) = (self.context.clone(), self.managed());
-                self.spawn(replace_lines(context, managed, request).await);
+                let call = replace_lines(context, managed, request).await;
+                self.spawn_breakpoint_call(call);
             }
             "setFunctionBreakpoints" => {
                 let (context, managed) = (self.context.clone(), self.managed());
-                self.spawn(replace_functions(context, managed, request).await);
+                let call = replace_functions(context, managed, request).await;
+                self.spawn_breakpoint_call(call);
             }
             "setExceptionBreakpoints" => {
                 let context = self.context.clone();
-                self.spawn(replace_exceptions(context, request));
+                self.spawn_breakpoint_call(replace_exceptions(context, request));
             }
             "configurationDone" => self.finish_configuration(request).await?,
             _ => self.handle_session_request(request),
@@ -230,7 +237,11 @@ impl EditorConversation {
             _ => return debug!("refused to {command}"),
         };
         self.resuming += 1;
+        let earlier = self.breakpoint_calls.clone();
         self.calls.spawn(async move {
+            for call in &earlier {
+                call.cancelled().await;
+            }
             resume_thread(context, managed, request, how).await;
             CallOutcome::Resumed
         });
@@ -359,6 +370,17 @@ impl EditorConversation {
 
     fn managed(&self) -> Option<ManagedSession> {
         self.joined.as_ref().map(|joined| joined.managed.clone())
+    }
+
+    fn spawn_breakpoint_call(&mut self, call: impl Future<Output = ()> + Send + 'static) {
+        let answered = CancellationToken::new();
+        self.breakpoint_calls.retain(|call| !call.is_cancelled());
+        self.breakpoint_calls.push(answered.clone());
+        let guard = answered.drop_guard();
+        self.spawn(async move {
+            call.await;
+            drop(guard);
+        });
     }
 
     fn spawn(&mut self, call: impl Future<Output = ()> + Send + 'static) {
