@@ -56,6 +56,11 @@ pub struct TargetChannel {
 }
 
 impl SessionState {
+    /// Whether the session is being stopped.
+    pub fn is_stopping(&self) -> bool {
+        self.is_stopping
+    }
+
     /// Records a target's client. Returns whether the session is stopping, so that the caller must close it.
     pub fn set_client(&mut self, target: usize, client: &DapClient) -> bool {
         self.channels[target].client = Some(client.clone());

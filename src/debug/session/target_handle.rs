@@ -191,8 +191,13 @@ pub struct TargetHandle {
 }
 
 impl TargetHandle {
-    /// Applies an input to the target; see [`SessionShared::step_target`].
+    /// Applies an input to the target; see [`SessionShared::step_target`]. A connection that closes while the session is
+    /// being stopped is part of that.
     pub fn step(&self, input: TargetInput) -> TargetEffect {
+        let input = match input {
+            TargetInput::Closed(_) if self.shared.with_state(|state| state.is_stopping()) => TargetInput::Terminated,
+            input => input,
+        };
         self.shared.step_target(self.id, input)
     }
 
