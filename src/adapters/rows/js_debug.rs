@@ -19,7 +19,7 @@ use crate::workspace_programs::JS_DEBUG;
 pub const ADAPTER: Adapter = Adapter {
     name: "js-debug",
     id: "pwa-node",
-    languages: &["javascript", "typescript", "js", "ts", "node", "page", "chrome"],
+    languages: &["javascript", "typescript", "js", "ts", "node", "nodejs", "page", "chrome"],
     extensions: &["js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx"],
     types: &["node", "pwa-node", "chrome", "pwa-chrome", "msedge", "pwa-msedge", "extensionHost", "pwa-extensionHost"],
     quirks: Quirks { may_leave_debuggee: true, binds_late: true, ..Quirks::NONE },

@@ -24,8 +24,8 @@ pub const ADAPTERS: &[Adapter] = &[
     js_debug::ADAPTER,
     rdbg::ADAPTER,
     delve::ADAPTER,
-    lldb_dap::ADAPTER,
     codelldb::ADAPTER,
+    lldb_dap::ADAPTER,
     gdb::ADAPTER,
     netcoredbg::ADAPTER,
 ];

@@ -47,7 +47,7 @@ fn the_first_field_of_a_query_selects_the_row() {
         let names: Vec<_> = select_adapters(query).unwrap().iter().map(|row| row.name).collect();
         assert_eq!(names, expect, "{query:?}");
     };
-    const NATIVE: &[&str] = &["lldb-dap", "codelldb", "gdb"];
+    const NATIVE: &[&str] = &["codelldb", "lldb-dap", "gdb"];
     let app = Path::new("/not there/app.PY");
     fn by_program(program: &Path) -> AdapterQuery<'_> {
         AdapterQuery { program: Some(program), ..AdapterQuery::default() }
@@ -129,7 +129,7 @@ fn the_error_for_missing_adapters_has_the_install_command_of_each() {
         panic!()
     };
     assert_eq!((error.kind, error.hints.len()), (ErrorKind::MissingTool, 3));
-    for (row, hint) in [("lldb-dap", 0), ("codelldb", 1), ("gdb", 2)] {
+    for (row, hint) in [("codelldb", 0), ("lldb-dap", 1), ("gdb", 2)] {
         assert!(error.hints[hint].contains(&format!("tether adapters install {row}")), "{error}");
     }
     for row in ADAPTERS {
