@@ -5,7 +5,10 @@
 //! connects to, or starts, the next one.
 
 mod resources;
+mod tool_list;
 mod tool_names;
+#[cfg(test)]
+mod tool_schemas;
 mod tools;
 mod transport;
 
@@ -158,7 +161,7 @@ impl ServerHandler for McpServer {
     }
 
     async fn list_tools(&self, _: Option<PaginatedRequestParams>, _: McpContext) -> McpResult<ListToolsResult> {
-        Ok(ListToolsResult::with_all_items(self.operations().map(tools::operation_tool).collect()))
+        Ok(ListToolsResult::with_all_items(tool_list::list_tools(self.group)))
     }
 
     async fn call_tool(&self, request: CallToolRequestParams, context: McpContext) -> McpResult<CallToolResponse> {

@@ -1,20 +1,18 @@
-//! Operations as MCP tools: their schemas, kept short, and their results.
+//! The results of operations as results of MCP tools.
 //!
 //! Does not depend on how the supervisor is called.
 
-use std::sync::Arc;
-
-use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
-use schemars::Schema;
-use schemars::generate::SchemaSettings;
-use schemars::transform::transform_subschemas;
-use serde_json::{Value, json};
+use rmcp::model::{CallToolResult, ContentBlock};
+use serde_json::Value;
 
 use super::tool_names::{error_with_tools, name_tools};
-use crate::api::{Operation, OperationEffect};
+use crate::api::Operation;
 use crate::display_text::{escape_line, escape_text};
 use crate::error::Result;
 use crate::frontends::render;
+
+/// The field of a result that holds an image.
+pub(super) const IMAGE_FIELD: &str = "data";
 
 /// The result of a call: structured content, and a text beside it. An image is content, and not structured. What is text by
 /// nature is in both: some clients (VS Code) show their model only the structured content, others only the text.
@@ -48,167 +46,5 @@ pub fn escape_values(value: &mut Value) {
             }));
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
-/// The tool of an operation.
-pub fn operation_tool(operation: &'static Operation) -> Tool {
-    let mut tool = Tool::new(operation.tool_name(), operation.summary(), Arc::new(input_schema(operation)));
-    tool.output_schema = Some(Arc::new(output_schema(operation)));
-    tool.annotations = Some(effect_annotations(operation.effect));
-    tool
-}
-
-/// The annotations of an effect, where they differ from MCP's defaults.
-fn effect_annotations(effect: OperationEffect) -> ToolAnnotations {
-    let closed = ToolAnnotations::new().open_world(false);
-    match effect {
-        OperationEffect::ReadOnly => closed.read_only(true),
-        OperationEffect::Idempotent => closed.destructive(false).idempotent(true),
-        OperationEffect::Additive => closed.destructive(false),
-        OperationEffect::Replacing => closed.idempotent(true),
-        OperationEffect::Destructive => closed,
-        OperationEffect::RunsCode => ToolAnnotations::new(),
-    }
-}
-
-/// The field of a result that holds an image.
-const IMAGE_FIELD: &str = "data";
-
-/// The parameters as a JSON schema, as short as possible: an agent pays for every byte.
-fn input_schema(operation: &Operation) -> JsonObject {
-    let settings = SchemaSettings::draft2020_12().with(|settings| {
-        settings.inline_subschemas = true;
-        settings.meta_schema = None;
-    });
-    let mut schema = (operation.params_schema)(&mut settings.into_generator());
-    schema.remove("title");
-    // It is the tool's description.
-    schema.remove("description");
-    // The operation itself rejects unknown parameters, and lists its own.
-    schema.remove("additionalProperties");
-    simplify_schema(&mut schema);
-    std::mem::take(schema.ensure_object())
-}
-
-/// The result as a JSON schema: the names of its fields, one level deep, and which are required. What a field means
-/// is clear from its name, the text beside the result, and the result itself.
-fn output_schema(operation: &Operation) -> JsonObject {
-    let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
-        settings.inline_subschemas = true;
-        settings.meta_schema = None;
-    });
-    let schema = (operation.result_schema)(&mut settings.into_generator());
-    let properties = schema.get("properties").and_then(Value::as_object);
-    let fields = properties.into_iter().flatten().filter(|(name, _)| *name != IMAGE_FIELD);
-    let fields: JsonObject = fields.map(|(name, _)| (name.clone(), json!({}))).collect();
-    let required = schema.get("required").and_then(Value::as_array);
-    let required: Vec<_> = required.into_iter().flatten().filter(|name| *name != IMAGE_FIELD).cloned().collect();
-    let mut outline = rmcp::object!({ "type": "object", "properties": fields });
-    if !required.is_empty() {
-        outline.insert("required".into(), required.into());
-    }
-    outline
-}
-
-/// Removes `null` from optional parameters, which can be left out instead, and the width of
-/// numbers.
-fn simplify_schema(schema: &mut Schema) {
-    schema.remove("format");
-    if schema.get("minimum").is_some_and(|least| *least == 0) {
-        schema.remove("minimum");
-    }
-    schema.remove("maximum");
-    let null = |it: &Value| it.is_null() || it == "null" || it.get("type").is_some_and(|of| of == "null");
-    if let Some(Value::Array(values)) = schema.get_mut("enum") {
-        values.retain(|it| !null(it));
-    }
-    for key in ["type", "anyOf"] {
-        let Some(Value::Array(choices)) = schema.get_mut(key) else { continue };
-        choices.retain(|it| !null(it));
-        if choices.len() != 1 {
-            continue;
-        }
-        match choices.swap_remove(0) {
-            Value::Object(only) => {
-                schema.remove(key);
-                for (name, value) in only {
-                    schema.ensure_object().entry(name).or_insert(value);
-                }
-            }
-            only => drop(schema.insert(key.into(), only)),
-        }
-    }
-    transform_subschemas(&mut simplify_schema, schema);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::tool_names::offered_operations;
-    use super::*;
-    use crate::api::OPERATIONS;
-
-    /// The size of `tools/list` in bytes: all of it, and without the output schemas.
-    #[test]
-    fn the_list_of_tools_stays_within_its_budget() {
-        let whole: Vec<Tool> = offered_operations().map(operation_tool).collect();
-        let bytes = |tools: &[Tool]| serde_json::to_vec(&json!({ "tools": tools })).unwrap().len();
-        let mut input_side = whole.clone();
-        for tool in &mut input_side {
-            tool.output_schema = None;
-            tool.annotations = None;
-        }
-        let (whole_bytes, input_bytes) = (bytes(&whole), bytes(&input_side));
-        println!("{} tools: {whole_bytes} bytes, input side {input_bytes}", whole.len());
-        assert!(input_bytes <= 12 * 1024, "{input_bytes}");
-        assert!(whole_bytes <= 22 * 1024, "{whole_bytes}");
-    }
-
-    /// What a client may allow without asking its user.
-    #[test]
-    fn n5_annotations_tell_what_a_call_may_do() {
-        let tools: Vec<Tool> = offered_operations().map(operation_tool).collect();
-        let with = |is: fn(&ToolAnnotations) -> bool| -> Vec<&str> {
-            let tools = tools.iter().filter(|tool| is(tool.annotations.as_ref().unwrap()));
-            tools.map(|tool| tool.name.as_ref()).collect()
-        };
-        let read_only = "window_status window_changes window_console window_network window_output debug_status \
-            wait_for_stop breakpoint_list debug_stack debug_variables debug_source debug_output debug_events";
-        assert_eq!(with(|it| it.read_only_hint == Some(true)), read_only.split_whitespace().collect::<Vec<_>>());
-        // MCP's defaults: what is not said to be otherwise is destructive, and reaches the world.
-        let harmless = "debug_continue debug_pause debug_step debug_run_to";
-        assert_eq!(with(|it| it.destructive_hint == Some(false)), harmless.split_whitespace().collect::<Vec<_>>());
-        let open_world = "window_evaluate window_input window_command debug_launch debug_attach debug_evaluate debug_set_variable debug_probe";
-        assert_eq!(with(|it| it.open_world_hint.is_none()), open_world.split_whitespace().collect::<Vec<_>>());
-    }
-
-    #[test]
-    fn output_schemas_are_an_outline_and_leave_the_picture_out() {
-        let of = |verb: &str| {
-            let operation = OPERATIONS.iter().find(|operation| operation.words == [verb]).unwrap();
-            Value::Object(output_schema(operation))
-        };
-        let status = of("status");
-        assert_eq!(status["properties"]["generation"], json!({}));
-        assert_eq!(status["properties"]["lastBuild"], json!({}));
-        assert!(status["required"].as_array().unwrap().contains(&json!("state")), "{status}");
-        assert!(!status["required"].as_array().unwrap().contains(&json!("pid")), "{status}");
-        let screenshot = of("screenshot");
-        assert!(screenshot["properties"].get("data").is_none(), "{screenshot}");
-        assert_eq!(of("evaluate")["properties"]["value"], json!({}));
-    }
-
-    #[test]
-    fn schemas_are_short_and_say_what_is_optional_by_leaving_it_out() {
-        let of = |verb: &str| {
-            let operation = OPERATIONS.iter().find(|operation| operation.words == [verb]).unwrap();
-            serde_json::to_value(input_schema(operation)).unwrap()
-        };
-        let evaluate = of("evaluate");
-        assert_eq!(evaluate["required"], serde_json::json!(["expression"]));
-        assert_eq!(evaluate["properties"]["timeoutMs"]["type"], "integer");
-        let rebuild = &of("start")["properties"]["rebuild"];
-        assert_eq!(rebuild["enum"], serde_json::json!(["auto", "always", "never"]));
-        assert!(rebuild.get("anyOf").is_none(), "{rebuild}");
     }
 }
