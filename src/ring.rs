@@ -83,6 +83,11 @@ impl<T: RingEntry> Ring<T> {
         }
     }
 
+    /// The cursor behind the newest entry.
+    pub fn cursor(&self) -> u64 {
+        self.next - 1
+    }
+
     /// Oldest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> {
         self.entries.iter()
@@ -90,8 +95,13 @@ impl<T: RingEntry> Ring<T> {
 
     /// The matching entries after `since`, or the newest ones.
     pub fn read(&self, query: &RingQuery) -> RingExtract<T> {
+        self.read_where(query, |_| true)
+    }
+
+    /// As [`Ring::read`], of the entries that `selects` accepts.
+    pub fn read_where(&self, query: &RingQuery, selects: impl Fn(&T) -> bool) -> RingExtract<T> {
         let filter = query.filter.as_deref().filter(|filter| !filter.is_empty()).map(str::to_lowercase);
-        let matches = |entry: &&T| filter.as_deref().is_none_or(|filter| entry.matches(filter));
+        let matches = |entry: &&T| selects(entry) && filter.as_deref().is_none_or(|filter| entry.matches(filter));
         match query.since {
             None => self.read_newest(query, matches),
             Some(since) => self.read_after(since, query, matches),

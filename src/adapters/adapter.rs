@@ -40,6 +40,8 @@ pub struct Quirks {
     pub may_leave_debuggee: bool,
     /// It binds breakpoints as it reads the scripts of a program that runs already, long after its responses (js-debug).
     pub binds_late: bool,
+    /// It does not report that a condition has raised `NameError`, unless that is requested (debugpy).
+    pub hides_name_errors: bool,
     /// Its `disconnect` does not wait for the program's last output. This command of its console prints a marker after
     /// that output (gdb).
     pub drain_command: Option<&'static str>,
@@ -60,6 +62,7 @@ impl Quirks {
         breakpoints_accumulate: false,
         may_leave_debuggee: false,
         binds_late: false,
+        hides_name_errors: false,
         drain_command: None,
         detach_command: None,
         beside_program_field: None,

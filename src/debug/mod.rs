@@ -23,6 +23,7 @@ pub mod program {
 }
 
 pub use host::breakpoint_operations::{BreakpointStatus, ExceptionSupport};
+pub use host::launch_breakpoints::LaunchBreakpoints;
 pub use host::managed_session::ManagedSession;
 pub use host::registry::SessionRegistry;
 pub use host::session_request::SessionRequest;

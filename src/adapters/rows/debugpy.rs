@@ -30,7 +30,7 @@ pub const ADAPTER: Adapter = Adapter {
     languages: &["python", "py"],
     extensions: &["py", "pyw"],
     types: &["debugpy", "python"],
-    quirks: Quirks { beside_program_field: Some("subProcess"), ..Quirks::NONE },
+    quirks: Quirks { beside_program_field: Some("subProcess"), hides_name_errors: true, ..Quirks::NONE },
     install: "`tether adapters install debugpy` installs it",
     find: find_adapter,
     plan: plan_launch,

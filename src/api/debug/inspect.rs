@@ -125,6 +125,14 @@ pub struct DebugEventsParams {
     pub since: Option<u64>,
     #[arg(long, help = "At most so many [default: 50]")]
     pub limit: Option<usize>,
+    /// Only these. Alone, and only by name: loadedSource.
+    #[arg(
+        long,
+        value_name = "KIND",
+        value_delimiter = ',',
+        help = "Only these; `loadedSource` alone, and only by name"
+    )]
+    pub kinds: Option<Vec<String>>,
 }
 
 /// Frames of one thread, the innermost first.
@@ -205,7 +213,8 @@ pub struct EventEntries {
 #[serde(rename_all = "camelCase")]
 pub struct EventEntry {
     pub at: u64,
-    /// `threadStarted`, `threadEnded`, `module`, `loadedSource`, `classPrepare`, `process`, `breakpoint`, `target`, …
+    /// `threadStarted`, `threadEnded`, `targetStarted`, `targetEnded`, `module`, `classPrepare`, `process`, `breakpoint`,
+    /// `loadedSource`, …
     pub event: String,
     pub text: String,
     #[serde(skip_serializing_if = "Option::is_none")]

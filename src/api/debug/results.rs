@@ -217,6 +217,9 @@ pub struct SourceExcerpt {
     pub line: Option<u32>,
     /// Each with its number; the marked one has an arrow: `→ 22  return total`.
     pub text: String,
+    /// That the file has changed since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 impl SourceExcerpt {
@@ -228,7 +231,7 @@ impl SourceExcerpt {
             let mark = if Some(*number) == line { '→' } else { ' ' };
             let _ = writeln!(text, "{}", format!("{mark} {number:>width$}  {code}").trim_end());
         }
-        SourceExcerpt { file: file.to_owned(), line: line.and_then(|line| line.try_into().ok()), text }
+        SourceExcerpt { file: file.to_owned(), line: line.and_then(|line| line.try_into().ok()), text, note: None }
     }
 }
 

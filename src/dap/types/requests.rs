@@ -49,6 +49,14 @@ request!(ConfigurationDoneArguments, "configurationDone" -> EmptyResponse, {});
 request!(TerminateArguments, "terminate" -> EmptyResponse, {});
 request!(DisconnectArguments, "disconnect" -> EmptyResponse, { terminate_debuggee: Option<bool> });
 
+request!(
+    /// debugpy's own.
+    SetDebuggerPropertyArguments, "setDebuggerProperty" -> EmptyResponse, {
+        /// Exceptions of conditions that it does not report; its default is `NameError`.
+        skip_print_breakpoint_exception: Vec<String>;
+    }
+);
+
 request!(SetBreakpointsArguments, "setBreakpoints" -> SetBreakpointsResponse, {
     source: DapSource,
     breakpoints: Vec<SourceBreakpoint>;

@@ -43,9 +43,13 @@ pub async fn send_all_breakpoints(client: &DapClient, target: &TargetHandle, fir
         let stored = target.shared.breakpoints.current();
         let mut files: BTreeSet<PathBuf> = stored.files();
         target.shared.with_state(|state| files.extend(state.temporary.iter().filter_map(BreakpointSpec::owned_file)));
-        for file in files {
-            send_line_breakpoints(client, target, &file).await;
-        }
+        let remembered = target.shared.sources.remember(files.iter().cloned());
+        let sent = async {
+            for file in &files {
+                send_line_breakpoints(client, target, file).await;
+            }
+        };
+        tokio::join!(remembered, sent);
         send_function_breakpoints(client, target, false).await;
         send_exception_filters(client, target).await;
         let resolved = target.shared.with_state(|state| state.data_of(target.id));
@@ -66,9 +70,17 @@ pub async fn send_changed_breakpoints(targets: &[TargetHandle], changed: Changed
     let calls = connected.filter_map(|target| Some((target, target.client()?))).map(|(target, client)| async move {
         let _turn = target.lock_breakpoint_requests().await;
         match changed {
-            ChangedBreakpoints::File(file) => send_line_breakpoints(&client, target, file).await,
+            ChangedBreakpoints::File(file) => {
+                target.shared.sources.remember([file.to_owned()]).await;
+                send_line_breakpoints(&client, target, file).await;
+            }
             ChangedBreakpoints::Functions(removed) => send_function_breakpoints(&client, target, removed).await,
-            ChangedBreakpoints::Exceptions => send_exception_filters(&client, target).await,
+            ChangedBreakpoints::Exceptions => {
+                send_exception_filters(&client, target).await;
+                if has_no_panic_filter(&target.capabilities()) {
+                    send_function_breakpoints(&client, target, true).await;
+                }
+            }
             ChangedBreakpoints::Data => send_data_breakpoints(&client, target).await,
         }
     });
@@ -100,15 +112,17 @@ async fn send_line_breakpoints(client: &DapClient, target: &TargetHandle, file: 
     }
 }
 
-/// Sends the function breakpoints. Skipped when the list is empty and none was `removed`.
+/// Sends the function breakpoints, and that on panics. Skipped when the list is empty and none was `removed`.
 async fn send_function_breakpoints(client: &DapClient, target: &TargetHandle, removed: bool) {
     let stored = target.shared.breakpoints.current();
     let is_function = |spec: &&BreakpointSpec| matches!(spec.kind, BreakpointKind::Function { .. });
     let all: Vec<&BreakpointSpec> = stored.breakpoints.iter().filter(is_function).collect();
-    if all.is_empty() && !removed {
+    let able = target.capabilities();
+    let panics = panic_breakpoints(&stored.exceptions, &able);
+    if all.is_empty() && panics.is_empty() && !removed {
         return;
     }
-    if !target.capabilities().can("supportsFunctionBreakpoints") {
+    if !able.can("supportsFunctionBreakpoints") {
         let ids: Vec<u32> = all.iter().map(|spec| spec.id).collect();
         return target.record_refusal(&ids, "this adapter has no function breakpoints: set one on a line");
     }
@@ -118,7 +132,8 @@ async fn send_function_breakpoints(client: &DapClient, target: &TargetHandle, re
         FunctionBreakpoint { name, condition, hit_condition }
     };
     let merged = merge_specs(&all);
-    let breakpoints = merged.iter().map(|it| function(it.sent)).collect();
+    // Those on panics are behind the ones that have ids.
+    let breakpoints = merged.iter().map(|it| function(it.sent)).chain(panics).collect();
     let ids: Vec<Vec<u32>> = merged.into_iter().map(|it| it.ids).collect();
     request_bindings(client, target, &ids, &SetFunctionBreakpointsArguments { breakpoints }).await;
 }
@@ -212,6 +227,26 @@ fn needs_caught_filter(spec: &ExceptionSpec) -> bool {
     spec.caught || (spec.class.is_some() && !spec.uncaught)
 }
 
+/// The function in which every panic of a Rust program ends, the caught ones too.
+pub const PANIC_FUNCTION: &str = "rust_panic";
+/// Its names. LLDB finds it in any namespace, gdb by its debug information (the second), or by its symbol: in Rust 1.95
+/// that is in a namespace (the third), before it was in none.
+const PANIC_FUNCTIONS: [&str; 3] = [PANIC_FUNCTION, "std::panicking::rust_panic", "__rustc::rust_panic"];
+
+/// Whether an adapter knows C++'s exceptions, and has no filter for Rust's panics: lldb-dap, gdb, and CodeLLDB with a program
+/// that it does not take for Rust's.
+fn has_no_panic_filter(able: &DapCapabilities) -> bool {
+    let offers = |name: &str| able.exception_breakpoint_filters.iter().any(|it| it.filter == name);
+    (offers("cpp_throw") || offers("throw")) && !offers("rust_panic") && able.can("supportsFunctionBreakpoints")
+}
+
+/// Stop at panics where the adapter has no filter for them. In a program without Rust they are never resolved.
+fn panic_breakpoints(spec: &ExceptionSpec, able: &DapCapabilities) -> Vec<FunctionBreakpoint> {
+    let is_wanted = needs_caught_filter(spec) || spec.uncaught;
+    let names = PANIC_FUNCTIONS.iter().filter(|_| is_wanted && has_no_panic_filter(able));
+    names.map(|name| FunctionBreakpoint { name: (*name).to_owned(), ..FunctionBreakpoint::default() }).collect()
+}
+
 /// The filters of the first group of which an adapter offers one.
 fn offered_filters(kinds: &[&[&'static str]], able: &DapCapabilities) -> Vec<&'static str> {
     let is_offered = |name: &&str| able.exception_breakpoint_filters.iter().any(|it| it.filter == *name);
@@ -296,6 +331,25 @@ mod tests {
         check(&["any", "RuntimeError"], true, false, None, &["any"]);
         check(&["rust_panic", "cpp_throw", "cpp_catch"], false, true, None, &["rust_panic", "cpp_throw"]);
         check(&[], true, true, None, &[]);
+    }
+
+    #[test]
+    fn n5_panics_stop_at_their_function_where_an_adapter_has_no_filter_for_them() {
+        let check = |offered: &[&str], caught: bool, can_set: bool, expect: bool| {
+            let filter = |name: &&str| ExceptionBreakpointsFilter { filter: (*name).to_owned(), ..Default::default() };
+            let able = DapCapabilities {
+                exception_breakpoint_filters: offered.iter().map(filter).collect(),
+                others: [("supportsFunctionBreakpoints".to_owned(), can_set.into())].into_iter().collect(),
+            };
+            let spec = ExceptionSpec { caught, ..ExceptionSpec::default() };
+            assert_eq!(!panic_breakpoints(&spec, &able).is_empty(), expect, "{offered:?}");
+        };
+        check(&["cpp_catch", "cpp_throw"], true, true, true);
+        check(&["cpp_catch", "cpp_throw"], false, true, false);
+        check(&["catch", "throw"], true, true, true);
+        check(&["cpp_throw", "rust_panic"], true, true, false);
+        check(&["cpp_throw"], true, false, false);
+        check(&["raised", "uncaught"], true, true, false);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! | `adapter_relay` | an adapter that an editor talks to itself |
 //! | `breakpoint_operations` | setting, removing and listing breakpoints over all sessions |
 //! | `editor_operations` | the breakpoints of joined editors |
+//! | `launch_breakpoints` | the breakpoints that a launch sets, undone when it fails |
 //! | `start` | preparing and starting a session |
 //! | `session_end` | the steps of a session's end: a pure function |
 //! | `session_request` | what is to be debugged, and with what |
@@ -18,6 +19,7 @@
 pub mod adapter_relay;
 pub(super) mod breakpoint_operations;
 mod editor_operations;
+pub(super) mod launch_breakpoints;
 pub(super) mod managed_session;
 mod recover;
 pub(super) mod registry;

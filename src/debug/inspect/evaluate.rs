@@ -79,29 +79,31 @@ impl DebugSession {
         self.shared.with_state(|state| state.stop_cache.clear_frames());
         let answer = answer.map_err(|cause| self.request_error(&format!("set `{shown}`"), cause))?;
         self.shared.forward_changed_variables(at.target, None);
-        let Some(result) = answer.value else { return self.read_set_value(name, at, is_reference).await };
+        let Some(result) = answer.value else {
+            // It was set, whether that can be read or not.
+            let result = value.to_owned();
+            let read = self.read_set_value(name, at, is_reference).await.ok().flatten();
+            return Ok(read.unwrap_or_else(|| (at.with_id(0), EvaluateResponse { result, ..Default::default() })));
+        };
         let variables_reference = answer.variables_reference.unwrap_or_default();
         let value = EvaluateResponse { result, kind: answer.kind, variables_reference, ..EvaluateResponse::default() };
         Ok((at.with_id(variables_reference), value))
     }
 
-    /// The value of a variable that was set, and whose adapter has not returned it (lldb-dap 19).
+    /// The value of a variable that was set, and whose adapter has not returned it (lldb-dap 19). `None`: it is not listed.
     async fn read_set_value(
         &self,
         name: &str,
         at: ScopedId,
         is_reference: bool,
-    ) -> Result<(ScopedId, EvaluateResponse)> {
+    ) -> Result<Option<(ScopedId, EvaluateResponse)>> {
         if !is_reference {
-            return self.evaluate(name, Some(at), "watch").await;
+            return self.evaluate(name, Some(at), "watch").await.map(Some);
         }
-        let found = self.read_variables(at).await?.into_iter().find(|it| it.name == name).ok_or_else(|| {
-            let error = Error::other(format!("`{}` was set, and its value cannot be read", abbreviate(name)));
-            error.because("the adapter no longer lists it").hint("`tether debug variables` lists what there is")
-        })?;
-        let DapVariable { value: result, kind, variables_reference, .. } = found;
+        let found = self.read_variables(at).await?.into_iter().find(|it| it.name == name);
+        let Some(DapVariable { value: result, kind, variables_reference, .. }) = found else { return Ok(None) };
         let value = EvaluateResponse { result, kind, variables_reference, ..EvaluateResponse::default() };
-        Ok((at.with_id(variables_reference), value))
+        Ok(Some((at.with_id(variables_reference), value)))
     }
 
     /// The structured value or the scope that has a variable, and `true`; else the frame, and `false`.

@@ -6,12 +6,17 @@
 //! | `frame` | stack frames |
 //! | `frame_folding` | which frames are the user's; those of a runtime in one line |
 //! | `threads`, `stack`, `variables`, `evaluate`, `source` | the requests, and their responses |
+//! | `ranged_list` | long lists of Python, part by part |
+//! | `failed_conditions`, `panic_message` | what the output says of conditions and of Rust panics |
 //! | `stop_cache` | responses that stay valid until the program runs |
 //! | `stop_summary` | why the program stopped and where, within a budget |
 
 mod evaluate;
+mod failed_conditions;
 mod frame;
 mod frame_folding;
+mod panic_message;
+mod ranged_list;
 mod scoped_id;
 mod source;
 mod stack;
@@ -20,6 +25,7 @@ mod stop_summary;
 mod threads;
 mod variables;
 
+pub use failed_conditions::FailedCondition;
 pub use frame::{StackFrameInfo, ThreadStack};
 pub use frame_folding::SummaryFrame;
 pub use scoped_id::ScopedId;

@@ -6,7 +6,7 @@ use super::frame::StackFrameInfo;
 use super::scoped_id::ScopedId;
 use crate::dap::types::{DapSource, SourceArguments};
 use crate::debug::session::debug_session::DebugSession;
-use crate::debug::source_file::load_source;
+use crate::debug::session::source_memory::RunningSource;
 use crate::error::Result;
 
 /// The longest source line or value that is shown, in characters.
@@ -35,15 +35,21 @@ impl DebugSession {
         stack.is_ok_and(|stack| stack.frames.iter().any(|frame| frame.path() == Some(path)))
     }
 
-    /// The text of a frame's source, from its file or from the adapter.
-    pub async fn frame_source(&self, frame: &StackFrameInfo) -> Option<String> {
+    /// The text of a frame's source: of its file as it was loaded, or from the adapter.
+    pub async fn frame_source(&self, frame: &StackFrameInfo) -> Option<RunningSource> {
         if let Some(path) = frame.path()
-            && let Ok(text) = load_source(Path::new(path)).await
+            && let Ok(source) = self.shared.sources.load(Path::new(path)).await
         {
-            return Some(text);
+            return Some(source);
         }
         let id = frame.source.as_ref()?.source_reference.filter(|id| *id > 0)?;
-        self.source_text(ScopedId { target: frame.id.target, id }, frame.source.clone()).await.ok()
+        let text = self.source_text(ScopedId { target: frame.id.target, id }, frame.source.clone()).await.ok()?;
+        Some(RunningSource { text: text.into(), change: None })
+    }
+
+    /// The text of a file that the program runs, if the file has changed since it was loaded.
+    pub async fn changed_source(&self, path: &Path) -> Option<RunningSource> {
+        self.shared.sources.load_changed(path).await
     }
 }
 

@@ -3,17 +3,21 @@
 //!
 //! Reports what was omitted, with the operation that returns it. Does not depend on the API.
 
+use std::path::PathBuf;
+
 use futures_util::future::OptionFuture;
 use tokio::join;
 
 use super::frame::{StackFrameInfo, ThreadStack};
 use super::frame_folding::{SummaryFrame, first_own_frame, fold_frames};
+use super::panic_message::find_panic_message;
 use super::scoped_id::ScopedId;
 use super::source::{clip_line, lines_around};
 use super::variables::{VariableGroup, VariableParent};
 use crate::dap::types::{DapVariable, ExceptionInfoArguments, ExceptionInfoResponse};
 use crate::debug::breakpoints::BreakpointKind;
 use crate::debug::session::debug_session::DebugSession;
+use crate::debug::session::source_memory::SourceChange;
 use crate::debug::session::stop::{StopKind, ThreadStop};
 use crate::error::Result;
 use crate::ring::RingQuery;
@@ -117,6 +121,8 @@ pub struct StopSummary {
     pub locals: Vec<DapVariable>,
     /// Numbered lines around that of the shown frame.
     pub source: Vec<(i64, String)>,
+    /// How these are related to the file.
+    pub source_change: Option<SourceChange>,
     /// Since the stop before.
     pub output: String,
     /// What was omitted, and the operation that returns it.
@@ -135,9 +141,8 @@ impl DebugSession {
     /// Why a target has stopped, in full.
     pub async fn stop_cause(&self, target: usize, stop: &ThreadStop) -> StopCause {
         let thread = stop.thread_id.map(|id| ScopedId { target, id });
-        let exception = OptionFuture::from(
-            thread.filter(|_| stop.kind == StopKind::Exception).map(|thread| self.exception_info(thread)),
-        );
+        let is_described = stop.kind == StopKind::Exception && !stop.is_panic;
+        let exception = OptionFuture::from(thread.filter(|_| is_described).map(|thread| self.exception_info(thread)));
         let top = async {
             match stop.kind {
                 StopKind::Exception => {
@@ -148,6 +153,7 @@ impl DebugSession {
             }
         };
         let (top, threads, exception) = join!(top, self.threads(), exception);
+        let exception = if stop.is_panic { self.panic_info(stop, top.as_ref()) } else { exception.flatten() };
         let name = threads.into_iter().find(|it| Some(it.id) == thread).map(|it| it.name);
         let hit = stop.hits.first().copied();
         let is_watchpoint = matches!(stop.kind, StopKind::WatchpointAccess | StopKind::WatchpointModify);
@@ -167,10 +173,21 @@ impl DebugSession {
             thread_name: name.unwrap_or_default(),
             top_frame: top,
             hit,
-            exception: exception.flatten(),
+            exception,
             watched,
             text: stop.text.clone(),
         }
+    }
+
+    /// A panic of a Rust program, with the message that it has printed. `own` is the first frame of the user's.
+    fn panic_info(&self, stop: &ThreadStop, own: Option<&StackFrameInfo>) -> Option<ExceptionInfoResponse> {
+        let since = self.shared.with_state(|state| state.resumed_output);
+        let output = self.event_log().read_output(&RingQuery { since: Some(since), ..RingQuery::default() });
+        let printed: String = output.entries.iter().map(|it| it.text.as_str()).collect();
+        let message = own.and_then(|own| find_panic_message(&printed, own.path()?, own.line));
+        let exception_id = stop.text.clone()?;
+        let description = Some(message.unwrap_or_default());
+        Some(ExceptionInfoResponse { exception_id, description, ..ExceptionInfoResponse::default() })
     }
 
     /// The expression of a watchpoint, its value at the stop before and its value now. The same for each call at one stop.
@@ -216,9 +233,13 @@ impl DebugSession {
         let mut groups = Vec::new();
         if let Some(shown) = &summary.shown {
             let parent = VariableParent { frame: Some(shown.id), reference: None };
-            groups = self.variables(&parent).await.unwrap_or_default();
-            let text = self.frame_source(shown).await.unwrap_or_default();
-            summary.source = lines_around(&text, shown.line, SOURCE_MARGIN);
+            let remembered = self.shared.sources.remember(own_files(&summary.frames));
+            let (variables, source, ()) = join!(self.variables(&parent), self.frame_source(shown), remembered);
+            groups = variables.unwrap_or_default();
+            if let Some(source) = source {
+                summary.source = lines_around(&source.text, shown.line, SOURCE_MARGIN);
+                summary.source_change = source.change;
+            }
         }
         summary.add_locals(groups, budget);
         summary.output =
@@ -241,6 +262,15 @@ impl DebugSession {
         }
         text[start..].to_owned()
     }
+}
+
+/// The source files of the user's frames.
+fn own_files(frames: &[SummaryFrame]) -> Vec<PathBuf> {
+    let path = |frame: &SummaryFrame| match frame {
+        SummaryFrame::Frame(frame) => frame.path().map(PathBuf::from).filter(|path| path.is_absolute()),
+        SummaryFrame::Folded { .. } => None,
+    };
+    frames.iter().filter_map(path).collect()
 }
 
 impl StopSummary {

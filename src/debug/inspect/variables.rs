@@ -2,9 +2,11 @@
 //!
 //! Large values are read part by part, where their adapter has reported how many elements they have. Elements come first,
 //! by their index, then the named variables (an array's `length`).
+//! debugpy reports no number, and has ranges instead: see `ranged_list`.
 
 use futures_util::future::join_all;
 
+use super::ranged_list::RangedList;
 use super::scoped_id::ScopedId;
 use super::stop_cache::ValueSize;
 pub use crate::dap::types::DapVariable;
@@ -70,14 +72,33 @@ impl DebugSession {
         Ok(variables)
     }
 
-    /// A part of a large value, and how many variables it has in all. `None`: it is not known to be large.
-    pub async fn variables_page(
+    /// A part of a value, and how many variables it has in all.
+    pub async fn variables_page(&self, reference: ScopedId, start: i64, count: i64) -> Result<(Vec<DapVariable>, i64)> {
+        if let Some(size) = self.large_value_size(reference) {
+            return self.large_value_page(reference, size, start, count).await;
+        }
+        let all = self.read_variables(reference).await?;
+        let take = |from: Vec<DapVariable>, start: i64, count: i64| {
+            from.into_iter().skip(start.max(0) as usize).take(count.max(0) as usize)
+        };
+        let Some(list) = RangedList::find(&all) else {
+            let total = all.len() as i64;
+            return Ok((take(all, start, count).collect(), total));
+        };
+        let total = list.count + list.named.len() as i64;
+        let mut found = self.ranged_elements(reference, &list, start, count).await?;
+        let left = count - found.len() as i64;
+        found.extend(take(list.named, start - list.count, left));
+        Ok((found, total))
+    }
+
+    async fn large_value_page(
         &self,
         reference: ScopedId,
+        size: ValueSize,
         start: i64,
         count: i64,
-    ) -> Result<Option<(Vec<DapVariable>, i64)>> {
-        let Some(size) = self.large_value_size(reference) else { return Ok(None) };
+    ) -> Result<(Vec<DapVariable>, i64)> {
         let (total, end) = (size.indexed + size.named, start.saturating_add(count));
         let mut found = Vec::new();
         if start < size.indexed {
@@ -89,13 +110,37 @@ impl DebugSession {
             let left = (count as usize).saturating_sub(found.len());
             found.extend(self.named_variables(reference).await?.into_iter().skip(passed).take(left));
         }
-        Ok(Some((found, total)))
+        Ok((found, total))
     }
 
-    /// The named variables of a big value, an element by its index, up to the first that is not there. `None`: it is not
-    /// known to be big.
-    pub async fn variables_by_name(&self, reference: ScopedId, names: &[String]) -> Result<Option<Vec<DapVariable>>> {
-        let Some(size) = self.large_value_size(reference) else { return Ok(None) };
+    /// The variables of a value with these names, an element by its index, up to the first that is not there.
+    pub async fn variables_by_name(&self, reference: ScopedId, names: &[String]) -> Result<Vec<DapVariable>> {
+        if let Some(size) = self.large_value_size(reference) {
+            return self.large_value_by_name(reference, size, names).await;
+        }
+        let all = self.read_variables(reference).await?;
+        let list = RangedList::find(&all);
+        let mut found = Vec::new();
+        for name in names {
+            let element = list.as_ref().and_then(|list| Some((list, list.index_of(name)?)));
+            let variable = match element {
+                Some((list, index)) => self.ranged_elements(reference, list, index, 1).await?.pop(),
+                None => all.iter().find(|it| it.name == *name).cloned(),
+            };
+            match variable {
+                Some(variable) => found.push(variable),
+                None => break,
+            }
+        }
+        Ok(found)
+    }
+
+    async fn large_value_by_name(
+        &self,
+        reference: ScopedId,
+        size: ValueSize,
+        names: &[String],
+    ) -> Result<Vec<DapVariable>> {
         let mut found = Vec::new();
         let mut named = None;
         for name in names {
@@ -112,7 +157,7 @@ impl DebugSession {
                 None => break,
             }
         }
-        Ok(Some(found))
+        Ok(found)
     }
 
     fn large_value_size(&self, reference: ScopedId) -> Option<ValueSize> {
@@ -137,7 +182,11 @@ impl DebugSession {
     }
 
     /// Sends `variables` for a reference, and keeps the sizes of the returned values.
-    async fn request_variables(&self, reference: ScopedId, part: VariablesArguments) -> Result<Vec<DapVariable>> {
+    pub(super) async fn request_variables(
+        &self,
+        reference: ScopedId,
+        part: VariablesArguments,
+    ) -> Result<Vec<DapVariable>> {
         let generation = self.snapshot().generation;
         let request = VariablesArguments { variables_reference: reference.id, ..part };
         let answer = self.request(reference.target, &request).await;

@@ -213,7 +213,15 @@ mod tests {
 
     fn stop(thread: i64) -> ThreadStop {
         let (kind, hits) = (StopKind::BreakpointHit, vec![(7, 1)]);
-        ThreadStop { kind, thread_id: Some(thread), all_threads: true, text: None, breakpoints: Vec::new(), hits }
+        ThreadStop {
+            kind,
+            thread_id: Some(thread),
+            all_threads: true,
+            text: None,
+            breakpoints: Vec::new(),
+            hits,
+            is_panic: false,
+        }
     }
 
     #[test]

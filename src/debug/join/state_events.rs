@@ -99,6 +99,7 @@ mod tests {
             text: None,
             breakpoints,
             hits,
+            is_panic: false,
         }
     }
 

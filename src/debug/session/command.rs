@@ -63,6 +63,17 @@ impl TargetGuard {
         effect
     }
 
+    /// Reports, with the next result about the session, that a child target was not reached.
+    pub fn report_unreached(&self, cause: &str) {
+        let shared = &self.handle.shared;
+        let target = shared.snapshot.borrow().targets[self.handle.id].clone();
+        if target.parent.is_some() && !shared.with_state(|state| state.is_stopping()) {
+            let label = target.label(self.handle.id);
+            let notice = format!("{label} is not debugged, it was not reached: {cause}");
+            shared.event_log.push_notice("targetUnreached", notice);
+        }
+    }
+
     /// Sends a command. When the session is ending it is dropped, and a reverse request in it so refused.
     pub fn send_command(&self, command: SessionCommand) {
         let _ = self.commands.upgrade().map(|commands| commands.send(command));

@@ -109,21 +109,11 @@ impl DebugSession {
         };
         let state = snapshot.run_state();
         let stop = snapshot.stops().first().map(|(target, stop)| (*target, (*stop).clone()));
-        let message = match state {
-            RunState::Stopped => None,
-            RunState::Terminated => Some(match snapshot.exit_code() {
-                Some(code) => format!("the program has ended with code {code}"),
-                None => "the program has ended".to_owned(),
-            }),
-            RunState::Disconnected => {
-                snapshot.disconnect_reason().map(|reason| format!("the connection ended: {reason}"))
-            }
-            RunState::Starting | RunState::Running => {
-                // What is left of a longer timeout is not a round number.
-                let rounded = Duration::from_millis((timeout.as_secs_f64() * 1000.0).round() as u64);
-                Some(format!("nothing stopped within {rounded:?}"))
-            }
-        };
+        let message = matches!(state, RunState::Starting | RunState::Running).then(|| {
+            // What is left of a longer timeout is not a round number.
+            let rounded = Duration::from_millis((timeout.as_secs_f64() * 1000.0).round() as u64);
+            format!("nothing stopped within {rounded:?}")
+        });
         WaitOutcome { stop, state, waited: began.elapsed(), message }
     }
 

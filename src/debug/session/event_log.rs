@@ -1,4 +1,4 @@
-//! The output and the monitor events of a session, in bounded rings with cursors.
+//! The output, the monitor events and the loaded sources of a session, in bounded rings with cursors.
 //!
 //! Monitor events never stop the program: threads, modules, loaded sources, breakpoints that were bound.
 
@@ -6,6 +6,7 @@ use std::sync::Mutex;
 
 use tokio::sync::watch;
 
+use super::condition_failures::ConditionFailures;
 use crate::clock::now_ms;
 use crate::dap::RawEvent;
 use crate::dap::types::{BreakpointEvent, LoadedSourceEvent, ModuleEvent, OutputEvent, ProcessEvent, ThreadEvent};
@@ -14,8 +15,10 @@ use crate::sync::lock;
 
 const OUTPUT: RingLimits = RingLimits { entries: 20_000, bytes: 4 << 20 };
 const EVENTS: RingLimits = RingLimits { entries: 5_000, bytes: 1 << 20 };
+/// Thousands may be loaded at once.
+const LOADED_SOURCES: RingLimits = EVENTS;
 /// The kind of an event about a source file that the program has loaded.
-const LOADED_SOURCE: &str = "loadedSource";
+pub const LOADED_SOURCE: &str = "loadedSource";
 /// The longest piece of output that is kept whole, in bytes.
 const MAX_ENTRY_BYTES: usize = 64 << 10;
 
@@ -24,8 +27,8 @@ const MAX_ENTRY_BYTES: usize = 64 << 10;
 pub struct LoggedEvent {
     /// Epoch ms.
     pub at: u64,
-    /// Of output its category: `stdout`, `stderr`, `console`, `important`; of an event: `threadStarted`, `threadExited`,
-    /// `module`, `loadedSource`, `breakpoint`, `process`, `lost`, …
+    /// Of output its category: `stdout`, `stderr`, `console`, `important`; of an event: `threadStarted`, `threadEnded`,
+    /// `targetStarted`, `targetEnded`, `module`, `loadedSource`, `breakpoint`, `process`, `lost`, …
     pub kind: String,
     /// Of output as the adapter sent it, with its line breaks.
     pub text: String,
@@ -49,14 +52,17 @@ impl RingEntry for LoggedEvent {
     }
 }
 
-/// Both rings of one session.
+/// The rings of one session.
 pub struct EventLog {
     output: Mutex<Ring<LoggedEvent>>,
     events: Mutex<Ring<LoggedEvent>>,
+    /// Apart from the other events, which they would push out.
+    loaded_sources: Mutex<Ring<LoggedEvent>>,
     /// Rises with each piece of output.
     output_changed: watch::Sender<u64>,
     /// To be reported with the next result about the session.
     notices: Mutex<Vec<String>>,
+    condition_failures: Mutex<ConditionFailures>,
 }
 
 impl Default for EventLog {
@@ -64,8 +70,10 @@ impl Default for EventLog {
         EventLog {
             output: Mutex::new(Ring::new(OUTPUT)),
             events: Mutex::new(Ring::new(EVENTS)),
+            loaded_sources: Mutex::new(Ring::new(LOADED_SOURCES)),
             output_changed: watch::Sender::default(),
             notices: Mutex::default(),
+            condition_failures: Mutex::default(),
         }
     }
 }
@@ -76,18 +84,17 @@ impl EventLog {
         lock(&self.output).read(query)
     }
 
-    /// Reads events from a cursor on.
-    pub fn read_events(&self, query: &RingQuery) -> RingExtract<LoggedEvent> {
-        lock(&self.events).read(query)
+    /// Reads events of these kinds from a cursor on; without kinds all but [`LOADED_SOURCE`], which stands alone: it has
+    /// cursors of its own.
+    pub fn read_events(&self, query: &RingQuery, kinds: &[String]) -> RingExtract<LoggedEvent> {
+        let ring = if kinds.iter().any(|kind| kind == LOADED_SOURCE) { &self.loaded_sources } else { &self.events };
+        lock(ring).read_where(query, |event| kinds.is_empty() || kinds.contains(&event.kind))
     }
 
     /// Whether the adapter has reported that the program loaded this source file, and the report is still kept.
     pub fn has_loaded_source(&self, path: &str) -> bool {
-        let all = RingQuery { filter: Some(LOADED_SOURCE.to_lowercase()), ..RingQuery::default() };
-        let loaded = |event: &LoggedEvent| {
-            event.kind == LOADED_SOURCE && event.text.split_once(' ').is_some_and(|it| it.1 == path)
-        };
-        lock(&self.events).read(&all).entries.iter().any(loaded)
+        let is_of = |event: &LoggedEvent| event.text.split_once(' ').is_some_and(|it| it.1 == path);
+        lock(&self.loaded_sources).iter().any(is_of)
     }
 
     /// A count that rises with each piece of output.
@@ -97,7 +104,7 @@ impl EventLog {
 
     /// The cursor behind the newest output.
     pub fn output_cursor(&self) -> u64 {
-        lock(&self.output).read(&RingQuery { limit: 0, ..RingQuery::default() }).cursor
+        lock(&self.output).cursor()
     }
 
     /// Adds output of the program or its adapter; a long piece is cut.
@@ -137,15 +144,31 @@ impl EventLog {
         lock(&self.notices).clone()
     }
 
+    /// Why the condition of a breakpoint could not be evaluated since that output cursor, as the adapter reports it.
+    /// `was_hit`: the program is stopped at the breakpoint.
+    pub fn condition_failure(&self, condition: &str, since: u64, was_hit: bool) -> Option<String> {
+        lock(&self.condition_failures).find_reason(condition, since, was_hit)
+    }
+
+    /// As [`EventLog::condition_failure`], of a condition that the adapter does not name.
+    pub fn unnamed_condition_failure(&self, since: u64) -> Option<String> {
+        lock(&self.condition_failures).find_unnamed_reason(since)
+    }
+
     /// Records an event if it is output or a monitor event.
     pub(in crate::debug) fn record_event(&self, event: &RawEvent) {
         if let Some(output) = event.read_body::<OutputEvent>() {
-            match output.category.as_deref() {
-                Some("telemetry") => {}
-                category => self.push_output(category.unwrap_or("console"), &output.output),
+            let category = output.category.as_deref().unwrap_or("console");
+            let is_own = matches!(category, "stdout" | "telemetry");
+            let is_repeated = !is_own && {
+                let at = self.output_cursor();
+                lock(&self.condition_failures).record_output(at, category, &output.output)
+            };
+            if category != "telemetry" && !is_repeated {
+                self.push_output(category, &output.output);
             }
         } else if let Some(thread) = event.read_body::<ThreadEvent>() {
-            let kind = if thread.reason == "started" { "threadStarted" } else { "threadExited" };
+            let kind = if thread.reason == "started" { "threadStarted" } else { "threadEnded" };
             let text = format!("thread {}", thread.thread_id);
             lock(&self.events).push(LoggedEvent::new(kind, text, Some(thread.thread_id)));
         } else if let Some(module) = event.read_body::<ModuleEvent>() {
@@ -154,7 +177,8 @@ impl EventLog {
         } else if let Some(loaded) = event.read_body::<LoadedSourceEvent>() {
             let source = loaded.source;
             let name = source.path.or(source.name).unwrap_or_default();
-            self.push_event(LOADED_SOURCE, format!("{} {name}", loaded.reason));
+            let text = format!("{} {name}", loaded.reason);
+            lock(&self.loaded_sources).push(LoggedEvent::new(LOADED_SOURCE, text, None));
         } else if let Some(changed) = event.read_body::<BreakpointEvent>() {
             self.push_event("breakpoint", format!("{} {}", changed.reason, describe_breakpoint(&changed)));
         } else if let Some(process) = event.read_body::<ProcessEvent>() {
@@ -199,6 +223,8 @@ mod tests {
         record.record_event(&event("thread", r#"{"reason": "started", "threadId": 7}"#));
         record
             .record_event(&event("module", r#"{"reason": "new", "module": {"id": 1, "name": "m", "path": "/m.so"}}"#));
+        record.record_event(&event("thread", r#"{"reason": "exited", "threadId": 7}"#));
+        record.record_event(&event("loadedSource", r#"{"reason": "new", "source": {"path": "/a.js"}}"#));
         record.record_event(&event("stopped", r#"{"reason": "step"}"#));
         assert!(!record.has_loaded_source("/m.so"), "a module is no source");
         record.push_output("stderr", &"é".repeat(MAX_ENTRY_BYTES));
@@ -206,9 +232,15 @@ mod tests {
         let output = record.read_output(&all).entries;
         assert_eq!((output.len(), output[0].kind.as_str(), output[0].text.as_str()), (2, "stdout", "hello\n"));
         assert!(output[1].text.len() < MAX_ENTRY_BYTES + 50 && output[1].text.ends_with("bytes left out)\n"));
-        let kinds: Vec<_> = record.read_events(&all).entries.into_iter().map(|it| (it.kind, it.text)).collect();
-        let expect =
-            [("threadStarted", "thread 7"), ("module", "new /m.so")].map(|(a, b)| (a.to_owned(), b.to_owned()));
-        assert_eq!(kinds, expect);
+        let check = |kinds: &[&str], expect: &[(&str, &str)]| {
+            let kinds: Vec<String> = kinds.iter().map(|kind| (*kind).to_owned()).collect();
+            let events = record.read_events(&all, &kinds).entries;
+            let events: Vec<_> = events.iter().map(|it| (it.kind.as_str(), it.text.as_str())).collect();
+            assert_eq!(events, expect, "{kinds:?}");
+        };
+        let (started, ended) = (("threadStarted", "thread 7"), ("threadEnded", "thread 7"));
+        check(&[], &[started, ("module", "new /m.so"), ended]);
+        check(&["threadEnded", "threadStarted"], &[started, ended]);
+        check(&["loadedSource"], &[("loadedSource", "new /a.js")]);
     }
 }

@@ -13,12 +13,15 @@
 //! | `snapshot` | the published state of a session |
 //! | `stop`, `stop_filter` | why a program stopped; whether that is reported |
 //! | `event_log` | output and events, in bounded rings |
+//! | `condition_failures` | what adapters print about conditions that cannot be evaluated |
+//! | `source_memory` | the source files as they were when they were loaded |
 //! | `output_flush` | the last output of an adapter that would lose it |
 //! | `run_in_terminal` | the reverse request `runInTerminal` |
 //!
 //! Does not depend on how sessions are listed and stored.
 
 mod command;
+mod condition_failures;
 pub(super) mod debug_session;
 pub mod event_log;
 mod output_flush;
@@ -26,6 +29,7 @@ pub(super) mod requests;
 mod run_in_terminal;
 mod session_state;
 pub(super) mod snapshot;
+pub mod source_memory;
 pub(super) mod stop;
 mod stop_filter;
 pub(super) mod target;

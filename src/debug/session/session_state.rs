@@ -34,6 +34,8 @@ pub struct SessionState {
     pub stop_cache: StopCache,
     /// The output cursor at the stop before the newest one.
     pub previous_stop_output: Option<u64>,
+    /// The output cursor when a target was last resumed.
+    pub resumed_output: u64,
     /// The output cursor at the newest stop.
     last_stop_output: Option<u64>,
 }

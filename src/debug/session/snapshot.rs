@@ -97,6 +97,13 @@ pub struct JoinedEditor {
     pub name: Arc<str>,
 }
 
+impl TargetSnapshot {
+    /// How texts name it: `target 1 worker.js`.
+    pub fn label(&self, id: usize) -> String {
+        format!("target {id} {}", self.name).trim_end().to_owned()
+    }
+}
+
 /// All targets, in the order of their start; the index of one is its id.
 #[derive(Clone, Debug, Default)]
 pub struct SessionSnapshot {
@@ -151,6 +158,6 @@ pub struct WaitOutcome {
     pub stop: Option<(usize, ThreadStop)>,
     pub state: RunState,
     pub waited: Duration,
-    /// Why there is no stop.
+    /// That there was none in time. How a session has ended is in its snapshot.
     pub message: Option<String>,
 }

@@ -35,6 +35,8 @@ pub struct ThreadStop {
     pub breakpoints: Vec<i64>,
     /// The breakpoints of the store that were hit, and how often each has been in this session.
     pub hits: Vec<(u32, u64)>,
+    /// Whether it is a panic of a Rust program, which no adapter describes.
+    pub is_panic: bool,
 }
 
 impl ThreadStop {
@@ -47,9 +49,18 @@ impl ThreadStop {
             text: stopped.text.or(stopped.description).filter(|text| !text.is_empty()),
             breakpoints: stopped.hit_breakpoint_ids,
             hits: Vec::new(),
+            is_panic: false,
         }
     }
+
+    /// Why the condition of a breakpoint could not be evaluated, where the adapter stops with that (Delve).
+    pub fn condition_failure(&self) -> Option<&str> {
+        self.text.as_deref()?.strip_prefix(CONDITION_ERROR)
+    }
 }
+
+/// How Delve begins the text of such a stop, which it takes for an exception.
+const CONDITION_ERROR: &str = "error evaluating expression: ";
 
 /// The specification leaves the reasons open, and adapters have their own:
 /// Delve `hardcoded breakpoint`, gdb `signal`, js-debug `promise rejection`, lldb-dap 19 `breakpoint` for a watchpoint,

@@ -17,6 +17,7 @@ use super::target_handle::TargetHandle;
 use crate::dap::DapClient;
 use crate::dap::types::{ExceptionInfoArguments, StackTraceArguments, ThreadsArguments};
 use crate::debug::breakpoints::BreakpointSpec;
+use crate::debug::breakpoints::sync::PANIC_FUNCTION;
 
 /// What happens at a stop.
 pub enum StopDecision {
@@ -61,6 +62,7 @@ pub fn decide_without_requests(
     let stored = target.shared.breakpoints.current();
     match stop.kind {
         _ if stop.thread_id.is_none() => Err(Undecided::UnknownThread(stop)),
+        StopKind::Exception if stop.condition_failure().is_some() => Err(Undecided::UnknownBreakpoint(stop)),
         StopKind::Exception => match &stored.exceptions.class {
             // A joined editor may want to stop at others.
             Some(class) if stored.editor_exceptions.is_empty() => Err(Undecided::ExceptionClass(stop, class.clone())),
@@ -117,15 +119,21 @@ pub async fn decide_with_requests(
             let stack = StackTraceArguments { thread_id, levels: Some(1), ..StackTraceArguments::default() };
             let stack = log_error(client.request(&stack, deadline).await);
             let top = stack.and_then(|stack| stack.stack_frames.into_iter().next());
-            if let Some(top) = top.as_ref().filter(|top| THROW_FUNCTIONS.contains(&top.name.as_str())) {
-                (stop.kind, stop.text) = (StopKind::Exception, Some(format!("thrown by {}", top.name)));
-                return StopDecision::Stop(stop);
+            let stored = shared.breakpoints.current();
+            if let Some(thrown_by) = top.as_ref().and_then(|top| throw_function(&top.name)) {
+                stop.kind = StopKind::Exception;
+                stop.is_panic = thrown_by == PANIC_FUNCTION;
+                stop.text = Some(if stop.is_panic { PANIC.to_owned() } else { format!("thrown by {thrown_by}") });
+                let is_other = stored.exceptions.class.as_deref().is_some_and(|class| class != PANIC);
+                let is_passed = stop.is_panic && is_other;
+                return if is_passed { StopDecision::AutoContinue(stop) } else { StopDecision::Stop(stop) };
             }
             let place = top.as_ref().and_then(|top| Some((top.source.as_ref()?.path.as_deref()?, top.line)));
             let Some((path, line)) = place else { return StopDecision::Stop(stop) };
-            let (stored, path) = (shared.breakpoints.current(), Path::new(path));
+            let path = Path::new(path);
             shared.with_state(|state| match state.breakpoint_at_line(target.id, &stored.breakpoints, path, line) {
                 Some(id) => {
+                    stop.kind = StopKind::BreakpointHit;
                     stop.hits = vec![(id, state.bindings.count_hit(id))];
                     StopDecision::Stop(stop)
                 }
@@ -146,7 +154,16 @@ fn is_pause(stop: &ThreadStop) -> bool {
 }
 
 /// The functions in which CodeLLDB and gdb stop for a C++ exception or a Rust panic, and report a breakpoint.
-const THROW_FUNCTIONS: &[&str] = &["__cxa_throw", "__cxa_begin_catch", "__cxa_rethrow", "rust_panic"];
+const THROW_FUNCTIONS: &[&str] = &["__cxa_throw", "__cxa_begin_catch", "__cxa_rethrow", PANIC_FUNCTION];
+/// The class of a Rust panic, as users name it.
+const PANIC: &str = "panic";
+
+/// Which of these a function is, in whatever namespace: `__rustc::rust_panic`.
+fn throw_function(name: &str) -> Option<&'static str> {
+    let name = name.split('(').next().unwrap_or_default();
+    let own = name.rsplit("::").next().unwrap_or_default();
+    THROW_FUNCTIONS.iter().copied().find(|function| *function == own)
+}
 
 /// Whether a name or a text is of that class: `ValueError` is `builtins.ValueError` and the class of `ValueError: no`.
 fn names_class(name: &str, class: &str) -> bool {
@@ -176,6 +193,17 @@ mod tests {
         check("java.lang.IllegalStateException", "IllegalStateException", true);
         check("#<ArgumentError: no> is raised.", "ArgumentError", true);
         check("", "ValueError", false);
+    }
+
+    #[test]
+    fn n5_functions_that_throw_are_known_in_every_namespace() {
+        let check = |name: &str, expect: Option<&str>| assert_eq!(throw_function(name), expect, "{name}");
+        check("__rustc::rust_panic", Some("rust_panic"));
+        check("std::panicking::rust_panic", Some("rust_panic"));
+        check("rust_panic", Some("rust_panic"));
+        check("__cxa_throw", Some("__cxa_throw"));
+        check("app::rust_panic_handler", None);
+        check("total(int)", None);
     }
 
     #[test]

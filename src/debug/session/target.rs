@@ -6,9 +6,11 @@
 //! ```
 //! Requests run beside the reading of events and end with the target. Does not depend on other targets.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::OptionFuture;
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -24,7 +26,8 @@ use super::target_state::{TargetEffect, TargetInput};
 use crate::adapters::Quirks;
 use crate::dap::types::{
     AttachArguments, BreakpointEvent, CapabilitiesEvent, ContinuedEvent, DapCapabilities, ExitedEvent,
-    InitializeArguments, InitializedEvent, LaunchArguments, ProcessEvent, StartRequest, StoppedEvent, TerminatedEvent,
+    InitializeArguments, InitializedEvent, LaunchArguments, LoadedSourceEvent, ProcessEvent,
+    SetDebuggerPropertyArguments, StartRequest, StoppedEvent, TerminatedEvent,
 };
 use crate::dap::{DapClient, DapConnection, DapError, DapInbox, DapIncoming, IncomingRequest, RawEvent};
 use crate::debug::breakpoints::sync::send_all_breakpoints;
@@ -141,6 +144,7 @@ impl TargetTask {
                 Some(result) = self.calls.join_next() => match result {
                     Ok(CallResult::Started(Ok(()))) => drop(self.guard.step(TargetInput::Started)),
                     Ok(CallResult::Started(Err(error))) => {
+                        self.report_unreached(&error);
                         self.guard.step(TargetInput::Closed(error.to_string()));
                         self.disconnect();
                     }
@@ -192,6 +196,8 @@ impl TargetTask {
             self.step(TargetInput::Terminated);
         } else if event.read_body::<InitializedEvent>().is_some() {
             self.send_breakpoints();
+        } else if let Some(loaded) = event.read_body::<LoadedSourceEvent>() {
+            self.record_loaded_source(loaded);
         } else if let Some(changed) = event.read_body::<BreakpointEvent>() {
             self.guard.change_bindings(|state| state.bindings.record_event(self.guard.id, changed.breakpoint));
         } else if let Some(process) = event.read_body::<ProcessEvent>() {
@@ -201,6 +207,22 @@ impl TargetTask {
             self.guard.with_channel(|channel| {
                 channel.capabilities.send_modify(|known| known.get_or_insert_default().change(changed.capabilities));
             });
+        }
+    }
+
+    fn record_loaded_source(&mut self, loaded: LoadedSourceEvent) {
+        let path = loaded.source.path.filter(|_| loaded.reason != "removed").map(PathBuf::from);
+        let sources = self.guard.shared.sources.clone();
+        if let Some(path) = path.filter(|path| path.is_absolute() && sources.record_loaded(path)) {
+            self.spawn_call(async move { sources.refresh(path).await });
+        }
+    }
+
+    /// Reports that a child's start has failed before the adapter was ready. A connection that closes is none: a short
+    /// program may have ended.
+    fn report_unreached(&self, cause: &DapError) {
+        if !self.is_initialized && !matches!(cause, DapError::Closed(_)) {
+            self.guard.report_unreached(&cause.to_string());
         }
     }
 
@@ -254,7 +276,16 @@ impl TargetTask {
     fn send_breakpoints(&mut self) {
         let (client, guard) = self.connection();
         let is_first = !std::mem::replace(&mut self.is_initialized, true);
-        self.spawn_call(async move { send_all_breakpoints(&client, &guard, is_first).await });
+        let hides_name_errors = self.plan.quirks.hides_name_errors && is_first;
+        self.spawn_call(async move {
+            // Before the breakpoints; its response is not waited for.
+            let report_all = SetDebuggerPropertyArguments::default();
+            let sent = OptionFuture::from(hides_name_errors.then(|| client.send_request(&report_all))).await;
+            send_all_breakpoints(&client, &guard, is_first).await;
+            if let Some(sent) = sent.and_then(log_error) {
+                log_error(sent.response(guard.shared.request_timeout).await);
+            }
+        });
     }
 
     fn disconnect(&mut self) {

@@ -14,8 +14,9 @@ use super::event_log::EventLog;
 use super::requests::Resume;
 use super::session_state::{SessionState, TargetChannel};
 use super::snapshot::{LastResume, ResumeClient, SessionSnapshot, TargetSnapshot};
+use super::source_memory::SourceMemory;
 use super::stop::ThreadStop;
-use super::target_state::{TargetEffect, TargetInput, TargetPhase, step_target};
+use super::target_state::{TargetEffect, TargetEnd, TargetInput, TargetPhase, step_target};
 use crate::dap::types::DapCapabilities;
 use crate::dap::{DapClient, RawEvent};
 use crate::debug::breakpoints::BreakpointStore;
@@ -53,6 +54,8 @@ pub struct SessionShared {
     pub breakpoints: BreakpointStore,
     /// Output and events.
     pub event_log: Arc<EventLog>,
+    /// The source files as they were when they were loaded.
+    pub sources: SourceMemory,
     /// For each single request.
     pub request_timeout: Duration,
     /// Serialises stack requests; the second caller finds the cache filled.
@@ -71,6 +74,7 @@ impl SessionShared {
             loading: watch::Sender::new(Instant::now()),
             breakpoints,
             event_log,
+            sources: SourceMemory::begin(),
             request_timeout,
             stack_requests: tokio::sync::Mutex::default(),
             forwarded: broadcast::Sender::new(MAX_FORWARDED_EVENTS),
@@ -93,10 +97,15 @@ impl SessionShared {
     }
 
     fn apply_input(&self, target: usize, input: TargetInput, resumes: Option<(ResumeClient, Resume)>) -> TargetEffect {
-        if matches!(input, TargetInput::Stopped(_)) {
+        let cursor = self.event_log.output_cursor();
+        match input {
             // Before it is published: who is woken by the stop reads the output since the one before.
-            let cursor = self.event_log.output_cursor();
-            self.with_state(|state| state.record_stop_output(cursor));
+            TargetInput::Stopped(_) => self.with_state(|state| state.record_stop_output(cursor)),
+            // js-debug also reports that a program which runs has continued.
+            TargetInput::Resume(_) | TargetInput::Continued(_) if self.is_stopped(target) => {
+                self.with_state(|state| state.resumed_output = cursor);
+            }
+            _ => {}
         }
         let mut effect = TargetEffect::Nothing;
         self.snapshot.send_if_modified(|snapshot| {
@@ -104,10 +113,14 @@ impl SessionShared {
             (next, effect) = step_target(&snapshot.targets[target].state, input);
             let Some(next) = next else { return false };
             snapshot.generation += 1;
-            let (generation, target) = (snapshot.generation, &mut snapshot.targets[target]);
+            let (id, generation, target) = (target, snapshot.generation, &mut snapshot.targets[target]);
             if let Some((by, how)) = resumes {
                 let (by, is_by_editor) = by.name();
                 target.last_resume = Some(LastResume { by, is_by_editor, how, generation });
+            }
+            if let TargetPhase::Ended(end) = &next.phase {
+                // Before it is published: who is woken by the end reads it.
+                self.event_log.push_event("targetEnded", format!("{}: {}", target.label(id), describe_end(end)));
             }
             if !matches!(target.state.phase, TargetPhase::Stopped(_)) {
                 target.stopped_in = generation;
@@ -131,6 +144,10 @@ impl SessionShared {
         let body = serde_json::json!({"areas": ["variables"]}).to_string();
         let event = RawEvent { name: "invalidated".to_owned(), body: RawValue::from_string(body).ok() };
         self.forward_event(target, &event, except);
+    }
+
+    fn is_stopped(&self, target: usize) -> bool {
+        matches!(self.snapshot.borrow().targets[target].state.phase, TargetPhase::Stopped(_))
     }
 
     /// Publishes the process of a target.
@@ -175,9 +192,20 @@ impl SessionShared {
         self.snapshot.send_modify(|snapshot| {
             id = snapshot.targets.len();
             snapshot.generation += 1;
-            snapshot.targets.push(TargetSnapshot { name, parent, ..TargetSnapshot::default() });
+            let target = TargetSnapshot { name, parent, ..TargetSnapshot::default() };
+            let of = parent.map(|parent| format!(", of target {parent}")).unwrap_or_default();
+            self.event_log.push_event("targetStarted", format!("{}{of}", target.label(id)));
+            snapshot.targets.push(target);
         });
         self.target(id)
+    }
+}
+
+fn describe_end(end: &TargetEnd) -> String {
+    match end {
+        TargetEnd::Terminated { exit_code: Some(code) } => format!("ended with code {code}"),
+        TargetEnd::Terminated { exit_code: None } => "ended".to_owned(),
+        TargetEnd::Disconnected(reason) => format!("its connection ended: {reason}"),
     }
 }
 
@@ -224,7 +252,15 @@ impl TargetHandle {
 
     /// Records the adapter's capabilities, once `launch` or `attach` has been sent.
     pub fn set_capabilities(&self, capabilities: DapCapabilities) {
-        self.with_channel(|channel| channel.capabilities.send_replace(Some(capabilities)));
+        self.with_channel(|channel| {
+            channel.capabilities.send_modify(|known| {
+                // What an event has changed before is newer.
+                let changed = known.replace(capabilities);
+                if let (Some(known), Some(changed)) = (known, changed) {
+                    known.change(changed);
+                }
+            });
+        });
     }
 
     /// Waits until the adapter's capabilities are known.

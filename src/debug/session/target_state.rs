@@ -142,6 +142,7 @@ mod tests {
             text: None,
             breakpoints: Vec::new(),
             hits: Vec::new(),
+            is_panic: false,
         }
     }
 

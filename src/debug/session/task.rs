@@ -25,6 +25,8 @@ use crate::debug::breakpoints::sync::{ChangedBreakpoints, send_changed_breakpoin
 pub const MAX_CONNECTED_TARGETS: usize = 128;
 /// All targets of a session, with those that have ended.
 const MAX_TARGETS: usize = 4096;
+/// How long a child target may take to be connected, and then to respond for the first time.
+const REACH_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a response may take that comes after the target's end.
 const LATE_RESPONSE_GRACE: Duration = Duration::from_millis(250);
 
@@ -101,7 +103,8 @@ impl SessionTask {
         // The first child is the program; further ones are its own children.
         let is_first = self.shared.snapshot.borrow().targets.len() == 1;
         let stop_on_entry = self.plan.stop_on_entry && is_first;
-        let plan = TargetPlan { start: arguments.into(), stop_on_entry, ..self.plan.clone() };
+        let initialize_deadline = self.plan.initialize_deadline.min(REACH_TIMEOUT);
+        let plan = TargetPlan { start: arguments.into(), stop_on_entry, initialize_deadline, ..self.plan.clone() };
         let handle = self.shared.add_target(Some(parent), plan.target_name());
         let guard = TargetGuard { handle, commands: self.commands.clone() };
         targets.spawn(self.connect_and_drive(guard, plan, Some(request)));
@@ -116,7 +119,10 @@ impl SessionTask {
     ) -> impl Future<Output = ()> + Send + 'static {
         let connector = Arc::clone(&self.connector);
         async move {
-            let connected = connector().await;
+            let connected = match request {
+                Some(_) => timeout(REACH_TIMEOUT, connector()).await.unwrap_or_else(|_| Err(not_connected_error())),
+                None => connector().await,
+            };
             if let Some(request) = request {
                 match &connected {
                     Ok(_) => request.respond(&EmptyResponse {}),
@@ -125,7 +131,10 @@ impl SessionTask {
             }
             match connected {
                 Ok(connection) => drive_target(guard, plan, connection).await,
-                Err(cause) => drop(guard.step(TargetInput::Closed(cause.to_string()))),
+                Err(cause) => {
+                    guard.report_unreached(&cause.to_string());
+                    guard.step(TargetInput::Closed(cause.to_string()));
+                }
             }
         }
     }
@@ -156,6 +165,11 @@ impl SessionTask {
             }
         }
     }
+}
+
+fn not_connected_error() -> DapError {
+    let cause = format!("not connected within {REACH_TIMEOUT:?}");
+    DapError::Unreachable { address: "its adapter".to_owned(), cause }
 }
 
 async fn send_resume(shared: Arc<SessionShared>, target: usize, how: Resume, thread: i64) -> Result<(), DapError> {

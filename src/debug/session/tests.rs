@@ -22,7 +22,9 @@ use crate::dap::types::*;
 use crate::dap::{DapConnection, DapInbox, DapIncoming, DapServer, ErrorResponse};
 use crate::dap::{DapError, IncomingRequest};
 use crate::debug::breakpoints::{BreakpointConditions, BreakpointStore};
+use crate::debug::inspect::{ScopedId, VariableParent};
 use crate::error::ErrorKind;
+use crate::ring::RingQuery;
 
 const LONG: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(100);
@@ -156,6 +158,13 @@ impl Scene {
         (scene, adapter)
     }
 
+    /// The events of targets, as `kind text`.
+    fn target_events(&self) -> Vec<String> {
+        let kinds = ["targetStarted", "targetEnded"].map(str::to_owned);
+        let events = self.session.event_log().read_events(&RingQuery::default(), &kinds).entries;
+        events.into_iter().map(|it| format!("{} {}", it.kind, it.text)).collect()
+    }
+
     async fn until(&self, holds: impl FnMut(&SessionSnapshot) -> bool) -> SessionSnapshot {
         let mut seen = self.session.watch();
         tokio::time::timeout(LONG, seen.wait_for(holds)).await.unwrap().unwrap().clone()
@@ -193,18 +202,20 @@ async fn a_start_that_is_refused_or_cut_short_says_why() {
     adapter.requested("launch").await.respond_error(ErrorResponse::new("there is no python"));
     let (waited, _) = tokio::join!(scene.session.wait_for_stop(LONG), adapter.answer_requests());
     assert_eq!(waited.state, RunState::Disconnected);
-    assert!(waited.message.as_ref().unwrap().contains("launch failed: there is no python"), "{waited:?}");
+    let reason = |scene: &Scene| scene.session.snapshot().disconnect_reason().unwrap_or_default().to_owned();
+    assert!(reason(&scene).contains("launch failed: there is no python"), "{}", reason(&scene));
 
     let mut scene = Scene::open().await;
     drop(scene.adapter().await);
-    let waited = scene.session.wait_for_stop(LONG).await;
-    assert!(waited.message.as_ref().unwrap().contains("the peer closed it"), "{waited:?}");
+    scene.session.wait_for_stop(LONG).await;
+    assert!(reason(&scene).contains("the peer closed it"), "{}", reason(&scene));
     scene.running.await.unwrap();
 
     let mut scene = Scene::open().await;
     let adapter = scene.adapter().await;
     let (first, second, _) =
         tokio::join!(scene.session.stop(true), scene.session.stop(true), adapter.answer_requests());
+    // Whether `disconnect` was sent depends on how far the start had come.
     assert_eq!((first, second), (RunState::Terminated, RunState::Terminated));
     scene.running.await.unwrap();
 }
@@ -231,10 +242,8 @@ async fn e1_the_end_of_the_program_or_of_the_connection_ends_a_wait_and_says_whi
         adapter.answer_requests().await
     };
     let (waited, _) = tokio::join!(scene.session.wait_for_stop(LONG), ending);
-    assert_eq!(
-        (waited.state, waited.message.as_deref()),
-        (RunState::Terminated, Some("the program has ended with code 3"))
-    );
+    assert_eq!((waited.state, waited.message), (RunState::Terminated, None));
+    assert_eq!(scene.target_events(), ["targetStarted target 0 main", "targetEnded target 0 main: ended with code 3"]);
     let phase = scene.session.snapshot().targets[0].state.phase.clone();
     assert_eq!(phase, TargetPhase::Ended(TargetEnd::Terminated { exit_code: Some(3) }));
     scene.running.await.unwrap();
@@ -242,6 +251,7 @@ async fn e1_the_end_of_the_program_or_of_the_connection_ends_a_wait_and_says_whi
     let (scene, adapter) = Scene::running().await;
     let (waited, ()) = tokio::join!(scene.session.wait_for_stop(LONG), async { drop(adapter) });
     assert_eq!(waited.state, RunState::Disconnected);
+    assert!(scene.target_events()[1].starts_with("targetEnded target 0 main: its connection ended: "));
     let error = scene.session.resume(Resume::Over, None).await.unwrap_err().to_string();
     assert!(error.contains("DISCONNECTED"), "{error}");
 }
@@ -418,4 +428,60 @@ async fn n15c_more_children_than_the_limit_are_refused() {
         }
     };
     tokio::time::timeout(LONG, room).await.unwrap();
+}
+
+/// A child's adapter accepts its connection, and never responds, or cannot be connected to.
+#[tokio::test(start_paused = true)]
+async fn n9_a_child_that_is_not_reached_in_time_is_reported_with_the_cause() {
+    let (mut scene, parent) = Scene::running().await;
+    parent.starts_child("silent").await;
+    let silent = scene.adapter().await;
+    scene.until(|snapshot| matches!(snapshot.targets[1].state.phase, TargetPhase::Ended(_))).await;
+    let notices = scene.session.event_log().take_notices();
+    let expect = "target 1 silent is not debugged, it was not reached: no response to initialize within 10s";
+    assert_eq!(notices, [expect]);
+    drop(silent);
+    drop(std::mem::replace(&mut scene.dialled, mpsc::unbounded_channel().1));
+    let configuration = Fields::from_iter([("name".to_owned(), json!("gone"))]);
+    let request = StartDebuggingArguments { configuration, request: "launch".to_owned() };
+    assert!(parent.server.request(&request, LONG).await.is_err());
+    scene.until(|snapshot| matches!(&snapshot.targets[..], [.., last] if last.name == "gone" && last.state.phase != TargetPhase::Starting)).await;
+    let notices = scene.session.event_log().take_notices();
+    assert!(notices.len() == 1 && notices[0].contains("target 2 gone is not debugged"), "{notices:?}");
+    // What a stop cuts off was not lost.
+    assert_eq!(scene.session.snapshot().run_state(), RunState::Running);
+}
+
+#[tokio::test]
+async fn n9_a_connection_that_closes_during_a_stop_is_its_end() {
+    let (scene, mut adapter) = Scene::running().await;
+    let closes = async {
+        let disconnect = adapter.requested("disconnect").await;
+        drop(adapter);
+        drop(disconnect);
+    };
+    let (state, ()) = tokio::join!(scene.session.stop(true), closes);
+    assert_eq!((state, scene.session.snapshot().disconnect_reason()), (RunState::Terminated, None));
+    scene.running.await.unwrap();
+}
+
+/// As lldb-dap 19 responds.
+#[tokio::test]
+async fn n5_a_variable_is_set_though_the_adapter_returns_no_value() {
+    let mut scene = Scene::open().await;
+    let mut adapter = scene.adapter().await;
+    adapter.requested("initialize").await.respond(&json!({"supportsSetVariable": true}));
+    adapter.requested("launch").await.respond(&EmptyResponse {});
+    adapter.stops(1, "step", "").await;
+    scene.session.wait_for_stop(LONG).await;
+    let parent = VariableParent { reference: Some(ScopedId { target: 0, id: 5 }), frame: None };
+    let listed = json!([{"name": "x", "value": "7", "variablesReference": 0}]);
+    for (variables, expect) in [(listed, "7"), (json!([]), "3 + 4")] {
+        let answered = async {
+            adapter.requested("setVariable").await.respond(&json!({}));
+            adapter.requested("variables").await.respond(&json!({ "variables": variables }));
+        };
+        let (set, ()) = tokio::join!(scene.session.set_variable("x", "3 + 4", &parent), answered);
+        assert_eq!(set.unwrap().1.result, expect);
+    }
 }

@@ -2,7 +2,9 @@
 
 use super::ResultText;
 use super::page_text::cursor_line;
-use super::stop_text::{MAX_THREADS, frame_lines, reason_text, state_text, variable_line, variable_lines};
+use super::stop_text::{
+    MAX_THREADS, frame_lines, reason_text, source_note_text, state_text, variable_line, variable_lines,
+};
 use super::text_format::{age_text, notes_text};
 use crate::api::debug::breakpoints::{
     BreakpointDrift, BreakpointListReport, BreakpointReport, BreakpointState, ExceptionBreakpointsReport,
@@ -23,7 +25,7 @@ impl ResultText for FrameList {
 
 impl ResultText for SourceExcerpt {
     fn text(&self) -> String {
-        format!("{}\n{}", self.file, self.text.trim_end())
+        format!("{}\n{}{}", self.file, self.text.trim_end(), source_note_text(self))
     }
 }
 

@@ -3,8 +3,8 @@
 use super::ResultText;
 use super::text_format::{duration_text, notes_text};
 use crate::api::debug::results::{
-    DebugSessionState, FrameEntry, ProbeReport, StopLocation, StopReason, StopReport, StopSnapshot, StopType,
-    VariableEntry,
+    DebugSessionState, FrameEntry, ProbeReport, SourceExcerpt, StopLocation, StopReason, StopReport, StopSnapshot,
+    StopType, VariableEntry,
 };
 use crate::display_text::{mark_breaks, mark_lines};
 
@@ -123,13 +123,18 @@ fn callable_name(name: &str) -> String {
 
 fn snapshot_text(it: &StopSnapshot) -> String {
     let mut out = String::new();
-    out.extend(it.source.iter().map(|source| format!("\n{}", source.text.trim_end())));
+    out.extend(it.source.iter().map(|source| format!("\n{}{}", source.text.trim_end(), source_note_text(source))));
     let of_frame = it.frame_id.map(|id| format!(" of #{id}")).unwrap_or_default();
     out.extend((!it.locals.is_empty()).then(|| format!("\nlocals{of_frame}:\n{}", variable_lines(&it.locals))));
     out.extend((!it.frames.is_empty()).then(|| format!("\nframes:\n{}", frame_lines(&it.frames))));
     out.extend((!it.output.trim().is_empty()).then(|| format!("\noutput:\n{}", mark_lines(&it.output))));
     out.extend(it.cut.iter().map(|cut| format!("\n… {cut}")));
     out
+}
+
+/// The note of a source whose file has changed.
+pub fn source_note_text(it: &SourceExcerpt) -> String {
+    it.note.as_ref().map(|note| format!("\nnote: {}", mark_breaks(note))).unwrap_or_default()
 }
 
 /// A line per frame.

@@ -2,8 +2,11 @@
 //! process; the supervisor holds the sessions.
 
 mod breakpoint_persistence;
+mod edited_sources;
+mod native_stops;
 mod one_shot;
 mod program_failures;
 mod session_end;
+mod session_events;
 mod stops;
 pub mod targets;

@@ -14,8 +14,9 @@ use crate::api::debug::results::{
 };
 use crate::debug::breakpoints;
 use crate::debug::inspect::{
-    DapVariable, ScopedId, StackFrameInfo, StopCause, StopSummary, SummaryFrame, ThrownException,
+    DapVariable, FailedCondition, ScopedId, StackFrameInfo, StopCause, StopSummary, SummaryFrame, ThrownException,
 };
+use crate::debug::session::source_memory::SourceChange;
 use crate::debug::{BreakpointStatus, ManagedSession, RunState, StopKind, ThreadStop, WaitOutcome};
 
 /// For reading a stop, when the operation has no limit: longer than its requests' own deadlines together.
@@ -169,14 +170,43 @@ pub fn value_reference(target: usize, id: i64) -> Option<i64> {
     (id > 0).then(|| ScopedId { target, id }.to_external())
 }
 
+/// How the text of a source is related to its file, which has changed.
+pub fn source_note(managed: &ManagedSession, change: SourceChange) -> String {
+    let id = &managed.id;
+    match change {
+        SourceChange::Remembered => {
+            format!(
+                "the file has changed since {id} loaded it: these are the lines that run, and not those of the file"
+            )
+        }
+        SourceChange::Unknown => {
+            format!("the file has changed since {id} began: what runs may be an earlier text of it")
+        }
+    }
+}
+
+/// Which conditions could not be evaluated.
+fn condition_notes(managed: &ManagedSession, stop: Option<&ThreadStop>) -> Vec<String> {
+    let note = |failed: FailedCondition| {
+        let FailedCondition { candidates, reason, was_hit } = failed;
+        let named: Vec<String> = candidates
+            .iter()
+            .map(|(id, condition)| format!("the condition `{condition}` of breakpoint {id}"))
+            .collect();
+        format!("{} cannot be evaluated, and counts as {was_hit}: {reason}", named.join(", or "))
+    };
+    managed.session.failed_conditions(stop).into_iter().map(note).collect()
+}
+
 /// Frames, locals, source and output of a stop.
-fn stop_snapshot(summary: StopSummary, workspace: &Path) -> StopSnapshot {
+fn stop_snapshot(managed: &ManagedSession, summary: StopSummary, workspace: &Path) -> StopSnapshot {
     let shown = summary.shown.as_ref();
     let target = shown.map_or(0, |shown| shown.id.target);
     let source = shown.filter(|_| !summary.source.is_empty()).map(|shown| {
         let name = shown.source.as_ref().and_then(|source| source.name.clone());
         let file = shown.path().map(|path| display_path(workspace, path)).or(name).unwrap_or_default();
-        SourceExcerpt::with_line_numbers(&file, &summary.source, Some(shown.line))
+        let excerpt = SourceExcerpt::with_line_numbers(&file, &summary.source, Some(shown.line));
+        SourceExcerpt { note: summary.source_change.map(|change| source_note(managed, change)), ..excerpt }
     });
     let is_top = |frame: &&StackFrameInfo| matches!(summary.frames.first(), Some(SummaryFrame::Frame(top)) if top.id == frame.id);
     StopSnapshot {
@@ -218,7 +248,12 @@ pub async fn stop_report(
     };
     report.notes.extend(managed.session.event_log().take_notices());
     report.notes.extend(editor_resume_note(managed));
-    let Some((target, stop)) = waited.stop else { return report };
+    let Some((target, stop)) = waited.stop else {
+        if report.state == DebugSessionState::Terminated {
+            report.notes.extend(condition_notes(managed, None));
+        }
+        return report;
+    };
     report.stop_reason = Some(stop_reason_from_event(target, &stop));
     let read = timeout_at(until, read_stop(managed, (target, &stop), budget, workspace)).await;
     match read {
@@ -231,6 +266,8 @@ pub async fn stop_report(
             report.notes.push(note.to_owned());
         }
     }
+    // At last: lldb-dap reports them behind the stop.
+    report.notes.extend(condition_notes(managed, Some(&stop)));
     report
 }
 
@@ -263,7 +300,7 @@ async fn read_stop(
     for (target, other) in session.snapshot().stops().into_iter().skip(1) {
         others.push(stop_reason(&session.stop_cause(target, other).await, workspace));
     }
-    (stop_reason(&first, workspace), summary.map(|summary| stop_snapshot(summary, workspace)), others)
+    (stop_reason(&first, workspace), summary.map(|summary| stop_snapshot(managed, summary, workspace)), others)
 }
 
 /// A breakpoint or watchpoint, and its state.

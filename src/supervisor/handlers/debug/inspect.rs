@@ -12,7 +12,7 @@ use crate::api::debug::inspect::{
 use crate::api::debug::results::{EvaluatedValue, SourceExcerpt, VariableEntry};
 use crate::api::debug::values::FileLine;
 use crate::debug::inspect::{ScopedId, VariableParent, is_local, lines_around};
-use crate::debug::session::event_log::LoggedEvent;
+use crate::debug::session::event_log::{LOADED_SOURCE, LoggedEvent};
 use crate::debug::source_file;
 use crate::debug::{DebugSession, SessionRegistry};
 use crate::error::{Error, ErrorContext as _, ErrorKind, Result};
@@ -52,8 +52,8 @@ impl OperationHandler for DebugVariablesParams {
             reference: self.variables_reference.map(ScopedId::from_external),
         };
         let names = self.names.unwrap_or_default();
-        let (variables, left) = match page_of_variables(&managed.session, &request, &names, start, count).await? {
-            Some(part) => part,
+        let (variables, left) = match request.reference {
+            Some(reference) => page_of_variables(&managed.session, reference, &names, start, count).await?,
             None => {
                 let all = all_variables(&managed.session, &request, &names).await?;
                 let left = all.len().saturating_sub(start + count);
@@ -74,28 +74,27 @@ impl OperationHandler for DebugVariablesParams {
     }
 }
 
-/// A part of a big value, and how many are left behind it.
+/// A part of a value, and how many are left behind it.
 async fn page_of_variables(
     session: &DebugSession,
-    request: &VariableParent,
+    reference: ScopedId,
     names: &[String],
     start: usize,
     count: usize,
-) -> Result<Option<(Vec<VariableEntry>, usize)>> {
-    let Some(reference) = request.reference else { return Ok(None) };
+) -> Result<(Vec<VariableEntry>, usize)> {
     let entries = |found| convert::variable_entries(reference.target, found);
     if names.is_empty() {
-        let page = session.variables_page(reference, start as i64, count as i64).await?;
-        return Ok(page.map(|(found, total)| (entries(found), (total as usize).saturating_sub(start + count))));
+        let (found, total) = session.variables_page(reference, start as i64, count as i64).await?;
+        return Ok((entries(found), (total as usize).saturating_sub(start + count)));
     }
-    let Some(found) = session.variables_by_name(reference, names).await? else { return Ok(None) };
+    let found = session.variables_by_name(reference, names).await?;
     match names.get(found.len()) {
         Some(name) => Err(no_such_variable(name)),
-        None => Ok(Some((entries(found), 0))),
+        None => Ok((entries(found), 0)),
     }
 }
 
-/// All variables of the parent, or all of those names.
+/// All variables of a frame, or all of those names.
 async fn all_variables(
     session: &DebugSession,
     request: &VariableParent,
@@ -156,11 +155,12 @@ impl OperationHandler for DebugSourceParams {
         let stack = managed.session.stack(None, None, Some(1)).await?;
         let none = || Error::new(ErrorKind::NotFound, "the place where the program has stopped has no source");
         let top = stack.frames.first().ok_or_else(none)?;
-        let text = managed.session.frame_source(top).await.ok_or_else(none)?;
+        let source = managed.session.frame_source(top).await.ok_or_else(none)?;
         let name =
             top.path().map_or_else(|| top.name.clone(), |path| convert::display_path(sessions.workspace(), path));
         let line = self.line.or_else(|| u32::try_from(top.line).ok());
-        Ok(source_excerpt(&name, &text, line, context))
+        let note = source.change.map(|change| convert::source_note(&managed, change));
+        Ok(SourceExcerpt { note, ..source_excerpt(&name, &source.text, line, context) })
     }
 }
 
@@ -179,14 +179,26 @@ impl DebugSourceParams {
         context: u32,
     ) -> Result<SourceExcerpt> {
         let path = sessions.workspace().join(file);
-        let text = self.load_allowed_file(sessions, &path).await?;
+        let mut text = self.load_allowed_file(sessions, &path).await?;
+        let mut note = None;
+        let running = match &self.session_id {
+            Some(id) => vec![sessions.find_session(Some(id))?],
+            None => sessions.active_sessions(),
+        };
+        for managed in running {
+            if let Some(source) = managed.session.changed_source(&path).await {
+                text = source.text.to_string();
+                note = source.change.map(|change| convert::source_note(&managed, change));
+                break;
+            }
+        }
         let total = text.lines().count();
         if line.is_some_and(|line| line as usize > total) {
             let error = Error::usage(format!("there is no line {} in {}", line.unwrap_or_default(), path.display()));
             return Err(error.because(format!("it has {total} lines")));
         }
         let name = convert::display_path(sessions.workspace(), &path.to_string_lossy());
-        Ok(source_excerpt(&name, &text, line, context))
+        Ok(SourceExcerpt { note, ..source_excerpt(&name, &text, line, context) })
     }
 
     /// The text of a file in the workspace, or of one that a stop's frame or an adapter has named.
@@ -224,7 +236,13 @@ impl OperationHandler for DebugOutputParams {
 impl OperationHandler for DebugEventsParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<EventEntries> {
         let managed = context.sessions.find_session(self.session_id.as_deref())?;
-        let extract = managed.session.event_log().read_events(&log_query(self.since, self.limit));
+        let kinds = self.kinds.unwrap_or_default();
+        if kinds.len() > 1 && kinds.iter().any(|kind| kind == LOADED_SOURCE) {
+            let error = Error::usage(format!("cannot read `{LOADED_SOURCE}` events together with others"));
+            let error = error.because("they are in a log, with cursors, of their own");
+            return Err(error.hint(format!("`tether debug events --kinds {LOADED_SOURCE}` reads them")));
+        }
+        let extract = managed.session.event_log().read_events(&log_query(self.since, self.limit), &kinds);
         let place = log_cursor(&extract);
         let entries = extract.entries.into_iter();
         let entry = |it: LoggedEvent| EventEntry { at: it.at, event: it.kind, text: it.text, thread_id: it.thread };

@@ -11,9 +11,9 @@ use crate::api::debug::results::LaunchReport;
 use crate::api::debug::values::FileLine;
 use crate::api::debug::{DebugAttachParams, DebugLaunchParams};
 use crate::config::{DotnetChoice, EditorInputs, is_dotnet_project, resolve_dotnet_project};
-use crate::debug::breakpoints::{BindingStatus, BreakpointConditions, BreakpointKind, BreakpointSpec, LinePosition};
+use crate::debug::breakpoints::{BindingStatus, BreakpointKind, BreakpointSpec, LinePosition};
 use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
-use crate::debug::{ManagedSession, SessionRegistry, SessionRequest};
+use crate::debug::{LaunchBreakpoints, ManagedSession, SessionRegistry, SessionRequest};
 use crate::error::{Error, Result};
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
@@ -36,35 +36,52 @@ pub(super) async fn launch_sessions(
 ) -> Result<(DebugLaunchParams, StartedSessions, Vec<u32>)> {
     let sessions = &context.sessions;
     let (params, plan) = plan_launch(context, params, caller).await?;
-    let mut breakpoints = Vec::new();
-    for at in params.breakpoints.iter().flatten() {
-        let spot = FileLine::parse(at, None)?;
-        let conditions = BreakpointConditions::default();
-        let at = LinePosition { line: spot.line, column: spot.column };
-        let set = sessions.set_line_breakpoint(Path::new(&spot.file), at, conditions).await?;
-        breakpoints.push(set.spec.id);
-    }
-    let started = match plan {
-        RequestedLaunch::One(request) => {
-            let generation = context.window.watch().borrow().generation;
-            let first = sessions.start_session(*request).await?;
-            if first.request.follows.is_some() {
-                context.followers.record_attached(&first.id, generation);
-            }
-            StartedSessions { first, notes: Vec::new() }
+    let mut breakpoints = LaunchBreakpoints::begin(sessions);
+    let started = async {
+        set_breakpoints(params.breakpoints.as_deref().unwrap_or_default(), &mut breakpoints).await?;
+        plan.start_sessions(context, caller).await
+    };
+    let started = match started.await {
+        Ok(started) => started,
+        Err(error) => {
+            breakpoints.undo().await;
+            return Err(error);
         }
-        RequestedLaunch::Configured(configured) => configured.start_sessions(context, caller).await?,
     };
     if params.config.is_some() || params.test.is_some() {
         context.launch_memory.remember(sessions, &started.first.id, params.clone());
     }
-    Ok((params, started, breakpoints))
+    Ok((params, started, breakpoints.keep()))
 }
 
 /// What to start.
 enum RequestedLaunch {
     One(Box<SessionRequest>),
     Configured(Box<ConfiguredLaunch>),
+}
+
+impl RequestedLaunch {
+    async fn start_sessions(self, context: &SupervisorContext, caller: &dyn Caller) -> Result<StartedSessions> {
+        let request = match self {
+            RequestedLaunch::One(request) => *request,
+            RequestedLaunch::Configured(configured) => return configured.start_sessions(context, caller).await,
+        };
+        let generation = context.window.watch().borrow().generation;
+        let first = context.sessions.start_session(request).await?;
+        if first.request.follows.is_some() {
+            context.followers.record_attached(&first.id, generation);
+        }
+        Ok(StartedSessions { first, notes: Vec::new() })
+    }
+}
+
+async fn set_breakpoints(requested: &[String], breakpoints: &mut LaunchBreakpoints) -> Result<()> {
+    for at in requested {
+        let spot = FileLine::parse(at, None)?;
+        let at = LinePosition { line: spot.line, column: spot.column };
+        breakpoints.set(Path::new(&spot.file), at).await?;
+    }
+    Ok(())
 }
 
 /// Finds out what to launch, and stops the session that is to be restarted; starts nothing. Returns the effective

@@ -1,0 +1,74 @@
+//! The breakpoints that a launch sets: undone when the launch fails, or its caller is cancelled.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_util::future::FutureExt;
+use tracing::warn;
+
+use super::registry::SessionRegistry;
+use crate::debug::breakpoints::{BreakpointConditions, BreakpointKind, LinePosition, StoredBreakpoints};
+use crate::error::Result;
+
+/// The breakpoints of one launch. Undone when this is dropped, without waiting for that.
+pub struct LaunchBreakpoints {
+    sessions: SessionRegistry,
+    /// All breakpoints as they were.
+    before: Arc<StoredBreakpoints>,
+    ids: Vec<u32>,
+    is_kept: bool,
+}
+
+impl LaunchBreakpoints {
+    /// Of a launch that has set none yet.
+    pub fn begin(sessions: &SessionRegistry) -> LaunchBreakpoints {
+        let (sessions, before) = (sessions.clone(), sessions.current_breakpoints());
+        LaunchBreakpoints { sessions, before, ids: Vec::new(), is_kept: false }
+    }
+
+    /// Sets one. Errors: no such line, the file cannot be written.
+    pub async fn set(&mut self, file: &Path, at: LinePosition) -> Result<()> {
+        let set = self.sessions.set_line_breakpoint(file, at, BreakpointConditions::default()).await?;
+        self.ids.push(set.spec.id);
+        Ok(())
+    }
+
+    /// Keeps them, and returns their ids.
+    pub fn keep(mut self) -> Vec<u32> {
+        self.is_kept = true;
+        std::mem::take(&mut self.ids)
+    }
+
+    /// Undoes them, and waits for that.
+    pub async fn undo(mut self) {
+        restore_breakpoints(&self.sessions, &self.before, &self.ids).await;
+        self.is_kept = true;
+    }
+}
+
+impl Drop for LaunchBreakpoints {
+    fn drop(&mut self) {
+        if self.is_kept || self.ids.is_empty() {
+            return;
+        }
+        let (sessions, before, ids) = (self.sessions.clone(), Arc::clone(&self.before), std::mem::take(&mut self.ids));
+        let undo = async move { restore_breakpoints(&sessions, &before, &ids).await };
+        // The receiver exists as long as the supervisor.
+        let _ = self.sessions.0.tasks.send(undo.boxed());
+    }
+}
+
+/// Removes the breakpoints that were not there before, and gives the others their conditions back.
+async fn restore_breakpoints(sessions: &SessionRegistry, before: &StoredBreakpoints, ids: &[u32]) {
+    let own: Vec<u32> = ids.iter().copied().filter(|id| before.get(*id).is_none()).collect();
+    if let Err(error) = sessions.remove_breakpoints(move |spec| own.contains(&spec.id)).await {
+        warn!("{error}");
+    }
+    for spec in ids.iter().filter_map(|id| before.get(*id)) {
+        let BreakpointKind::Line { file, line, column, .. } = &spec.kind else { continue };
+        let at = LinePosition { line: *line, column: *column };
+        if let Err(error) = sessions.set_line_breakpoint(file, at, spec.conditions.clone()).await {
+            warn!("{error}");
+        }
+    }
+}
