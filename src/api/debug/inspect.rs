@@ -125,7 +125,6 @@ pub struct DebugEventsParams {
     pub since: Option<u64>,
     #[arg(long, help = "At most so many [default: 50]")]
     pub limit: Option<usize>,
-    /// Only these. Alone, and only by name: loadedSource.
     #[arg(
         long,
         value_name = "KIND",
