@@ -17,7 +17,7 @@ pub struct WindowCommandParams {
     #[arg(value_name = "COMMAND", help = "Its id")]
     pub command: String,
     #[arg(value_name = "JSON", value_parser = parse_json_or_text, help = "Arguments")]
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "argument_list_schema")]
     pub args: Option<Vec<Value>>,
 }
