@@ -50,6 +50,12 @@ pub struct Quirks {
     /// A boolean of the configuration with which the adapter is started beside the program, instead of a program that
     /// serves one debugger by itself (debugpy): an editor expects the adapter.
     pub beside_program_field: Option<&'static str>,
+    /// Evaluated in each program that is detached from, without a frame: it lets the program start children that are not
+    /// debugged (debugpy).
+    pub release_expression: Option<&'static str>,
+    /// A `disconnect` that terminates ends the children of the program, too: not sent to a program that has ended by itself,
+    /// which its children may outlive (debugpy).
+    pub ends_children: bool,
     /// It ends a program that it has launched, whatever `disconnect` requests (Delve).
     pub ends_launched_program: bool,
 }
@@ -66,6 +72,8 @@ impl Quirks {
         drain_command: None,
         detach_command: None,
         beside_program_field: None,
+        release_expression: None,
+        ends_children: false,
         ends_launched_program: false,
     };
 }

@@ -10,10 +10,8 @@
 //! ```
 //! On every error the started processes are killed. Does not depend on any adapter.
 
-use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -25,10 +23,13 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout};
 use tracing::warn;
 
+use super::child_listener::ChildListener;
 use super::connect::{Connector, accept_own_user, connect_to, connect_to_port, connect_to_socket, single_connection};
 use super::exit_reason::{BrokenPipeWriter, read_with_exit_reason};
+use super::exit_report::read_reported_exit;
 use super::launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan, fill_start_request, remove_launch_variables};
 use super::output_reader::{OutputPiece, OutputReader, OutputStream};
+use super::scratch_folder::create_scratch_folder;
 use crate::dap::DapConnection;
 use crate::dap::types::StartRequest;
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
@@ -39,8 +40,6 @@ use crate::sync::lock;
 const LAST_OUTPUT_TIMEOUT: Duration = Duration::from_millis(250);
 /// How long an adapter may take to exit by itself after its disconnect, and again after SIGTERM.
 const EXIT_GRACE_PERIOD: Duration = Duration::from_millis(500);
-/// The longest path of a Unix socket, in bytes, without the terminating zero.
-const MAX_SOCKET_PATH: usize = 107;
 
 /// A started adapter. Dropping it kills the started processes, except after [`AdapterHost::detach`].
 pub struct AdapterHost {
@@ -50,11 +49,15 @@ pub struct AdapterHost {
     pub output: mpsc::Receiver<OutputPiece>,
     /// The first request, its placeholders filled in.
     pub start: StartRequest,
+    /// Accepts the connections of the program's children, where they are debugged.
+    pub children: Option<ChildListener>,
     started: Option<AdapterProgram>,
     /// The process exits by itself when its connection is closed.
     exits_on_close: bool,
     is_program: bool,
-    _scratch: Option<TempDir>,
+    /// The adapter writes into the private folder how the program exits.
+    reports_exit: bool,
+    scratch: Option<TempDir>,
 }
 
 /// The started process, and all processes with its launch id. They are killed when this is dropped.
@@ -93,17 +96,36 @@ pub async fn start_adapter(name: &str, plan: LaunchPlan, launch_id: &str, deadli
     remove_launch_variables(&mut start);
     let (output_reader, output) = OutputReader::new();
     let exits_on_close = matches!(plan.connect, ConnectMethod::Pipes | ConnectMethod::ConnectBack) && !plan.is_program;
-    let (connect, started) = match (plan.connect, plan.process) {
-        (ConnectMethod::Existing(address), None) => (connect_to(address, plan.allows_foreign_listener), None),
+    if let Some((reporter, scratch)) = plan.exit_reporter.zip(scratch.as_ref()) {
+        reporter.install(scratch.path())?;
+    }
+    let (connect, started, listener) = match (plan.connect, plan.process) {
+        (ConnectMethod::Existing(address), None) => (connect_to(address, plan.allows_foreign_listener), None, None),
         (_, None) => return Err(Error::other(format!("cannot start {name}")).because("it has no command to run")),
         (method, Some(program)) => {
             let ready_deadline = ReadyDeadline { name, until, deadline };
             let adapter_start = AdapterStart { ready_deadline, program, launch_id, folder, output_reader };
-            let (connect, started) = adapter_start.connect_by(method).await?;
-            (connect, Some(started))
+            let AdapterConnection { connect, started, listener } = adapter_start.connect_by(method).await?;
+            (connect, Some(started), listener)
         }
     };
-    Ok(AdapterHost { connect, output, start, started, exits_on_close, is_program: plan.is_program, _scratch: scratch })
+    let children = listener.zip(plan.children).map(|(listener, plan)| ChildListener::new(listener, plan));
+    let (is_program, reports_exit) = (plan.is_program, plan.exit_reporter.is_some());
+    Ok(AdapterHost { connect, output, start, children, started, exits_on_close, is_program, reports_exit, scratch })
+}
+
+/// A started process, and how it is connected to.
+struct AdapterConnection {
+    connect: Connector,
+    started: AdapterProgram,
+    /// To which it has connected.
+    listener: Option<TcpListener>,
+}
+
+impl AdapterConnection {
+    fn new(connect: Connector, started: AdapterProgram) -> AdapterConnection {
+        AdapterConnection { connect, started, listener: None }
+    }
 }
 
 impl AdapterHost {
@@ -120,6 +142,20 @@ impl AdapterHost {
                 Some(process) => process.wait_for_exit().await,
                 None => std::future::pending().await,
             }
+        }
+    }
+
+    /// Whether how the program exits can be known here: it was started here, or its adapter reports that.
+    pub fn can_know_exit(&self) -> bool {
+        self.is_program || self.reports_exit
+    }
+
+    /// How the program exits, where that can be known, and it exits within the limit.
+    pub async fn program_exit(&self, limit: Duration) -> Option<ProcessExit> {
+        match &self.scratch {
+            Some(scratch) if self.reports_exit => read_reported_exit(scratch.path(), limit).await,
+            _ if self.is_program => timeout(limit, self.exited()).await.ok(),
+            _ => None,
         }
     }
 
@@ -190,7 +226,7 @@ struct AdapterStart<'a> {
 }
 
 impl AdapterStart<'_> {
-    async fn connect_by(self, method: ConnectMethod) -> Result<(Connector, AdapterProgram)> {
+    async fn connect_by(self, method: ConnectMethod) -> Result<AdapterConnection> {
         match method {
             ConnectMethod::Pipes => self.connect_pipes(),
             ConnectMethod::ConnectBack => self.accept_connection().await,
@@ -204,27 +240,29 @@ impl AdapterStart<'_> {
                 let (started, socket_exists) =
                     ready_deadline.wait_until(started, "created its socket", socket_exists).await?;
                 socket_exists.doing(|| format!("cannot watch {}", folder.display()))?;
-                Ok((connect_to_socket(socket), started))
+                Ok(AdapterConnection::new(connect_to_socket(socket), started))
             }
             ConnectMethod::TcpPort { parse_address } => {
                 let (started, address) = self.wait_for_line(&[], parse_address).await?;
-                Ok((connect_to_port(address), started))
+                Ok(AdapterConnection::new(connect_to_port(address), started))
             }
-            ConnectMethod::Existing(address) => Ok((connect_to(address, false), self.spawn_and_read(&[], |_| {})?)),
+            ConnectMethod::Existing(address) => {
+                Ok(AdapterConnection::new(connect_to(address, false), self.spawn_and_read(&[], |_| {})?))
+            }
         }
     }
 
-    fn connect_pipes(self) -> Result<(Connector, AdapterProgram)> {
+    fn connect_pipes(self) -> Result<AdapterConnection> {
         let output_reader = self.output_reader.clone();
         let (started, piped) = self.spawn_process(&[], true)?;
         output_reader.read_stream(OutputStream::Stderr, piped.stderr, |_| {});
         let stdin = piped.stdin.ok_or_else(|| Error::other("the adapter has no input"))?;
         let reason = exit_reason(started.process.clone(), output_reader);
         let connection = DapConnection::over(read_with_exit_reason(piped.stdout, reason), BrokenPipeWriter::new(stdin));
-        Ok((single_connection(connection, "its pipes"), started))
+        Ok(AdapterConnection::new(single_connection(connection, "its pipes"), started))
     }
 
-    async fn accept_connection(self) -> Result<(Connector, AdapterProgram)> {
+    async fn accept_connection(self) -> Result<AdapterConnection> {
         let doing = || "cannot listen for the adapter on 127.0.0.1".to_owned();
         let listener = TcpListener::bind("127.0.0.1:0").await.doing(doing)?;
         let address = listener.local_addr().doing(doing)?.to_string();
@@ -232,7 +270,8 @@ impl AdapterStart<'_> {
         let started = self.spawn_and_read(&[("{address}", OsStr::new(&address))], |_| {})?;
         let (started, accepted) = ready_deadline.wait_until(started, "connected", accept_own_user(&listener)).await?;
         let connection = DapConnection::tcp(accepted.doing(doing)?).doing(doing)?;
-        Ok((single_connection(connection, &address), started))
+        let connect = single_connection(connection, &address);
+        Ok(AdapterConnection { connect, started, listener: Some(listener) })
     }
 
     /// Waits for the line of its output for which `parse` returns a value: it listens then.
@@ -343,37 +382,6 @@ async fn exit_reason(process: Process, output_reader: OutputReader) -> Option<St
         Ok(exit) => {
             output_reader.wait_for_end(LAST_OUTPUT_TIMEOUT).await;
             Some(format!("the adapter {exit}{}", last_output(&output_reader)))
-        }
-    }
-}
-
-/// A private folder (mode 0700) whose path is short enough for a Unix socket in it. The launch id in its name finds it
-/// when we are killed.
-fn create_scratch_folder(launch_id: &str, method: &ConnectMethod) -> Result<TempDir> {
-    let create = |below: &Path| {
-        let created = tempfile::Builder::new().prefix(&scratch_prefix(launch_id)).tempdir_in(below);
-        created.doing(|| format!("cannot create a folder in {}", below.display()))
-    };
-    let created = create(&std::env::temp_dir())?;
-    let is_too_long = matches!(method, ConnectMethod::UnixSocket { .. })
-        && created.path().join("node-cdp.4194304-12345678.sock").as_os_str().len() > MAX_SOCKET_PATH;
-    if is_too_long { create(Path::new("/tmp")) } else { Ok(created) }
-}
-
-fn scratch_prefix(launch_id: &str) -> String {
-    format!("tether-{launch_id}-")
-}
-
-/// Removes the private folders of a session whose supervisor was killed. Those of other users are left alone.
-pub fn remove_scratch_folders(launch_id: &str) {
-    let (prefix, us) = (scratch_prefix(launch_id), rustix::process::geteuid().as_raw());
-    for below in BTreeSet::from([std::env::temp_dir(), "/tmp".into()]) {
-        let entries = std::fs::read_dir(below).into_iter().flatten().flatten();
-        for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix)) {
-            if entry.metadata().is_ok_and(|it| it.is_dir() && it.uid() == us) {
-                // What cannot be removed is only left over.
-                let _ = std::fs::remove_dir_all(entry.path());
-            }
         }
     }
 }

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::child_listener::ChildPlan;
 use super::debug_target::{Address, DebugTarget};
+use super::exit_report::ExitReporter;
 use crate::dap::types::{Fields, StartRequest};
 use crate::process::{LAUNCH_ID, LAUNCH_SESSION};
 
@@ -28,13 +30,36 @@ pub struct LaunchPlan {
     pub output_by_pipe: bool,
     /// A local listener may belong to another user: the caller has named its host.
     pub allows_foreign_listener: bool,
+    /// Each child of the program connects to us, too: only with [`ConnectMethod::ConnectBack`].
+    pub children: Option<ChildPlan>,
+    /// The adapter knows how the program exits, and reports it only with this.
+    pub exit_reporter: Option<ExitReporter>,
 }
 
 impl LaunchPlan {
     /// An adapter that is started beside the program, and reports its output in events.
     pub fn start_adapter(process: ProcessPlan, connect: ConnectMethod, start: StartRequest) -> LaunchPlan {
-        let process = Some(process);
-        LaunchPlan { process, connect, start, is_program: false, output_by_pipe: false, allows_foreign_listener: false }
+        LaunchPlan { process: Some(process), ..LaunchPlan::connect_only(connect, start) }
+    }
+
+    /// What runs already.
+    fn connect_only(connect: ConnectMethod, start: StartRequest) -> LaunchPlan {
+        LaunchPlan {
+            process: None,
+            connect,
+            start,
+            is_program: false,
+            output_by_pipe: false,
+            allows_foreign_listener: false,
+            children: None,
+            exit_reporter: None,
+        }
+    }
+
+    /// A program that serves the protocol itself, and prints into our pipes.
+    pub fn start_program(process: ProcessPlan, connect: ConnectMethod, start: StartRequest) -> LaunchPlan {
+        let plan = LaunchPlan::start_adapter(process, connect, start);
+        LaunchPlan { is_program: true, output_by_pipe: true, ..plan }
     }
 
     /// Whether the adapter may request that we run a program: only one that we have started, beside the program, for a
@@ -45,9 +70,8 @@ impl LaunchPlan {
 
     /// What is listening at this address already.
     pub fn attach_to_listener(address: Address, target: &DebugTarget, fields: Fields) -> LaunchPlan {
-        let (connect, start) = (ConnectMethod::Existing(address), StartRequest::Attach(fields));
-        let allows_foreign_listener = target.is_host_named;
-        LaunchPlan { process: None, connect, start, is_program: false, output_by_pipe: false, allows_foreign_listener }
+        let plan = LaunchPlan::connect_only(ConnectMethod::Existing(address), StartRequest::Attach(fields));
+        LaunchPlan { allows_foreign_listener: target.is_host_named, ..plan }
     }
 }
 
@@ -75,7 +99,7 @@ impl ProcessPlan {
 pub enum ConnectMethod {
     /// Over the pipes of the process: one connection only.
     Pipes,
-    /// It connects to us at `{address}` (HOST:PORT): one connection only.
+    /// It connects to us at `{address}` (HOST:PORT): one connection only, apart from those of its children.
     ConnectBack,
     /// It listens on the Unix socket `{socket}` once `is_ready` is true for a line of its output.
     UnixSocket { is_ready: fn(&str) -> bool },

@@ -11,30 +11,39 @@
 //! | `launch_plan` | how an adapter is started: the process, the connections, the first request |
 //! | `host` | carries a launch plan out, and owns the started process |
 //! | `connect` | connections to a started adapter |
+//! | `child_listener` | connections of the program's own children |
+//! | `scratch_folder` | the private folder of a session |
 //! | `output_reader` | what the started process prints |
 //! | `exit_reason` | an adapter's pipes: the end of the stream carries the exit reason |
+//! | `exit_report` | how a program has exited, by the report of its adapter |
 //!
 //! Does not depend on sessions.
 
 mod adapter;
+mod child_listener;
 mod connect;
 mod debug_target;
 mod discovery;
 mod exit_reason;
+mod exit_report;
 mod host;
 mod launch_plan;
 mod listener_owner;
 mod output_reader;
 mod rows;
+mod scratch_folder;
 mod select;
 
 pub use adapter::{Adapter, Quirks};
+pub use child_listener::{ChildIdentity, ChildListener, ChildPlan, OpenedChild};
 pub use connect::Connector;
 pub use debug_target::{Address, DebugTarget, DebugTargetKind};
 pub use discovery::{AdapterLookup, AdapterSearch, FoundAdapter, INSTALLED};
-pub use host::{AdapterHost, remove_scratch_folders, start_adapter};
+pub use exit_report::ExitReporter;
+pub use host::{AdapterHost, start_adapter};
 pub use launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan};
 pub use listener_owner::verify_target_listener;
 pub use output_reader::OutputPiece;
 pub use rows::ADAPTERS;
+pub use scratch_folder::remove_scratch_folders;
 pub use select::{AdapterQuery, locate_adapter, select_adapters};

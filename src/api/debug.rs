@@ -41,9 +41,12 @@ pub struct DebugLaunchParams {
     // No docs for the schema where names say it; the command line has its own.
     #[arg(help = "A source file or an executable; with a configuration, the current file; with a test, its file")]
     pub program: Option<String>,
+    /// Several, as one session.
+    #[arg(long, value_name = "PROGRAM", num_args = 1..)]
+    pub programs: Option<Vec<String>>,
     #[arg(long, value_name = "NAME", help = "A configuration of launch.json")]
     pub config: Option<String>,
-    /// Pytest node id, or a cargo, go or node test name.
+    /// Pytest node id, or a cargo, go, node, vitest, jest test.
     #[arg(long, value_name = "NAME")]
     pub test: Option<String>,
     /// A session to launch anew.
@@ -55,8 +58,17 @@ pub struct DebugLaunchParams {
     pub adapter: Option<String>,
     #[arg(last = true, help = "Arguments of the program")]
     pub args: Option<Vec<String>>,
-    #[arg(long, value_name = "DIR", help = "Where it runs [default: the current folder]")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        help = "Where it runs [default: the current folder; a test where its runner would]"
+    )]
     pub cwd: Option<String>,
+    // The caller's current folder, in which a test is looked for: the command line's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    #[arg(skip)]
+    pub folder: Option<String>,
     // As in launch.json: `{"NAME": "value", "OTHER": null}`, where null removes the variable.
     #[serde(default, with = "env_object", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "env_object::schema")]
@@ -76,19 +88,20 @@ pub struct DebugLaunchParams {
 
 impl DebugLaunchParams {
     pub(crate) fn make_paths_absolute(&mut self, folder: &Path) {
-        make_absolute(
-            self.program.iter_mut().chain(&mut self.cwd).chain(self.breakpoints.iter_mut().flatten()),
-            folder,
-        );
-        // A configuration has a folder of its own, and so have a session that is restarted and a .NET project.
+        let programs = self.program.iter_mut().chain(self.programs.iter_mut().flatten());
+        make_absolute(programs.chain(&mut self.cwd).chain(self.breakpoints.iter_mut().flatten()), folder);
+        let current = Some(folder.to_string_lossy().into_owned());
         let is_project = self.program.as_ref().is_some_and(|program| program.ends_with("proj"));
-        if self.cwd.is_none() && self.config.is_none() && self.restart.is_none() && !is_project {
-            self.cwd = Some(folder.to_string_lossy().into_owned());
+        // A configuration has a folder of its own, and so have a test, a session that is restarted and a .NET project.
+        match (&self.test, &self.config, &self.restart) {
+            (Some(_), ..) => self.folder = current,
+            (None, None, None) if self.cwd.is_none() && !is_project => self.cwd = current,
+            _ => {}
         }
     }
 }
 
-/// Attach to a debugger's port, a process, a page's url, the tethered window, or by a launch.json config.
+/// Attach to a debugger's port, a process, a page's url, the window, or by a launch.json config.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugAttachParams {
@@ -123,7 +136,7 @@ pub enum WindowPart {
     ExtensionHost,
 }
 
-/// Show the state of a session, its stop reason, threads, exception; without an id, of all sessions.
+/// Show a session's state, stop reason, threads, exception; without an id, all sessions.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DebugStatusParams {
@@ -131,11 +144,11 @@ pub struct DebugStatusParams {
     pub session_id: Option<String>,
 }
 
-/// Wait until the program stops or ends; returns at once if it has. A timeout is a result, not an error.
+/// Wait until the program stops or ends (without an id, of all sessions the first); returns at once if it has. A timeout is a result, not an error.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WaitForStopParams {
-    #[arg(long = "session", value_name = "ID", help = "Which session, when there are several")]
+    #[arg(long = "session", value_name = "ID", help = "Only this session [default: whichever stops first]")]
     pub session_id: Option<String>,
     /// Seconds (default 30).
     #[arg(value_name = "SECONDS")]

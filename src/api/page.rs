@@ -13,7 +13,7 @@ use serde_with::skip_serializing_none;
 use super::debug::results::StoppedSession;
 use super::window::RelaunchNotice;
 
-/// Evaluate a JavaScript expression in the window's page (in a Node window: in its main script's global scope).
+/// Evaluate JavaScript in the window's page (of a Node window: in its global scope).
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PageEvaluateParams {
@@ -67,7 +67,7 @@ pub struct PageSnapshotParams {
     pub page: Option<String>,
 }
 
-/// Read the console of page, iframes, workers and extension host; `cursor` continues.
+/// Read the console of page, iframes, workers, extension host; `cursor` continues.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PageConsoleParams {

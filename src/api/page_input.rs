@@ -10,8 +10,7 @@ use serde_with::skip_serializing_none;
 use super::debug::results::StoppedSession;
 use super::window::RelaunchNotice;
 
-/// Act on the page: a list of actions, done in order with real mouse and keys, each once its element is ready. Stops at
-/// the first that fails.
+/// Act on the page with real mouse and keys: actions in order, each once its element is ready, until one fails.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PageInputParams {

@@ -15,7 +15,7 @@ use serde_with::skip_serializing_none;
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WindowStatusParams {}
 
-/// Start the window, or reconnect to a running one; a second call changes nothing.
+/// Start the window, or reconnect to it; a second call changes nothing.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WindowStartParams {
@@ -32,7 +32,7 @@ pub struct WindowStartParams {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WindowStopParams {}
 
-/// Build, then replace the window by a new one; when the build fails, the old window stays.
+/// Build, then replace the window; when the build fails, the old one stays.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WindowRestartParams {
@@ -40,11 +40,11 @@ pub struct WindowRestartParams {
     pub rebuild: Option<RebuildChoice>,
 }
 
-/// List what has changed since the window was built, or explain why one path counts or does not.
+/// List what has changed since the window was built, or explain whether a path counts.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WindowChangesParams {
-    /// A path to explain, relative to the workspace.
+    /// To explain, relative to the workspace.
     pub path: Option<String>,
 }
 

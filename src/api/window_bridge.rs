@@ -10,7 +10,7 @@ use serde_with::skip_serializing_none;
 
 use super::window::RelaunchNotice;
 
-/// Runs a VS Code command in the window.
+/// Run a VS Code command in the window.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct WindowCommandParams {

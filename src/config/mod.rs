@@ -38,7 +38,9 @@ pub use devtools_toml::settings::{
     BuildSettings, ConfirmBy, DEVTOOLS_TOML, Settings, WatchSettings, WindowKind, WindowSettings, check_watch_root,
 };
 pub use dotnet::project_launch::{DotnetChoice, DotnetLaunch, is_dotnet_project, resolve_dotnet_project};
+pub use named_test::outcome::TestRunner;
 pub use named_test::resolve::{CARGO_TEST_BUILD, NamedTest, TestRun};
+pub use named_test::script_tests::PackageRunner;
 pub use npm::consented_scripts::NpmScript;
 pub use shown_environment::show_environment;
 pub use source_file::{Origin, replace_file};

@@ -24,7 +24,7 @@ pub mod program {
 
 pub use host::breakpoint_operations::{BreakpointStatus, ExceptionSupport};
 pub use host::launch_breakpoints::LaunchBreakpoints;
-pub use host::managed_session::ManagedSession;
+pub use host::managed_session::{ManagedSession, ProgramEnd};
 pub use host::registry::SessionRegistry;
 pub use host::session_request::SessionRequest;
 pub use host::start::EndOnDrop;
@@ -34,3 +34,4 @@ pub use session::snapshot::{JoinedEditor, LastResume, RunState, SessionSnapshot,
 pub use session::stop::{StopKind, ThreadStop};
 pub use session::target::TargetPlan;
 pub use session::target_state::TargetPhase;
+pub use session::task::SessionProgram;

@@ -1,8 +1,9 @@
 //! debugpy: Python.
 //!
 //! The direct way is without debugpy's adapter: the program connects to us and serves DAP itself, without the 44 ms
-//! that the adapter adds to every operation. The adapter is used for what the program cannot do alone: debugging its
-//! subprocesses, and attaching to a running process by its id.
+//! that the adapter adds to every operation. Its children connect to the same address, and wait there for their `attach`:
+//! debugpy patches the functions of Python that start processes. The adapter is used for what the program cannot do
+//! alone: attaching to a running process by its id, and `sudo`.
 //!
 //! debugpy need not be installed for the interpreter: its folder is a program of its own, and runs on every Python.
 
@@ -10,16 +11,20 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::Path;
+use std::time::Duration;
 
-use serde::Deserialize;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::python;
 use crate::adapters::{
-    Adapter, AdapterLookup, AdapterSearch, Address, ConnectMethod, DebugTarget, DebugTargetKind, FoundAdapter,
-    INSTALLED, LaunchPlan, ProcessPlan, Quirks,
+    Adapter, AdapterLookup, AdapterSearch, Address, ChildIdentity, ChildPlan, ConnectMethod, DebugTarget,
+    DebugTargetKind, FoundAdapter, INSTALLED, LaunchPlan, ProcessPlan, Quirks,
 };
-use crate::dap::types::StartRequest;
+use crate::dap::types::{Fields, StartRequest};
+use crate::dap::{DapClient, DapError, DapRequest};
 use crate::error::{Error, Result};
 use crate::tools::is_program;
 
@@ -30,7 +35,13 @@ pub const ADAPTER: Adapter = Adapter {
     languages: &["python", "py"],
     extensions: &["py", "pyw"],
     types: &["debugpy", "python"],
-    quirks: Quirks { beside_program_field: Some("subProcess"), hides_name_errors: true, ..Quirks::NONE },
+    quirks: Quirks {
+        beside_program_field: Some("subProcess"),
+        hides_name_errors: true,
+        release_expression: Some(PATCH_NO_MORE),
+        ends_children: true,
+        ..Quirks::NONE
+    },
     install: "`tether adapters install debugpy` installs it",
     find: find_adapter,
     plan: plan_launch,
@@ -39,6 +50,35 @@ pub const ADAPTER: Adapter = Adapter {
 /// Set to `1`: into a pipe, Python prints only when its buffer is full; and debugpy prints warnings about frozen
 /// modules of the standard library on the program's stderr.
 const OUTPUT_VARIABLES: &[&str] = &["PYTHONUNBUFFERED", "PYDEVD_DISABLE_FILE_VALIDATION"];
+
+/// Evaluated by a program that is detached from: the children that it starts from now on would connect to nobody, and end.
+const PATCH_NO_MORE: &str =
+    "__import__('sys').modules['_pydev_bundle.pydev_monkey'].__dict__.update(_get_apply_arg_patching=lambda: False)";
+
+/// How long a child may take to respond to its first request.
+const IDENTIFY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Fields of a configuration that are of the program itself, and not of its children.
+const OF_PROGRAM: &[&str] = &[
+    "program",
+    "module",
+    "code",
+    "args",
+    "env",
+    "cwd",
+    "python",
+    "pythonPath",
+    "pythonArgs",
+    "processId",
+    "listen",
+    "preLaunchTask",
+    "postDebugTask",
+    "request",
+    "restart",
+    "processName",
+    "name",
+    "stopOnEntry",
+];
 
 /// The file into which the adapter writes its address: here its stdout, because the adapter removes the file when it
 /// exits, and this one cannot be removed.
@@ -79,15 +119,9 @@ fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
 
 fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
     if !target.is_attach() {
-        // A configuration debugs subprocesses by default, as in VS Code: reloaders and pools run the user's code in
-        // them.
-        let configured = matches!(target.kind, DebugTargetKind::Configuration);
-        let is_direct =
-            !target.bool_field("subProcess").unwrap_or(configured) && target.bool_field("sudo") != Some(true);
-        return if is_direct {
-            plan_direct(found, target)
-        } else {
-            plan_through_adapter(found, target, launch_request(target)?)
+        return match target.bool_field("sudo") {
+            Some(true) => plan_through_adapter(found, target, launch_request(target)?),
+            _ => plan_direct(found, target),
         };
     }
     match (&target.kind, listener_address(target)) {
@@ -101,11 +135,15 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
     }
 }
 
-/// The program connects to us.
+/// The program connects to us, and so do its children: by default, since reloaders and pools run the user's code in them.
 fn plan_direct(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
+    let with_children = target.bool_field("subProcess").unwrap_or(true);
     let mut argv = interpreter_argv(found, target)?;
     argv.push(found.path.clone().into());
-    argv.extend(["--connect", "{address}", "--wait-for-client", "--configure-subProcess", "false"].map(OsString::from));
+    let sub_process = if with_children { "true" } else { "false" };
+    argv.extend(
+        ["--connect", "{address}", "--wait-for-client", "--configure-subProcess", sub_process].map(OsString::from),
+    );
     argv.extend(program_argv(target)?);
     argv.extend(target.args()?.into_iter().map(OsString::from));
     let mut env = target.env();
@@ -121,14 +159,45 @@ fn plan_direct(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
     let mut fields = target.with_configuration(fields);
     // The output comes through the pipe: with `true` it would come twice.
     fields.insert("redirectOutput".to_owned(), false.into());
-    Ok(LaunchPlan {
-        process: Some(ProcessPlan { argv, cwd: target.cwd(), env }),
-        connect: ConnectMethod::ConnectBack,
-        start: StartRequest::Launch(fields),
-        is_program: true,
-        output_by_pipe: true,
-        allows_foreign_listener: false,
-    })
+    let children = with_children.then(|| ChildPlan { start: child_start(&fields), identify: identify_child });
+    let process = ProcessPlan { argv, cwd: target.cwd(), env };
+    let plan = LaunchPlan::start_program(process, ConnectMethod::ConnectBack, StartRequest::Launch(fields));
+    Ok(LaunchPlan { children, ..plan })
+}
+
+/// The request for a child of a program that was launched with these fields.
+fn child_start(program: &Fields) -> StartRequest {
+    let mut fields = program.clone();
+    fields.retain(|name, _| !OF_PROGRAM.contains(&name.as_str()));
+    StartRequest::Attach(fields)
+}
+
+/// debugpy's own request, the only one that is responded to before `initialize`.
+#[derive(Serialize)]
+struct SystemInfoArguments {}
+
+#[derive(Deserialize)]
+struct SystemInfo {
+    process: ProcessInfo,
+}
+
+#[derive(Deserialize)]
+struct ProcessInfo {
+    pid: u32,
+    ppid: Option<u32>,
+}
+
+impl DapRequest for SystemInfoArguments {
+    const COMMAND: &'static str = "pydevdSystemInfo";
+    type Response = SystemInfo;
+}
+
+fn identify_child(client: DapClient) -> BoxFuture<'static, Result<ChildIdentity, DapError>> {
+    async move {
+        let SystemInfo { process } = client.request(&SystemInfoArguments {}, IDENTIFY_TIMEOUT).await?;
+        Ok(ChildIdentity { pid: process.pid, parent_pid: process.ppid })
+    }
+    .boxed()
 }
 
 fn plan_through_adapter(found: &FoundAdapter, target: &DebugTarget, start: StartRequest) -> Result<LaunchPlan> {

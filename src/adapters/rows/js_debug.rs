@@ -8,8 +8,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::adapters::{
-    Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, DebugTargetKind, FoundAdapter, INSTALLED,
-    LaunchPlan, ProcessPlan, Quirks,
+    Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, DebugTargetKind, ExitReporter, FoundAdapter,
+    INSTALLED, LaunchPlan, ProcessPlan, Quirks,
 };
 use crate::dap::types::{Fields, StartRequest};
 use crate::error::{Error, ErrorKind, Result};
@@ -34,6 +34,9 @@ const SERVERS: &[&str] =
 /// The path of the server in the npm package that is one of tether's own tools.
 const IN_PACKAGE: &str = "dist/vendor/js-debug/vsDebugServer.cjs";
 
+/// The server knows how a program that it has launched exits, and does not report it.
+const EXIT_REPORTER: ExitReporter = ExitReporter { script: include_str!("report_exit.js") };
+
 fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
     let found = AdapterLookup::new(search, Path::is_file, SERVERS)
         .try_path(search.installed_tool("js-debug").map(|entry| entry.join(IN_PACKAGE)), INSTALLED)
@@ -51,12 +54,18 @@ fn find_adapter(search: &AdapterSearch) -> Result<FoundAdapter> {
 
 fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
     let node = found.interpreter.clone().unwrap_or_else(|| "node".into());
-    let argv = vec![node.into(), found.path.clone().into(), "{socket}".into()];
+    let start = start_request(target)?;
+    let exit_reporter = matches!(start, StartRequest::Launch(_)).then_some(EXIT_REPORTER);
+    let mut argv = vec![node.into()];
+    if exit_reporter.is_some() {
+        argv.extend(["--require".into(), "{scratch}/report_exit.js".into()]);
+    }
+    argv.extend([found.path.clone().into(), "{socket}".into()]);
     let connect = ConnectMethod::UnixSocket { is_ready: |line| line.starts_with("Debug server listening") };
     let mut server = ProcessPlan::new(argv, &target.cwd);
     // It keeps sockets there, and leaves them when it is killed.
     server.env.insert("TMPDIR".to_owned(), Some("{scratch}".to_owned()));
-    Ok(LaunchPlan::start_adapter(server, connect, start_request(target)?))
+    Ok(LaunchPlan { exit_reporter, ..LaunchPlan::start_adapter(server, connect, start) })
 }
 
 fn start_request(target: &DebugTarget) -> Result<StartRequest> {

@@ -61,16 +61,12 @@ fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
     argv.extend(["--open", "--sock-path", "{socket}", "-e", "eval $stdout.sync = true"].map(OsString::from));
     argv.extend(program_argv(target)?);
     argv.extend(target.args()?.into_iter().map(OsString::from));
-    Ok(LaunchPlan {
-        process: Some(ProcessPlan { argv, cwd: target.cwd(), env: target.env() }),
-        // An earlier line reports that it can be attached to. But until its main thread waits, it treats a connection
-        // as its console's, and writes plain text into it.
-        connect: ConnectMethod::UnixSocket { is_ready: |line| line.contains("wait for debugger connection") },
-        start: target.attach_request(json!({"localfs": true, "nonstop": !target.stop_on_entry()})),
-        is_program: true,
-        output_by_pipe: true,
-        allows_foreign_listener: false,
-    })
+    let process = ProcessPlan { argv, cwd: target.cwd(), env: target.env() };
+    // An earlier line reports that it can be attached to. But until its main thread waits, it treats a connection
+    // as its console's, and writes plain text into it.
+    let connect = ConnectMethod::UnixSocket { is_ready: |line| line.contains("wait for debugger connection") };
+    let start = target.attach_request(json!({"localfs": true, "nonstop": !target.stop_on_entry()}));
+    Ok(LaunchPlan::start_program(process, connect, start))
 }
 
 /// A script, or the command of a configuration, such as `bundle exec rails`.

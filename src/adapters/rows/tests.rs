@@ -199,38 +199,33 @@ fn assert_fields(fields: &Value, expect: Value) {
 #[test]
 fn debugpy_is_direct_unless_the_target_needs_its_adapter() {
     let sample = SampleFolder::new();
-    const DIRECT: &str = "/the adapter --connect {address} --wait-for-client --configure-subProcess false";
+    const DIRECT: &str = "/the adapter --connect {address} --wait-for-client --configure-subProcess true";
     let (argv, request, fields) =
         sample.planned_start("debugpy", sample.program("app.py"), json!({"redirectOutput": true}));
     assert_eq!((argv, request), (format!("/bin/it {DIRECT} ~/app.py a b"), "launch"));
     assert_fields(&fields, json!({"justMyCode": true, "redirectOutput": false, "stopOnEntry": false}));
     let of_user = json!({"request": "launch", "module": "flask", "args": ["run"], "python": "/mine", "pythonArgs": ["-O"],
-        "justMyCode": false, "subProcess": false});
+        "justMyCode": false});
+    let plan = sample.plan("debugpy", DebugTargetKind::Configuration, of_user.clone()).unwrap();
+    let StartRequest::Attach(of_child) = plan.children.unwrap().start else { panic!("a child is attached to") };
+    assert_eq!(of_child.keys().collect::<Vec<_>>(), ["justMyCode", "redirectOutput", "showReturnValue", "type"]);
     let (argv, _, fields) = sample.planned_start("debugpy", DebugTargetKind::Configuration, of_user);
     assert_eq!(argv, format!("/mine -O {DIRECT} -m flask run"));
     assert_fields(&fields, json!({"justMyCode": false}));
     let (argv, ..) = sample.planned_start(
         "debugpy",
         DebugTargetKind::Configuration,
-        json!({"request": "launch", "code": ["a", "b"], "subProcess": false}),
+        json!({"request": "launch", "code": ["a", "b"]}),
     );
     assert_eq!(argv, format!("/bin/it {DIRECT} -c a\nb a b"));
+    let without = sample.plan("debugpy", sample.program("app.py"), json!({"subProcess": false})).unwrap();
+    assert!(without.children.is_none());
+    assert!(without.process.unwrap().argv.contains(&"false".into()));
 
     const ADAPTER: &str = "/bin/it /the adapter/adapter --host 127.0.0.1 --port 0";
-    let (argv, request, fields) =
-        sample.planned_start("debugpy", sample.program("app.py"), json!({"subProcess": true}));
+    let (argv, request, fields) = sample.planned_start("debugpy", sample.program("app.py"), json!({"sudo": true}));
     assert_eq!((argv.as_str(), request), (ADAPTER, "launch"));
-    assert_fields(
-        &fields,
-        json!({"program": "~/app.py", "args": ["a b"], "console": "internalConsole", "subProcess": true}),
-    );
-    // As in VS Code, in a configuration that does not say otherwise.
-    let (argv, ..) = sample.planned_start(
-        "debugpy",
-        DebugTargetKind::Configuration,
-        json!({"request": "launch", "module": "flask"}),
-    );
-    assert_eq!(argv, ADAPTER);
+    assert_fields(&fields, json!({"program": "~/app.py", "args": ["a b"], "console": "internalConsole", "sudo": true}));
     let (argv, request, fields) = sample.planned_start("debugpy", DebugTargetKind::Pid(7), json!({}));
     assert_eq!((argv.as_str(), request, &fields["processId"]), (ADAPTER, "attach", &json!(7)));
     let connect = json!({"request": "attach", "connect": {"host": "elsewhere", "port": 5678}});
@@ -242,7 +237,10 @@ fn debugpy_is_direct_unless_the_target_needs_its_adapter() {
 fn js_debug_gets_the_type_names_of_its_server() {
     let sample = SampleFolder::new();
     let (argv, request, fields) = sample.planned_start("js-debug", sample.program("app.js"), json!({}));
-    assert_eq!((argv.as_str(), request), ("/bin/it /the adapter {socket}", "launch"));
+    assert_eq!(
+        (argv.as_str(), request),
+        ("/bin/it --require {scratch}/report_exit.js /the adapter {socket}", "launch")
+    );
     assert_fields(
         &fields,
         json!({"type": "pwa-node", "program": "~/app.js", "args": ["a b"], "console": "internalConsole"}),

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
-/// Set a breakpoint, also before any launch: on a line or function, with condition, hit count (">=3") or log message.
+/// Set a breakpoint on a line or function, also before any launch; with condition, hit count (">=3") or log message.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BreakpointSetParams {
@@ -61,7 +61,7 @@ pub struct BreakpointImportParams {
     pub file: String,
 }
 
-/// Choose which exceptions stop the program, replacing the last choice; without arguments, show it.
+/// Choose which exceptions stop the program; without arguments, show the choice.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema, Args)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct BreakpointExceptionsParams {

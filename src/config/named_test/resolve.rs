@@ -1,5 +1,5 @@
 //! Resolves the name of a test to the run that a debugger starts: a pytest node id, or the name of a `cargo test`, a Go
-//! test or a Node test.
+//! test, or a test of Node, vitest or jest.
 //!
 //! The runner follows from the caller's language, from the form of the name, or from the only file that defines such a
 //! test. Reads files only. Does not depend on debuggers, and runs no program.
@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::config::consent_line::ConsentLine;
+use crate::config::named_test::outcome::TestRunner;
+use crate::config::named_test::script_tests::{self, PackageRunner, exact_pattern};
 use crate::config::named_test::test_files;
-use crate::config::vscode::shell_quoting::escape_characters;
 use crate::error::{Error, ErrorKind, Result};
 
 /// A test to debug, by its name.
@@ -38,8 +39,10 @@ pub enum TestRun {
     Cargo { folder: PathBuf },
     /// `go test -run PATTERN` of the package.
     Go { package: PathBuf, pattern: String },
-    /// `node --test-name-pattern=PATTERN FILE`.
-    Node { file: PathBuf, pattern: String },
+    /// `node --test-name-pattern=PATTERN FILE`; `name` is the test's whole name.
+    Node { file: PathBuf, pattern: String, name: String },
+    /// The same by the runner of the file's package.
+    Package { by: PackageRunner, file: PathBuf, pattern: String, name: String },
 }
 
 /// Builds the tests of a Cargo package, and prints the paths of their programs as JSON lines.
@@ -51,57 +54,58 @@ pub fn build_consent_lines() -> Vec<ConsentLine> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TestRunner {
-    Pytest,
-    Cargo,
+enum TestLanguage {
+    Python,
+    Rust,
     Go,
-    Node,
+    JavaScript,
 }
 
-const TEST_RUNNERS: [TestRunner; 4] = [TestRunner::Pytest, TestRunner::Cargo, TestRunner::Go, TestRunner::Node];
+const TEST_LANGUAGES: [TestLanguage; 4] =
+    [TestLanguage::Python, TestLanguage::Rust, TestLanguage::Go, TestLanguage::JavaScript];
 
 impl NamedTest<'_> {
     /// The run of this test. Errors: there is no such test, or there are several; each names what to add. May read
     /// many files: blocks, so not for an async task.
     pub fn resolve(&self) -> Result<TestRun> {
-        let runner = match self.language {
-            Some(language) => Some(runner_of_language(language)?),
-            None => self.runner_by_shape(),
+        let language = match self.language {
+            Some(language) => Some(test_language(language)?),
+            None => self.language_by_shape(),
         };
-        let mut found = match runner {
-            Some(TestRunner::Pytest) if names_python_file(self.name) => vec![self.pytest_node()?],
+        let mut found = match language {
+            Some(TestLanguage::Python) if names_python_file(self.name) => vec![self.pytest_node()?],
             // Tests that a macro generates are in no source file: the name is checked against the built programs later.
-            Some(TestRunner::Cargo) => vec![TestRun::Cargo { folder: self.cargo_folder()? }],
-            Some(runner) => self.search(runner),
-            None => TEST_RUNNERS.into_iter().flat_map(|runner| self.search(runner)).collect(),
+            Some(TestLanguage::Rust) => vec![TestRun::Cargo { folder: self.cargo_folder()? }],
+            Some(language) => self.search(language),
+            None => TEST_LANGUAGES.into_iter().flat_map(|language| self.search(language)).collect(),
         };
         match found.len() {
             1 => Ok(found.remove(0)),
-            0 => Err(self.not_found(runner)),
+            0 => Err(self.not_found(language)),
             _ => Err(self.ambiguous(&found)),
         }
     }
 
-    fn runner_by_shape(&self) -> Option<TestRunner> {
+    fn language_by_shape(&self) -> Option<TestLanguage> {
         if names_python_file(self.name) {
-            return Some(TestRunner::Pytest);
+            return Some(TestLanguage::Python);
         }
         match self.program?.extension()?.to_str()? {
-            "py" => Some(TestRunner::Pytest),
-            "rs" => Some(TestRunner::Cargo),
-            "go" => Some(TestRunner::Go),
-            "js" | "mjs" | "cjs" | "ts" | "mts" | "cts" => Some(TestRunner::Node),
+            "py" => Some(TestLanguage::Python),
+            "rs" => Some(TestLanguage::Rust),
+            "go" => Some(TestLanguage::Go),
+            "js" | "mjs" | "cjs" | "jsx" | "ts" | "mts" | "cts" | "tsx" => Some(TestLanguage::JavaScript),
             _ => None,
         }
     }
 
     /// The runs of all tests of this name in the source files.
-    fn search(&self, runner: TestRunner) -> Vec<TestRun> {
-        match runner {
-            TestRunner::Pytest => self.pytest_search(),
-            TestRunner::Cargo => self.cargo_search(),
-            TestRunner::Go => self.go_search(),
-            TestRunner::Node => self.node_search(),
+    fn search(&self, language: TestLanguage) -> Vec<TestRun> {
+        match language {
+            TestLanguage::Python => self.pytest_search(),
+            TestLanguage::Rust => self.cargo_search(),
+            TestLanguage::Go => self.go_search(),
+            TestLanguage::JavaScript => self.script_search(),
         }
     }
 
@@ -188,24 +192,36 @@ impl NamedTest<'_> {
         packages.into_iter().map(|package| TestRun::Go { package, pattern: parts.join("/") }).collect()
     }
 
-    fn node_search(&self) -> Vec<TestRun> {
-        let quoted = ['"', '\'', '`'].map(|quote| format!("{quote}{}{quote}", self.name));
-        let files = self.files(test_files::is_node_test, |text| quoted.iter().any(|name| text.contains(name)));
-        let pattern = exact_pattern(self.name);
-        files.into_iter().map(|file| TestRun::Node { file, pattern: pattern.clone() }).collect()
+    fn script_search(&self) -> Vec<TestRun> {
+        let has = |text: &str| !script_tests::find_tests(text, self.name).is_empty();
+        let files = self.files(test_files::is_script_test, has);
+        files.into_iter().flat_map(|file| self.script_runs(&file)).collect()
     }
 
-    fn not_found(&self, runner: Option<TestRunner>) -> Error {
+    fn script_runs(&self, file: &Path) -> Vec<TestRun> {
+        let text = test_files::read_source(file).unwrap_or_default();
+        let by = script_tests::package_runner(file, &text, self.workspace);
+        let run = |test| {
+            let (file, name) = (file.to_owned(), script_tests::ScriptTest::full_name(&test));
+            match by.clone() {
+                Some(by) => TestRun::Package { by, file, pattern: script_tests::full_pattern(&test), name },
+                None => TestRun::Node { file, pattern: script_tests::node_pattern(&text, &test), name },
+            }
+        };
+        script_tests::find_tests(&text, self.name).into_iter().map(run).collect()
+    }
+
+    fn not_found(&self, language: Option<TestLanguage>) -> Error {
         let place = self.program.unwrap_or(self.workspace).display();
-        let files = match runner {
-            Some(TestRunner::Pytest) => "no test_*.py or *_test.py",
-            Some(TestRunner::Cargo) => "no Rust source",
-            Some(TestRunner::Go) => "no *_test.go",
-            Some(TestRunner::Node) => "no *.test.js (or .mjs, .cjs, .ts; or in a folder `test`)",
+        let files = match language {
+            Some(TestLanguage::Python) => "no test_*.py or *_test.py",
+            Some(TestLanguage::Rust) => "no Rust source",
+            Some(TestLanguage::Go) => "no *_test.go",
+            Some(TestLanguage::JavaScript) => "no *.test.js (or .mjs, .cjs, .jsx, .ts, .tsx; or in a folder `test`)",
             None => {
                 let because = format!(
                     "it is no node id of pytest (`tests/test_a.py::test_b`), and no file in {place} has a test of that \
-                     name for pytest, `cargo test`, `go test` or `node --test`"
+                     name for pytest, `cargo test`, `go test`, `node --test`, vitest or jest"
                 );
                 let hint =
                     "name its `language` (python, rust, go, javascript), or the file in which it stands as `program`";
@@ -228,6 +244,17 @@ impl NamedTest<'_> {
 }
 
 impl TestRun {
+    /// What runs it.
+    pub fn runner(&self) -> TestRunner {
+        match self {
+            TestRun::Pytest { .. } => TestRunner::Pytest,
+            TestRun::Cargo { .. } => TestRunner::Cargo,
+            TestRun::Go { .. } => TestRunner::Go,
+            TestRun::Node { .. } => TestRunner::Node,
+            TestRun::Package { by, .. } => by.runner,
+        }
+    }
+
     fn shell_command(&self, workspace: &Path) -> String {
         let in_workspace = |path: &Path| match path.strip_prefix(workspace) {
             Ok(inside) if inside.as_os_str().is_empty() => ".".to_owned(),
@@ -237,19 +264,22 @@ impl TestRun {
             TestRun::Pytest { node, .. } => format!("pytest {node}"),
             TestRun::Cargo { folder } => format!("cargo test in {}", in_workspace(folder)),
             TestRun::Go { package, .. } => format!("go test in {}", in_workspace(package)),
-            TestRun::Node { file, .. } => format!("node --test {}", in_workspace(file)),
+            TestRun::Node { file, name, .. } => format!("node --test {}: {name}", in_workspace(file)),
+            TestRun::Package { by, file, name, .. } => {
+                format!("{} {}: {name}", by.runner.command(), in_workspace(file))
+            }
         }
     }
 }
 
-fn runner_of_language(language: &str) -> Result<TestRunner> {
+fn test_language(language: &str) -> Result<TestLanguage> {
     match language.to_lowercase().as_str() {
-        "python" | "py" => Ok(TestRunner::Pytest),
-        "rust" | "rs" => Ok(TestRunner::Cargo),
-        "go" | "golang" => Ok(TestRunner::Go),
-        "javascript" | "typescript" | "js" | "ts" | "node" => Ok(TestRunner::Node),
+        "python" | "py" => Ok(TestLanguage::Python),
+        "rust" | "rs" => Ok(TestLanguage::Rust),
+        "go" | "golang" => Ok(TestLanguage::Go),
+        "javascript" | "typescript" | "js" | "ts" | "node" => Ok(TestLanguage::JavaScript),
         _ => Err(Error::usage(format!("cannot run a test of {language:?} by its name"))
-            .because("tests are known by name in python (pytest), rust, go and javascript (node --test)")
+            .because("tests are known by name in python (pytest), rust, go and javascript (node --test, vitest, jest)")
             .hint("`tether debug launch PROGRAM -- ARGUMENTS` debugs any runner of tests")),
     }
 }
@@ -261,11 +291,6 @@ fn names_python_file(name: &str) -> bool {
 
 fn is_word(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || c == '_')
-}
-
-/// A regular expression of Go and of JavaScript that matches exactly this text.
-fn exact_pattern(text: &str) -> String {
-    format!("^{}$", escape_characters(text, r"\.+*?()|[]{}^$/"))
 }
 
 #[cfg(test)]

@@ -67,11 +67,13 @@ pub fn nearest_folder_with(file: &Path, workspace: &Path, name: &str) -> Option<
     folders.into_iter().find(|folder| folder.join(name).is_file()).map(Path::to_owned)
 }
 
-/// Whether `node --test` takes this file for a test: by its base name, or by a folder in the path.
+/// Whether `node --test`, vitest or jest takes this file for a test: by its base name, or by a folder in the path.
 /// Source: <https://nodejs.org/api/test.html#running-tests-from-the-command-line>
-pub fn is_node_test(path: &str) -> bool {
+pub fn is_script_test(path: &str) -> bool {
     let base = path.rsplit('/').next().unwrap_or(path);
-    let Some((stem, "js" | "mjs" | "cjs" | "ts" | "mts" | "cts")) = base.rsplit_once('.') else { return false };
+    let Some((stem, "js" | "mjs" | "cjs" | "jsx" | "ts" | "mts" | "cts" | "tsx")) = base.rsplit_once('.') else {
+        return false;
+    };
     let in_folder = path.split('/').rev().skip(1).any(|folder| matches!(folder, "test" | "tests" | "__tests__"));
     in_folder
         || stem == "test"

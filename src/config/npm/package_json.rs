@@ -34,6 +34,11 @@ impl PackageJson {
         self.document.root.get("main").filter(|node| node.text().is_some())
     }
 
+    /// The version of a package that it depends on, to run or to develop.
+    pub fn dependency(&self, name: &str) -> Option<&JsonNode> {
+        ["devDependencies", "dependencies"].iter().find_map(|kind| self.document.root.get(kind)?.get(name))
+    }
+
     /// The file and line of a value.
     pub fn origin(&self, workspace: &Path, node: &JsonNode) -> Origin {
         self.document.origin(workspace, node)

@@ -32,7 +32,11 @@ event!(
         all_threads_continued: Option<bool>,
     }
 );
-event!(ExitedEvent, "exited", { exit_code: i64; });
+event!(ExitedEvent, "exited", {
+    exit_code: i64;
+    /// debugpy's own: `processReplaced` before an `exec`, whose program connects anew.
+    pydevd_reason: Option<String>,
+});
 event!(
     /// Debugging has ended.
     TerminatedEvent, "terminated", {}

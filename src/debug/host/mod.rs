@@ -12,6 +12,7 @@
 //! | `session_request` | what is to be debugged, and with what |
 //! | `session_lifetime` | performs the steps of a session's end |
 //! | `session_log` | what the supervisor's log has of a session |
+//! | `prepared_session` | a session that can be started, and its start |
 //! | `managed_session` | one session with its adapter process, until nothing of it is left |
 //! | `store` | the file from which the next supervisor learns of the sessions |
 //! | `recover` | what becomes of the sessions of an earlier supervisor |
@@ -21,6 +22,7 @@ pub(super) mod breakpoint_operations;
 mod editor_operations;
 pub(super) mod launch_breakpoints;
 pub(super) mod managed_session;
+mod prepared_session;
 mod recover;
 pub(super) mod registry;
 mod session_end;

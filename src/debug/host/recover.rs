@@ -153,7 +153,7 @@ impl SessionRegistry {
     /// If it cannot be attached to, the session has ended, with the reason.
     pub async fn reattach(&self, old: &ManagedSession, request: Result<SessionRequest>, why: &str) {
         // Ends what is left of the old one, without its program.
-        old.stop(true).await;
+        old.stop(Some(true)).await;
         let log = Arc::clone(old.session.event_log());
         let stored = request.as_ref().unwrap_or(&old.request).without_environment();
         let started = async { self.start_with_id(&old.id, request?, Arc::clone(&log)).await }.await;

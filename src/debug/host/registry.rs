@@ -193,12 +193,12 @@ impl SessionRegistry {
         locate_adapter(request, &self.adapter_search()?).map(drop)
     }
 
-    /// Runs a task once nothing of a session is left.
+    /// Runs a task once nothing of a program of a session is left: of a session of one program, once it has ended.
     pub fn run_after_end(&self, session: &ManagedSession, then: impl Future<Output = ()> + Send + 'static) {
         let (session, left) = (session.clone(), self.0.after_end_tasks.clone());
         left.send_modify(|count| *count += 1);
         let task = async move {
-            session.wait_until_ended().await;
+            session.wait_until_program_ended().await;
             then.await;
             left.send_modify(|count| *count -= 1);
         };
@@ -208,12 +208,13 @@ impl SessionRegistry {
 
     /// Ends all sessions, detaching from programs that were attached to, and waits for the tasks after them.
     pub async fn end_all(&self) {
-        let launch_ids: Vec<String> = self.active_sessions().iter().map(|it| it.launch_id.clone()).collect();
+        let programs = self.active_sessions().into_iter().flat_map(|it| it.programs());
+        let launch_ids: Vec<String> = programs.map(|it| it.launch_id).collect();
         self.0
             .store
             .close_store("its supervisor was ended, and the program that it had launched with it", launch_ids)
             .await;
-        join_all(self.active_sessions().iter().map(|it| it.stop(it.is_attached()))).await;
+        join_all(self.active_sessions().iter().map(|it| it.stop(None))).await;
         let mut left = self.0.after_end_tasks.subscribe();
         // What takes longer is cut off when the supervisor exits.
         let _ = tokio::time::timeout(AFTER_END_TIMEOUT, left.wait_for(|count| *count == 0)).await;
@@ -247,7 +248,7 @@ mod tests {
         let later = now_ms() + ENDED_KEPT_MS + 1000;
         assert!(!table.expired_ids(later).contains(&"tied".to_owned()));
         // Stopped by request, it no longer follows.
-        table.sessions[0].stop(true).await;
+        table.sessions[0].stop(Some(true)).await;
         assert!(table.expired_ids(later).contains(&"tied".to_owned()));
     }
 }

@@ -68,6 +68,8 @@ pub struct EndFacts {
     pub stop: Option<StopMode>,
     /// Whether the started process is the program itself, not only an adapter.
     pub is_program: bool,
+    /// Whether its exit can be known: it is our child, or its adapter reports that.
+    pub can_know_exit: bool,
     /// Whether a process was started at all.
     pub has_process: bool,
 }
@@ -75,11 +77,11 @@ pub struct EndFacts {
 /// The step that follows.
 pub fn next_step(now: EndStep, event: EndEvent, facts: &EndFacts) -> EndStep {
     use EndStep as S;
-    let EndFacts { run_state, stop, is_program, has_process } = *facts;
+    let EndFacts { run_state, stop, is_program, can_know_exit, has_process } = *facts;
     let is_disconnected = run_state == RunState::Disconnected;
     let is_ended_by_request = is_program && stop == Some(StopMode::Terminate);
     // The exit code is the program's own only if nothing was requested.
-    let has_ended_by_itself = is_program && stop.is_none() && run_state == RunState::Terminated;
+    let has_ended_by_itself = can_know_exit && stop.is_none() && run_state == RunState::Terminated;
     match now {
         // A program that is ended on request does not get the time that its debugger takes to disconnect (debugpy: 0.5 s).
         S::AwaitEnd if event == EndEvent::TargetsEnded && !is_ended_by_request => S::AwaitDriver,
@@ -117,7 +119,7 @@ mod tests {
     #[test]
     fn each_kind_of_end_has_its_steps() {
         let check = |first, run_state, stop, is_program, has_process, expect: &[EndStep]| {
-            let facts = EndFacts { run_state, stop, is_program, has_process };
+            let facts = EndFacts { run_state, stop, is_program, can_know_exit: is_program, has_process };
             assert_eq!(steps(first, facts), expect, "{first:?} {facts:?}");
         };
         let (close, code, drain) =
@@ -126,6 +128,10 @@ mod tests {
         // A program that ends by itself: its exit code is read.
         check(TargetsEnded, Terminated, None, true, true, &[S::AwaitDriver, code, S::EndAdapter, drain, S::Done]);
         check(DriverEnded, Terminated, None, true, true, &[code, S::EndAdapter, drain, S::Done]);
+        // An adapter may report how its program exits.
+        let facts =
+            EndFacts { run_state: Terminated, stop: None, is_program: false, can_know_exit: true, has_process: true };
+        assert_eq!(steps(TargetsEnded, facts), [S::AwaitDriver, code, S::EndAdapter, drain, S::Done]);
         // The exit code of an adapter is not the program's.
         check(DriverEnded, Terminated, None, false, true, &[S::EndAdapter, drain, S::Done]);
         // Ended on request: only a program is not waited for.
@@ -144,7 +150,8 @@ mod tests {
 
     #[test]
     fn a_stop_request_during_the_end_counts_from_the_next_step_on() {
-        let facts = |stop| EndFacts { run_state: Terminated, stop, is_program: true, has_process: true };
+        let facts =
+            |stop| EndFacts { run_state: Terminated, stop, is_program: true, can_know_exit: true, has_process: true };
         let waiting = next_step(S::AwaitDriver, DriverEnded, &facts(None));
         assert_eq!(waiting, S::ReadExitCode(EXIT_AFTER_END));
         assert_eq!(next_step(waiting, Completed, &facts(Some(StopMode::Detach))), S::ReleaseProgram);

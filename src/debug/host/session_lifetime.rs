@@ -52,6 +52,7 @@ impl SessionEnding {
 /// Performs the steps of a session's end, from its start on. Output is copied meanwhile.
 pub(super) async fn drive_to_end(mut run: SessionRun, output: impl Future<Output = ()> + Send, is_program: bool) {
     let has_process = run.host.as_ref().is_some_and(|host| host.pid().is_some());
+    let can_know_exit = run.host.as_ref().is_some_and(AdapterHost::can_know_exit);
     let output = output.fuse();
     tokio::pin!(output);
     let mut step = EndStep::AwaitEnd;
@@ -74,9 +75,9 @@ pub(super) async fn drive_to_end(mut run: SessionRun, output: impl Future<Output
                 }
             }
         };
-        let run_state = run.snapshots.borrow().run_state();
+        let run_state = run.snapshots.borrow().program_state(run.program);
         let stop = *lock(&run.ending.stop);
-        step = next_step(step, event, &EndFacts { run_state, stop, is_program, has_process });
+        step = next_step(step, event, &EndFacts { run_state, stop, is_program, can_know_exit, has_process });
         if step != EndStep::AwaitDriver {
             // Closes the connections of a session that is not waited for.
             run.session = None;
@@ -87,8 +88,10 @@ pub(super) async fn drive_to_end(mut run: SessionRun, output: impl Future<Output
 
 /// What the steps of a session's end work on.
 pub(super) struct SessionRun {
-    /// Drives the session; dropping it closes all connections.
+    /// Drives the program; dropping it closes all its connections.
     pub session: Option<BoxFuture<'static, ()>>,
+    /// The program's index in the session.
+    pub program: usize,
     pub snapshots: watch::Receiver<SessionSnapshot>,
     /// None once the process has been ended or released.
     pub host: Option<AdapterHost>,
@@ -99,6 +102,16 @@ impl SessionRun {
     /// How the process exited, if there is one and it exits in time.
     async fn wait_for_exit(&mut self, limit: Duration) -> Option<ProcessExit> {
         timeout(limit, self.host.as_ref()?.exited()).await.ok()
+    }
+
+    /// Records how the program exits, where that can be known, and it exits in time.
+    async fn read_exit(&mut self, limit: Duration) {
+        let Some(host) = &self.host else { return };
+        match host.program_exit(limit).await {
+            Some(ProcessExit::Code(code)) => drop(self.ending.exit_code.set(i64::from(code))),
+            Some(ProcessExit::Signal(signal)) => drop(self.ending.exit_signal.set(signal)),
+            Some(ProcessExit::Unknown) | None => {}
+        }
     }
 
     /// Performs a step, and returns what ended it.
@@ -113,11 +126,7 @@ impl SessionRun {
                     let _ = self.ending.exit_reason.set(reason);
                 }
             }
-            EndStep::ReadExitCode(limit) => match self.wait_for_exit(limit).await {
-                Some(ProcessExit::Code(code)) => drop(self.ending.exit_code.set(i64::from(code))),
-                Some(ProcessExit::Signal(signal)) => drop(self.ending.exit_signal.set(signal)),
-                _ => {}
-            },
+            EndStep::ReadExitCode(limit) => self.read_exit(limit).await,
             EndStep::ReleaseProgram => {
                 if let Some(host) = self.host.take() {
                     host.detach().await;
@@ -137,10 +146,11 @@ impl SessionRun {
     }
 
     async fn await_session(&mut self, step: EndStep) -> EndEvent {
+        let program = self.program;
         let Some(session) = &mut self.session else { return EndEvent::DriverEnded };
         tokio::select! {
             () = session => EndEvent::DriverEnded,
-            Ok(_) = self.snapshots.wait_for(SessionSnapshot::is_ended), if step == EndStep::AwaitEnd => {
+            Ok(_) = self.snapshots.wait_for(|it| it.is_program_ended(program)), if step == EndStep::AwaitEnd => {
                 EndEvent::TargetsEnded
             }
         }

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use futures_util::future::FutureExt;
 
-use super::managed_session::{ManagedSession, PreparedSession, start_adapter, start_error};
+use super::managed_session::ManagedSession;
+use super::prepared_session::{PreparedSession, start_adapter, start_error};
 use super::registry::SessionRegistry;
 use super::session_log::SessionLog;
 use super::session_request::{SessionRequest, locate_adapter};
@@ -25,8 +26,31 @@ const START_TIMEOUT: Duration = Duration::from_secs(200);
 impl SessionRegistry {
     /// Starts a session, and waits until its program runs, has stopped or has ended. Errors: it cannot be started.
     pub async fn start_session(&self, request: SessionRequest) -> Result<ManagedSession> {
+        self.start_first(request, false).await
+    }
+
+    /// As [`SessionRegistry::start_session`]; further programs follow, until which the session does not end.
+    pub async fn start_first_program(&self, request: SessionRequest) -> Result<ManagedSession> {
+        self.start_first(request, true).await
+    }
+
+    async fn start_first(&self, request: SessionRequest, awaits_programs: bool) -> Result<ManagedSession> {
         let prepared = self.prepare_session(self.next_id(), request, self.0.breakpoints.clone(), Arc::default())?;
-        self.start_prepared(prepared, true, START_TIMEOUT).await
+        self.start_prepared(PreparedSession { awaits_programs, ..prepared }, true, START_TIMEOUT).await
+    }
+
+    /// Starts a further program of a session, with an adapter and a target of its own, and waits until it runs, has stopped or
+    /// has ended. Errors: it cannot be started.
+    pub async fn start_further_program(
+        &self,
+        session: &ManagedSession,
+        request: SessionRequest,
+    ) -> Result<ManagedSession> {
+        let id = format!("{}.{}", session.id, session.programs().len() + 1);
+        let log = Arc::clone(session.session.event_log());
+        let prepared = self.prepare_session(id, request, self.0.breakpoints.clone(), log)?;
+        let prepared = PreparedSession { joins: Some(session.clone()), ..prepared };
+        self.start_prepared(prepared, false, START_TIMEOUT).await
     }
 
     /// Starts an unlisted session with a single breakpoint. It ends when the guard is dropped.
@@ -49,21 +73,41 @@ impl SessionRegistry {
         let launch_id = format!("{}-{id}-{:08x}", self.0.launch_id_prefix, random_suffix());
         let (row, found) = locate_adapter(&request, &self.adapter_search()?)?;
         let plan = (row.plan)(&found, &request.debug_target)?;
-        Ok(PreparedSession { id, request, row, plan, launch_id, breakpoints, event_log, note: found.note })
+        let (joins, awaits_programs) = (None, false);
+        Ok(PreparedSession {
+            id,
+            request,
+            row,
+            plan,
+            launch_id,
+            breakpoints,
+            event_log,
+            note: found.note,
+            joins,
+            awaits_programs,
+        })
     }
 
     /// Ends a session at its user's request, as [`ManagedSession::stop`] does: no later supervisor recovers it.
     /// Errors: its debugger cannot let go of a program that it has launched.
-    pub async fn stop_session(&self, managed: &ManagedSession, detach: bool) -> Result<RunState> {
-        let name = managed.adapter.name;
-        if detach && !managed.is_attached() && !managed.is_ended() && managed.adapter.quirks.ends_launched_program {
+    pub async fn stop_session(&self, managed: &ManagedSession, detach: Option<bool>) -> Result<RunState> {
+        let programs = managed.programs();
+        let is_ended_by_detach = |it: &&ManagedSession| {
+            it.adapter.quirks.ends_launched_program && !it.is_attached() && !it.is_program_ended()
+        };
+        if detach == Some(true)
+            && let Some(program) = programs.iter().find(is_ended_by_detach)
+        {
+            let name = program.adapter.name;
             let error = Error::usage(format!("cannot detach from {} and let its program go on", managed.id));
             let error = error.because(format!("{name} ends every program that it has launched"));
             let hint = "`tether debug stop {id}` ends it; a program that you start yourself goes on: `tether debug attach --pid PID`";
             return Err(error.hint(hint.replace("{id}", &managed.id)));
         }
         let state = managed.stop(detach).await;
-        self.0.store.record_stop(&managed.launch_id, managed.has_released_program()).await;
+        for program in programs {
+            self.0.store.record_stop(&program.launch_id, program.has_released_program()).await;
+        }
         Ok(state)
     }
 
@@ -74,7 +118,7 @@ impl SessionRegistry {
         listed: bool,
         within: Duration,
     ) -> Result<ManagedSession> {
-        let launch_id = prepared.launch_id.clone();
+        let (launch_id, joins) = (prepared.launch_id.clone(), prepared.joins.clone());
         let entry = StoredSession {
             id: prepared.id.clone(),
             adapter: prepared.row.name.to_owned(),
@@ -91,19 +135,28 @@ impl SessionRegistry {
             self.insert_session(managed.clone());
         }
         let (changed, store, session) = (self.0.changed.clone(), Arc::clone(&self.0.store), managed.clone());
-        let (mut snapshots, mut log) = (managed.session.watch(), SessionLog::begin(managed.clone()));
+        let mut snapshots = managed.session.watch();
+        // The log of the first program has all targets.
+        let mut log = joins.is_none().then(|| SessionLog::begin(managed.clone()));
+        if let Some(first) = joins {
+            first.add_companion(managed.clone());
+        }
         let lifetime = async move {
             tokio::pin!(driver);
             loop {
                 tokio::select! {
                     () = &mut driver => break,
                     Ok(()) = snapshots.changed() => {
-                        log.record_snapshot(&snapshots.borrow_and_update());
+                        if let Some(log) = &mut log {
+                            log.record_snapshot(&snapshots.borrow_and_update());
+                        }
                         changed.send_modify(|count| *count += 1);
                     }
                 }
             }
-            log.record_snapshot(&snapshots.borrow());
+            if let Some(log) = &mut log {
+                log.record_snapshot(&snapshots.borrow());
+            }
             if session.has_released_program() {
                 store.add_released(&launch_id);
             }
@@ -122,15 +175,15 @@ impl SessionRegistry {
     /// Waits for the start of a session. It is ended if it takes longer, or the caller is cancelled.
     async fn wait_for_start(&self, managed: ManagedSession, within: Duration) -> Result<ManagedSession> {
         let mut guard = EndOnDrop { sessions: self.clone(), managed: managed.clone(), is_kept: false };
-        let waited = managed.session.wait_for_start(within).await;
-        if waited.state == RunState::Starting {
+        let state = managed.wait_for_start(within).await;
+        if state == RunState::Starting {
             let within = humantime::format_duration(within);
             let error = format!("{} has not started within {within}", managed.request.name);
             return Err(Error::new(ErrorKind::TimedOut, error));
         }
         guard.is_kept = true;
-        if waited.state == RunState::Disconnected {
-            managed.wait_until_ended().await;
+        if state == RunState::Disconnected {
+            managed.wait_until_program_ended().await;
             self.remove_session(&managed.id);
             self.0.store.remove_session(&managed.launch_id);
             return Err(start_error(&managed));
@@ -141,7 +194,7 @@ impl SessionRegistry {
     /// Ends a session without waiting for it.
     pub fn undo_start(&self, session: &ManagedSession) {
         let session = session.clone();
-        let ending = async move { session.stop(session.is_attached()).await };
+        let ending = async move { session.stop(None).await };
         let _ = self.0.tasks.send(ending.map(drop).boxed());
     }
 }

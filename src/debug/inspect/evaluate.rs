@@ -1,10 +1,13 @@
 //! Evaluating expressions, and setting variables: by `setVariable` where the variable is found, else by `setExpression`.
 
+use futures_util::future::join_all;
+
 use super::scoped_id::ScopedId;
 use super::source::abbreviate;
 use super::variables::{DapVariable, VariableParent};
 use crate::dap::types::{EvaluateArguments, EvaluateResponse, SetExpressionArguments, SetVariableArguments};
 use crate::debug::session::debug_session::DebugSession;
+use crate::debug::session::requests::log_error;
 use crate::debug::session::snapshot::RunState;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -36,6 +39,21 @@ impl DebugSession {
             state.stop_cache.insert_size(generation, value, answer.indexed_variables, answer.named_variables)
         });
         Ok((value, answer))
+    }
+
+    /// Evaluates in each connected target of a program, without a frame. An error is logged.
+    pub(in crate::debug) async fn evaluate_in_targets(&self, program: usize, expression: &str) {
+        let request =
+            EvaluateArguments { expression: expression.to_owned(), frame_id: None, context: Some("repl".to_owned()) };
+        let snapshot = self.snapshot();
+        let own = snapshot
+            .targets
+            .iter()
+            .enumerate()
+            .filter(|(id, target)| target.program == program && self.shared.client(*id).is_some());
+        for answer in join_all(own.map(|(id, _)| self.request(id, &request))).await {
+            log_error(answer);
+        }
     }
 
     /// The newest connected target: the one that runs the user's code.

@@ -358,7 +358,7 @@ impl EditorConversation {
     async fn disconnect(&mut self, request: IncomingRequest) {
         let arguments: DisconnectArguments = request.read_arguments().unwrap_or_default();
         if let Some(managed) = self.managed().filter(|_| arguments.terminate_debuggee == Some(true))
-            && let Err(error) = self.context.sessions.stop_session(&managed, false).await
+            && let Err(error) = self.context.sessions.stop_session(&managed, Some(false)).await
         {
             debug!("{error}");
         }
@@ -408,7 +408,7 @@ async fn read_capabilities(managed: &ManagedSession) -> DapCapabilities {
 
 /// `terminate`: ends the session, or detaches from a program that was attached to.
 async fn end_session(context: EditorContext, managed: ManagedSession, request: IncomingRequest) {
-    match context.sessions.stop_session(&managed, managed.is_attached()).await {
+    match context.sessions.stop_session(&managed, None).await {
         Ok(_) => request.respond(&EmptyResponse {}),
         Err(error) => request.respond_error(ErrorResponse::new(error.to_string())),
     }

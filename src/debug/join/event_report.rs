@@ -88,7 +88,9 @@ impl EditorConversation {
                 let body = stopped_body(&mut lock(&self.context.ids), target, &stop);
                 self.send_json("stopped", body).await
             }
-            StateChange::Exited(exit_code) => self.server.send_event(&ExitedEvent { exit_code }).await,
+            StateChange::Exited(exit_code) => {
+                self.server.send_event(&ExitedEvent { exit_code, pydevd_reason: None }).await
+            }
             StateChange::TargetEnded(target) => {
                 let bodies = exited_bodies(&mut lock(&self.context.ids), target);
                 self.send_each("thread", bodies).await

@@ -45,14 +45,14 @@ pub fn state_changes(before: &SessionSnapshot, now: &SessionSnapshot) -> Vec<Sta
     // The primary stop first.
     let stops = now.stops().into_iter().filter(|(target, stop)| !told(*target, stop));
     changes.extend(stops.map(|(target, stop)| StateChange::Stopped { target, stop: stop.clone() }));
-    if let Some(code) = now.exit_code().filter(|_| before.exit_code().is_none()) {
+    if let Some(code) = now.exit_code(0).filter(|_| before.exit_code(0).is_none()) {
         changes.push(StateChange::Exited(code));
     }
     let has_ended = |it: &TargetSnapshot| matches!(it.state.phase, TargetPhase::Ended(_));
     let ended = pairs.iter().filter(|(_, before, now)| has_ended(now) && !has_ended(before));
     changes.extend(ended.map(|(target, ..)| StateChange::TargetEnded(*target)));
     if now.is_ended() && (before.targets.is_empty() || !before.is_ended()) {
-        changes.push(StateChange::Ended(now.disconnect_reason().map(str::to_owned)));
+        changes.push(StateChange::Ended(now.disconnect_reason(0).map(str::to_owned)));
     }
     changes
 }

@@ -4,10 +4,10 @@
 //!  commands ───────┐             ┌─▶ targets (a task each) ── step ──▶ snapshot (watch) ─▶ waiting callers
 //!  startDebugging ─┴─▶ task ─────┴─▶ calls (resume, stop, breakpoints)
 //! ```
-//! It stops when any target stops, and ends when its last target has ended. Does not depend on adapters: it is given a
-//! function that connects to one.
+//! It has one program or several, each with a task and at least one target. It stops when any target stops, and ends when its
+//! last target has ended. Does not depend on adapters: it is given a function that connects to one.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
@@ -16,18 +16,17 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::command::{SessionCommand, TargetGuard};
 use super::event_log::EventLog;
 use super::requests::Resume;
-use super::snapshot::{ResumeClient, RunState, SessionSnapshot, WaitOutcome};
+use super::snapshot::{ResumeClient, RunState, SessionSnapshot, TargetSnapshot, WaitOutcome};
 use super::stop::ThreadStop;
-use super::target::TargetPlan;
 use super::target_handle::SessionShared;
 use super::target_state::{TargetEffect, TargetInput, TargetPhase};
-use super::task::SessionTask;
-use crate::adapters::Connector;
+use super::task::{SessionProgram, SessionTask};
 use crate::dap::DapError;
 use crate::dap::types::DapRequest;
 use crate::debug::breakpoints::sync::{ChangedBreakpoints, send_changed_breakpoints};
 use crate::debug::breakpoints::{BindingStatus, BreakpointStore};
 use crate::error::{Error, ErrorKind, Result};
+use crate::sync::lock;
 
 /// How long the binding of a breakpoint that was set in a running program may take, before it is returned as it is.
 const BINDING_TIMEOUT: Duration = Duration::from_millis(500);
@@ -36,6 +35,12 @@ const BINDING_TIMEOUT: Duration = Duration::from_millis(500);
 #[derive(Clone)]
 pub struct DebugSession {
     pub(in crate::debug) shared: Arc<SessionShared>,
+    /// In the order of their start.
+    programs: Arc<Mutex<Vec<ProgramHandle>>>,
+}
+
+/// The task of one program.
+struct ProgramHandle {
     commands: mpsc::UnboundedSender<SessionCommand>,
     /// As the adapter's quirk of that name.
     binds_late: bool,
@@ -45,18 +50,36 @@ impl DebugSession {
     /// A session, and the future that drives it, to be spawned. Dropping that closes all connections. Output and events
     /// are appended to the log.
     pub fn open(
-        plan: TargetPlan,
-        connector: Connector,
+        program: SessionProgram,
         breakpoints: BreakpointStore,
         event_log: Arc<EventLog>,
     ) -> (DebugSession, impl Future<Output = ()> + Send + 'static) {
+        let shared = Arc::new(SessionShared::new(breakpoints, event_log, program.plan.deadline));
+        let session = DebugSession { shared, programs: Arc::default() };
+        let (_, driver) = session.add_program(program);
+        (session, driver)
+    }
+
+    /// Adds a program. Returns its index, and the future that drives it, to be spawned.
+    pub fn add_program(&self, program: SessionProgram) -> (usize, impl Future<Output = ()> + Send + 'static + use<>) {
         let (commands, inbox) = mpsc::unbounded_channel();
-        let shared = Arc::new(SessionShared::new(breakpoints, event_log, plan.deadline));
-        let binds_late = plan.quirks.binds_late;
-        let handle = shared.add_target(None, plan.target_name());
-        let first = TargetGuard { handle, commands: commands.downgrade() };
-        let task = SessionTask { shared: Arc::clone(&shared), plan, connector, commands: commands.downgrade() };
-        (DebugSession { shared, commands, binds_late }, task.run(first, inbox))
+        let weak = commands.downgrade();
+        let mut programs = lock(&self.programs);
+        let index = programs.len();
+        programs.push(ProgramHandle { commands, binds_late: program.plan.quirks.binds_late });
+        drop(programs);
+        let name = program.plan.target_name();
+        let handle = self.shared.add_target(TargetSnapshot { name, program: index, ..TargetSnapshot::default() });
+        let first = TargetGuard { handle, commands: weak.clone() };
+        let task = SessionTask { shared: Arc::clone(&self.shared), index, program, commands: weak };
+        (index, task.run(first, inbox))
+    }
+
+    /// Whether further programs are being started: until then it does not end.
+    pub fn set_awaits_programs(&self, awaits: bool) {
+        self.shared
+            .snapshot
+            .send_if_modified(|snapshot| std::mem::replace(&mut snapshot.awaits_programs, awaits) != awaits);
     }
 
     /// A session that has already ended, for that reason.
@@ -66,11 +89,10 @@ impl DebugSession {
         breakpoints: BreakpointStore,
         event_log: Arc<EventLog>,
     ) -> DebugSession {
-        let (commands, _) = mpsc::unbounded_channel();
         // No request is ever sent.
         let shared = Arc::new(SessionShared::new(breakpoints, event_log, Duration::ZERO));
-        shared.add_target(None, name).step(TargetInput::Closed(reason));
-        DebugSession { shared, commands, binds_late: false }
+        shared.add_target(TargetSnapshot { name, ..TargetSnapshot::default() }).step(TargetInput::Closed(reason));
+        DebugSession { shared, programs: Arc::default() }
     }
 
     /// The state of all targets.
@@ -95,9 +117,10 @@ impl DebugSession {
         self.wait_until(timeout, settled).await
     }
 
-    /// Waits until the program runs, has stopped or has ended; at most that long.
-    pub async fn wait_for_start(&self, timeout: Duration) -> WaitOutcome {
-        self.wait_until(timeout, |snapshot| snapshot.run_state() != RunState::Starting).await
+    /// Waits until a program runs, has stopped or has ended; at most that long. Returns what it is doing then.
+    pub async fn wait_for_start(&self, program: usize, timeout: Duration) -> RunState {
+        self.wait_until(timeout, |snapshot| snapshot.program_state(program) != RunState::Starting).await;
+        self.snapshot().program_state(program)
     }
 
     async fn wait_until(&self, timeout: Duration, settled: impl Fn(&SessionSnapshot) -> bool) -> WaitOutcome {
@@ -130,17 +153,34 @@ impl DebugSession {
             return Err(self.not_stopped_error());
         }
         let (reply, outcome) = oneshot::channel();
-        let _ = self.commands.send(SessionCommand::Resume { target, how, thread, reply });
+        let program = self.shared.snapshot.borrow().targets[target].program;
+        self.send_command(program, SessionCommand::Resume { target, how, thread, reply });
         let gone = || DapError::Closed("the session has ended".to_owned());
         let outcome = outcome.await.unwrap_or_else(|_| Err(gone()));
         outcome.map_err(|cause| Error::other("cannot let the program go on").because(cause))
     }
 
+    /// When the task has ended, the command is dropped.
+    fn send_command(&self, program: usize, command: SessionCommand) {
+        let programs = lock(&self.programs);
+        let _ = programs.get(program).map(|program| program.commands.send(command));
+    }
+
     /// Ends every target, children first, and waits until they have ended. May be called again.
     pub async fn stop(&self, terminate: bool) -> RunState {
-        let _ = self.commands.send(SessionCommand::Stop { terminate });
+        let count = lock(&self.programs).len();
+        self.stop_programs(&(0..count).map(|program| (program, terminate)).collect::<Vec<_>>()).await
+    }
+
+    /// As [`DebugSession::stop`], of some programs by their index; whether each is ended itself. Waits for these only.
+    pub async fn stop_programs(&self, programs: &[(usize, bool)]) -> RunState {
+        self.set_awaits_programs(false);
+        for (program, terminate) in programs {
+            self.send_command(*program, SessionCommand::Stop { terminate: *terminate });
+        }
+        let is_ended = |it: &SessionSnapshot| programs.iter().all(|(program, _)| it.is_program_ended(*program));
         let mut seen = self.shared.snapshot.subscribe();
-        let ended = seen.wait_for(SessionSnapshot::is_ended).await;
+        let ended = seen.wait_for(is_ended).await;
         ended.map_or(RunState::Disconnected, |snapshot| snapshot.run_state())
     }
 
@@ -156,7 +196,7 @@ impl DebugSession {
         let bound = changes.wait_for(|_| !matches!(self.binding_status(breakpoint), BindingStatus::Unbound(_)));
         let given_up = async {
             let loaded = async {
-                if self.binds_late {
+                if self.binds_late() {
                     self.shared.wait_until_loaded().await;
                 }
             };
@@ -172,7 +212,7 @@ impl DebugSession {
     /// Waits until the breakpoints in scripts that are loaded are bound, where the adapter binds them late. A stop, or the
     /// end, ends the wait.
     pub async fn wait_until_bound(&self) {
-        if !self.binds_late {
+        if !self.binds_late() {
             return;
         }
         let breakpoints = self.shared.breakpoints.current();
@@ -181,6 +221,11 @@ impl DebugSession {
             _ = bound => {}
             _ = self.wait_for_stop(Duration::MAX) => {}
         }
+    }
+
+    /// Whether an adapter of it binds breakpoints late.
+    fn binds_late(&self) -> bool {
+        lock(&self.programs).iter().any(|program| program.binds_late)
     }
 
     /// How the targets have bound a breakpoint.

@@ -3,8 +3,9 @@
 //! | file | owns |
 //! |---|---|
 //! | `debug_session` | the handle: wait, resume, stop |
-//! | `task` | the task that owns all others of the session: it starts, resumes and ends targets |
+//! | `task` | the task that owns all others of one program of the session: it starts, resumes and ends targets |
 //! | `target` | one connection to an adapter: how it is started, its events and end |
+//! | `child_process` | a child of the program that has connected, and is not debugged |
 //! | `command` | the commands to that task |
 //! | `requests` | resume and disconnect |
 //! | `session_state` | the state that targets and handles share, behind one lock |
@@ -20,6 +21,7 @@
 //!
 //! Does not depend on how sessions are listed and stored.
 
+mod child_process;
 mod command;
 mod condition_failures;
 pub(super) mod debug_session;
@@ -35,6 +37,6 @@ mod stop_filter;
 pub(super) mod target;
 pub(super) mod target_handle;
 pub mod target_state;
-mod task;
+pub(super) mod task;
 #[cfg(test)]
 mod tests;

@@ -43,7 +43,9 @@ impl RunState {
 #[derive(Clone, Debug, Default)]
 pub struct TargetSnapshot {
     pub name: String,
-    /// The target whose adapter has requested it.
+    /// The program of the session that it belongs to.
+    pub program: usize,
+    /// The target that has started it.
     pub parent: Option<usize>,
     pub state: TargetState,
     /// Its process, if the adapter has reported it.
@@ -111,13 +113,36 @@ pub struct SessionSnapshot {
     pub targets: Vec<TargetSnapshot>,
     /// In the order in which they joined.
     pub editors: Vec<JoinedEditor>,
+    /// Further programs are being started: it has not ended, whatever its targets do.
+    pub awaits_programs: bool,
 }
 
 impl SessionSnapshot {
     /// Stopped if any target is, else running if any is, and so on.
     pub fn run_state(&self) -> RunState {
         let states = self.targets.iter().map(|target| target.state.phase.run_state());
+        let state = states.max().unwrap_or(RunState::Terminated);
+        if self.awaits_programs { state.max(RunState::Starting) } else { state }
+    }
+
+    /// What one program of the session is doing, with all targets of it.
+    pub fn program_state(&self, program: usize) -> RunState {
+        let states = self.program_targets(program).map(|target| target.state.phase.run_state());
         states.max().unwrap_or(RunState::Terminated)
+    }
+
+    /// Whether all targets of a program have ended.
+    pub fn is_program_ended(&self, program: usize) -> bool {
+        matches!(self.program_state(program), RunState::Terminated | RunState::Disconnected)
+    }
+
+    fn program_targets(&self, program: usize) -> impl Iterator<Item = &TargetSnapshot> {
+        self.targets.iter().filter(move |target| target.program == program)
+    }
+
+    /// The newest target that is this process.
+    pub fn find_process(&self, pid: u32) -> Option<usize> {
+        self.targets.iter().rposition(|target| target.pid == Some(pid))
     }
 
     /// Whether all targets have ended.
@@ -137,14 +162,14 @@ impl SessionSnapshot {
         self.targets.iter().filter_map(|target| target.last_resume.as_ref()).max_by_key(|it| it.generation)
     }
 
-    /// The exit code of the program, from the first target that has reported one.
-    pub fn exit_code(&self) -> Option<i64> {
-        self.targets.iter().find_map(|target| target.state.exit_code)
+    /// The exit code of a program, from its first target that has reported one.
+    pub fn exit_code(&self, program: usize) -> Option<i64> {
+        self.program_targets(program).find_map(|target| target.state.exit_code)
     }
 
-    /// Why the connection of a target ended, where that was not the program's end.
-    pub fn disconnect_reason(&self) -> Option<&str> {
-        self.targets.iter().find_map(|target| match &target.state.phase {
+    /// Why the connection of a target of a program ended, where that was not the program's end.
+    pub fn disconnect_reason(&self, program: usize) -> Option<&str> {
+        self.program_targets(program).find_map(|target| match &target.state.phase {
             TargetPhase::Ended(TargetEnd::Disconnected(reason)) => Some(reason.as_str()),
             _ => None,
         })

@@ -177,6 +177,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
+    use super::super::snapshot::TargetSnapshot;
     use super::super::target_handle::SessionShared;
     use super::*;
     use crate::dap::types::StoppedEvent;
@@ -209,7 +210,7 @@ mod tests {
     #[test]
     fn a_pause_request_is_taken_by_the_next_stop_only() {
         let shared = Arc::new(SessionShared::new(BreakpointStore::in_memory(), Arc::default(), Duration::ZERO));
-        let target = shared.add_target(None, String::new());
+        let target = shared.add_target(TargetSnapshot::default());
         shared.with_state(|state| state.pausing.extend([0]));
         let kind_of_step = || {
             let (reason, thread_id) = ("step".to_owned(), Some(1));

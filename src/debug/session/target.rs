@@ -20,6 +20,7 @@ use super::command::{SessionCommand, TargetGuard};
 use super::output_flush::OutputFlush;
 use super::requests::{Resume, log_error, send_disconnect};
 use super::run_in_terminal::run_in_terminal;
+use super::snapshot::SessionSnapshot;
 use super::stop::ThreadStop;
 use super::stop_filter::{StopDecision, decide_with_requests, decide_without_requests};
 use super::target_state::{TargetEffect, TargetInput};
@@ -29,11 +30,15 @@ use crate::dap::types::{
     InitializeArguments, InitializedEvent, LaunchArguments, LoadedSourceEvent, ProcessEvent,
     SetDebuggerPropertyArguments, StartRequest, StoppedEvent, TerminatedEvent,
 };
-use crate::dap::{DapClient, DapConnection, DapError, DapInbox, DapIncoming, IncomingRequest, RawEvent};
+use crate::dap::{DapClient, DapError, DapInbox, DapIncoming, Driver, IncomingRequest, RawEvent};
 use crate::debug::breakpoints::sync::send_all_breakpoints;
+use crate::process::Process;
 
 /// The reason of gdb's stop after an evaluation has called a function of the program: it is stopped where it was.
 const FUNCTION_CALL: &str = "function call";
+
+/// The reason of an `exited` event before an `exec` (debugpy).
+const PROCESS_REPLACED: &str = "processReplaced";
 
 /// Events of a program whose scripts are being read.
 const LOADING_EVENTS: [&str; 4] = ["initialized", "thread", "loadedSource", "breakpoint"];
@@ -49,8 +54,12 @@ const CLOSE_GRACE: Duration = Duration::from_secs(2);
 pub struct TargetPlan {
     /// The first request.
     pub initialize: InitializeArguments,
+    /// For readers, where the start request has no name.
+    pub name: String,
     /// `launch` or `attach`.
     pub start: StartRequest,
+    /// It is a child of the program that has connected by itself: its connection ends with it, without `terminated`.
+    pub is_child_process: bool,
     /// How the adapter deviates from the protocol.
     pub quirks: Quirks,
     /// Whether the first stop, at the program's entry, is reported.
@@ -68,10 +77,10 @@ pub struct TargetPlan {
 }
 
 impl TargetPlan {
-    /// The name in the start request, for readers; empty if there is none.
+    /// The name in the start request, for readers; else the plan's own.
     pub fn target_name(&self) -> String {
         let (StartRequest::Launch(fields) | StartRequest::Attach(fields)) = &self.start;
-        fields.get("name").and_then(Value::as_str).unwrap_or_default().to_owned()
+        fields.get("name").and_then(Value::as_str).unwrap_or(&self.name).to_owned()
     }
 }
 
@@ -91,14 +100,18 @@ struct TargetTask {
     is_initialized: bool,
     /// The first stop has come.
     has_stopped: bool,
+    /// Another program takes its place in the same process, and connects anew if it can be debugged.
+    is_replaced: bool,
     flush: Arc<OutputFlush>,
     /// The stops that the target was in when it continued without a request, perhaps to call a function of the program.
     stops_before_call: Vec<ThreadStop>,
 }
 
+/// A connection that is open: its client, its inbox, and what drives both.
+pub type OpenConnection = (DapClient, DapInbox, Driver);
+
 /// Drives a target for as long as its connection. However it ends, the target has ended when this returns.
-pub async fn drive_target(guard: TargetGuard, plan: TargetPlan, connection: DapConnection) {
-    let (client, inbox, driver) = DapClient::over(connection);
+pub async fn drive_target(guard: TargetGuard, plan: TargetPlan, (client, inbox, driver): OpenConnection) {
     // Closed at once if the session is stopping.
     if guard.shared.with_state(|state| state.set_client(guard.id, &client)) {
         client.close();
@@ -110,6 +123,7 @@ pub async fn drive_target(guard: TargetGuard, plan: TargetPlan, connection: DapC
         calls: JoinSet::new(),
         is_initialized: false,
         has_stopped: false,
+        is_replaced: false,
         flush: Arc::default(),
         stops_before_call: Vec::new(),
     };
@@ -118,19 +132,44 @@ pub async fn drive_target(guard: TargetGuard, plan: TargetPlan, connection: DapC
     target.calls.spawn(async move { CallResult::Started(send_start(&guard, &client, &plan).await) });
     target.run_event_loop(inbox).await;
     let reason = target.client.wait_closed().await;
-    let end = if target.plan.quirks.close_means_terminated && target.is_initialized {
-        TargetInput::Terminated
-    } else {
-        TargetInput::Closed(reason)
-    };
-    target.guard.step(end);
+    if target.is_replaced {
+        wait_for_replacement(&target.guard).await;
+    }
+    target.guard.step(target.closed_input(reason));
     // Requests under way are written and their responses read. What has no end of its own (a program that runs for the
     // adapter) is cut off.
     let rest = async { while target.calls.join_next().await.is_some() {} };
     let _ = tokio::time::timeout(CLOSE_GRACE, rest).await;
 }
 
+/// Resolves when a target is the same process, or the process has exited: the program that has taken the place of a debugged
+/// one need not be one that can be debugged.
+async fn wait_for_replacement(guard: &TargetGuard) {
+    let mut snapshots = guard.shared.snapshot.subscribe();
+    let Some(pid) = snapshots.borrow().targets[guard.id].pid else { return };
+    let connected = |it: &SessionSnapshot| it.find_process(pid) != Some(guard.id);
+    let exited = async {
+        if let Ok(process) = Process::open(pid) {
+            process.wait_for_exit().await;
+        }
+    };
+    tokio::select! {
+        _ = snapshots.wait_for(connected) => {}
+        () = exited => {}
+    }
+}
+
 impl TargetTask {
+    /// What the end of the connection means.
+    fn closed_input(&self, reason: String) -> TargetInput {
+        let is_end = self.plan.quirks.close_means_terminated && self.is_initialized;
+        if is_end || self.is_replaced || self.plan.is_child_process {
+            TargetInput::Terminated
+        } else {
+            TargetInput::Closed(reason)
+        }
+    }
+
     async fn run_event_loop(&mut self, mut inbox: DapInbox) {
         loop {
             tokio::select! {
@@ -145,7 +184,7 @@ impl TargetTask {
                     Ok(CallResult::Started(Ok(()))) => drop(self.guard.step(TargetInput::Started)),
                     Ok(CallResult::Started(Err(error))) => {
                         self.report_unreached(&error);
-                        self.guard.step(TargetInput::Closed(error.to_string()));
+                        self.guard.step(self.closed_input(error.to_string()));
                         self.disconnect();
                     }
                     Ok(CallResult::Decided(decision)) => self.apply_decision(decision),
@@ -191,7 +230,10 @@ impl TargetTask {
             let one_thread = continued.all_threads_continued == Some(false);
             self.step(TargetInput::Continued(one_thread.then_some(continued.thread_id)));
         } else if let Some(exited) = event.read_body::<ExitedEvent>() {
-            self.step(TargetInput::Exited(exited.exit_code));
+            match exited.pydevd_reason.as_deref() {
+                Some(PROCESS_REPLACED) => self.is_replaced = true,
+                _ => self.step(TargetInput::Exited(exited.exit_code)),
+            }
         } else if event.read_body::<TerminatedEvent>().is_some() {
             self.step(TargetInput::Terminated);
         } else if event.read_body::<InitializedEvent>().is_some() {
@@ -292,12 +334,12 @@ impl TargetTask {
         if !self.guard.claim_disconnect() {
             return;
         }
-        let (client, flush, command) = (self.client.clone(), Arc::clone(&self.flush), self.plan.quirks.drain_command);
+        let (client, flush, quirks) = (self.client.clone(), Arc::clone(&self.flush), self.plan.quirks);
         self.spawn_call(async move {
-            if let Some(command) = command {
+            if let Some(command) = quirks.drain_command {
                 flush.flush(&client, command).await;
             }
-            send_disconnect(&client, true).await;
+            send_disconnect(&client, !quirks.ends_children).await;
             client.close();
         });
     }

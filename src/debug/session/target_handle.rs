@@ -185,15 +185,14 @@ impl SessionShared {
         TargetHandle { id, shared: Arc::clone(self) }
     }
 
-    /// Adds a target, which is not connected yet. Only the session's task adds targets.
-    pub fn add_target(self: &Arc<SessionShared>, parent: Option<usize>, name: String) -> TargetHandle {
+    /// Adds a target of a program, which is not connected yet. Only the program's task adds targets.
+    pub fn add_target(self: &Arc<SessionShared>, target: TargetSnapshot) -> TargetHandle {
         let mut id = 0;
         self.with_state(|state| state.channels.push(TargetChannel::default()));
         self.snapshot.send_modify(|snapshot| {
             id = snapshot.targets.len();
             snapshot.generation += 1;
-            let target = TargetSnapshot { name, parent, ..TargetSnapshot::default() };
-            let of = parent.map(|parent| format!(", of target {parent}")).unwrap_or_default();
+            let of = target.parent.map(|parent| format!(", of target {parent}")).unwrap_or_default();
             self.event_log.push_event("targetStarted", format!("{}{of}", target.label(id)));
             snapshot.targets.push(target);
         });
@@ -305,7 +304,7 @@ mod tests {
     #[test]
     fn only_the_first_disconnect_is_claimed() {
         let shared = Arc::new(SessionShared::new(BreakpointStore::in_memory(), Arc::default(), Duration::ZERO));
-        let target = shared.add_target(None, String::new());
+        let target = shared.add_target(TargetSnapshot::default());
         assert_eq!((target.claim_disconnect(), target.claim_disconnect()), (true, false));
     }
 }

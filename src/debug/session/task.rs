@@ -1,24 +1,27 @@
-//! The task that owns all other tasks of a session: it connects, resumes and ends targets.
+//! The task that owns all other tasks of one program of a session: it connects, resumes and ends targets.
 //!
 //! Does not depend on what any target does.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+use tracing::warn;
 
+use super::child_process::release_child;
 use super::command::{SessionCommand, TargetGuard};
 use super::output_flush::FLUSH_TIMEOUT;
 use super::requests::{DISCONNECT_TIMEOUT, Resume, send_disconnect};
-use super::snapshot::SessionSnapshot;
+use super::snapshot::{SessionSnapshot, TargetSnapshot};
 use super::target::{TargetPlan, drive_target};
-use super::target_handle::SessionShared;
+use super::target_handle::{SessionShared, TargetHandle};
 use super::target_state::{TargetInput, TargetPhase};
-use crate::adapters::Connector;
+use crate::adapters::{ChildListener, Connector, OpenedChild};
 use crate::dap::types::{EmptyResponse, StartDebuggingArguments};
-use crate::dap::{DapClient, DapError, ErrorResponse, IncomingRequest};
+use crate::dap::{DapClient, DapConnection, DapError, ErrorResponse, IncomingRequest};
 use crate::debug::breakpoints::sync::{ChangedBreakpoints, send_changed_breakpoints};
 
 /// The targets of a session that are connected at one time; each has a descriptor.
@@ -30,28 +33,43 @@ const REACH_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a response may take that comes after the target's end.
 const LATE_RESPONSE_GRACE: Duration = Duration::from_millis(250);
 
-/// The owner of all tasks of a session.
-pub struct SessionTask {
-    /// The session's shared part.
-    pub shared: Arc<SessionShared>,
-    /// How the first target is started.
+/// A program of a session: how it is started, and connected to.
+pub struct SessionProgram {
+    /// How its first target is started.
     pub plan: TargetPlan,
     /// Connects to the adapter, once for each target.
     pub connector: Connector,
+    /// Accepts the connections of its children, where they are debugged.
+    pub children: Option<ChildListener>,
+}
+
+/// The tasks of the targets; one that has identified a child returns it.
+type TargetTasks = JoinSet<Option<OpenedChild>>;
+
+/// The owner of all tasks of one program of a session.
+pub struct SessionTask {
+    /// The session's shared part.
+    pub shared: Arc<SessionShared>,
+    /// The index of the program.
+    pub index: usize,
+    /// The program.
+    pub program: SessionProgram,
     /// For the targets to send commands; weak, so that the last handle ends the session.
     pub commands: mpsc::WeakUnboundedSender<SessionCommand>,
 }
 
 impl SessionTask {
-    /// Runs the session until its last target has ended, or no handle to it is left.
+    /// Runs the program until its last target has ended, or no handle to the session is left.
     pub async fn run(self, first: TargetGuard, mut inbox: mpsc::UnboundedReceiver<SessionCommand>) {
-        let (mut targets, mut calls, mut stopping, mut has_refused) = (JoinSet::new(), JoinSet::new(), false, false);
-        targets.spawn(self.connect_and_drive(first, self.plan.clone(), None));
+        let (mut targets, mut calls, mut has_refused) = (TargetTasks::new(), JoinSet::new(), false);
+        // Whether the programs are ended too.
+        let (mut stopping, mut accepts_children): (Option<bool>, bool) = (None, true);
+        targets.spawn(self.connect_and_drive(first, self.program.plan.clone(), None));
         loop {
             tokio::select! {
                 biased; // a requested child is spawned before its parent's end ends the session
                 command = inbox.recv() => match command {
-                    Some(SessionCommand::SpawnChild { request, .. }) if stopping => {
+                    Some(SessionCommand::SpawnChild { request, .. }) if stopping.is_some() => {
                         request.respond_error(ErrorResponse::new("the session is ending"));
                     }
                     Some(SessionCommand::SpawnChild { parent, request }) => match self.find_exceeded_limit(targets.len()) {
@@ -65,13 +83,29 @@ impl SessionTask {
                     }
                     Some(SessionCommand::RemoveTemporary) => drop(calls.spawn(self.remove_temporary_breakpoints())),
                     Some(SessionCommand::Stop { terminate }) => {
-                        stopping = true;
+                        stopping = Some(terminate);
                         calls.spawn(self.stop_targets(terminate));
                     }
                     // The last handle has been dropped.
                     None => return self.stop_targets(true).await,
                 },
-                ended = targets.join_next() => if ended.is_none() { return },
+                // Before the end of the last target: a child may outlive its parent.
+                accepted = accept_child(self.program.children.as_ref()), if accepts_children => match accepted {
+                    Ok(connection) => drop(targets.spawn(self.identify_child(connection))),
+                    Err(cause) => {
+                        warn!("cannot accept the connection of a child: {cause}");
+                        // The end of a target frees a descriptor.
+                        accepts_children = false;
+                    }
+                },
+                ended = targets.join_next() => {
+                    accepts_children = true;
+                    match ended {
+                        None => return,
+                        Some(Ok(Some(child))) => self.add_child_process(&mut targets, child, stopping, &mut has_refused),
+                        Some(_) => {}
+                    }
+                }
                 Some(_) = calls.join_next() => {}
             }
         }
@@ -86,26 +120,104 @@ impl SessionTask {
         is_full.then(|| format!("a session has at most {MAX_TARGETS} targets"))
     }
 
-    /// The first refusal is reported to the user, too.
     fn refuse_child(&self, limit: &str, request: IncomingRequest, has_refused: &mut bool) {
-        if !std::mem::replace(has_refused, true) {
-            let notice = format!("{limit}: the adapter requested one more, and it is not debugged");
-            self.shared.event_log.push_notice("targetRefused", notice);
-        }
+        self.report_refusal(limit, has_refused);
         request.respond_error(ErrorResponse::new(limit));
     }
 
-    fn spawn_child_target(&self, targets: &mut JoinSet<()>, parent: usize, request: IncomingRequest) {
+    /// Only the first refusal is reported to the user, too.
+    fn report_refusal(&self, limit: &str, has_refused: &mut bool) {
+        if !std::mem::replace(has_refused, true) {
+            let notice = format!("{limit}: one more was started, and it is not debugged");
+            self.shared.event_log.push_notice("targetRefused", notice);
+        }
+    }
+
+    /// Finds out which process a child is. What closes its connection meanwhile has exited.
+    fn identify_child(&self, connection: DapConnection) -> impl Future<Output = Option<OpenedChild>> + Send + 'static {
+        let identified = self.program.children.as_ref().map(|children| children.identify(connection));
+        let event_log = Arc::clone(&self.shared.event_log);
+        async move {
+            match identified?.await {
+                Ok(child) => Some(child),
+                Err(DapError::Closed(_)) => None,
+                Err(error) => {
+                    event_log.push_notice("targetRefused", format!("a child process is not debugged: {error}"));
+                    None
+                }
+            }
+        }
+    }
+
+    /// Debugs a child that has connected by itself. It waits for that, and so is let go where it is not debugged.
+    fn add_child_process(
+        &self,
+        targets: &mut TargetTasks,
+        child: OpenedChild,
+        stopping: Option<bool>,
+        has_refused: &mut bool,
+    ) {
+        let Some(children) = &self.program.children else { return };
+        let plan = TargetPlan {
+            start: children.plan.start.clone(),
+            name: format!("child process {}", child.identity.pid),
+            stop_on_entry: false,
+            is_child_process: true,
+            ..self.program.plan.clone()
+        };
+        match (stopping, self.find_exceeded_limit(targets.len())) {
+            // It is ended with the others.
+            (Some(true), _) => return,
+            (None, None) => {}
+            (_, limit) => {
+                if let Some(limit) = limit {
+                    self.report_refusal(&limit, has_refused);
+                }
+                targets.spawn(async move {
+                    release_child(child, plan).await;
+                    None
+                });
+                return;
+            }
+        }
+        let handle = self.add_process_target(&plan, &child);
+        let guard = TargetGuard { handle, commands: self.commands.clone() };
+        targets.spawn(async move {
+            drive_target(guard, plan, (child.client, child.inbox, child.driver)).await;
+            None
+        });
+    }
+
+    /// A process that has taken the place of a target's is beside that, and not below it.
+    fn add_process_target(&self, plan: &TargetPlan, child: &OpenedChild) -> TargetHandle {
+        let (pid, snapshot) = (child.identity.pid, self.shared.snapshot.borrow().clone());
+        let before = snapshot.find_process(pid).map(|before| &snapshot.targets[before]);
+        let parent = match before {
+            Some(before) => before.parent,
+            None => child.identity.parent_pid.and_then(|parent| snapshot.find_process(parent)),
+        };
+        let (name, program) = (before.map_or_else(|| plan.target_name(), |before| before.name.clone()), self.index);
+        self.shared.add_target(TargetSnapshot { name, program, parent, pid: Some(pid), ..TargetSnapshot::default() })
+    }
+
+    fn spawn_child_target(&self, targets: &mut TargetTasks, parent: usize, request: IncomingRequest) {
         let arguments: StartDebuggingArguments = match request.read_arguments() {
             Ok(arguments) => arguments,
             Err(cause) => return request.respond_error(ErrorResponse::new(format!("startDebugging: {cause}"))),
         };
         // The first child is the program; further ones are its own children.
-        let is_first = self.shared.snapshot.borrow().targets.len() == 1;
-        let stop_on_entry = self.plan.stop_on_entry && is_first;
-        let initialize_deadline = self.plan.initialize_deadline.min(REACH_TIMEOUT);
-        let plan = TargetPlan { start: arguments.into(), stop_on_entry, initialize_deadline, ..self.plan.clone() };
-        let handle = self.shared.add_target(Some(parent), plan.target_name());
+        let own = |it: &&TargetSnapshot| it.program == self.index;
+        let is_first = self.shared.snapshot.borrow().targets.iter().filter(own).count() == 1;
+        let of_program = &self.program.plan;
+        let plan = TargetPlan {
+            start: arguments.into(),
+            stop_on_entry: of_program.stop_on_entry && is_first,
+            initialize_deadline: of_program.initialize_deadline.min(REACH_TIMEOUT),
+            ..of_program.clone()
+        };
+        let (name, program) = (plan.target_name(), self.index);
+        let added = TargetSnapshot { name, program, parent: Some(parent), ..TargetSnapshot::default() };
+        let handle = self.shared.add_target(added);
         let guard = TargetGuard { handle, commands: self.commands.clone() };
         targets.spawn(self.connect_and_drive(guard, plan, Some(request)));
     }
@@ -116,8 +228,8 @@ impl SessionTask {
         guard: TargetGuard,
         plan: TargetPlan,
         request: Option<IncomingRequest>,
-    ) -> impl Future<Output = ()> + Send + 'static {
-        let connector = Arc::clone(&self.connector);
+    ) -> impl Future<Output = Option<OpenedChild>> + Send + 'static {
+        let connector = Arc::clone(&self.program.connector);
         async move {
             let connected = match request {
                 Some(_) => timeout(REACH_TIMEOUT, connector()).await.unwrap_or_else(|_| Err(not_connected_error())),
@@ -130,12 +242,13 @@ impl SessionTask {
                 }
             }
             match connected {
-                Ok(connection) => drive_target(guard, plan, connection).await,
+                Ok(connection) => drive_target(guard, plan, DapClient::over(connection)).await,
                 Err(cause) => {
                     guard.report_unreached(&cause.to_string());
                     guard.step(TargetInput::Closed(cause.to_string()));
                 }
             }
+            None
         }
     }
 
@@ -154,10 +267,15 @@ impl SessionTask {
 
     /// Ends all targets, the newest first: a parent ends its children, and their last output would be lost.
     fn stop_targets(&self, terminate: bool) -> impl Future<Output = ()> + Send + 'static {
-        let clients = self.shared.with_state(|state| state.begin_stop());
+        let mut clients = self.shared.with_state(|state| state.begin_stop());
         let shared = Arc::clone(&self.shared);
+        // A program that is started meanwhile is stopped by its own task.
+        let own =
+            shared.snapshot.borrow().targets.iter().map(|target| target.program == self.index).collect::<Vec<_>>();
+        clients.iter_mut().zip(own).filter(|(_, own)| !own).for_each(|(client, _)| *client = None);
         // The last output is flushed first.
-        let grace = LATE_RESPONSE_GRACE + self.plan.quirks.drain_command.map_or(Duration::ZERO, |_| FLUSH_TIMEOUT);
+        let grace =
+            LATE_RESPONSE_GRACE + self.program.plan.quirks.drain_command.map_or(Duration::ZERO, |_| FLUSH_TIMEOUT);
         async move {
             for (target, client) in clients.iter().enumerate().rev() {
                 let Some(client) = client else { continue };
@@ -170,6 +288,14 @@ impl SessionTask {
 fn not_connected_error() -> DapError {
     let cause = format!("not connected within {REACH_TIMEOUT:?}");
     DapError::Unreachable { address: "its adapter".to_owned(), cause }
+}
+
+/// Resolves with the next connection of a child; never where children are not debugged.
+async fn accept_child(children: Option<&ChildListener>) -> io::Result<DapConnection> {
+    match children {
+        Some(children) => children.accept().await,
+        None => std::future::pending().await,
+    }
 }
 
 async fn send_resume(shared: Arc<SessionShared>, target: usize, how: Resume, thread: i64) -> Result<(), DapError> {

@@ -15,7 +15,7 @@ use super::snapshot::{RunState, SessionSnapshot, WaitOutcome};
 use super::stop::StopKind;
 use super::target::TargetPlan;
 use super::target_state::{TargetEnd, TargetPhase};
-use super::task::MAX_CONNECTED_TARGETS;
+use super::task::{MAX_CONNECTED_TARGETS, SessionProgram};
 use crate::adapters::Connector;
 use crate::adapters::Quirks;
 use crate::dap::types::*;
@@ -132,6 +132,8 @@ impl Scene {
         breakpoints.set_line(&file, 2, BreakpointConditions::default()).await.unwrap();
         let plan = TargetPlan {
             initialize: InitializeArguments { adapter_id: "x".to_owned(), ..InitializeArguments::default() },
+            name: String::new(),
+            is_child_process: false,
             start: StartRequest::Launch(Fields::from_iter([("name".to_owned(), json!("main"))])),
             quirks: Quirks::default(),
             stop_on_entry: false,
@@ -141,7 +143,8 @@ impl Scene {
             deadline: LONG,
             start_deadline: LONG,
         };
-        let (session, driver) = DebugSession::open(plan, dial, breakpoints, Arc::default());
+        let program = SessionProgram { plan, connector: dial, children: None };
+        let (session, driver) = DebugSession::open(program, breakpoints, Arc::default());
         Scene { session, running: tokio::spawn(driver), dialled, _workspace: workspace }
     }
 
@@ -202,7 +205,7 @@ async fn a_start_that_is_refused_or_cut_short_says_why() {
     adapter.requested("launch").await.respond_error(ErrorResponse::new("there is no python"));
     let (waited, _) = tokio::join!(scene.session.wait_for_stop(LONG), adapter.answer_requests());
     assert_eq!(waited.state, RunState::Disconnected);
-    let reason = |scene: &Scene| scene.session.snapshot().disconnect_reason().unwrap_or_default().to_owned();
+    let reason = |scene: &Scene| scene.session.snapshot().disconnect_reason(0).unwrap_or_default().to_owned();
     assert!(reason(&scene).contains("launch failed: there is no python"), "{}", reason(&scene));
 
     let mut scene = Scene::open().await;
@@ -237,7 +240,7 @@ async fn s3_s4_s8_a_wait_ends_with_the_stop_or_in_time_or_at_once() {
 async fn e1_the_end_of_the_program_or_of_the_connection_ends_a_wait_and_says_which() {
     let (scene, adapter) = Scene::running().await;
     let ending = async {
-        adapter.server.send_event(&ExitedEvent { exit_code: 3 }).await.unwrap();
+        adapter.server.send_event(&ExitedEvent { exit_code: 3, ..ExitedEvent::default() }).await.unwrap();
         adapter.server.send_event(&TerminatedEvent::default()).await.unwrap();
         adapter.answer_requests().await
     };
@@ -461,7 +464,7 @@ async fn n9_a_connection_that_closes_during_a_stop_is_its_end() {
         drop(disconnect);
     };
     let (state, ()) = tokio::join!(scene.session.stop(true), closes);
-    assert_eq!((state, scene.session.snapshot().disconnect_reason()), (RunState::Terminated, None));
+    assert_eq!((state, scene.session.snapshot().disconnect_reason(0)), (RunState::Terminated, None));
     scene.running.await.unwrap();
 }
 

@@ -140,7 +140,17 @@ mod tests {
         check(
             &["debug", "launch", "--test", "test_a.py::test_total", "--env", "A=1", "--env", "B=x=y"],
             "debug/launch",
-            json!({"test": "test_a.py::test_total", "env": {"A": "1", "B": "x=y"}, "cwd": "/here"}),
+            json!({"test": "test_a.py::test_total", "env": {"A": "1", "B": "x=y"}, "folder": "/here"}),
+        );
+        check(
+            &["debug", "launch", "--test", "adds", "--cwd", "js"],
+            "debug/launch",
+            json!({"test": "adds", "cwd": "/here/js", "folder": "/here"}),
+        );
+        check(
+            &["debug", "launch", "--programs", "a.py", "b.js"],
+            "debug/launch",
+            json!({"programs": ["/here/a.py", "/here/b.js"], "cwd": "/here"}),
         );
         check(&["debug", "launch", "--config", "Run"], "debug/launch", json!({"config": "Run"}));
         check(&["debug", "launch", "--restart", "s1"], "debug/launch", json!({"restart": "s1"}));

@@ -93,7 +93,7 @@ pub async fn attaches(subject: &Subject) -> Result<(), String> {
     }
     assert_eq!((kind, line), (StopKind::BreakpointHit, spin));
     stage.sessions.remove_breakpoints(|_| true).await.unwrap();
-    play.managed.stop(true).await;
+    play.managed.stop(Some(true)).await;
     stage.end().await;
     let mut running = running;
     // rdbg keeps the breakpoint; a hit without a client may end the program.

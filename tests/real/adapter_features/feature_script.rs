@@ -76,7 +76,7 @@ pub async fn tell(subject: &Subject) -> FeatureResults {
     play.managed.session.pause(None).await.unwrap();
     let (kind, ..) = play.stopped().await;
     reported.can("pause", if kind == StopKind::UserSuspend { Ok(()) } else { Err(format!("{kind:?}")) });
-    play.managed.stop(false).await;
+    play.managed.stop(Some(false)).await;
     reported.can("stop", Ok(()));
     reported.can("hit condition", counted(subject, &stage).await);
     stage.end().await;
@@ -197,6 +197,6 @@ async fn counted(subject: &Subject, stage: &FeatureSessions) -> Result<(), Strin
     let ids = [set.spec.id, last.spec.id];
     let removed = sessions.remove_breakpoints(move |requested| ids.contains(&requested.id)).await.unwrap();
     assert_eq!(removed.len(), 2);
-    play.managed.stop(false).await;
+    play.managed.stop(Some(false)).await;
     outcome
 }

@@ -10,7 +10,7 @@ use devtether::adapters::{
 use devtether::dap::types::InitializeArguments;
 use devtether::debug::breakpoints::{BreakpointConditions, BreakpointStore};
 use devtether::debug::inspect::VariableParent;
-use devtether::debug::{DebugSession, Resume, RunState, StopKind, TargetPlan, WaitOutcome};
+use devtether::debug::{DebugSession, Resume, RunState, SessionProgram, StopKind, TargetPlan, WaitOutcome};
 use devtether::process::LAUNCH_ID;
 use devtether::ring::RingQuery;
 use tokio::task::JoinHandle;
@@ -75,7 +75,7 @@ impl AdapterSession {
     ) -> AdapterSession {
         let folder = tempfile::tempdir().unwrap();
         let mark = format!("adapters-{}-{}", std::process::id(), folder.path().file_name().unwrap().display());
-        let running = start_adapter(row.name, begin, &mark, LONG).await.unwrap_or_else(|error| panic!("{error}"));
+        let mut running = start_adapter(row.name, begin, &mark, LONG).await.unwrap_or_else(|error| panic!("{error}"));
         let breakpoints = BreakpointStore::open(&requested.cwd);
         for (file, line) in stops {
             breakpoints.set_line(file, *line, BreakpointConditions::default()).await.unwrap();
@@ -90,7 +90,9 @@ impl AdapterSession {
                 supports_start_debugging_request: true,
                 ..InitializeArguments::default()
             },
+            name: String::new(),
             start: running.start.clone(),
+            is_child_process: false,
             quirks: row.quirks,
             stop_on_entry: requested.stop_on_entry(),
             launch_id: mark.clone(),
@@ -99,7 +101,9 @@ impl AdapterSession {
             deadline: LONG,
             start_deadline: LONG,
         };
-        let (session, driver) = DebugSession::open(plan, Arc::clone(&running.connect), breakpoints, Arc::default());
+        let program =
+            SessionProgram { plan, connector: Arc::clone(&running.connect), children: running.children.take() };
+        let (session, driver) = DebugSession::open(program, breakpoints, Arc::default());
         AdapterSession { session, running, driver: Some(tokio::spawn(driver)), mark }
     }
 

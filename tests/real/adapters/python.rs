@@ -24,11 +24,11 @@ async fn a_program_is_debugged_directly() {
 }
 
 #[tokio::test]
-async fn a_program_with_subprocess_debugging_goes_through_the_adapter() {
+async fn a_program_without_subprocess_debugging_is_debugged_directly() {
     let place = ProgramFolder::new();
     let (app, line) = place.file("äpp one.py", APP);
     let mut requested = place.wants(DebugTargetKind::Program(app.clone()));
-    requested.fields.insert("subProcess".to_owned(), json!(true));
+    requested.fields.insert("subProcess".to_owned(), json!(false));
     stops_and_ends("debugpy", &requested, (&app, line), "total = 42").await;
 }
 
@@ -41,7 +41,6 @@ async fn a_subprocess_is_a_target_of_the_same_session() {
     let (parent, _) = place.file("pärent.py", text);
     let mut requested = place.wants(DebugTargetKind::Program(parent));
     requested.args = vec![child.display().to_string()];
-    requested.fields.insert("subProcess".to_owned(), json!(true));
     let play = AdapterSession::open(row, &found, &requested, &[(&child, line)]).await;
     assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(line)));
     assert_eq!(play.session.snapshot().targets.len(), 2);

@@ -63,15 +63,8 @@ impl Drop for Started {
 
 fn begin(reach: ConnectMethod, argv: &[&str]) -> LaunchPlan {
     let argv = argv.iter().map(OsString::from).collect();
-    let run = Some(ProcessPlan { argv, cwd: std::env::temp_dir(), env: BTreeMap::new() });
-    LaunchPlan {
-        process: run,
-        connect: reach,
-        start: StartRequest::Launch(Fields::new()),
-        is_program: false,
-        output_by_pipe: false,
-        allows_foreign_listener: false,
-    }
+    let run = ProcessPlan { argv, cwd: std::env::temp_dir(), env: BTreeMap::new() };
+    LaunchPlan::start_adapter(run, reach, StartRequest::Launch(Fields::new()))
 }
 
 async fn fails(reach: ConnectMethod, argv: &[&str], within: Duration) -> Error {

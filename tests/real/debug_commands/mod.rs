@@ -2,7 +2,7 @@
 //!
 //! A missing adapter skips loudly on a laptop and fails where `CI=true`.
 
-mod command_sandbox;
+pub mod command_sandbox;
 mod launch_configurations;
 mod named_tests;
 mod probes;

@@ -131,6 +131,148 @@ fn a_test_of_node() {
     assert_eq!(stops_in(&stage, "doubles (a lot)", "js/orders.test.js")["adapter"], "js-debug");
 }
 
+const NESTED: &str = "\
+const { describe, it, test } = require('node:test');
+describe('orders', () => {
+  describe('twice', () => {
+    it('doubles', () => {
+      const total = 21 * 2;
+      console.log(total); // STOP
+    });
+    it('other', () => { throw new Error('nobody asked for this one'); });
+  });
+  it('skipped', { skip: true }, () => {});
+});
+test('outer', async (t) => {
+  await t.test('inner', () => {
+    const total = 20 * 2;
+    console.log(total); // INNER
+  });
+});
+";
+
+#[test]
+fn n4_nested_tests_of_node_and_a_run_without_a_test() {
+    if !has_adapter("js-debug") {
+        return;
+    }
+    let stage = CommandSandbox::with(&[("js/nested.test.js", NESTED)]);
+    for name in ["doubles", "twice > doubles", "orders twice doubles"] {
+        stops_in(&stage, name, "js/nested.test.js");
+    }
+    stage.json(&["break", "remove", "--all"]);
+    stage.json(&["break", &stage.at("js/nested.test.js", "INNER")]);
+    let inner = stage.json(&["debug", "launch", "--test", "outer > inner", "--wait", "60"]);
+    assert_eq!((&inner["stopped"], stage.value("total").as_str()), (&json!(true), "40"), "{inner:#}");
+    stage.json(&["debug", "stop"]);
+    let skipped = stage.tether(&["debug", "launch", "--test", "skipped", "--wait", "60"]);
+    skipped.fails(3, &["the test \"skipped\" was not run", "`node --test` has run no test", "with its suites"]);
+    stage.json(&["debug", "launch", "--test", "skipped"]);
+    stage.tether(&["debug", "wait", "60"]).fails(3, &["the test \"skipped\" was not run"]);
+    stage.is_quiet();
+}
+
+/// A test file, and a package.json that names the runner, which is installed for the tests.
+fn package_with(runner: &str, file: &str, text: &str) -> Option<CommandSandbox> {
+    let modules = crate::support::requirements::installed_tool(&format!("{runner}/node_modules"))?;
+    if !has_adapter("js-debug") {
+        return None;
+    }
+    let manifest = format!("{{\"devDependencies\": {{\"{runner}\": \"*\"}}}}");
+    let stage = CommandSandbox::with(&[("web/package.json", &manifest), (&format!("web/{file}"), text)]);
+    std::os::unix::fs::symlink(modules, stage.sandbox.path("web/node_modules")).unwrap();
+    Some(stage)
+}
+
+const SUITES: &str = "\
+describe('orders', () => {
+  it('doubles', () => {
+    const total: number = 21 * 2;
+    expect(total).toBe(42); // STOP
+  });
+  it('doubles not', () => { throw new Error('nobody asked for this one'); });
+  it.skip('skipped', () => {});
+});
+";
+
+fn runs_by(stage: &CommandSandbox, file: &str, runner: &str) {
+    for name in ["doubles", "orders > doubles"] {
+        assert_eq!(stops_in(stage, name, file)["adapter"], "js-debug");
+    }
+    let skipped = stage.tether(&["debug", "launch", "--test", "skipped", "--wait", "100"]);
+    skipped.fails(3, &["the test \"skipped\" was not run", &format!("`{runner}` has run no test")]);
+    stage.is_quiet();
+}
+
+#[test]
+fn n4_a_test_of_vitest() {
+    let text = format!("import {{ describe, it, expect }} from 'vitest';\n{SUITES}");
+    let Some(stage) = package_with("vitest", "orders.test.ts", &text) else { return };
+    runs_by(&stage, "web/orders.test.ts", "vitest run");
+}
+
+#[test]
+fn n4_a_test_of_jest() {
+    let Some(stage) = package_with("jest", "orders.test.js", &SUITES.replace(": number", "")) else { return };
+    runs_by(&stage, "web/orders.test.js", "jest");
+}
+
+#[test]
+fn n4_a_runner_that_is_not_installed_is_a_missing_tool() {
+    let stage = CommandSandbox::with(&[
+        ("package.json", "{\"devDependencies\": {\"vitest\": \"*\"}}"),
+        ("a.test.ts", "it('adds', () => {});\n"),
+    ]);
+    let missing = stage.tether(&["debug", "launch", "--test", "adds"]);
+    missing.fails(6, &["cannot run `vitest run`", "there is no ", "vitest.mjs", "`npm install`"]);
+}
+
+#[test]
+fn n4_the_given_folder_holds_for_every_kind_of_launch() {
+    let Some(environment) = crate::support::requirements::installed_tool("pytest") else { return };
+    if !has_adapter("debugpy") || !has_adapter("js-debug") {
+        return;
+    }
+    let python = "import os\n\ndef test_where():\n    here = os.getcwd()\n    print(here)  # STOP\n\ntest_where()\n";
+    let node = "const test = require('node:test');\ntest('where', () => {\n  const here = process.cwd();\n  console.log(here); // STOP\n});\n";
+    let launch = "{\"configurations\": [{\"name\": \"Where\", \"type\": \"debugpy\", \"request\": \"launch\", \"program\": \"${workspaceFolder}/tests/test_where.py\"}]}";
+    let stage = CommandSandbox::with(&[
+        ("tests/test_where.py", python),
+        ("js/where.test.js", node),
+        (".vscode/launch.json", launch),
+        ("other/keep", ""),
+    ]);
+    std::os::unix::fs::symlink(environment, stage.sandbox.path(".venv")).unwrap();
+    stage.tether(&["trust", "--programs", "--yes"]).ok();
+    stage.tether(&["trust", "--yes", "--config", "Where"]).ok();
+    stage.json(&["break", &stage.at("tests/test_where.py", "STOP")]);
+    stage.json(&["break", &stage.at("js/where.test.js", "STOP")]);
+    let other = stage.sandbox.path("other").canonicalize().unwrap();
+    let stops = |line: &[&str]| {
+        let launched = stage.json(&[&["debug", "launch"], line, &["--wait", "100"]].concat());
+        assert_eq!(launched["stopped"], true, "{line:?}: {launched:#}");
+        assert_eq!(stage.value("here").trim_matches('\''), other.to_str().unwrap(), "{line:?}");
+        launched["sessionId"].as_str().unwrap().to_owned()
+    };
+    for line in [
+        &["tests/test_where.py"][..],
+        &["js/where.test.js"],
+        &["--config", "Where"],
+        &["--test", "tests/test_where.py::test_where"],
+        &["--test", "test_where"],
+        &["--test", "where"],
+    ] {
+        let id = stops(&[line, &["--cwd", "other"]].concat());
+        // A restart keeps it.
+        let again = stops(&["--restart", &id]);
+        stage.json(&["debug", "stop", &again]);
+    }
+    let launched = stage.json(&["debug", "launch", "tests/test_where.py", "--wait", "100"]);
+    stops(&["--restart", launched["sessionId"].as_str().unwrap(), "--cwd", "other"]);
+    stage.json(&["debug", "stop"]);
+    stage.is_quiet();
+}
+
 #[test]
 fn an_ambiguous_or_unknown_test_name_is_an_error_with_a_hint() {
     let stage = CommandSandbox::with(&[

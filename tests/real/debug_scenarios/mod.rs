@@ -3,10 +3,13 @@
 
 mod breakpoint_persistence;
 mod edited_sources;
+mod exits;
 mod native_stops;
 mod one_shot;
 mod program_failures;
+mod python_children;
 mod session_end;
 mod session_events;
+mod several_programs;
 mod stops;
 pub mod targets;

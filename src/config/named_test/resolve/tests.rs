@@ -75,8 +75,32 @@ fn a_name_says_whose_it_is_or_the_file_in_which_it_stands() {
     place.check("TestOne/a b", "", "Go { package: \"<ws>/go/other\", pattern: \"^TestOne$/^a b$\" }");
     place.check("TestSum", "program=go/sub", "Go { package: \"<ws>/go/sub\", pattern: \"^TestSum$\" }");
     place.check("TestSum", "program=go/sub/sum_test.go", "package: \"<ws>/go/sub\"");
-    place.check("adds (one)", "", r#"Node { file: "<ws>/js/math.test.js", pattern: "^adds \\(one\\)$" }"#);
+    place.check(
+        "adds (one)",
+        "",
+        r#"Node { file: "<ws>/js/math.test.js", pattern: "^adds \\(one\\)$", name: "adds (one)" }"#,
+    );
     place.check("twice", "program=js/test", "file: \"<ws>/js/test/deep/other.mjs\"");
+}
+
+#[test]
+fn n4_the_package_of_a_test_decides_its_runner() {
+    let test = "describe('orders', () => {\n  it('adds', f);\n});";
+    let place = Place::new(&[
+        ("package.json", "{\"devDependencies\": {\"jest\": \"30\"}}"),
+        ("a.test.tsx", test),
+        ("node_modules/jest/bin/jest.js", ""),
+        ("node_modules/vitest/vitest.mjs", ""),
+        ("sub/package.json", "{\"dependencies\": {\"vitest\": \"4\"}}"),
+        ("sub/b.test.ts", test),
+        ("sub/c.test.js", &format!("require('node:test');\n{test}")),
+    ]);
+    place.check("adds", "program=a.test.tsx", "runner: Jest, script: \"<ws>/node_modules/jest/bin/jest.js\"");
+    place.check("orders > adds", "program=a.test.tsx", "pattern: \"(^| )orders adds$\"");
+    place.check("adds", "program=sub/b.test.ts", "runner: Vitest, script: \"<ws>/node_modules/vitest/vitest.mjs\"");
+    place.check("adds", "program=sub/b.test.ts", "package: \"<ws>/sub\"");
+    place.check("adds", "program=sub/c.test.js", "Node { file: \"<ws>/sub/c.test.js\", pattern: \"^adds$\"");
+    place.check("adds", "", "jest a.test.tsx: orders > adds\n    | vitest run sub/b.test.ts: orders > adds");
 }
 
 #[test]
@@ -86,7 +110,11 @@ fn what_cannot_be_told_is_told_with_what_would_make_it_clear() {
         "there are several:\n    | pytest tests/test_a.py::test_c\n    | cargo test in rust\n  hint: name the file";
     place.check("test_c", "", several);
     place.check("TestSum", "", "go test in go/other\n    | go test in go/sub");
-    place.check("twice", "language=js", "node --test js/math.test.js\n    | node --test js/test/deep/other.mjs");
+    place.check(
+        "twice",
+        "language=js",
+        "node --test js/math.test.js: twice\n    | node --test js/test/deep/other.mjs: twice",
+    );
     for nobodys in ["nothing", "no test file", "installed", "only_built"] {
         place.check(nobodys, "", "hint: name its `language` (python, rust, go, javascript), or the file");
     }

@@ -3,15 +3,15 @@
 use std::path::Path;
 
 use super::convert;
+use super::stop_wait::{wait_and_report, wait_for_first_stop};
 use super::wait_limit::WaitLimit;
 use crate::api::debug::control::{DebugContinueParams, DebugPauseParams, DebugRunToParams, DebugStepParams, StepKind};
 use crate::api::debug::results::{DebugSessionState, SessionEndReport, StopReport};
 use crate::api::debug::values::FileLine;
 use crate::api::debug::{DEFAULT_STEP_TIMEOUT, DEFAULT_STOP_TIMEOUT, DebugStopParams, WaitForStopParams};
+use crate::debug::Resume;
 use crate::debug::inspect::ScopedId;
-use crate::debug::{ManagedSession, Resume, RunState};
 use crate::error::Result;
-use crate::ring::RingQuery;
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 
@@ -21,9 +21,13 @@ const RUNNING: &str = "running; `tether debug wait` waits for the next stop";
 
 impl OperationHandler for WaitForStopParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<StopReport> {
+        let limit = WaitLimit::start(Some(self.timeout.unwrap_or(DEFAULT_STOP_TIMEOUT)));
+        let active = context.sessions.active_sessions();
+        if self.session_id.is_none() && active.len() > 1 {
+            return wait_for_first_stop(context, &active, limit, self.budget).await;
+        }
         let managed = context.sessions.find_session(self.session_id.as_deref())?;
-        let timeout = self.timeout.unwrap_or(DEFAULT_STOP_TIMEOUT);
-        wait_and_report(context, &managed, WaitLimit::start(Some(timeout)), self.budget).await
+        wait_and_report(context, &managed, limit, self.budget).await
     }
 }
 
@@ -87,43 +91,12 @@ fn thread_key(id: Option<i64>) -> Option<(usize, i64)> {
     id.map(ScopedId::from_external).map(|it| (it.target, it.id))
 }
 
-/// Waits for a stop if there is a wait, and reports the state of the session.
-pub async fn wait_and_report(
-    context: &SupervisorContext,
-    managed: &ManagedSession,
-    limit: WaitLimit,
-    budget: Option<u32>,
-) -> Result<StopReport> {
-    let since = managed.session.event_log().output_cursor();
-    let mut waited = managed.session.wait_for_stop(limit.remaining()).await;
-    if matches!(waited.state, RunState::Starting | RunState::Running) {
-        let timeout = waited.message.filter(|_| limit.has_wait());
-        waited.message = match important_message(managed, since) {
-            Some(line) => {
-                let timeout = timeout.map_or_else(String::new, |message| message + "; ");
-                Some(format!("{timeout}{} reports: {line}", managed.adapter.name))
-            }
-            None => timeout,
-        };
-    }
-    Ok(convert::stop_report(managed, waited, (limit.request_time(), budget), context.sessions.workspace()).await)
-}
-
-/// The newest `important` output of the adapter since `since`, its first line; such as that a condition cannot be evaluated.
-fn important_message(managed: &ManagedSession, since: u64) -> Option<String> {
-    let query = RingQuery { since: Some(since), ..RingQuery::default() };
-    let mut entries = managed.session.event_log().read_output(&query).entries;
-    entries.retain(|it| it.kind == "important");
-    entries.last()?.text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
-}
-
 impl OperationHandler for DebugStopParams {
     async fn handle(self, context: &SupervisorContext, _: &OperationCall<'_>) -> Result<SessionEndReport> {
         let managed = context.sessions.find_session(self.session_id.as_deref())?;
-        let detach = self.detach.unwrap_or_else(|| managed.is_attached());
         // A session that its user stops no longer follows the window.
         context.followers.remove(&managed.id);
-        let state = context.sessions.stop_session(&managed, detach).await?;
+        let state = context.sessions.stop_session(&managed, self.detach).await?;
         Ok(SessionEndReport {
             session_id: managed.id.clone(),
             state: convert::session_state(state),

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use tracing::info;
 
 use super::launch_attach::{attach_sessions, launch_sessions};
-use super::launch_config::StartedSessions;
+use super::started_programs::StartedSession;
 use crate::api::debug::{DebugAttachParams, DebugLaunchParams};
 use crate::debug::ManagedSession;
 use crate::debug::join::{SessionChoice, SessionStart};
@@ -72,7 +72,7 @@ async fn open_session(context: &SupervisorContext, start: SessionStart) -> Resul
             attach_sessions(context, params, &EditorProgress).await?.0
         }
     };
-    let StartedSessions { first, notes } = started;
+    let StartedSession { first, notes } = started;
     for note in first.note.iter().chain(&notes) {
         first.session.event_log().push_output("console", &format!("tether: {note}\n"));
     }

@@ -1,6 +1,10 @@
-//! How a program ended, as a result tells it: with which code or by which signal, and what it printed last.
+//! How a program ended, as a result tells it: with which code or by which signal, and what it printed last. A test run
+//! that has run no test is an error.
 
-use crate::debug::{ManagedSession, RunState};
+use crate::api::debug::results::DebugSessionState;
+use crate::config::TestRunner;
+use crate::debug::{ManagedSession, ProgramEnd, RunState};
+use crate::error::{Error, ErrorKind, Result};
 use crate::ring::RingQuery;
 
 /// How much of its last output an unsuccessful program's end has.
@@ -9,20 +13,50 @@ const LAST_BYTES: usize = 2000;
 /// How many pieces of output are searched for these lines.
 const LAST_PIECES: usize = 50;
 
+/// What Node itself prints while it is debugged.
+const NODE_LINES: [&str; 2] = ["Debugger attached.", "Waiting for the debugger to disconnect..."];
+
 /// How the program ended; `None`: it has not, or its connection was lost.
 pub fn describe_end(managed: &ManagedSession, state: RunState) -> Option<String> {
     if state != RunState::Terminated {
         return None;
     }
-    let (code, signal) = (managed.exit_code(), managed.exit_signal());
-    let end = match (signal, code) {
-        (Some(signal), _) => format!("the program was ended by signal {signal}"),
-        (None, Some(code)) => format!("the program has ended with code {code}"),
-        (None, None) => "the program has ended".to_owned(),
+    let ends = managed.program_ends();
+    let end = match ends.as_slice() {
+        [only] => format!("the program {}", describe_program_end(only)),
+        several => {
+            let each = several.iter().map(|end| format!("{} {}", end.name, describe_program_end(end)));
+            each.collect::<Vec<_>>().join("; ")
+        }
     };
-    let has_failed = signal.is_some() || code.is_some_and(|code| code != 0);
+    let has_failed = ends.iter().any(|end| end.signal.is_some() || end.code.is_some_and(|code| code != 0));
     let output = if has_failed { last_lines(&read_output(managed)) } else { String::new() };
     Some(if output.is_empty() { end } else { format!("{end}; it printed last:\n{output}") })
+}
+
+/// Errors: the session has run a test by its name, and its end shows that no test was run.
+pub fn require_test_run(runner: Option<TestRunner>, managed: &ManagedSession, state: DebugSessionState) -> Result<()> {
+    let Some(runner) = runner.filter(|_| state == DebugSessionState::Terminated) else { return Ok(()) };
+    let was_stopped = managed.program_ends().iter().any(|end| end.was_stopped);
+    let output = read_output(managed);
+    if was_stopped || !runner.has_run_none(&output, managed.exit_code()) {
+        return Ok(());
+    }
+    let error = Error::new(ErrorKind::NotFound, format!("the test {:?} was not run", managed.request.name));
+    let error =
+        error.because(format!("`{}` has run no test; it printed last:\n{}", runner.command(), last_lines(&output)));
+    Err(error
+        .hint("name it as its runner prints it, with its suites: `orders > adds`; one that is skipped does not run"))
+}
+
+fn describe_program_end(end: &ProgramEnd) -> String {
+    match (end.signal, end.code) {
+        (Some(signal), _) => format!("was ended by signal {signal}"),
+        (None, Some(code)) => format!("has ended with code {code}"),
+        (None, None) if end.was_stopped => "is no longer debugged".to_owned(),
+        // Its exit is known to its parent only, which is not us.
+        (None, None) => "has ended; its exit code is unknown".to_owned(),
+    }
 }
 
 fn read_output(managed: &ManagedSession) -> String {
@@ -32,7 +66,8 @@ fn read_output(managed: &ManagedSession) -> String {
 }
 
 fn last_lines(output: &str) -> String {
-    let mut lines: Vec<&str> = output.trim_end().lines().rev().take(LAST_LINES).collect();
+    let own = output.trim_end().lines().rev().filter(|line| !NODE_LINES.contains(&line.trim_end()));
+    let mut lines: Vec<&str> = own.take(LAST_LINES).collect();
     lines.reverse();
     let text = lines.join("\n");
     let start = (text.len().saturating_sub(LAST_BYTES)..=text.len()).find(|at| text.is_char_boundary(*at));
@@ -44,9 +79,22 @@ mod tests {
     use super::*;
 
     #[test]
+    fn n4_an_end_says_how_or_that_this_is_unknown() {
+        let check = |code, signal, was_stopped, expect: &str| {
+            let end = ProgramEnd { name: "x".to_owned(), code, signal, was_stopped };
+            assert_eq!(describe_program_end(&end), expect);
+        };
+        check(Some(3), None, false, "has ended with code 3");
+        check(None, Some(9), false, "was ended by signal 9");
+        check(None, None, false, "has ended; its exit code is unknown");
+        check(None, None, true, "is no longer debugged");
+    }
+
+    #[test]
     fn n4_the_last_lines_are_whole_and_bounded() {
         assert_eq!(last_lines("\n"), "");
         assert_eq!(last_lines("a\nb\n"), "a\nb");
+        assert_eq!(last_lines("a\nDebugger attached.\nb\nWaiting for the debugger to disconnect...\n"), "a\nb");
         let many: String = (1..=20).map(|line| format!("{line}\n")).collect();
         assert_eq!(last_lines(&many), (9..=20).map(|line| line.to_string()).collect::<Vec<_>>().join("\n"));
         let long = last_lines(&"é".repeat(LAST_BYTES));

@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::convert;
-use super::launch_config::{self, ConfigOverrides, ConfiguredLaunch, StartedSessions};
+use super::launch_config::{self, ConfigOverrides, ConfiguredLaunch};
 use super::named_test_request;
+use super::started_programs::{StartedPrograms, StartedSession};
+use super::stop_wait::wait_and_report;
 use super::wait_limit::WaitLimit;
 use crate::api::debug::results::LaunchReport;
 use crate::api::debug::values::FileLine;
 use crate::api::debug::{DebugAttachParams, DebugLaunchParams};
-use crate::config::{DotnetChoice, EditorInputs, is_dotnet_project, resolve_dotnet_project};
+use crate::config::{DotnetChoice, EditorInputs, TestRunner, is_dotnet_project, resolve_dotnet_project};
 use crate::debug::breakpoints::{BindingStatus, BreakpointKind, BreakpointSpec, LinePosition};
 use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
 use crate::debug::{LaunchBreakpoints, ManagedSession, SessionRegistry, SessionRequest};
@@ -33,7 +35,7 @@ pub(super) async fn launch_sessions(
     context: &SupervisorContext,
     params: DebugLaunchParams,
     caller: &dyn Caller,
-) -> Result<(DebugLaunchParams, StartedSessions, Vec<u32>)> {
+) -> Result<(DebugLaunchParams, StartedSession, Vec<u32>)> {
     let sessions = &context.sessions;
     let (params, plan) = plan_launch(context, params, caller).await?;
     let mut breakpoints = LaunchBreakpoints::begin(sessions);
@@ -41,15 +43,15 @@ pub(super) async fn launch_sessions(
         set_breakpoints(params.breakpoints.as_deref().unwrap_or_default(), &mut breakpoints).await?;
         plan.start_sessions(context, caller).await
     };
-    let started = match started.await {
+    let (started, runner) = match started.await {
         Ok(started) => started,
         Err(error) => {
             breakpoints.undo().await;
             return Err(error);
         }
     };
-    if params.config.is_some() || params.test.is_some() {
-        context.launch_memory.remember(sessions, &started.first.id, params.clone());
+    if params.config.is_some() || params.test.is_some() || params.programs.is_some() {
+        context.launch_memory.remember(sessions, &started.first.id, params.clone(), runner);
     }
     Ok((params, started, breakpoints.keep()))
 }
@@ -57,21 +59,40 @@ pub(super) async fn launch_sessions(
 /// What to start.
 enum RequestedLaunch {
     One(Box<SessionRequest>),
+    /// As one session.
+    Several(Vec<SessionRequest>),
+    Test(Box<SessionRequest>, TestRunner),
     Configured(Box<ConfiguredLaunch>),
 }
 
 impl RequestedLaunch {
-    async fn start_sessions(self, context: &SupervisorContext, caller: &dyn Caller) -> Result<StartedSessions> {
-        let request = match self {
-            RequestedLaunch::One(request) => *request,
-            RequestedLaunch::Configured(configured) => return configured.start_sessions(context, caller).await,
-        };
-        let generation = context.window.watch().borrow().generation;
-        let first = context.sessions.start_session(request).await?;
-        if first.request.follows.is_some() {
-            context.followers.record_attached(&first.id, generation);
-        }
-        Ok(StartedSessions { first, notes: Vec::new() })
+    /// Starts it. Returns what runs the test, too, where it is one.
+    async fn start_sessions(
+        self,
+        context: &SupervisorContext,
+        caller: &dyn Caller,
+    ) -> Result<(StartedSession, Option<TestRunner>)> {
+        let sessions = &context.sessions;
+        let single = |first| StartedSession { first, notes: Vec::new() };
+        Ok(match self {
+            RequestedLaunch::One(request) => {
+                let generation = context.window.watch().borrow().generation;
+                let first = sessions.start_session(*request).await?;
+                if first.request.follows.is_some() {
+                    context.followers.record_attached(&first.id, generation);
+                }
+                (single(first), None)
+            }
+            RequestedLaunch::Several(requests) => {
+                let mut programs = StartedPrograms::of(sessions, requests.len());
+                for request in requests {
+                    programs.start(request).await?;
+                }
+                (programs.finish(Vec::new())?, None)
+            }
+            RequestedLaunch::Test(request, runner) => (single(sessions.start_session(*request).await?), Some(runner)),
+            RequestedLaunch::Configured(configured) => (configured.start_programs(context, caller).await?, None),
+        })
     }
 }
 
@@ -92,6 +113,9 @@ async fn plan_launch(
     caller: &dyn Caller,
 ) -> Result<(DebugLaunchParams, RequestedLaunch)> {
     let sessions = &supervisor.sessions;
+    if it.programs.is_some() {
+        return plan_programs(sessions, it);
+    }
     let plan = match (&it.program, &it.config, &it.test, &it.restart) {
         (Some(program), None, None, None) => {
             RequestedLaunch::One(Box::new(program_request(sessions, &it, program, &DotnetChoice::default())?))
@@ -109,12 +133,13 @@ async fn plan_launch(
             RequestedLaunch::Configured(Box::new(launch_config::prepare_config(sessions, name, &overrides)?))
         }
         (_, None, Some(name), None) => {
-            RequestedLaunch::One(Box::new(named_test_request::prepare_named_test(supervisor, &it, name, caller).await?))
+            let (request, runner) = named_test_request::prepare_named_test(supervisor, &it, name, caller).await?;
+            RequestedLaunch::Test(Box::new(request), runner)
         }
         (None, None, None, Some(id)) => return plan_restart(supervisor, &it, id, caller).await,
         _ => {
             let error = Error::usage("nothing to debug was named");
-            let hint = "name one of: `program`, `config`, `test`, `restart`; `program` may stand beside `config` (as `${file}`) \
+            let hint = "name one of: `program`, `programs`, `config`, `test`, `restart`; `program` may stand beside `config` (as `${file}`) \
                         and `test` (the file in which it stands)";
             return Err(error.hint(hint));
         }
@@ -122,7 +147,22 @@ async fn plan_launch(
     Ok((it, plan))
 }
 
-/// Stops a session, and plans its launch anew.
+/// Several programs as one session, with the same folder and environment.
+fn plan_programs(sessions: &SessionRegistry, it: DebugLaunchParams) -> Result<(DebugLaunchParams, RequestedLaunch)> {
+    let programs = it.programs.as_deref().unwrap_or_default();
+    let is_alone = it.program.is_none() && it.config.is_none() && it.test.is_none() && it.restart.is_none();
+    if !is_alone || it.args.is_some() || programs.is_empty() {
+        let error = Error::usage("cannot launch `programs`");
+        let error = error.because("they stand alone, and each runs without arguments");
+        return Err(error.hint("a compound of launch.json has arguments for each: `config`"));
+    }
+    let requests = programs.iter().map(|program| program_request(sessions, &it, program, &DotnetChoice::default()));
+    let requests: Vec<SessionRequest> = requests.collect::<Result<_>>()?;
+    requests.iter().try_for_each(|request| sessions.check_adapter(request))?;
+    Ok((it, RequestedLaunch::Several(requests)))
+}
+
+/// Stops a session, and plans its launch anew, with what the caller gives anew.
 async fn plan_restart(
     supervisor: &SupervisorContext,
     it: &DebugLaunchParams,
@@ -130,19 +170,48 @@ async fn plan_restart(
     caller: &dyn Caller,
 ) -> Result<(DebugLaunchParams, RequestedLaunch)> {
     let before = supervisor.sessions.find_session(Some(id))?;
-    let DebugLaunchParams { breakpoints, wait, budget, .. } = it.clone();
     let Some(launch) = supervisor.launch_memory.launch_params(id) else {
         before.request.require_environment(id)?;
         supervisor.followers.remove(id);
-        supervisor.sessions.stop_session(&before, before.is_attached()).await?;
-        let request = window_follow::renew_request(&supervisor.window, SessionRequest::clone(&before.request)).await?;
+        supervisor.sessions.stop_session(&before, None).await?;
+        let mut request =
+            window_follow::renew_request(&supervisor.window, SessionRequest::clone(&before.request)).await?;
+        override_target(&mut request.debug_target, sessions_cwd(supervisor, it), it);
         return Ok((it.clone(), RequestedLaunch::One(Box::new(request))));
     };
-    let launch = DebugLaunchParams { breakpoints, wait, budget, ..launch };
+    let launch = override_launch(launch, it);
     // Planned before the stop: a session that cannot be restarted keeps running.
     let (launch, plan) = Box::pin(plan_launch(supervisor, launch, caller)).await?;
-    before.stop(before.is_attached()).await;
+    before.stop(None).await;
     Ok((launch, plan))
+}
+
+/// The folder that the caller gives, absolute.
+fn sessions_cwd(supervisor: &SupervisorContext, it: &DebugLaunchParams) -> Option<PathBuf> {
+    it.cwd.as_ref().map(|cwd| supervisor.sessions.workspace().join(cwd))
+}
+
+/// A launch as it was, with what a restart gives anew.
+fn override_launch(launch: DebugLaunchParams, anew: &DebugLaunchParams) -> DebugLaunchParams {
+    let DebugLaunchParams { breakpoints, wait, budget, args, cwd, env, stop_on_entry, .. } = anew.clone();
+    DebugLaunchParams {
+        breakpoints,
+        wait,
+        budget,
+        args: args.or(launch.args),
+        cwd: cwd.or(launch.cwd),
+        env: launch.env.into_iter().chain(env).collect(),
+        stop_on_entry: stop_on_entry.or(launch.stop_on_entry),
+        ..launch
+    }
+}
+
+fn override_target(target: &mut DebugTarget, cwd: Option<PathBuf>, anew: &DebugLaunchParams) {
+    let DebugLaunchParams { args, env, stop_on_entry, .. } = anew.clone();
+    target.cwd = cwd.unwrap_or(std::mem::take(&mut target.cwd));
+    target.args = args.unwrap_or(std::mem::take(&mut target.args));
+    target.env.extend(env);
+    target.stop_on_entry = stop_on_entry.unwrap_or(target.stop_on_entry);
 }
 
 /// Returns the request that launches `program`, a path relative to the workspace; of a .NET project what it builds. Errors:
@@ -211,11 +280,11 @@ pub(in crate::supervisor) fn existing_path(workspace: &Path, file: &str) -> Resu
 /// Waits for a stop if `wait` is given, and reports the first session that was started.
 async fn launch_report(
     context: &SupervisorContext,
-    StartedSessions { first, notes }: StartedSessions,
+    StartedSession { first, notes }: StartedSession,
     (limit, budget): (WaitLimit, Option<u32>),
     breakpoints: &[u32],
 ) -> Result<LaunchReport> {
-    let mut stopped = super::control::wait_and_report(context, &first, limit, budget).await?;
+    let mut stopped = wait_and_report(context, &first, limit, budget).await?;
     stopped.notes.extend(first.note.clone().into_iter().chain(notes));
     let mut set = context.sessions.list_breakpoints().await;
     set.retain(|it| breakpoints.contains(&it.spec.id));
@@ -242,7 +311,7 @@ pub(super) async fn attach_sessions(
     context: &SupervisorContext,
     params: DebugAttachParams,
     caller: &dyn Caller,
-) -> Result<(StartedSessions, WaitLimit)> {
+) -> Result<(StartedSession, WaitLimit)> {
     let sessions = &context.sessions;
     let (adapter, wait) = (params.adapter.clone(), params.wait);
     if let DebugAttachParams { port: None, url: None, window: None, config: Some(name), pid, .. } = &params {
@@ -250,7 +319,7 @@ pub(super) async fn attach_sessions(
         let given = EditorInputs { file: None, pid: *pid };
         let overrides = ConfigOverrides { given, adapter, ..ConfigOverrides::default() };
         let configured = launch_config::prepare_config(sessions, name, &overrides)?;
-        return Ok((configured.start_sessions(context, caller).await?, WaitLimit::start(wait)));
+        return Ok((configured.start_programs(context, caller).await?, WaitLimit::start(wait)));
     }
     let (request, generation) = attach_request(context, params).await?;
     // Whoever listens there may never answer. Another start may take longer: an adapter loads, and reads symbols.
@@ -270,7 +339,7 @@ pub(super) async fn attach_sessions(
     {
         notes.push(format!("the window is stale ({cause}), and runs its old code: `tether restart` replaces it"));
     }
-    Ok((StartedSessions { first, notes }, limit))
+    Ok((StartedSession { first, notes }, limit))
 }
 
 /// The request for what is attached to without a configuration; with the generation of the window, where it is a part of that.

@@ -1,12 +1,13 @@
-//! Starts a configuration of launch.json: its tasks, its sessions, and the tasks after them.
+//! Starts a configuration of launch.json: its tasks, its programs, and the tasks after them.
 //!
 //! Nothing runs before everything is checked that can be checked, and the user has trusted it. Of a compound,
-//! either all sessions start, or none.
+//! either all programs start, or none.
 
 use std::sync::Arc;
 
 use tracing::warn;
 
+use super::started_programs::{StartedPrograms, StartedSession};
 use crate::config::trust::WorkspaceCommands;
 use crate::config::{BuildPlan, DebugConfiguration, DebugPlan, EditorInputs};
 use crate::debug::program::DebugTarget;
@@ -33,13 +34,6 @@ pub struct ConfiguredLaunch {
     debugging: DebugPlan,
     /// Of the configurations, in their order.
     requests: Vec<SessionRequest>,
-}
-
-/// Sessions that were started.
-pub struct StartedSessions {
-    /// The first.
-    pub first: ManagedSession,
-    pub notes: Vec<String>,
 }
 
 /// Errors: there is no such configuration, something is wrong in it, no adapter debugs its type, it is not trusted.
@@ -109,59 +103,35 @@ impl ConfiguredLaunch {
         }
     }
 
-    /// Runs the tasks, and starts the sessions one after the other, so that a client finds its server.
-    pub async fn start_sessions(self, supervisor: &SupervisorContext, caller: &dyn Caller) -> Result<StartedSessions> {
-        let sessions = &supervisor.sessions;
+    /// Runs the tasks, and starts the programs one after the other, so that a client finds its server: as one session.
+    pub async fn start_programs(self, supervisor: &SupervisorContext, caller: &dyn Caller) -> Result<StartedSession> {
         let DebugPlan { before, configurations, stop_all, .. } = self.debugging;
-        let (mut together, mut notes) = (StartedSoFar { sessions, begun: Vec::new() }, Vec::new());
+        let mut programs = StartedPrograms::of(&supervisor.sessions, configurations.len());
+        let mut notes = Vec::new();
         let shared = run_tasks(supervisor, &before, caller).await?;
         notes.extend(task_notes(&shared));
         for (debuggee, request) in configurations.iter().zip(self.requests) {
             let begun = async {
                 let ran = run_tasks(supervisor, &debuggee.before, caller).await?;
                 caller.report_progress(&format!("launching {}", debuggee.name));
-                Ok((sessions.start_session(request).await?, ran))
+                Ok((programs.start(request).await?, ran))
             };
-            match begun.await {
-                Ok((managed, ran)) => {
-                    notes.extend(task_notes(&ran).into_iter().chain(debuggee.notes.clone()));
-                    let tasks = ran.background.into_iter().chain(shared.background.iter().cloned()).collect();
-                    background_users::keep_until_end(supervisor, &managed, tasks);
-                    run_post_debug_task(supervisor, &managed, debuggee.after.clone());
-                    together.begun.push(managed);
-                }
+            let (program, ran) = match begun.await {
+                Ok(begun) => begun,
                 Err(error) => {
-                    together.stop_all().await;
+                    programs.stop_all().await;
                     return Err(debuggee_error(debuggee, error));
                 }
-            }
+            };
+            notes.extend(task_notes(&ran).into_iter().chain(debuggee.notes.clone()));
+            let tasks = ran.background.into_iter().chain(shared.background.iter().cloned()).collect();
+            background_users::keep_until_end(supervisor, &program, tasks);
+            run_post_debug_task(supervisor, &program, debuggee.after.clone());
         }
-        let mut begun = std::mem::take(&mut together.begun);
         if stop_all {
-            begun.iter().for_each(|one| stop_with(sessions, one, &begun));
+            programs.stop_together();
         }
-        notes.extend(begun.iter().skip(1).map(|it| format!("{} started with it: {}", it.id, it.request.name)));
-        Ok(StartedSessions { first: begun.swap_remove(0), notes })
-    }
-}
-
-/// The sessions started so far; stopped on drop.
-struct StartedSoFar<'a> {
-    sessions: &'a SessionRegistry,
-    begun: Vec<ManagedSession>,
-}
-
-impl StartedSoFar<'_> {
-    async fn stop_all(&mut self) {
-        for managed in std::mem::take(&mut self.begun) {
-            managed.stop(managed.is_attached()).await;
-        }
-    }
-}
-
-impl Drop for StartedSoFar<'_> {
-    fn drop(&mut self) {
-        self.begun.iter().for_each(|managed| self.sessions.undo_start(managed));
+        programs.finish(notes)
     }
 }
 
@@ -192,16 +162,6 @@ fn run_post_debug_task(supervisor: &SupervisorContext, managed: &ManagedSession,
         if let Err(error) = queue.run_plan(&plan, None, &|_| {}).await {
             warn!("postDebugTask: {error}");
             event_log.push_event("postDebugTask", error.to_string());
-        }
-    });
-}
-
-/// `stopAll`: when one ends, the others are stopped.
-fn stop_with(sessions: &SessionRegistry, one: &ManagedSession, all: &[ManagedSession]) {
-    let others: Vec<ManagedSession> = all.iter().filter(|it| it.id != one.id).cloned().collect();
-    sessions.run_after_end(one, async move {
-        for other in others {
-            other.stop(other.is_attached()).await;
         }
     });
 }

@@ -12,6 +12,8 @@
 //! | `inspect` | frames, variables, expressions, sources, output, events |
 //! | `breakpoints` | breakpoints, watchpoints, exceptions |
 //! | `wait_limit` | how long an operation with a `wait` may take |
+//! | `started_programs` | several programs as one session: all of them start, or none |
+//! | `stop_wait` | waiting for the stop of a session, or for the first of several |
 //! | `end_message` | how a program ended, and what it printed last |
 //! | `convert` | sessions, stops and breakpoints into the API's types |
 //!
@@ -28,5 +30,7 @@ pub(in crate::supervisor) mod launch_attach;
 pub(in crate::supervisor) mod launch_config;
 mod named_test_request;
 mod probe;
+mod started_programs;
 pub(in crate::supervisor) mod status;
+mod stop_wait;
 mod wait_limit;

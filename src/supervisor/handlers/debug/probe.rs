@@ -34,7 +34,7 @@ async fn run_probe(params: DebugProbeParams, context: &SupervisorContext) -> Res
     for expression in params.expressions.unwrap_or_default() {
         values.push(evaluate_at_stop(&probing.managed, expression, report.stopped).await);
     }
-    probing.managed.stop(false).await;
+    probing.managed.stop(Some(false)).await;
     let is_ended = matches!(report.state, DebugSessionState::Terminated | DebugSessionState::Disconnected);
     let never = (!report.stopped && is_ended).then(|| {
         format!("{}:{} was never reached", convert::display_path(sessions.workspace(), &spot.file), spot.line)

@@ -69,19 +69,19 @@ async fn full_status(
 /// The status without requests to the adapter: for notifications.
 pub fn known_status(managed: &ManagedSession) -> DebugSessionStatus {
     let snapshot = managed.session.snapshot();
-    // A native debugger does not say which of its languages a program is written in.
-    let language = match managed.adapter.languages {
-        [first, ..] if !managed.adapter.languages.contains(&"rust") => Some((*first).to_owned()),
-        _ => managed.request.language.clone(),
-    };
-    let target = |(target_id, target): (usize, &TargetSnapshot)| TargetStatus {
-        target_id,
-        parent: target.parent,
-        name: target.name.clone(),
-        state: convert::session_state(target.state.phase.run_state()),
-        pid: target.pid.or_else(|| managed.program_pid().filter(|_| target_id == 0)),
-        thread_ids: Vec::new(),
-        language: language.clone(),
+    let programs = managed.programs();
+    let target = |(target_id, target): (usize, &TargetSnapshot)| {
+        let program = programs.get(target.program);
+        let first = snapshot.targets.iter().position(|it| it.program == target.program);
+        TargetStatus {
+            target_id,
+            parent: target.parent,
+            name: target.name.clone(),
+            state: convert::session_state(target.state.phase.run_state()),
+            pid: target.pid.or_else(|| program?.program_pid().filter(|_| first == Some(target_id))),
+            thread_ids: Vec::new(),
+            language: program.and_then(program_language),
+        }
     };
     DebugSessionStatus {
         session_id: managed.id.clone(),
@@ -96,11 +96,26 @@ pub fn known_status(managed: &ManagedSession) -> DebugSessionStatus {
         started_at: managed.started_at,
         ended_at: managed.ended_at(),
         exit_code: managed.exit_code(),
-        message: managed.problem().or_else(|| pending_notices(managed)),
+        message: managed.problem().or_else(|| signal_message(managed)).or_else(|| pending_notices(managed)),
         editors: snapshot.editors.iter().map(|editor| editor.name.to_string()).collect(),
         resumed_by: snapshot.last_resume().map(|it| format!("{} ({})", it.by, it.how.name())),
         ..DebugSessionStatus::default()
     }
+}
+
+/// A native debugger does not say which of its languages a program is written in.
+fn program_language(program: &ManagedSession) -> Option<String> {
+    match program.adapter.languages {
+        [first, ..] if !program.adapter.languages.contains(&"rust") => Some((*first).to_owned()),
+        _ => program.request.language.clone(),
+    }
+}
+
+/// The end of a program that was ended by a signal, and so has no exit code.
+fn signal_message(managed: &ManagedSession) -> Option<String> {
+    let ends = managed.program_ends();
+    let signal = ends.iter().find_map(|end| end.signal)?;
+    Some(format!("the program was ended by signal {signal}"))
 }
 
 /// Notices that the next result of another operation includes too.
