@@ -3,7 +3,7 @@ import { PassThrough } from "node:stream";
 import { StreamMessageReader, StreamMessageWriter, createMessageConnection, type MessageConnection } from "vscode-jsonrpc/node";
 import { SupervisorConnection, type RequestHandlers } from "../src/rpc/supervisorConnection";
 
-export const SUPERVISOR = { name: "devtether", version: "0.1.0", pid: 7, workspace: "/work space" };
+export const SUPERVISOR = { name: "devtether", version: "0.1.0", pid: 7, workspace: "/some folder" };
 export const CLIENT = { name: "test", role: "host" as const, capabilities: {} };
 
 export interface ScriptedPeer {

@@ -145,7 +145,7 @@ pub(super) struct EditorConversation {
 pub(super) enum CallOutcome {
     Answered,
     Resumed,
-    Opened(IncomingRequest, Result<ManagedSession>),
+    Opened(IncomingRequest, Box<Result<ManagedSession>>),
 }
 
 /// What wakes the conversation.
@@ -179,7 +179,7 @@ impl EditorConversation {
                 ConversationEvent::Incoming(Some(_)) => {}
                 ConversationEvent::Called(Ok(CallOutcome::Resumed)) => self.resuming -= 1,
                 ConversationEvent::Called(Ok(CallOutcome::Opened(request, outcome))) => {
-                    self.finish_start(request, outcome).await?;
+                    self.finish_start(request, *outcome).await?;
                 }
                 ConversationEvent::Called(_) => {}
                 ConversationEvent::Changed(change) => self.report_change(change).await?,
@@ -295,7 +295,7 @@ impl EditorConversation {
             }
             SessionChoice::ByEditor(open) if matches!(start, SessionStart::Join(_)) => {
                 let opened = open(start);
-                self.calls.spawn(async move { CallOutcome::Opened(request, opened.await) });
+                self.calls.spawn(async move { CallOutcome::Opened(request, Box::new(opened.await)) });
                 Ok(())
             }
             SessionChoice::ByEditor(_) => {
@@ -349,7 +349,7 @@ impl EditorConversation {
             && let SessionChoice::ByEditor(open) = &self.choice
         {
             let opened = open(start);
-            self.calls.spawn(async move { CallOutcome::Opened(request, opened.await) });
+            self.calls.spawn(async move { CallOutcome::Opened(request, Box::new(opened.await)) });
         }
         if self.joined.is_some() { self.report_joined_session().await } else { Ok(()) }
     }
