@@ -9,10 +9,12 @@
 //! They outlive the supervisor, as the window does; the next one finds them by a file in the state folder, and ends those
 //! that nothing uses any more. Does not depend on windows, sessions, or when a cycle ends.
 
+mod server_address;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -25,6 +27,8 @@ use crate::error::{Error, ErrorContext, Result};
 use crate::process::{self, DetachedCommand, LAUNCH_ID, Process};
 use crate::sync::lock;
 use crate::workspace_dir::WorkspaceFile;
+
+pub use self::server_address::{ServerAddress, find_addresses};
 
 /// Between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
@@ -49,6 +53,9 @@ struct TaskRecord {
     process: Option<(u32, u64)>,
     /// Whether its first cycle has ended.
     ready: bool,
+    /// Of a dev server: the address that it has printed and listens on.
+    #[serde(default)]
+    address: Option<String>,
     /// The names of the window and the sessions that have used it.
     users: BTreeSet<String>,
 }
@@ -87,6 +94,8 @@ pub struct BackgroundTask {
     pub process: Process,
     /// The output of all its processes.
     pub output: PathBuf,
+    /// Of a dev server that is ready: the address of its page.
+    pub address: OnceLock<String>,
     tasks: BackgroundTasks,
     /// Aborted on drop.
     _output_trimmer: JoinSet<()>,
@@ -129,6 +138,7 @@ impl BackgroundTasks {
             return self.spawn_stop(None, launch_id);
         };
         let task = Arc::new(self.running_task(record.label.clone(), launch_id, process));
+        record.address.iter().for_each(|address| drop(task.address.set(address.clone())));
         lock(&self.0.tasks).push((record, Arc::downgrade(&task)));
         lock(&self.0.recovered).push(task);
     }
@@ -137,7 +147,8 @@ impl BackgroundTasks {
         let output = self.output_file(&launch_id);
         let mut trimmer = JoinSet::new();
         trimmer.spawn(process::keep_trimmed(output.clone(), MAX_OUTPUT, KEPT_OUTPUT));
-        BackgroundTask { label, launch_id, process, output, tasks: self.clone(), _output_trimmer: trimmer }
+        let (address, tasks) = (OnceLock::new(), self.clone());
+        BackgroundTask { label, launch_id, process, output, address, tasks, _output_trimmer: trimmer }
     }
 
     /// The recovered tasks that the window or the session with this name has used.
@@ -177,6 +188,7 @@ impl BackgroundTasks {
             boot_id: process::read_boot_id().doing(|| "cannot read the boot id".to_owned())?,
             process: None,
             ready: false,
+            address: None,
             users: [user.to_owned()].into(),
         };
         // Recorded before it runs: the next supervisor knows everything that is started.
@@ -202,6 +214,12 @@ impl BackgroundTasks {
     /// Records that the first cycle of a task has ended.
     pub fn mark_ready(&self, task: &BackgroundTask) {
         self.change_record(task, |record, _| record.ready = true);
+    }
+
+    /// Records the address of a dev server.
+    pub fn set_address(&self, task: &BackgroundTask, address: String) {
+        let _ = task.address.set(address.clone());
+        self.change_record(task, |record, _| record.address = Some(address));
     }
 
     /// Records that the window or the session with this name uses a task.
@@ -284,9 +302,22 @@ impl BackgroundTasks {
 impl BackgroundTask {
     /// Whether a process of it listens on a TCP port.
     pub fn is_listening(&self) -> bool {
-        let Ok(tree) = process::list_tree(&self.process) else { return false };
-        let pids: Vec<u32> = tree.iter().map(Process::pid).chain([self.process.pid()]).collect();
-        process::is_any_listening(&pids).unwrap_or_default()
+        process::is_any_listening(&self.pids()).unwrap_or_default()
+    }
+
+    /// Whether a process of it listens on this port.
+    pub fn is_listening_on(&self, port: u16) -> bool {
+        process::find_listener_among(port, &self.pids()).is_ok_and(|listener| listener.is_some())
+    }
+
+    fn pids(&self) -> Vec<u32> {
+        let tree = process::list_tree(&self.process).unwrap_or_default();
+        tree.iter().map(Process::pid).chain([self.process.pid()]).collect()
+    }
+
+    /// Waits until its output has the address of a page on this machine, on whose port a process of it listens.
+    pub async fn find_address(&self) -> std::io::Result<String> {
+        server_address::wait_for_served_address(&self.output, |port| self.is_listening_on(port)).await
     }
 
     /// Stops it now, whatever still refers to it.

@@ -5,6 +5,7 @@
 //!  by exit:      started ──────────────exit 0──▶ done          (anything else: failed)
 //!  after cycle:  started ──end pattern──▶ its group is ended ──▶ done, unless the cycle had errors
 //!                                    └──▶ it runs on with the window or session that uses it (background_tasks)
+//!  after address: started ──it listens on the address that it prints──▶ it runs on
 //! ```
 //! The watcher of an extension host is ended with its first cycle: tether builds when it is needed, and two writers of one
 //! folder would race. Dropping the future ends every group, and what it has started in the background. Does not depend on
@@ -47,6 +48,8 @@ pub struct BackgroundUser<'a> {
     pub name: &'a str,
     /// Whether a running task must complete another cycle: it is started again, unless it is a server.
     pub needs_new_cycle: bool,
+    /// Whether watchers run on, too; otherwise only dev servers do.
+    pub keeps_watchers: bool,
 }
 
 /// The builds and tasks of one workspace: two at a time would write the same files.
@@ -145,8 +148,12 @@ impl TaskRunner<'_> {
 
     async fn step(&self, step: &BuildStep) -> Result<()> {
         (self.progress)(&format!("building: {}", step.label));
-        if let (StepCompletion::AfterCycle(cycle), Some(user)) = (&step.completion, self.user) {
-            return self.run_in_background(step, cycle, user).await;
+        match (&step.completion, self.user) {
+            (StepCompletion::AfterCycle(cycle), Some(user)) if user.keeps_watchers => {
+                return self.run_in_background(step, Some(cycle), user).await;
+            }
+            (StepCompletion::AfterAddress, Some(user)) => return self.run_in_background(step, None, user).await,
+            _ => {}
         }
         let own = step.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let what = CapturedCommand {
@@ -156,6 +163,8 @@ impl TaskRunner<'_> {
             timeout: self.deadline.saturating_duration_since(Instant::now()),
         };
         let (finished, tail) = match &step.completion {
+            // Without anyone who uses it, a server would only be started to be ended.
+            StepCompletion::AfterAddress => return Ok(()),
             StepCompletion::OnExit => {
                 let finished = process::run_command(&what, std::future::pending()).await;
                 let finished = finished.map_err(|error| start_error(step, error))?;
@@ -177,11 +186,12 @@ impl TaskRunner<'_> {
         ran.tail = [ran.tail.as_str(), tail].join("\n").trim_start().to_owned();
     }
 
-    /// A background task that runs on: starts it and waits for its first cycle, or uses the one that runs.
+    /// A background task that runs on: starts it and waits for its first cycle (a dev server, which has none: for its
+    /// address), or uses the one that runs.
     async fn run_in_background(
         &self,
         step: &BuildStep,
-        cycle: &BackgroundCycle,
+        cycle: Option<&BackgroundCycle>,
         user: BackgroundUser<'_>,
     ) -> Result<()> {
         let all = &self.queue.background;
@@ -195,32 +205,64 @@ impl TaskRunner<'_> {
             running.stop().await;
         }
         let task = all.start(command, user.name).await.map_err(|error| start_error(step, error))?;
-        let mut reading = cycle.start_tracking();
-        let outcome = {
-            let cycle_end = process::wait_for_line(&task.output, 0, |line| reading.read_line(line).then_some(()));
-            tokio::select! {
-                biased;
-                // Where its output cannot be read, its exit or the deadline is next.
-                Ok(()) = cycle_end => RunOutcome::Cancelled,
-                exit = task.process.wait_for_exit() => RunOutcome::Exited(exit),
-                () = tokio::time::sleep_until(self.deadline.into()) => RunOutcome::TimedOut,
-            }
+        let failure = match cycle {
+            Some(cycle) => self.wait_for_cycle(&task, cycle).await,
+            None => self.wait_for_address(&task).await,
         };
-        let tail = last_lines(&process::read_tail(&task.output, TAIL_LINES).unwrap_or_default());
-        if let RunOutcome::Exited(_) = outcome {
-            // What it printed last may not have been read yet.
-            reading = cycle.start_tracking();
-            for line in tail.lines() {
-                reading.read_line(line);
-            }
-        }
-        if let Some(how) = self.cycle_failure(cycle, outcome, reading.error_count()) {
+        let tail = output_tail(&task);
+        if let Some(how) = failure {
             return Err(self.failed(step, &how, &tail));
         }
         all.mark_ready(&task);
         self.add_tail(&tail);
         lock(&self.ran).background.push(task);
         Ok(())
+    }
+
+    /// Waits for the first cycle of a background task; returns how it has failed.
+    async fn wait_for_cycle(&self, task: &BackgroundTask, cycle: &BackgroundCycle) -> Option<String> {
+        let mut reading = cycle.start_tracking();
+        let cycle_end = process::wait_for_line(&task.output, 0, |line| reading.read_line(line).then_some(()));
+        let outcome = self.wait_for_task(task, cycle_end).await.err().unwrap_or(RunOutcome::Cancelled);
+        if let RunOutcome::Exited(_) = outcome {
+            // What it printed last may not have been read yet.
+            reading = cycle.start_tracking();
+            for line in output_tail(task).lines() {
+                reading.read_line(line);
+            }
+        }
+        self.cycle_failure(cycle, outcome, reading.error_count())
+    }
+
+    /// Waits until a dev server listens on the address that it prints; returns how it has failed.
+    async fn wait_for_address(&self, task: &BackgroundTask) -> Option<String> {
+        let outcome = self.wait_for_task(task, task.find_address()).await;
+        Some(match outcome {
+            Ok(address) => {
+                self.queue.background.set_address(task, address);
+                return None;
+            }
+            Err(RunOutcome::Exited(exit)) => format!("ended before it served a page: {exit}"),
+            Err(RunOutcome::TimedOut | RunOutcome::Cancelled) => {
+                let within = humantime::format_duration(self.plan.timeout);
+                format!("did not print the address of a page that it serves within {within} and was stopped")
+            }
+        })
+    }
+
+    /// Waits for what a background task does; `Err`: it exits first, or the deadline passes.
+    async fn wait_for_task<T>(
+        &self,
+        task: &BackgroundTask,
+        ready: impl Future<Output = std::io::Result<T>>,
+    ) -> Result<T, RunOutcome> {
+        tokio::select! {
+            biased;
+            // Where its output cannot be read, its exit or the deadline is next.
+            Ok(value) = ready => Ok(value),
+            exit = task.process.wait_for_exit() => Err(RunOutcome::Exited(exit)),
+            () = tokio::time::sleep_until(self.deadline.into()) => Err(RunOutcome::TimedOut),
+        }
     }
 
     /// A background task to the end of its first cycle.
@@ -301,6 +343,11 @@ fn start_error(step: &BuildStep, error: Error) -> Error {
     let kind = if error.kind == ErrorKind::MissingTool { ErrorKind::MissingTool } else { ErrorKind::BuildFailed };
     let doing = format!("the build `{}` cannot be run", step.label);
     Error::new(kind, doing).because(error).hint(format!("check {}", step.origin))
+}
+
+/// The last lines of a background task.
+fn output_tail(task: &BackgroundTask) -> String {
+    last_lines(&process::read_tail(&task.output, TAIL_LINES).unwrap_or_default())
 }
 
 /// Without colours, and without the clearing of the screen with which watchers begin.

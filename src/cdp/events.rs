@@ -27,6 +27,12 @@ received! {
     /// `Log.entryAdded`
     struct LogEntryAdded { entry: LogEntry }
 
+    /// `Runtime.bindingCalled`
+    struct BindingCalled {
+        name: String,
+        payload: String,
+    }
+
     /// `Debugger.scriptParsed`
     struct ScriptParsed { url: String }
 
@@ -129,6 +135,12 @@ received! {
 
     /// `Network.webSocketCreated`
     struct WebSocketCreated { url: String }
+
+    /// `Network.webSocketFrameReceived`
+    struct WebSocketFrameReceived { response: WebSocketFrame }
+
+    /// CDP's `Network.WebSocketFrame`; `payloadData` is text unless `opcode` is 2.
+    struct WebSocketFrame { payload_data: String }
 
     /// `Runtime.executionContextDestroyed`
     struct ExecutionContextDestroyed { execution_context_id: i64 }

@@ -36,11 +36,13 @@ command!(
     /// Node sends `NodeRuntime.waitingForDisconnect` when it has finished, and waits for its clients to disconnect.
     NotifyWhenWaitingForDisconnect, "NodeRuntime.notifyWhenWaitingForDisconnect", IgnoredAny, { enabled: bool });
 command!(EnableDebugger, "Debugger.enable", IgnoredAny, {});
+command!(DisableDebugger, "Debugger.disable", IgnoredAny, {});
 command!(
     /// Adds a function of this name to the global scope; each call of it sends `Runtime.bindingCalled`.
     AddBinding, "Runtime.addBinding", IgnoredAny, { name: &'static str });
 command!(EnablePage, "Page.enable", IgnoredAny, {});
 command!(Navigate, "Page.navigate", NavigateResult, { url: String });
+command!(ReloadPage, "Page.reload", IgnoredAny, {});
 command!(SetCookies, "Storage.setCookies", IgnoredAny, { cookies: Vec<CookieParam> });
 command!(EnableLog, "Log.enable", IgnoredAny, {});
 command!(HandleJavascriptDialog, "Page.handleJavaScriptDialog", IgnoredAny, { accept: bool });

@@ -33,6 +33,15 @@ pub(super) fn foreign_file(file: &Path) -> Option<String> {
     Some(format!("is not used: it belongs to user {owner}, and everybody may write in its folder"))
 }
 
+/// A pattern of an ignore file in the folder `prefix` (a pattern) below the root, as a pattern of the root.
+pub(super) fn nest_pattern(pattern: &str, prefix: &str) -> String {
+    let (not, pattern) = pattern.strip_prefix('!').map_or(("", pattern), |pattern| ("!", pattern));
+    // A pattern with a slash before its end belongs to its folder; any other one to all folders below, too.
+    let is_anchored = pattern.trim_end_matches('/').contains('/');
+    let between = if is_anchored { "/" } else { "/**/" };
+    format!("{not}/{prefix}{between}{}", pattern.trim_start_matches('/'))
+}
+
 /// The lines that contain a pattern, with their 1-based numbers. A byte order mark is skipped.
 pub(super) fn pattern_lines(text: &[u8]) -> impl Iterator<Item = (u32, &[u8])> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
@@ -54,4 +63,20 @@ fn strip_line(line: &[u8]) -> Option<&[u8]> {
     let escaped = usize::from(backslashes % 2 == 1 && spaces > 0);
     let line = &line[..kept + escaped];
     (!line.is_empty()).then_some(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_of_a_nested_file_belong_to_its_folder() {
+        let check =
+            |pattern: &str, expect: &str| assert_eq!(nest_pattern(pattern, "packages/ext"), expect, "{pattern}");
+        check("*.log", "/packages/ext/**/*.log");
+        check("out/", "/packages/ext/**/out/");
+        check("/out", "/packages/ext/out");
+        check("src/generated", "/packages/ext/src/generated");
+        check("!keep.log", "!/packages/ext/**/keep.log");
+    }
 }

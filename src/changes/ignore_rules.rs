@@ -18,7 +18,7 @@ use std::sync::Arc;
 use globset::{Candidate, Glob, GlobBuilder, GlobSet};
 
 use super::content_hash::half_sha256;
-use super::ignore_file::{pattern_lines, read_ignore_file};
+use super::ignore_file::{nest_pattern, pattern_lines, read_ignore_file};
 use super::ignore_pattern::{self, GlobPattern};
 use super::path_bytes;
 use super::workspace_problem::WorkspaceProblem;
@@ -156,6 +156,19 @@ impl IgnoreRules {
         let mut rules = RulesBuilder::new(&Arc::default(), &file, &text);
         rules.add_text(&text);
         rules.build().0
+    }
+
+    /// The rules of the ignore file in `folder`, which is `prefix` (a pattern) below the root, as rules of the root. What is not
+    /// UTF-8 is skipped; without a readable file there are none.
+    pub fn read_nested(folder: &Path, prefix: &str) -> Vec<DerivedRule> {
+        let file = folder.join(IGNORE_FILE);
+        let text = read_ignore_file(&file).unwrap_or_default();
+        let lines = pattern_lines(&text).filter_map(|(number, line)| Some((number, std::str::from_utf8(line).ok()?)));
+        let rule = |(number, line)| {
+            let (pattern, line) = (nest_pattern(line, prefix), Some(number as usize));
+            DerivedRule { pattern, file: file.clone(), line }
+        };
+        lines.map(rule).collect()
     }
 
     /// Whether there are no rules at all.

@@ -37,6 +37,10 @@ pub struct OutputEvidence<'a> {
     pub package: Option<&'a PackageJson>,
     /// The browser profile that is kept between launches, and the origin of that setting.
     pub profile: Option<(&'a Path, Origin)>,
+    /// The folders of the extensions under development, which may have ignore files of their own.
+    pub extensions: &'a [&'a Path],
+    /// Whether a dev server runs, which writes caches.
+    pub serves: bool,
     /// Whether a build runs before a launch. Without one, `outFiles` and `main` are not read.
     pub builds: bool,
 }
@@ -48,6 +52,9 @@ pub fn find_build_outputs(evidence: &OutputEvidence<'_>) -> Vec<BuildOutput> {
     if evidence.builds {
         rules.find_ignored_outputs();
     }
+    if evidence.serves {
+        rules.find_server_caches();
+    }
     if let Some((package, node)) = evidence.package.and_then(|package| Some((package, package.vscode_engine()?))) {
         // @vscode/test-cli and @vscode/test-electron download VS Code to this folder.
         rules.add_folder(&evidence.workspace.join(".vscode-test"), package.origin(evidence.workspace, node));
@@ -56,8 +63,28 @@ pub fn find_build_outputs(evidence: &OutputEvidence<'_>) -> Vec<BuildOutput> {
         // The window writes to its profile while it runs.
         rules.add_folder(&normalize_path(&evidence.workspace.join(profile)), origin.clone());
     }
+    // Last: they may include again what is excluded above.
+    evidence.extensions.iter().for_each(|extension| rules.add_nested_ignores(extension));
     rules.found
 }
+
+/// What dev servers write beside their sources.
+const SERVER_CACHES: &[&str] = &[
+    ".next",
+    ".nuxt",
+    ".output",
+    ".svelte-kit",
+    ".astro",
+    ".angular",
+    ".vite",
+    ".cache",
+    ".parcel-cache",
+    ".docusaurus",
+    ".react-router",
+    ".vinxi",
+    ".turbo",
+    "next-env.d.ts",
+];
 
 struct OutputFinder<'a> {
     evidence: &'a OutputEvidence<'a>,
@@ -104,6 +131,31 @@ impl OutputFinder<'_> {
         }
     }
 
+    /// The caches that .gitignore ignores.
+    fn find_server_caches(&mut self) {
+        let workspace = self.evidence.workspace;
+        let git = IgnoreRules::load_gitignore(workspace);
+        for name in SERVER_CACHES {
+            if !git.decide_tracking(Path::new(name), !name.contains(".d.")).tracked
+                && let Ok(below) = workspace.join(name).strip_prefix(self.evidence.root)
+                && let Some(below) = below.to_str()
+            {
+                let pattern = format!("/{}", escape_characters(below, "*?[]\\ "));
+                self.add_pattern(pattern, Origin::new(workspace, &workspace.join(".gitignore"), None));
+            }
+        }
+    }
+
+    /// The rules of the ignore file of an extension below the watched folder.
+    fn add_nested_ignores(&mut self, extension: &Path) {
+        let folder = normalize_path(&self.evidence.workspace.join(extension));
+        let Ok(below) = folder.strip_prefix(self.evidence.root) else { return };
+        let Some(below) = below.to_str().filter(|below| !below.is_empty()) else { return };
+        for rule in IgnoreRules::read_nested(&folder, &escape_characters(below, "*?[]\\ ")) {
+            self.add_pattern(rule.pattern, Origin::new(self.evidence.workspace, &rule.file, rule.line));
+        }
+    }
+
     fn add_folder(&mut self, folder: &Path, origin: Origin) {
         let Ok(rel) = folder.strip_prefix(self.evidence.root) else { return };
         if let Some(rel) = rel.to_str().filter(|rel| !rel.is_empty()) {
@@ -135,6 +187,7 @@ mod tests {
     fn check(files: &[(&str, &str)], out_files: &[&str], builds: bool, expect: &[&str]) {
         let folder = tempfile::tempdir().unwrap();
         let workspace = folder.path();
+        std::fs::create_dir(workspace.join("ext")).unwrap();
         for (name, text) in files {
             std::fs::write(workspace.join(name), text).unwrap();
         }
@@ -143,8 +196,17 @@ mod tests {
         let package = PackageJson::read(workspace).unwrap();
         let launch = workspace.join(".vscode/launch.json");
         let package = package.as_ref();
-        let (root, out_files) = (workspace, &out_files[..]);
-        let evidence = OutputEvidence { workspace, root, out_files, launch: &launch, package, profile: None, builds };
+        let evidence = OutputEvidence {
+            workspace,
+            root: workspace,
+            out_files: &out_files,
+            launch: &launch,
+            package,
+            profile: None,
+            extensions: &[Path::new("ext")],
+            serves: true,
+            builds,
+        };
         let rules: Vec<String> =
             find_build_outputs(&evidence).iter().map(|rule| format!("{} {}", rule.pattern, rule.origin)).collect();
         assert_eq!(rules, expect, "{files:?} {out_files:?}");
@@ -171,6 +233,18 @@ mod tests {
     }
 
     #[test]
+    fn caches_of_a_dev_server_count_where_git_ignores_them_and_rules_of_an_extension_below_its_folder() {
+        check(&[(".gitignore", "/.next/\n")], &[], false, &["/.next .gitignore"]);
+        let nested = [(".devtoolsignore", "out\n"), ("ext/.devtoolsignore", "# ours\nlogs/\n/a.txt\n!keep\n")];
+        let expect = [
+            "/ext/**/logs/ ext/.devtoolsignore:2",
+            "/ext/a.txt ext/.devtoolsignore:3",
+            "!/ext/**/keep ext/.devtoolsignore:4",
+        ];
+        check(&nested, &[], false, &expect);
+    }
+
+    #[test]
     fn a_profile_in_the_watched_folder_is_ignored_and_one_elsewhere_yields_no_rule() {
         let folder = tempfile::tempdir().unwrap();
         let workspace = folder.path();
@@ -184,6 +258,8 @@ mod tests {
                 launch: workspace,
                 package: None,
                 profile: Some((Path::new(&profile), origin)),
+                extensions: &[],
+                serves: false,
                 builds: false,
             };
             let rules: Vec<String> =

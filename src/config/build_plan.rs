@@ -78,6 +78,8 @@ pub enum StepCompletion {
     OnExit,
     /// A watcher or a server: when its output reports the end of the first cycle.
     AfterCycle(Box<BackgroundCycle>),
+    /// A dev server: when it listens on the address that its output has.
+    AfterAddress,
 }
 
 impl BuildPlan {
@@ -89,6 +91,15 @@ impl BuildPlan {
     /// A plan of one step.
     pub fn single(step: BuildStep, timeout: Duration) -> BuildPlan {
         BuildPlan { steps: vec![step], order: StepOrder::Step(0), shared: Vec::new(), timeout }
+    }
+
+    /// This plan, and then one more step.
+    #[must_use]
+    pub fn followed_by(mut self, step: BuildStep) -> BuildPlan {
+        let last = StepOrder::Step(self.steps.len());
+        self.order = if self.steps.is_empty() { last } else { StepOrder::Sequence(vec![self.order, last]) };
+        self.steps.push(step);
+        self
     }
 
     /// Whether there is nothing to build.
@@ -117,6 +128,13 @@ impl BuildStep {
         }
     }
 
+    /// A dev server. It opens no browser of its own.
+    pub fn into_server(mut self) -> BuildStep {
+        self.completion = StepCompletion::AfterAddress;
+        self.env.entry("BROWSER".to_owned()).or_insert_with(|| "none".to_owned());
+        self
+    }
+
     /// The command for the user's consent; `word` is what it is for ("build", "before"). `runs_on`: as a background task it
     /// is not ended after its first cycle.
     pub fn consent_line(&self, word: &str, workspace: &Path, runs_on: bool) -> ConsentLine {
@@ -127,12 +145,19 @@ impl BuildStep {
         if !self.env.is_empty() {
             text += &format!(" with {}", self.shown_environment());
         }
-        if let StepCompletion::AfterCycle(cycle) = &self.completion {
-            let pattern = json!(cycle.ends_pattern);
-            text += &match runs_on {
-                true => format!(" until the window or session that needs it ends; ready at {pattern}"),
-                false => format!(" until {pattern}"),
-            };
+        match &self.completion {
+            StepCompletion::OnExit => {}
+            StepCompletion::AfterCycle(cycle) => {
+                let pattern = json!(cycle.ends_pattern);
+                text += &match runs_on {
+                    true => format!(" until the window or session that needs it ends; ready at {pattern}"),
+                    false => format!(" until {pattern}"),
+                };
+            }
+            StepCompletion::AfterAddress => {
+                text +=
+                    " until the window or session that needs it ends; ready when it serves the address that it prints";
+            }
         }
         ConsentLine { text, origin: Some(self.origin.clone()) }
     }

@@ -46,6 +46,8 @@ pub use shown_environment::show_environment;
 pub use source_file::{Origin, replace_file};
 pub use vscode::debug_plan::{DebugConfiguration, DebugPlan};
 pub use vscode::editor_inputs::EditorInputs;
+pub use vscode::launch_json::launch_names_folder;
+pub use vscode::launch_window::WEB_WORKER_KIND;
 pub use vscode::problem_matchers::{BackgroundCycle, CycleTracker};
 pub use vscode::user_settings::prepare_user_settings;
 pub use window_config::WindowConfig;

@@ -12,14 +12,15 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::config::build_outputs::{BuildOutput, OutputEvidence, find_build_outputs};
-use crate::config::build_plan::{BuildPlan, BuildStep};
+use crate::config::build_plan::{BuildPlan, BuildStep, StepCompletion};
 use crate::config::consent_line::ConsentLine;
 use crate::config::devtools_toml::overrides::override_window;
 use crate::config::devtools_toml::settings::{DEVTOOLS_TOML, Settings, WatchSettings, WindowKind, WindowSettings};
 use crate::config::npm::consented_scripts::{NpmScript, consented_scripts};
+use crate::config::npm::dev_server::find_dev_script;
 use crate::config::npm::package_json::PackageJson;
 use crate::config::shown_environment::show_environment;
-use crate::config::source_file::Origin;
+use crate::config::source_file::{Origin, normalize_path};
 use crate::config::vscode::launch_json::{LaunchFile, WindowConfiguration, WindowDebugger, missing_launch_file};
 use crate::config::vscode::launch_window::{DerivedWindow, derive_window};
 use crate::config::vscode::task_steps::plan_task;
@@ -62,6 +63,8 @@ struct DerivedConfig {
     configuration: Option<String>,
     derived: DerivedWindow,
     build: Option<BuildPlan>,
+    /// A dev server that runs beside the window.
+    server: Option<BuildStep>,
     nothing: Option<String>,
 }
 
@@ -80,10 +83,20 @@ impl WindowConfig {
             Some(command) => explicit_build(workspace, command, toml("build.command"), settings.build.timeout),
             None => base.build.unwrap_or_else(|| BuildPlan::empty(settings.build.timeout)),
         };
+        let server = match &settings.server.command {
+            Some(command) => explicit_server(workspace, command, toml("server.command")),
+            None => base.server,
+        };
+        let has_server = server.is_some();
+        let build = server.into_iter().fold(build, BuildPlan::followed_by);
         let mut origins: BTreeMap<String, Origin> =
             base.derived.origins.into_iter().map(|(name, origin)| (format!("window.{name}"), origin)).collect();
         origins.extend(lines.keys().map(|key| (key.clone(), toml(key))));
-        let window = override_window(base.derived.window, settings.window, is_set);
+        let mut window = override_window(base.derived.window, settings.window, is_set);
+        if has_server && window.kind.is_none() {
+            window.kind = Some(WindowKind::Browser);
+            origins.insert("window.kind".to_owned(), toml("server.command"));
+        }
         let mut config = WindowConfig {
             workspace: workspace.to_owned(),
             configuration: base.configuration,
@@ -131,8 +144,25 @@ impl WindowConfig {
             launch: &self.workspace.join(".vscode/launch.json"),
             package: package.as_ref(),
             profile: self.window.profile.as_deref().map(|profile| (profile, origin)),
+            extensions: &self.extension_folders(),
+            serves: self.build.steps.iter().any(|step| matches!(step.completion, StepCompletion::AfterAddress)),
             builds: !self.build.is_empty(),
         })
+    }
+
+    fn extension_folders(&self) -> Vec<&Path> {
+        self.window.extension.iter().chain(&self.window.more_extensions).map(PathBuf::as_path).collect()
+    }
+
+    /// The folder below the watched one in which all extensions under development are: to watch only that is quicker.
+    pub fn suggested_watch_root(&self) -> Option<PathBuf> {
+        let root = normalize_path(&self.workspace.join(&self.watch.root));
+        let folder = match &self.extension_folders()[..] {
+            [folder] => normalize_path(&self.workspace.join(folder)),
+            _ => return None,
+        };
+        let is_default = self.watch.root == WatchSettings::default().root;
+        folder.strip_prefix(&root).ok().filter(|below| is_default && !below.as_os_str().is_empty()).map(Path::to_owned)
     }
 
     /// Resolves which files are watched; errors in other parts of the configuration do not matter.
@@ -257,16 +287,36 @@ impl DerivedConfig {
                 let build = extension_build(workspace, package, settings.build.timeout);
                 Ok(DerivedConfig { derived, build, ..DerivedConfig::default() })
             }
+            _ if let Some(derived) = DerivedConfig::from_dev_script(workspace, package.as_ref(), settings) => {
+                Ok(derived)
+            }
             _ => {
                 let launch = launch.map_or_else(|| "there is no .vscode/launch.json".to_owned(), |it| it.why_none());
                 let package = match package {
                     None => "there is no package.json",
-                    Some(_) => "its package.json is not that of a VS Code extension (`engines.vscode`)",
+                    Some(_) => {
+                        "its package.json is not that of a VS Code extension (`engines.vscode`), and has no script that \
+                         starts a known dev server"
+                    }
                 };
                 let nothing = Some(format!("{launch}; {package}; and no {DEVTOOLS_TOML} describes a window"));
                 Ok(DerivedConfig { nothing, ..DerivedConfig::default() })
             }
         }
+    }
+
+    /// The page of a web project, whose dev server is started by a script of its package.json. `None` without such a
+    /// script, or where devtools.toml says what to show.
+    fn from_dev_script(workspace: &Path, package: Option<&PackageJson>, settings: &Settings) -> Option<DerivedConfig> {
+        let is_open =
+            settings.window.url.is_none() && is_kind_compatible(settings.window.kind, WindowDebugger::Browser);
+        let package = package.filter(|_| is_open && settings.server.command.is_none())?;
+        let (name, node) = find_dev_script(package)?;
+        let origin = package.origin(workspace, node);
+        let window = WindowSettings { kind: Some(WindowKind::Browser), derived: true, ..WindowSettings::default() };
+        let derived = DerivedWindow { window, origins: [("kind", origin.clone())].into(), ..DerivedWindow::default() };
+        let server = Some(package.script_step(name, origin).into_server());
+        Some(DerivedConfig { derived, server, ..DerivedConfig::default() })
     }
 
     fn from_launch_configuration(
@@ -289,7 +339,8 @@ impl DerivedConfig {
             }
             None => None,
         };
-        Ok(DerivedConfig { configuration: Some(configuration.entry.name.clone()), derived, build, nothing: None })
+        let configuration = Some(configuration.entry.name.clone());
+        Ok(DerivedConfig { configuration, derived, build, ..DerivedConfig::default() })
     }
 }
 
@@ -316,6 +367,11 @@ fn explicit_build(workspace: &Path, command: &[String], origin: Origin, timeout:
         return BuildPlan::empty(timeout);
     }
     BuildPlan::single(BuildStep::of_command(command.to_vec(), workspace, origin), timeout)
+}
+
+/// The dev server that devtools.toml sets.
+fn explicit_server(workspace: &Path, command: &[String], origin: Origin) -> Option<BuildStep> {
+    (!command.is_empty()).then(|| BuildStep::of_command(command.to_vec(), workspace, origin).into_server())
 }
 
 #[cfg(test)]

@@ -2,13 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::config::launch_names_folder;
 use crate::error::{ErrorContext, Result};
 use crate::file_owner::has_own;
 
 /// A folder with one of these is a workspace.
 const TETHER_MARKERS: &[&str] = &["devtools.toml", ".devtoolsignore", ".devtools"];
 /// Failing that, the nearest folder that looks like a project's root.
-const PROJECT_MARKERS: &[&str] = &[".vscode/launch.json", "package.json", ".git"];
+const PROJECT_MARKERS: &[&str] = &[LAUNCH_FILE, "package.json", ".git"];
+const LAUNCH_FILE: &str = ".vscode/launch.json";
 
 /// The named folder; else the nearest ancestor of `from` that is marked; else `from` itself. The marks of other people
 /// do not count: in a folder that they may write, the workspace would be theirs.
@@ -17,7 +19,19 @@ pub fn find_workspace(named: Option<&Path>, from: &Path) -> PathBuf {
         return from.join(named);
     }
     let nearest = |marks: &[&str]| from.ancestors().find(|folder| marks.iter().any(|mark| has_own(folder, mark)));
-    nearest(TETHER_MARKERS).or_else(|| nearest(PROJECT_MARKERS)).unwrap_or(from).to_owned()
+    let project = || nearest(PROJECT_MARKERS).map(|folder| find_naming_root(folder).unwrap_or(folder));
+    nearest(TETHER_MARKERS).or_else(project).unwrap_or(from).to_owned()
+}
+
+/// The folder above a package, up to the root of its repository, whose launch.json names the package: the package belongs
+/// to that workspace. One with a launch.json of its own does not.
+fn find_naming_root(package: &Path) -> Option<&Path> {
+    if has_own(package, LAUNCH_FILE) || has_own(package, ".git") {
+        return None;
+    }
+    let repository = package.ancestors().position(|folder| has_own(folder, ".git"))?;
+    let above = package.ancestors().skip(1).take(repository);
+    above.into_iter().find(|folder| has_own(folder, LAUNCH_FILE) && launch_names_folder(folder, package))
 }
 
 /// As [`find`], from the current folder.
@@ -44,6 +58,16 @@ mod tests {
         check(None, "repo");
         fs::write(home.path().join("repo/packages/app/package.json"), "{}").unwrap();
         check(None, "repo/packages/app");
+        fs::create_dir(home.path().join("repo/.vscode")).unwrap();
+        let launch = |path: &str| {
+            format!(
+                "{{\"configurations\": [{{\"args\": [\"--extensionDevelopmentPath=${{workspaceFolder}}/{path}\"]}}]}}"
+            )
+        };
+        fs::write(home.path().join("repo/.vscode/launch.json"), launch("packages/other")).unwrap();
+        check(None, "repo/packages/app");
+        fs::write(home.path().join("repo/.vscode/launch.json"), launch("packages/app")).unwrap();
+        check(None, "repo");
         fs::write(home.path().join("repo/devtools.toml"), "").unwrap();
         check(None, "repo");
         check(Some("lib"), "repo/packages/app/src/lib");

@@ -77,7 +77,7 @@ impl Build<'_> {
         }
         rounds.start_build(&build.baseline);
         loop {
-            let ran = self.queue.run_plan(&self.config.build, self.background_user(), progress).await?;
+            let ran = self.queue.run_plan(&self.config.build, Some(self.background_user()), progress).await?;
             build.background_tasks = ran.background;
             build.duration += ran.duration;
             build.tail = ran.tail;
@@ -100,9 +100,9 @@ impl Build<'_> {
         }
     }
 
-    fn background_user(&self) -> Option<BackgroundUser<'static>> {
-        let user = BackgroundUser { name: WINDOW_USER, needs_new_cycle: true };
-        self.config.keeps_background_tasks().then_some(user)
+    fn background_user(&self) -> BackgroundUser<'static> {
+        let keeps_watchers = self.config.keeps_background_tasks();
+        BackgroundUser { name: WINDOW_USER, needs_new_cycle: true, keeps_watchers }
     }
 
     /// The files after a round, and whether another round is needed.

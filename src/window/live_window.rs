@@ -4,13 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::{FutureExt, OptionFuture};
+use futures_util::future::FutureExt;
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
 
+use super::caller::Caller;
 use super::identity::{self, IdentityError};
 use super::launch::parse_inspector_port;
-use super::page::{ExtensionHostConsole, ExtensionHostInspector, PageConnection, PageHistory};
+use super::page::{ExtensionHostConsole, ExtensionHostInspector, ExtensionState, PageConnection, PageHistory};
 use super::session_file::WindowSession;
 use super::window_exit::{self, WindowExit};
 use crate::background_tasks::BackgroundTask;
@@ -23,6 +25,8 @@ use crate::window::token_redaction::redact_connection_tokens;
 /// An output file larger than this, in bytes, is trimmed to its last [`KEPT_OUTPUT`] bytes.
 const MAX_OUTPUT: u64 = 64 << 20;
 const KEPT_OUTPUT: u64 = 1 << 20;
+/// How long the page may take to end what it does when the extensions are loaded.
+const PAGE_TURN_TIMEOUT: Duration = Duration::from_secs(3);
 /// How many lines of output are searched for the inspector of an extension host that was started again.
 const INSPECTOR_LINES: usize = 500;
 
@@ -42,12 +46,20 @@ pub struct LiveWindow {
     /// Trims the output file; aborted on drop.
     _output_trimmer: JoinSet<()>,
     /// Closed on drop.
-    _extension_host: Option<ExtensionHostConsole>,
+    extension_host: Option<ExtensionHostConsole>,
     resources: ResourceMonitor,
     /// The background tasks of its build that run on, such as a dev server.
     pub background_tasks: Vec<Arc<BackgroundTask>>,
     /// What a user should know.
     pub notes: Vec<String>,
+}
+
+/// The page of a running window.
+pub enum WindowPage {
+    /// Connected to, since it was launched.
+    Open(PageConnection),
+    /// To be connected to, if its program responds.
+    At(Option<Endpoint>),
 }
 
 impl LiveWindow {
@@ -56,22 +68,26 @@ impl LiveWindow {
     pub async fn connect(
         session: WindowSession,
         process: Process,
-        endpoint: Option<Endpoint>,
+        page: WindowPage,
         output: PathBuf,
         history: Arc<PageHistory>,
     ) -> LiveWindow {
-        let page = OptionFuture::from(endpoint.map(|it| PageConnection::open_endpoint(it, Arc::clone(&history)))).await;
+        let page = match page {
+            WindowPage::Open(page) => Some(page),
+            WindowPage::At(None) => None,
+            WindowPage::At(Some(endpoint)) => PageConnection::open_endpoint(endpoint, Arc::clone(&history)).await.ok(),
+        };
         let mut output_trimmer = JoinSet::new();
         // Also while nobody looks at the window: only lines that are never shown are lost.
         output_trimmer.spawn(process::keep_trimmed(output.clone(), MAX_OUTPUT, KEPT_OUTPUT));
         LiveWindow {
             _output_trimmer: output_trimmer,
-            _extension_host: listen_to_extension_host(&session, &output, &history),
+            extension_host: listen_to_extension_host(&session, &output, &history),
             session,
             process,
             reconnected: false,
             output,
-            page: Mutex::new(page.and_then(Result::ok).map(Arc::new)),
+            page: Mutex::new(page.map(Arc::new)),
             history,
             resources: ResourceMonitor::default(),
             background_tasks: Vec::new(),
@@ -116,6 +132,44 @@ impl LiveWindow {
     pub async fn is_responsive(&self, deadline: Duration) -> bool {
         let ping = async { self.page().await.ok()?.ping(deadline).await.then_some(()) };
         tokio::time::timeout(deadline, ping).await.is_ok_and(|response| response.is_some())
+    }
+
+    /// Why the extensions under development are not loaded, or may not be; `None` when they are, or when there are none.
+    pub fn describe_unloaded_extensions(&self) -> Option<String> {
+        if self.session.extensions.is_empty() {
+            return None;
+        }
+        let Some(host) = &self.extension_host else {
+            return ExtensionState::Unknown("the extension host has opened no inspector".to_owned()).describe();
+        };
+        let (state, _) = host.watch_extensions().borrow().clone();
+        // Of a window that ran before, nothing is said before it is known.
+        if self.reconnected && state == ExtensionState::HostStarting { None } else { state.describe() }
+    }
+
+    /// Waits until the extensions under development are registered and activated, no longer than each step of that may
+    /// take. A window that ran before is not waited for.
+    pub async fn wait_for_extensions(&self, caller: &dyn Caller) {
+        let Some(host) = self.extension_host.as_ref().filter(|_| !self.session.extensions.is_empty()) else { return };
+        let mut states = host.watch_extensions();
+        let mut has_waited = false;
+        loop {
+            let (state, since) = states.borrow_and_update().clone();
+            if self.reconnected && state == ExtensionState::HostStarting {
+                return;
+            }
+            let Some(deadline) = state.deadline(since).filter(|deadline| *deadline > Instant::now()) else { break };
+            has_waited = true;
+            caller.report_progress("waiting until the extension is loaded");
+            tokio::select! {
+                changed = timeout_at(deadline, states.changed()) => if !matches!(changed, Ok(Ok(()))) { break },
+                _ = self.process.wait_for_exit() => return,
+            }
+        }
+        // The workbench knows of an extension before its host does, but may still be at work in the same turn.
+        if has_waited {
+            self.is_responsive(PAGE_TURN_TIMEOUT).await;
+        }
     }
 
     /// Sends a close request (`Browser.close`); returns whether the window received it.
@@ -186,6 +240,7 @@ fn listen_to_extension_host(
     history: &Arc<PageHistory>,
 ) -> Option<ExtensionHostConsole> {
     let port = session.inspector_port.filter(|port| *port != session.cdp_port)?;
-    let inspector = ExtensionHostInspector { port, launch_id: session.launch_id.clone(), output: output.to_owned() };
+    let (launch_id, extensions) = (session.launch_id.clone(), session.extensions.clone());
+    let inspector = ExtensionHostInspector { port, launch_id, output: output.to_owned(), extensions };
     Some(ExtensionHostConsole::start(inspector, Arc::clone(history)))
 }

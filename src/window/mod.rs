@@ -11,6 +11,7 @@
 //! | `search` | the search for the window of an earlier supervisor |
 //! | `context` | the state that these share: the published state, the trackers of the window's files |
 //! | `running_calls` | the calls that use the window, for the report of an exit |
+//! | `server_updates` | the windows of dev servers, which update their page themselves |
 //! | `generation` | the number of a window among all windows of a workspace |
 //! | `crash_loop` | the pause after repeated crashes |
 //! | `build`, `build_rounds` | the build; whether it must be run again because files changed meanwhile |
@@ -48,6 +49,7 @@ mod page_operations;
 mod pending_launch;
 mod running_calls;
 mod search;
+mod server_updates;
 mod state;
 mod token_redaction;
 mod window_exit;

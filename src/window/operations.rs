@@ -16,13 +16,13 @@ use super::cleanup;
 use super::context::WindowContext;
 use super::launch::{self, LaunchedWindow, WindowLaunchPlan};
 use super::launch_id::{baseline_file_of, new_random_id};
-use super::live_window::LiveWindow;
+use super::live_window::{LiveWindow, WindowPage};
 use super::pending_launch::{PendingLaunch, remove_pending_launch, save_pending_launch};
 use super::session_file::{self, WindowSession};
-use crate::background_tasks::{BackgroundTask, WINDOW_USER};
+use crate::background_tasks::{BackgroundTask, WINDOW_USER, find_addresses};
 use crate::changes::{ChangeTracker, FileSnapshot};
 use crate::clock::now_ms;
-use crate::config::{WindowConfig, trust::WorkspaceCommands};
+use crate::config::{WindowConfig, WindowKind, WindowSettings, trust::WorkspaceCommands};
 use crate::error::{Error, Result};
 
 /// The folders with a `session.json`: the workspace, where users expect it, and the state folder.
@@ -193,27 +193,53 @@ async fn launch_new_window(
     launch_id: String,
 ) -> Result<LiveWindow> {
     remove_older_launches(context, &launch_id);
+    let (settings, address_note) = with_served_address(config.window, &background_tasks);
     let plan = WindowLaunchPlan {
-        settings: config.window,
+        settings,
         workspace: context.paths.workspace.clone(),
         state_dir: context.paths.state.clone(),
         launch_id,
+        history: Arc::clone(&context.history),
     };
     context.report_progress("launching");
+    context.history.record_launch();
     let launched = launch::launch_window(&plan, |text| context.report_progress(text)).await?;
     let session = new_session(context, &plan, &launched);
     let mut notes = save_launch(context, &session, &baseline);
-    notes.extend(config.notes);
+    notes.extend(launched.notes.iter().cloned());
+    notes.extend(config.notes.into_iter().chain(address_note));
     if let Err(error) = context.update_active_config(|active| active.running = config.configuration) {
         notes.push(error.to_string());
     }
     context.set_baseline(&tracker, baseline).await;
-    context.history.record_launch();
-    let LaunchedWindow { process, endpoint, output, .. } = launched;
-    let mut window = LiveWindow::connect(session, process, Some(endpoint), output, Arc::clone(&context.history)).await;
+    let LaunchedWindow { process, endpoint, page, output, .. } = launched;
+    let page = match page {
+        Some(page) => WindowPage::Open(page),
+        None => WindowPage::At(Some(endpoint)),
+    };
+    let mut window = LiveWindow::connect(session, process, page, output, Arc::clone(&context.history)).await;
     window.notes = notes;
     window.background_tasks = background_tasks;
     Ok(window)
+}
+
+/// The settings of a window that shows the page of its dev server; and a note if the server has another address than the
+/// configured one, such as the next free port.
+fn with_served_address(settings: WindowSettings, tasks: &[Arc<BackgroundTask>]) -> (WindowSettings, Option<String>) {
+    let servers = || tasks.iter().filter_map(|task| Some((task, task.address.get()?)));
+    let Some((_, address)) = servers().next().filter(|_| settings.kind == Some(WindowKind::Browser)) else {
+        return (settings, None);
+    };
+    let Some(configured) = &settings.url else {
+        return (WindowSettings { url: Some(address.clone()), ..settings }, None);
+    };
+    let port = find_addresses(configured).first().map(|it| it.port);
+    let is_served = |port: u16| tasks.iter().any(|task| task.is_listening_on(port));
+    if port.is_none_or(is_served) {
+        return (settings, None);
+    }
+    let note = format!("the window shows {address}, which its dev server serves, and not {configured}");
+    (WindowSettings { url: Some(address.clone()), ..settings }, Some(note))
 }
 
 fn new_session(context: &WindowContext, plan: &WindowLaunchPlan, launched: &LaunchedWindow) -> WindowSession {
@@ -230,6 +256,7 @@ fn new_session(context: &WindowContext, plan: &WindowLaunchPlan, launched: &Laun
         boot_id: launched.boot_id.clone(),
         pid_start_ticks: launched.process.start_ticks(),
         browser_id: launched.endpoint.browser_id.clone(),
+        extensions: launched.extensions.clone(),
     }
 }
 

@@ -14,9 +14,11 @@
 //! | `navigation` | loading a URL, setting cookies |
 //! | `page_snapshot`, `expression`, `screenshot` | the operations that inspect a page |
 //! | `input_batch`, `input_action`, `element_point`, `mouse`, `keyboard`, `wait_condition` | the operation that acts on it |
+//! | `server_updates`, `update_wait` | what a dev server has told its page; the wait for what comes of it |
 //! | `page_error`, `action_error` | failures, and the user-facing errors for them |
 //! | `history`, `console`, `network` | the recorded console and network, over all launches |
-//! | `extension_host_console` | the console of VS Code's extension host |
+//! | `extension_host_console` | the connection to VS Code's extension host: its console |
+//! | `extension_registration` | whether that host has loaded the extensions under development |
 //!
 //! The operations are free functions over a [`PageClient`]. JavaScript dialogs are closed at once, since they block the
 //! page and all commands to it.
@@ -30,6 +32,7 @@ mod element_refs;
 mod event_handler;
 mod expression;
 mod extension_host_console;
+mod extension_registration;
 mod frame_tree;
 mod history;
 mod injected_script;
@@ -45,12 +48,15 @@ mod page_error;
 mod page_snapshot;
 mod page_state;
 mod screenshot;
+mod server_updates;
 mod targets;
+mod update_wait;
 mod wait_condition;
 
 pub use self::console::{ConsoleMessage, ConsoleSource};
 pub use self::expression::{ExpressionResult, evaluate_expression, evaluate_on_page};
 pub use self::extension_host_console::{ExtensionHostConsole, ExtensionHostInspector};
+pub use self::extension_registration::ExtensionState;
 pub use self::history::PageHistory;
 pub use self::input_action::{ActionKind, ActionTarget, InputAction, MouseButton, WaitCondition};
 pub use self::input_batch::{ActionOutcome, BatchOutcome, run_actions};
@@ -60,3 +66,4 @@ pub use self::page_client::PageClient;
 pub use self::page_connection::PageConnection;
 pub use self::page_snapshot::{PageSnapshot, SnapshotRequest, take_snapshot};
 pub use self::screenshot::{CapturedImage, ImageFormat, ScreenshotRequest, capture_screenshot};
+pub use self::update_wait::{UpdateOutcome, follow_server_update};

@@ -33,12 +33,22 @@ impl FreshPage {
             let error = window.explain_error(error);
             Error { doing: format!("{} (window generation {generation})", error.doing), ..error }
         })?;
-        let notes = stale_note.into_iter().chain(self.page.take_notices()).collect();
+        let unloaded = window.describe_unloaded_extensions();
+        let notes = stale_note.into_iter().chain(unloaded).chain(self.page.take_notices()).collect();
         Ok(PageResult { value, generation, relaunched, notes })
     }
 }
 
 impl Window {
+    /// Waits until the extensions under development of a running window are loaded: see
+    /// [`super::LiveWindow::wait_for_extensions`].
+    pub async fn wait_for_extensions(&self, caller: &dyn Caller) {
+        let window = self.context.published.borrow().window.clone();
+        if let Some(window) = window {
+            window.wait_for_extensions(caller).await;
+        }
+    }
+
     /// Brings a stale window up to date, and connects to its page.
     pub async fn open_fresh_page(&self, caller: &dyn Caller) -> Result<FreshPage> {
         let window = self.refresh_if_stale(caller).await?;

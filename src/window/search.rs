@@ -18,7 +18,7 @@ use super::cleanup;
 use super::context::WindowContext;
 use super::identity::{self, IdentityError};
 use super::launch_id::{baseline_file_of, output_file_of, scratch_dir_of};
-use super::live_window::LiveWindow;
+use super::live_window::{LiveWindow, WindowPage};
 use super::operations::{ReplaceError, resume_launch, save_session_files, session_roots};
 use super::pending_launch::{PendingLaunch, load_pending_launch, remove_pending_launch};
 use super::session_file::{self, SessionFileError, WindowSession};
@@ -179,7 +179,8 @@ async fn reconnect(
     let session = WindowSession { host_bridge_path: context.paths.bridge.clone(), persisted_at: now_ms(), ..session };
     let notes = save_session_files(context, &session);
     let output = output_file_of(&context.paths.state, &session.launch_id);
-    let mut window = LiveWindow::connect(session, process, endpoint, output, Arc::clone(&context.history)).await;
+    let mut window =
+        LiveWindow::connect(session, process, WindowPage::At(endpoint), output, Arc::clone(&context.history)).await;
     window.reconnected = true;
     window.notes.extend(notes);
     window.background_tasks = context.queue.background.recovered_tasks(WINDOW_USER);

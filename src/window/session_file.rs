@@ -40,6 +40,9 @@ pub struct WindowSession {
     pub pid_start_ticks: u64,
     /// The GUID of `webSocketDebuggerUrl`.
     pub browser_id: String,
+    /// The extensions under development that the extension host on `inspector_port` is to run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub extensions: Vec<PathBuf>,
 }
 
 /// Why a file is not used. Each text completes "session.json was set aside: …".
@@ -85,6 +88,7 @@ fn parse_session(text: &[u8]) -> Result<WindowSession, SessionFileError> {
         s if !is_launch_id(&s.launch_id) => invalid("launchId"),
         s if !s.host_bridge_path.is_absolute() => invalid("hostBridgePath"),
         s if s.user_data_dir.as_ref().is_some_and(|dir| !dir.is_absolute()) => invalid("userDataDir"),
+        s if s.extensions.iter().any(|folder| !folder.is_absolute()) => invalid("extensions"),
         _ => Ok(session),
     }
 }

@@ -75,7 +75,7 @@ pub(super) struct FreshWindow {
     pub window: Arc<LiveWindow>,
     pub generation: u64,
     pub relaunched: Option<StaleRelaunch>,
-    /// Why the window is stale all the same.
+    /// Why the window is stale all the same; or how its dev server has brought it up to date.
     pub stale_note: Option<String>,
 }
 
@@ -156,7 +156,16 @@ impl Window {
         };
         let (check, responsive) = tokio::join!(self.compare_files(), window.is_responsive(PING_TIMEOUT));
         let mut notes: Vec<String> = window.background_tasks.iter().filter_map(|it| it.describe_exit()).collect();
+        notes.extend(window.describe_unloaded_extensions());
         let check = check.map_err(|error| notes.push(error.to_string())).ok();
+        if let Some(check) = check.as_ref().filter(|check| check.stale)
+            && self.is_updated_by_server(&window, check).await
+        {
+            notes.push(
+                "its dev server updates the page: the next operation on it waits for that, and relaunches nothing"
+                    .into(),
+            );
+        }
         WindowInspection { published, check, responsive, notes }
     }
 
@@ -305,9 +314,13 @@ impl Window {
                 return Ok(fresh);
             }
             let check = self.compare_files().await?;
-            let Some(newest) = check.newest.filter(|_| check.stale) else { return Ok(fresh) };
+            let Some(newest) = check.newest.clone().filter(|_| check.stale) else { return Ok(fresh) };
             let because = describe_change(&newest);
             let held_note = |why: &str| format!("stale: {because}, and the window was not relaunched, since {why}");
+            if self.is_updated_by_server(&fresh.window, &check).await && self.context.replacement_blocker().is_none() {
+                fresh.stale_note = Some(self.follow_dev_server(&fresh.window, &newest, &because).await?);
+                return Ok(fresh);
+            }
             if let Some(why) = self.context.replacement_blocker() {
                 fresh.stale_note = Some(held_note(&why));
                 return Ok(fresh);

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use schemars::Schema;
 use serde_json::{Value, json};
 
+use crate::config::build_plan::{BuildStep, StepCompletion};
 use crate::config::devtools_toml::settings::{DEVTOOLS_TOML, Settings, WindowKind};
 use crate::config::npm::package_json::PackageJson;
 use crate::config::source_file::{read_text, replace_file};
@@ -130,8 +131,15 @@ fn write_derived(text: &mut String, config: &WindowConfig) {
             None => writeln!(text, "# {name} = {}", toml_text(&value)),
         };
     }
-    text.push_str("# headless = true\n# timeout = \"60s\"\n\n[build]\n");
-    match &config.build.steps[..] {
+    text.push_str("# headless = true\n# timeout = \"60s\"\n\n");
+    let is_server = |step: &&BuildStep| matches!(step.completion, StepCompletion::AfterAddress);
+    if let Some(server) = config.build.steps.iter().find(is_server).filter(|_| config.configuration.is_none()) {
+        text.push_str("[server]\n# It runs as long as the window, which shows the address that it prints.\n");
+        let _ = writeln!(text, "# From {}:\n# command = {}\n", server.origin, toml_text(&json!(server.argv)));
+    }
+    text.push_str("[build]\n");
+    let builds: Vec<&BuildStep> = config.build.steps.iter().filter(|step| !is_server(step)).collect();
+    match &builds[..] {
         [] => text.push_str("# Nothing is built before a launch.\n# command = [\"npm\", \"run\", \"compile\"]\n"),
         steps => {
             let labels: Vec<String> = steps.iter().map(|step| format!("`{}` ({})", step.label, step.origin)).collect();
@@ -230,6 +238,9 @@ mod tests {
             &["program = \"lib.js\"", "command = [\"npm\", \"run\", \"build\"]"],
         );
         check(&[("index.html", "")], true, &["kind = \"browser\""]);
+        let vite = r#"{"scripts": {"dev": "vite", "build": "vite build"}}"#;
+        let expect = ["# kind = \"browser\"", "[server]", "# command = [\"npm\", \"run\", \"dev\"]"];
+        check(&[("index.html", ""), ("package.json", vite)], true, &expect);
         check(
             &[("package.json", r#"{"engines": {"vscode": "*"}}"#)],
             true,

@@ -3,6 +3,7 @@
 //! Does not depend on the source of the derived settings.
 
 use crate::config::devtools_toml::settings::{WindowKind, WindowSettings};
+use crate::config::vscode::launch_window::WEB_WORKER_KIND;
 
 /// The derived settings with the written ones on top. `is_set`: whether devtools.toml has this key.
 pub fn override_window(
@@ -13,9 +14,9 @@ pub fn override_window(
     fn pick<T>(is_set: bool, written: T, derived: T) -> T {
         if is_set { written } else { derived }
     }
-    // The derived arguments are flags of VS Code; those of a web workbench are passed to its browser.
+    // The derived arguments are flags of VS Code; those of a web workbench are passed to its browser, but for one.
     let is_web = written.kind == Some(WindowKind::WebExtensionHost);
-    let derived_args = if is_web { Vec::new() } else { derived.args };
+    let derived_args = derived.args.into_iter().filter(|arg| !is_web || arg == WEB_WORKER_KIND).collect();
     WindowSettings {
         derived: written.kind.is_none() && derived.kind.is_some(),
         kind: written.kind.or(derived.kind),

@@ -26,6 +26,8 @@ pub struct Settings {
     pub window: WindowSettings,
     /// What to run before a launch.
     pub build: BuildSettings,
+    /// What to run beside the window.
+    pub server: ServerSettings,
     /// Which files are watched for changes.
     pub watch: WatchSettings,
 }
@@ -124,6 +126,15 @@ impl Default for BuildSettings {
     fn default() -> Self {
         BuildSettings { command: None, timeout: Duration::from_secs(120) }
     }
+}
+
+/// `[server]`: the dev server of a web project.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+pub struct ServerSettings {
+    /// The program and its arguments; it runs as long as the window, which shows the address that it prints. Empty: none.
+    /// Default: derived from package.json.
+    pub command: Option<Vec<String>>,
 }
 
 /// `[watch]`: which files are watched for changes.
@@ -267,7 +278,7 @@ mod tests {
             }
         };
         check("[window]\nkid = 1", &["line 2", "unknown field `kid`", "`kind`", "`codeServer`"]);
-        check("[windows]", &["unknown field `windows`", "`window`, `build`, `watch`"]);
+        check("[windows]", &["unknown field `windows`", "`window`, `build`, `server`, `watch`"]);
         check("\n\n[window]\nkind = 'car'", &["line 4", "unknown variant `car`", "`web-extension-host`"]);
         check("[build]\ntimeout = 'soon'", &["line 2", "\"soon\" is no duration", "\"2m\""]);
         check("[build]\ncommand = 'make'", &["line 2", "expected a sequence"]);

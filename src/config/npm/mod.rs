@@ -1,4 +1,5 @@
 //! npm packages: `package.json`, and the scripts that package managers run.
 
 pub mod consented_scripts;
+pub mod dev_server;
 pub mod package_json;

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::jsonc::{JsonDocument, JsonNode};
+use crate::config::source_file::normalize_path;
 use crate::config::vscode::tasks_json::platform_node;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -194,6 +195,22 @@ impl LaunchFile {
         }
         Ok(WindowConfiguration { entry, debugger })
     }
+}
+
+/// Whether the launch.json of `workspace` names something in `folder`, a folder below it; `false` when it cannot be read.
+pub fn launch_names_folder(workspace: &Path, folder: &Path) -> bool {
+    let Ok(Some(launch)) = LaunchFile::read(workspace) else { return false };
+    let is_inside = |text: &str| {
+        let path = text.split_once('=').map_or(text, |(_, value)| value);
+        let inside = ["${workspaceFolder}", "${workspaceRoot}"].iter().find_map(|name| path.strip_prefix(name));
+        inside.is_some_and(|path| normalize_path(&workspace.join(path.trim_start_matches('/'))).starts_with(folder))
+    };
+    let names = |node: &JsonNode| {
+        let attributes = node.members().iter().map(|(_, value)| value);
+        let mut texts = attributes.flat_map(JsonNode::one_or_many).filter_map(JsonNode::text);
+        texts.any(is_inside)
+    };
+    launch.configurations().iter().any(names)
 }
 
 /// The error for a configuration by name in a workspace without launch.json.

@@ -15,6 +15,9 @@ use crate::config::vscode::launch_json::{WindowConfiguration, WindowDebugger};
 use crate::config::vscode::variables::VariableContext;
 use crate::error::Result;
 
+/// VS Code's flag that runs the extension under development in a web worker.
+pub const WEB_WORKER_KIND: &str = "--extensionDevelopmentKind=web";
+
 /// The window of a launch configuration.
 #[derive(Debug, Default)]
 pub struct DerivedWindow {
@@ -60,9 +63,11 @@ struct WindowDraft<'a> {
 
 impl<'a> WindowDraft<'a> {
     fn derive_extension_host(&mut self) -> Result<()> {
-        if self.attributes.root().is_true("debugWebWorkerHost") {
-            let why = "an extension host in a web worker is no Node process";
-            return Err(self.attributes.unsupported("debugWebWorkerHost", why));
+        if let Some(node) =
+            self.attributes.root().get("debugWebWorkerHost").filter(|it| it.value == JsonValue::Bool(true))
+        {
+            let what = "`debugWebWorkerHost` is not honoured: what runs in a web worker cannot be debugged, and the window runs";
+            self.add_note(node, what);
         }
         self.set_kind(WindowKind::ExtensionHost);
         let runtime = self.attributes.root().get("runtimeExecutable").filter(|it| it.text() != Some("${execPath}"));
@@ -104,11 +109,12 @@ impl<'a> WindowDraft<'a> {
         let mut value = || value.clone().or_else(|| rest.next().map(|(value, _)| value)).unwrap_or_default();
         match flag {
             "--extensionDevelopmentPath" => self.add_extension(&value(), node)?,
-            "--extensionDevelopmentKind" if value() == "web" => {
-                let why = "an extension host in a web worker is no Node process";
-                return Err(self.attributes.unsupported(argument, why));
+            "--extensionDevelopmentKind" => {
+                if value() == "web" {
+                    self.record_origin("args", node);
+                    self.derived.window.args.push(WEB_WORKER_KIND.to_owned());
+                }
             }
-            "--extensionDevelopmentKind" => {}
             "--folder-uri" => self.set_folder(&value(), node)?,
             "--file-uri" => return Err(self.attributes.unsupported(argument, "only a folder can be opened")),
             "--user-data-dir" | "--extensions-dir" | "--profile" => {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::config::build_plan::{BuildPlan, BuildStep, SharedTask, StepCompletion, StepOrder};
 use crate::config::jsonc::{JsonNode, JsonValue};
+use crate::config::npm::dev_server::is_dev_server_line;
 use crate::config::npm::package_json::PackageJson;
 use crate::config::vscode::problem_matchers::BackgroundCycle;
 use crate::config::vscode::shell_line::find_shell_line;
@@ -209,7 +210,7 @@ impl StepDraft<'_> {
             }
         };
         let cwd = self.cwd()?;
-        let (env, completion) = (self.env()?, self.completion()?);
+        let (env, completion) = (self.env()?, self.completion(&argv.join(" "))?);
         let origin = self.task.origin(self.workspace());
         Ok(Some(BuildStep { label: self.task.label.clone(), argv, shell_line: line, cwd, env, completion, origin }))
     }
@@ -223,11 +224,12 @@ impl StepDraft<'_> {
         let missing = |what: String| unusable_task(task, what).hint("`npm run` there lists the scripts");
         let package = PackageJson::read(&folder)?;
         let package = package.ok_or_else(|| missing(format!("there is no package.json in {}", folder.display())))?;
-        if package.script(script).is_none() {
+        let Some(text) = package.script(script).and_then(JsonNode::text) else {
             return Err(missing(format!("{} has no script {script:?}", folder.join("package.json").display())));
-        }
+        };
         let step = package.script_step(script, task.origin(self.workspace()));
-        Ok(BuildStep { label: task.label.clone(), env: self.env()?, completion: self.completion()?, ..step })
+        let completion = self.completion(text)?;
+        Ok(BuildStep { label: task.label.clone(), env: self.env()?, completion, ..step })
     }
 
     fn typescript(&self) -> Result<Vec<String>> {
@@ -305,13 +307,16 @@ impl StepDraft<'_> {
         members.iter().map(variable).collect()
     }
 
-    fn completion(&self) -> Result<StepCompletion> {
+    /// `line`: what is run. A dev server needs neither `isBackground` nor a problem matcher.
+    fn completion(&self, line: &str) -> Result<StepCompletion> {
+        let is_server = is_dev_server_line(line);
         if !self.task.node.is_true("isBackground") && !self.is_watch() {
-            return Ok(StepCompletion::OnExit);
+            return Ok(if is_server { StepCompletion::AfterAddress } else { StepCompletion::OnExit });
         }
         let watch = JsonNode { line: self.task.node.line, value: JsonValue::String("$tsc-watch".to_owned()) };
         let matcher = self.task.node.get("problemMatcher").or_else(|| self.is_watch().then_some(&watch));
-        BackgroundCycle::of(matcher).map(Box::new).map(StepCompletion::AfterCycle).map_err(|why| {
+        let cycle = BackgroundCycle::of(matcher).map(Box::new).map(StepCompletion::AfterCycle);
+        cycle.or_else(|why| if is_server { Ok(StepCompletion::AfterAddress) } else { Err(why) }).map_err(|why| {
             Error::usage(format!("cannot know when the background task {} is ready", &self.task.subject()["the task ".len()..]))
                 .because(why)
                 .hint("give it a `problemMatcher` with `\"background\": {\"activeOnStart\": true, \"beginsPattern\": \"…\", \"endsPattern\": \"…\"}`")

@@ -19,7 +19,8 @@ const DEFAULTS: &str = r#"{
     "telemetry.telemetryLevel": "off",
     "update.mode": "none",
     "extensions.autoCheckUpdates": false,
-    "extensions.autoUpdate": false,
+    "extensions.autoUpdate": "off",
+    "extensions.ignoreRecommendations": true,
     "remote.autoForwardPorts": false,
     "task.allowAutomaticTasks": "off"
 }
@@ -27,9 +28,16 @@ const DEFAULTS: &str = r#"{
 /// An application setting: the settings of a workspace do not override the user's.
 const AUTOMATIC_TASKS: &str = "task.allowAutomaticTasks";
 
+/// A file that VS Code writes at each start where it is missing.
+const LANGUAGE_MODELS: &str = "chatLanguageModels.json";
+
 /// Writes default settings into a new profile, so that every launch shows the same window. Existing ones are kept, but
 /// for the setting that allows automatic tasks. The folder must exist.
 pub fn prepare_user_settings(file: &Path) -> Result<()> {
+    let models = file.with_file_name(LANGUAGE_MODELS);
+    if models.symlink_metadata().is_err() {
+        replace_file(&models, b"[]").doing(|| format!("cannot write {}", models.display()))?;
+    }
     let text = match read_text(file)? {
         None => DEFAULTS.to_owned(),
         Some(text) => match disallow_automatic_tasks(file, &text)? {

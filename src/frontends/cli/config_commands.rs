@@ -38,6 +38,12 @@ fn config_text(config: &WindowConfig, commands: &WorkspaceCommands) -> String {
     }
     lines.extend(config.build_outputs.iter().map(|it| format!("  no change: {}   [{}]", it.pattern, it.origin)));
     lines.extend(config.notes.iter().map(|note| format!("  note: {note}")));
+    if let Some(folder) = config.suggested_watch_root() {
+        let folder = folder.display().to_string();
+        lines.push(format!(
+            "  possible: [watch] root = {folder:?} in devtools.toml: only changes of this extension count"
+        ));
+    }
     let trusted = if commands.are_trusted() { "trusted" } else { "not trusted yet: `tether trust`" };
     lines.extend([String::new(), format!("These commands are {trusted}")]);
     lines.iter().map(|line| escape_line(line)).collect::<Vec<_>>().join("\n")
@@ -51,7 +57,8 @@ fn config_json(config: &WindowConfig, commands: &WorkspaceCommands) -> Value {
     let step = |step: &BuildStep| {
         let until = match &step.completion {
             StepCompletion::OnExit => None,
-            StepCompletion::AfterCycle(cycle) => Some(&cycle.ends_pattern),
+            StepCompletion::AfterCycle(cycle) => Some(cycle.ends_pattern.as_str()),
+            StepCompletion::AfterAddress => Some("it serves the address that it prints"),
         };
         json!({
             "file": step.origin.file, "line": step.origin.line, "label": step.label, "argv": step.argv,
@@ -73,6 +80,7 @@ fn config_json(config: &WindowConfig, commands: &WorkspaceCommands) -> Value {
         "lines": commands.lines.iter().map(line).collect::<Vec<_>>(),
         "ignore": config.build_outputs.iter().map(ignore).collect::<Vec<_>>(),
         "notes": config.notes,
+        "suggestedWatchRoot": config.suggested_watch_root(),
         "trusted": commands.are_trusted(),
     })
 }

@@ -108,7 +108,7 @@ async fn debug_target(
 async fn run_tasks(supervisor: &SupervisorContext, plans: &[BuildPlan]) -> Result<Vec<Arc<BackgroundTask>>> {
     let mut background = Vec::new();
     for plan in plans.iter().filter(|plan| !plan.is_empty()) {
-        let user = BackgroundUser { name: "an editor's debug session", needs_new_cycle: false };
+        let user = BackgroundUser { name: "an editor's debug session", needs_new_cycle: false, keeps_watchers: true };
         let ran = supervisor.task_queue().await.run_plan(plan, Some(user), &|_| {}).await?;
         background.extend(ran.background);
     }

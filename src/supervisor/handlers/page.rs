@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::page_actions::input_actions;
 use super::window::relaunch_report;
-use super::window_stops::{PageWork, resume_hint, stopped_session, until_stopped};
+use super::window_stops::{PageWork, open_loaded_page, resume_hint, stopped_session, until_stopped};
 use crate::api::page::{
     ConsoleEntries, ConsoleEntry, NetworkEntries, NetworkEntry, PageConsoleParams, PageEvaluateParams,
     PageEvaluateResult, PageImage, PageImageFormat, PageLogCursor, PageNetworkParams, PageScreenshotParams,
@@ -31,7 +31,7 @@ const MAX_PENDING: usize = 20;
 impl OperationHandler for PageEvaluateParams {
     async fn handle(self, context: &SupervisorContext, call: &OperationCall<'_>) -> Result<PageEvaluateResult> {
         let timeout = self.timeout_ms.map_or(DEFAULT_EVALUATE_TIMEOUT, Duration::from_millis);
-        let fresh = context.window.open_fresh_page(call).await?;
+        let fresh = open_loaded_page(context, call).await?;
         let evaluating = page::evaluate_on_page(&fresh.page, &self.expression, timeout, self.page.as_deref());
         let (evaluated, stopped) = match until_stopped(context, evaluating).await {
             PageWork::Done(evaluated) => (evaluated.map(Some), stopped_session(context).await),
@@ -58,7 +58,7 @@ impl OperationHandler for PageScreenshotParams {
         };
         let full_page = self.full_page.unwrap_or_default();
         let request = page::ScreenshotRequest { element: self.element, full_page, format, page: self.page };
-        let fresh = context.window.open_fresh_page(call).await?;
+        let fresh = open_loaded_page(context, call).await?;
         let captured = until_stopped(context, page::capture_screenshot(&fresh.page, &request)).await.done();
         let PageResult { value, generation, relaunched, mut notes } = fresh.finish(captured)?;
         notes.extend(value.note);
@@ -71,7 +71,7 @@ impl OperationHandler for PageSnapshotParams {
     async fn handle(self, context: &SupervisorContext, call: &OperationCall<'_>) -> Result<PageSnapshotResult> {
         let max_bytes = self.max.unwrap_or(DEFAULT_SNAPSHOT_BYTES).max(MIN_SNAPSHOT_BYTES);
         let request = page::SnapshotRequest { max_bytes, root: self.from, page: self.page };
-        let fresh = context.window.open_fresh_page(call).await?;
+        let fresh = open_loaded_page(context, call).await?;
         let snapshot = until_stopped(context, page::take_snapshot(&fresh.page, &request)).await.done();
         let PageResult { value, generation, relaunched, notes } = fresh.finish(snapshot)?;
         let relaunched = relaunched.map(relaunch_report);
@@ -83,7 +83,7 @@ impl OperationHandler for PageInputParams {
     async fn handle(self, context: &SupervisorContext, call: &OperationCall<'_>) -> Result<PageInputResult> {
         let actions = input_actions(self.actions)?;
         let snapshot_bytes = self.snapshot.unwrap_or_default().then_some(DEFAULT_SNAPSHOT_BYTES);
-        let fresh = context.window.open_fresh_page(call).await?;
+        let fresh = open_loaded_page(context, call).await?;
         let done = Mutex::new(Vec::new());
         let report = |step: &page::ActionOutcome| lock(&done).push(step.clone());
         let acting = page::run_actions(&fresh.page, &actions, self.page.as_deref(), snapshot_bytes, report);

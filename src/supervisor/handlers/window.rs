@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use super::window_stops::wait_for_extensions;
 use crate::api::window::{
     BuildReport, ChangedFile, ChangedFileKind, RebuildChoice, RelaunchNotice, ReportedWindowState, TrackingDecision,
     WindowChanges, WindowChangesParams, WindowExitReport, WindowResources, WindowRestartParams, WindowStartParams,
@@ -94,6 +95,7 @@ impl OperationHandler for WindowStatusParams {
 impl OperationHandler for WindowStartParams {
     async fn handle(self, context: &SupervisorContext, call: &OperationCall<'_>) -> Result<WindowStatus> {
         context.window.start(self.config.as_deref(), rebuild_policy(self.rebuild), call).await?;
+        wait_for_extensions(context, call).await;
         Ok(window_status(context).await)
     }
 }
@@ -108,6 +110,7 @@ impl OperationHandler for WindowStopParams {
 impl OperationHandler for WindowRestartParams {
     async fn handle(self, context: &SupervisorContext, call: &OperationCall<'_>) -> Result<WindowStatus> {
         context.window.restart(rebuild_policy(self.rebuild), call).await?;
+        wait_for_extensions(context, call).await;
         Ok(window_status(context).await)
     }
 }

@@ -9,6 +9,8 @@ use crate::api::debug::results::StoppedSession;
 use crate::debug::{ManagedSession, RunState};
 use crate::error::{Error, Result};
 use crate::supervisor::context::SupervisorContext;
+use crate::supervisor::operation_call::OperationCall;
+use crate::window::FreshPage;
 
 /// How long an operation may go on beside a stop: the page still evaluates while it is stopped.
 const STOPPED_GRACE: Duration = Duration::from_millis(500);
@@ -71,6 +73,22 @@ pub async fn until_stopped<T>(context: &SupervisorContext, work: impl Future<Out
             return PageWork::Stopped(describe_stopped(context, &stopped).await);
         }
     }
+}
+
+/// Waits until the extensions under development are loaded; a program that is stopped in the debugger ends the wait.
+pub async fn wait_for_extensions(context: &SupervisorContext, call: &OperationCall<'_>) {
+    let loading = async {
+        context.window.wait_for_extensions(call).await;
+        Ok(())
+    };
+    drop(until_stopped(context, loading).await);
+}
+
+/// The page of a window that is up to date, when its extensions are loaded.
+pub async fn open_loaded_page(context: &SupervisorContext, call: &OperationCall<'_>) -> Result<FreshPage> {
+    let fresh = context.window.open_fresh_page(call).await?;
+    wait_for_extensions(context, call).await;
+    Ok(fresh)
 }
 
 /// A session that is stopped in the window, after an operation on it.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -18,6 +18,7 @@ use crate::sync::lock;
 use crate::tools;
 use crate::window::identity::IdentityError;
 use crate::window::launch_id::{output_file_of, scratch_dir_of};
+use crate::window::page::{PageConnection, PageHistory};
 
 /// The default deadline of each step of a launch, such as opening the debugging port.
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -32,6 +33,8 @@ pub struct WindowLaunchPlan {
     pub state_dir: PathBuf,
     /// New and random; see [`crate::window::launch_id::is_launch_id`].
     pub launch_id: String,
+    /// Where the console and the network requests of the page are recorded, from its first request on.
+    pub history: Arc<PageHistory>,
 }
 
 /// A window that was launched and can be connected to.
@@ -46,7 +49,13 @@ pub struct LaunchedWindow {
     pub inspector_port: Option<u16>,
     /// The browser or Node behind `cdp_port`.
     pub endpoint: Endpoint,
+    /// The connection over which its page was loaded.
+    pub page: Option<PageConnection>,
     pub user_data_dir: Option<PathBuf>,
+    /// The extensions under development that the extension host on `inspector_port` is to run.
+    pub extensions: Vec<PathBuf>,
+    /// What a user should know.
+    pub notes: Vec<String>,
     pub output: PathBuf,
     /// The start of the launch; epoch milliseconds.
     pub started_at_ms: u64,
@@ -96,10 +105,19 @@ impl<'a> LaunchAttempt<'a> {
             cdp_port: endpoint.port,
             inspector_port: None,
             endpoint,
+            page: None,
             user_data_dir: None,
+            extensions: Vec::new(),
+            notes: Vec::new(),
             output: self.output.clone(),
             started_at_ms: self.started_at_ms,
         }
+    }
+
+    /// Connects to the page of a started browser, and records what it loads from now on. Repeated while the browser is still
+    /// busy with its start; the launch's deadline ends it.
+    pub async fn connect_to_page(&self, endpoint: &Endpoint) -> Result<PageConnection> {
+        repeat_while_busy(|| PageConnection::open_endpoint(endpoint.clone(), Arc::clone(&self.plan.history))).await
     }
 
     /// Resolves a path of the settings against the workspace.
@@ -192,6 +210,16 @@ impl Drop for LaunchAttempt<'_> {
 /// The environment of the programs of a window with these settings, without the launch id.
 pub fn environment_of(settings: &WindowSettings) -> BTreeMap<OsString, OsString> {
     process::clean_environment(settings.env.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+}
+
+/// Repeats what a browser that is still busy with its start did not respond to in time; the launch's deadline ends it.
+pub async fn repeat_while_busy<T, F: Future<Output = Result<T>>>(operation: impl Fn() -> F) -> Result<T> {
+    loop {
+        match operation().await {
+            Err(error) if error.kind == ErrorKind::TimedOut => {}
+            outcome => return outcome,
+        }
+    }
 }
 
 /// Creates a folder with mode 0700.

@@ -7,18 +7,15 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
 use tokio::time::timeout;
 
 use super::attempt::{LaunchAttempt, LaunchedWindow, StartedProgram, create_private_dir, flag_with_path};
 use crate::bounded_file::{self, Links};
-use crate::cdp::Endpoint;
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::process;
-use crate::window::page::{ExpressionResult, PageConnection, PageHistory, evaluate_expression};
+use crate::window::page::{ExpressionResult, PageConnection, evaluate_expression, navigate_page};
 
 /// The names of Chromium browsers on PATH, in the order of preference.
 pub const BROWSER_NAMES: &[&str] = &[
@@ -32,6 +29,8 @@ pub const BROWSER_NAMES: &[&str] = &[
 ];
 /// How long the first page is waited for; the window counts as ready after this time.
 const FIRST_PAGE_TIMEOUT: Duration = Duration::from_secs(5);
+/// What the browser is started on.
+pub(super) const EMPTY_PAGE: &str = "about:blank";
 pub(super) const PORT_FILE: &str = "DevToolsActivePort";
 
 /// Flags for every window: no first-run pages, no network requests besides the page's, and no throttling of a window
@@ -51,54 +50,58 @@ const FLAGS: &[&str] = &[
     "--password-store=basic",
 ];
 
-/// Starts the browser with the configured address.
+/// Starts the browser, and loads the configured address over the connection that records its first requests.
 pub async fn launch_browser(attempt: &LaunchAttempt<'_>) -> Result<LaunchedWindow> {
-    let url = attempt.plan.settings.url.as_deref().unwrap_or("about:blank");
-    let (_, launched) = start_browser(attempt, url, &attempt.plan.settings.args).await?;
+    let url = attempt.plan.settings.url.as_deref().unwrap_or(EMPTY_PAGE);
+    check_url(url)?;
+    let (browser, launched) = start_browser(attempt, EMPTY_PAGE, &attempt.plan.settings.args).await?;
     attempt.report_progress("loading the first page");
-    // A page that is slow is no reason to fail: the window runs.
-    match timeout(FIRST_PAGE_TIMEOUT, wait_for_first_page(&launched.endpoint, url)).await {
-        Ok(Ok(FirstPage::Failed(reason))) => Err(Error::other(format!("cannot load {url} in the window"))
+    let loading = async {
+        let page = attempt.connect_to_page(&launched.endpoint).await?;
+        let failure = if url == EMPTY_PAGE { None } else { load_first_page(&page, url).await? };
+        Ok((page, failure))
+    };
+    let (page, failure) = browser.wait_for("loaded the first page", loading).await?;
+    match failure {
+        Some(reason) => Err(Error::other(format!("cannot load {url} in the window"))
             .because(reason)
             .hint("start what serves it, or let a background task start it: `preLaunchTask` in launch.json")
             .hint("`tether start --print-config` shows where the address comes from")),
-        _ => Ok(launched),
+        None => Ok(LaunchedWindow { page: Some(page), ..launched }),
     }
 }
 
-/// How the first page was loaded.
-enum FirstPage {
-    Parsed,
-    /// Chromium shows an error page instead: why.
-    Failed(String),
-}
-
-/// Resolves when the first page has been parsed. A navigation destroys the waiting script, which is then evaluated again
-/// in the new document.
-async fn wait_for_first_page(endpoint: &Endpoint, url: &str) -> Result<FirstPage> {
-    let page = PageConnection::open_endpoint(endpoint.clone(), Arc::new(PageHistory::new(None))).await?;
-    let parsed = format!(
-        "new Promise(done => {{
-            if (location.href === 'about:blank' && {url:?} !== 'about:blank') return; // the navigation follows
-            const report = () => {{
-                if (location.protocol !== 'chrome-error:') return done(true);
-                // The error page renders its code after it is parsed.
-                const code = () => document.querySelector('.error-code')?.textContent.trim();
-                const look = () => code() ? done(code()) : setTimeout(look, 20);
-                setTimeout(() => done('Chromium shows an error page'), 2000);
-                look();
-            }};
-            if (document.readyState !== 'loading') return report();
-            document.addEventListener('DOMContentLoaded', report);
-        }})"
-    );
-    loop {
-        match evaluate_expression(&page, &parsed, FIRST_PAGE_TIMEOUT).await? {
-            ExpressionResult::Value(Value::Bool(true)) => return Ok(FirstPage::Parsed),
-            ExpressionResult::Value(Value::String(reason)) => return Ok(FirstPage::Failed(reason)),
-            _ => {}
+/// Loads the first page, and waits until it has been parsed and its module scripts have run; returns why it cannot be loaded. A page that is slow is no
+/// reason to fail: the window runs.
+async fn load_first_page(page: &PageConnection, url: &str) -> Result<Option<String>> {
+    let loading = async {
+        match navigate_page(page, url).await {
+            // A page that does not respond, or is gone: the window runs.
+            Ok(()) => Ok(wait_until_parsed(page).await.err().and(None)),
+            // A download, or a response without content: the page stays empty.
+            Err(error) if error.source.as_ref().is_some_and(|cause| cause.to_string() == "net::ERR_ABORTED") => {
+                Ok(None)
+            }
+            Err(error) if error.kind == ErrorKind::TimedOut => Ok(None),
+            Err(error) => {
+                let cause = error.source.as_ref().map_or_else(|| error.doing.clone(), ToString::to_string);
+                Ok(Some(cause.strip_prefix("net::").map_or(cause.clone(), str::to_owned)))
+            }
         }
-    }
+    };
+    timeout(FIRST_PAGE_TIMEOUT, loading).await.unwrap_or(Ok(None))
+}
+
+/// A navigation destroys the waiting script, which is then evaluated again in the new document.
+async fn wait_until_parsed(page: &PageConnection) -> Result<()> {
+    // Module scripts run between the end of parsing and this event.
+    let parsed = "new Promise(done => {
+        const isParsed = () => performance.getEntriesByType('navigation')[0]?.domContentLoadedEventEnd > 0;
+        if (document.readyState === 'complete' || isParsed()) done(true);
+        else addEventListener('DOMContentLoaded', () => setTimeout(done, 0, true));
+    })";
+    while evaluate_expression(page, parsed, FIRST_PAGE_TIMEOUT).await? != ExpressionResult::Value(true.into()) {}
+    Ok(())
 }
 
 /// Starts the browser on `url` and waits for its debugging port.

@@ -27,13 +27,14 @@ use super::browser::{PORT_FILE, has_display, remove_stale_file, wait_for_port_fi
 use super::custom_command::find_free_port;
 use super::extension_host_args::ExtensionHostArgs;
 use super::readiness::wait_for_listener;
-use super::web_extension_host::wait_for_workbench_title;
+use super::web_extension_host::wait_for_title;
 use crate::cdp::Endpoint;
-use crate::config::{WindowSettings, prepare_user_settings};
+use crate::config::{WEB_WORKER_KIND, WindowSettings, prepare_user_settings};
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::process::{self, Process};
 use crate::tools;
 use crate::window::identity::{IdentityError, verify_launch_port, verify_tree_port};
+use crate::window::page::PageConnection;
 
 /// How long the workbench and its extension host are waited for; the window counts as ready after this time.
 const WORKBENCH_TIMEOUT: Duration = Duration::from_secs(30);
@@ -86,9 +87,11 @@ pub async fn launch_desktop_extension_host(attempt: &LaunchAttempt<'_>) -> Resul
     let endpoint = vscode.wait_for_endpoint("answered on its debugging port", port).await?;
     attempt.report_progress("waiting for the extension host");
     let first_window = wait_for_workbench(&vscode, &endpoint, inspector);
-    let inspector_port = vscode.wait_for("shown its window", first_window).await?;
+    let (page, inspector_port) = vscode.wait_for("shown its window", first_window).await?;
     let launched = attempt.launched_window(vscode.process, endpoint);
-    Ok(LaunchedWindow { others, inspector_port, user_data_dir: Some(profile.user), ..launched })
+    let (user_data_dir, (extensions, note)) = (Some(profile.user), args.extensions_on_node());
+    let notes = note.into_iter().collect();
+    Ok(LaunchedWindow { others, page, inspector_port, user_data_dir, extensions, notes, ..launched })
 }
 
 /// The launcher of the desktop VS Code for these settings, if one is installed and there is a display.
@@ -200,6 +203,7 @@ fn command_line(launcher: &Path, profile: &VsCodeProfile, inspector: u16, args: 
         argv.push("--no-sandbox".into()); // Electron refuses to run as root with it
     }
     argv.extend(args.extensions.iter().map(|path| flag_with_path("--extensionDevelopmentPath=", path)));
+    argv.extend(args.in_web_worker.then(|| WEB_WORKER_KIND.into()));
     argv.extend(args.args.iter().map(OsString::from));
     argv.push(args.folder.clone().into());
     argv
@@ -236,9 +240,13 @@ fn names_user_data(arguments: &[OsString], user: &Path) -> bool {
         || arguments.windows(2).any(|two| two[0] == "--user-data-dir" && two[1] == user)
 }
 
-/// Waits for the workbench and for the extension host's inspector, and returns its port. A timeout of either is not an
+/// Waits for the workbench and for the extension host's inspector; returns the page and the inspector's port. A timeout of either is not an
 /// error.
-async fn wait_for_workbench(vscode: &StartedProgram<'_>, endpoint: &Endpoint, inspector: u16) -> Result<Option<u16>> {
+async fn wait_for_workbench(
+    vscode: &StartedProgram<'_>,
+    endpoint: &Endpoint,
+    inspector: u16,
+) -> Result<(Option<PageConnection>, Option<u16>)> {
     let StartedProgram { attempt, process, .. } = vscode;
     let check_owner = |port: u16| -> Result<(), IdentityError> {
         verify_tree_port(process, port).or_else(|_| verify_launch_port(&attempt.plan.launch_id, port))
@@ -246,20 +254,24 @@ async fn wait_for_workbench(vscode: &StartedProgram<'_>, endpoint: &Endpoint, in
     let within = WORKBENCH_TIMEOUT.min(attempt.deadline() / 2);
     let inspected =
         timeout(within, wait_for_listener(inspector, |port| check_owner(port).map_err(untrusted_port_error)));
-    let titled = timeout(within, wait_for_workbench_title(endpoint, within));
+    let titled = timeout(within, async {
+        let page = attempt.connect_to_page(endpoint).await?;
+        wait_for_title(&page, within).await.map(|()| page)
+    });
     let (inspected, titled) = tokio::join!(inspected, titled);
-    match titled {
+    let page = match titled {
         Ok(Err(error)) if !process.is_alive() => return Err(error),
-        Ok(Ok(())) => {}
-        _ => attempt.report_progress("the workbench has no title of an Extension Development Host yet"),
-    }
-    match inspected {
-        Ok(Ok(_)) => Ok(Some(inspector)),
+        Ok(Ok(page)) => Some(page),
         _ => {
-            attempt.report_progress("the extension host has opened no inspector");
-            Ok(None)
+            attempt.report_progress("the workbench has no title of an Extension Development Host yet");
+            None
         }
+    };
+    let is_inspected = matches!(inspected, Ok(Ok(_)));
+    if !is_inspected {
+        attempt.report_progress("the extension host has opened no inspector");
     }
+    Ok((page, is_inspected.then_some(inspector)))
 }
 
 /// Adds the tail of VS Code's own log: its output is not connected to ours after its launcher has exited.
@@ -286,6 +298,7 @@ mod tests {
             extensions: vec!["/ws/a".into(), "/ws/b".into()],
             folder: "/ws".into(),
             args: vec!["--disable-extensions".into()],
+            in_web_worker: false,
         };
         let argv = command_line(Path::new("/usr/bin/code"), &profile, 9229, &args);
         let words: Vec<String> = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();

@@ -4,11 +4,17 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use super::attempt::LaunchAttempt;
+use crate::bounded_file::{self, Links};
+use crate::config::WEB_WORKER_KIND;
 use crate::error::{Error, ErrorContext, Result};
 
 /// VS Code's flag; may be repeated.
 const FLAG: &str = "--extensionDevelopmentPath";
+/// In bytes.
+const MAX_MANIFEST: u64 = 4 << 20;
 
 /// The parsed arguments.
 #[derive(Debug, PartialEq, Eq)]
@@ -19,13 +25,18 @@ pub struct ExtensionHostArgs {
     pub folder: PathBuf,
     /// The other words of `args`.
     pub args: Vec<String>,
+    /// Whether all extensions under development run in a web worker.
+    pub in_web_worker: bool,
 }
 
 impl ExtensionHostArgs {
     /// Reads the window's settings. Errors: an extension without package.json, a folder that does not exist.
     pub fn read(attempt: &LaunchAttempt<'_>) -> Result<ExtensionHostArgs> {
         let settings = &attempt.plan.settings;
-        let (mut extensions, folder, args) = split_args(&settings.args, &attempt.plan.workspace);
+        let (mut extensions, folder, mut args) = split_args(&settings.args, &attempt.plan.workspace);
+        let count = args.len();
+        args.retain(|arg| arg != WEB_WORKER_KIND);
+        let in_web_worker = args.len() < count;
         extensions.splice(0..0, settings.extension.iter().chain(&settings.more_extensions).cloned());
         if extensions.is_empty() {
             extensions.push(PathBuf::new());
@@ -35,8 +46,24 @@ impl ExtensionHostArgs {
         let folder = settings.folder.as_deref().map(|folder| attempt.resolve_path(folder)).or(folder);
         let folder = folder.unwrap_or_else(|| attempt.plan.workspace.clone());
         let folder = folder.canonicalize().doing(|| format!("cannot open the folder {}", folder.display()))?;
-        Ok(ExtensionHostArgs { extensions, folder, args })
+        Ok(ExtensionHostArgs { extensions, folder, args, in_web_worker })
     }
+
+    /// The extensions that run in the host that is a Node process; and a note about the others.
+    pub fn extensions_on_node(&self) -> (Vec<PathBuf>, Option<String>) {
+        let on_node = |folder: &&PathBuf| !self.in_web_worker && !runs_in_web_worker(folder);
+        let extensions: Vec<PathBuf> = self.extensions.iter().filter(on_node).cloned().collect();
+        let note = "cannot tell whether the extension is loaded: it runs in a web worker, which only the page knows of";
+        let has_others = extensions.len() < self.extensions.len();
+        (extensions, has_others.then(|| note.to_owned()))
+    }
+}
+
+/// Whether VS Code runs an extension in a web worker by itself: it has a `browser` script, and no `main` one.
+fn runs_in_web_worker(folder: &Path) -> bool {
+    let text = bounded_file::read_text(&folder.join("package.json"), MAX_MANIFEST, Links::Follow).unwrap_or_default();
+    let manifest: Value = serde_json::from_str(&text).unwrap_or_default();
+    manifest["browser"].is_string() && !manifest["main"].is_string()
 }
 
 /// The extensions in `args`, the folder or file to open, and the other words.

@@ -13,12 +13,11 @@
 //! development, so the VS Code server inside of it is started directly.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use super::attempt::{LaunchAttempt, LaunchedWindow, create_private_dir, flag_with_path};
-use super::browser::start_browser;
+use super::attempt::{LaunchAttempt, LaunchedWindow, create_private_dir, flag_with_path, repeat_while_busy};
+use super::browser::{EMPTY_PAGE, start_browser};
 use super::connection_token::ConnectionToken;
 use super::custom_command::find_free_port;
 use super::extension_host_args::ExtensionHostArgs;
@@ -29,9 +28,7 @@ use crate::config::{WindowKind, prepare_user_settings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::process::Process;
 use crate::tools;
-use crate::window::page::{
-    ExpressionResult, PageConnection, PageHistory, evaluate_expression, navigate_page, set_cookie,
-};
+use crate::window::page::{ExpressionResult, PageConnection, evaluate_expression, navigate_page, set_cookie};
 
 const TITLE: &str = "[Extension Development Host]";
 
@@ -46,16 +43,18 @@ pub async fn launch_web_extension_host(attempt: &LaunchAttempt<'_>) -> Result<La
     // The arguments of a derived extension host are VS Code's, not the browser's.
     let derived = attempt.plan.settings.kind == Some(WindowKind::ExtensionHost);
     let args = if derived { &[][..] } else { &host_args.args };
-    let url = workbench_url(port, &host_args.folder, &host_args.extensions, find_free_port()?);
-    let (browser, launched) = start_browser(attempt, "about:blank", args).await?;
+    let url = workbench_url(port, &host_args, find_free_port()?);
+    let (browser, launched) = start_browser(attempt, EMPTY_PAGE, args).await?;
     attempt.report_progress("waiting for the extension host");
     let both = async {
-        let title = load_workbench(&launched.endpoint, &url, token.cookie(&url), attempt.deadline());
-        tokio::try_join!(title, wait_for_inspector(attempt, &server.process))
+        let loaded = load_workbench(attempt, &launched.endpoint, &url, token.cookie(&url));
+        tokio::try_join!(loaded, wait_for_inspector(attempt, &server.process))
     };
     let while_served = server.wait_for("started the extension host", both);
-    let ((), inspector_port) = browser.wait_for("shown the extension host's window", while_served).await?;
-    Ok(LaunchedWindow { others: vec![server.process], inspector_port: Some(inspector_port), ..launched })
+    let (page, inspector_port) = browser.wait_for("shown the extension host's window", while_served).await?;
+    let (others, (extensions, note)) = (vec![server.process], host_args.extensions_on_node());
+    let (page, inspector_port, notes) = (Some(page), Some(inspector_port), note.into_iter().collect());
+    Ok(LaunchedWindow { others, page, inspector_port, extensions, notes, ..launched })
 }
 
 /// Node, and the main script of the VS Code server.
@@ -115,15 +114,16 @@ fn parse_server_port(line: &str) -> Option<u16> {
     line.strip_prefix("Extension host agent listening on ")?.trim().parse().ok()
 }
 
-/// The URL of the workbench with `folder`, the extensions under development, and an inspector on port `inspector`.
-fn workbench_url(port: u16, folder: &Path, extensions: &[PathBuf], inspector: u16) -> String {
+/// The URL of the workbench with its folder, the extensions under development, and an inspector on port `inspector`.
+fn workbench_url(port: u16, args: &ExtensionHostArgs, inspector: u16) -> String {
     let remote = |extension: &PathBuf| {
         let address = format!("vscode-remote://127.0.0.1:{port}{}", percent_encode(&extension.to_string_lossy(), true));
         ("extensionDevelopmentPath", address)
     };
     let others = [("inspect-extensions", inspector.to_string()), ("debugId", "devtether".to_owned())];
-    let payload = serde_json::json!(extensions.iter().map(remote).chain(others).collect::<Vec<_>>());
-    let folder = percent_encode(&folder.to_string_lossy(), true);
+    let kind = args.in_web_worker.then(|| ("extensionDevelopmentKind", "web".to_owned()));
+    let payload = serde_json::json!(args.extensions.iter().map(remote).chain(others).chain(kind).collect::<Vec<_>>());
+    let folder = percent_encode(&args.folder.to_string_lossy(), true);
     format!("http://127.0.0.1:{port}/?folder={folder}&payload={}", percent_encode(&payload.to_string(), false))
 }
 
@@ -141,37 +141,24 @@ fn percent_encode(text: &str, slashes: bool) -> String {
 }
 
 /// Gives the browser the connection token, and loads the workbench.
-async fn load_workbench(endpoint: &Endpoint, url: &str, cookie: CookieParam, deadline: Duration) -> Result<()> {
-    let page = connect_to_page(endpoint).await?;
+async fn load_workbench(
+    attempt: &LaunchAttempt<'_>,
+    endpoint: &Endpoint,
+    url: &str,
+    cookie: CookieParam,
+) -> Result<PageConnection> {
+    let page = attempt.connect_to_page(endpoint).await?;
     repeat_while_busy(|| set_cookie(&page, &cookie)).await?;
     repeat_while_busy(|| navigate_page(&page, url)).await?;
-    wait_for_title(&page, deadline).await?;
+    wait_for_title(&page, attempt.deadline()).await?;
     // The server has replaced it by one that expires sooner.
-    repeat_while_busy(|| set_cookie(&page, &cookie)).await
+    repeat_while_busy(|| set_cookie(&page, &cookie)).await?;
+    Ok(page)
 }
 
-/// Resolves when the page has the title that only an Extension Development Host has.
-pub(super) async fn wait_for_workbench_title(endpoint: &Endpoint, deadline: Duration) -> Result<()> {
-    wait_for_title(&connect_to_page(endpoint).await?, deadline).await
-}
-
-async fn connect_to_page(endpoint: &Endpoint) -> Result<PageConnection> {
-    let history = || Arc::new(PageHistory::new(None));
-    repeat_while_busy(|| PageConnection::open_endpoint(endpoint.clone(), history())).await
-}
-
-/// Repeats what a browser that is still busy with its start did not respond to in time; the launch's deadline ends it.
-async fn repeat_while_busy<T, F: Future<Output = Result<T>>>(operation: impl Fn() -> F) -> Result<T> {
-    loop {
-        match operation().await {
-            Err(error) if error.kind == ErrorKind::TimedOut => {}
-            outcome => return outcome,
-        }
-    }
-}
-
-/// Browsers send no event for a new title, so a script in the page observes it.
-async fn wait_for_title(page: &PageConnection, deadline: Duration) -> Result<()> {
+/// Resolves when the page has the title that only an Extension Development Host has. Browsers send no event for a new
+/// title, so a script in the page observes it.
+pub(super) async fn wait_for_title(page: &PageConnection, deadline: Duration) -> Result<()> {
     let titled = format!(
         "new Promise(done => {{
             const check = () => document.title.startsWith({TITLE:?}) && (watch.disconnect(), done(true));
@@ -207,11 +194,14 @@ mod tests {
 
     #[test]
     fn paths_with_spaces_and_non_ascii_letters_are_encoded_in_the_url() {
-        let url = workbench_url(80, Path::new("/a b/ü&c"), &["/x/é\"y".into(), "/z".into()], 9871);
+        let extensions = vec!["/x/é\"y".into(), "/z".into()];
+        let (folder, args) = (PathBuf::from("/a b/ü&c"), Vec::new());
+        let url = workbench_url(80, &ExtensionHostArgs { extensions, folder, args, in_web_worker: true }, 9871);
         assert!(url.starts_with("http://127.0.0.1:80/?folder=/a%20b/%C3%BC%26c&payload=%5B%5B%22"), "{url}");
         // Encoded twice: as a URI in JSON, and as a parameter.
         assert!(url.contains("vscode-remote%3A%2F%2F127.0.0.1%3A80%2Fx%2F%25C3%25A9%2522y"), "{url}");
         assert!(url.contains("%2Fz%22%5D%2C%5B%22inspect-extensions"), "{url}");
+        assert!(url.ends_with("%5B%22extensionDevelopmentKind%22%2C%22web%22%5D%5D"), "{url}");
         assert!(!url.contains(['"', ' ', '<']), "{url}");
     }
 }

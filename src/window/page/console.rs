@@ -19,6 +19,8 @@ pub enum ConsoleSource {
     Iframe,
     Worker,
     ExtensionHost,
+    /// VS Code's own parts, which write the same in every window.
+    Workbench,
     /// A Node service.
     Node,
     /// Generated here: a dialog, a crash, a download, a launch.
@@ -33,6 +35,7 @@ impl ConsoleSource {
             ConsoleSource::Iframe => "iframe",
             ConsoleSource::Worker => "worker",
             ConsoleSource::ExtensionHost => "extensionHost",
+            ConsoleSource::Workbench => "workbench",
             ConsoleSource::Node => "node",
             ConsoleSource::Tether => "tether",
         }
@@ -70,7 +73,9 @@ impl RingEntry for ConsoleMessage {
 pub fn parse_console_event(event: &CdpEvent, source: ConsoleSource) -> Option<ConsoleMessage> {
     if let Some(called) = event.parse_as::<ConsoleApiCalled>("Runtime.consoleAPICalled") {
         let location = called.stack_trace.as_ref().and_then(first_location);
-        return Some(bounded_message(called.timestamp, source, called.kind, format_arguments(&called.args), location));
+        let text = format_arguments(&called.args);
+        let source = if is_workbench_log(&called, source, &text) { ConsoleSource::Workbench } else { source };
+        return Some(bounded_message(called.timestamp, source, called.kind, text, location));
     }
     if let Some(thrown) = event.parse_as::<ExceptionThrown>("Runtime.exceptionThrown") {
         let text = thrown.exception_details.text();
@@ -92,6 +97,39 @@ pub fn parse_console_event(event: &CdpEvent, source: ConsoleSource) -> Option<Co
 /// A message about something that happened to the page; `at` in epoch milliseconds.
 pub fn page_event_message(at: u64, level: &str, text: String) -> ConsoleMessage {
     bounded_message(at as f64, ConsoleSource::Tether, level.into(), text, None)
+}
+
+/// What VS Code's own parts report in every window: none of it is about the extension under development.
+const WORKBENCH_PARTS: &[&str] = &[
+    "[AgentHost",
+    "[AccountPolicyGate]",
+    "[RemoteAgentHostProtocol]",
+    "[Service Worker]",
+    "authentication provider 'github'",
+    "queryRawGalleryExtensions",
+    "@vscode/spdlog",
+    "build/spdlog.node",
+    "@vscode/native-watchdog",
+    "[reconnection-grace-time]",
+    "The web worker extension host is started in a same-origin iframe",
+];
+
+/// Whether a message is VS Code's own log: a line of its logger about its own work, one that names one of its own parts, or
+/// the copy of a line that the extension host has in its console. Warnings and errors about anything else are not.
+fn is_workbench_log(called: &ConsoleApiCalled, source: ConsoleSource, text: &str) -> bool {
+    let is_own_part = || WORKBENCH_PARTS.iter().any(|part| text.contains(part));
+    if source == ConsoleSource::ExtensionHost {
+        return is_own_part();
+    }
+    let frames = called.stack_trace.as_ref().map_or(&[][..], |stack| &stack.call_frames);
+    if !frames.first().is_some_and(|frame| frame.url.contains("/out/vs/")) {
+        return false;
+    }
+    let first = called.args.first().map(RemoteObject::text).unwrap_or_default();
+    let is_copy =
+        first.starts_with("%c[Extension Host]") || (first.starts_with("%c") && text.contains(" [Extension Host] "));
+    let is_routine = ["%c INFO", "%cDEBUG", "%cTRACE"].iter().any(|start| first.starts_with(start));
+    is_copy || is_routine || is_own_part()
 }
 
 fn first_location(stack: &StackTrace) -> Option<String> {

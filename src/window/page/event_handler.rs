@@ -5,12 +5,14 @@
 
 use super::console::ConsoleSource;
 use super::page_state::{FollowUp, PageState};
+use super::server_updates::ServerUpdate;
 use super::targets::{AttachedTarget, PageNotice};
 use crate::cdp::CdpEvent;
 use crate::cdp::events::{
     AttachedToTarget, DetachedFromTarget, DownloadWillBegin, DragIntercepted, ExecutionContextDestroyed, FrameEvent,
-    FrameNavigated, JavascriptDialogOpening, TargetDestroyed, TargetInfoChanged,
+    FrameNavigated, JavascriptDialogOpening, TargetDestroyed, TargetInfoChanged, WebSocketFrameReceived,
 };
+use crate::clock::now_ms;
 
 /// Handles one event.
 pub fn handle_event(event: &CdpEvent, state: &PageState) {
@@ -26,6 +28,7 @@ pub fn handle_event(event: &CdpEvent, state: &PageState) {
             }
         }
         "Runtime" if event.method.starts_with("Runtime.executionContext") => handle_context_event(event, state),
+        "Network" if event.method == "Network.webSocketFrameReceived" => handle_frame_received(event, state),
         "Runtime" | "Log" | "Network" => record_event(event, state),
         "NodeRuntime" if event.method == "NodeRuntime.waitingForDisconnect" => {
             state.queue_follow_up(FollowUp::Disconnect);
@@ -41,6 +44,13 @@ fn record_event(event: &CdpEvent, state: &PageState) {
     };
     // An unknown session is that of a page whose attachment is not yet reported.
     state.history.record_event(event, source.unwrap_or(ConsoleSource::Page), state.cutoffs);
+}
+
+fn handle_frame_received(event: &CdpEvent, state: &PageState) {
+    if let Some(received) = event.parse_as::<WebSocketFrameReceived>("Network.webSocketFrameReceived") {
+        state.targets().server_updates.record_frame(now_ms(), &received.response.payload_data);
+        state.notify_changed();
+    }
 }
 
 fn handle_target_event(event: &CdpEvent, state: &PageState) {
@@ -113,6 +123,7 @@ fn handle_frame_event(event: &CdpEvent, session: &str, state: &PageState) {
             target.navigations += 1;
             target.url = navigated.frame.url;
             target.crashed = false;
+            targets.server_updates.record(now_ms(), ServerUpdate::Loaded);
         }
     } else if matches!(event.method.as_str(), "Page.frameAttached" | "Page.frameDetached") {
         state.targets().invalidate_frames(Some(session));

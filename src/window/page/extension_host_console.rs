@@ -1,4 +1,5 @@
-//! Records the console of VS Code's extension host, over a second connection to the inspector of its Node process.
+//! Follows VS Code's extension host over a second connection, to the inspector of its Node process: records its console, and
+//! publishes how far the extensions under development are loaded.
 //!
 //! The page reports an extension's output only in an altered form. When the extension host restarts (on a reload of the
 //! window), it prints its inspector's address to the window's output, and is then connected to again.
@@ -8,12 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tracing::{debug, info};
 
 use super::console::ConsoleSource;
+use super::extension_registration::{ExtensionState, install_registration_script, is_finished, parse_report};
 use super::history::PageHistory;
 use super::page_client::enable_node_runtime;
-use crate::cdp::{self, CdpError, CdpEvent};
+use crate::cdp::{self, CdpClient, CdpError, CdpEvent};
 use crate::process;
 use crate::window::identity;
 use crate::window::launch::parse_inspector_port;
@@ -23,6 +26,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Records the console of an extension host until it is dropped. Neither ends nor delays the extension host.
 pub struct ExtensionHostConsole {
     _stop: watch::Sender<()>,
+    state: watch::Receiver<(ExtensionState, Instant)>,
 }
 
 /// The inspector of an extension host.
@@ -34,14 +38,22 @@ pub struct ExtensionHostInspector {
     pub launch_id: String,
     /// The window's output file.
     pub output: PathBuf,
+    /// The folders of the extensions under development.
+    pub extensions: Vec<PathBuf>,
 }
 
 impl ExtensionHostConsole {
     /// Starts the task that records.
     pub fn start(inspector: ExtensionHostInspector, history: Arc<PageHistory>) -> ExtensionHostConsole {
         let (stop, stopped) = watch::channel(());
-        tokio::spawn(record_over_restarts(inspector, history, stopped));
-        ExtensionHostConsole { _stop: stop }
+        let (states, state) = watch::channel((ExtensionState::HostStarting, Instant::now()));
+        tokio::spawn(record_over_restarts(inspector, history, stopped, states));
+        ExtensionHostConsole { _stop: stop, state }
+    }
+
+    /// How far the extensions under development are loaded, and since when; and its changes.
+    pub fn watch_extensions(&self) -> watch::Receiver<(ExtensionState, Instant)> {
+        self.state.clone()
     }
 }
 
@@ -49,13 +61,15 @@ async fn record_over_restarts(
     inspector: ExtensionHostInspector,
     history: Arc<PageHistory>,
     mut stopped: watch::Receiver<()>,
+    states: watch::Sender<(ExtensionState, Instant)>,
 ) {
     while stopped.has_changed().is_ok() {
         // Measured before connecting: what is printed after this point belongs to a restart.
         let from = std::fs::metadata(&inspector.output).map_or(0, |data| data.len());
-        if let Err(why) = record_until_closed(&inspector, &history, &mut stopped).await {
+        if let Err(why) = record_until_closed(&inspector, &history, &mut stopped, &states).await {
             debug!("cannot record the console of the extension host on port {}: {why}", inspector.port);
         }
+        states.send_replace((ExtensionState::HostStarting, Instant::now()));
         let listens_again = |line: &str| parse_inspector_port(line).filter(|port| *port == inspector.port);
         tokio::select! {
             _ = stopped.changed() => return,
@@ -70,6 +84,7 @@ async fn record_until_closed(
     inspector: &ExtensionHostInspector,
     history: &Arc<PageHistory>,
     stopped: &mut watch::Receiver<()>,
+    states: &watch::Sender<(ExtensionState, Instant)>,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let ExtensionHostInspector { port, launch_id, .. } = inspector.clone();
     tokio::task::spawn_blocking(move || identity::verify_launch_port(&launch_id, port)).await??;
@@ -82,24 +97,35 @@ async fn record_until_closed(
     });
     let (client, connection) =
         cdp::open_connection_with_handler(port, &endpoint.path, CONNECT_TIMEOUT, handler).await?;
-    let mut events = client.subscribe();
     tokio::pin!(connection);
-    let finished = async {
-        enable_node_runtime(&client).await?;
-        while let Some(event) = events.next().await {
-            // Node has finished, and exits when its clients have left.
-            if event.is_ok_and(|event| event.method == "NodeRuntime.waitingForDisconnect") {
-                break;
-            }
-        }
-        Ok::<(), CdpError>(())
-    };
     let result = tokio::select! {
         _ = &mut connection => return Ok(()),
-        result = finished => result,
+        result = follow_until_finished(&client, &inspector.extensions, states) => result,
         _ = stopped.changed() => Ok(()),
     };
     client.close();
     connection.await;
     Ok(result?)
+}
+
+/// Publishes how far the extensions are loaded, until Node has finished.
+async fn follow_until_finished(
+    client: &CdpClient,
+    extensions: &[PathBuf],
+    states: &watch::Sender<(ExtensionState, Instant)>,
+) -> Result<(), CdpError> {
+    let mut events = client.subscribe();
+    enable_node_runtime(client).await?;
+    let publish = |state| drop(states.send_replace((state, Instant::now())));
+    if !extensions.is_empty() {
+        install_registration_script(client, &mut events, extensions).await?.into_iter().for_each(publish);
+    }
+    while let Some(event) = events.next().await {
+        let Ok(event) = event else { continue };
+        if is_finished(&event) {
+            break;
+        }
+        parse_report(&event).into_iter().for_each(publish);
+    }
+    Ok(())
 }

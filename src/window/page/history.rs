@@ -2,6 +2,7 @@
 //!
 //! There is one for all launches of a workspace's window, so that cursors stay valid over a relaunch.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -17,10 +18,13 @@ use crate::sync::lock;
 
 /// Capacity of the console.
 const CONSOLE_LIMITS: RingLimits = RingLimits { entries: 5000, bytes: 2 << 20 };
+const WORKBENCH_LIMITS: RingLimits = RingLimits { entries: 1000, bytes: 256 << 10 };
 
 /// Console, network and refs over all launches of the window.
 pub struct PageHistory {
     console: Mutex<Ring<ConsoleMessage>>,
+    /// VS Code's own log, which is shown on request.
+    workbench_log: Mutex<Ring<ConsoleMessage>>,
     network: Mutex<NetworkLog>,
     /// Assigns the numbers of refs.
     pub(super) ref_counter: RefCounter,
@@ -46,17 +50,25 @@ impl ReplayCutoffs {
     /// The cutoff of the connection that reports `source`.
     fn cutoff_mut(&mut self, source: ConsoleSource) -> &mut u64 {
         match source {
-            ConsoleSource::Page | ConsoleSource::Iframe | ConsoleSource::Worker | ConsoleSource::Tether => {
-                &mut self.page
-            }
+            ConsoleSource::Page
+            | ConsoleSource::Iframe
+            | ConsoleSource::Worker
+            | ConsoleSource::Workbench
+            | ConsoleSource::Tether => &mut self.page,
             ConsoleSource::ExtensionHost => &mut self.extension_host,
             ConsoleSource::Node => &mut self.node,
         }
     }
 
-    fn advance(&mut self, message: &ConsoleMessage) {
-        let newest = self.cutoff_mut(message.source);
-        *newest = message.at.max(*newest);
+    fn advance(&mut self, source: ConsoleSource, at: u64) {
+        let newest = self.cutoff_mut(source);
+        *newest = at.max(*newest);
+    }
+}
+
+impl fmt::Debug for PageHistory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PageHistory").finish_non_exhaustive()
     }
 }
 
@@ -65,6 +77,7 @@ impl PageHistory {
     pub fn new(ref_file: Option<PathBuf>) -> PageHistory {
         PageHistory {
             console: Mutex::new(Ring::new(CONSOLE_LIMITS)),
+            workbench_log: Mutex::new(Ring::new(WORKBENCH_LIMITS)),
             network: Mutex::default(),
             ref_counter: RefCounter::new(ref_file),
             input_lock: tokio::sync::Mutex::default(),
@@ -79,6 +92,9 @@ impl PageHistory {
     }
 
     fn push_message(&self, message: ConsoleMessage) {
+        if message.source == ConsoleSource::Workbench {
+            return lock(&self.workbench_log).push(message);
+        }
         lock(&self.console).push(message);
         self.console_count.send_modify(|count| *count += 1);
     }
@@ -92,8 +108,11 @@ impl PageHistory {
         last
     }
 
-    /// The console messages that match a query.
+    /// The console messages that match a query; VS Code's own log only where the filter is its source.
     pub fn console(&self, query: &RingQuery) -> RingExtract<ConsoleMessage> {
+        if query.filter.as_deref().is_some_and(|filter| filter.eq_ignore_ascii_case(ConsoleSource::Workbench.name())) {
+            return lock(&self.workbench_log).read(query);
+        }
         lock(&self.console).read(query)
     }
 
@@ -101,6 +120,11 @@ impl PageHistory {
     pub fn network(&self, query: &RingQuery) -> (RingExtract<RecordedRequest>, Vec<RecordedRequest>) {
         let network = lock(&self.network);
         (network.read(query), network.in_flight())
+    }
+
+    /// Whether a page waits for a response that ends.
+    pub(super) fn has_requests_in_flight(&self) -> bool {
+        lock(&self.network).in_flight().iter().any(|request| request.kind != "EventSource")
     }
 
     /// The cutoffs for a connection that is opened now.
@@ -115,14 +139,14 @@ impl PageHistory {
         } else if let Some(message) = parse_console_event(event, source)
             && message.at > *cutoffs.cutoff_mut(source)
         {
-            lock(&self.cutoffs).advance(&message);
+            lock(&self.cutoffs).advance(source, message.at);
             self.push_message(message);
         }
     }
 
-    /// Records in the console that a new window was launched.
+    /// Records in the console that a new window is being launched.
     pub fn record_launch(&self) {
-        self.record_page_event("info", "the window was launched".into());
+        self.record_page_event("info", "a window is being launched".into());
     }
 
     /// Records in the console something that happened to the page.

@@ -226,19 +226,46 @@
       case 'input':
         if (role === 'button' || element.type === 'checkbox' || element.type === 'radio') return '';
         return element.type === 'password' ? '•'.repeat(Math.min(element.value.length, LONGEST)) : cleanText(element.value);
-      case 'textarea': return cleanText(element.value);
+      case 'textarea': return editorOf(element) ? '' : cleanText(element.value);
       case 'select': return cleanText(Array.from(element.selectedOptions, (option) => option.label).join(', '));
       case 'meter': case 'progress': return element.position === -1 ? '' : String(element.value);
     }
     const text = element.getAttribute('aria-valuetext') ?? element.getAttribute('aria-valuenow');
     if (text) return cleanText(text);
-    return role === 'textbox' && element.isContentEditable ? cleanText(element.innerText ?? '') : '';
+    return role === 'textbox' && element.isContentEditable && !editorOf(element) ? cleanText(element.innerText ?? '') : '';
   }
 
   function focusedElement() {
     let element = document.activeElement;
     while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement;
     return element === document.body ? null : element;
+  }
+
+  // ---- Monaco, the editor of VS Code and of many pages --------------------------------------------------------------
+
+  const MOST_EDITOR_LINES = 200;
+
+  // The editor whose keys this element receives. The element itself holds no text.
+  const editorOf = (e) => e.matches('.native-edit-context, .inputarea') ? e.closest('.monaco-editor') : null;
+
+  const plainSpaces = (text) => text.replace(/\u00A0/g, ' ');
+
+  // The lines in view, which Monaco draws out of order and hides from assistive technology; with their numbers.
+  function pushEditorLines(walk, editor, depth) {
+    const own = (selector) => Array.from(editor.querySelectorAll(selector)).filter((e) => e.closest('.monaco-editor') === editor);
+    const topOf = (e) => Math.round(e.getBoundingClientRect().top);
+    const numbers = new Map(own('.margin-view-overlays .line-numbers').map((e) => [topOf(e.parentElement), e.textContent.trim()]));
+    const lines = own('.view-lines > .view-line').map((e) => ({ top: topOf(e), text: e.textContent }));
+    lines.sort((a, b) => a.top - b.top);
+    const [content] = own('.lines-content');
+    if (!numbers.size && content && topOf(content) < topOf(editor)) pushLine(walk, depth, '… (scrolled: there are lines above)', 0, 0);
+    for (const { top, text } of lines.slice(0, MOST_EDITOR_LINES)) {
+      if (isFull(walk)) return;
+      const line = plainSpaces(text.replace(SYMBOLS, '')).trimEnd();
+      const number = /^\d{1,9}$/.exec(numbers.get(top) ?? '')?.[0];
+      if (line) pushLine(walk, depth, (number ? `${number} ` : '') + quote(shorten(line, LONGEST)), 0, 0);
+    }
+    if (lines.length > MOST_EDITOR_LINES) pushLine(walk, depth, `… and ${lines.length - MOST_EDITOR_LINES} more lines`, 0, 0);
   }
 
   // ---- the tree ----------------------------------------------------------------------------------------------------
@@ -344,7 +371,9 @@
     const at = walk.lines.length;
     const states = statesOf(e, tag, role);
     if (!echo) pushLine(walk, depth, lineText(e, role, name, states), numberOf(e), tag === 'iframe' || tag === 'frame' ? 1 : 0);
-    if (tag === 'iframe' || tag === 'frame' || tag === 'textarea' || (role === 'textbox' && e.isContentEditable)) return;
+    const editor = role === 'textbox' && editorOf(e);
+    if (editor) pushEditorLines(walk, editor, depth + 1);
+    if (editor || tag === 'iframe' || tag === 'frame' || tag === 'textarea' || (role === 'textbox' && e.isContentEditable)) return;
     const above = walk.above;
     if (!echo && DRAWN.has(role)) walk.above = name;
     if (tag === 'select') pushOptions(walk, e, depth + 1);
@@ -577,9 +606,35 @@
     return true;
   }
 
-  const showsText = (text) => (document.body?.innerText ?? '').includes(text)
-    || Array.from(document.querySelectorAll('[aria-label]')).some((e) => e.getAttribute('aria-label').includes(text) && e.checkVisibility(VISIBLY))
-    || Array.from(document.querySelectorAll('input, textarea')).some((e) => e.value.includes(text) && e.checkVisibility(VISIBLY));
+  // What was typed by actions, and the elements that show it: it is nothing that the page has said.
+  const typings = [];
+  const MOST_TYPINGS = 20;
+  const LONGEST_TYPING = 4000;
+
+  // Records that `text` is about to be typed into the focused element, if that is in this frame.
+  function recordTyping(text) {
+    const focused = document.hasFocus() ? focusedElement() : null;
+    if (!focused || focused.localName === 'iframe' || focused.localName === 'frame') return false;
+    const element = focused.closest('.monaco-editor') ?? focused;
+    const known = typings.findIndex(({ into }) => into.deref() === element);
+    const before = known < 0 ? '' : typings.splice(known, 1)[0].text;
+    typings.push({ into: new WeakRef(element), text: (before + text).slice(-LONGEST_TYPING) });
+    if (typings.length > MOST_TYPINGS) typings.shift();
+    return true;
+  }
+
+  const typedElements = (text) => typings.filter((it) => it.text.includes(text)).map(({ into }) => into.deref()).filter((e) => e?.isConnected);
+
+  // What the page shows, by itself: a text that was typed counts only outside of the element that it was typed into.
+  function showsText(text) {
+    const typed = typedElements(text);
+    const isOther = (e) => !typed.some((it) => contains(it, e)) && e.checkVisibility(VISIBLY);
+    const occurrences = (e) => plainSpaces(e?.innerText ?? '').split(plainSpaces(text)).length - 1;
+    const inTyped = typed.filter((e) => e.checkVisibility(VISIBLY)).reduce((sum, e) => sum + occurrences(e), 0);
+    return occurrences(document.body) > inTyped
+      || Array.from(document.querySelectorAll('[aria-label]')).some((e) => e.getAttribute('aria-label').includes(text) && isOther(e))
+      || Array.from(document.querySelectorAll('input, textarea')).some((e) => e.value.includes(text) && isOther(e));
+  }
 
   const isGone = (number) => {
     const e = elementOf(number);
@@ -607,7 +662,7 @@
 
   globalThis.tether = {
     takeSnapshot, waitUntilActionable, pointInParent, checkNativeDrag, focus, selectOption, rectangle, waitUntilSettled,
-    numberOf,
+    numberOf, recordTyping,
     waitForText: (text, ms) => waitUntil(() => showsText(text), ms),
     waitUntilGone: (number, ms) => waitUntil(() => isGone(number), ms),
   };

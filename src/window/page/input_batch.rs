@@ -168,6 +168,7 @@ impl ActionContext<'_> {
             }
             ActionKind::Type { into, text } => {
                 let target = self.focus(into.as_deref()).await?;
+                self.record_typing(text).await;
                 type_text(self.page, text).await?;
                 Ok(target)
             }

@@ -94,6 +94,11 @@ impl PageClient {
         self.state.targets().take_notices()
     }
 
+    /// Whether a dev server tells a page of changes.
+    pub fn has_server_channel(&self) -> bool {
+        self.state.targets().server_updates.has_channel
+    }
+
     /// Requests the browser to close, as a user would; returns whether it accepted. Node has no such command.
     pub async fn request_close(&self) -> bool {
         self.endpoint.is_browser && self.call(None, &types::CloseBrowser {}, BROWSER_TIMEOUT).await.is_ok()

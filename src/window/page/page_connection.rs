@@ -1,6 +1,7 @@
 //! Opens and closes the connection to the window, and runs it: the WebSocket, and the follow-ups of events.
 
 use std::convert::Infallible;
+use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -24,6 +25,12 @@ pub struct PageConnection {
     client: PageClient,
     /// Dropping it ends the task that runs the connection.
     _close: oneshot::Sender<Infallible>,
+}
+
+impl fmt::Debug for PageConnection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PageConnection").field("endpoint", self.client.endpoint()).finish_non_exhaustive()
+    }
 }
 
 impl Deref for PageConnection {

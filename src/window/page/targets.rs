@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::console::ConsoleSource;
 use super::element_refs::DocumentContext;
 use super::page_error::PageError;
+use super::server_updates::ServerUpdates;
 use crate::cdp::types::TargetInfo;
 use crate::window::token_redaction::redact_connection_tokens;
 
@@ -32,6 +33,8 @@ pub struct BrowserTargets {
     pub intercepted_drag: Option<serde_json::Value>,
     /// Whether the initial list of pages is complete: a page added later is reported as opened.
     pub is_listed: bool,
+    /// What the dev servers of the pages have told them.
+    pub server_updates: ServerUpdates,
     notices: Vec<PageNotice>,
 }
 

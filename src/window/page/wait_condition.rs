@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use futures_util::StreamExt;
+use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -74,6 +75,19 @@ impl ActionContext<'_> {
                 }
             }
         }
+    }
+
+    /// Tells the frame that has the focus what is typed into it, so that a wait for this text is not ended by the element
+    /// that it is typed into. A frame that does not respond is not told.
+    pub async fn record_typing(&self, text: &str) {
+        let Ok(frames) = find_frames(self.page).await else { return };
+        let call = format!("recordTyping({})", serde_json::to_string(text).unwrap_or_default());
+        let record = |frame: &ScriptedFrame| {
+            let document = frame.document.clone();
+            let call = &call;
+            async move { call_script::<bool>(&self.page.client, &document, call, Duration::ZERO).await }
+        };
+        join_all(frames.iter().map(record)).await;
     }
 
     /// Waits until an element is hidden or removed; a stale ref counts as removed.

@@ -10,3 +10,4 @@ pub mod panicking_supervisor;
 mod process_exits;
 mod random_kills;
 mod vscode_as_client;
+mod web_projects;

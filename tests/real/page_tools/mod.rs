@@ -1,5 +1,6 @@
 //! The page tools over MCP: over relaunches, in a real VS Code, and compared with another MCP server.
 
+mod extension_loading;
 mod hostile_page;
 mod peer_comparison;
 mod ref_generations;

@@ -81,7 +81,10 @@ fn a_reader_of_the_console_follows_it_over_relaunches_and_after_the_end() {
     sandbox.json(&["restart"]);
     say("two");
     let (reported, cursor) = read(Some(cursor));
-    assert!(reported.contains(&"the window was launched".into()) && reported.contains(&"two".into()), "{reported:?}");
+    assert!(
+        reported.contains(&"a window is being launched".into()) && reported.contains(&"two".into()),
+        "{reported:?}"
+    );
     assert!(!reported.contains(&"one".into()), "{reported:?}");
     assert!(read(Some(cursor)).0.is_empty());
 

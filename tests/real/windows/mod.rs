@@ -14,6 +14,7 @@ mod web_site;
 mod window_kinds;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ use devtether::process::{self, Process, StopOutcome};
 use devtether::window::cleanup;
 use devtether::window::launch::{LaunchedWindow, WindowLaunchPlan, launch_window};
 use devtether::window::launch_id::{output_file_of, scratch_dir_of};
-use devtether::window::page::PageConnection;
+use devtether::window::page::{PageConnection, PageHistory};
 use devtether::window::session_file::{VERSION, WindowSession};
 
 /// A workspace and a state folder for one test; processes that a failed test leaves are killed.
@@ -51,11 +52,14 @@ impl WindowFolder {
             workspace: self.workspace.clone(),
             state_dir: self.state.clone(),
             launch_id: self.launch_id.clone(),
+            history: Arc::new(PageHistory::new(None)),
         }
     }
 
     pub async fn launch(&self, kind: WindowKind, settings: WindowSettings) -> Result<LaunchedWindow> {
-        launch_window(&self.plan(kind, settings), |_| {}).await
+        let launched = launch_window(&self.plan(kind, settings), |_| {}).await?;
+        // Tests connect to the page themselves.
+        Ok(LaunchedWindow { page: None, ..launched })
     }
 
     pub fn file(&self, name: &str, content: &str) -> PathBuf {
@@ -136,6 +140,7 @@ pub fn session_of(launched: &LaunchedWindow, place: &WindowFolder) -> WindowSess
         boot_id: launched.boot_id.clone(),
         pid_start_ticks: launched.process.start_ticks(),
         browser_id: launched.endpoint.browser_id.clone(),
+        extensions: Vec::new(),
     }
 }
 

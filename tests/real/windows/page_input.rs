@@ -269,6 +269,37 @@ async fn a_wait_ends_at_its_timeout_and_not_before() {
 }
 
 #[tokio::test]
+async fn n10_a_wait_for_a_text_is_not_ended_by_the_element_that_it_was_typed_into() {
+    if !has_program("chromium") {
+        return;
+    }
+    let page = "<input aria-label=Name><div contenteditable aria-label=Note></div><p id=echo></p><script>
+        const field = document.querySelector('input');
+        field.onkeydown = (event) => { if (event.key === 'Enter') echo.textContent = `Hello ${field.value}`; };
+        </script>";
+    let visit = BrowserFixture::to(&[("/", page)]).await;
+    for name in ["Name", "Note"] {
+        let typing = action(typed_into(&visit.find(name).await, "agent one"));
+        run_actions(&visit.page, &[typing], None, None, |_| {}).await.unwrap();
+        assert_eq!(visit.refused(shows("agent one"), 300).await.kind, ErrorKind::TimedOut, "{name}");
+    }
+    // What the page makes of it counts, and so does what it writes into the same element.
+    let change = action(ActionKind::Press { at: Some(visit.find("Name").await), keys: "Enter".into(), count: 1 });
+    run_actions(
+        &visit.page,
+        &[change, action(shows("Hello agent one")), action(shows("agent one"))],
+        None,
+        None,
+        |_| {},
+    )
+    .await
+    .unwrap();
+    visit.value("document.querySelector('input').value = 'filled in'").await;
+    run_actions(&visit.page, &[action(shows("filled in"))], None, None, |_| {}).await.unwrap();
+    visit.end().await;
+}
+
+#[tokio::test]
 async fn n1_a_connection_token_is_not_in_the_address_that_an_action_reports() {
     if !has_program("chromium") {
         return;

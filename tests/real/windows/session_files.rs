@@ -33,6 +33,7 @@ fn session() -> WindowSession {
         boot_id: read_boot_id().unwrap(),
         pid_start_ticks: me.start_ticks,
         browser_id: "161d8ae9-9745-4f5c-a16a-eae1e4a430c3".into(),
+        extensions: Vec::new(),
     }
 }
 

@@ -73,7 +73,13 @@ fn an_extension_host_takes_its_extensions_its_folder_and_its_flags() {
         0,
     );
     refuses(r#"{"type": "extensionHost"}"#, &["launch.json:1", "no `--extensionDevelopmentPath=…`"]);
-    refuses(r#"{"type": "extensionHost", "debugWebWorkerHost": true}"#, &["`debugWebWorkerHost` is not supported"]);
+    // Of a web extension only the debugging is not honoured.
+    check(
+        r#"{"type": "extensionHost", "debugWebWorkerHost": true,
+            "args": ["--extensionDevelopmentPath=.", "--extensionDevelopmentKind=web"]}"#,
+        "kind = 'extension-host'\nextension = '<ws>/.'\nargs = ['--extensionDevelopmentKind=web']",
+        1,
+    );
     refuses(
         "{\"name\": \"Run\", \"type\": \"extensionHost\",\n \"args\":\n [\"${input:x}\"]}",
         &["the configuration \"Run\"", "launch.json:3", "`args`", "`${input:x}`"],

@@ -140,7 +140,7 @@ async fn run_tasks(supervisor: &SupervisorContext, plan: &BuildPlan, caller: &dy
     if plan.is_empty() {
         return Ok(BuildRun::default());
     }
-    let user = BackgroundUser { name: "a session that starts", needs_new_cycle: false };
+    let user = BackgroundUser { name: "a session that starts", needs_new_cycle: false, keeps_watchers: true };
     supervisor.task_queue().await.run_plan(plan, Some(user), &|doing| caller.report_progress(doing)).await
 }
 
