@@ -238,7 +238,7 @@ fn a_configuration_that_cannot_be_debugged_is_an_error_with_its_line_and_the_alt
         &["launch.json:9", "${file}", "`tether debug launch FILE --config NAME`"],
     );
     check(&["attach", "--config", "Pick"], 2, &["launch.json:15", "`${command:pickProcess}`", "--pid PID"]);
-    check(&["launch", "--config", "App", "--test", "x"], 2, &["name one of: `program`, `config`, `test`, `restart`"]);
+    check(&["launch", "--config", "App", "--test", "x"], 2, &["name one of: `program`, `programs`, `config`, `test`, `restart`"]);
     check(&["launch", "--config", "All", "--", "x"], 2, &["\"All\"", "it is a compound"]);
     check(&["attach", "--config", "Pick", "--window", "page"], 2, &["name one of", "`config`"]);
     stage.sandbox.write(".vscode/launch.json", "{\n  \"configurations\": [\n    { \"name\" \"App\" }\n  ]\n}\n");
@@ -336,13 +336,16 @@ fn n20_a_server_runs_as_long_as_the_session_that_needs_it() {
     stage.json(&["debug", "stop"]);
     wait_for_end(servers()[0]);
     stage.is_quiet();
-    // Two sessions share it: it ends with the last one.
+    // Two programs of one session share it: it ends with the last one.
     let both = stage.json(&["debug", "launch", "--config", "Both"]);
     assert_eq!(servers().len(), 2, "{both:#}");
-    stage.json(&["debug", "stop", both["sessionId"].as_str().unwrap()]);
     assert!(is_alive(servers()[1]));
+    stage.json(&["debug", "stop", both["sessionId"].as_str().unwrap()]);
+    wait_for_end(servers()[1]);
+    stage.json(&["debug", "launch", "--config", "Both"]);
+    assert!(is_alive(servers()[2]));
     // The end of the supervisor ends the sessions, and the server with them.
     stage.tether(&["shutdown"]).ok();
-    wait_for_end(servers()[1]);
+    wait_for_end(servers()[2]);
     stage.is_quiet();
 }
