@@ -127,6 +127,13 @@ impl PageHistory {
         lock(&self.network).in_flight().iter().any(|request| request.kind != "EventSource")
     }
 
+    /// The script that a server has failed to make since then (epoch ms), and how.
+    pub(super) fn describe_failed_script(&self, since: u64) -> Option<String> {
+        let network = lock(&self.network);
+        let failed = network.failed_script(since)?;
+        Some(format!("{}: HTTP {}", failed.url, failed.status.unwrap_or_default()))
+    }
+
     /// The cutoffs for a connection that is opened now.
     pub(super) fn replay_cutoffs(&self) -> ReplayCutoffs {
         *lock(&self.cutoffs)

@@ -86,6 +86,12 @@ impl NetworkLog {
         self.completed.read(query)
     }
 
+    /// The newest script that was requested at or after `since` (epoch milliseconds), and that its server failed to make.
+    pub fn failed_script(&self, since: u64) -> Option<&RecordedRequest> {
+        let has_failed = |it: &&RecordedRequest| it.kind == "Script" && it.status.is_some_and(|status| status >= 500);
+        self.completed.iter().rev().filter(|it| it.at >= since).find(has_failed)
+    }
+
     /// The requests in flight, oldest first.
     pub fn in_flight(&self) -> Vec<RecordedRequest> {
         let mut all: Vec<RecordedRequest> = self.in_flight.iter().map(|pending| pending.request.clone()).collect();

@@ -63,16 +63,24 @@ pub async fn follow_server_update(client: &PageClient, since: u64) -> Result<Upd
             client.state.wait_for_targets(|targets| targets.server_updates.is_connected_anew().then_some(()));
         let _ = timeout(CONNECT_TIMEOUT, connected).await;
     }
-    // The load of a new document may have found an error that the server had not told of.
-    let last = client.state.targets().server_updates.newest(since);
-    let told = if matches!(last, Some(ServerUpdate::Failed(_))) { last } else { told };
-    Ok(match told {
+    Ok(match find_load_error(client, since).await.or(told) {
         Some(ServerUpdate::Failed(text)) => UpdateOutcome::Failed(text),
         Some(ServerUpdate::Loaded) => UpdateOutcome::LoadedByServer,
         Some(_) if is_loaded => UpdateOutcome::LoadedByServer,
         Some(_) => UpdateOutcome::UpdatedInPlace,
         None => UpdateOutcome::Reloaded,
     })
+}
+
+/// An error that the load of a document has found, and that the server had not told of before.
+async fn find_load_error(client: &PageClient, since: u64) -> Option<ServerUpdate> {
+    let told = client.state.wait_for_targets(|targets| {
+        targets.server_updates.newest(since).filter(|update| matches!(update, ServerUpdate::Failed(_)))
+    });
+    // After the response the server tells why.
+    let script = client.history().describe_failed_script(since);
+    let within = if script.is_some() { CONNECT_TIMEOUT } else { Duration::ZERO };
+    timeout(within, told).await.ok().or(script.map(ServerUpdate::Failed))
 }
 
 /// Waits until the page has loaded what an update asks for, and shows it. One that never rests is used as it is.

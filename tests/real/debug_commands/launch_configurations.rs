@@ -238,7 +238,11 @@ fn a_configuration_that_cannot_be_debugged_is_an_error_with_its_line_and_the_alt
         &["launch.json:9", "${file}", "`tether debug launch FILE --config NAME`"],
     );
     check(&["attach", "--config", "Pick"], 2, &["launch.json:15", "`${command:pickProcess}`", "--pid PID"]);
-    check(&["launch", "--config", "App", "--test", "x"], 2, &["name one of: `program`, `programs`, `config`, `test`, `restart`"]);
+    check(
+        &["launch", "--config", "App", "--test", "x"],
+        2,
+        &["name one of: `program`, `programs`, `config`, `test`, `restart`"],
+    );
     check(&["launch", "--config", "All", "--", "x"], 2, &["\"All\"", "it is a compound"]);
     check(&["attach", "--config", "Pick", "--window", "page"], 2, &["name one of", "`config`"]);
     stage.sandbox.write(".vscode/launch.json", "{\n  \"configurations\": [\n    { \"name\" \"App\" }\n  ]\n}\n");

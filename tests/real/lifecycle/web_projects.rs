@@ -75,7 +75,7 @@ fn n12_a_vite_project_needs_no_configuration_and_is_updated_by_its_server() {
     let (value, notes) = changed("src/main.js", SCRIPT.replace("one", "two"), text);
     assert_eq!(value, "two", "{notes}");
     assert!(notes.contains("src/main.js was modified: the dev server reloaded the page"), "{notes}");
-    let (value, notes) = changed("src/main.js", SCRIPT.replace("'one'", "'three' + "), text);
+    let (value, notes) = changed("src/main.js", SCRIPT.replace("style", "missing"), text);
     assert!(notes.contains("the dev server reports an error"), "{value} {notes}");
     let (value, notes) = changed("src/main.js", SCRIPT.replace("one", "four"), text);
     assert_eq!(value, "four", "{notes}");
