@@ -87,6 +87,8 @@ pub fn parse_console_event(event: &CdpEvent, source: ConsoleSource) -> Option<Co
         return None;
     }
     let location = entry.url.filter(|url| !url.is_empty());
+    let is_gallery = location.as_ref().is_some_and(|url| url.contains(GALLERY_PATH));
+    let source = if is_gallery { ConsoleSource::Workbench } else { source };
     let location =
         location.map(|url| if url.len() > 120 { url.split(['?', '#']).next().unwrap_or(&url).to_owned() } else { url });
     let location = location.map(|url| entry.line_number.map_or(url.clone(), |line| format!("{url}:{}", line + 1)));
@@ -113,6 +115,9 @@ const WORKBENCH_PARTS: &[&str] = &[
     "[reconnection-grace-time]",
     "The web worker extension host is started in a same-origin iframe",
 ];
+
+/// Where code-server asks for extensions, with or without a network.
+const GALLERY_PATH: &str = "/vscode/gallery/";
 
 /// Whether a message is VS Code's own log: a line of its logger about its own work, one that names one of its own parts, or
 /// the copy of a line that the extension host has in its console. Warnings and errors about anything else are not.

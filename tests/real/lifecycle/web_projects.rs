@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::support::requirements::{has_program, installed_tool};
-use crate::support::{Sandbox, is_alive, wait_for_end};
+use crate::support::{Sandbox, eventually, is_alive, wait_for_end};
 
 const PAGE: &str = "<!doctype html><html><head><title>Site</title></head>\
     <body><div id=app></div><script type=module src=/src/main.js></script></body></html>";
@@ -58,8 +58,10 @@ fn n12_a_vite_project_needs_no_configuration_and_is_updated_by_its_server() {
     let server = server_of(&sandbox);
     let pid = sandbox.status()["pid"].clone();
     // The requests of the launch are recorded, from the first one on.
-    let requests = sandbox.json(&["network", "--limit", "500"]);
-    let first = requests["entries"].as_array().unwrap().iter().find(|it| it["type"] == "Document").expect("a document");
+    let first = eventually("the document has ended", || {
+        let requests = sandbox.json(&["network", "--limit", "500"]);
+        requests["entries"].as_array().unwrap().iter().find(|it| it["type"] == "Document").cloned()
+    });
     assert_eq!((&first["status"], &first["method"]), (&json!(200), &json!("GET")), "{first:#}");
 
     let changed = |file: &str, content: String, expression: &str| {
