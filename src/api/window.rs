@@ -177,6 +177,9 @@ pub struct WindowStatus {
     #[serde(default)]
     pub changes: Vec<ChangedFile>,
     pub last_build: Option<BuildReport>,
+    /// How it was last brought up to date, if it was since it was started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refreshed: Option<RefreshReport>,
     /// The ids of the active debug sessions.
     #[serde(default)]
     pub sessions: Vec<String>,
@@ -226,6 +229,28 @@ pub struct WindowChanges {
     pub problems: Vec<String>,
 }
 
+/// How a window was made to run the new code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum RefreshMethod {
+    /// All its processes were replaced.
+    #[default]
+    Relaunch,
+    /// The page was loaded anew; its storage stays.
+    Reload,
+    /// The extension host was restarted; page, editors and panels stay.
+    RestartExtensionHost,
+}
+
+/// How a running window was last brought up to date.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RefreshReport {
+    pub by: RefreshMethod,
+    /// Without the build.
+    pub took_ms: u64,
+}
+
 /// Part of the result of a page operation that relaunched a stale window.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -233,7 +258,10 @@ pub struct RelaunchNotice {
     /// The newest file that had changed, and how.
     pub because: String,
     pub build_ms: u64,
+    /// The time without the build.
     pub launch_ms: u64,
+    #[serde(default)]
+    pub by: RefreshMethod,
     /// Remarks on the build.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

@@ -41,6 +41,8 @@ command!(
     /// Adds a function of this name to the global scope; each call of it sends `Runtime.bindingCalled`.
     AddBinding, "Runtime.addBinding", IgnoredAny, { name: &'static str });
 command!(EnablePage, "Page.enable", IgnoredAny, {});
+command!(ReloadPage, "Page.reload", IgnoredAny, { ignore_cache: bool });
+command!(AddScriptToEvaluateOnNewDocument, "Page.addScriptToEvaluateOnNewDocument", IgnoredAny, { source: String });
 command!(Navigate, "Page.navigate", NavigateResult, { url: String });
 command!(ReloadPage, "Page.reload", IgnoredAny, {});
 command!(SetCookies, "Storage.setCookies", IgnoredAny, { cookies: Vec<CookieParam> });

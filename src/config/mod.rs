@@ -35,7 +35,8 @@ pub use build_plan::{BuildPlan, BuildStep, SharedTask, StepCompletion, StepOrder
 pub use consent_line::ConsentLine;
 pub use devtools_toml::init;
 pub use devtools_toml::settings::{
-    BuildSettings, ConfirmBy, DEVTOOLS_TOML, Settings, WatchSettings, WindowKind, WindowSettings, check_watch_root,
+    BuildSettings, ConfirmBy, DEVTOOLS_TOML, RefreshSetting, Settings, WatchSettings, WindowKind, WindowSettings,
+    check_watch_root,
 };
 pub use dotnet::project_launch::{DotnetChoice, DotnetLaunch, is_dotnet_project, resolve_dotnet_project};
 pub use named_test::outcome::TestRunner;

@@ -67,6 +67,15 @@ pub fn read_facts(pid: u32) -> io::Result<ProcessFacts> {
     read_facts_of(&open_process(pid)?)
 }
 
+/// The clock ticks since boot, as [`ProcessFacts::start_ticks`] counts them: a process that is started later has no smaller
+/// number.
+pub fn read_ticks_since_boot() -> u64 {
+    let since_boot = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let (seconds, nanoseconds) = (since_boot.tv_sec.unsigned_abs(), since_boot.tv_nsec.unsigned_abs());
+    let ticks = rustix::param::clock_ticks_per_second();
+    seconds * ticks + nanoseconds * ticks / 1_000_000_000
+}
+
 /// The name of `pid` as `ps` shows it, for messages.
 pub fn read_name(pid: u32) -> Option<String> {
     open_process(pid).ok()?.stat().ok().map(|stat| stat.comm)

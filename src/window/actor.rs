@@ -193,8 +193,9 @@ impl WindowActor {
                 self.times.launch_started = Some(self.operation_started);
                 let old = self.take_window();
                 let build = self.build.take();
+                let may_refresh = self.is_automatic;
                 self.operation.spawn(async move {
-                    OperationResult::Launched(operations::replace_window(&context, old, build).await)
+                    OperationResult::Launched(operations::replace_window(&context, old, build, may_refresh).await)
                 });
             }
             WindowEffect::Close => {
@@ -297,7 +298,8 @@ impl WindowActor {
             // A stop came first: the close operation that now runs kills the new window by its launch id.
             Ok(_) if self.read(|published| published.phase) != WindowPhase::Starting => {}
             Ok(window) => {
-                let generation = lock(&self.context.generations).assign(&window.session.launch_id);
+                let generation = lock(&self.context.generations).assign(&window.session.generation_key());
+                self.outcome.refreshed = window.refreshed;
                 self.publish(|published| {
                     published.generation = generation;
                     published.exit = None;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
+use super::refresh::WindowRefresh;
 use super::state::WindowInput;
 use crate::error::{Error, Result};
 
@@ -26,6 +27,8 @@ pub struct OperationOutcome {
     /// Zero without a launch.
     pub launch: Duration,
     pub notes: Vec<String>,
+    /// How the window was replaced or refreshed; `None` if it was not.
+    pub refreshed: Option<WindowRefresh>,
     /// Why the window was not replaced after an automatic build; the build is kept.
     pub held: Option<String>,
 }

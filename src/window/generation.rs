@@ -17,7 +17,7 @@ pub struct GenerationCounter {
 #[serde(rename_all = "camelCase")]
 struct StoredGeneration {
     count: u64,
-    /// The launch id of the newest window.
+    /// The newest launch or refresh: [`crate::window::session_file::WindowSession::generation_key`].
     newest: String,
 }
 
@@ -34,10 +34,10 @@ impl GenerationCounter {
         self.stored.count
     }
 
-    /// The generation of a launch: the current one if this is the newest launch, else the next.
-    pub fn assign(&mut self, launch_id: &str) -> u64 {
-        if self.stored.newest != launch_id {
-            self.stored = StoredGeneration { count: self.stored.count + 1, newest: launch_id.to_owned() };
+    /// The generation of a launch or refresh: the current one if this is the newest, else the next.
+    pub fn assign(&mut self, key: &str) -> u64 {
+        if self.stored.newest != key {
+            self.stored = StoredGeneration { count: self.stored.count + 1, newest: key.to_owned() };
             let text = serde_json::to_vec(&self.stored).unwrap_or_default();
             // After a failed write the next supervisor may assign this generation again; nothing else is lost.
             let _ = std::fs::write(&self.file, text);

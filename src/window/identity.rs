@@ -137,11 +137,14 @@ pub fn verify_tree_port(process: &Process, port: u16) -> Result<(), IdentityErro
 /// Verifies that a process with this launch id listens on `port`: an extension host is no descendant of the window's main
 /// process.
 pub fn verify_launch_port(launch_id: &str, port: u16) -> Result<(), IdentityError> {
+    find_launch_listener(launch_id, port).map(drop)
+}
+
+/// As [`verify_launch_port`]; returns the PID of the process that listens.
+pub fn find_launch_listener(launch_id: &str, port: u16) -> Result<u32, IdentityError> {
     let pids: Vec<u32> = process::find_launch_processes(launch_id)?.iter().map(Process::pid).collect();
-    match process::find_listener_among(port, &pids)? {
-        Some(_) => Ok(()),
-        None => Err(IdentityError::PortOutsideLaunch { port, by: describe_listener(port) }),
-    }
+    let listener = process::find_listener_among(port, &pids)?;
+    listener.ok_or_else(|| IdentityError::PortOutsideLaunch { port, by: describe_listener(port) })
 }
 
 fn describe_listener(port: u16) -> String {

@@ -17,6 +17,7 @@ pub use self::attempt::{LaunchedWindow, WindowLaunchPlan};
 pub use self::browser::BROWSER_NAMES;
 pub use self::desktop_extension_host::find_desktop_vscode;
 pub use self::readiness::parse_inspector_port;
+pub use self::web_extension_host::wait_for_title;
 use super::cleanup;
 use super::launch_id::is_launch_id;
 use crate::config::WindowKind;

@@ -8,17 +8,21 @@ use futures_util::future::FutureExt;
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
+use tracing::debug;
 
 use super::caller::Caller;
 use super::identity::{self, IdentityError};
 use super::launch::parse_inspector_port;
-use super::page::{ExtensionHostConsole, ExtensionHostInspector, ExtensionState, PageConnection, PageHistory};
+use super::page::{
+    ExtensionHostConsole, ExtensionHostInspector, ExtensionState, PageConnection, PageHistory, install_workbench_script,
+};
+use super::refresh::WindowRefresh;
 use super::session_file::WindowSession;
 use super::window_exit::{self, WindowExit};
 use crate::background_tasks::BackgroundTask;
 use crate::cdp::Endpoint;
 use crate::clock::now_ms;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::process::{self, Process, ProcessExit, ResourceMonitor, ResourceUsage};
 use crate::window::token_redaction::redact_connection_tokens;
 
@@ -52,6 +56,8 @@ pub struct LiveWindow {
     pub background_tasks: Vec<Arc<BackgroundTask>>,
     /// What a user should know.
     pub notes: Vec<String>,
+    /// How it was last brought up to date; `None` when it was started, or found again.
+    pub refreshed: Option<WindowRefresh>,
 }
 
 /// The page of a running window.
@@ -77,6 +83,9 @@ impl LiveWindow {
             WindowPage::At(None) => None,
             WindowPage::At(Some(endpoint)) => PageConnection::open_endpoint(endpoint, Arc::clone(&history)).await.ok(),
         };
+        if let Some(page) = &page {
+            prepare_workbench(&session, page).await;
+        }
         let mut output_trimmer = JoinSet::new();
         // Also while nobody looks at the window: only lines that are never shown are lost.
         output_trimmer.spawn(process::keep_trimmed(output.clone(), MAX_OUTPUT, KEPT_OUTPUT));
@@ -92,6 +101,7 @@ impl LiveWindow {
             resources: ResourceMonitor::default(),
             background_tasks: Vec::new(),
             notes: Vec::new(),
+            refreshed: None,
         }
     }
 
@@ -105,6 +115,7 @@ impl LiveWindow {
         let page = PageConnection::open_with_history(port, Arc::clone(&self.history))
             .await
             .map_err(|error| self.explain_error(error))?;
+        prepare_workbench(&self.session, &page).await;
         Ok(Arc::clone(slot.insert(Arc::new(page))))
     }
 
@@ -172,6 +183,22 @@ impl LiveWindow {
         }
     }
 
+    /// The length of the output, in bytes; what is printed later comes behind it.
+    pub fn output_length(&self) -> u64 {
+        std::fs::metadata(&self.output).map_or(0, |data| data.len())
+    }
+
+    /// Resolves to the first `Some` that `find` returns for a line that was printed behind the first `from` bytes.
+    pub async fn wait_for_output_line<T>(&self, from: u64, find: impl FnMut(&str) -> Option<T>) -> Result<T> {
+        let doing = || format!("cannot read {}", self.output.display());
+        process::wait_for_line(&self.output, from, find).await.doing(doing)
+    }
+
+    /// The file with the output of all its processes.
+    pub fn output(&self) -> &Path {
+        &self.output
+    }
+
     /// Sends a close request (`Browser.close`); returns whether the window received it.
     pub async fn request_close(&self) -> bool {
         match self.page.lock().await.as_ref() {
@@ -224,6 +251,15 @@ impl LiveWindow {
         Error::new(ErrorKind::NotFound, "the window ended during the operation")
             .because(error)
             .hint("`tether status` shows how it ended; `tether start` starts it again")
+    }
+}
+
+/// Makes the extension hosts of a workbench restartable after its next load; without that, a refresh reloads the page.
+async fn prepare_workbench(session: &WindowSession, page: &PageConnection) {
+    if !session.extensions.is_empty()
+        && let Err(error) = install_workbench_script(page).await
+    {
+        debug!("{error}");
     }
 }
 

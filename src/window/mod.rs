@@ -21,6 +21,7 @@
 //! | `session_file` | `.devtools/session.json`, with which a new supervisor finds the window again |
 //! | `identity` | verification that a session file describes our own window |
 //! | `page` | the window's page over CDP |
+//! | `refresh` | the ladder: how a window is made fresh without a relaunch |
 //! | `token_redaction` | what is not shown of URLs |
 //! | `cleanup` | closing a window, and removing its processes and files |
 //!
@@ -31,6 +32,7 @@ pub mod identity;
 pub mod launch;
 pub mod launch_id;
 pub mod page;
+pub mod refresh;
 pub mod session_file;
 
 mod actor;
@@ -63,6 +65,7 @@ pub use change_feed::ChangeFeed;
 pub use context::{PublishedState, WindowPaths};
 pub use live_window::LiveWindow;
 pub use page_operations::{FreshPage, PageResult};
+pub use refresh::ladder::RefreshRung;
 pub use running_calls::RunningCallGuard;
 pub use state::WindowPhase;
 pub use window_exit::WindowExit;

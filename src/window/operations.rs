@@ -7,6 +7,7 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use tracing::warn;
 
@@ -18,12 +19,14 @@ use super::launch::{self, LaunchedWindow, WindowLaunchPlan};
 use super::launch_id::{baseline_file_of, new_random_id};
 use super::live_window::{LiveWindow, WindowPage};
 use super::pending_launch::{PendingLaunch, remove_pending_launch, save_pending_launch};
+use super::refresh::ladder::{ChangeScope, RefreshRung, classify_change};
+use super::refresh::{WindowRefresh, refresh_window};
 use super::session_file::{self, WindowSession};
 use crate::background_tasks::{BackgroundTask, WINDOW_USER, find_addresses};
 use crate::changes::{ChangeTracker, FileSnapshot};
 use crate::clock::now_ms;
-use crate::config::{WindowConfig, WindowKind, WindowSettings, trust::WorkspaceCommands};
-use crate::error::{Error, Result};
+use crate::config::{RefreshSetting, WindowConfig, WindowKind, WindowSettings, trust::WorkspaceCommands};
+use crate::error::{Error, ErrorKind, Result};
 
 /// The folders with a `session.json`: the workspace, where users expect it, and the state folder.
 pub(super) fn session_roots(context: &WindowContext) -> [&Path; 2] {
@@ -81,17 +84,30 @@ impl From<Error> for ReplaceError {
     }
 }
 
-/// Closes the old window, if there is one, and launches a new one. Everything that can be checked is checked before the
-/// old window is closed.
+/// Brings the old window up to date in place, if it `may_refresh` and a rung of the ladder is proven to; else closes it, if
+/// there is one, and launches a new one. Everything that can be checked is checked before the old window is closed.
 pub async fn replace_window(
     context: &WindowContext,
     old: Option<Arc<LiveWindow>>,
     build: Option<CompletedBuild>,
+    may_refresh: bool,
 ) -> Result<LiveWindow, ReplaceError> {
-    let ready = match prepare_launch(context, old.as_deref(), build).await {
+    let mut ready = match prepare_launch(context, old.as_deref(), build).await {
         Ok(ready) => ready,
         Err(error) => return Err(ReplaceError { error, old_window: old }),
     };
+    let began = Instant::now();
+    if let Some(window) = old.as_deref().filter(|_| may_refresh) {
+        match refresh_in_place(context, window, &ready).await {
+            Ok(window) => return Ok(window),
+            Err(notes) => ready.config.notes.extend(notes),
+        }
+        if !window.process.is_alive() {
+            let error = Error::new(ErrorKind::NotFound, "the window ended while it was refreshed");
+            return Err(ReplaceError { error: error.hint("`tether start` starts it again"), old_window: old });
+        }
+    }
+    let replaces = old.is_some();
     let recorded = || {
         let launch_id = new_random_id()?;
         // From here on, the next supervisor finishes what this one cannot.
@@ -99,9 +115,50 @@ pub async fn replace_window(
         Ok(launch_id)
     };
     match recorded() {
-        Ok(launch_id) => Ok(close_and_launch(context, old, ready, launch_id).await?),
+        Ok(launch_id) => {
+            let mut window = close_and_launch(context, old, ready, launch_id).await?;
+            window.refreshed = replaces.then(|| WindowRefresh { by: RefreshRung::Relaunch, took: began.elapsed() });
+            Ok(window)
+        }
         Err(error) => Err(ReplaceError { error, old_window: old }),
     }
+}
+
+/// Refreshes a running window by the ladder, and records it as a new generation. `Err`: why no rung was enough; empty if
+/// none can take up the change.
+async fn refresh_in_place(
+    context: &WindowContext,
+    old: &LiveWindow,
+    ready: &PreparedLaunch,
+) -> Result<LiveWindow, Vec<String>> {
+    let Some(kind) = ready.config.window.kind else { return Err(Vec::new()) };
+    let scope = change_scope(context, old, ready);
+    let refreshed = refresh_window(old, kind, scope, &|text| context.report_progress(text)).await?;
+    let mut notes = save_launch(context, &refreshed.session, &ready.baseline);
+    notes.extend(refreshed.notes.into_iter().chain(ready.config.notes.iter().cloned()));
+    context.set_baseline(&ready.tracker, Arc::clone(&ready.baseline)).await;
+    context.history.record_launch();
+    let endpoint = old.page().await.ok().map(|page| page.endpoint().clone());
+    let (process, output, history) = (old.process.clone(), old.output().to_owned(), Arc::clone(&context.history));
+    let mut window = LiveWindow::connect(refreshed.session, process, WindowPage::At(endpoint), output, history).await;
+    window.notes = notes;
+    window.background_tasks = ready.background_tasks.clone();
+    window.refreshed = Some(refreshed.refresh);
+    Ok(window)
+}
+
+/// What has to take up what changed since the old window's build.
+fn change_scope(context: &WindowContext, old: &LiveWindow, ready: &PreparedLaunch) -> ChangeScope {
+    let is_other_config = context.active_config().running != ready.config.configuration;
+    if is_other_config || ready.config.window.refresh == RefreshSetting::Relaunch {
+        return ChangeScope::Launch;
+    }
+    let root = ready.tracker.root();
+    let built_from = FileSnapshot::load(&baseline_file_of(&context.paths.state, &old.session.launch_id), root);
+    // Without it, it is not known what changed.
+    let Ok(Some(built_from)) = built_from else { return ChangeScope::Launch };
+    let changed = ready.baseline.changed_paths(&built_from);
+    classify_change(&changed, root, &context.paths.workspace, &old.session.extensions)
 }
 
 fn record_launch(context: &WindowContext, pending: &PendingLaunch, baseline: &FileSnapshot) -> Result<()> {

@@ -18,6 +18,8 @@
 //! | `page_error`, `action_error` | failures, and the user-facing errors for them |
 //! | `history`, `console`, `network` | the recorded console and network, over all launches |
 //! | `extension_host_console` | the connection to VS Code's extension host: its console |
+//! | `workbench_services` | restarting the extension hosts, through the workbench in the page |
+//! | `page_reload` | loading the page anew, and the proof of it |
 //! | `extension_registration` | whether that host has loaded the extensions under development |
 //!
 //! The operations are free functions over a [`PageClient`]. JavaScript dialogs are closed at once, since they block the
@@ -45,6 +47,7 @@ mod network;
 mod page_client;
 mod page_connection;
 mod page_error;
+mod page_reload;
 mod page_snapshot;
 mod page_state;
 mod screenshot;
@@ -52,6 +55,7 @@ mod server_updates;
 mod targets;
 mod update_wait;
 mod wait_condition;
+mod workbench_services;
 
 pub use self::console::{ConsoleMessage, ConsoleSource};
 pub use self::expression::{ExpressionResult, evaluate_expression, evaluate_on_page};
@@ -64,6 +68,8 @@ pub use self::navigation::{navigate_page, set_cookie};
 pub use self::network::RecordedRequest;
 pub use self::page_client::PageClient;
 pub use self::page_connection::PageConnection;
+pub use self::page_reload::{PageReload, reload_page};
 pub use self::page_snapshot::{PageSnapshot, SnapshotRequest, take_snapshot};
 pub use self::screenshot::{CapturedImage, ImageFormat, ScreenshotRequest, capture_screenshot};
 pub use self::update_wait::{UpdateOutcome, follow_server_update};
+pub use self::workbench_services::{install_workbench_script, restart_extension_hosts};

@@ -45,6 +45,13 @@ pub struct WindowSession {
     pub extensions: Vec<PathBuf>,
 }
 
+impl WindowSession {
+    /// What its generation is of: a launch, or a refresh of it.
+    pub fn generation_key(&self) -> String {
+        format!("{}@{}", self.launch_id, self.debug_window_started_at)
+    }
+}
+
 /// Why a file is not used. Each text completes "session.json was set aside: …".
 #[derive(Debug, thiserror::Error)]
 pub enum SessionFileError {

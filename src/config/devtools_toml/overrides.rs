@@ -36,6 +36,7 @@ pub fn override_window(
         more_extensions: pick(is_set("moreExtensions"), written.more_extensions, derived.more_extensions),
         folder: written.folder.or(derived.folder),
         profile: written.profile.or(derived.profile),
+        refresh: pick(is_set("refresh"), written.refresh, derived.refresh),
         timeout: written.timeout.or(derived.timeout),
     }
 }

@@ -100,6 +100,8 @@ pub struct WindowSettings {
     pub folder: Option<PathBuf>,
     /// A profile folder that is kept between launches; default: a new one per launch.
     pub profile: Option<PathBuf>,
+    /// How an automatic refresh after a change makes the window run the new code; `tether restart` always relaunches.
+    pub refresh: RefreshSetting,
     /// The timeout of each step of a launch, such as "90s"; default: 120 s.
     #[serde(deserialize_with = "parse_some_duration")]
     #[schemars(with = "Option<String>")]
@@ -108,6 +110,17 @@ pub struct WindowSettings {
     /// `web-extension-host` where no desktop VS Code is installed.
     #[serde(skip)]
     pub derived: bool,
+}
+
+/// How a stale window is made to run the new code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RefreshSetting {
+    /// By the cheapest way that is proven to: a restart of the extension host, a reload of the page, or a relaunch.
+    #[default]
+    Auto,
+    /// By a relaunch.
+    Relaunch,
 }
 
 /// `[build]`: what to run before a launch.

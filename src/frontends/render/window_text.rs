@@ -8,8 +8,8 @@ use super::text_format::{age_text, duration_text, notes_text};
 use crate::api::debug::results::StoppedSession;
 use crate::api::page::{PageEvaluateResult, PageImage};
 use crate::api::window::{
-    BuildReport, ChangedFile, ChangedFileKind, RelaunchNotice, ReportedWindowState, TrackingDecision, WindowChanges,
-    WindowExitReport, WindowStatus,
+    BuildReport, ChangedFile, ChangedFileKind, RefreshMethod, RelaunchNotice, ReportedWindowState, TrackingDecision,
+    WindowChanges, WindowExitReport, WindowStatus,
 };
 use crate::display_text::{mark_breaks, mark_lines};
 
@@ -124,9 +124,14 @@ pub fn stopped_text(stopped: Option<&StoppedSession>) -> String {
 
 /// The line that an operation's result begins with when the window was relaunched for it.
 pub fn relaunch_text(notice: Option<&RelaunchNotice>) -> String {
-    let Some(RelaunchNotice { because, build_ms, launch_ms, notes }) = notice else { return String::new() };
+    let Some(RelaunchNotice { because, build_ms, launch_ms, by, notes }) = notice else { return String::new() };
     let (build, launch) = (duration_text(*build_ms), duration_text(*launch_ms));
-    let mut out = format!("relaunched because {because} (build {build}, launch {launch})\n");
+    let (done, step) = match by {
+        RefreshMethod::Relaunch => ("relaunched", "launch"),
+        RefreshMethod::Reload => ("reloaded the page", "reload"),
+        RefreshMethod::RestartExtensionHost => ("restarted the extension host", "restart"),
+    };
+    let mut out = format!("{done} because {because} (build {build}, {step} {launch})\n");
     out.extend(notes.iter().map(|note| format!("  note: {}\n", mark_breaks(note))));
     out
 }

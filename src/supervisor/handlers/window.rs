@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use super::window_stops::wait_for_extensions;
 use crate::api::window::{
-    BuildReport, ChangedFile, ChangedFileKind, RebuildChoice, RelaunchNotice, ReportedWindowState, TrackingDecision,
-    WindowChanges, WindowChangesParams, WindowExitReport, WindowResources, WindowRestartParams, WindowStartParams,
-    WindowStatus, WindowStatusParams, WindowStopParams,
+    BuildReport, ChangedFile, ChangedFileKind, RebuildChoice, RefreshMethod, RefreshReport, RelaunchNotice,
+    ReportedWindowState, TrackingDecision, WindowChanges, WindowChangesParams, WindowExitReport, WindowResources,
+    WindowRestartParams, WindowStartParams, WindowStatus, WindowStatusParams, WindowStopParams,
 };
 use crate::error::Result;
 use crate::supervisor::context::SupervisorContext;
 use crate::supervisor::operation_call::{OperationCall, OperationHandler};
 use crate::window::{
-    FileChange, FileChangeKind, FileChanges, PathExplanation, PublishedState, RebuildPolicy, StaleRelaunch,
-    WindowInspection, WindowPhase,
+    FileChange, FileChangeKind, FileChanges, PathExplanation, PublishedState, RebuildPolicy, RefreshRung,
+    StaleRelaunch, WindowInspection, WindowPhase,
 };
 
 /// How many changes a status lists, and how many `window/changes` does.
@@ -61,6 +61,11 @@ fn known_window_status(published: &PublishedState) -> WindowStatus {
         started_at: session.map(|it| it.debug_window_started_at),
         generation: published.generation,
         reconnected: published.window.as_ref().is_some_and(|window| window.reconnected),
+        refreshed: published
+            .window
+            .as_ref()
+            .and_then(|window| window.refreshed)
+            .map(|refresh| RefreshReport { by: refresh_method(refresh.by), took_ms: to_millis(refresh.took) }),
         last_build: published.last_build.as_ref().map(|build| BuildReport {
             ok: build.ok,
             ended_at: build.ended_at_ms,
@@ -178,7 +183,16 @@ pub fn relaunch_report(it: StaleRelaunch) -> RelaunchNotice {
         because: it.because,
         build_ms: to_millis(it.outcome.build),
         launch_ms: to_millis(it.outcome.launch),
+        by: it.outcome.refreshed.map(|refresh| refresh_method(refresh.by)).unwrap_or_default(),
         notes: it.outcome.notes,
+    }
+}
+
+fn refresh_method(rung: RefreshRung) -> RefreshMethod {
+    match rung {
+        RefreshRung::RestartExtensionHost => RefreshMethod::RestartExtensionHost,
+        RefreshRung::Reload => RefreshMethod::Reload,
+        RefreshRung::Relaunch => RefreshMethod::Relaunch,
     }
 }
 

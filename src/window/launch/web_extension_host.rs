@@ -28,7 +28,9 @@ use crate::config::{WindowKind, prepare_user_settings};
 use crate::error::{Error, ErrorKind, Result};
 use crate::process::Process;
 use crate::tools;
-use crate::window::page::{ExpressionResult, PageConnection, evaluate_expression, navigate_page, set_cookie};
+use crate::window::page::{
+    ExpressionResult, PageConnection, evaluate_expression, install_workbench_script, navigate_page, set_cookie,
+};
 
 const TITLE: &str = "[Extension Development Host]";
 
@@ -149,6 +151,7 @@ async fn load_workbench(
 ) -> Result<PageConnection> {
     let page = attempt.connect_to_page(endpoint).await?;
     repeat_while_busy(|| set_cookie(&page, &cookie)).await?;
+    repeat_while_busy(|| install_workbench_script(&page)).await?;
     repeat_while_busy(|| navigate_page(&page, url)).await?;
     wait_for_title(&page, attempt.deadline()).await?;
     // The server has replaced it by one that expires sooner.
@@ -158,7 +161,7 @@ async fn load_workbench(
 
 /// Resolves when the page has the title that only an Extension Development Host has. Browsers send no event for a new
 /// title, so a script in the page observes it.
-pub(super) async fn wait_for_title(page: &PageConnection, deadline: Duration) -> Result<()> {
+pub async fn wait_for_title(page: &PageConnection, deadline: Duration) -> Result<()> {
     let titled = format!(
         "new Promise(done => {{
             const check = () => document.title.startsWith({TITLE:?}) && (watch.disconnect(), done(true));

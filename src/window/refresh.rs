@@ -1,0 +1,92 @@
+//! Makes a running window run the code of now, by the cheapest rung of the ladder that is proven to: restart of the extension
+//! host, reload of the page, or else a relaunch by the caller.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `ladder` | which rungs can take up a change: a pure table |
+//! | `extension_host_restart` | restarting the extension host, proven by its process |
+//! | `page_rung` | reloading the page, proven by the document |
+//!
+//! A rung that is not proven within its deadline gives way to the next, and the result says which ones were tried. Does
+//! not build, and does not write the session file.
+
+mod extension_host_restart;
+pub mod ladder;
+mod page_rung;
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tracing::info;
+
+use self::extension_host_restart::restart_extension_host;
+use self::ladder::{RefreshRung, select_rungs};
+use self::page_rung::reload_window;
+use super::live_window::LiveWindow;
+use super::session_file::WindowSession;
+use crate::clock::now_ms;
+use crate::config::WindowKind;
+use crate::error::{Error, Result};
+
+/// A window that was refreshed: what its session file says from now on.
+pub struct RefreshedWindow {
+    pub session: WindowSession,
+    pub refresh: WindowRefresh,
+    pub notes: Vec<String>,
+}
+
+/// How a window was made to run the code of now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowRefresh {
+    pub by: RefreshRung,
+    /// Without the build.
+    pub took: Duration,
+}
+
+/// What a rung reports of the window that it has refreshed.
+struct RungReport {
+    /// The inspector of the new extension host; `None` if it is as before.
+    inspector_port: Option<u16>,
+    note: Option<String>,
+}
+
+/// Tries the rungs below a relaunch that can take up the change. `Err`: why each was not proven; empty if there is none.
+pub async fn refresh_window(
+    window: &LiveWindow,
+    kind: WindowKind,
+    scope: ladder::ChangeScope,
+    progress: &(dyn Fn(&str) + Sync),
+) -> Result<RefreshedWindow, Vec<String>> {
+    let mut notes = Vec::new();
+    for &rung in select_rungs(kind, scope) {
+        let (began, began_ms) = (Instant::now(), now_ms());
+        progress(rung.progress());
+        match climb_rung(window, kind, rung, began_ms).await {
+            Ok(report) => {
+                let refresh = WindowRefresh { by: rung, took: began.elapsed() };
+                info!("the window was refreshed: {refresh:?}");
+                let session = WindowSession {
+                    inspector_port: report.inspector_port.or(window.session.inspector_port),
+                    debug_window_started_at: began_ms,
+                    persisted_at: now_ms(),
+                    ..window.session.clone()
+                };
+                notes.extend(report.note);
+                return Ok(RefreshedWindow { session, refresh, notes });
+            }
+            Err(error) => notes.push(format!("{}: {error}", rung.failure())),
+        }
+        if !window.process.is_alive() {
+            break;
+        }
+    }
+    Err(notes)
+}
+
+async fn climb_rung(window: &LiveWindow, kind: WindowKind, rung: RefreshRung, began_ms: u64) -> Result<RungReport> {
+    match rung {
+        RefreshRung::RestartExtensionHost => restart_extension_host(window).await,
+        RefreshRung::Reload => reload_window(window, kind, began_ms).await,
+        RefreshRung::Relaunch => Err(Error::other("a relaunch is up to the caller")),
+    }
+}
