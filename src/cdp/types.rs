@@ -44,7 +44,6 @@ command!(EnablePage, "Page.enable", IgnoredAny, {});
 command!(ReloadPage, "Page.reload", IgnoredAny, { ignore_cache: bool });
 command!(AddScriptToEvaluateOnNewDocument, "Page.addScriptToEvaluateOnNewDocument", IgnoredAny, { source: String });
 command!(Navigate, "Page.navigate", NavigateResult, { url: String });
-command!(ReloadPage, "Page.reload", IgnoredAny, {});
 command!(SetCookies, "Storage.setCookies", IgnoredAny, { cookies: Vec<CookieParam> });
 command!(EnableLog, "Log.enable", IgnoredAny, {});
 command!(HandleJavascriptDialog, "Page.handleJavaScriptDialog", IgnoredAny, { accept: bool });

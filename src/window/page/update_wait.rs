@@ -47,7 +47,9 @@ pub async fn follow_server_update(client: &PageClient, since: u64) -> Result<Upd
         told => told.ok(),
     };
     if told.is_none() {
-        page.call(&ReloadPage {}, BROWSER_TIMEOUT).await.map_err(|error| client.user_error(error))?;
+        page.call(&ReloadPage { ignore_cache: true }, BROWSER_TIMEOUT)
+            .await
+            .map_err(|error| client.user_error(error))?;
         let left = client.state.wait_for_targets(|targets| {
             let now = targets.sessions.get(&page.id).map(|session| session.navigations);
             (now != Some(navigations)).then_some(())

@@ -8,10 +8,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::support::Sandbox;
 use crate::support::mcp_client::{McpClient, text};
 use crate::support::palette::{run_in_palette, until};
 use crate::support::requirements::installed_tool;
-use crate::support::{Sandbox, is_alive};
 use serde_json::json;
 
 /// Runs the extension's command in the workbench, and returns its notification.
@@ -104,7 +104,8 @@ fn runs_as_it_is(template: &Template) {
     sandbox.write(template.source, &source.replace("Hello World from", "Good day from"));
     let because = format!("{} was modified", template.source);
     assert_eq!(printed(&sandbox), ("Info: Good day from Hello Tether!".to_owned(), Some(because)));
-    assert!(!is_alive(started["pid"].as_u64().unwrap() as u32));
+    assert_eq!(sandbox.status()["refreshed"]["by"], "restartExtensionHost");
+    assert_eq!(sandbox.status()["pid"], started["pid"]);
 
     let written: BTreeSet<String> = names(&sandbox.workspace).difference(&generated).cloned().collect();
     assert_eq!(written, template.written.iter().map(|name| (*name).to_owned()).collect());

@@ -31,6 +31,8 @@
     }
     await new Promise((done) => setTimeout(done, 100));
   }
+  // What the extension said before.
+  all(".monaco-aria-container *").forEach((it) => { it.textContent = ""; });
   press(input, "Enter", 13);
   // What is said to a screen reader; the toast itself is shown to a window that has the focus only.
   const said = await until(() => all(".monaco-aria-container *").find((it) => it.textContent.includes("Hello Tether")));

@@ -9,5 +9,6 @@ mod notifications;
 pub mod panicking_supervisor;
 mod process_exits;
 mod random_kills;
+mod refresh;
 mod vscode_as_client;
 mod web_projects;
