@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 
-use super::refresh::WindowRefresh;
+use super::refresh::rung_report::WindowRefresh;
 use super::state::WindowInput;
 use crate::error::{Error, Result};
 

@@ -16,7 +16,7 @@ use super::launch::parse_inspector_port;
 use super::page::{
     ExtensionHostConsole, ExtensionHostInspector, ExtensionState, PageConnection, PageHistory, install_workbench_script,
 };
-use super::refresh::WindowRefresh;
+use super::refresh::rung_report::WindowRefresh;
 use super::session_file::WindowSession;
 use super::window_exit::{self, WindowExit};
 use crate::background_tasks::BackgroundTask;

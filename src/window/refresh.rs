@@ -6,6 +6,7 @@
 //! | `ladder` | which rungs can take up a change: a pure table |
 //! | `extension_host_restart` | restarting the extension host, proven by its process |
 //! | `page_rung` | reloading the page, proven by the document |
+//! | `rung_report` | what is known of a refresh |
 //!
 //! A rung that is not proven within its deadline gives way to the next, and the result says which ones were tried. Does
 //! not build, and does not write the session file.
@@ -13,8 +14,7 @@
 mod extension_host_restart;
 pub mod ladder;
 mod page_rung;
-
-use std::time::Duration;
+pub mod rung_report;
 
 use tokio::time::Instant;
 use tracing::info;
@@ -22,6 +22,7 @@ use tracing::info;
 use self::extension_host_restart::restart_extension_host;
 use self::ladder::{RefreshRung, select_rungs};
 use self::page_rung::reload_window;
+use self::rung_report::{RungReport, WindowRefresh};
 use super::live_window::LiveWindow;
 use super::session_file::WindowSession;
 use crate::clock::now_ms;
@@ -33,21 +34,6 @@ pub struct RefreshedWindow {
     pub session: WindowSession,
     pub refresh: WindowRefresh,
     pub notes: Vec<String>,
-}
-
-/// How a window was made to run the code of now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WindowRefresh {
-    pub by: RefreshRung,
-    /// Without the build.
-    pub took: Duration,
-}
-
-/// What a rung reports of the window that it has refreshed.
-struct RungReport {
-    /// The inspector of the new extension host; `None` if it is as before.
-    inspector_port: Option<u16>,
-    note: Option<String>,
 }
 
 /// Tries the rungs below a relaunch that can take up the change. `Err`: why each was not proven; empty if there is none.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-use super::RungReport;
+use super::rung_report::RungReport;
 use crate::config::WindowKind;
 use crate::error::{Error, ErrorKind, Result};
 use crate::window::identity::find_launch_listener;
