@@ -100,7 +100,18 @@ function recordLaunch(draft: Draft, status: WindowStatus, before: WindowStatus |
   const start = status.startedAt ?? 0;
   const because = status.relaunched?.because ?? cause;
   const details = [...(because !== undefined && before !== undefined ? [`because ${because}`] : []), ...windowDetails(status)];
-  draft.add({ lane: WINDOW_LANE, name: `launch ${status.generation}`, tone: "mark", start, end: start, details });
+  draft.add({ lane: WINDOW_LANE, name: `${launchName(status)} ${status.generation}`, tone: "mark", start, end: start, details });
+}
+
+function launchName(status: WindowStatus): string {
+  switch (status.refreshed?.by) {
+    case "restartExtensionHost":
+      return "host restart";
+    case "reload":
+      return "reload";
+    default:
+      return "launch";
+  }
 }
 
 function windowDetails(status: WindowStatus): string[] {
