@@ -85,9 +85,16 @@ mod tests {
 
     use super::*;
 
+    /// A process that another test has just forked holds the port until it executes its program.
     async fn is_refused(port: u16) -> bool {
-        let connected = TcpStream::connect(("127.0.0.1", port)).await;
-        connected.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+        let until = std::time::Instant::now() + Duration::from_secs(5);
+        while std::time::Instant::now() < until {
+            let connected = TcpStream::connect(("127.0.0.1", port)).await;
+            if connected.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
+                return true;
+            }
+        }
+        false
     }
 
     #[tokio::test]
