@@ -211,13 +211,16 @@ impl ManagedSession {
         let (debugger, launch_id) = (self.pid, self.launch_id.clone());
         let copied = tokio::task::spawn_blocking(move || copy_program_output(debugger, &launch_id)).await;
         *lock(&self.ending.released_output) = copied.ok();
-        if let Some(expression) = self.adapter.quirks.release_expression {
-            self.session.evaluate_in_targets(self.program, expression).await;
-        }
-        let Some(command) = self.adapter.quirks.detach_command else { return };
-        if self.run_state() == RunState::Running && self.session.pause(None).await.is_ok() {
+        let quirks = &self.adapter.quirks;
+        let needs_stop = quirks.release_expression.is_some() || quirks.detach_command.is_some();
+        // What is evaluated in a program that runs may crash it (debugpy, just before it disconnects).
+        if needs_stop && self.run_state() == RunState::Running && self.session.pause(None).await.is_ok() {
             self.session.wait_for_stop(REQUEST_TIMEOUT).await;
         }
+        if let Some(expression) = quirks.release_expression {
+            self.session.evaluate_in_targets(self.program, expression).await;
+        }
+        let Some(command) = quirks.detach_command else { return };
         if let Err(error) = self.session.evaluate(command, None, "repl").await {
             warn!("{}: {error}", self.id);
         }
