@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `ladder` | which rungs can take up a change: a pure table |
 //! | `extension_host_restart` | restarting the extension host, proven by its process |
+//! | `host_change` | the new extension host is newer, and the old one is gone |
 //! | `page_rung` | reloading the page, proven by the document |
 //! | `rung_report` | what is known of a refresh |
 //!
@@ -12,6 +13,7 @@
 //! not build, and does not write the session file.
 
 mod extension_host_restart;
+mod host_change;
 pub mod ladder;
 mod page_rung;
 pub mod rung_report;
@@ -20,6 +22,7 @@ use tokio::time::Instant;
 use tracing::info;
 
 use self::extension_host_restart::restart_extension_host;
+use self::host_change::OldHost;
 use self::ladder::{RefreshRung, select_rungs};
 use self::page_rung::reload_window;
 use self::rung_report::{RungReport, WindowRefresh};
@@ -70,9 +73,14 @@ pub async fn refresh_window(
 }
 
 async fn climb_rung(window: &LiveWindow, kind: WindowKind, rung: RefreshRung, began_ms: u64) -> Result<RungReport> {
-    match rung {
-        RefreshRung::RestartExtensionHost => restart_extension_host(window).await,
-        RefreshRung::Reload => reload_window(window, kind, began_ms).await,
-        RefreshRung::Relaunch => Err(Error::other("a relaunch is up to the caller")),
+    let old_host = OldHost::find(&window.session).await;
+    let report = match rung {
+        RefreshRung::RestartExtensionHost => restart_extension_host(window).await?,
+        RefreshRung::Reload => reload_window(window, kind, began_ms).await?,
+        RefreshRung::Relaunch => return Err(Error::other("a relaunch is up to the caller")),
+    };
+    if let Some(old_host) = old_host {
+        old_host.end().await?;
     }
+    Ok(report)
 }

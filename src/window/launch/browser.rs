@@ -71,8 +71,8 @@ pub async fn launch_browser(attempt: &LaunchAttempt<'_>) -> Result<LaunchedWindo
     }
 }
 
-/// Loads the first page, and waits until it has been parsed and its module scripts have run; returns why it cannot be loaded. A page that is slow is no
-/// reason to fail: the window runs.
+/// Loads the first page, and waits until it has been parsed and its module scripts have run; returns why it cannot be
+/// loaded. A page that is slow is no reason to fail: the window runs.
 async fn load_first_page(page: &PageConnection, url: &str) -> Result<Option<String>> {
     let loading = async {
         match navigate_page(page, url).await {

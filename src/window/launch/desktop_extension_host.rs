@@ -240,8 +240,8 @@ fn names_user_data(arguments: &[OsString], user: &Path) -> bool {
         || arguments.windows(2).any(|two| two[0] == "--user-data-dir" && two[1] == user)
 }
 
-/// Waits for the workbench and for the extension host's inspector; returns the page and the inspector's port. A timeout of either is not an
-/// error.
+/// Waits for the workbench and for the extension host's inspector; returns the page and the inspector's port. A timeout of
+/// either is not an error.
 async fn wait_for_workbench(
     vscode: &StartedProgram<'_>,
     endpoint: &Endpoint,

@@ -1,15 +1,17 @@
 //! The rung that loads the page anew: of a browser, or the workbench with a new extension host.
 //!
-//! Proven by the document's time origin, and for a workbench by its title and the inspector that its host opens.
+//! Proven by the document's time origin, and for a workbench by its title and the new process that listens on the
+//! inspector's port.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
+use super::host_change::verify_new_host;
 use super::rung_report::RungReport;
 use crate::config::WindowKind;
 use crate::error::{Error, ErrorKind, Result};
-use crate::window::identity::find_launch_listener;
+use crate::process;
 use crate::window::launch::{parse_inspector_port, wait_for_title};
 use crate::window::live_window::LiveWindow;
 use crate::window::page::reload_page;
@@ -24,7 +26,7 @@ const BYPASSED: &str = "the page's service worker was bypassed for this load and
 
 /// Reloads the page. Errors: no new document is parsed in time; a workbench does not start its extension host in time.
 pub async fn reload_window(window: &LiveWindow, kind: WindowKind, began_ms: u64) -> Result<RungReport> {
-    let from = window.output_length();
+    let (from, began_ticks) = (window.output_length(), process::read_ticks_since_boot());
     let page = window.page().await?;
     let reload = reload_page(&page, began_ms, Instant::now() + PAGE_TIMEOUT).await?;
     if kind == WindowKind::Browser {
@@ -38,7 +40,6 @@ pub async fn reload_window(window: &LiveWindow, kind: WindowKind, began_ms: u64)
     };
     let unproven = || Error::new(ErrorKind::TimedOut, "the extension host did not start in time");
     let port = timeout_at(deadline, started).await.map_err(|_| unproven())??;
-    find_launch_listener(&window.session.launch_id, port)
-        .map_err(|cause| Error::other(format!("cannot verify the extension host on port {port}")).because(cause))?;
+    verify_new_host(&window.session, port, began_ticks).await?;
     Ok(RungReport { inspector_port: Some(port), note: None })
 }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::VERSION;
 use crate::support::mcp_client::McpClient;
 use crate::support::requirements::has_code_server;
 use crate::support::{NODE_SERVICE, Sandbox, is_alive};
@@ -72,17 +73,13 @@ exports.activate = () => {
         ("devtools.toml", toml),
         (".devtoolsignore", "out/\n"),
     ]);
-    // The item appears with the extension's activation: awaited in the page with a MutationObserver.
-    let probe = r#"new Promise(found => {
-        const look = () => {
-            const item = [...document.querySelectorAll(".statusbar-item")].find(it => it.textContent.includes("version:"));
-            if (item) { watch.disconnect(); found(item.textContent.split("version:")[1].trim()); }
-        };
-        const watch = new MutationObserver(look);
-        watch.observe(document.body, { childList: true, subtree: true, characterData: true });
-        look();
-    })"#;
-    Some(Kind { sandbox, probe, source: "version.txt", is_browser: false, refreshed_by: "restartExtensionHost" })
+    Some(Kind {
+        sandbox,
+        probe: VERSION,
+        source: "version.txt",
+        is_browser: false,
+        refreshed_by: "restartExtensionHost",
+    })
 }
 
 impl Kind {

@@ -12,3 +12,14 @@ mod random_kills;
 mod refresh;
 mod vscode_as_client;
 mod web_projects;
+
+/// Evaluated in the page of an extension that shows `version:…` in the status bar: resolves to it, once it is there.
+const VERSION: &str = r#"new Promise(found => {
+    const look = () => {
+        const item = [...document.querySelectorAll(".statusbar-item")].find(it => it.textContent.includes("version:"));
+        if (item) { watch.disconnect(); found(item.textContent.split("version:")[1].trim()); }
+    };
+    const watch = new MutationObserver(look);
+    watch.observe(document.body, { childList: true, subtree: true, characterData: true });
+    look();
+})"#;

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::VERSION;
 use crate::support::requirements::{has_code_server, has_program, installed_adapter};
 use crate::support::{Sandbox, is_alive};
 
@@ -30,17 +31,6 @@ fn manifest(title: &str) -> String {
     })
     .to_string()
 }
-
-/// Resolves to the version in the status bar, once there is one.
-const VERSION: &str = r#"new Promise(found => {
-    const look = () => {
-        const item = [...document.querySelectorAll(".statusbar-item")].find(it => it.textContent.includes("version:"));
-        if (item) { watch.disconnect(); found(item.textContent.split("version:")[1].trim()); }
-    };
-    const watch = new MutationObserver(look);
-    watch.observe(document.body, { childList: true, subtree: true, characterData: true });
-    look();
-})"#;
 
 /// A started Extension Development Host. `None`, reported: something that it needs is not installed.
 fn started_extension() -> Option<Sandbox> {

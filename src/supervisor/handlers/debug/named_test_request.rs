@@ -23,9 +23,7 @@ pub async fn prepare_named_test(
 ) -> Result<(SessionRequest, TestRunner)> {
     let run = find_test(supervisor.sessions.workspace(), it, name).await?;
     let (args, runner) = (it.args.clone().unwrap_or_default(), run.runner());
-    // By default each runs where its runner would run it.
     let given_cwd = it.cwd.as_ref().map(|cwd| supervisor.sessions.workspace().join(cwd));
-    let cwd_or = |default: PathBuf| given_cwd.clone().unwrap_or(default);
     let given = DebugTarget {
         env: it.env.iter().cloned().collect(),
         stop_on_entry: it.stop_on_entry.unwrap_or_default(),
@@ -39,20 +37,20 @@ pub async fn prepare_named_test(
                 Some(cwd) if *cwd != folder => folder.join(node).to_string_lossy().into_owned(),
                 _ => node,
             };
-            ("python", DebugTarget { kind: what, args: prepend_args(&[&node], args), cwd: cwd_or(folder), ..given })
+            ("python", DebugTarget { kind: what, args: prepend_args(&[&node], args), cwd: folder, ..given })
         }
         TestRun::Package { by, file, pattern, .. } => {
             ("javascript", package_target(&by, &file, &pattern, args, given)?)
         }
         TestRun::Node { file, pattern, .. } => {
-            let cwd = cwd_or(file.parent().unwrap_or(Path::new("/")).to_owned());
+            let cwd = file.parent().unwrap_or(Path::new("/")).to_owned();
             let pattern = json!([format!("--test-name-pattern={pattern}")]);
             let fields = [("runtimeArgs".to_owned(), pattern)].into_iter().collect();
             ("javascript", DebugTarget { kind: DebugTargetKind::Program(file), args, cwd, fields, ..given })
         }
         TestRun::Go { package, pattern } => {
             let fields = [("mode".to_owned(), json!("test"))].into_iter().collect();
-            let (args, cwd) = (prepend_args(&["-test.run", &pattern], args), cwd_or(package.clone()));
+            let (args, cwd) = (prepend_args(&["-test.run", &pattern], args), package.clone());
             ("go", DebugTarget { kind: DebugTargetKind::Program(package), args, cwd, fields, ..given })
         }
         TestRun::Cargo { folder } => {
@@ -63,12 +61,13 @@ pub async fn prepare_named_test(
             let manifest = test.folder.to_string_lossy().into_owned();
             env.entry("CARGO_MANIFEST_DIR".to_owned()).or_insert(Some(manifest));
             let args = prepend_args(&[&test.name, "--exact", "--nocapture"], args);
-            let (kind, cwd) = (DebugTargetKind::Program(test.program), cwd_or(test.folder));
+            let (kind, cwd) = (DebugTargetKind::Program(test.program), test.folder);
             ("rust", DebugTarget { kind, args, cwd, env, ..given })
         }
     };
-    let debug_target = match &given_cwd {
-        Some(cwd) => DebugTarget { cwd: cwd.clone(), ..debug_target },
+    // By default each runs where its runner would run it.
+    let debug_target = match given_cwd {
+        Some(cwd) => DebugTarget { cwd, ..debug_target },
         None => debug_target,
     };
     let request = SessionRequest {
