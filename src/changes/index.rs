@@ -138,7 +138,7 @@ impl WorkspaceIndex {
         let mut globs = Vec::new();
         for (rel, event) in events {
             let (folder, name) = path_bytes::split_path(rel);
-            if name == GITIGNORE.as_bytes() || event.moved {
+            if name == GITIGNORE.as_bytes() {
                 self.foreign_gitignores = None;
             }
             pending.rules_changed |= rel == super::IGNORE_FILE.as_bytes();
@@ -205,6 +205,7 @@ impl WorkspaceIndex {
         if gone.is_empty() {
             return;
         }
+        self.foreign_gitignores = None;
         let tree = Arc::make_mut(&mut self.tree);
         for path in &gone {
             tree.remove(path);

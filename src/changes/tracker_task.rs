@@ -118,6 +118,8 @@ impl TrackerTask {
             true => Ok(CheckMethod::Warm),
             false => self.update_index().await,
         };
+        // Before the replies: who has received one reads the problems next.
+        self.publish_problems();
         for request in requests.drain(..) {
             match request {
                 TrackerRequest::TakeSnapshot(reply) => {
@@ -131,7 +133,6 @@ impl TrackerTask {
                 }
             }
         }
-        self.publish_problems();
     }
 
     async fn take_snapshot(&mut self, method: &UpdateResult, requested_at_ms: u64) -> Result<Arc<FileSnapshot>> {
