@@ -191,10 +191,8 @@ impl AdapterHost {
         if let Some(served) = self.served.take() {
             served.wait_for_end().await;
         }
-        match self.started.take() {
-            Some(started) => started.stop(self.exits_on_close).await,
-            None => Ok(()),
-        }
+        let Some(started) = self.started.take() else { return Ok(()) };
+        started.stop(self.exits_on_close).await
     }
 
     /// Stops only the adapter and leaves the debuggee running: for use after a detaching `disconnect`.
