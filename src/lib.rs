@@ -23,6 +23,7 @@
 //! | [`wire`] | Content-Length frames, JSON-RPC 2.0, pending requests |
 //! | [`dap`] | the Debug Adapter Protocol: client and server |
 //! | [`cdp`] | the Chrome DevTools Protocol: client |
+//! | [`jdwp`] | the Java Debug Wire Protocol: client |
 //! | [`tools`] | outside programs: pinned versions, paths, installs |
 //! | [`path_lookup`] | finds programs on PATH |
 //! | [`process`] | process groups, identity, graceful stop, output |
@@ -46,6 +47,7 @@ pub mod doctor;
 pub mod error;
 pub mod file_owner;
 pub mod frontends;
+pub mod jdwp;
 pub mod path_lookup;
 pub mod process;
 pub mod ring;

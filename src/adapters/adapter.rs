@@ -58,6 +58,8 @@ pub struct Quirks {
     pub ends_children: bool,
     /// It ends a program that it has launched, whatever `disconnect` requests (Delve).
     pub ends_launched_program: bool,
+    /// A resume is of one thread: the others that have stopped by themselves stay stopped (java).
+    pub resumes_one_thread: bool,
 }
 
 impl Quirks {
@@ -75,5 +77,6 @@ impl Quirks {
         release_expression: None,
         ends_children: false,
         ends_launched_program: false,
+        resumes_one_thread: false,
     };
 }

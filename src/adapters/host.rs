@@ -7,6 +7,7 @@
 //! UnixSocket   start ─▶ it prints that it is ready ──────▶ each connect opens another connection
 //! TcpPort      start ─▶ it prints its address ───────────▶ 〃
 //! Existing     ──────────────────────────────────────────▶ 〃
+//! InProcess    serve one end of a pair in a task ────────▶ the other end is the only connection
 //! ```
 //! On every error the started processes are killed. Does not depend on any adapter.
 
@@ -30,6 +31,7 @@ use super::exit_report::read_reported_exit;
 use super::launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan, fill_start_request, remove_launch_variables};
 use super::output_reader::{OutputPiece, OutputReader, OutputStream};
 use super::scratch_folder::create_scratch_folder;
+use super::serve_task::ServeTask;
 use crate::dap::DapConnection;
 use crate::dap::types::StartRequest;
 use crate::error::{Error, ErrorContext, ErrorKind, Result};
@@ -52,6 +54,8 @@ pub struct AdapterHost {
     /// Accepts the connections of the program's children, where they are debugged.
     pub children: Option<ChildListener>,
     started: Option<AdapterProgram>,
+    /// Serves an adapter that runs in this process.
+    served: Option<ServeTask>,
     /// The process exits by itself when its connection is closed.
     exits_on_close: bool,
     is_program: bool,
@@ -99,8 +103,14 @@ pub async fn start_adapter(name: &str, plan: LaunchPlan, launch_id: &str, deadli
     if let Some((reporter, scratch)) = plan.exit_reporter.zip(scratch.as_ref()) {
         reporter.install(scratch.path())?;
     }
+    let mut served = None;
     let (connect, started, listener) = match (plan.connect, plan.process) {
         (ConnectMethod::Existing(address), None) => (connect_to(address, plan.allows_foreign_listener), None, None),
+        (ConnectMethod::InProcess { serve }, None) => {
+            let (ours, theirs) = DapConnection::pair();
+            served = Some(ServeTask::spawn(serve(theirs, launch_id.to_owned())));
+            (single_connection(ours, "a connection in this process"), None, None)
+        }
         (_, None) => return Err(Error::other(format!("cannot start {name}")).because("it has no command to run")),
         (method, Some(program)) => {
             let ready_deadline = ReadyDeadline { name, until, deadline };
@@ -111,7 +121,18 @@ pub async fn start_adapter(name: &str, plan: LaunchPlan, launch_id: &str, deadli
     };
     let children = listener.zip(plan.children).map(|(listener, plan)| ChildListener::new(listener, plan));
     let (is_program, reports_exit) = (plan.is_program, plan.exit_reporter.is_some());
-    Ok(AdapterHost { connect, output, start, children, started, exits_on_close, is_program, reports_exit, scratch })
+    Ok(AdapterHost {
+        connect,
+        output,
+        start,
+        children,
+        started,
+        served,
+        exits_on_close,
+        is_program,
+        reports_exit,
+        scratch,
+    })
 }
 
 /// A started process, and how it is connected to.
@@ -167,14 +188,18 @@ impl AdapterHost {
 
     /// Stops the process, its children and every process with its launch id, and waits until they have exited.
     pub async fn stop(mut self) -> Result<()> {
-        match self.started.take() {
-            Some(started) => started.stop(self.exits_on_close).await,
-            None => Ok(()),
+        if let Some(served) = self.served.take() {
+            served.wait_for_end().await;
         }
+        let Some(started) = self.started.take() else { return Ok(()) };
+        started.stop(self.exits_on_close).await
     }
 
     /// Stops only the adapter and leaves the debuggee running: for use after a detaching `disconnect`.
     pub async fn detach(mut self) {
+        if let Some(served) = self.served.take() {
+            served.wait_for_end().await;
+        }
         let Some(mut started) = self.started.take() else { return };
         started.released = true;
         // The program keeps printing after this process has exited.
@@ -249,6 +274,7 @@ impl AdapterStart<'_> {
             ConnectMethod::Existing(address) => {
                 Ok(AdapterConnection::new(connect_to(address, false), self.spawn_and_read(&[], |_| {})?))
             }
+            ConnectMethod::InProcess { .. } => Err(Error::other("an adapter in this process starts none beside it")),
         }
     }
 

@@ -7,11 +7,13 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use super::child_listener::ChildPlan;
 use super::debug_target::{Address, DebugTarget};
 use super::exit_report::ExitReporter;
+use crate::dap::DapConnection;
 use crate::dap::types::{Fields, StartRequest};
 use crate::process::{LAUNCH_ID, LAUNCH_SESSION};
 
@@ -68,6 +70,11 @@ impl LaunchPlan {
         self.process.is_some() && !self.is_program && matches!(self.start, StartRequest::Launch(_))
     }
 
+    /// An adapter in this process, which launches or attaches by itself.
+    pub fn serve_in_process(connect: ConnectMethod, start: StartRequest) -> LaunchPlan {
+        LaunchPlan::connect_only(connect, start)
+    }
+
     /// What is listening at this address already.
     pub fn attach_to_listener(address: Address, target: &DebugTarget, fields: Fields) -> LaunchPlan {
         let plan = LaunchPlan::connect_only(ConnectMethod::Existing(address), StartRequest::Attach(fields));
@@ -107,6 +114,8 @@ pub enum ConnectMethod {
     TcpPort { parse_address: fn(&str) -> Option<SocketAddr> },
     /// It is listening there already.
     Existing(Address),
+    /// It runs in this process: `serve` gets the other end of a connection, and the launch id for what it starts.
+    InProcess { serve: fn(DapConnection, String) -> BoxFuture<'static, ()> },
 }
 
 /// Removes our own variables from the environment that the first request gives to the program: it has those of its

@@ -13,7 +13,9 @@
 //! | `connect` | connections to a started adapter |
 //! | `child_listener` | connections of the program's own children |
 //! | `scratch_folder` | the private folder of a session |
+//! | `serve_task` | the task of an adapter in this process |
 //! | `output_reader` | what the started process prints |
+//! | `java` | our own adapter for Java, which runs in this process |
 //! | `exit_reason` | an adapter's pipes: the end of the stream carries the exit reason |
 //! | `exit_report` | how a program has exited, by the report of its adapter |
 //!
@@ -27,12 +29,14 @@ mod discovery;
 mod exit_reason;
 mod exit_report;
 mod host;
+mod java;
 mod launch_plan;
 mod listener_owner;
 mod output_reader;
 mod rows;
 mod scratch_folder;
 mod select;
+mod serve_task;
 
 pub use adapter::{Adapter, Quirks};
 pub use child_listener::{ChildIdentity, ChildListener, ChildPlan, OpenedChild};
@@ -41,6 +45,7 @@ pub use debug_target::{Address, DebugTarget, DebugTargetKind};
 pub use discovery::{AdapterLookup, AdapterSearch, FoundAdapter, INSTALLED};
 pub use exit_report::ExitReporter;
 pub use host::{AdapterHost, start_adapter};
+pub use java::serve_java;
 pub use launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan};
 pub use listener_owner::verify_target_listener;
 pub use output_reader::OutputPiece;

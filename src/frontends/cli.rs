@@ -3,6 +3,7 @@
 //! Human text by default, one object with `--json`. Exit codes are those of [`crate::error::ErrorKind`].
 
 mod config_commands;
+mod dap_adapters;
 mod local_commands;
 mod subcommands;
 mod trust;

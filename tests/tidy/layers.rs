@@ -20,6 +20,8 @@ const fn row(module: &'static str, may: &'static [&'static str]) -> Row {
 
 const TABLE: &[Row] = &[
     row("frontends", &["api", "wire", "supervisor::connect", "config", "tools", "doctor", "error"]),
+    // Serves our own adapters to an editor.
+    row("frontends::cli::dap_adapters", &["adapters", "dap", "error"]),
     // Reads the facts of every module; only front ends use it.
     row(
         "doctor",
@@ -63,7 +65,7 @@ const TABLE: &[Row] = &[
         ],
     ),
     row("debug", &["adapters", "dap", "process", "workspace_dir", "workspace_programs", "ring", "error"]),
-    row("adapters", &["dap", "cdp", "process", "tools", "workspace_programs", "error"]),
+    row("adapters", &["dap", "cdp", "jdwp", "process", "tools", "workspace_programs", "error"]),
     row("dap", &["wire", "error"]),
     row("api", &["error"]),
     // One reader and one matcher of ignore files.
@@ -74,6 +76,7 @@ const TABLE: &[Row] = &[
     row("wire", &["error"]),
     // Every connection to a debuggee uses the low-latency TCP stream.
     row("cdp", &["wire", "error"]),
+    row("jdwp", &["wire", "error"]),
     row("changes", &["error"]),
     row("process", &["error"]),
     row("workspace_dir", &["error"]),

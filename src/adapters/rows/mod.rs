@@ -7,6 +7,7 @@ mod codelldb;
 mod debugpy;
 mod delve;
 mod gdb;
+mod java;
 mod js_debug;
 mod lldb_dap;
 mod native;
@@ -28,4 +29,5 @@ pub const ADAPTERS: &[Adapter] = &[
     lldb_dap::ADAPTER,
     gdb::ADAPTER,
     netcoredbg::ADAPTER,
+    java::ADAPTER,
 ];

@@ -24,6 +24,8 @@ event!(StoppedEvent, "stopped", {
     text: Option<String>,
     all_threads_stopped: bool,
     hit_breakpoint_ids: Vec<i64>,
+    /// Not of the protocol; see [`DataChange`].
+    data_change: Option<DataChange>,
 });
 event!(
     /// Only where `all_threads_continued` is `false`, the other threads stay stopped.

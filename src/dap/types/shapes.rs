@@ -54,6 +54,15 @@ shape!(
     }
 );
 
+shape!(
+    /// What a data breakpoint has seen. Not of the protocol: our own adapters send it to our own sessions.
+    DataChange {
+        name: String;
+        old_value: Option<String>,
+        new_value: Option<String>,
+    }
+);
+
 shape!(DapThread { id: i64, name: String; });
 shape!(DapStackFrame {
     id: i64,

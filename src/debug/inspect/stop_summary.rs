@@ -157,12 +157,14 @@ impl DebugSession {
         let name = threads.into_iter().find(|it| Some(it.id) == thread).map(|it| it.name);
         let hit = stop.hits.first().copied();
         let is_watchpoint = matches!(stop.kind, StopKind::WatchpointAccess | StopKind::WatchpointModify);
+        let reported = stop.data_change.clone().map(|it| (it.name, it.old_value, it.new_value));
         let watched = match hit {
+            _ if reported.is_some() => reported,
             Some((breakpoint, _)) if is_watchpoint => self.watched_values(breakpoint, top.as_ref()).await,
             _ => None,
         };
         // Adapters that report reads and writes alike: the values show which it was.
-        let same = |(_, old, new): &WatchedChange| old.is_some() && old == new;
+        let same = |(_, old, new): &WatchedChange| stop.data_change.is_none() && old.is_some() && old == new;
         let kind = match stop.kind {
             StopKind::WatchpointModify if watched.as_ref().is_some_and(same) => StopKind::WatchpointAccess,
             kind => kind,

@@ -221,6 +221,7 @@ mod tests {
             all_threads: true,
             text: None,
             breakpoints: Vec::new(),
+            data_change: None,
             hits,
             is_panic: false,
         }

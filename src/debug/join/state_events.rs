@@ -98,6 +98,7 @@ mod tests {
             all_threads: true,
             text: None,
             breakpoints,
+            data_change: None,
             hits,
             is_panic: false,
         }

@@ -21,6 +21,7 @@ use super::stop::ThreadStop;
 use super::target_handle::SessionShared;
 use super::target_state::{TargetEffect, TargetInput, TargetPhase};
 use super::task::{SessionProgram, SessionTask};
+use crate::adapters::Quirks;
 use crate::dap::DapError;
 use crate::dap::types::DapRequest;
 use crate::debug::breakpoints::sync::{ChangedBreakpoints, send_changed_breakpoints};
@@ -44,6 +45,8 @@ struct ProgramHandle {
     commands: mpsc::UnboundedSender<SessionCommand>,
     /// As the adapter's quirk of that name.
     binds_late: bool,
+    /// A resume is of one thread.
+    resumes_one_thread: bool,
 }
 
 impl DebugSession {
@@ -64,9 +67,10 @@ impl DebugSession {
     pub fn add_program(&self, program: SessionProgram) -> (usize, impl Future<Output = ()> + Send + 'static + use<>) {
         let (commands, inbox) = mpsc::unbounded_channel();
         let weak = commands.downgrade();
+        let Quirks { binds_late, resumes_one_thread, .. } = program.plan.quirks;
         let mut programs = lock(&self.programs);
         let index = programs.len();
-        programs.push(ProgramHandle { commands, binds_late: program.plan.quirks.binds_late });
+        programs.push(ProgramHandle { commands, binds_late, resumes_one_thread });
         drop(programs);
         let name = program.plan.target_name();
         let handle = self.shared.add_target(TargetSnapshot { name, program: index, ..TargetSnapshot::default() });
@@ -149,11 +153,15 @@ impl DebugSession {
     /// As [`DebugSession::resume`], at the request of that client.
     pub async fn resume_by(&self, by: ResumeClient, how: Resume, thread: Option<(usize, i64)>) -> Result<()> {
         let (target, thread) = self.resolve_thread(thread)?;
-        if self.shared.resume_target(target, thread, (by, how)) != TargetEffect::Send {
+        let program = self.shared.snapshot.borrow().targets[target].program;
+        let input = match lock(&self.programs).get(program).is_some_and(|program| program.resumes_one_thread) {
+            true => TargetInput::ResumeOne(thread),
+            false => TargetInput::Resume(Some(thread)),
+        };
+        if self.shared.resume_target(target, input, (by, how)) != TargetEffect::Send {
             return Err(self.not_stopped_error());
         }
         let (reply, outcome) = oneshot::channel();
-        let program = self.shared.snapshot.borrow().targets[target].program;
         self.send_command(program, SessionCommand::Resume { target, how, thread, reply });
         let gone = || DapError::Closed("the session has ended".to_owned());
         let outcome = outcome.await.unwrap_or_else(|_| Err(gone()));

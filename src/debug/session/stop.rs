@@ -2,7 +2,7 @@
 //!
 //! Does not depend on sessions. <https://microsoft.github.io/debug-adapter-protocol/specification#Events_Stopped>
 
-use crate::dap::types::StoppedEvent;
+use crate::dap::types::{DataChange, StoppedEvent};
 
 /// The type of a stop, as the API names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +33,8 @@ pub struct ThreadStop {
     pub text: Option<String>,
     /// The adapter's ids of the breakpoints that were hit.
     pub breakpoints: Vec<i64>,
+    /// What a data breakpoint has seen, if the adapter reports it.
+    pub data_change: Option<DataChange>,
     /// The breakpoints of the store that were hit, and how often each has been in this session.
     pub hits: Vec<(u32, u64)>,
     /// Whether it is a panic of a Rust program, which no adapter describes.
@@ -48,6 +50,7 @@ impl ThreadStop {
             all_threads: stopped.all_threads_stopped,
             text: stopped.text.or(stopped.description).filter(|text| !text.is_empty()),
             breakpoints: stopped.hit_breakpoint_ids,
+            data_change: stopped.data_change,
             hits: Vec::new(),
             is_panic: false,
         }

@@ -68,10 +68,16 @@ pub fn decide_without_requests(
             Some(class) if stored.editor_exceptions.is_empty() => Err(Undecided::ExceptionClass(stop, class.clone())),
             _ => Ok(StopDecision::Stop(stop)),
         },
-        StopKind::BreakpointHit | StopKind::WatchpointAccess | StopKind::WatchpointModify => {
+        StopKind::BreakpointHit
+        | StopKind::MethodEntry
+        | StopKind::MethodExit
+        | StopKind::WatchpointAccess
+        | StopKind::WatchpointModify => {
             stop.hits = target.shared.with_state(|state| match stop.kind {
-                StopKind::BreakpointHit => state.bindings.count_hits(target.id, &stop.breakpoints),
-                _ => state.count_watchpoint_hits(target.id, &stop.breakpoints),
+                StopKind::WatchpointAccess | StopKind::WatchpointModify => {
+                    state.count_watchpoint_hits(target.id, &stop.breakpoints)
+                }
+                _ => state.bindings.count_hits(target.id, &stop.breakpoints),
             });
             if stop.hits.iter().filter_map(|(id, _)| stored.get(*id)).any(BreakpointSpec::is_read_watchpoint) {
                 stop.kind = StopKind::WatchpointAccess;

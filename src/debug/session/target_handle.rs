@@ -91,9 +91,9 @@ impl SessionShared {
         self.apply_input(target, input, None)
     }
 
-    /// Resumes a thread of a target, if it is stopped, and publishes who does.
-    pub fn resume_target(&self, target: usize, thread: i64, (by, how): (ResumeClient, Resume)) -> TargetEffect {
-        self.apply_input(target, TargetInput::Resume(Some(thread)), Some((by, how)))
+    /// Applies the resume of a target, if it is stopped, and publishes who does.
+    pub fn resume_target(&self, target: usize, input: TargetInput, (by, how): (ResumeClient, Resume)) -> TargetEffect {
+        self.apply_input(target, input, Some((by, how)))
     }
 
     fn apply_input(&self, target: usize, input: TargetInput, resumes: Option<(ResumeClient, Resume)>) -> TargetEffect {
@@ -102,7 +102,9 @@ impl SessionShared {
             // Before it is published: who is woken by the stop reads the output since the one before.
             TargetInput::Stopped(_) => self.with_state(|state| state.record_stop_output(cursor)),
             // js-debug also reports that a program which runs has continued.
-            TargetInput::Resume(_) | TargetInput::Continued(_) if self.is_stopped(target) => {
+            TargetInput::Resume(_) | TargetInput::ResumeOne(_) | TargetInput::Continued(_)
+                if self.is_stopped(target) =>
+            {
                 self.with_state(|state| state.resumed_output = cursor);
             }
             _ => {}

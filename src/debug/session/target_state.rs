@@ -45,6 +45,8 @@ pub enum TargetInput {
     Continued(Option<i64>),
     /// A caller requests to resume it.
     Resume(Option<i64>),
+    /// A caller requests to resume one thread of an adapter that leaves the others stopped.
+    ResumeOne(i64),
     /// The adapter has refused the resume.
     Refused,
     Exited(i64),
@@ -89,7 +91,7 @@ pub fn step_target(now: &TargetState, input: TargetInput) -> (Option<TargetState
     let to = |phase| Some(TargetState { phase, exit_code: now.exit_code });
     let terminated = || to(P::Ended(TargetEnd::Terminated { exit_code: now.exit_code }));
     match (&now.phase, input) {
-        (P::Ended(_), I::Resume(_)) => (None, E::Decline),
+        (P::Ended(_), I::Resume(_) | I::ResumeOne(_)) => (None, E::Decline),
         (P::Ended(_), _) => (None, E::Nothing),
 
         (_, I::Terminated) => (terminated(), E::Disconnect),
@@ -102,11 +104,14 @@ pub fn step_target(now: &TargetState, input: TargetInput) -> (Option<TargetState
         (P::Stopped(stops), I::Stopped(stop)) => (to(P::Stopped(with_stop(stops, stop))), E::Nothing),
 
         (P::Stopped(stops), I::Continued(thread)) => (to(without_thread(stops, thread)), E::Nothing),
-        (P::Stopped(stops), I::Resume(_)) => (to(P::Running { left: stops.clone() }), E::Send),
+        (P::Stopped(stops), I::ResumeOne(thread)) if stops.iter().any(|stop| stop.thread_id != Some(thread)) => {
+            (to(without_thread(stops, Some(thread))), E::Send)
+        }
+        (P::Stopped(stops), I::Resume(_) | I::ResumeOne(_)) => (to(P::Running { left: stops.clone() }), E::Send),
         (P::Running { left }, I::Refused) if !left.is_empty() => (to(P::Stopped(left.clone())), E::Nothing),
         // It has continued: a refusal that comes later is of another request.
         (P::Running { left }, I::Continued(_)) if !left.is_empty() => (to(P::Running { left: Vec::new() }), E::Nothing),
-        (P::Starting | P::Running { .. }, I::Resume(_)) => (None, E::Decline),
+        (P::Starting | P::Running { .. }, I::Resume(_) | I::ResumeOne(_)) => (None, E::Decline),
         (_, I::Started | I::Continued(_) | I::Refused) => (None, E::Nothing),
     }
 }
@@ -141,6 +146,7 @@ mod tests {
             all_threads: true,
             text: None,
             breakpoints: Vec::new(),
+            data_change: None,
             hits: Vec::new(),
             is_panic: false,
         }

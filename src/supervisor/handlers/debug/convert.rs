@@ -65,11 +65,10 @@ pub fn display_path(workspace: &Path, path: &str) -> String {
 /// Why, where and on which thread a program stopped.
 pub fn stop_reason(reason: &StopCause, workspace: &Path) -> StopReason {
     let top = reason.top_frame.as_ref();
-    let location = top.map(|top| StopLocation {
-        class_name: None,
-        method_name: top.name.clone(),
-        line_number: line_number(top.line),
-        source_path: top.path().map(|path| display_path(workspace, path)),
+    let location = top.map(|top| {
+        let (class_name, method_name) = class_and_method(top);
+        let (line_number, path) = (line_number(top.line), top.path().map(|path| display_path(workspace, path)));
+        StopLocation { class_name, method_name, line_number, source_path: path }
     });
     let exception = Some(reason).filter(|it| it.kind == StopKind::Exception).map(exception_report).unwrap_or_default();
     let watched = reason.watched.clone().map(|(field, old, new)| (Some(field), old, new));
@@ -90,6 +89,15 @@ pub fn stop_reason(reason: &StopCause, workspace: &Path) -> StopReason {
             new_value,
             text: reason.text.clone(),
         },
+    }
+}
+
+/// The class and the method of a frame. Only the frames of Java have both in their name: `com.example.Order.total`.
+fn class_and_method(frame: &StackFrameInfo) -> (Option<String>, String) {
+    let file = frame.source.as_ref().and_then(|source| source.name.as_deref()).unwrap_or_default();
+    match frame.name.rsplit_once('.').filter(|_| file.ends_with(".java")) {
+        Some((class, method)) => (Some(class.to_owned()), method.to_owned()),
+        None => (None, frame.name.clone()),
     }
 }
 

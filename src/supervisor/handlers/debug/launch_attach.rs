@@ -223,14 +223,27 @@ pub(in crate::supervisor) fn program_request(
     choice: &DotnetChoice,
 ) -> Result<SessionRequest> {
     let workspace = sessions.workspace();
-    let path = existing_path(workspace, program)?;
-    if is_dotnet_project(&path) {
-        return dotnet_request(sessions, it, &path, choice);
-    }
+    let is_java = match (&it.language, &it.adapter) {
+        (None, None) => program.contains('.') && is_class_name(program) && !workspace.join(program).exists(),
+        (language, adapter) => [language, adapter].into_iter().flatten().any(|name| name.eq_ignore_ascii_case("java")),
+    };
+    let (name, kind) = match existing_path(workspace, program) {
+        // A class is found on the class path.
+        Err(_) if is_java && is_class_name(program) => {
+            (program.to_owned(), DebugTargetKind::Module(program.to_owned()))
+        }
+        path => {
+            let path = path?;
+            if is_dotnet_project(&path) {
+                return dotnet_request(sessions, it, &path, choice);
+            }
+            (convert::display_path(workspace, &path.to_string_lossy()), DebugTargetKind::Program(path))
+        }
+    };
     Ok(SessionRequest {
-        name: convert::display_path(workspace, &path.to_string_lossy()),
+        name,
         debug_target: DebugTarget {
-            kind: DebugTargetKind::Program(path),
+            kind,
             args: it.args.clone().unwrap_or_default(),
             cwd: it.cwd.as_ref().map_or_else(|| workspace.to_owned(), |cwd| workspace.join(cwd)),
             env: it.env.iter().cloned().collect(),
@@ -238,7 +251,7 @@ pub(in crate::supervisor) fn program_request(
             ..DebugTarget::default()
         },
         adapter: it.adapter.clone(),
-        language: it.language.clone(),
+        language: if is_java { Some("java".to_owned()) } else { it.language.clone() },
         ..SessionRequest::default()
     })
 }
@@ -267,6 +280,16 @@ fn dotnet_request(
         language: it.language.clone(),
         ..SessionRequest::default()
     })
+}
+
+/// `com.example.Main`, `Main`
+fn is_class_name(program: &str) -> bool {
+    let is_word = |word: &str| {
+        word.starts_with(|c: char| c.is_alphabetic() || c == '_')
+            && word.chars().all(|c| c.is_alphanumeric() || "_$".contains(c))
+    };
+    program.split('.').all(is_word)
+        && program.rsplit('.').next().is_some_and(|class| class.starts_with(char::is_uppercase))
 }
 
 pub(in crate::supervisor) fn existing_path(workspace: &Path, file: &str) -> Result<PathBuf> {

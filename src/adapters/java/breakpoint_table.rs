@@ -1,0 +1,290 @@
+//! The breakpoints of a session: what the client has asked for, how it is bound, and which request of the virtual machine
+//! belongs to which.
+//!
+//! Plain data: sends nothing.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use super::expression::syntax::JavaExpression;
+use crate::jdwp::EventKind;
+use crate::jdwp::values::CodeLocation;
+
+/// All breakpoints.
+#[derive(Default)]
+pub struct BreakpointTable {
+    last_id: i64,
+    pub entries: BTreeMap<i64, JavaBreakpoint>,
+    /// The breakpoint of each request for events.
+    pub requests: HashMap<i32, i64>,
+    /// The requests that report when a class is prepared in which a breakpoint may be.
+    pub prepare_requests: HashMap<ClassPattern, i32>,
+    /// The requests for exceptions and for the end of the virtual machine.
+    pub filter_requests: Vec<(EventKind, i32)>,
+}
+
+/// Which classes are looked at when they are prepared.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ClassPattern {
+    /// Those from a source file of that name.
+    SourceName(String),
+    /// Those whose name ends with that.
+    NameEnd(String),
+    /// All that are not of the JDK.
+    Any,
+}
+
+/// One breakpoint.
+#[derive(Clone, Debug)]
+pub struct JavaBreakpoint {
+    pub id: i64,
+    pub kind: BreakpointPlace,
+    pub conditions: StopConditions,
+    /// How often it was reached with its condition true.
+    pub hits: u64,
+    /// The requests that it is bound by, with their places.
+    pub bound: Vec<BoundRequest>,
+    /// The line to which it is bound.
+    pub line: Option<i32>,
+}
+
+/// One request of the virtual machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BoundRequest {
+    pub kind: EventKind,
+    pub request: i32,
+    pub location: Option<CodeLocation>,
+}
+
+/// Where a breakpoint stops.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BreakpointPlace {
+    /// On a line; the package of the file with slashes, if the file could be read.
+    Line {
+        path: PathBuf,
+        line: i32,
+        package: Option<String>,
+    },
+    Function(FunctionName),
+    /// A field: the name of its class, its name, and the accesses at which it stops.
+    Field {
+        class: String,
+        field: String,
+        reads: bool,
+        writes: bool,
+    },
+    /// The first line of `main` of that class.
+    Entry {
+        class: String,
+    },
+}
+
+/// A method by its name, as a user writes it: `total`, `Order.total`, `com.example.Order.total`, each with `:exit` for the
+/// return from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FunctionName {
+    /// `Order`, `com.example.Order`; none: any class that is not of the JDK.
+    pub class: Option<String>,
+    pub method: String,
+    pub at_exit: bool,
+}
+
+/// When a breakpoint stops.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StopConditions {
+    pub condition: Option<JavaExpression>,
+    pub hits: Option<HitCondition>,
+    /// What is printed instead of stopping.
+    pub log: Option<Vec<LogPart>>,
+}
+
+/// A part of a log message.
+#[derive(Clone, Debug, PartialEq)]
+pub enum LogPart {
+    Text(String),
+    Expression(String, JavaExpression),
+}
+
+/// A condition on the count of hits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HitCondition {
+    Equal(u64),
+    Less(u64),
+    Greater(u64),
+    MultipleOf(u64),
+}
+
+impl HitCondition {
+    /// `3`, `= 3`, `== 3`, `> 3`, `>= 3`, `< 3`, `<= 3`, `% 3`.
+    pub fn parse(text: &str) -> Result<HitCondition, String> {
+        let text = text.trim();
+        let operator = text.trim_end_matches(|c: char| c.is_ascii_digit()).trim();
+        let bad = || format!("`{text}` is no hit condition: write `3`, `>= 3` or `% 3`");
+        let number: u64 = text[text.len() - text.trim_start_matches(|c: char| !c.is_ascii_digit()).len()..]
+            .parse()
+            .map_err(|_| bad())?;
+        match operator {
+            "" | "=" | "==" => Ok(HitCondition::Equal(number)),
+            "<" => Ok(HitCondition::Less(number)),
+            "<=" => Ok(HitCondition::Less(number.saturating_add(1))),
+            ">" => Ok(HitCondition::Greater(number)),
+            ">=" => Ok(number.checked_sub(1).map_or(HitCondition::MultipleOf(1), HitCondition::Greater)),
+            "%" if number > 0 => Ok(HitCondition::MultipleOf(number)),
+            _ => Err(bad()),
+        }
+    }
+
+    /// Whether it holds at the hit with that number.
+    pub fn is_met(self, hits: u64) -> bool {
+        match self {
+            HitCondition::Equal(number) => hits == number,
+            HitCondition::Less(number) => hits < number,
+            HitCondition::Greater(number) => hits > number,
+            HitCondition::MultipleOf(number) => hits.is_multiple_of(number),
+        }
+    }
+}
+
+impl FunctionName {
+    /// Parses the name of a function breakpoint. Errors: it is none.
+    pub fn parse(text: &str) -> Result<FunctionName, String> {
+        let text = text.trim();
+        let (name, at_exit) = match text.rsplit_once(':') {
+            Some((name, "exit")) => (name, true),
+            Some((name, "entry")) => (name, false),
+            Some(_) => return Err(format!("`{text}` is no method: write `Order.total`, or `Order.total:exit`")),
+            None => (text, false),
+        };
+        let name = name.split('(').next().unwrap_or_default().trim();
+        let (class, method) = match name.rsplit_once(['.', '#']) {
+            Some((class, method)) => (Some(class.trim_end_matches(':').to_owned()), method),
+            None => (None, name),
+        };
+        if method.is_empty() || class.as_deref() == Some("") {
+            return Err(format!("`{text}` is no method: write `total` or `Order.total`"));
+        }
+        Ok(FunctionName { class, method: method.to_owned(), at_exit })
+    }
+
+    /// Whether a class of that name, `com.example.Order$Line`, is meant.
+    pub fn is_of_class(&self, name: &str) -> bool {
+        self.class.as_deref().is_none_or(|class| is_class_named(name, class))
+    }
+
+    /// Whether the method of a class with that simple name is meant; a constructor by its class's name, too.
+    pub fn is_method(&self, name: &str, class_name: &str) -> bool {
+        name == self.method || (name == "<init>" && class_name.rsplit(['.', '$']).next() == Some(self.method.as_str()))
+    }
+}
+
+/// Whether a class with that binary name is the one that a user calls so: by its whole name, or by the last parts of it.
+pub fn is_class_named(binary_name: &str, wanted: &str) -> bool {
+    let (name, wanted) = (binary_name.replace('$', "."), wanted.replace('$', "."));
+    name == wanted || name.strip_suffix(&wanted).is_some_and(|before| before.ends_with('.'))
+}
+
+impl BreakpointPlace {
+    /// Which classes it may be in.
+    pub fn pattern(&self) -> ClassPattern {
+        match self {
+            BreakpointPlace::Line { path, .. } => {
+                ClassPattern::SourceName(path.file_name().unwrap_or_default().to_string_lossy().into_owned())
+            }
+            BreakpointPlace::Function(FunctionName { class: Some(class), .. })
+            | BreakpointPlace::Field { class, .. }
+            | BreakpointPlace::Entry { class } => {
+                let last = class.rsplit(['.', '$']).next().unwrap_or_default();
+                ClassPattern::NameEnd(last.to_owned())
+            }
+            BreakpointPlace::Function(_) => ClassPattern::Any,
+        }
+    }
+
+    /// Whether it is on a line of that file.
+    pub fn is_in_file(&self, file: &Path) -> bool {
+        matches!(self, BreakpointPlace::Line { path, .. } if path == file)
+    }
+}
+
+impl BreakpointTable {
+    /// Adds a breakpoint that is not bound yet; returns its id.
+    pub fn add(&mut self, kind: BreakpointPlace, conditions: StopConditions) -> i64 {
+        self.last_id += 1;
+        let id = self.last_id;
+        let entry = JavaBreakpoint { id, kind, conditions, hits: 0, bound: Vec::new(), line: None };
+        self.entries.insert(id, entry);
+        id
+    }
+
+    /// Removes breakpoints; returns the requests that they were bound by.
+    pub fn remove(&mut self, is_meant: impl Fn(&JavaBreakpoint) -> bool) -> Vec<BoundRequest> {
+        let removed: Vec<JavaBreakpoint> =
+            self.entries.extract_if(.., |_, entry| is_meant(entry)).map(|it| it.1).collect();
+        let bound: Vec<BoundRequest> = removed.into_iter().flat_map(|entry| entry.bound).collect();
+        for it in &bound {
+            self.requests.remove(&it.request);
+        }
+        bound
+    }
+
+    /// A breakpoint is bound by a request.
+    pub fn record_request(&mut self, id: i64, bound: BoundRequest) {
+        if let Some(entry) = self.entries.get_mut(&id) {
+            entry.bound.push(bound);
+            self.requests.insert(bound.request, id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hit_conditions_are_read_and_met() {
+        let check = |text: &str, met: &[u64]| {
+            let condition = HitCondition::parse(text).unwrap();
+            let found: Vec<u64> = (1..=6).filter(|hits| condition.is_met(*hits)).collect();
+            assert_eq!(found, met, "{text}");
+        };
+        check("3", &[3]);
+        check(" == 3", &[3]);
+        check("> 4", &[5, 6]);
+        check(">=4", &[4, 5, 6]);
+        check(">= 0", &[1, 2, 3, 4, 5, 6]);
+        check("< 3", &[1, 2]);
+        check("<= 3", &[1, 2, 3]);
+        check("%2", &[2, 4, 6]);
+        for bad in ["", "x", "% 0", "! 3", "3 4", "-"] {
+            assert!(HitCondition::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn functions_are_named_with_and_without_their_class() {
+        let check = |text: &str, class: Option<&str>, method: &str, at_exit: bool| {
+            let expect = FunctionName { class: class.map(str::to_owned), method: method.to_owned(), at_exit };
+            assert_eq!(FunctionName::parse(text), Ok(expect));
+        };
+        check("total", None, "total", false);
+        check("com.example.Order.total(int):exit", Some("com.example.Order"), "total", true);
+        check("Order#total:entry", Some("Order"), "total", false);
+        assert!(FunctionName::parse("").is_err() && FunctionName::parse("a:b").is_err());
+        let order = FunctionName::parse("Order.total").unwrap();
+        assert!(order.is_of_class("com.example.Order") && order.is_of_class("Order"));
+        assert!(!order.is_of_class("com.example.BackOrder") && !order.is_of_class("Order$Line"));
+        assert!(FunctionName::parse("Order.Order").unwrap().is_method("<init>", "com.example.Order"));
+        assert!(is_class_named("a.B$C", "B.C") && is_class_named("a.B$C", "C") && !is_class_named("a.B$C", "B"));
+    }
+
+    #[test]
+    fn removed_breakpoints_leave_no_request() {
+        let mut table = BreakpointTable::default();
+        let id = table.add(BreakpointPlace::Entry { class: "A".into() }, StopConditions::default());
+        let bound = BoundRequest { kind: EventKind::Breakpoint, request: 7, location: None };
+        table.record_request(id, bound);
+        assert_eq!(table.requests.get(&7), Some(&id));
+        assert_eq!(table.remove(|_| true), [bound]);
+        assert!(table.requests.is_empty() && table.entries.is_empty());
+    }
+}

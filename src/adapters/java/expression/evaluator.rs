@@ -1,0 +1,62 @@
+//! The context of one evaluation: the frame, and the objects that must not be collected meanwhile.
+
+use futures_util::future::join_all;
+
+use crate::adapters::java::frames::CodeFrame;
+use crate::adapters::java::session::{FrameSpot, JavaSession, RequestFailure};
+use crate::jdwp::commands::objects::{DisableCollection, EnableCollection};
+use crate::jdwp::values::{JdwpValue, ObjectId};
+
+/// Evaluates expressions in one frame.
+pub struct Evaluator<'a> {
+    pub session: &'a JavaSession,
+    pub spot: FrameSpot,
+    /// Read when it is needed; read anew after each call.
+    frame: Option<CodeFrame>,
+    kept: Vec<ObjectId>,
+}
+
+impl<'a> Evaluator<'a> {
+    /// An evaluator in that frame.
+    pub fn new(session: &'a JavaSession, spot: FrameSpot) -> Evaluator<'a> {
+        Evaluator { session, spot, frame: None, kept: Vec::new() }
+    }
+
+    /// The frame.
+    pub async fn frame(&mut self) -> Result<CodeFrame, RequestFailure> {
+        if let Some(frame) = &self.frame {
+            return Ok(frame.clone());
+        }
+        let frame = self.session.read_frame(self.spot).await?;
+        self.frame = Some(frame.clone());
+        Ok(frame)
+    }
+
+    /// The ids of frames have changed.
+    pub fn forget_frame(&mut self) {
+        self.frame = None;
+    }
+
+    /// Keeps an object from being collected until the evaluation has ended.
+    pub async fn keep(&mut self, value: JdwpValue) -> Result<(), RequestFailure> {
+        if let Some(object) = value.as_object() {
+            self.session.vm.request(&DisableCollection { object: object.id }).await?;
+            self.kept.push(object.id);
+        }
+        Ok(())
+    }
+
+    /// Lets the objects be collected, but the result's, which is kept until the program runs on.
+    pub async fn release(self, result: Option<JdwpValue>) {
+        let result = result.and_then(JdwpValue::as_object).map(|object| object.id);
+        let (mut kept, released): (Vec<ObjectId>, Vec<ObjectId>) =
+            self.kept.into_iter().partition(|object| Some(*object) == result);
+        // Keeping counts: each object is let go as often as it was kept.
+        let session = self.session;
+        let requests =
+            released.into_iter().map(|object| async move { session.vm.request(&EnableCollection { object }).await });
+        // An error means that the object or the program is gone.
+        join_all(requests).await;
+        session.with_tables(|tables| tables.kept.append(&mut kept));
+    }
+}

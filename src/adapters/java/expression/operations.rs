@@ -1,0 +1,363 @@
+//! The evaluation of each form of expression.
+
+use futures_util::future::BoxFuture;
+
+use super::arithmetic::{apply_binary, apply_unary, convert_number, promote};
+use super::calls::CallReceiver;
+use super::evaluator::Evaluator;
+use super::names::NamePrefix;
+use super::operand::Operand;
+use super::scope::VariablePlace;
+use super::syntax::{BinaryOperator, JavaExpression};
+use crate::adapters::java::session::{FrameSpot, JavaSession, RequestFailure};
+use crate::adapters::java::signatures::class_signature;
+use crate::jdwp::commands::reference_types::ClassObject;
+use crate::jdwp::values::{JdwpValue, ObjectId, TaggedObject};
+
+/// How many elements a new array and those inside it may have.
+const MAX_NEW_ELEMENTS: usize = 1_000_000;
+
+impl Evaluator<'_> {
+    /// The value of an expression in a frame; an object of it is kept until the program runs on.
+    pub async fn evaluate_in(
+        session: &JavaSession,
+        spot: FrameSpot,
+        expression: &JavaExpression,
+    ) -> Result<Operand, RequestFailure> {
+        let mut evaluator = Evaluator::new(session, spot);
+        let result = evaluator.evaluate(expression).await;
+        let value = result.as_ref().ok().and_then(Operand::value);
+        evaluator.release(value).await;
+        result
+    }
+
+    /// The primitive value of a condition.
+    pub async fn evaluate_once(
+        session: &JavaSession,
+        spot: FrameSpot,
+        expression: &JavaExpression,
+    ) -> Result<JdwpValue, RequestFailure> {
+        let mut evaluator = Evaluator::new(session, spot);
+        let result = match evaluator.evaluate(expression).await {
+            Ok(operand) => evaluator.unbox(&operand).await,
+            Err(failure) => Err(failure),
+        };
+        evaluator.release(None).await;
+        result
+    }
+
+    /// The text of a value, as Java would print it.
+    pub async fn evaluate_text(
+        session: &JavaSession,
+        spot: FrameSpot,
+        expression: &JavaExpression,
+    ) -> Result<String, RequestFailure> {
+        let mut evaluator = Evaluator::new(session, spot);
+        let result = match evaluator.evaluate(expression).await {
+            Ok(operand) => evaluator.text_of(operand).await,
+            Err(failure) => Err(failure),
+        };
+        evaluator.release(None).await;
+        result
+    }
+
+    /// Assigns the value of an expression to a variable or a field; returns what it has then.
+    pub async fn assign_in(
+        session: &JavaSession,
+        spot: FrameSpot,
+        place: VariablePlace,
+        expression: &JavaExpression,
+    ) -> Result<Operand, RequestFailure> {
+        let mut evaluator = Evaluator::new(session, spot);
+        let assigned = async {
+            let operand = evaluator.evaluate(expression).await?;
+            let value = evaluator.convert_for_assignment(operand, place.signature()).await?;
+            evaluator.write_place(&place, value).await?;
+            evaluator.read_place(&place).await
+        };
+        let result = assigned.await;
+        let value = result.as_ref().ok().and_then(Operand::value);
+        evaluator.release(value).await;
+        result
+    }
+
+    /// The value of an expression.
+    pub fn evaluate<'b>(
+        &'b mut self,
+        expression: &'b JavaExpression,
+    ) -> BoxFuture<'b, Result<Operand, RequestFailure>> {
+        use JavaExpression as E;
+        Box::pin(async move {
+            match expression {
+                E::Literal(value) => Ok(Operand::of(*value)),
+                E::Text(text) => Ok(Operand::Text(text.clone())),
+                E::This => {
+                    let this = self.this_object().await?.ok_or("there is no `this` in a static method")?;
+                    let signature = self.frame().await?.class.signature.clone();
+                    let value = JdwpValue::Object(TaggedObject { tag: b'L', id: this });
+                    Ok(Operand::declared(value, &signature))
+                }
+                E::Name(_) | E::Member(..) => match self.resolve_prefix(expression).await? {
+                    NamePrefix::Value(operand) => Ok(operand),
+                    NamePrefix::Class(class) => Err(format!("{} is a class, and not a value", class.name()).into()),
+                    NamePrefix::Package(name) => Err(format!("there is no variable or class {name} here").into()),
+                },
+                E::Element(..) => {
+                    let place = self.find_place(expression).await?;
+                    self.read_place(&place).await
+                }
+                E::Call { receiver, name, arguments } => self.evaluate_call(receiver.as_deref(), name, arguments).await,
+                E::New { class, arguments } => {
+                    let class = self.require_class(class).await?;
+                    let arguments = self.evaluate_all(arguments).await?;
+                    self.create_object(&class, arguments).await
+                }
+                E::NewArray { element, dimensions, lengths, elements } => {
+                    self.evaluate_new_array(element, *dimensions, lengths, elements.as_deref()).await
+                }
+                E::Unary(operator, operand) => {
+                    let operand = self.evaluate(operand).await?;
+                    Ok(Operand::of(apply_unary(*operator, self.unbox(&operand).await?)?))
+                }
+                E::Binary(operator, left, right) => self.evaluate_binary(*operator, left, right).await,
+                E::Conditional(condition, yes, no) => self.evaluate_conditional(condition, yes, no).await,
+                E::Cast(class, operand) => {
+                    let operand = self.evaluate(operand).await?;
+                    self.cast(operand, class).await
+                }
+                E::InstanceOf(operand, class) => {
+                    let operand = self.evaluate(operand).await?;
+                    Ok(Operand::of(JdwpValue::Boolean(self.is_instance(operand, class).await?)))
+                }
+                E::ClassLiteral(name) => self.evaluate_class_literal(name).await,
+                E::Assign(target, operator, value) => self.evaluate_assignment(target, *operator, value).await,
+                E::Update { target, by, is_postfix } => self.evaluate_update(target, *by, *is_postfix).await,
+            }
+        })
+    }
+
+    /// The values of arguments, from the left.
+    pub async fn evaluate_all(&mut self, expressions: &[JavaExpression]) -> Result<Vec<Operand>, RequestFailure> {
+        let mut operands = Vec::new();
+        for expression in expressions {
+            operands.push(self.evaluate(expression).await?);
+        }
+        Ok(operands)
+    }
+
+    async fn evaluate_binary(
+        &mut self,
+        operator: BinaryOperator,
+        left: &JavaExpression,
+        right: &JavaExpression,
+    ) -> Result<Operand, RequestFailure> {
+        let left = self.evaluate(left).await?;
+        if matches!(operator, BinaryOperator::AndThen | BinaryOperator::OrElse) {
+            let decides = operator == BinaryOperator::OrElse;
+            return match self.unbox(&left).await? {
+                JdwpValue::Boolean(left) if left == decides => Ok(Operand::of(JdwpValue::Boolean(left))),
+                JdwpValue::Boolean(_) => {
+                    let right = self.evaluate(right).await?;
+                    let right = self.unbox(&right).await?;
+                    Ok(Operand::of(apply_binary(operator, JdwpValue::Boolean(!decides), right)?))
+                }
+                _ => Err("`&&` and `||` take booleans".into()),
+            };
+        }
+        let right = self.evaluate(right).await?;
+        self.apply_operator(operator, left, right).await
+    }
+
+    async fn apply_operator(
+        &mut self,
+        operator: BinaryOperator,
+        left: Operand,
+        right: Operand,
+    ) -> Result<Operand, RequestFailure> {
+        if operator == BinaryOperator::Add && (self.is_text(&left) || self.is_text(&right)) {
+            let left = self.text_of(left).await?;
+            return Ok(Operand::Text(left + &self.text_of(right).await?));
+        }
+        let is_equality = matches!(operator, BinaryOperator::Equal | BinaryOperator::NotEqual);
+        let is_object = |operand: &Operand| operand.value().is_none_or(|it| matches!(it, JdwpValue::Object(_)));
+        if is_equality && is_object(&left) && is_object(&right) {
+            let (left, right) = (self.identity_of(left).await?, self.identity_of(right).await?);
+            return Ok(Operand::of(JdwpValue::Boolean((left == right) == (operator == BinaryOperator::Equal))));
+        }
+        let (left, right) = (self.unbox(&left).await?, self.unbox(&right).await?);
+        Ok(Operand::of(apply_binary(operator, left, right)?))
+    }
+
+    /// What two references are compared by. A text in an expression is a constant, of which the program has one.
+    async fn identity_of(&mut self, operand: Operand) -> Result<Option<ObjectId>, RequestFailure> {
+        let is_constant = matches!(operand, Operand::Text(_));
+        let mut value = self.materialize(operand).await?;
+        if let Some(object) = value.as_object().filter(|_| is_constant) {
+            let class = self.session.vm.class_of(object.id).await?;
+            let receiver = CallReceiver::Object(object.id);
+            let interned = self.call_method(receiver, &class, "intern", Vec::new()).await?;
+            value = self.materialize(interned).await?;
+        }
+        Ok(value.as_object().map(|object| object.id))
+    }
+
+    async fn evaluate_conditional(
+        &mut self,
+        condition: &JavaExpression,
+        yes: &JavaExpression,
+        no: &JavaExpression,
+    ) -> Result<Operand, RequestFailure> {
+        let condition = self.evaluate(condition).await?;
+        let (chosen, other) = match self.unbox(&condition).await? {
+            JdwpValue::Boolean(true) => (yes, no),
+            JdwpValue::Boolean(false) => (no, yes),
+            _ => return Err("the condition before `?` is a boolean".into()),
+        };
+        let operand = self.evaluate(chosen).await?;
+        // Two numbers of different types are promoted to their common one. The other one is not evaluated: its type is
+        // known only where it is written as a number.
+        if let (JavaExpression::Literal(other), Some(value)) = (other, operand.value())
+            && !is_assigned_constant(value, *other)
+            && let (Some(_), Some(_)) = (promote(value), promote(*other))
+            && let Ok(zero) = apply_binary(BinaryOperator::Multiply, *other, JdwpValue::Int(0))
+            && let Ok(widest) = apply_binary(BinaryOperator::Add, value, zero)
+        {
+            return Ok(Operand::of(convert_number(value, widest.tag()).unwrap_or(value)));
+        }
+        Ok(operand)
+    }
+
+    async fn evaluate_class_literal(&mut self, name: &str) -> Result<Operand, RequestFailure> {
+        let signature = class_signature(name);
+        let primitive = signature.as_bytes().first().filter(|_| signature.len() == 1);
+        let value = match primitive {
+            Some(b'V') => return Err("`void.class` is not supported here".into()),
+            Some(tag) => {
+                let boxed = super::operand::box_of(*tag).unwrap_or_default();
+                let class = self.session.vm.classes_by_signature(boxed).await?.into_iter().next();
+                let class = class.ok_or_else(|| RequestFailure(format!("there is no class {name}")))?;
+                let found = self.session.vm.find_field(&class, "TYPE").await?;
+                let found = found.ok_or_else(|| self.member_error(&class.signature, "TYPE"))?;
+                return self.read_place(&VariablePlace::Static(found)).await;
+            }
+            None => {
+                let class = self.require_class(name).await?;
+                self.session.vm.request(&ClassObject { class: class.id }).await?
+            }
+        };
+        Ok(Operand::of(JdwpValue::Object(TaggedObject { tag: b'c', id: value })))
+    }
+
+    async fn evaluate_assignment(
+        &mut self,
+        target: &JavaExpression,
+        operator: Option<BinaryOperator>,
+        value: &JavaExpression,
+    ) -> Result<Operand, RequestFailure> {
+        let place = self.find_place(target).await?;
+        let value = match operator {
+            None => {
+                let value = self.evaluate(value).await?;
+                self.convert_for_assignment(value, place.signature()).await?
+            }
+            Some(operator) => {
+                let before = self.read_place(&place).await?;
+                let value = self.evaluate(value).await?;
+                let after = self.apply_operator(operator, before, value).await?;
+                self.convert_with_cast(after, place.signature()).await?
+            }
+        };
+        self.write_place(&place, value).await?;
+        Ok(Operand::declared(value, place.signature()))
+    }
+
+    async fn evaluate_update(
+        &mut self,
+        target: &JavaExpression,
+        by: BinaryOperator,
+        is_postfix: bool,
+    ) -> Result<Operand, RequestFailure> {
+        let place = self.find_place(target).await?;
+        let before = self.read_place(&place).await?;
+        let after = self.apply_operator(by, before.clone(), Operand::of(JdwpValue::Int(1))).await?;
+        let after = self.convert_with_cast(after, place.signature()).await?;
+        self.write_place(&place, after).await?;
+        Ok(if is_postfix { before } else { Operand::declared(after, place.signature()) })
+    }
+
+    /// As `+=` assigns: a number is cast to the variable's type.
+    async fn convert_with_cast(&mut self, operand: Operand, signature: &str) -> Result<JdwpValue, RequestFailure> {
+        let tag = signature.as_bytes().first().copied().filter(|_| signature.len() == 1);
+        let tag = tag.or(super::operand::unboxed(signature));
+        let cast = tag.and_then(|tag| convert_number(operand.value()?, tag));
+        self.convert_for_assignment(cast.map_or(operand, Operand::of), signature).await
+    }
+
+    async fn evaluate_new_array(
+        &mut self,
+        element: &str,
+        dimensions: usize,
+        lengths: &[JavaExpression],
+        elements: Option<&[JavaExpression]>,
+    ) -> Result<Operand, RequestFailure> {
+        let element = match class_signature(element) {
+            primitive if primitive.len() == 1 => primitive,
+            _ => self.require_class(element).await?.signature.clone(),
+        };
+        let signature = "[".repeat(dimensions) + &element;
+        if let Some(elements) = elements {
+            let mut values = Vec::new();
+            for element in elements {
+                let operand = self.evaluate(element).await?;
+                values.push(self.convert_for_assignment(operand, &signature[1..]).await?);
+            }
+            let class = self.require_array_class(&signature).await?;
+            return Ok(Operand::declared(self.create_array(&class, &values).await?, &signature));
+        }
+        let mut counts = Vec::new();
+        for length in lengths {
+            let length = self.evaluate(length).await?;
+            match promote(self.unbox(&length).await?) {
+                Some(JdwpValue::Int(count)) if count >= 0 => counts.push(count as usize),
+                Some(JdwpValue::Int(count)) => {
+                    return Err(format!("java.lang.NegativeArraySizeException: {count}").into());
+                }
+                _ => return Err("the length of an array is an int".into()),
+            }
+        }
+        if counts.iter().try_fold(1usize, |all, count| all.checked_mul(*count)).is_none_or(|all| all > MAX_NEW_ELEMENTS)
+        {
+            return Err(format!("an array of an expression may have {MAX_NEW_ELEMENTS} elements").into());
+        }
+        let value = self.create_nested_arrays(&signature, &counts).await?;
+        Ok(Operand::declared(value, &signature))
+    }
+
+    fn create_nested_arrays<'b>(
+        &'b mut self,
+        signature: &'b str,
+        counts: &'b [usize],
+    ) -> BoxFuture<'b, Result<JdwpValue, RequestFailure>> {
+        Box::pin(async move {
+            let class = self.require_array_class(signature).await?;
+            let (count, inner) = counts.split_first().ok_or("an array needs a length")?;
+            let mut elements = Vec::new();
+            if !inner.is_empty() {
+                for _ in 0..*count {
+                    elements.push(self.create_nested_arrays(&signature[1..], inner).await?);
+                }
+                return self.create_array(&class, &elements).await;
+            }
+            let length = i32::try_from(*count).unwrap_or(i32::MAX);
+            let request = crate::jdwp::commands::class_types::NewArray { array_type: class.id, length };
+            let value = JdwpValue::Object(self.session.vm.request(&request).await?);
+            self.keep(value).await?;
+            Ok(value)
+        })
+    }
+}
+
+/// Whether the type is that of the value: the other is a constant `int` that fits into its smaller type (JLS 15.25).
+fn is_assigned_constant(value: JdwpValue, other: JdwpValue) -> bool {
+    matches!(value, JdwpValue::Byte(_) | JdwpValue::Short(_) | JdwpValue::Char(_)) && matches!(other, JdwpValue::Int(_))
+}

@@ -1,0 +1,299 @@
+//! A virtual machine: its connection, and what is known of its classes.
+//!
+//! What a class has (fields, methods, lines) is read once and kept: a loaded class does not change unless it is redefined.
+//! Does not depend on DAP.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use futures_util::future::try_join_all;
+use tokio::sync::OnceCell;
+
+use super::signatures::{short_type_name, type_name};
+use crate::jdwp::commands::class_types::Superclass;
+use crate::jdwp::commands::objects::TypeOfObject;
+use crate::jdwp::commands::reference_types::{
+    DeclaredField, DeclaredMethod, FieldsWithGeneric, Interfaces, LineEntry, LineTable, MethodVariables,
+    MethodsWithGeneric, Signature, SourceFile, VariableTableWithGeneric,
+};
+use crate::jdwp::commands::virtual_machine::{CapabilitiesNew, ClassesBySignature, VmCapabilities};
+use crate::jdwp::values::{MethodId, ObjectId, ReferenceTypeId, TYPE_CLASS, TYPE_INTERFACE, TypeTag};
+use crate::jdwp::{JdwpClient, JdwpCommand, JdwpError, JdwpErrorCode};
+use crate::sync::lock;
+
+/// Modifier of fields and methods: `static` (JVMS 4.5).
+pub const STATIC: i32 = 0x0008;
+/// Modifier of methods: made by the compiler to call another one (JVMS 4.6, `ACC_BRIDGE`).
+pub const BRIDGE: i32 = 0x0040;
+/// Modifier of methods: takes any number of last arguments (`ACC_VARARGS`).
+pub const VARARGS: i32 = 0x0080;
+/// Modifier of fields and methods: made by the compiler (JDWP 1.5 reports it in the high bits).
+pub const SYNTHETIC: i32 = 0xf000_0000u32 as i32 | 0x1000;
+
+/// How many superclasses and interfaces of a class are followed.
+const MAX_ANCESTORS: usize = 256;
+
+/// A virtual machine; shared by everything that a session does.
+pub struct JavaVm {
+    pub client: JdwpClient,
+    pub capabilities: VmCapabilities,
+    classes: Mutex<HashMap<ReferenceTypeId, Arc<JavaClass>>>,
+}
+
+/// What is known of a class. Everything but its name is read when it is needed.
+pub struct JavaClass {
+    pub id: ReferenceTypeId,
+    pub type_tag: TypeTag,
+    /// `Lcom/example/App;`
+    pub signature: String,
+    superclass: OnceCell<Option<ReferenceTypeId>>,
+    interfaces: OnceCell<Vec<ReferenceTypeId>>,
+    fields: OnceCell<Vec<DeclaredField>>,
+    methods: OnceCell<Vec<DeclaredMethod>>,
+    source_file: OnceCell<Option<String>>,
+    lines: Mutex<HashMap<MethodId, Arc<Vec<LineEntry>>>>,
+    variables: Mutex<HashMap<MethodId, Arc<MethodVariables>>>,
+}
+
+impl JavaClass {
+    /// `com.example.App`
+    pub fn name(&self) -> String {
+        type_name(&self.signature)
+    }
+
+    /// `App`
+    pub fn short_name(&self) -> String {
+        short_type_name(&self.signature)
+    }
+}
+
+/// A field of a class or of one of its ancestors.
+#[derive(Clone)]
+pub struct FoundField {
+    /// The class that declares it.
+    pub class: Arc<JavaClass>,
+    pub field: DeclaredField,
+}
+
+impl JavaVm {
+    /// Asks a virtual machine what it can do.
+    pub async fn open(client: JdwpClient) -> Result<JavaVm, JdwpError> {
+        let capabilities = client.request(&CapabilitiesNew {}).await?;
+        Ok(JavaVm { client, capabilities, classes: Mutex::default() })
+    }
+
+    /// Sends a command and waits for its reply.
+    pub async fn request<C: JdwpCommand>(&self, command: &C) -> Result<C::Reply, JdwpError> {
+        self.client.request(command).await
+    }
+
+    /// The class, with its name.
+    pub async fn class(&self, id: ReferenceTypeId, type_tag: TypeTag) -> Result<Arc<JavaClass>, JdwpError> {
+        let known = lock(&self.classes).get(&id).cloned();
+        match known {
+            Some(class) => Ok(class),
+            None => Ok(self.known_class(id, type_tag, self.request(&Signature { class: id }).await?)),
+        }
+    }
+
+    /// The class, whose name is known already.
+    pub fn known_class(&self, id: ReferenceTypeId, type_tag: TypeTag, signature: String) -> Arc<JavaClass> {
+        let mut classes = lock(&self.classes);
+        let class = classes.entry(id).or_insert_with(|| {
+            Arc::new(JavaClass {
+                id,
+                type_tag,
+                signature,
+                superclass: OnceCell::new(),
+                interfaces: OnceCell::new(),
+                fields: OnceCell::new(),
+                methods: OnceCell::new(),
+                source_file: OnceCell::new(),
+                lines: Mutex::default(),
+                variables: Mutex::default(),
+            })
+        });
+        Arc::clone(class)
+    }
+
+    /// The loaded classes with that signature; each class loader may have one.
+    pub async fn classes_by_signature(&self, signature: &str) -> Result<Vec<Arc<JavaClass>>, JdwpError> {
+        let found = self.request(&ClassesBySignature { signature: signature.to_owned() }).await?;
+        Ok(found.into_iter().map(|it| self.known_class(it.class, it.type_tag, signature.to_owned())).collect())
+    }
+
+    /// The class of an object.
+    pub async fn class_of(&self, object: ObjectId) -> Result<Arc<JavaClass>, JdwpError> {
+        let (tag, class) = self.request(&TypeOfObject { object }).await?;
+        self.class(class, tag).await
+    }
+
+    /// The superclass; `None` for `Object`, interfaces and arrays.
+    pub async fn superclass(&self, class: &JavaClass) -> Result<Option<Arc<JavaClass>>, JdwpError> {
+        let read = || async {
+            if class.type_tag != TYPE_CLASS {
+                return Ok(None);
+            }
+            let found = self.request(&Superclass { class: class.id }).await?;
+            Ok::<_, JdwpError>(Some(found).filter(|id| id.0 != 0))
+        };
+        match class.superclass.get_or_try_init(read).await? {
+            Some(id) => Ok(Some(self.class(*id, TYPE_CLASS).await?)),
+            None => Ok(None),
+        }
+    }
+
+    /// The class and its superclasses, the class itself first.
+    pub async fn superclasses(&self, class: &Arc<JavaClass>) -> Result<Vec<Arc<JavaClass>>, JdwpError> {
+        let mut found = vec![Arc::clone(class)];
+        while let Some(next) = self.superclass(&found[found.len() - 1]).await? {
+            if found.len() == MAX_ANCESTORS {
+                break;
+            }
+            found.push(next);
+        }
+        Ok(found)
+    }
+
+    /// The class, its superclasses, then all interfaces of them, each once.
+    pub async fn ancestors(&self, class: &Arc<JavaClass>) -> Result<Vec<Arc<JavaClass>>, JdwpError> {
+        let mut found = self.superclasses(class).await?;
+        let mut at = 0;
+        while at < found.len() && found.len() < MAX_ANCESTORS {
+            let of = Arc::clone(&found[at]);
+            for id in self.interfaces(&of).await? {
+                if !found.iter().any(|known| known.id == id) {
+                    found.push(self.class(id, TYPE_INTERFACE).await?);
+                }
+            }
+            at += 1;
+        }
+        Ok(found)
+    }
+
+    async fn interfaces(&self, class: &JavaClass) -> Result<Vec<ReferenceTypeId>, JdwpError> {
+        let read = || async {
+            match class.signature.starts_with('[') {
+                true => Ok(Vec::new()),
+                false => self.request(&Interfaces { class: class.id }).await,
+            }
+        };
+        class.interfaces.get_or_try_init(read).await.cloned()
+    }
+
+    /// Whether a class is of that signature, or inherits from or implements such a class.
+    pub async fn is_subclass(&self, class: &Arc<JavaClass>, signature: &str) -> Result<bool, JdwpError> {
+        if signature == "Ljava/lang/Object;" {
+            return Ok(true);
+        }
+        Ok(self.ancestors(class).await?.iter().any(|it| it.signature == signature))
+    }
+
+    /// The fields that a class itself declares.
+    pub async fn fields<'a>(&self, class: &'a JavaClass) -> Result<&'a [DeclaredField], JdwpError> {
+        let read = || async {
+            match class.signature.starts_with('[') {
+                true => Ok(Vec::new()),
+                false => self.request(&FieldsWithGeneric { class: class.id }).await,
+            }
+        };
+        Ok(class.fields.get_or_try_init(read).await?)
+    }
+
+    /// The fields of a class and its superclasses, those of the class itself first.
+    pub async fn all_fields(&self, class: &Arc<JavaClass>) -> Result<Vec<FoundField>, JdwpError> {
+        let mut found = Vec::new();
+        for class in self.superclasses(class).await? {
+            let fields = self.fields(&class).await?;
+            found.extend(fields.iter().map(|field| FoundField { class: Arc::clone(&class), field: field.clone() }));
+        }
+        Ok(found)
+    }
+
+    /// The nearest field of that name: of the class, its superclasses, its interfaces.
+    pub async fn find_field(&self, class: &Arc<JavaClass>, name: &str) -> Result<Option<FoundField>, JdwpError> {
+        for class in self.ancestors(class).await? {
+            if let Some(field) = self.fields(&class).await?.iter().find(|field| field.name == name).cloned() {
+                return Ok(Some(FoundField { class, field }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The methods that a class itself declares.
+    pub async fn methods<'a>(&self, class: &'a JavaClass) -> Result<&'a [DeclaredMethod], JdwpError> {
+        let read = || async {
+            match class.signature.starts_with('[') {
+                true => Ok(Vec::new()),
+                false => self.request(&MethodsWithGeneric { class: class.id }).await,
+            }
+        };
+        Ok(class.methods.get_or_try_init(read).await?)
+    }
+
+    /// A method by its id.
+    pub async fn method(&self, class: &JavaClass, id: MethodId) -> Result<Option<DeclaredMethod>, JdwpError> {
+        Ok(self.methods(class).await?.iter().find(|method| method.id == id).cloned())
+    }
+
+    /// The name of the class's source file; `None` where the class does not say.
+    pub async fn source_file(&self, class: &JavaClass) -> Result<Option<String>, JdwpError> {
+        let read = || async { without_absent(self.request(&SourceFile { class: class.id }).await) };
+        class.source_file.get_or_try_init(read).await.cloned()
+    }
+
+    /// The lines of a method, in the order of its code; empty where there are none.
+    pub async fn lines(&self, class: &JavaClass, method: MethodId) -> Result<Arc<Vec<LineEntry>>, JdwpError> {
+        if let Some(lines) = lock(&class.lines).get(&method) {
+            return Ok(Arc::clone(lines));
+        }
+        let read = without_absent(self.request(&LineTable { class: class.id, method }).await)?;
+        let mut lines = read.map(|read| read.lines).unwrap_or_default();
+        lines.sort_by_key(|entry| entry.index);
+        let lines = Arc::new(lines);
+        lock(&class.lines).insert(method, Arc::clone(&lines));
+        Ok(lines)
+    }
+
+    /// The line of an instruction; 0 where it is not known.
+    pub async fn line_at(&self, class: &JavaClass, method: MethodId, index: u64) -> Result<i32, JdwpError> {
+        let lines = self.lines(class, method).await?;
+        Ok(lines.iter().take_while(|entry| entry.index <= index).last().map_or(0, |entry| entry.line))
+    }
+
+    /// The lines of all methods of a class.
+    pub async fn all_lines(&self, class: &JavaClass) -> Result<Vec<(MethodId, Arc<Vec<LineEntry>>)>, JdwpError> {
+        let methods: Vec<MethodId> = self.methods(class).await?.iter().map(|method| method.id).collect();
+        let read = methods.into_iter().map(|method| async move { Ok((method, self.lines(class, method).await?)) });
+        try_join_all(read).await
+    }
+
+    /// The variables of a method; `None` where the class was compiled without them.
+    pub async fn variables(
+        &self,
+        class: &JavaClass,
+        method: MethodId,
+    ) -> Result<Option<Arc<MethodVariables>>, JdwpError> {
+        if let Some(variables) = lock(&class.variables).get(&method) {
+            return Ok(Some(Arc::clone(variables)));
+        }
+        let request = VariableTableWithGeneric { class: class.id, method };
+        let Some(read) = without_absent(self.request(&request).await)? else { return Ok(None) };
+        let variables = Arc::new(read);
+        lock(&class.variables).insert(method, Arc::clone(&variables));
+        Ok(Some(variables))
+    }
+}
+
+/// `None` where a class lacks the information, or the method is native.
+fn without_absent<T>(reply: Result<T, JdwpError>) -> Result<Option<T>, JdwpError> {
+    match reply {
+        Ok(reply) => Ok(Some(reply)),
+        Err(error)
+            if error.has_code(JdwpErrorCode::ABSENT_INFORMATION) || error.has_code(JdwpErrorCode::NATIVE_METHOD) =>
+        {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}

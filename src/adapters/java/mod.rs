@@ -1,0 +1,44 @@
+//! The adapter for Java: a DAP server in this process that speaks JDWP to the virtual machine.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `serve` | a DAP conversation, from `initialize` to its end |
+//! | `launch_arguments` | the arguments of `launch` and `attach` |
+//! | `compiled_source` | from a source to a class that can be run |
+//! | `java_program` | the process of a launched program |
+//! | `session` | the tables of an active session |
+//! | `requests` | the requests of DAP |
+//! | `evaluation` | requests that evaluate |
+//! | `stops` | from events of the virtual machine to stops |
+//! | `resume` | continue, step, pause |
+//! | `breakpoints`, `breakpoint_table`, `stop_conditions` | breakpoints: their binding, their table, their conditions |
+//! | `frames`, `variables` | threads, frames; variables, page by page |
+//! | `value_text`, `collections`, `collection_pages` | values as people read them, without running code |
+//! | `expression` | Java expressions |
+//! | `java_vm`, `signatures`, `sources` | classes; names of types; source files |
+//!
+//! Does not depend on sessions of the supervisor.
+
+mod breakpoint_table;
+mod breakpoints;
+mod collection_pages;
+mod collections;
+mod compiled_source;
+mod evaluation;
+mod expression;
+mod frames;
+mod java_program;
+mod java_vm;
+mod launch_arguments;
+mod requests;
+mod resume;
+mod serve;
+mod session;
+mod signatures;
+mod sources;
+mod stop_conditions;
+mod stops;
+mod value_text;
+mod variables;
+
+pub use serve::serve_java;

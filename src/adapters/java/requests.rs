@@ -1,0 +1,210 @@
+//! The requests of DAP: what each does, and what is answered.
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::breakpoint_table::{BreakpointPlace, FunctionName};
+use super::breakpoints::{WantedStop, line_place};
+use super::session::{JavaSession, RequestFailure};
+use super::stop_conditions::parse_conditions;
+use crate::dap::types::{
+    ContinueArguments, ContinueResponse, DapCapabilities, DataBreakpointInfoArguments, EvaluateArguments,
+    ExceptionBreakpointsFilter, ExceptionInfoArguments, Fields, NextArguments, PauseArguments, ScopesArguments,
+    ScopesResponse, SetBreakpointsArguments, SetBreakpointsResponse, SetDataBreakpointsArguments,
+    SetExceptionBreakpointsArguments, SetExpressionArguments, SetFunctionBreakpointsArguments, SetVariableArguments,
+    StackTraceArguments, StepInArguments, StepOutArguments, ThreadsResponse, VariablesArguments, VariablesResponse,
+};
+use crate::dap::{ErrorResponse, IncomingRequest};
+use crate::jdwp::values::ReferenceTypeId;
+use crate::jdwp::{ClearEventRequest, EventKind, EventModifier, SetEventRequest, StepDepth, SuspendPolicy};
+
+/// Requests that may run code of the program: they run beside the others.
+const EVALUATING: [&str; 3] = ["evaluate", "setVariable", "setExpression"];
+
+/// Whether a request may take as long as code of the program does.
+pub fn is_evaluating(command: &str) -> bool {
+    EVALUATING.contains(&command)
+}
+
+/// What this adapter can do.
+pub fn capabilities() -> DapCapabilities {
+    let filter = |filter: &str, label: &str, default: bool| ExceptionBreakpointsFilter {
+        filter: filter.to_owned(),
+        label: label.to_owned(),
+        default,
+    };
+    let able = [
+        "supportsConfigurationDoneRequest",
+        "supportsFunctionBreakpoints",
+        "supportsConditionalBreakpoints",
+        "supportsHitConditionalBreakpoints",
+        "supportsLogPoints",
+        "supportsEvaluateForHovers",
+        "supportsSetVariable",
+        "supportsSetExpression",
+        "supportsExceptionInfoRequest",
+        "supportsDataBreakpoints",
+        "supportsRestartFrame",
+        "supportTerminateDebuggee",
+    ];
+    let others: Fields = able.into_iter().map(|name| (name.to_owned(), Value::Bool(true))).collect();
+    DapCapabilities {
+        exception_breakpoint_filters: vec![
+            filter("caught", "Caught exceptions", false),
+            filter("uncaught", "Uncaught exceptions", true),
+            filter("vmDeath", "End of the virtual machine", false),
+        ],
+        others,
+    }
+}
+
+impl JavaSession {
+    /// Answers a request.
+    pub async fn answer_request(&self, request: IncomingRequest) {
+        match self.handle_request(&request).await {
+            Ok(body) => request.respond(&body),
+            Err(RequestFailure(text)) => request.respond_error(ErrorResponse::new(text)),
+        }
+    }
+
+    async fn handle_request(&self, request: &IncomingRequest) -> Result<Value, RequestFailure> {
+        match request.command.as_str() {
+            "threads" => to_body(ThreadsResponse { threads: self.list_threads().await? }),
+            "stackTrace" => to_body(self.stack_trace(read::<StackTraceArguments>(request)?).await?),
+            "scopes" => {
+                let ScopesArguments { frame_id } = read(request)?;
+                to_body(ScopesResponse { scopes: self.scopes(frame_id).await? })
+            }
+            "variables" => {
+                let arguments: VariablesArguments = read(request)?;
+                to_body(VariablesResponse { variables: self.variables(arguments).await? })
+            }
+            "evaluate" => to_body(self.evaluate(read::<EvaluateArguments>(request)?).await?),
+            "setVariable" => to_body(self.set_variable(read::<SetVariableArguments>(request)?).await?),
+            "setExpression" => {
+                let SetExpressionArguments { expression, value, frame_id } = read(request)?;
+                to_body(self.set_expression(&expression, &value, frame_id).await?)
+            }
+            "exceptionInfo" => {
+                let ExceptionInfoArguments { thread_id } = read(request)?;
+                to_body(self.exception_info(thread_id).await?)
+            }
+            "dataBreakpointInfo" => to_body(self.data_info(read::<DataBreakpointInfoArguments>(request)?).await?),
+            _ => self.handle_control(request).await,
+        }
+    }
+
+    /// Requests that resume or stop, or say where to stop.
+    async fn handle_control(&self, request: &IncomingRequest) -> Result<Value, RequestFailure> {
+        match request.command.as_str() {
+            "continue" => {
+                let ContinueArguments { thread_id } = read(request)?;
+                let all = self.continue_thread(thread_id).await?;
+                return to_body(ContinueResponse { all_threads_continued: Some(all) });
+            }
+            "next" => {
+                let NextArguments { thread_id } = read(request)?;
+                self.step_thread(thread_id, StepDepth::Over).await?;
+            }
+            "stepIn" => {
+                let StepInArguments { thread_id } = read(request)?;
+                self.step_thread(thread_id, StepDepth::Into).await?;
+            }
+            "stepOut" => {
+                let StepOutArguments { thread_id } = read(request)?;
+                self.step_thread(thread_id, StepDepth::Out).await?;
+            }
+            "pause" => {
+                let PauseArguments { thread_id } = read(request)?;
+                self.pause(thread_id).await?;
+            }
+            "restartFrame" => {
+                let ScopesArguments { frame_id } = read(request)?;
+                self.restart_frame(frame_id).await?;
+            }
+            "setBreakpoints" => return self.set_line_breakpoints(read(request)?).await,
+            "setFunctionBreakpoints" => return self.set_function_breakpoints(read(request)?).await,
+            "setDataBreakpoints" => {
+                let SetDataBreakpointsArguments { breakpoints } = read(request)?;
+                let wanted = breakpoints.iter().map(|it| self.wanted_field(it)).collect();
+                let is_data = |kind: &BreakpointPlace| matches!(kind, BreakpointPlace::Field { .. });
+                let breakpoints = self.replace_breakpoints(|entry| is_data(&entry.kind), wanted).await?;
+                return to_body(SetBreakpointsResponse { breakpoints });
+            }
+            "setExceptionBreakpoints" => self.set_exception_filters(read(request)?).await?,
+            other => return Err(format!("{other} is not supported here").into()),
+        }
+        Ok(json!({}))
+    }
+
+    async fn set_line_breakpoints(&self, arguments: SetBreakpointsArguments) -> Result<Value, RequestFailure> {
+        let path = arguments.source.path.ok_or("a source without a path has no breakpoints")?;
+        let path = Path::new(&path);
+        self.sources.add_named_file(path);
+        let wanted = arguments.breakpoints.iter().map(|it| WantedStop {
+            kind: line_place(path, it.line),
+            conditions: parse_conditions(
+                it.condition.as_deref(),
+                it.hit_condition.as_deref(),
+                it.log_message.as_deref(),
+            ),
+        });
+        let breakpoints = self.replace_breakpoints(|entry| entry.kind.is_in_file(path), wanted.collect()).await?;
+        to_body(SetBreakpointsResponse { breakpoints })
+    }
+
+    async fn set_function_breakpoints(
+        &self,
+        arguments: SetFunctionBreakpointsArguments,
+    ) -> Result<Value, RequestFailure> {
+        let wanted = arguments.breakpoints.iter().map(|it| {
+            let conditions = parse_conditions(it.condition.as_deref(), it.hit_condition.as_deref(), None);
+            match FunctionName::parse(&it.name) {
+                Ok(function) => WantedStop { kind: BreakpointPlace::Function(function), conditions },
+                Err(reason) => {
+                    let function = FunctionName { class: None, method: String::new(), at_exit: false };
+                    WantedStop { kind: BreakpointPlace::Function(function), conditions: Err(reason) }
+                }
+            }
+        });
+        let is_function = |kind: &BreakpointPlace| matches!(kind, BreakpointPlace::Function(_));
+        let breakpoints = self.replace_breakpoints(|entry| is_function(&entry.kind), wanted.collect()).await?;
+        to_body(SetBreakpointsResponse { breakpoints })
+    }
+
+    async fn set_exception_filters(&self, arguments: SetExceptionBreakpointsArguments) -> Result<(), RequestFailure> {
+        let before = self.with_tables(|tables| std::mem::take(&mut tables.breakpoints.filter_requests));
+        for (kind, request) in before {
+            self.vm.request(&ClearEventRequest { kind, request }).await?;
+        }
+        let options = arguments.filter_options.into_iter().map(|option| option.filter_id);
+        let filters: Vec<String> = arguments.filters.into_iter().chain(options).collect();
+        let has = |name: &str| filters.iter().any(|filter| filter == name);
+        let (caught, uncaught) = (has("caught"), has("uncaught"));
+        let mut wanted = Vec::new();
+        if caught || uncaught {
+            let any = EventModifier::ExceptionOnly { class: ReferenceTypeId(0), caught, uncaught };
+            wanted.push((EventKind::Exception, SuspendPolicy::EventThread, vec![any]));
+        }
+        if has("vmDeath") {
+            wanted.push((EventKind::VmDeath, SuspendPolicy::All, Vec::new()));
+        }
+        for (kind, policy, modifiers) in wanted {
+            let request = self.vm.request(&SetEventRequest { kind, policy, modifiers }).await?;
+            self.with_tables(|tables| tables.breakpoints.filter_requests.push((kind, request)));
+        }
+        Ok(())
+    }
+}
+
+fn read<T: DeserializeOwned>(request: &IncomingRequest) -> Result<T, RequestFailure> {
+    let command = &request.command;
+    request.read_arguments().map_err(|cause| RequestFailure(format!("{command} has bad arguments: {cause}")))
+}
+
+fn to_body(body: impl Serialize) -> Result<Value, RequestFailure> {
+    serde_json::to_value(body).map_err(|cause| RequestFailure(cause.to_string()))
+}

@@ -1,0 +1,358 @@
+//! One DAP conversation, from `initialize` to the end of its connection.
+//!
+//! ```text
+//! initialize ─▶ launch / attach ─▶ virtual machine connected ─▶ `initialized` ─▶ breakpoints ─▶ configurationDone
+//!   ─▶ events of the virtual machine, requests, output ─▶ its end ─▶ `exited`, `terminated` ─▶ disconnect
+//! ```
+//! Requests are answered in order, but those that may run code of the program: these run beside, and so does the decision
+//! whether a thread that has reached a breakpoint stops.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::breakpoint_table::{BreakpointPlace, StopConditions};
+use super::breakpoints::WantedStop;
+use super::java_program::{JavaProgram, launch_program};
+use super::java_vm::JavaVm;
+use super::launch_arguments::{JavaAttach, JavaLaunch};
+use super::requests::{capabilities, is_evaluating};
+use super::session::JavaSession;
+use super::sources::SourceFolders;
+use crate::adapters::listener_owner::foreign_listener;
+use crate::adapters::output_reader::OutputPiece;
+use crate::dap::types::{
+    AttachArguments, ExitedEvent, InitializedEvent, LaunchArguments, OutputEvent, ProcessEvent, TerminatedEvent,
+};
+use crate::dap::{DapConnection, DapInbox, DapIncoming, DapServer, ErrorResponse, IncomingRequest};
+use crate::error::{Error, Result};
+use crate::jdwp::commands::virtual_machine::{Dispose, Exit};
+use crate::jdwp::{EventKind, JdwpClient, JdwpEvent, JdwpEvents, SetEventRequest, SuspendPolicy};
+use crate::process::ProcessExit;
+use crate::wire::LowLatencyStream;
+
+/// Serves DAP on a connection until it ends. `launch_id` is put into the environment of launched programs.
+pub fn serve_java(connection: DapConnection, launch_id: String) -> BoxFuture<'static, ()> {
+    Box::pin(async move {
+        let (dap, inbox, driver) = DapServer::over(connection);
+        // The connection ends when the conversation has dropped its handle, and what was queued is written.
+        tokio::join!(converse(dap, inbox, launch_id), driver);
+    })
+}
+
+/// What a started session consists of.
+struct StartedSession {
+    session: Arc<JavaSession>,
+    events: JdwpEvents,
+    program: Option<JavaProgram>,
+    output: mpsc::Receiver<OutputPiece>,
+    /// Drives the connection to the virtual machine; evaluations; decisions at stops.
+    tasks: JoinSet<()>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct DisconnectRequest {
+    terminate_debuggee: Option<bool>,
+}
+
+async fn converse(dap: DapServer, mut inbox: DapInbox, launch_id: String) {
+    let Some(started) = start_session(&dap, &mut inbox, &launch_id).await else { return };
+    // A client that leaves at once has left.
+    if dap.send_event(&InitializedEvent {}).await.is_ok() {
+        started.run(&mut inbox).await;
+    }
+}
+
+/// Handles requests until a program is launched or attached to. `None`: the client has left.
+async fn start_session(dap: &DapServer, inbox: &mut DapInbox, launch_id: &str) -> Option<StartedSession> {
+    loop {
+        let request = match inbox.next().await? {
+            DapIncoming::Request(request) => request,
+            _ => continue,
+        };
+        let started = match request.command.as_str() {
+            "initialize" => {
+                request.respond(&capabilities());
+                continue;
+            }
+            "launch" => tokio::select! {
+                started = launch(dap, &request, launch_id) => started,
+                _ = dap.wait_closed() => return None,
+            },
+            "attach" => tokio::select! {
+                started = attach(dap, &request) => started,
+                _ = dap.wait_closed() => return None,
+            },
+            "disconnect" | "terminate" => {
+                request.respond(&json!({}));
+                return None;
+            }
+            // Dropping it refuses it.
+            _ => continue,
+        };
+        match started {
+            Ok(started) => {
+                request.respond(&json!({}));
+                return Some(started);
+            }
+            Err(error) => request.respond_error(ErrorResponse::new(error.to_string())),
+        }
+    }
+}
+
+async fn launch(dap: &DapServer, request: &IncomingRequest, launch_id: &str) -> Result<StartedSession> {
+    let usage = |cause: String| Error::usage("cannot launch a Java program").because(cause);
+    let LaunchArguments(fields) = request.read_arguments().map_err(usage)?;
+    let launch = JavaLaunch::from_fields(&fields).map_err(usage)?;
+    let (program, output, stream) = launch_program(&launch, launch_id).await?;
+    let sources = SourceFolders::new(launch.source_paths.clone(), &launch.cwd);
+    if let super::launch_arguments::JavaProgramKind::Source(source) = &launch.program {
+        sources.add_named_file(source);
+    }
+    let mut started = connect_vm(dap, stream, sources).await?;
+    started.output = output;
+    started.wait_for_start().await?;
+    if let (true, Some(class)) = (launch.stop_on_entry, &program.main_class) {
+        let kind = BreakpointPlace::Entry { class: class.clone() };
+        let wanted = WantedStop { kind, conditions: Ok(StopConditions::default()) };
+        let set = started.session.replace_breakpoints(|_| false, vec![wanted]).await;
+        set.map_err(|failure| Error::other("cannot stop at the entry").because(failure.0))?;
+    }
+    report_unknown(&started.session, &launch.unknown).await;
+    let name = program.main_class.clone().unwrap_or_else(|| "java".to_owned());
+    let system_process_id = Some(i64::from(program.process.pid()));
+    // Fails when the client has gone, which ends the session.
+    let _ = dap.send_event(&ProcessEvent { name, system_process_id }).await;
+    started.program = Some(program);
+    Ok(started)
+}
+
+async fn attach(dap: &DapServer, request: &IncomingRequest) -> Result<StartedSession> {
+    let usage = |cause: String| Error::usage("cannot attach to a Java program").because(cause);
+    let AttachArguments(fields) = request.read_arguments().map_err(usage)?;
+    let attach = JavaAttach::from_fields(&fields).map_err(usage)?;
+    let address = format!("{}:{}", attach.host, attach.port);
+    let failed = |cause: String| {
+        let hint = "a Java program that can be attached to is started with \
+                    `-agentlib:jdwp=transport=dt_socket,server=y,suspend=n,address=127.0.0.1:0`, and prints its port";
+        Error::other(format!("cannot attach to {address}")).because(cause).hint(hint)
+    };
+    let stream = TcpStream::connect((attach.host.as_str(), attach.port)).await;
+    let stream = stream.map_err(|cause| failed(cause.to_string()))?;
+    let is_host_named = fields.contains_key("hostName") || fields.contains_key("host");
+    if let (false, Ok(peer)) = (is_host_named, stream.peer_addr())
+        && let Some(foreign) = foreign_listener(peer).map_err(|cause| failed(cause.to_string()))?
+    {
+        return Err(failed(foreign));
+    }
+    let sources = SourceFolders::new(attach.source_paths.clone(), Path::new(&attach.cwd));
+    let started = connect_vm(dap, stream, sources).await.map_err(|error| failed(error.causes().join(": ")))?;
+    started.session.with_tables(|tables| tables.reports_vm_start = attach.stop_on_entry);
+    report_unknown(&started.session, &attach.unknown).await;
+    Ok(started)
+}
+
+async fn report_unknown(session: &JavaSession, unknown: &[String]) {
+    for name in unknown {
+        session.print("important", &format!("the argument `{name}` is not known to this adapter\n")).await;
+    }
+}
+
+/// Opens the connection to a virtual machine.
+async fn connect_vm(dap: &DapServer, stream: TcpStream, sources: SourceFolders) -> Result<StartedSession> {
+    let failed = |cause: String| Error::other("cannot debug the virtual machine").because(cause);
+    let stream = LowLatencyStream::new(stream).map_err(|cause| failed(cause.to_string()))?;
+    let (client, events, driver) = JdwpClient::open(stream).await.map_err(|error| failed(error.to_string()))?;
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move { drop(driver.await) });
+    let vm = JavaVm::open(client).await.map_err(|error| failed(error.to_string()))?;
+    for kind in [EventKind::ThreadStart, EventKind::ThreadDeath] {
+        let request = SetEventRequest { kind, policy: SuspendPolicy::None, modifiers: Vec::new() };
+        vm.request(&request).await.map_err(|error| failed(error.to_string()))?;
+    }
+    let session = Arc::new(JavaSession { vm, dap: dap.clone(), sources, tables: Default::default() });
+    Ok(StartedSession { session, events, program: None, output: mpsc::channel(1).1, tasks })
+}
+
+/// How the conversation goes on after a message.
+enum Progress {
+    GoOn,
+    /// The virtual machine has ended, or the connection to it.
+    Ended,
+    Disconnect(IncomingRequest),
+    ClientGone,
+}
+
+impl StartedSession {
+    /// Waits until a launched virtual machine reports that it has started, and is suspended.
+    async fn wait_for_start(&mut self) -> Result<()> {
+        loop {
+            let failed = |cause: String| Error::other("the virtual machine did not start").because(cause);
+            let Some(composite) = self.events.next().await else {
+                return Err(failed("it has closed the connection".to_owned()));
+            };
+            let composite = composite.map_err(|error| failed(error.to_string()))?;
+            if composite.events.iter().any(|event| matches!(event, JdwpEvent::VmStart { .. })) {
+                self.session.with_tables(|tables| tables.is_vm_suspended = true);
+                return Ok(());
+            }
+        }
+    }
+
+    async fn run(mut self, inbox: &mut DapInbox) {
+        loop {
+            match self.next_message(inbox).await {
+                Progress::GoOn => {}
+                Progress::Ended => return self.report_end(inbox).await,
+                Progress::Disconnect(request) => return self.disconnect(request).await,
+                Progress::ClientGone => return self.leave(None).await,
+            }
+        }
+    }
+
+    async fn next_message(&mut self, inbox: &mut DapInbox) -> Progress {
+        tokio::select! {
+            biased; // what the program did comes before what is requested of it
+            composite = self.events.next() => match composite {
+                None => Progress::Ended,
+                Some(Err(error)) => {
+                    self.session.print("important", &format!("{error}\n")).await;
+                    Progress::GoOn
+                }
+                Some(Ok(composite)) => {
+                    let handled = self.session.handle_events(composite).await;
+                    let session = Arc::clone(&self.session);
+                    match handled {
+                        Ok(Some((thread, reached))) => {
+                            self.tasks.spawn(async move {
+                                let settled = session.settle_thread(thread, reached).await;
+                                print_failure(&session, settled).await;
+                            });
+                        }
+                        Ok(None) => {}
+                        failed => print_failure(&session, failed.map(drop)).await,
+                    }
+                    Progress::GoOn
+                }
+            },
+            incoming = inbox.next() => match incoming {
+                Some(DapIncoming::Request(request)) => self.handle_request(request).await,
+                Some(_) => Progress::GoOn,
+                None => Progress::ClientGone,
+            },
+            Some(piece) = self.output.recv() => {
+                self.send_output(piece).await;
+                Progress::GoOn
+            }
+            Some(_) = self.tasks.join_next() => Progress::GoOn,
+        }
+    }
+
+    async fn handle_request(&mut self, request: IncomingRequest) -> Progress {
+        match request.command.as_str() {
+            "disconnect" | "terminate" => return Progress::Disconnect(request),
+            "configurationDone" => {
+                let started = self.configuration_done().await;
+                match started {
+                    Ok(()) => request.respond(&json!({})),
+                    Err(failure) => request.respond_error(ErrorResponse::new(failure.0)),
+                }
+            }
+            command if is_evaluating(command) => {
+                let session = Arc::clone(&self.session);
+                self.tasks.spawn(async move { session.answer_request(request).await });
+            }
+            _ => self.session.answer_request(request).await,
+        }
+        Progress::GoOn
+    }
+
+    async fn configuration_done(&self) -> std::result::Result<(), super::session::RequestFailure> {
+        let reports_vm_start = self.session.with_tables(|tables| {
+            tables.is_configured = true;
+            tables.reports_vm_start
+        });
+        match reports_vm_start {
+            true => self.session.report_vm_start().await,
+            false => self.session.start_program().await,
+        }
+    }
+
+    async fn send_output(&self, piece: OutputPiece) {
+        let (category, output) = match piece {
+            OutputPiece::Stdout(text) => ("stdout", text),
+            OutputPiece::Stderr(text) => ("stderr", text),
+            OutputPiece::Dropped(count) => ("important", format!("{count} pieces of output were dropped\n")),
+        };
+        let event = OutputEvent { output, category: Some(category.to_owned()) };
+        // Fails when the client has gone, which ends the session.
+        let _ = self.session.dap.send_event(&event).await;
+    }
+
+    /// The program has ended: reports how, then waits for the client to leave.
+    async fn report_end(mut self, inbox: &mut DapInbox) {
+        let dap = self.session.dap.clone();
+        if let Some(program) = &self.program {
+            let exit = program.wait_for_end().await;
+            while let Ok(piece) = self.output.try_recv() {
+                self.send_output(piece).await;
+            }
+            let exit_code = match exit {
+                ProcessExit::Code(code) => i64::from(code),
+                ProcessExit::Signal(signal) => 128 + i64::from(signal),
+                _ => -1,
+            };
+            let _ = dap.send_event(&ExitedEvent { exit_code, ..ExitedEvent::default() }).await;
+        }
+        // Each of these fails when the client has gone.
+        let _ = dap.send_event(&TerminatedEvent {}).await;
+        while let Some(incoming) = inbox.next().await {
+            let DapIncoming::Request(request) = incoming else { continue };
+            if matches!(request.command.as_str(), "disconnect" | "terminate") {
+                request.respond(&json!({}));
+                return;
+            }
+            request.respond_error(ErrorResponse::new("the program has ended"));
+        }
+    }
+
+    async fn disconnect(self, request: IncomingRequest) {
+        let arguments: DisconnectRequest = request.read_arguments().unwrap_or_default();
+        let is_terminate = request.command == "terminate";
+        self.leave(
+            Some(arguments.terminate_debuggee.unwrap_or(false) || is_terminate)
+                .filter(|_| arguments.terminate_debuggee.is_some() || is_terminate),
+        )
+        .await;
+        request.respond(&json!({}));
+    }
+
+    /// Ends a launched program, lets one that was attached to run on; or as `terminate` says.
+    async fn leave(mut self, terminate: Option<bool>) {
+        let vm = &self.session.vm;
+        let is_stopped = self.session.with_tables(|tables| tables.is_vm_suspended || !tables.stopped.is_empty());
+        // An error means that the virtual machine has ended.
+        match (self.program.take(), terminate) {
+            (Some(program), Some(true) | None) => program.stop(is_stopped).await,
+            (Some(program), Some(false)) => {
+                let _ = vm.request(&Dispose {}).await;
+                program.detach();
+            }
+            (None, Some(true)) => drop(vm.request(&Exit { exit_code: 1 }).await),
+            (None, Some(false) | None) => drop(vm.request(&Dispose {}).await),
+        }
+    }
+}
+
+async fn print_failure(session: &JavaSession, settled: std::result::Result<(), super::session::RequestFailure>) {
+    if let Err(failure) = settled {
+        session.print("important", &format!("the debugger failed at an event: {failure}\n")).await;
+    }
+}

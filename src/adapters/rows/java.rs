@@ -1,0 +1,83 @@
+//! Java: our own adapter, which needs nothing but a JDK.
+//!
+//! It runs in this process, and launches the program itself.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::adapters::java::serve_java;
+use crate::adapters::{
+    Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, DebugTargetKind, FoundAdapter, LaunchPlan,
+    Quirks,
+};
+use crate::dap::types::{Fields, StartRequest};
+use crate::error::{Error, Result};
+use crate::tools::is_program;
+
+/// The row of the table.
+pub const ADAPTER: Adapter = Adapter {
+    name: "java",
+    id: "java",
+    languages: &["java"],
+    extensions: &["java", "jar"],
+    types: &["java"],
+    quirks: Quirks { resumes_one_thread: true, ..Quirks::NONE },
+    install: "`apt-get install openjdk-17-jdk-headless` installs a JDK, which is all that it needs",
+    find: find_java,
+    plan: plan_launch,
+};
+
+fn find_java(search: &AdapterSearch) -> Result<FoundAdapter> {
+    let home = search.var("JAVA_HOME").map(|home| Path::new(home).join("bin/java"));
+    AdapterLookup::new(search, is_program, &["bin/java"])
+        .try_path(home, "JAVA_HOME")
+        .try_on_path(&["java"])
+        .finish("for java (a JDK)", ADAPTER.install)
+}
+
+fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
+    let start = match &target.kind {
+        DebugTargetKind::Listener(address) => {
+            let mut fields = json!({"port": address.port, "cwd": target.cwd()});
+            // A host that was not named must be one of our own programs.
+            if target.is_host_named || address.host != "127.0.0.1" {
+                fields["hostName"] = json!(address.host);
+            }
+            StartRequest::Attach(target.with_configuration(fields))
+        }
+        DebugTargetKind::Configuration if target.is_attach() => {
+            StartRequest::Attach(target.with_configuration(json!({"cwd": target.cwd()})))
+        }
+        DebugTargetKind::Pid(_) | DebugTargetKind::Page { .. } => {
+            let can = "it attaches to the port of a program that was started with `-agentlib:jdwp`";
+            return Err(target.unsupported_error(ADAPTER.name, can));
+        }
+        _ => StartRequest::Launch(launch_fields(found, target)?),
+    };
+    Ok(LaunchPlan::serve_in_process(ConnectMethod::InProcess { serve: serve_java }, start))
+}
+
+fn launch_fields(found: &FoundAdapter, target: &DebugTarget) -> Result<Fields> {
+    let mut ours = json!({"javaExec": found.path, "stopOnEntry": target.stop_on_entry()});
+    let program = target.program().map(|program| target.require_file(&program)).transpose()?;
+    match (program, target.module()) {
+        (Some(program), _) => ours["program"] = json!(program),
+        (None, Some(class)) => ours["mainClass"] = json!(class),
+        (None, None) if ["mainClass", "jar"].iter().any(|name| target.fields.contains_key(*name)) => {}
+        (None, None) => {
+            return Err(Error::usage("cannot launch Java")
+                .because("there is no `mainClass`, `jar` or `program`")
+                .hint("`tether debug launch Main.java` debugs a file"));
+        }
+    }
+    let mut fields = target.with_configuration(ours);
+    // These are resolved here: they may be relative to the workspace.
+    let env: serde_json::Map<String, serde_json::Value> =
+        target.env().into_iter().map(|(name, value)| (name, value.into())).collect();
+    let cwd: PathBuf = target.cwd();
+    for (name, value) in [("cwd", json!(cwd)), ("env", env.into()), ("args", json!(target.args()?))] {
+        fields.insert(name.to_owned(), value);
+    }
+    Ok(fields)
+}

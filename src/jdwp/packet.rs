@@ -1,0 +1,181 @@
+//! The frames of the protocol (JDWP: JDWP Packets): a header of 11 bytes, and data.
+
+use bytes::{Buf, Bytes, BytesMut};
+use tokio_util::codec::Decoder;
+
+use super::jdwp_error::JdwpError;
+
+/// The size of a header, in bytes.
+const HEADER: usize = 11;
+/// The largest packet that is received or sent, in bytes.
+pub const MAX_PACKET: usize = 64 << 20;
+/// How many bytes are reserved ahead for a packet that has been announced and not received yet.
+const MOST_RESERVED: usize = 64 << 10;
+/// The flag of a reply.
+const REPLY: u8 = 0x80;
+
+/// A received packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JdwpPacket {
+    /// An event, or another command of the virtual machine.
+    Command { set: u8, command: u8, data: Bytes },
+    /// A reply to the request with that id; `error` is 0 if it succeeded.
+    Reply { id: u32, error: u16, data: Bytes },
+}
+
+/// Splits received bytes into packets.
+#[derive(Debug, Default)]
+pub struct PacketDecoder;
+
+impl Decoder for PacketDecoder {
+    type Item = JdwpPacket;
+    type Error = PacketError;
+
+    fn decode(&mut self, received: &mut BytesMut) -> Result<Option<JdwpPacket>, PacketError> {
+        let Some(length) = received.first_chunk::<4>() else { return Ok(None) };
+        let length = u32::from_be_bytes(*length) as usize;
+        if !(HEADER..=MAX_PACKET).contains(&length) {
+            return Err(JdwpError::Malformed(format!("a packet of {length} bytes")).into());
+        }
+        if received.len() < length {
+            received.reserve((length - received.len()).min(MOST_RESERVED));
+            return Ok(None);
+        }
+        let mut packet = received.split_to(length).freeze();
+        packet.advance(4);
+        let (id, flags, set, command) = (packet.get_u32(), packet.get_u8(), packet.get_u8(), packet.get_u8());
+        Ok(Some(match flags & REPLY {
+            0 => JdwpPacket::Command { set, command, data: packet },
+            _ => JdwpPacket::Reply { id, error: u16::from_be_bytes([set, command]), data: packet },
+        }))
+    }
+}
+
+/// Why no more packets can be read.
+#[derive(Debug, thiserror::Error)]
+pub enum PacketError {
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    #[error(transparent)]
+    Malformed(#[from] JdwpError),
+}
+
+/// A command with its header.
+pub fn encode_command(id: u32, set: u8, command: u8, data: &[u8]) -> Bytes {
+    let length = (HEADER + data.len()) as u32;
+    [&length.to_be_bytes()[..], &id.to_be_bytes(), &[0, set, command], data].concat().into()
+}
+
+/// A reply with its header.
+#[cfg(test)]
+pub fn encode_reply(id: u32, error: u16, data: &[u8]) -> Bytes {
+    let length = (HEADER + data.len()) as u32;
+    [&length.to_be_bytes()[..], &id.to_be_bytes(), &[REPLY], &error.to_be_bytes(), data].concat().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::jdwp::IdSizes;
+    use crate::jdwp::commands::reference_types::{DeclaredMethod, MethodVariables};
+    use crate::jdwp::commands::virtual_machine::{NamedClass, VmCapabilities};
+    use crate::jdwp::events::CompositeEvent;
+    use crate::jdwp::reader::{JdwpDecode, PacketReader};
+    use crate::jdwp::values::{ArrayRegion, CodeLocation, JdwpValue};
+    use crate::jdwp::writer::{JdwpEncode, PacketWriter};
+
+    fn decode_all(bytes: &[u8], sizes: IdSizes) {
+        fn attempt<T: JdwpDecode>(bytes: &[u8], sizes: IdSizes) {
+            let _ = T::decode(&mut PacketReader::new(bytes, sizes));
+        }
+        attempt::<CompositeEvent>(bytes, sizes);
+        attempt::<ArrayRegion>(bytes, sizes);
+        attempt::<Vec<JdwpValue>>(bytes, sizes);
+        attempt::<Vec<NamedClass>>(bytes, sizes);
+        attempt::<Vec<DeclaredMethod>>(bytes, sizes);
+        attempt::<MethodVariables>(bytes, sizes);
+        attempt::<VmCapabilities>(bytes, sizes);
+    }
+
+    fn sizes() -> impl Strategy<Value = IdSizes> {
+        prop::array::uniform5(1..=8i32).prop_map(|sizes| IdSizes::from_reply(sizes).unwrap())
+    }
+
+    proptest! {
+        /// Whatever a virtual machine sends is an error at most. A count of two billion is never believed.
+        #[test]
+        fn any_data_is_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..300), sizes in sizes()) {
+            decode_all(&bytes, sizes);
+            let mut counted = i32::MAX.to_be_bytes().to_vec();
+            counted.extend(&bytes);
+            decode_all(&counted, sizes);
+        }
+
+        #[test]
+        fn any_stream_is_split_without_a_panic(
+            bytes in prop::collection::vec(any::<u8>(), 0..300), cuts in prop::collection::vec(1..40usize, 0..20)
+        ) {
+            let (mut decoder, mut received, mut rest) = (PacketDecoder, BytesMut::new(), &bytes[..]);
+            for cut in cuts.into_iter().chain([300]) {
+                let (now, later) = rest.split_at(cut.min(rest.len()));
+                received.extend_from_slice(now);
+                rest = later;
+                while let Ok(Some(_)) = decoder.decode(&mut received) {}
+                // The buffer may double when it grows.
+                prop_assert!(received.capacity() <= 4 * MOST_RESERVED);
+            }
+        }
+
+        #[test]
+        fn packets_survive_any_split(data in prop::collection::vec(any::<u8>(), 0..100), cut in 0..60usize, id: u32) {
+            let bytes = [&encode_command(id, 64, 100, &data)[..], &encode_reply(id, 13, &data)].concat();
+            let (mut decoder, mut received) = (PacketDecoder, BytesMut::new());
+            let mut packets = Vec::new();
+            let cut = cut.min(bytes.len());
+            for part in [&bytes[..cut], &bytes[cut..]] {
+                received.extend_from_slice(part);
+                while let Some(packet) = decoder.decode(&mut received).unwrap() {
+                    packets.push(packet);
+                }
+            }
+            let data = Bytes::from(data);
+            let expected = [
+                JdwpPacket::Command { set: 64, command: 100, data: data.clone() },
+                JdwpPacket::Reply { id, error: 13, data },
+            ];
+            prop_assert_eq!(packets, expected);
+        }
+
+        #[test]
+        fn ids_and_values_survive_in_every_size(number: u64, sizes in sizes()) {
+            let fits = |size: usize| if size == 8 { number } else { number & ((1 << (8 * size)) - 1) };
+            let location = CodeLocation {
+                type_tag: 1,
+                class: crate::jdwp::values::ReferenceTypeId(fits(sizes.reference_type)),
+                method: crate::jdwp::values::MethodId(fits(sizes.method)),
+                index: number,
+            };
+            let mut writer = PacketWriter::new(sizes);
+            location.encode(&mut writer);
+            JdwpValue::Double(f64::from_bits(number)).encode(&mut writer);
+            JdwpValue::Long(number as i64).encode(&mut writer);
+            let bytes = writer.into_bytes();
+            let mut reader = PacketReader::new(&bytes, sizes);
+            prop_assert_eq!(CodeLocation::decode(&mut reader).unwrap(), location);
+            let JdwpValue::Double(double) = JdwpValue::decode(&mut reader).unwrap() else { panic!() };
+            prop_assert_eq!(double.to_bits(), number);
+            prop_assert_eq!(JdwpValue::decode(&mut reader).unwrap(), JdwpValue::Long(number as i64));
+            prop_assert_eq!(reader.bytes_left(), 0);
+        }
+    }
+
+    #[test]
+    fn a_packet_over_the_limit_or_shorter_than_its_header_is_refused() {
+        for length in [0u32, 10, MAX_PACKET as u32 + 1, u32::MAX] {
+            let mut received = BytesMut::from(&length.to_be_bytes()[..]);
+            assert!(PacketDecoder.decode(&mut received).is_err(), "{length}");
+        }
+    }
+}
