@@ -252,6 +252,27 @@ pub fn listening_with_debugpy(debugpy: &FoundAdapter, program: &Path, waits: boo
     command
 }
 
+/// Compiles a Java source into its own folder.
+pub fn compile_java(source: &Path) {
+    let mut command = Command::new("javac");
+    // In the C locale, Java cannot open a file whose name is not ASCII.
+    command.args(["-g", "-encoding", "UTF-8"]).arg(source).env("LC_ALL", "C.UTF-8");
+    let compiled = command.output().unwrap();
+    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+}
+
+/// A Java program that prints its JDWP port first; with `waits` it runs only once a debugger is there.
+pub fn java_listening(folder: &Path, class: &str, waits: bool) -> Command {
+    let suspend = if waits { 'y' } else { 'n' };
+    let mut command = Command::new("java");
+    command.arg(format!("-agentlib:jdwp=transport=dt_socket,server=y,suspend={suspend},address=127.0.0.1:0"));
+    command.arg("-cp").arg(folder).arg(class).env("LC_ALL", "C.UTF-8");
+    command
+}
+
+/// What a Java program prints before its JDWP port.
+pub const JDWP_PORT: &str = "Listening for transport dt_socket at address: ";
+
 /// Whether a process is running; a zombie is not.
 pub fn is_alive(pid: u32) -> bool {
     procfs::process::Process::new(pid as i32).and_then(|it| it.stat()).is_ok_and(|stat| stat.state != 'Z')

@@ -9,7 +9,7 @@ use devtether::debug::{Resume, SessionRequest, StopKind};
 
 use crate::adapter_features::debuggees::Subject;
 use crate::adapter_features::sessions::FeatureSessions;
-use crate::support::listening_with_debugpy;
+use crate::support::{JDWP_PORT, compile_java, java_listening, listening_with_debugpy};
 
 /// A running program; killed and reaped on drop.
 struct Running(Child);
@@ -35,6 +35,10 @@ fn started(subject: &Subject) -> (Running, DebugTargetKind) {
             command.args(["--open", "--nonstop", "--host", "127.0.0.1", "--port", "0", "--"]);
             (command, "Debugger can attach via TCP/IP (")
         }
+        "java" => {
+            compile_java(&subject.source);
+            (java_listening(&subject.workspace(), "App", false), "up")
+        }
         _ => (Command::new(&subject.program), "up"),
     };
     if matches!(subject.adapter, "js-debug" | "rdbg") {
@@ -47,11 +51,15 @@ fn started(subject: &Subject) -> (Running, DebugTargetKind) {
     let mut running = Running(command.stdout(Stdio::piped()).spawn().unwrap());
     let mut reader = BufReader::new(running.0.stdout.take().unwrap());
     let mut first = String::new();
-    if subject.adapter == "debugpy" {
+    if matches!(subject.adapter, "debugpy" | "java") {
         reader.read_line(&mut first).unwrap();
     }
     printed(reader, ready);
-    let port = first.trim().strip_prefix("port ").map(|port| Address::loopback(port.parse().unwrap()));
+    let prefixes = ["port ", JDWP_PORT];
+    let port = prefixes
+        .iter()
+        .find_map(|prefix| first.trim().strip_prefix(prefix))
+        .map(|port| Address::loopback(port.parse().unwrap()));
     let what = port.map_or(DebugTargetKind::Pid(running.0.id()), DebugTargetKind::Listener);
     (running, what)
 }

@@ -140,6 +140,34 @@ int main() {
 }
 "#;
 
+const JAVA: &str = r#"
+public class App {
+  static int shared;
+
+  static int total(int order) {
+    int result = order * 2; // STOP
+    shared = result;
+    return result; // LOG
+  }
+
+  public static void main(String[] arguments) throws InterruptedException {
+    int number = 0, value = 0;
+    while (number < 5) {
+      value = total(number); // CALL
+      number += 1; // AFTER
+    }
+    try {
+      throw new IllegalStateException("no"); // THROW
+    } catch (IllegalStateException caught) {
+      System.out.println("up");
+    }
+    while (true) {
+      Thread.sleep(10); // SPIN
+    }
+  }
+}
+"#;
+
 /// The program that the script runs, with what it expects of the adapter.
 pub struct Subject {
     pub adapter: &'static str,
@@ -173,6 +201,7 @@ pub fn of(adapter: &'static str) -> Option<Subject> {
         "js-debug" => ("äpp one.js", JAVASCRIPT, Some("TypeError")),
         "rdbg" => ("äpp one.rb", RUBY, Some("ArgumentError")),
         "dlv" => ("main.go", GO, None),
+        "java" => ("App.java", JAVA, Some("java.lang.IllegalStateException")),
         _ => ("äpp one.cpp", CPP, None),
     };
     let folder = tempfile::Builder::new().prefix("tether äbilities ").tempdir().unwrap();
@@ -195,7 +224,7 @@ pub fn of(adapter: &'static str) -> Option<Subject> {
         _ => source.clone(),
     };
     let lines = (1..).zip(text.lines()).filter_map(|(number, line)| Some((marker(line)?.to_owned(), number))).collect();
-    let data = (text == CPP).then_some("shared");
+    let data = [CPP, JAVA].contains(&text).then_some("shared");
     Some(Subject { adapter, found, folder, source, program, lines, class, data })
 }
 

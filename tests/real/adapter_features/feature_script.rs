@@ -64,7 +64,8 @@ pub async fn tell(subject: &Subject) -> FeatureResults {
     reported.can("conditional breakpoint", conditional_set);
     // The rest of the loop is for the function breakpoint and the watchpoint.
     reported.can("function breakpoint", function_hit(&play, sessions).await);
-    if subject.data.is_none() || has_hardware_watchpoints() {
+    // The virtual machine of Java needs none.
+    if subject.data.is_none() || subject.adapter == "java" || has_hardware_watchpoints() {
         reported.can("data breakpoint", watched(subject, &play, sessions).await);
     } else {
         reported.skip("data breakpoint");

@@ -38,4 +38,5 @@ adapters! {
     lldb_dap_tells_its_story: "lldb-dap",
     codelldb_tells_its_story: "codelldb",
     gdb_tells_its_story: "gdb",
+    java_tells_its_story: "java",
 }

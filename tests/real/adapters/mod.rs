@@ -4,6 +4,8 @@
 
 mod adapter_session;
 mod go;
+mod java;
+mod java_expressions;
 mod javascript;
 pub mod native;
 mod python;

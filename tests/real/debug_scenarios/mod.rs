@@ -4,6 +4,7 @@
 mod breakpoint_persistence;
 mod edited_sources;
 mod exits;
+mod java_stops;
 mod native_stops;
 mod one_shot;
 mod program_failures;
