@@ -28,7 +28,10 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const LISTEN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Accepts the first connection from a process of the same user; others are closed.
-pub(super) async fn accept_own_user(listener: &TcpListener) -> std::io::Result<TcpStream> {
+///
+/// # Errors
+/// The listener fails, or the owner of a connection cannot be found out.
+pub async fn accept_own_user(listener: &TcpListener) -> std::io::Result<TcpStream> {
     loop {
         let (stream, from) = listener.accept().await?;
         if process::is_own_connection(from, listener.local_addr()?)? {

@@ -108,7 +108,7 @@ pub async fn start_adapter(name: &str, plan: LaunchPlan, launch_id: &str, deadli
         (ConnectMethod::Existing(address), None) => (connect_to(address, plan.allows_foreign_listener), None, None),
         (ConnectMethod::InProcess { serve }, None) => {
             let (ours, theirs) = DapConnection::pair();
-            served = Some(ServeTask::spawn(serve(theirs, launch_id.to_owned())));
+            served = Some(ServeTask::spawn(serve, theirs, launch_id.to_owned()));
             (single_connection(ours, "a connection in this process"), None, None)
         }
         (_, None) => return Err(Error::other(format!("cannot start {name}")).because("it has no command to run")),
@@ -168,7 +168,7 @@ impl AdapterHost {
 
     /// Whether how the program exits can be known here: it was started here, or its adapter reports that.
     pub fn can_know_exit(&self) -> bool {
-        self.is_program || self.reports_exit
+        self.is_program || self.reports_exit || self.launches_in_process()
     }
 
     /// How the program exits, where that can be known, and it exits within the limit.
@@ -176,8 +176,15 @@ impl AdapterHost {
         match &self.scratch {
             Some(scratch) if self.reports_exit => read_reported_exit(scratch.path(), limit).await,
             _ if self.is_program => timeout(limit, self.exited()).await.ok(),
-            _ => None,
+            _ => match self.served.as_ref().filter(|_| self.launches_in_process()) {
+                Some(served) => served.program_exit(limit).await,
+                None => None,
+            },
         }
+    }
+
+    fn launches_in_process(&self) -> bool {
+        self.served.is_some() && matches!(self.start, StartRequest::Launch(_))
     }
 
     /// How the started process has exited, with its last output; `None` while it is running.

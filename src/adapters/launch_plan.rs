@@ -7,13 +7,13 @@ use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use super::child_listener::ChildPlan;
 use super::debug_target::{Address, DebugTarget};
 use super::exit_report::ExitReporter;
-use crate::dap::DapConnection;
+use super::serve_task::ServeAdapter;
+
 use crate::dap::types::{Fields, StartRequest};
 use crate::process::{LAUNCH_ID, LAUNCH_SESSION};
 
@@ -114,8 +114,8 @@ pub enum ConnectMethod {
     TcpPort { parse_address: fn(&str) -> Option<SocketAddr> },
     /// It is listening there already.
     Existing(Address),
-    /// It runs in this process: `serve` gets the other end of a connection, and the launch id for what it starts.
-    InProcess { serve: fn(DapConnection, String) -> BoxFuture<'static, ()> },
+    /// It runs in this process: `serve` gets the other end of a connection.
+    InProcess { serve: ServeAdapter },
 }
 
 /// Removes our own variables from the environment that the first request gives to the program: it has those of its

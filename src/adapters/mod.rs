@@ -40,7 +40,7 @@ mod serve_task;
 
 pub use adapter::{Adapter, Quirks};
 pub use child_listener::{ChildIdentity, ChildListener, ChildPlan, OpenedChild};
-pub use connect::Connector;
+pub use connect::{Connector, accept_own_user};
 pub use debug_target::{Address, DebugTarget, DebugTargetKind};
 pub use discovery::{AdapterLookup, AdapterSearch, FoundAdapter, INSTALLED};
 pub use exit_report::ExitReporter;
@@ -52,3 +52,4 @@ pub use output_reader::OutputPiece;
 pub use rows::ADAPTERS;
 pub use scratch_folder::remove_scratch_folders;
 pub use select::{AdapterQuery, locate_adapter, select_adapters};
+pub use serve_task::{ServeAdapter, ServeContext};

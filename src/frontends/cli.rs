@@ -19,6 +19,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use self::dap_adapters::{OwnAdapter, serve_adapter};
 use self::local_commands::LocalCommand;
 use self::trust::TrustScope;
 use super::{dap, editor, mcp, render, workspace};
@@ -59,6 +60,11 @@ enum CliCommand {
     Rpc,
     /// Serve DAP on stdin and stdout, for an editor: it launches debug sessions, and joins those that there are
     Dap {
+        /// Serve one of our own debug adapters instead, without a supervisor: sessions end with the editor
+        adapter: Option<OwnAdapter>,
+        /// With an adapter: accept connections on 127.0.0.1, one after the other; 0 chooses the port, which is printed
+        #[arg(long, value_name = "PORT", requires = "adapter")]
+        listen: Option<u16>,
         /// As gdb has it, for editors that start another program in gdb's place
         #[arg(short, value_name = "NAME", hide = true)]
         interpreter: Option<String>,
@@ -188,7 +194,8 @@ fn run_command(common: &GlobalArgs, matches: &ArgMatches, supervise: RunSupervis
         }
         Ok(CliCommand::Mcp { tools }) => block_on(mcp::serve_mcp(workspace, tools)),
         Ok(CliCommand::Rpc) => block_on(editor::serve_editor(workspace)),
-        Ok(CliCommand::Dap { .. }) => block_on(dap::serve_dap(workspace)),
+        Ok(CliCommand::Dap { adapter: Some(adapter), listen, .. }) => return block_on(serve_adapter(adapter, listen)),
+        Ok(CliCommand::Dap { adapter: None, .. }) => block_on(dap::serve_dap(workspace)),
         Ok(CliCommand::Trust { config, tests, programs, yes }) => {
             let scope = TrustScope { config: config.as_deref(), tests, programs };
             trust::trust_commands(&canonical_workspace(&workspace)?, scope, yes, common.json)

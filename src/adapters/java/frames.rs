@@ -35,13 +35,13 @@ impl JavaSession {
         let threads = self.vm.request(&AllThreads {}).await?;
         let read_name = |thread| async move { self.vm.request(&ThreadName { thread }).await };
         let names = join_all(threads.iter().copied().map(read_name)).await;
-        let mut found: Vec<DapThread> = Vec::new();
-        for (thread, name) in threads.into_iter().zip(names) {
-            // A thread without a name has ended meanwhile.
-            if let Ok(name) = name {
-                found.push(DapThread { id: self.with_tables(|tables| tables.thread_id(thread)), name });
-            }
-        }
+        // A thread without a name has ended meanwhile.
+        let named = threads.into_iter().zip(names).filter_map(|(thread, name)| Some((thread, name.ok()?)));
+        let mut named: Vec<(ObjectId, String)> = named.collect();
+        // The first thread that clients know is the one that they pause.
+        named.sort_by_key(|(_, name)| name != "main");
+        let described = |(thread, name)| DapThread { id: self.with_tables(|tables| tables.thread_id(thread)), name };
+        let mut found: Vec<DapThread> = named.into_iter().map(described).collect();
         found.sort_by_key(|thread| thread.id);
         Ok(found)
     }

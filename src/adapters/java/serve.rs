@@ -25,6 +25,7 @@ use super::launch_arguments::{JavaAttach, JavaLaunch};
 use super::requests::{capabilities, is_evaluating};
 use super::session::JavaSession;
 use super::sources::SourceFolders;
+use crate::adapters::ServeContext;
 use crate::adapters::listener_owner::foreign_listener;
 use crate::adapters::output_reader::OutputPiece;
 use crate::dap::types::{
@@ -32,17 +33,17 @@ use crate::dap::types::{
 };
 use crate::dap::{DapConnection, DapInbox, DapIncoming, DapServer, ErrorResponse, IncomingRequest};
 use crate::error::{Error, Result};
-use crate::jdwp::commands::virtual_machine::{Dispose, Exit};
+use crate::jdwp::commands::virtual_machine::{Dispose, Exit, Version};
 use crate::jdwp::{EventKind, JdwpClient, JdwpEvent, JdwpEvents, SetEventRequest, SuspendPolicy};
 use crate::process::ProcessExit;
 use crate::wire::LowLatencyStream;
 
-/// Serves DAP on a connection until it ends. `launch_id` is put into the environment of launched programs.
-pub fn serve_java(connection: DapConnection, launch_id: String) -> BoxFuture<'static, ()> {
+/// Serves DAP on a connection until it ends.
+pub fn serve_java(connection: DapConnection, context: ServeContext) -> BoxFuture<'static, ()> {
     Box::pin(async move {
         let (dap, inbox, driver) = DapServer::over(connection);
         // The connection ends when the conversation has dropped its handle, and what was queued is written.
-        tokio::join!(converse(dap, inbox, launch_id), driver);
+        tokio::join!(converse(dap, inbox, context), driver);
     })
 }
 
@@ -54,6 +55,8 @@ struct StartedSession {
     output: mpsc::Receiver<OutputPiece>,
     /// Drives the connection to the virtual machine; evaluations; decisions at stops.
     tasks: JoinSet<()>,
+    /// Until it is reported.
+    vm_name: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -62,11 +65,11 @@ struct DisconnectRequest {
     terminate_debuggee: Option<bool>,
 }
 
-async fn converse(dap: DapServer, mut inbox: DapInbox, launch_id: String) {
-    let Some(started) = start_session(&dap, &mut inbox, &launch_id).await else { return };
+async fn converse(dap: DapServer, mut inbox: DapInbox, context: ServeContext) {
+    let Some(started) = start_session(&dap, &mut inbox, &context.launch_id).await else { return };
     // A client that leaves at once has left.
     if dap.send_event(&InitializedEvent {}).await.is_ok() {
-        started.run(&mut inbox).await;
+        started.run(&mut inbox, &context).await;
     }
 }
 
@@ -129,7 +132,7 @@ async fn launch(dap: &DapServer, request: &IncomingRequest, launch_id: &str) -> 
     let name = program.main_class.clone().unwrap_or_else(|| "java".to_owned());
     let system_process_id = Some(i64::from(program.process.pid()));
     // Fails when the client has gone, which ends the session.
-    let _ = dap.send_event(&ProcessEvent { name, system_process_id }).await;
+    let _ = dap.send_event(&ProcessEvent { name, system_process_id, vm_name: started.vm_name.take() }).await;
     started.program = Some(program);
     Ok(started)
 }
@@ -153,7 +156,11 @@ async fn attach(dap: &DapServer, request: &IncomingRequest) -> Result<StartedSes
         return Err(failed(foreign));
     }
     let sources = SourceFolders::new(attach.source_paths.clone(), Path::new(&attach.cwd));
-    let started = connect_vm(dap, stream, sources).await.map_err(|error| failed(error.causes().join(": ")))?;
+    let mut started = connect_vm(dap, stream, sources).await.map_err(|error| failed(error.causes().join(": ")))?;
+    let process = ProcessEvent { name: address.clone(), system_process_id: None, vm_name: started.vm_name.take() };
+    // Fails when the client has gone, which ends the session.
+    let _ = dap.send_event(&process).await;
+    started.session.list_threads().await.map_err(|failure| failed(failure.0))?;
     started.session.with_tables(|tables| tables.reports_vm_start = attach.stop_on_entry);
     report_unknown(&started.session, &attach.unknown).await;
     Ok(started)
@@ -177,8 +184,10 @@ async fn connect_vm(dap: &DapServer, stream: TcpStream, sources: SourceFolders) 
         let request = SetEventRequest { kind, policy: SuspendPolicy::None, modifiers: Vec::new() };
         vm.request(&request).await.map_err(|error| failed(error.to_string()))?;
     }
+    let version = vm.request(&Version {}).await.map_err(|error| failed(error.to_string()))?;
+    let vm_name = Some(format!("{} {}", version.vm_name, version.vm_version));
     let session = Arc::new(JavaSession { vm, dap: dap.clone(), sources, tables: Default::default() });
-    Ok(StartedSession { session, events, program: None, output: mpsc::channel(1).1, tasks })
+    Ok(StartedSession { session, events, program: None, output: mpsc::channel(1).1, tasks, vm_name })
 }
 
 /// How the conversation goes on after a message.
@@ -199,18 +208,19 @@ impl StartedSession {
                 return Err(failed("it has closed the connection".to_owned()));
             };
             let composite = composite.map_err(|error| failed(error.to_string()))?;
-            if composite.events.iter().any(|event| matches!(event, JdwpEvent::VmStart { .. })) {
+            let is_start = |event: &JdwpEvent| matches!(event, JdwpEvent::VmStart { .. });
+            if composite.events.iter().any(is_start) {
                 self.session.with_tables(|tables| tables.is_vm_suspended = true);
-                return Ok(());
+                return self.session.list_threads().await.map(drop).map_err(|failure| failed(failure.0));
             }
         }
     }
 
-    async fn run(mut self, inbox: &mut DapInbox) {
+    async fn run(mut self, inbox: &mut DapInbox, context: &ServeContext) {
         loop {
             match self.next_message(inbox).await {
                 Progress::GoOn => {}
-                Progress::Ended => return self.report_end(inbox).await,
+                Progress::Ended => return self.report_end(inbox, context).await,
                 Progress::Disconnect(request) => return self.disconnect(request).await,
                 Progress::ClientGone => return self.leave(None).await,
             }
@@ -297,10 +307,11 @@ impl StartedSession {
     }
 
     /// The program has ended: reports how, then waits for the client to leave.
-    async fn report_end(mut self, inbox: &mut DapInbox) {
+    async fn report_end(mut self, inbox: &mut DapInbox, context: &ServeContext) {
         let dap = self.session.dap.clone();
         if let Some(program) = &self.program {
             let exit = program.wait_for_end().await;
+            context.exit.send_replace(Some(exit));
             while let Ok(piece) = self.output.try_recv() {
                 self.send_output(piece).await;
             }

@@ -50,6 +50,8 @@ pub struct TargetSnapshot {
     pub state: TargetState,
     /// Its process, if the adapter has reported it.
     pub pid: Option<u32>,
+    /// Its virtual machine, if the adapter has reported it.
+    pub vm_name: Option<String>,
     /// The generation in which it stopped first since it last ran.
     pub(in crate::debug) stopped_in: u64,
     /// Who has resumed it last.

@@ -244,7 +244,7 @@ impl TargetTask {
             self.guard.change_bindings(|state| state.bindings.record_event(self.guard.id, changed.breakpoint));
         } else if let Some(process) = event.read_body::<ProcessEvent>() {
             let pid = process.system_process_id.and_then(|pid| u32::try_from(pid).ok());
-            self.guard.shared.set_target_pid(self.guard.id, pid);
+            self.guard.shared.set_target_process(self.guard.id, pid, process.vm_name);
         } else if let Some(changed) = event.read_body::<CapabilitiesEvent>() {
             self.guard.with_channel(|channel| {
                 channel.capabilities.send_modify(|known| known.get_or_insert_default().change(changed.capabilities));

@@ -153,8 +153,11 @@ impl SessionShared {
     }
 
     /// Publishes the process of a target.
-    pub fn set_target_pid(&self, target: usize, pid: Option<u32>) {
-        self.snapshot.send_modify(|snapshot| snapshot.targets[target].pid = pid);
+    pub fn set_target_process(&self, target: usize, pid: Option<u32>, vm_name: Option<String>) {
+        self.snapshot.send_modify(|snapshot| {
+            let target = &mut snapshot.targets[target];
+            (target.pid, target.vm_name) = (pid, vm_name);
+        });
     }
 
     /// Resolves when no program or script has been reported for [`LOADING_PAUSE`], at the latest after [`MAX_LOADING`].

@@ -1,33 +1,66 @@
-//! `tether dap java`: one of our own debug adapters, on stdin and stdout, for any editor.
+//! `tether dap java`: one of our own debug adapters, on stdin and stdout or on a port, for any editor.
 //!
 //! Needs no supervisor and no workspace.
 
-use clap::Subcommand;
-use tokio::signal::unix::{SignalKind, signal};
+use std::io::Write;
+use std::net::Ipv4Addr;
 
-use crate::adapters::serve_java;
+use clap::ValueEnum;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use crate::adapters::{ServeContext, accept_own_user, serve_java};
 use crate::dap::DapConnection;
 use crate::error::{ErrorContext, Result};
 
-// (No doc comment: clap would use it as the program's.)
-#[derive(Subcommand)]
+/// An adapter that runs in this process.
+#[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum OwnAdapter {
     /// Java: launch and attach, with the arguments of launch.json's type `java`; needs a JDK only
     Java,
 }
 
-/// Serves DAP until the client has closed stdin, or a signal ends us; what was launched ends with it.
-pub async fn serve_on_stdio(adapter: OwnAdapter) -> Result<u8> {
+/// Serves DAP until the client has closed stdin, or a signal ends us; on a port until a signal does. What was launched
+/// ends with it.
+pub async fn serve_adapter(adapter: OwnAdapter, listen: Option<u16>) -> Result<u8> {
     let doing = || "cannot watch for signals".to_owned();
     let mut terminated = signal(SignalKind::terminate()).doing(doing)?;
     let mut interrupted = signal(SignalKind::interrupt()).doing(doing)?;
-    let connection = DapConnection::over(tokio::io::stdin(), tokio::io::stdout());
-    let served = match adapter {
-        OwnAdapter::Java => serve_java(connection, format!("dap-{}-{}", std::process::id(), crate::clock::now_ms())),
+    let served = async {
+        match listen {
+            Some(port) => serve_on_port(adapter, port).await,
+            None => {
+                serve(adapter, DapConnection::over(tokio::io::stdin(), tokio::io::stdout())).await;
+                Ok(0)
+            }
+        }
     };
     tokio::select! {
-        () = served => Ok(0),
+        served = served => served,
         _ = terminated.recv() => Ok(143),
         _ = interrupted.recv() => Ok(130),
+    }
+}
+
+async fn serve(adapter: OwnAdapter, connection: DapConnection) {
+    let launch_id = format!("dap-{}-{}", std::process::id(), crate::clock::now_ms());
+    let context = ServeContext { launch_id, exit: watch::Sender::new(None) };
+    match adapter {
+        OwnAdapter::Java => serve_java(connection, context).await,
+    }
+}
+
+/// One conversation after the other, with clients of our user only. Prints the address first.
+async fn serve_on_port(adapter: OwnAdapter, port: u16) -> Result<u8> {
+    let doing = || format!("cannot listen on 127.0.0.1:{port}");
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.doing(doing)?;
+    let address = listener.local_addr().doing(doing)?;
+    writeln!(std::io::stdout(), "DAP server listening at: {address}").doing(doing)?;
+    loop {
+        let stream = accept_own_user(&listener).await.doing(doing)?;
+        stream.set_nodelay(true).doing(doing)?;
+        let (reader, writer) = stream.into_split();
+        serve(adapter, DapConnection::over(reader, writer)).await;
     }
 }

@@ -11,7 +11,6 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use serde_json::{Value, json};
 
-use super::dap_adapters::{OwnAdapter, serve_on_stdio};
 use crate::display_text::{escape_json, escape_line, escape_text};
 use crate::doctor::adapter_checks::{AdapterStatus, foreign_install_hint, list_adapters};
 use crate::error::{Error, ErrorContext, Result};
@@ -35,11 +34,6 @@ pub enum LocalCommand {
         /// End them
         #[arg(long, requires = "reap")]
         yes: bool,
-    },
-    /// Serve the Debug Adapter Protocol on stdin and stdout with one of our own adapters, for an editor
-    Dap {
-        #[command(subcommand)]
-        adapter: OwnAdapter,
     },
     /// Print the completions of a shell
     #[command(after_help = "bash: tether completions bash > ~/.local/share/bash-completion/completions/tether\n\
@@ -65,7 +59,6 @@ pub async fn run_local(what: LocalCommand, command: clap::Command, workspace: &P
     match what {
         LocalCommand::Doctor { reap: true, yes } => return doctor::print_and_reap_orphans(yes, json).await,
         LocalCommand::Doctor { reap: false, .. } => return doctor::print_diagnosis(workspace, json).await,
-        LocalCommand::Dap { adapter } => return serve_on_stdio(adapter).await,
         LocalCommand::Completions { shell } => print_completions(command, shell),
         LocalCommand::Man { dir } => {
             let pages = print_or_write_pages(command, dir.as_deref())?;

@@ -382,10 +382,42 @@ fn a_source_with_errors_and_a_missing_class_say_so() {
     let Some(stage) = ScenarioSandbox::with("java", "Bad.java", "public class Bad { int x = \"text\"; }\n") else {
         return;
     };
-    stage.tether(&["debug", "launch", "Bad.java"]).fails(4, &["cannot compile", "incompatible types"]);
+    let failed = stage.sandbox.tether(&["debug", "launch", "Bad.java"]);
+    failed.fails(1, &["cannot compile", "Bad.java:1", "incompatible types"]);
     stage.sandbox.write("Good.java", "public class Good { }\n");
     let ended = stage.json(&["debug", "launch", "Good.java", "--wait", "60"]);
     assert_eq!((&ended["state"], &ended["exitCode"]), (&json!("TERMINATED"), &json!(1)), "{ended:#}");
     assert!(ended["message"].as_str().unwrap().contains("Main method not found"), "{ended:#}");
     stage.nothing_is_left();
+}
+
+const METHODS: &str = "\
+public class Methods {
+  static int twice(int order) {
+    return order * 2;
+  }
+
+  public static void main(String[] arguments) {
+    System.out.println(twice(21)); // CALL
+  }
+}
+";
+
+#[test]
+fn entries_and_exits_of_methods_and_the_end_of_the_virtual_machine_stop() {
+    let Some(stage) = ScenarioSandbox::with("java", "Methods.java", METHODS) else { return };
+    stage.json(&["break", "set", "--function", "Methods.twice"]);
+    stage.json(&["break", "set", "--function", "twice:exit"]);
+    let entry = stage.json(&["debug", "launch", "Methods.java", "--wait", "60"]);
+    let reason = &entry["stopReason"];
+    assert_eq!(
+        (&reason["type"], &reason["location"]["methodName"]),
+        (&json!("METHOD_ENTRY"), &json!("twice")),
+        "{entry:#}"
+    );
+    let exit = stage.json(&["debug", "continue", "--wait", "60"]);
+    assert_eq!(exit["stopReason"]["type"], "METHOD_EXIT", "{exit:#}");
+    assert!(exit["stopReason"].to_string().contains("42"), "the value that it returns: {exit:#}");
+    stage.json(&["debug", "stop"]);
+    assert_eq!(stage.others(), []);
 }

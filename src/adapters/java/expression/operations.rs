@@ -214,17 +214,28 @@ impl Evaluator<'_> {
             _ => return Err("the condition before `?` is a boolean".into()),
         };
         let operand = self.evaluate(chosen).await?;
-        // Two numbers of different types are promoted to their common one. The other one is not evaluated: its type is
-        // known only where it is written as a number.
-        if let (JavaExpression::Literal(other), Some(value)) = (other, operand.value())
-            && !is_assigned_constant(value, *other)
-            && let (Some(_), Some(_)) = (promote(value), promote(*other))
-            && let Ok(zero) = apply_binary(BinaryOperator::Multiply, *other, JdwpValue::Int(0))
-            && let Ok(widest) = apply_binary(BinaryOperator::Add, value, zero)
-        {
-            return Ok(Operand::of(convert_number(value, widest.tag()).unwrap_or(value)));
+        // The other one is evaluated for its type alone, so only where that has no effect.
+        if !other.is_without_effect() {
+            return Ok(operand);
         }
-        Ok(operand)
+        let Ok(other_operand) = self.evaluate(other).await else { return Ok(operand) };
+        match (self.number_in(&operand).await?, self.number_in(&other_operand).await?) {
+            (Some((value, is_boxed)), Some((other_value, is_other_boxed))) => {
+                if is_boxed && is_other_boxed && value.tag() == other_value.tag() {
+                    return Ok(operand);
+                }
+                let tag = common_type((chosen, value), (other, other_value));
+                Ok(Operand::of(convert_number(value, tag).unwrap_or(value)))
+            }
+            _ => Ok(operand),
+        }
+    }
+
+    /// The number that an operand is, and whether it is in a box.
+    async fn number_in(&mut self, operand: &Operand) -> Result<Option<(JdwpValue, bool)>, RequestFailure> {
+        let Some(value) = operand.value().filter(|value| !value.is_null()) else { return Ok(None) };
+        let number = self.unbox(operand).await?;
+        Ok(promote(number).map(|_| (number, value.as_object().is_some())))
     }
 
     async fn evaluate_class_literal(&mut self, name: &str) -> Result<Operand, RequestFailure> {
@@ -357,7 +368,24 @@ impl Evaluator<'_> {
     }
 }
 
-/// Whether the type is that of the value: the other is a constant `int` that fits into its smaller type (JLS 15.25).
-fn is_assigned_constant(value: JdwpValue, other: JdwpValue) -> bool {
-    matches!(value, JdwpValue::Byte(_) | JdwpValue::Short(_) | JdwpValue::Char(_)) && matches!(other, JdwpValue::Int(_))
+/// The tag of the type that both numbers of a conditional have (JLS 15.25): a constant `int` takes the smaller type of the
+/// other one if it fits into it; else both are promoted.
+fn common_type(one: (&JavaExpression, JdwpValue), other: (&JavaExpression, JdwpValue)) -> u8 {
+    let takes = |(constant, value): (&JavaExpression, JdwpValue), tag: u8| {
+        let is_small = matches!(tag, b'B' | b'S' | b'C');
+        let fits = || convert_number(value, tag).and_then(|small| convert_number(small, b'I')) == Some(value);
+        is_small && matches!((constant, value), (JavaExpression::Literal(_), JdwpValue::Int(_))) && fits()
+    };
+    let (tag, other_tag) = (one.1.tag(), other.1.tag());
+    if tag == other_tag || takes(other, tag) {
+        return tag;
+    }
+    if takes(one, other_tag) {
+        return other_tag;
+    }
+    // `byte` and `short`.
+    if matches!([tag, other_tag], [b'B', b'S'] | [b'S', b'B']) {
+        return b'S';
+    }
+    apply_binary(BinaryOperator::Add, one.1, other.1).map_or(tag, |sum| sum.tag())
 }

@@ -24,6 +24,8 @@ pub enum VariablePlace {
     Local {
         slot: i32,
         signature: String,
+        /// Whether the source says more of its type: type arguments, or that it is a type parameter.
+        is_generic: bool,
     },
     Instance {
         object: ObjectId,
@@ -54,7 +56,9 @@ impl VariablePlace {
             VariablePlace::Instance { found, .. } | VariablePlace::Static(found) if found.field.generic.is_empty() => {
                 Some(found.field.signature.clone())
             }
-            VariablePlace::Local { signature, .. } if signature != "Ljava/lang/Object;" => Some(signature.clone()),
+            VariablePlace::Local { signature, is_generic, .. } if !is_generic || signature != "Ljava/lang/Object;" => {
+                Some(signature.clone())
+            }
             _ => None,
         }
     }
@@ -68,7 +72,8 @@ impl Evaluator<'_> {
         if let Some(table) = vm.variables(&frame.class, frame.location.method).await? {
             let local = table.variables.iter().find(|it| it.name == name && is_visible(it, frame.location));
             if let Some(local) = local {
-                return Ok(Some(VariablePlace::Local { slot: local.slot, signature: local.signature.clone() }));
+                let (slot, signature, is_generic) = (local.slot, local.signature.clone(), !local.generic.is_empty());
+                return Ok(Some(VariablePlace::Local { slot, signature, is_generic }));
             }
         }
         let mut object = self.this_object().await?;
@@ -125,7 +130,7 @@ impl Evaluator<'_> {
     pub async fn read_place(&mut self, place: &VariablePlace) -> Result<Operand, RequestFailure> {
         let vm = &self.session.vm;
         let value = match place {
-            VariablePlace::Local { slot, signature } => {
+            VariablePlace::Local { slot, signature, .. } => {
                 let frame = self.frame().await?;
                 let slots = vec![(*slot, slot_tag(signature))];
                 let request = VariableValues { thread: self.spot.thread, frame: frame.id, slots };

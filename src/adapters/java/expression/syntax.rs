@@ -47,6 +47,24 @@ pub enum JavaExpression {
     },
 }
 
+impl JavaExpression {
+    /// Whether evaluating it runs no code of the program and changes nothing.
+    pub fn is_without_effect(&self) -> bool {
+        match self {
+            JavaExpression::Literal(_) | JavaExpression::Text(_) | JavaExpression::This | JavaExpression::Name(_) => {
+                true
+            }
+            JavaExpression::Member(inner, _) | JavaExpression::Unary(_, inner) | JavaExpression::Cast(_, inner) => {
+                inner.is_without_effect()
+            }
+            JavaExpression::Element(one, other) | JavaExpression::Binary(_, one, other) => {
+                one.is_without_effect() && other.is_without_effect()
+            }
+            _ => false,
+        }
+    }
+}
+
 /// An operator before its operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnaryOperator {

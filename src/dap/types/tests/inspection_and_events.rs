@@ -117,7 +117,7 @@ fn reverse_requests_and_events_are_valid() {
     let module = DapModule { id: json!(1), name: "m".into(), path: text("/m") };
     validator.event(&[ModuleEvent { reason: "new".into(), module }]);
     validator.event(&[LoadedSourceEvent { reason: "new".into(), source: source() }]);
-    let process = ProcessEvent { name: "p".into(), system_process_id: Some(1) };
+    let process = ProcessEvent { name: "p".into(), system_process_id: Some(1), vm_name: text("v") };
     validator.event(&[ProcessEvent { name: "p".into(), ..ProcessEvent::default() }, process]);
     validator.event(&[CapabilitiesEvent { capabilities }]);
 }

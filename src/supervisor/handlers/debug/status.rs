@@ -88,6 +88,7 @@ pub fn known_status(managed: &ManagedSession) -> DebugSessionStatus {
         name: managed.request.name.clone(),
         adapter: managed.adapter.name.to_owned(),
         connected: !managed.is_ended(),
+        vm_name: snapshot.targets.iter().find_map(|target| target.vm_name.clone()),
         state: convert::session_state(snapshot.run_state()),
         stop_reason: snapshot.stops().first().map(|(target, stop)| convert::stop_reason_from_event(*target, stop)),
         targets: snapshot.targets.iter().enumerate().map(target).collect(),
