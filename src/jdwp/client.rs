@@ -15,6 +15,7 @@ use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, split};
+use tokio::net::TcpStream;
 use tokio::sync::{Notify, mpsc};
 use tokio_util::codec::FramedRead;
 use tracing::debug;
@@ -27,6 +28,7 @@ use super::jdwp_error::{JdwpError, JdwpErrorCode};
 use super::packet::{JdwpPacket, MAX_PACKET, PacketDecoder, encode_command};
 use super::reader::{JdwpDecode, PacketReader};
 use super::writer::PacketWriter;
+use crate::wire::LowLatencyStream;
 use crate::wire::pending::{CLOSED_BY_US, PendingRequests};
 
 /// What both sides send first (JDWP: Handshake).
@@ -81,6 +83,12 @@ impl JdwpClient {
         let timed_out =
             |_| JdwpError::Handshake(format!("no answer within {}", humantime::format_duration(OPEN_TIMEOUT)));
         tokio::time::timeout(OPEN_TIMEOUT, open_connection(stream)).await.map_err(timed_out)?
+    }
+
+    /// As [`JdwpClient::open`], over a TCP connection: small packets are sent at once.
+    pub async fn open_tcp(stream: TcpStream) -> Result<(JdwpClient, JdwpEvents, JdwpDriver), JdwpError> {
+        let stream = LowLatencyStream::new(stream).map_err(|cause| JdwpError::Handshake(cause.to_string()))?;
+        JdwpClient::open(stream).await
     }
 
     /// Sends a command and waits for its reply.

@@ -1,4 +1,4 @@
-//! Runs MCP clients of others against `tether mcp` with a real window.
+//! Runs clients of others: MCP clients against `tether mcp` with a real window, a DAP client against our own adapters.
 //!
 //! Their requests and the expected results are in `tests/clients/`.
 
@@ -21,6 +21,9 @@ pub fn run_client_tests(sh: &Shell, place: &CheckoutPaths) -> Result<()> {
     }
     if is_installed(&place.tool("inspector")?)? {
         run_inspector(sh, place, &clients)?;
+    }
+    if is_installed(&place.tool("dap-testsupport")?)? {
+        run_dap_client(sh, place, &clients)?;
     }
     Ok(())
 }
@@ -45,5 +48,12 @@ fn run_inspector(sh: &Shell, place: &CheckoutPaths, clients: &Path) -> Result<()
     let node = place.tool("node24")?;
     let tests = clients.join("inspector.test.mjs");
     sh.set_var("INSPECTOR", place.tool("inspector")?);
+    Ok(cmd!(sh, "{node} --test {tests}").run()?)
+}
+
+fn run_dap_client(sh: &Shell, place: &CheckoutPaths, clients: &Path) -> Result<()> {
+    let node = place.tool("node24")?;
+    let tests = clients.join("java_adapter.test.mjs");
+    sh.set_var("TESTSUPPORT", place.tool("dap-testsupport")?);
     Ok(cmd!(sh, "{node} --test {tests}").run()?)
 }

@@ -50,7 +50,7 @@ async fn read_key_set(vm: &JavaVm, map: ObjectId) -> Result<Option<Contents>, Jd
 }
 
 /// The name of the nearest class of `java.util`, without its package.
-async fn known_class<'a>(vm: &JavaVm, class: &'a Arc<JavaClass>) -> Result<Option<&'static str>, JdwpError> {
+async fn known_class(vm: &JavaVm, class: &Arc<JavaClass>) -> Result<Option<&'static str>, JdwpError> {
     for class in vm.superclasses(class).await? {
         let name = class.signature.strip_prefix("Ljava/util/").and_then(|name| name.strip_suffix(';'));
         if let Some(known) = name.and_then(|name| KNOWN_CLASSES.iter().find(|known| **known == name)) {

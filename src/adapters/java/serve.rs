@@ -29,14 +29,14 @@ use crate::adapters::ServeContext;
 use crate::adapters::listener_owner::foreign_listener;
 use crate::adapters::output_reader::OutputPiece;
 use crate::dap::types::{
-    AttachArguments, ExitedEvent, InitializedEvent, LaunchArguments, OutputEvent, ProcessEvent, TerminatedEvent,
+    AttachArguments, DapModule, ExitedEvent, InitializedEvent, LaunchArguments, ModuleEvent, OutputEvent, ProcessEvent,
+    TerminatedEvent, VIRTUAL_MACHINE,
 };
 use crate::dap::{DapConnection, DapInbox, DapIncoming, DapServer, ErrorResponse, IncomingRequest};
 use crate::error::{Error, Result};
-use crate::jdwp::commands::virtual_machine::{Dispose, Exit, Version};
+use crate::jdwp::commands::virtual_machine::{Dispose, Exit, Version, VmVersion};
 use crate::jdwp::{EventKind, JdwpClient, JdwpEvent, JdwpEvents, SetEventRequest, SuspendPolicy};
 use crate::process::ProcessExit;
-use crate::wire::LowLatencyStream;
 
 /// Serves DAP on a connection until it ends.
 pub fn serve_java(connection: DapConnection, context: ServeContext) -> BoxFuture<'static, ()> {
@@ -55,8 +55,6 @@ struct StartedSession {
     output: mpsc::Receiver<OutputPiece>,
     /// Drives the connection to the virtual machine; evaluations; decisions at stops.
     tasks: JoinSet<()>,
-    /// Until it is reported.
-    vm_name: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -132,7 +130,7 @@ async fn launch(dap: &DapServer, request: &IncomingRequest, launch_id: &str) -> 
     let name = program.main_class.clone().unwrap_or_else(|| "java".to_owned());
     let system_process_id = Some(i64::from(program.process.pid()));
     // Fails when the client has gone, which ends the session.
-    let _ = dap.send_event(&ProcessEvent { name, system_process_id, vm_name: started.vm_name.take() }).await;
+    let _ = dap.send_event(&ProcessEvent { name, system_process_id }).await;
     started.program = Some(program);
     Ok(started)
 }
@@ -156,10 +154,7 @@ async fn attach(dap: &DapServer, request: &IncomingRequest) -> Result<StartedSes
         return Err(failed(foreign));
     }
     let sources = SourceFolders::new(attach.source_paths.clone(), Path::new(&attach.cwd));
-    let mut started = connect_vm(dap, stream, sources).await.map_err(|error| failed(error.causes().join(": ")))?;
-    let process = ProcessEvent { name: address.clone(), system_process_id: None, vm_name: started.vm_name.take() };
-    // Fails when the client has gone, which ends the session.
-    let _ = dap.send_event(&process).await;
+    let started = connect_vm(dap, stream, sources).await.map_err(|error| failed(error.causes().join(": ")))?;
     started.session.list_threads().await.map_err(|failure| failed(failure.0))?;
     started.session.with_tables(|tables| tables.reports_vm_start = attach.stop_on_entry);
     report_unknown(&started.session, &attach.unknown).await;
@@ -175,8 +170,7 @@ async fn report_unknown(session: &JavaSession, unknown: &[String]) {
 /// Opens the connection to a virtual machine.
 async fn connect_vm(dap: &DapServer, stream: TcpStream, sources: SourceFolders) -> Result<StartedSession> {
     let failed = |cause: String| Error::other("cannot debug the virtual machine").because(cause);
-    let stream = LowLatencyStream::new(stream).map_err(|cause| failed(cause.to_string()))?;
-    let (client, events, driver) = JdwpClient::open(stream).await.map_err(|error| failed(error.to_string()))?;
+    let (client, events, driver) = JdwpClient::open_tcp(stream).await.map_err(|error| failed(error.to_string()))?;
     let mut tasks = JoinSet::new();
     tasks.spawn(async move { drop(driver.await) });
     let vm = JavaVm::open(client).await.map_err(|error| failed(error.to_string()))?;
@@ -184,10 +178,14 @@ async fn connect_vm(dap: &DapServer, stream: TcpStream, sources: SourceFolders) 
         let request = SetEventRequest { kind, policy: SuspendPolicy::None, modifiers: Vec::new() };
         vm.request(&request).await.map_err(|error| failed(error.to_string()))?;
     }
-    let version = vm.request(&Version {}).await.map_err(|error| failed(error.to_string()))?;
-    let vm_name = Some(format!("{} {}", version.vm_name, version.vm_version));
+    let VmVersion { vm_name: name, vm_version, .. } =
+        vm.request(&Version {}).await.map_err(|error| failed(error.to_string()))?;
+    let (id, version) = (VIRTUAL_MACHINE.into(), Some(vm_version));
+    let module = DapModule { id, name, path: None, version };
+    // Fails when the client has gone, which ends the session.
+    let _ = dap.send_event(&ModuleEvent { reason: "new".to_owned(), module }).await;
     let session = Arc::new(JavaSession { vm, dap: dap.clone(), sources, tables: Default::default() });
-    Ok(StartedSession { session, events, program: None, output: mpsc::channel(1).1, tasks, vm_name })
+    Ok(StartedSession { session, events, program: None, output: mpsc::channel(1).1, tasks })
 }
 
 /// How the conversation goes on after a message.

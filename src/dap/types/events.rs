@@ -63,7 +63,5 @@ event!(LoadedSourceEvent, "loadedSource", { reason: String, source: DapSource; }
 event!(ProcessEvent, "process", {
     name: String;
     system_process_id: Option<i64>,
-    /// Our own Java adapter's: the virtual machine and its version.
-    vm_name: Option<String>,
 });
 event!(CapabilitiesEvent, "capabilities", { capabilities: DapCapabilities; });

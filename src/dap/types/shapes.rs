@@ -104,7 +104,11 @@ shape!(DapModule {
     id: Value,
     name: String;
     path: Option<String>,
+    version: Option<String>,
 });
+
+/// The id of the module that is the virtual machine of a program.
+pub const VIRTUAL_MACHINE: &str = "virtualMachine";
 
 /// What an adapter supports; a missing capability is not supported.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -34,7 +34,7 @@ pub struct ThreadStop {
     /// The adapter's ids of the breakpoints that were hit.
     pub breakpoints: Vec<i64>,
     /// What a data breakpoint has seen, if the adapter reports it.
-    pub data_change: Option<DataChange>,
+    pub data_change: Option<Box<DataChange>>,
     /// The breakpoints of the store that were hit, and how often each has been in this session.
     pub hits: Vec<(u32, u64)>,
     /// Whether it is a panic of a Rust program, which no adapter describes.
@@ -50,7 +50,7 @@ impl ThreadStop {
             all_threads: stopped.all_threads_stopped,
             text: stopped.text.or(stopped.description).filter(|text| !text.is_empty()),
             breakpoints: stopped.hit_breakpoint_ids,
-            data_change: stopped.data_change,
+            data_change: stopped.data_change.map(Box::new),
             hits: Vec::new(),
             is_panic: false,
         }

@@ -30,7 +30,7 @@ pub enum StopDecision {
 /// A stop that cannot be classified without requests to the adapter.
 pub enum Undecided {
     /// An exception, and the only class to stop at.
-    ExceptionClass(ThreadStop, String),
+    ExceptionClass(ThreadStop, Box<str>),
     /// A breakpoint that the adapter does not name.
     UnknownBreakpoint(ThreadStop),
     /// The adapter names no thread (Delve, at a pause).
@@ -65,7 +65,9 @@ pub fn decide_without_requests(
         StopKind::Exception if stop.condition_failure().is_some() => Err(Undecided::UnknownBreakpoint(stop)),
         StopKind::Exception => match &stored.exceptions.class {
             // A joined editor may want to stop at others.
-            Some(class) if stored.editor_exceptions.is_empty() => Err(Undecided::ExceptionClass(stop, class.clone())),
+            Some(class) if stored.editor_exceptions.is_empty() => {
+                Err(Undecided::ExceptionClass(stop, class.as_str().into()))
+            }
             _ => Ok(StopDecision::Stop(stop)),
         },
         StopKind::BreakpointHit

@@ -27,8 +27,8 @@ use super::target_state::{TargetEffect, TargetInput};
 use crate::adapters::Quirks;
 use crate::dap::types::{
     AttachArguments, BreakpointEvent, CapabilitiesEvent, ContinuedEvent, DapCapabilities, ExitedEvent,
-    InitializeArguments, InitializedEvent, LaunchArguments, LoadedSourceEvent, ProcessEvent,
-    SetDebuggerPropertyArguments, StartRequest, StoppedEvent, TerminatedEvent,
+    InitializeArguments, InitializedEvent, LaunchArguments, LoadedSourceEvent, ModuleEvent, ProcessEvent,
+    SetDebuggerPropertyArguments, StartRequest, StoppedEvent, TerminatedEvent, VIRTUAL_MACHINE,
 };
 use crate::dap::{DapClient, DapError, DapInbox, DapIncoming, Driver, IncomingRequest, RawEvent};
 use crate::debug::breakpoints::sync::send_all_breakpoints;
@@ -244,7 +244,12 @@ impl TargetTask {
             self.guard.change_bindings(|state| state.bindings.record_event(self.guard.id, changed.breakpoint));
         } else if let Some(process) = event.read_body::<ProcessEvent>() {
             let pid = process.system_process_id.and_then(|pid| u32::try_from(pid).ok());
-            self.guard.shared.set_target_process(self.guard.id, pid, process.vm_name);
+            self.guard.shared.set_target_pid(self.guard.id, pid);
+        } else if let Some(ModuleEvent { module, .. }) = event.read_body() {
+            if module.id == VIRTUAL_MACHINE {
+                let name = [module.name, module.version.unwrap_or_default()].join(" ").trim_end().to_owned();
+                self.guard.shared.set_target_vm(self.guard.id, name);
+            }
         } else if let Some(changed) = event.read_body::<CapabilitiesEvent>() {
             self.guard.with_channel(|channel| {
                 channel.capabilities.send_modify(|known| known.get_or_insert_default().change(changed.capabilities));

@@ -153,11 +153,13 @@ impl SessionShared {
     }
 
     /// Publishes the process of a target.
-    pub fn set_target_process(&self, target: usize, pid: Option<u32>, vm_name: Option<String>) {
-        self.snapshot.send_modify(|snapshot| {
-            let target = &mut snapshot.targets[target];
-            (target.pid, target.vm_name) = (pid, vm_name);
-        });
+    pub fn set_target_pid(&self, target: usize, pid: Option<u32>) {
+        self.snapshot.send_modify(|snapshot| snapshot.targets[target].pid = pid);
+    }
+
+    /// Sets the virtual machine of a target.
+    pub fn set_target_vm(&self, target: usize, name: String) {
+        self.snapshot.send_modify(|snapshot| snapshot.targets[target].vm_name = Some(name));
     }
 
     /// Resolves when no program or script has been reported for [`LOADING_PAUSE`], at the latest after [`MAX_LOADING`].

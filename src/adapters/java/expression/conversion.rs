@@ -120,7 +120,7 @@ impl Evaluator<'_> {
     }
 
     /// Whether a value is an object of that class.
-    pub async fn is_instance(&mut self, operand: Operand, class_name: &str) -> Result<bool, RequestFailure> {
+    pub async fn test_instance(&mut self, operand: Operand, class_name: &str) -> Result<bool, RequestFailure> {
         let class = self.require_class(class_name).await?;
         if let Operand::Text(_) = operand {
             let string = self.session.vm.classes_by_signature("Ljava/lang/String;").await?.into_iter().next();

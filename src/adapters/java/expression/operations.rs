@@ -127,7 +127,7 @@ impl Evaluator<'_> {
                 }
                 E::InstanceOf(operand, class) => {
                     let operand = self.evaluate(operand).await?;
-                    Ok(Operand::of(JdwpValue::Boolean(self.is_instance(operand, class).await?)))
+                    Ok(Operand::of(JdwpValue::Boolean(self.test_instance(operand, class).await?)))
                 }
                 E::ClassLiteral(name) => self.evaluate_class_literal(name).await,
                 E::Assign(target, operator, value) => self.evaluate_assignment(target, *operator, value).await,

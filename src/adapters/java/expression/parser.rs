@@ -47,7 +47,7 @@ fn syntax_error(root: Node<'_>, text: &str) -> String {
         node = child;
     }
     let column = node.start_byte().saturating_sub(BEFORE.len()).min(text.len());
-    let missing = node.is_missing().then(|| format!(": `{}` is missing", node.kind())).unwrap_or_default();
+    let missing = if node.is_missing() { format!(": `{}` is missing", node.kind()) } else { String::new() };
     format!("`{text}` is no Java expression at column {}{missing}", column + 1)
 }
 

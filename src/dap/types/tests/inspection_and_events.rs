@@ -114,10 +114,10 @@ fn reverse_requests_and_events_are_valid() {
     validator.event(&[ThreadEvent { reason: "started".into(), thread_id: 1 }]);
     let output = OutputEvent { output: "x\n".into(), category: text("stdout") };
     validator.event(&[OutputEvent::default(), output]);
-    let module = DapModule { id: json!(1), name: "m".into(), path: text("/m") };
+    let module = DapModule { id: json!(1), name: "m".into(), path: text("/m"), version: text("1") };
     validator.event(&[ModuleEvent { reason: "new".into(), module }]);
     validator.event(&[LoadedSourceEvent { reason: "new".into(), source: source() }]);
-    let process = ProcessEvent { name: "p".into(), system_process_id: Some(1), vm_name: text("v") };
+    let process = ProcessEvent { name: "p".into(), system_process_id: Some(1) };
     validator.event(&[ProcessEvent { name: "p".into(), ..ProcessEvent::default() }, process]);
     validator.event(&[CapabilitiesEvent { capabilities }]);
 }
