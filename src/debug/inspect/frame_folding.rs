@@ -75,6 +75,12 @@ const RUNTIMES: &[Runtime] = &[
         name_starts: &["__libc_", "_start", "__clone", "clone3", "start_thread", "__cxa_", "__gxx_", "_Unwind_"],
     },
     Runtime { owner: "Python", path_starts: &["<frozen "], path_parts: &["/debugpy/", "/runpy.py"], name_starts: &[] },
+    Runtime {
+        owner: "the JDK",
+        path_starts: &[],
+        path_parts: &[],
+        name_starts: &["java.", "javax.", "jdk.internal.", "sun.", "com.sun."],
+    },
     Runtime { owner: "Go", path_starts: &[], path_parts: &[], name_starts: &["runtime."] },
 ];
 
@@ -153,6 +159,8 @@ mod tests {
         check("app::main", "/w/src/main.rs", None);
         check("__libc_start_main_impl", "", Some("the C runtime"));
         check("_run_code", "<frozen runpy>", Some("Python"));
+        check("java.lang.Integer.parseInt", "", Some("the JDK"));
+        check("org.example.App.main", "/w/src/App.java", None);
         check("run", "/usr/lib/python3/dist-packages/flask/app.py", None);
     }
 

@@ -38,11 +38,26 @@ func main() {
 }
 ";
 
+pub const JAVA: &str = "\
+public class Loops {
+  public static void main(String[] arguments) throws InterruptedException {
+    int total = 0;
+    while (true) {
+      total++;
+      String word = \"hello\"; // WORD
+      Thread.sleep(10); // STOP
+      word = word.toUpperCase(); // NEXT
+    }
+  }
+}
+";
+
 /// A sandbox with one of them; `None`, reported, when its adapter is not installed.
 pub fn looping_program(adapter: &str) -> Option<ScenarioSandbox> {
     let (file, text) = match adapter {
         "debugpy" => ("äpp.py", PYTHON),
         "js-debug" => ("app.js", JAVASCRIPT),
+        "java" => ("Loops.java", JAVA),
         _ => ("main.go", GO),
     };
     let stage = ScenarioSandbox::with(adapter, file, text)?;

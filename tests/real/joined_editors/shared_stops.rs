@@ -93,6 +93,11 @@ async fn d4_a_go_program_is_shared() {
 }
 
 #[tokio::test]
+async fn d4_a_java_program_is_shared() {
+    share_a_program("java").await;
+}
+
+#[tokio::test]
 async fn m3_all_targets_of_a_session_are_one_conversation() {
     let Some(stage) = ScenarioSandbox::with("js-debug", "family.js", FAMILY) else { return };
     stage.breaks("STOP");

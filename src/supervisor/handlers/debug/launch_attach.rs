@@ -288,8 +288,10 @@ fn is_class_name(program: &str) -> bool {
         word.starts_with(|c: char| c.is_alphabetic() || c == '_')
             && word.chars().all(|c| c.is_alphanumeric() || "_$".contains(c))
     };
-    program.split('.').all(is_word)
-        && program.rsplit('.').next().is_some_and(|class| class.starts_with(char::is_uppercase))
+    let mut words = program.rsplit('.');
+    // Packages are lower-case: a file that is missing is seldom taken for a class.
+    words.next().is_some_and(|class| is_word(class) && class.starts_with(char::is_uppercase))
+        && words.all(|package| is_word(package) && package.starts_with(char::is_lowercase))
 }
 
 pub(in crate::supervisor) fn existing_path(workspace: &Path, file: &str) -> Result<PathBuf> {
