@@ -5,6 +5,7 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 
 use futures_util::future::BoxFuture;
 use tokio::net::TcpListener;
@@ -20,6 +21,8 @@ pub struct ChildPlan {
     pub start: StartRequest,
     /// Requests over a new connection which process it is.
     pub identify: fn(DapClient) -> BoxFuture<'static, Result<ChildIdentity, DapError>>,
+    /// Whether a process that runs this executable may be a child that connects.
+    pub may_connect: fn(&Path) -> bool,
 }
 
 /// Which process has connected.

@@ -102,6 +102,11 @@ pub fn runs_program(pid: u32, path: &Path) -> Option<bool> {
     Some((there.dev(), there.ino()) == (run.dev(), run.ino()))
 }
 
+/// The program that `pid` runs; `None` if there is no such process.
+pub fn program_path(pid: u32) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/{pid}/exe")).ok()
+}
+
 /// Whether another file has taken the place of the program that `pid` runs.
 pub fn is_program_replaced(pid: u32) -> bool {
     let program = std::fs::read_link(format!("/proc/{pid}/exe"));

@@ -159,7 +159,11 @@ fn plan_direct(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan>
     let mut fields = target.with_configuration(fields);
     // The output comes through the pipe: with `true` it would come twice.
     fields.insert("redirectOutput".to_owned(), false.into());
-    let children = with_children.then(|| ChildPlan { start: child_start(&fields), identify: identify_child });
+    let children = with_children.then(|| ChildPlan {
+        start: child_start(&fields),
+        identify: identify_child,
+        may_connect: is_python,
+    });
     let process = ProcessPlan { argv, cwd: target.cwd(), env };
     let plan = LaunchPlan::start_program(process, ConnectMethod::ConnectBack, StartRequest::Launch(fields));
     Ok(LaunchPlan { children, ..plan })
@@ -198,6 +202,11 @@ fn identify_child(client: DapClient) -> BoxFuture<'static, Result<ChildIdentity,
         Ok(ChildIdentity { pid: process.pid, parent_pid: process.ppid })
     }
     .boxed()
+}
+
+fn is_python(executable: &Path) -> bool {
+    let name = executable.file_name().unwrap_or_default().to_string_lossy();
+    name.starts_with("python") || name.starts_with("pypy")
 }
 
 fn plan_through_adapter(found: &FoundAdapter, target: &DebugTarget, start: StartRequest) -> Result<LaunchPlan> {
