@@ -5,6 +5,7 @@
 //! | `debug_session` | the handle: wait, resume, stop |
 //! | `task` | the task that owns all others of one program of the session: it starts, resumes and ends targets |
 //! | `target` | one connection to an adapter: how it is started, its events and end |
+//! | `awaited_children` | children that may connect after the end of the program |
 //! | `child_process` | a child of the program that has connected, and is not debugged |
 //! | `command` | the commands to that task |
 //! | `requests` | resume and disconnect |
@@ -21,6 +22,7 @@
 //!
 //! Does not depend on how sessions are listed and stored.
 
+mod awaited_children;
 mod child_process;
 mod command;
 mod condition_failures;

@@ -2,6 +2,7 @@
 //!
 //! Plain data.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -117,6 +118,8 @@ pub struct SessionSnapshot {
     pub editors: Vec<JoinedEditor>,
     /// Further programs are being started: it has not ended, whatever its targets do.
     pub awaits_programs: bool,
+    /// Programs whose children may still connect once all of their targets have ended.
+    pub(in crate::debug) awaits_children: BTreeSet<usize>,
 }
 
 impl SessionSnapshot {
@@ -124,16 +127,30 @@ impl SessionSnapshot {
     pub fn run_state(&self) -> RunState {
         let states = self.targets.iter().map(|target| target.state.phase.run_state());
         let state = states.max().unwrap_or(RunState::Terminated);
-        if self.awaits_programs { state.max(RunState::Starting) } else { state }
+        match state {
+            RunState::Terminated | RunState::Disconnected if !self.awaits_children.is_empty() => RunState::Running,
+            _ if self.awaits_programs => state.max(RunState::Starting),
+            _ => state,
+        }
     }
 
     /// What one program of the session is doing, with all targets of it.
     pub fn program_state(&self, program: usize) -> RunState {
         let states = self.program_targets(program).map(|target| target.state.phase.run_state());
-        states.max().unwrap_or(RunState::Terminated)
+        match states.max().unwrap_or(RunState::Terminated) {
+            RunState::Terminated | RunState::Disconnected if self.awaits_children.contains(&program) => {
+                RunState::Running
+            }
+            state => state,
+        }
     }
 
-    /// Whether all targets of a program have ended.
+    /// Whether all targets that a program has so far have ended.
+    pub(super) fn are_targets_ended(&self, program: usize) -> bool {
+        self.program_targets(program).all(|target| matches!(target.state.phase, TargetPhase::Ended(_)))
+    }
+
+    /// Whether a program has ended, with all of its targets.
     pub fn is_program_ended(&self, program: usize) -> bool {
         matches!(self.program_state(program), RunState::Terminated | RunState::Disconnected)
     }

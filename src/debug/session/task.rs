@@ -3,16 +3,15 @@
 //! Does not depend on what any target does.
 
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use tokio::sync::mpsc;
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tracing::warn;
 
+use super::awaited_children::{AwaitedChildren, wait_for_last_child};
 use super::child_process::release_child;
 use super::command::{SessionCommand, TargetGuard};
 use super::output_flush::FLUSH_TIMEOUT;
@@ -25,7 +24,6 @@ use crate::adapters::{ChildListener, Connector, OpenedChild};
 use crate::dap::types::{EmptyResponse, StartDebuggingArguments};
 use crate::dap::{DapClient, DapConnection, DapError, ErrorResponse, IncomingRequest};
 use crate::debug::breakpoints::sync::{ChangedBreakpoints, send_changed_breakpoints};
-use crate::process::{Process, find_launch_processes, program_path};
 
 /// The targets of a session that are connected at one time; each has a descriptor.
 pub const MAX_CONNECTED_TARGETS: usize = 128;
@@ -33,8 +31,6 @@ pub const MAX_CONNECTED_TARGETS: usize = 128;
 const MAX_TARGETS: usize = 4096;
 /// How long a child target may take to be connected, and then to respond for the first time.
 const REACH_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a child may take to connect after the end of its parent.
-const CHILD_CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a response may take that comes after the target's end.
 const LATE_RESPONSE_GRACE: Duration = Duration::from_millis(250);
 
@@ -69,7 +65,14 @@ impl SessionTask {
         let (mut targets, mut calls, mut has_refused) = (TargetTasks::new(), JoinSet::new(), false);
         // Whether the programs are ended too.
         let (mut stopping, mut accepts_children): (Option<bool>, bool) = (None, true);
-        let mut child_wait: Option<AbortHandle> = None;
+        // The session runs until it is known that no more children come.
+        let mut awaited = self.program.children.as_ref().map(|children| AwaitedChildren {
+            shared: Arc::clone(&self.shared),
+            program: self.index,
+            launch_id: self.program.plan.launch_id.clone(),
+            may_connect: children.plan.may_connect,
+        });
+        awaited.iter().for_each(|it| it.publish(true));
         targets.spawn(self.connect_and_drive(first, self.program.plan.clone(), None));
         loop {
             tokio::select! {
@@ -90,7 +93,7 @@ impl SessionTask {
                     Some(SessionCommand::RemoveTemporary) => drop(calls.spawn(self.remove_temporary_breakpoints())),
                     Some(SessionCommand::Stop { terminate }) => {
                         stopping = Some(terminate);
-                        child_wait.iter().for_each(AbortHandle::abort);
+                        awaited = None;
                         calls.spawn(self.stop_targets(terminate));
                     }
                     // The last handle has been dropped.
@@ -105,20 +108,12 @@ impl SessionTask {
                         accepts_children = false;
                     }
                 },
-                ended = targets.join_next() => {
+                () = wait_for_last_child(&awaited) => awaited = None,
+                ended = targets.join_next(), if awaited.is_none() || !targets.is_empty() => {
                     accepts_children = true;
                     match ended {
-                        None => match self.program.children.as_ref().filter(|_| stopping.is_none()) {
-                            Some(children) if child_wait.is_none() => {
-                                let wait = wait_for_last_children(self.program.plan.launch_id.clone(), children.plan.may_connect);
-                                child_wait = Some(targets.spawn(wait));
-                            }
-                            _ => return,
-                        },
-                        Some(Ok(Some(child))) => {
-                            child_wait = None;
-                            self.add_child_process(&mut targets, child, stopping, &mut has_refused);
-                        }
+                        None => return,
+                        Some(Ok(Some(child))) => self.add_child_process(&mut targets, child, stopping, &mut has_refused),
                         Some(_) => {}
                     }
                 }
@@ -304,20 +299,6 @@ impl SessionTask {
 fn not_connected_error() -> DapError {
     let cause = format!("not connected within {REACH_TIMEOUT:?}");
     DapError::Unreachable { address: "its adapter".to_owned(), cause }
-}
-
-/// Waits for the processes of an ended program that may be children which have not connected yet: until they have exited, or
-/// had enough time. A connection is accepted meanwhile.
-async fn wait_for_last_children(launch_id: String, may_connect: fn(&Path) -> bool) -> Option<OpenedChild> {
-    let listed = tokio::task::spawn_blocking(move || find_launch_processes(&launch_id)).await;
-    let processes = listed.map_err(io::Error::other).flatten().unwrap_or_else(|cause| {
-        warn!("cannot list the processes of the program: {cause}");
-        Vec::new()
-    });
-    let children = processes.iter().filter(|it| program_path(it.pid()).is_some_and(|path| may_connect(&path)));
-    // After the deadline it is taken for a process that is not debugged.
-    let _ = timeout(CHILD_CONNECT_TIMEOUT, join_all(children.map(Process::wait_for_exit))).await;
-    None
 }
 
 /// Resolves with the next connection of a child; never where children are not debugged.
