@@ -7,6 +7,7 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use tracing::warn;
@@ -258,6 +259,7 @@ async fn launch_new_window(
         state_dir: context.paths.state.clone(),
         launch_id,
         history: Arc::clone(&context.history),
+        holds_hosts: context.holds_new_hosts.load(Ordering::Relaxed),
     };
     context.report_progress("launching");
     context.history.record_launch();

@@ -21,11 +21,12 @@ use super::browser::{EMPTY_PAGE, start_browser};
 use super::connection_token::ConnectionToken;
 use super::custom_command::find_free_port;
 use super::extension_host_args::ExtensionHostArgs;
+use super::host_hold::HostHold;
 use super::readiness::{discover_owned_endpoint, parse_inspector_port};
 use crate::cdp::Endpoint;
 use crate::cdp::types::CookieParam;
 use crate::config::{WindowKind, prepare_user_settings};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::process::Process;
 use crate::tools;
 use crate::window::page::{
@@ -91,7 +92,11 @@ fn server_command_line(
     let settings = data.join("user/User");
     create_private_dir(&settings)?;
     prepare_user_settings(&settings.join("settings.json"))?;
-    let mut argv = programs.map(OsString::from).to_vec();
+    let hold = HostHold::of_launch(&attempt.plan.state_dir, &attempt.plan.launch_id);
+    let hook = hold.install()?;
+    hold.set_armed(attempt.plan.holds_hosts).doing(|| "cannot hold the extension host".to_owned())?;
+    let [node, server_main] = programs.map(OsString::from);
+    let mut argv = vec![node, flag_with_path("--require=", &hook), server_main];
     let flags = [
         "--host=127.0.0.1",
         "--port=0",
