@@ -245,12 +245,7 @@ async fn attach_to_current_launch(
     followers.changed.send_modify(|count| *count += 1);
 }
 
-async fn reattach_session(
-    window: &Window,
-    sessions: &SessionRegistry,
-    id: &str,
-    why: &str,
-) -> Option<ManagedSession> {
+async fn reattach_session(window: &Window, sessions: &SessionRegistry, id: &str, why: &str) -> Option<ManagedSession> {
     let old = sessions.find_session(Some(id)).ok()?;
     // Without such a part in the new window, the session ends, with the reason.
     let request = renew_request(window, SessionRequest::clone(&old.request)).await;

@@ -308,10 +308,11 @@ impl WindowActor {
             Ok(window) => {
                 let generation = lock(&self.context.generations).assign(&window.session.generation_key());
                 self.outcome.refreshed = window.refreshed;
+                self.outcome.notes.extend(window.refresh_notes.iter().cloned());
                 self.publish(|published| {
                     published.generation = generation;
                     published.exit = None;
-                    published.notes.extend(window.notes.iter().cloned());
+                    published.notes.extend(window.notes.iter().chain(&window.refresh_notes).cloned());
                     published.window = Some(window);
                 });
                 self.finish_operation(WindowInput::LaunchFinished { ok: true }, Ok(()));

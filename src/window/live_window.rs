@@ -59,6 +59,8 @@ pub struct LiveWindow {
     pub notes: Vec<String>,
     /// How it was last brought up to date; `None` when it was started, or found again.
     pub refreshed: Option<WindowRefresh>,
+    /// What a user should know of that: rungs that were not enough, what the page did.
+    pub refresh_notes: Vec<String>,
     /// Whether its extension host was replaced in the window itself, since it was launched or refreshed.
     pub is_host_replaced: bool,
     /// Where the output ended when it was connected to, in bytes, and the clock ticks since boot.
@@ -109,6 +111,7 @@ impl LiveWindow {
             background_tasks: Vec::new(),
             notes: Vec::new(),
             refreshed: None,
+            refresh_notes: Vec::new(),
             is_host_replaced: false,
             connected_at,
         }

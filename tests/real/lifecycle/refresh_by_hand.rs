@@ -1,11 +1,12 @@
-//! "Restart Extension Host" and "Reload Window" in the window itself: noticed, proven, followed.
+//! "Restart Extension Host" and "Reload Window" in the window itself: noticed, proven, followed. One that has crashed is not
+//! started again by VS Code while an extension is under development.
 
 use serde_json::{Value, json};
 
 use super::VERSION;
 use super::refresh::{after_edit, extension, extension_hosts, started_extension};
 use crate::support::requirements::installed_adapter;
-use crate::support::{Sandbox, eventually, kill};
+use crate::support::{Sandbox, eventually};
 
 /// What the workbench's own command does: it has no other way in a browser.
 const RESTART_HOST: &str = "globalThis[Symbol.for('devtether.workbench')].restartExtensionHosts('by hand')";
@@ -13,7 +14,9 @@ const RESTART_HOST: &str = "globalThis[Symbol.for('devtether.workbench')].restar
 /// The status of the first generation after this one.
 fn next_generation(sandbox: &Sandbox, before: &Value) -> Value {
     let generation = before["generation"].as_u64().unwrap();
-    eventually("the next generation", || Some(sandbox.status()).filter(|it| it["generation"].as_u64() > Some(generation)))
+    eventually("the next generation", || {
+        Some(sandbox.status()).filter(|it| it["generation"].as_u64() > Some(generation))
+    })
 }
 
 /// Asserts that the status, the session file and the new host's process agree.
@@ -32,14 +35,14 @@ fn is_followed(sandbox: &Sandbox, before: &Value, hosts_before: &[u32]) {
 }
 
 #[test]
-fn a_host_that_is_restarted_reloaded_or_crashes_is_followed() {
+fn a_host_that_is_restarted_or_reloaded_is_followed() {
     let Some(sandbox) = started_extension() else { return };
-    let by_hand: [&dyn Fn(&Sandbox); 3] = [
-        &|sandbox| drop(sandbox.json(&["evaluate", RESTART_HOST])),
-        &|sandbox| drop(sandbox.tether(&["evaluate", "location.reload()"])),
-        &|sandbox| kill(extension_hosts(sandbox)[0], rustix::process::Signal::KILL),
+    let by_hand: [(&str, &dyn Fn(&Sandbox)); 2] = [
+        ("Restart Extension Host", &|sandbox| drop(sandbox.json(&["evaluate", RESTART_HOST]))),
+        ("Reload Window", &|sandbox| drop(sandbox.tether(&["evaluate", "location.reload()"]))),
     ];
-    for renew in by_hand {
+    for (what, renew) in by_hand {
+        eprintln!("{what}");
         let (before, hosts) = (sandbox.status(), extension_hosts(&sandbox));
         renew(&sandbox);
         is_followed(&sandbox, &before, &hosts);
