@@ -1,8 +1,8 @@
 //! A real Extension Development Host without a desktop: VS Code's own server with the workbench in a browser.
 //!
 //! ```text
-//! node server-main.js (port 0) ──"listening on P"──► Chromium on about:blank
-//!                                                        │ over CDP: the cookie with the server's connection token
+//! node server-main.js (port 0)    at the same time     Chromium on about:blank
+//!   └──"listening on P"─────────────────────────────────►│ over CDP: the cookie with the server's connection token
 //!                                                        │ over CDP: http://127.0.0.1:P/?folder=…&payload=…
 //!                                                        │ title "[Extension Development Host] …"
 //! node extension host ◄── started by the server ─────────┘
@@ -42,12 +42,12 @@ pub async fn launch_web_extension_host(attempt: &LaunchAttempt<'_>) -> Result<La
     attempt.report_progress("starting the VS Code server");
     let token = ConnectionToken::create(&attempt.scratch)?;
     let server = attempt.spawn("the VS Code server", server_command_line(attempt, programs, &token)?)?;
-    let port = server.wait_for("opened its port", attempt.wait_for_line(parse_server_port)).await?;
     // The arguments of a derived extension host are VS Code's, not the browser's.
     let derived = attempt.plan.settings.kind == Some(WindowKind::ExtensionHost);
     let args = if derived { &[][..] } else { &host_args.args };
+    let opened = server.wait_for("opened its port", attempt.wait_for_line(parse_server_port));
+    let (port, (browser, launched)) = tokio::try_join!(opened, start_browser(attempt, EMPTY_PAGE, args))?;
     let url = workbench_url(port, &host_args, find_free_port()?);
-    let (browser, launched) = start_browser(attempt, EMPTY_PAGE, args).await?;
     attempt.report_progress("waiting for the extension host");
     let both = async {
         let loaded = load_workbench(attempt, &launched.endpoint, &url, token.cookie(&url));

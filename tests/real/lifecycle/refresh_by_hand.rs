@@ -1,12 +1,14 @@
 //! "Restart Extension Host" and "Reload Window" in the window itself: noticed, proven, followed. One that has crashed is not
 //! started again by VS Code while an extension is under development.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use super::VERSION;
 use super::refresh::{after_edit, extension, extension_hosts, started_extension};
 use crate::support::requirements::installed_adapter;
-use crate::support::{Sandbox, eventually};
+use crate::support::{Sandbox, eventually, kill};
 
 /// What the workbench's own command does: it has no other way in a browser.
 const RESTART_HOST: &str = "globalThis[Symbol.for('devtether.workbench')].restartExtensionHosts('by hand')";
@@ -50,6 +52,22 @@ fn a_host_that_is_restarted_or_reloaded_is_followed() {
     }
     // The next edit is taken up as before.
     assert_eq!(after_edit(&sandbox, "extension.js", &extension("1", "")), (json!("1"), json!("restartExtensionHost")));
+}
+
+#[test]
+fn a_host_that_has_crashed_is_reported_and_the_next_edit_starts_another() {
+    let Some(sandbox) = started_extension() else { return };
+    for round in 1..=3 {
+        kill(extension_hosts(&sandbox)[0], rustix::process::Signal::KILL);
+        let began = Instant::now();
+        let reported = sandbox.json(&["evaluate", "1"]);
+        assert!(reported["notes"].to_string().contains("the extension host has ended"), "{reported:#}");
+        assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+        let round = round.to_string();
+        let refreshed = after_edit(&sandbox, "extension.js", &extension(&round, ""));
+        assert_eq!(refreshed, (json!(round), json!("restartExtensionHost")));
+        assert!(!sandbox.json(&["evaluate", "1"]).to_string().contains("has ended"));
+    }
 }
 
 #[test]
