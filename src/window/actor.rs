@@ -38,7 +38,7 @@ use crate::sync::lock;
 pub(super) enum OperationResult {
     Searched(SearchResult),
     Built(Result<CompletedBuild>, BuildRounds),
-    Launched(Result<LiveWindow, ReplaceError>),
+    Launched(Result<Box<LiveWindow>, ReplaceError>),
     Closed(Result<()>),
 }
 
@@ -203,7 +203,8 @@ impl WindowActor {
                 let build = self.build.take();
                 let may_refresh = self.is_automatic;
                 self.operation.spawn(async move {
-                    OperationResult::Launched(operations::replace_window(&context, old, build, may_refresh).await)
+                    let window = operations::replace_window(&context, old, build, may_refresh).await;
+                    OperationResult::Launched(window.map(Box::new))
                 });
             }
             WindowEffect::Close => {
@@ -240,7 +241,7 @@ impl WindowActor {
             }
             OperationResult::Launched(outcome) => {
                 self.outcome.launch = self.operation_started.elapsed();
-                self.handle_launched(outcome.map(Arc::new));
+                self.handle_launched(outcome.map(Arc::from));
             }
             OperationResult::Closed(outcome) => {
                 self.publish(|published| {
