@@ -124,7 +124,7 @@ command!(
     /// `timeout` is in milliseconds. With `replMode` a promise is not awaited unless the expression has `await`.
     Evaluate, "Runtime.evaluate", EvaluateResult, {
         expression: String,
-        object_group: &'static str,
+        object_group: String,
         await_promise: bool,
         user_gesture: bool,
         repl_mode: bool,
@@ -144,7 +144,7 @@ command!(CallFunctionOn, "Runtime.callFunctionOn", EvaluateResult, {
     function_declaration: &'static str,
     return_by_value: bool,
 });
-command!(ReleaseObjectGroup, "Runtime.releaseObjectGroup", IgnoredAny, { object_group: &'static str });
+command!(ReleaseObjectGroup, "Runtime.releaseObjectGroup", IgnoredAny, { object_group: String });
 
 /// Structs that a peer sends.
 macro_rules! received {

@@ -18,7 +18,7 @@ use crate::debug::program::{Address, DebugTarget, DebugTargetKind};
 use crate::debug::{ManagedSession, RunState, SessionRegistry, SessionRequest};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sync::lock;
-use crate::window::{LiveWindow, Window, WindowPhase};
+use crate::window::{HeldHost, LiveWindow, Window, WindowPhase};
 
 /// How long an adapter may take to notice that the window is gone.
 const NOTICE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -42,6 +42,12 @@ impl WindowFollowers {
     pub fn remove(&self, id: &str) {
         lock(&self.generations).remove(id);
         self.changed.send_modify(|count| *count += 1);
+    }
+
+    /// Whether any of them is attached to the extension host.
+    fn follow_extension_host(&self, sessions: &SessionRegistry) -> bool {
+        let ids: Vec<String> = lock(&self.generations).keys().cloned().collect();
+        ids.iter().any(|id| sessions.find_session(Some(id)).is_ok_and(|it| follows_extension_host(&it)))
     }
 
     /// Receives each change.
@@ -169,7 +175,7 @@ pub async fn follow_window(window: Window, sessions: SessionRegistry, followers:
         // A session that could not be attached waits for the next launch.
         followers.record_attached(&managed.id, window.watch().borrow().generation);
     }
-    let mut seen = window.watch();
+    let (mut seen, mut changed) = (window.watch(), followers.watch());
     loop {
         let (is_up, is_gone, generation) = {
             let published = seen.borrow_and_update();
@@ -177,13 +183,15 @@ pub async fn follow_window(window: Window, sessions: SessionRegistry, followers:
             let is_gone = published.window.is_none() && published.search_done && has_ended;
             (published.window.is_some(), is_gone, published.generation)
         };
+        changed.borrow_and_update();
+        window.hold_new_hosts(followers.follow_extension_host(&sessions));
         if is_up {
-            let behind = followers.ids_behind(generation);
-            join_all(behind.iter().map(|id| attach_to_current_launch(&window, &sessions, &followers, id, generation)))
-                .await;
+            attach_to_current_launch(&window, &sessions, &followers, generation).await;
         }
         tokio::select! {
             outcome = seen.changed() => if outcome.is_err() { return },
+            // Its sender is a field of `followers`.
+            _ = changed.changed() => {}
             () = end_unnoticed_sessions(&sessions), if is_gone => {}
         }
     }
@@ -208,20 +216,52 @@ async fn end_unnoticed_sessions(sessions: &SessionRegistry) {
     }
 }
 
+/// Attaches the sessions that are behind. An extension host that waits for them is released as soon as their breakpoints are
+/// sent: before it activates an extension.
 async fn attach_to_current_launch(
     window: &Window,
     sessions: &SessionRegistry,
     followers: &WindowFollowers,
-    id: &str,
     generation: u64,
 ) {
-    let Ok(old) = sessions.find_session(Some(id)) else { return followers.remove(id) };
-    // Without such a part in the new window, the session ends, with the reason.
-    let request = renew_request(window, SessionRequest::clone(&old.request)).await;
-    sessions.reattach(&old, request, "the window was relaunched").await;
-    // It may have been stopped meanwhile, and is not a follower then.
-    if let Some(at) = lock(&followers.generations).get_mut(id) {
-        *at = generation;
+    let behind = followers.ids_behind(generation);
+    if behind.is_empty() {
+        return;
+    }
+    let held = window.wait_for_held_host().await;
+    let why = window.watch().borrow().window.as_ref().map_or("the window was relaunched", |it| it.describe_renewal());
+    let attached = join_all(behind.iter().map(|id| reattach_session(window, sessions, id, why))).await;
+    let was_held = held.is_some_and(HeldHost::release);
+    join_all(attached.iter().flatten().map(|it| report_reattached(it, was_held, why))).await;
+    for id in behind {
+        // It may have been stopped meanwhile, and is not a follower then.
+        if let Some(at) = lock(&followers.generations).get_mut(&id) {
+            *at = generation;
+        }
+        if sessions.find_session(Some(&id)).is_err() {
+            followers.remove(&id);
+        }
     }
     followers.changed.send_modify(|count| *count += 1);
+}
+
+async fn reattach_session(window: &Window, sessions: &SessionRegistry, id: &str, why: &str) -> Option<ManagedSession> {
+    let old = sessions.find_session(Some(id)).ok()?;
+    // Without such a part in the new window, the session ends, with the reason.
+    let request = renew_request(window, SessionRequest::clone(&old.request)).await;
+    sessions.reattach(&old, request, why).await
+}
+
+/// Waits until the breakpoints in loaded scripts are bound, and reports what the next result of the session should say.
+async fn report_reattached(managed: &ManagedSession, was_held: bool, why: &str) {
+    managed.session.wait_until_bound().await;
+    let mut text = format!("{} was attached to again, with its breakpoints: {why}", managed.id);
+    if follows_extension_host(managed) && !was_held && managed.has_breakpoints() {
+        text.push_str("; breakpoints in `activate` may have been missed: the extension host did not wait for them");
+    }
+    managed.session.event_log().push_notice("reattached", text);
+}
+
+fn follows_extension_host(managed: &ManagedSession) -> bool {
+    managed.request.follows.as_deref() == Some(part_name(WindowPart::ExtensionHost))
 }

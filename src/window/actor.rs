@@ -24,6 +24,7 @@ use super::caller::{
     ActorMessage, CommandOrigin, CommandReply, CommandResult, OperationOutcome, OperationTimes, WindowCommand,
 };
 use super::context::{PublishedState, WindowContext};
+use super::host_restart::follow_replaced_host;
 use super::live_window::LiveWindow;
 use super::operations::{self, ReplaceError};
 use super::search::{SearchResult, find_earlier_window, unverified_error};
@@ -37,7 +38,7 @@ use crate::sync::lock;
 pub(super) enum OperationResult {
     Searched(SearchResult),
     Built(Result<CompletedBuild>, BuildRounds),
-    Launched(Result<LiveWindow, ReplaceError>),
+    Launched(Result<Box<LiveWindow>, ReplaceError>),
     Closed(Result<()>),
 }
 
@@ -57,6 +58,9 @@ pub struct WindowActor {
     finishing: Option<oneshot::Sender<()>>,
     /// Set between a build and the launch of its result; also while its launch is held.
     pub(super) build: Option<CompletedBuild>,
+    /// Waits for the extension host of this window to be replaced in it.
+    host_restart: JoinSet<Option<LiveWindow>>,
+    followed: Option<Arc<LiveWindow>>,
     /// Whether all commands that the running operation carries out are automatic.
     is_automatic: bool,
     rounds: BuildRounds,
@@ -76,6 +80,8 @@ impl WindowActor {
             outcome: OperationOutcome::default(),
             finishing: None,
             build: None,
+            host_restart: JoinSet::new(),
+            followed: None,
             is_automatic: false,
             rounds: BuildRounds::default(),
         }
@@ -86,6 +92,7 @@ impl WindowActor {
         self.start_operation(WindowEffect::Search);
         loop {
             let window = self.read(|published| published.window.clone());
+            self.follow_host_of(window.as_ref());
             let exited = OptionFuture::from(window.as_deref().map(|window| window.process.wait_for_exit()));
             tokio::select! {
                 biased; // events before commands: a window that has exited cannot be kept
@@ -95,6 +102,7 @@ impl WindowActor {
                     Err(error) if error.is_cancelled() => {}
                     Err(error) => warn!("a window operation failed: {error}"),
                 },
+                Some(Ok(Some(renewed))) = self.host_restart.join_next() => self.handle_host_restart(renewed),
                 message = self.inbox.recv() => match message {
                     Some(ActorMessage::Command(command)) => self.handle_command(command),
                     Some(ActorMessage::CallerCancelled) => self.abort_unawaited_build(),
@@ -195,7 +203,8 @@ impl WindowActor {
                 let build = self.build.take();
                 let may_refresh = self.is_automatic;
                 self.operation.spawn(async move {
-                    OperationResult::Launched(operations::replace_window(&context, old, build, may_refresh).await)
+                    let window = operations::replace_window(&context, old, build, may_refresh).await;
+                    OperationResult::Launched(window.map(Box::new))
                 });
             }
             WindowEffect::Close => {
@@ -232,7 +241,7 @@ impl WindowActor {
             }
             OperationResult::Launched(outcome) => {
                 self.outcome.launch = self.operation_started.elapsed();
-                self.handle_launched(outcome.map(Arc::new));
+                self.handle_launched(outcome.map(Arc::from));
             }
             OperationResult::Closed(outcome) => {
                 self.publish(|published| {
@@ -300,10 +309,11 @@ impl WindowActor {
             Ok(window) => {
                 let generation = lock(&self.context.generations).assign(&window.session.generation_key());
                 self.outcome.refreshed = window.refreshed;
+                self.outcome.notes.extend(window.refresh_notes.iter().cloned());
                 self.publish(|published| {
                     published.generation = generation;
                     published.exit = None;
-                    published.notes.extend(window.notes.iter().cloned());
+                    published.notes.extend(window.notes.iter().chain(&window.refresh_notes).cloned());
                     published.window = Some(window);
                 });
                 self.finish_operation(WindowInput::LaunchFinished { ok: true }, Ok(()));
@@ -337,6 +347,30 @@ impl WindowActor {
             // A caller that has gone needs no response.
             let _ = waiter.send((result.clone(), self.times));
         }
+    }
+
+    /// Keeps one task that waits until the extension host of the current window is replaced in it.
+    fn follow_host_of(&mut self, window: Option<&Arc<LiveWindow>>) {
+        if self.followed.as_ref().map(Arc::as_ptr) == window.map(Arc::as_ptr) {
+            return;
+        }
+        self.host_restart = JoinSet::new();
+        self.followed = window.cloned();
+        if let Some(window) = window.cloned() {
+            let context = Arc::clone(&self.context);
+            self.host_restart.spawn(async move { follow_replaced_host(&context, &window).await });
+        }
+    }
+
+    /// The extension host was replaced in the window itself: a new generation, with the same processes otherwise.
+    fn handle_host_restart(&mut self, renewed: LiveWindow) {
+        operations::save_session_files(&self.context, &renewed.session);
+        let generation = lock(&self.context.generations).assign(&renewed.session.generation_key());
+        self.publish(|published| {
+            published.generation = generation;
+            published.notes.clone_from(&renewed.notes);
+            published.window = Some(Arc::new(renewed));
+        });
     }
 
     /// The window's process has exited without being stopped.

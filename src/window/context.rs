@@ -3,6 +3,7 @@
 //! Makes no decisions.
 
 use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
 use tokio::sync::watch;
@@ -75,6 +76,8 @@ pub struct WindowContext {
     active_config: Mutex<ActiveConfig>,
     /// Returns the reason why the window must not be replaced automatically now, if there is one.
     pub replacement_blocker: OnceLock<Box<dyn Fn() -> Option<String> + Send + Sync>>,
+    /// Whether new extension hosts wait for their debug sessions: see [`super::launch::HostHold`].
+    pub holds_new_hosts: AtomicBool,
     /// The clean-ups after windows that exited by themselves.
     pub exit_cleanups: TaskTracker,
 }
@@ -110,6 +113,7 @@ impl WindowContext {
             generations: Mutex::new(generations),
             active_config,
             replacement_blocker: OnceLock::new(),
+            holds_new_hosts: AtomicBool::new(false),
             exit_cleanups: TaskTracker::new(),
         }
     }

@@ -16,6 +16,7 @@ use super::launch::parse_inspector_port;
 use super::page::{
     ExtensionHostConsole, ExtensionHostInspector, ExtensionState, PageConnection, PageHistory, install_workbench_script,
 };
+use super::refresh::ladder::RefreshRung;
 use super::refresh::rung_report::WindowRefresh;
 use super::session_file::WindowSession;
 use super::window_exit::{self, WindowExit};
@@ -58,6 +59,12 @@ pub struct LiveWindow {
     pub notes: Vec<String>,
     /// How it was last brought up to date; `None` when it was started, or found again.
     pub refreshed: Option<WindowRefresh>,
+    /// What a user should know of that: rungs that were not enough, what the page did.
+    pub refresh_notes: Vec<String>,
+    /// Whether its extension host was replaced in the window itself, since it was launched or refreshed.
+    pub is_host_replaced: bool,
+    /// Where the output ended when it was connected to, in bytes, and the clock ticks since boot.
+    connected_at: (u64, u64),
 }
 
 /// The page of a running window.
@@ -78,6 +85,8 @@ impl LiveWindow {
         output: PathBuf,
         history: Arc<PageHistory>,
     ) -> LiveWindow {
+        let length = std::fs::metadata(&output).map_or(0, |data| data.len());
+        let connected_at = (length, process::read_ticks_since_boot());
         let page = match page {
             WindowPage::Open(page) => Some(page),
             WindowPage::At(None) => None,
@@ -102,7 +111,26 @@ impl LiveWindow {
             background_tasks: Vec::new(),
             notes: Vec::new(),
             refreshed: None,
+            refresh_notes: Vec::new(),
+            is_host_replaced: false,
+            connected_at,
         }
+    }
+
+    /// Why there is this window instead of the one before.
+    pub fn describe_renewal(&self) -> &'static str {
+        match self.refreshed.map(|refresh| refresh.by) {
+            _ if self.is_host_replaced => "the extension host was restarted in the window",
+            Some(RefreshRung::RestartExtensionHost) => "the extension host was restarted",
+            Some(RefreshRung::Reload) => "the page was reloaded",
+            Some(RefreshRung::Relaunch) | None => "the window was relaunched",
+        }
+    }
+
+    /// Where the output ended when it was connected to, in bytes, and the clock ticks since boot: what is printed and
+    /// started later is newer.
+    pub fn connected_at(&self) -> (u64, u64) {
+        self.connected_at
     }
 
     /// The connection to the page, opened if necessary.

@@ -15,6 +15,8 @@
 //! | `generation` | the number of a window among all windows of a workspace |
 //! | `crash_loop` | the pause after repeated crashes |
 //! | `build`, `build_rounds` | the build; whether it must be run again because files changed meanwhile |
+//! | `held_host` | an extension host that waits for the debug sessions that follow it |
+//! | `host_restart` | following an extension host that was replaced in the window itself |
 //! | `live_window`, `window_exit` | a running window and its connections; how it exited |
 //! | `launch`, `launch_id` | launching each kind of window; the id and the paths of a launch |
 //! | `pending_launch` | the record of a window that is being launched |
@@ -45,6 +47,8 @@ mod command_requests;
 mod context;
 mod crash_loop;
 mod generation;
+mod held_host;
+mod host_restart;
 mod live_window;
 mod operations;
 mod page_operations;
@@ -63,6 +67,7 @@ pub use build::BuildSummary;
 pub use caller::{Caller, OperationOutcome};
 pub use change_feed::ChangeFeed;
 pub use context::{PublishedState, WindowPaths};
+pub use held_host::HeldHost;
 pub use live_window::LiveWindow;
 pub use page_operations::{FreshPage, PageResult};
 pub use refresh::ladder::RefreshRung;

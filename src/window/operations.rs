@@ -7,6 +7,7 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use tracing::warn;
@@ -93,15 +94,15 @@ pub async fn replace_window(
     build: Option<CompletedBuild>,
     may_refresh: bool,
 ) -> Result<LiveWindow, ReplaceError> {
-    let mut ready = match prepare_launch(context, old.as_deref(), build).await {
+    let ready = match prepare_launch(context, old.as_deref(), build).await {
         Ok(ready) => ready,
         Err(error) => return Err(ReplaceError { error, old_window: old }),
     };
-    let began = Instant::now();
+    let (began, mut refresh_notes) = (Instant::now(), Vec::new());
     if let Some(window) = old.as_deref().filter(|_| may_refresh) {
         match refresh_in_place(context, window, &ready).await {
             Ok(window) => return Ok(window),
-            Err(notes) => ready.config.notes.extend(notes),
+            Err(notes) => refresh_notes = notes,
         }
         if !window.process.is_alive() {
             let error = Error::new(ErrorKind::NotFound, "the window ended while it was refreshed");
@@ -118,6 +119,7 @@ pub async fn replace_window(
     match recorded() {
         Ok(launch_id) => {
             let mut window = close_and_launch(context, old, ready, launch_id).await?;
+            window.refresh_notes = refresh_notes;
             window.refreshed = replaces.then(|| WindowRefresh { by: RefreshRung::Relaunch, took: began.elapsed() });
             Ok(window)
         }
@@ -136,7 +138,7 @@ async fn refresh_in_place(
     let scope = change_scope(context, old, ready);
     let refreshed = refresh_window(old, kind, scope, &|text| context.report_progress(text)).await?;
     let mut notes = save_launch(context, &refreshed.session, &ready.baseline);
-    notes.extend(refreshed.notes.into_iter().chain(ready.config.notes.iter().cloned()));
+    notes.extend(ready.config.notes.iter().cloned());
     context.set_baseline(&ready.tracker, Arc::clone(&ready.baseline)).await;
     context.history.record_launch();
     let endpoint = old.page().await.ok().map(|page| page.endpoint().clone());
@@ -144,6 +146,7 @@ async fn refresh_in_place(
     let mut window = LiveWindow::connect(refreshed.session, process, WindowPage::At(endpoint), output, history).await;
     window.notes = notes;
     window.background_tasks = ready.background_tasks.clone();
+    window.refresh_notes = refreshed.notes;
     window.refreshed = Some(refreshed.refresh);
     Ok(window)
 }
@@ -258,6 +261,7 @@ async fn launch_new_window(
         state_dir: context.paths.state.clone(),
         launch_id,
         history: Arc::clone(&context.history),
+        holds_hosts: context.holds_new_hosts.load(Ordering::Relaxed),
     };
     context.report_progress("launching");
     context.history.record_launch();

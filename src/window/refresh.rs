@@ -50,7 +50,11 @@ pub async fn refresh_window(
     for &rung in select_rungs(kind, scope) {
         let (began, began_ms) = (Instant::now(), now_ms());
         progress(rung.progress());
-        match climb_rung(window, kind, rung, began_ms).await {
+        let climbed = tokio::select! {
+            climbed = climb_rung(window, kind, rung, began_ms) => climbed,
+            exit = window.process.wait_for_exit() => Err(Error::other("the window ended").because(exit.to_string())),
+        };
+        match climbed {
             Ok(report) => {
                 let refresh = WindowRefresh { by: rung, took: began.elapsed() };
                 info!("the window was refreshed: {refresh:?}");
@@ -60,7 +64,7 @@ pub async fn refresh_window(
                     persisted_at: now_ms(),
                     ..window.session.clone()
                 };
-                notes.extend(report.note);
+                notes.extend(report.notes);
                 return Ok(RefreshedWindow { session, refresh, notes });
             }
             Err(error) => notes.push(format!("{}: {error}", rung.failure())),

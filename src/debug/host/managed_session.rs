@@ -128,6 +128,11 @@ impl ManagedSession {
         self.request.follows.is_some() && lock(&self.ending.stop).is_none()
     }
 
+    /// Whether any breakpoint is set.
+    pub fn has_breakpoints(&self) -> bool {
+        !self.session.shared.breakpoints.current().breakpoints.is_empty()
+    }
+
     /// Whether its program, or a file with a breakpoint, has changed since it was started.
     pub fn is_stale(&self) -> bool {
         let files = self.session.shared.breakpoints.current().files();

@@ -149,33 +149,35 @@ impl SessionRegistry {
         self.insert_session(lost_session(id, request, row, session, (started_at, launch_id)));
     }
 
-    /// Attaches a session to another program: same id, same log. `why` is reported with the next result about the session.
-    /// If it cannot be attached to, the session has ended, with the reason.
-    pub async fn reattach(&self, old: &ManagedSession, request: Result<SessionRequest>, why: &str) {
+    /// Attaches a session to another program: same id, same log. Its breakpoints are sent; whether they are bound is for the
+    /// caller to wait for. `None`: it cannot be attached to, and the session has ended, with `why` and the reason.
+    pub async fn reattach(
+        &self,
+        old: &ManagedSession,
+        request: Result<SessionRequest>,
+        why: &str,
+    ) -> Option<ManagedSession> {
         // Ends what is left of the old one, without its program.
         old.stop(Some(true)).await;
         let log = Arc::clone(old.session.event_log());
         let stored = request.as_ref().unwrap_or(&old.request).without_environment();
         let started = async { self.start_with_id(&old.id, request?, Arc::clone(&log)).await }.await;
-        match started {
-            Ok(managed) => {
-                managed.session.wait_until_bound().await;
-                log.push_notice("reattached", format!("{} was attached to again, with its breakpoints: {why}", old.id));
-            }
-            Err(error) => {
-                let reason = format!("{why}, and it could not be attached to again: {}", join_causes(&error));
-                let entry = StoredSession {
-                    id: old.id.clone(),
-                    adapter: old.adapter.name.to_owned(),
-                    request: stored,
-                    launch_id: old.launch_id.clone(),
-                    started_at: old.started_at,
-                    listed: true,
-                    loss: reason.clone(),
-                };
-                self.insert_lost(entry, reason, log);
-            }
-        }
+        let error = match started {
+            Ok(managed) => return Some(managed),
+            Err(error) => error,
+        };
+        let reason = format!("{why}, and it could not be attached to again: {}", join_causes(&error));
+        let entry = StoredSession {
+            id: old.id.clone(),
+            adapter: old.adapter.name.to_owned(),
+            request: stored,
+            launch_id: old.launch_id.clone(),
+            started_at: old.started_at,
+            listed: true,
+            loss: reason.clone(),
+        };
+        self.insert_lost(entry, reason, log);
+        None
     }
 }
 

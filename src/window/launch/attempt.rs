@@ -35,6 +35,8 @@ pub struct WindowLaunchPlan {
     pub launch_id: String,
     /// Where the console and the network requests of the page are recorded, from its first request on.
     pub history: Arc<PageHistory>,
+    /// Whether its extension hosts wait for their debug sessions: see [`super::host_hold`].
+    pub holds_hosts: bool,
 }
 
 /// A window that was launched and can be connected to.

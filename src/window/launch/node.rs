@@ -88,7 +88,7 @@ fn turn_over_script() -> types::Evaluate {
         expression: format!(
             "{{ const over = globalThis.{TURN_OVER}; delete globalThis.{TURN_OVER}; setImmediate(over, ''); }}"
         ),
-        object_group: "tether",
+        object_group: "tether".into(),
         await_promise: false,
         user_gesture: false,
         repl_mode: false,

@@ -1,8 +1,8 @@
 //! A real Extension Development Host without a desktop: VS Code's own server with the workbench in a browser.
 //!
 //! ```text
-//! node server-main.js (port 0) ──"listening on P"──► Chromium on about:blank
-//!                                                        │ over CDP: the cookie with the server's connection token
+//! node server-main.js (port 0)    at the same time     Chromium on about:blank
+//!   └──"listening on P"─────────────────────────────────►│ over CDP: the cookie with the server's connection token
 //!                                                        │ over CDP: http://127.0.0.1:P/?folder=…&payload=…
 //!                                                        │ title "[Extension Development Host] …"
 //! node extension host ◄── started by the server ─────────┘
@@ -21,11 +21,12 @@ use super::browser::{EMPTY_PAGE, start_browser};
 use super::connection_token::ConnectionToken;
 use super::custom_command::find_free_port;
 use super::extension_host_args::ExtensionHostArgs;
+use super::host_hold::HostHold;
 use super::readiness::{discover_owned_endpoint, parse_inspector_port};
 use crate::cdp::Endpoint;
 use crate::cdp::types::CookieParam;
 use crate::config::{WindowKind, prepare_user_settings};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorContext, ErrorKind, Result};
 use crate::process::Process;
 use crate::tools;
 use crate::window::page::{
@@ -41,12 +42,12 @@ pub async fn launch_web_extension_host(attempt: &LaunchAttempt<'_>) -> Result<La
     attempt.report_progress("starting the VS Code server");
     let token = ConnectionToken::create(&attempt.scratch)?;
     let server = attempt.spawn("the VS Code server", server_command_line(attempt, programs, &token)?)?;
-    let port = server.wait_for("opened its port", attempt.wait_for_line(parse_server_port)).await?;
     // The arguments of a derived extension host are VS Code's, not the browser's.
     let derived = attempt.plan.settings.kind == Some(WindowKind::ExtensionHost);
     let args = if derived { &[][..] } else { &host_args.args };
+    let opened = server.wait_for("opened its port", attempt.wait_for_line(parse_server_port));
+    let (port, (browser, launched)) = tokio::try_join!(opened, start_browser(attempt, EMPTY_PAGE, args))?;
     let url = workbench_url(port, &host_args, find_free_port()?);
-    let (browser, launched) = start_browser(attempt, EMPTY_PAGE, args).await?;
     attempt.report_progress("waiting for the extension host");
     let both = async {
         let loaded = load_workbench(attempt, &launched.endpoint, &url, token.cookie(&url));
@@ -91,7 +92,11 @@ fn server_command_line(
     let settings = data.join("user/User");
     create_private_dir(&settings)?;
     prepare_user_settings(&settings.join("settings.json"))?;
-    let mut argv = programs.map(OsString::from).to_vec();
+    let hold = HostHold::of_launch(&attempt.plan.state_dir, &attempt.plan.launch_id);
+    let hook = hold.install()?;
+    hold.set_armed(attempt.plan.holds_hosts).doing(|| "cannot hold the extension host".to_owned())?;
+    let [node, server_main] = programs.map(OsString::from);
+    let mut argv = vec![node, flag_with_path("--require=", &hook), server_main];
     let flags = [
         "--host=127.0.0.1",
         "--port=0",

@@ -9,6 +9,7 @@
 //! "Promise was collected" in a busy Node. It is used only for expressions that need `replMode`: `await` and repeatable
 //! declarations at the top level.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -18,7 +19,7 @@ use tokio::time::Instant;
 use super::page_client::{OBJECT_GROUP, PageClient, noop_evaluation};
 use super::page_error::PageError;
 use crate::cdp::CdpError;
-use crate::cdp::types::{self, AwaitPromise, CallFunctionOn, CdpCommand, Evaluate, EvaluateResult};
+use crate::cdp::types::{self, AwaitPromise, CallFunctionOn, CdpCommand, Evaluate, EvaluateResult, ReleaseObjectGroup};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Added to the caller's timeout, so that V8 can report that it has terminated the script.
@@ -95,7 +96,9 @@ impl Evaluation<'_> {
     }
 
     async fn evaluate_and_resolve(&self, expression: &str, until: Instant) -> Result<ExpressionResult, PageError> {
-        let evaluated = self.call(&evaluate_command(expression, self.timeout), until).await?;
+        let command = evaluate_command(expression, self.timeout);
+        let group = ReleaseObjectGroup { object_group: command.object_group.clone() };
+        let evaluated = self.call(&command, until).await?;
         let is_exception = evaluated.exception_details.is_some();
         let Some(object_id) = evaluated.result.object_id.clone().filter(|_| !is_exception) else {
             return Ok(expression_result(evaluated));
@@ -117,7 +120,7 @@ impl Evaluation<'_> {
             }
             _ => Ok(ExpressionResult::Value(Value::String(evaluated.result.text()))),
         };
-        self.client.cdp.send(self.session, &types::ReleaseObjectGroup { object_group: OBJECT_GROUP }).await?;
+        self.client.cdp.send(self.session, &group).await?;
         result
     }
 
@@ -160,12 +163,15 @@ fn explain_rejection(message: String) -> String {
     message
 }
 
+/// Its objects are a group of their own: another evaluation that ends releases none of them.
 fn evaluate_command(expression: &str, timeout: Duration) -> Evaluate {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
     let repl_mode = needs_repl(expression);
     Evaluate {
         expression: expression.to_owned(),
         await_promise: repl_mode,
         repl_mode,
+        object_group: format!("{OBJECT_GROUP}-{}", COUNT.fetch_add(1, Ordering::Relaxed)),
         timeout: Some(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
         ..noop_evaluation()
     }

@@ -66,15 +66,20 @@ async fn record_over_restarts(
     while stopped.has_changed().is_ok() {
         // Measured before connecting: what is printed after this point belongs to a restart.
         let from = std::fs::metadata(&inspector.output).map_or(0, |data| data.len());
-        if let Err(why) = record_until_closed(&inspector, &history, &mut stopped, &states).await {
-            debug!("cannot record the console of the extension host on port {}: {why}", inspector.port);
-        }
-        states.send_replace((ExtensionState::HostStarting, Instant::now()));
+        let state = match record_until_closed(&inspector, &history, &mut stopped, &states).await {
+            Ok(()) => ExtensionState::HostEnded,
+            Err(why) => {
+                debug!("cannot record the console of the extension host on port {}: {why}", inspector.port);
+                ExtensionState::HostStarting
+            }
+        };
+        states.send_replace((state, Instant::now()));
         let listens_again = |line: &str| parse_inspector_port(line).filter(|port| *port == inspector.port);
         tokio::select! {
             _ = stopped.changed() => return,
             found = process::wait_for_line(&inspector.output, from, listens_again) => if found.is_err() { return },
         }
+        states.send_replace((ExtensionState::HostStarting, Instant::now()));
         info!("the extension host has restarted");
     }
 }

@@ -1,5 +1,5 @@
 // Evaluated in VS Code's extension host, over its inspector: `(paths, report) => …`. Reports each change of how far the
-// extensions under development in `paths` are loaded, until all of them are.
+// extensions under development in `paths` are loaded, until all of them are and the workbench shows what they have done.
 //
 // The host gives its API to whoever loads the module `vscode`; before it has started, there is no such module. There is
 // no event for the end of an activation, so the registry is looked at repeatedly, less often as time passes.
@@ -19,22 +19,34 @@
     return { name: found.id, state: loaded ? 'loaded' : 'activating' };
   }
 
-  function readStates() {
-    let all;
+  function loadApi() {
     try {
-      all = nodeModule._load('vscode', { filename: `${paths[0]}/package.json` }).extensions.all;
+      const api = nodeModule._load('vscode', { filename: `${paths[0]}/package.json` });
+      return { api, all: api.extensions.all };
     } catch {
-      return []; // not started yet
+      return { all: null }; // not started yet
     }
-    return paths.map((path) => stateOf(path, all));
   }
 
+  // Calls `done` when the workbench has processed what the host has sent so far, part of which it sends in the next turn:
+  // the workbench may still show what the host before had sent.
+  function whenProcessed(api, done) {
+    setTimeout(() => {
+      const limit = new Promise((resolve) => setTimeout(resolve, ANSWER_MS).unref());
+      Promise.race([api.commands.getCommands(true), limit]).then(done, done);
+    }, 1);
+  }
+
+  const ANSWER_MS = 3000;
   let last = '', delay = 20;
   (function look() {
-    const states = readStates();
+    const { api, all } = loadApi();
+    const states = all ? paths.map((path) => stateOf(path, all)) : [];
     const text = JSON.stringify(states);
+    if (states.length && states.every(({ state }) => state === 'loaded')) {
+      return whenProcessed(api, () => report(text));
+    }
     if (text !== last) report(last = text);
-    if (states.length && states.every(({ state }) => state === 'loaded')) return;
     delay = Math.min(delay * 1.02, 1000);
     globalThis[timer] = setTimeout(look, delay);
     globalThis[timer].unref();

@@ -25,6 +25,8 @@ const BINDING: &str = "devtetherExtensions";
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long each state is waited for before the window counts as ready without the extension.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
+/// VS Code starts a host again within this time, where it does.
+const RESTART_TIMEOUT: Duration = Duration::from_secs(5);
 const REGISTRATION_TIMEOUT: Duration = Duration::from_secs(10);
 const ACTIVATION_TIMEOUT: Duration = Duration::from_secs(15);
 /// How many extensions a note names, and how much of each name.
@@ -36,6 +38,8 @@ const MAX_NAME: usize = 200;
 pub enum ExtensionState {
     /// The host is starting, or is not connected to.
     HostStarting,
+    /// The host has ended, and VS Code has not started it again.
+    HostEnded,
     /// The host runs, and these folders are not those of its extensions.
     Unregistered(Vec<String>),
     /// All are registered; the activation of these has not ended.
@@ -51,6 +55,7 @@ impl ExtensionState {
     pub fn deadline(&self, since: Instant) -> Option<Instant> {
         match self {
             ExtensionState::HostStarting => Some(since + START_TIMEOUT),
+            ExtensionState::HostEnded => Some(since + RESTART_TIMEOUT),
             ExtensionState::Unregistered(_) => Some(since + REGISTRATION_TIMEOUT),
             ExtensionState::Activating(_) => Some(since + ACTIVATION_TIMEOUT),
             ExtensionState::Loaded | ExtensionState::Unknown(_) => None,
@@ -62,6 +67,11 @@ impl ExtensionState {
         Some(match self {
             ExtensionState::Loaded => return None,
             ExtensionState::HostStarting => "extension not loaded yet: the extension host is still starting".to_owned(),
+            ExtensionState::HostEnded => {
+                "extension not loaded: the extension host has ended, and VS Code has not started it \
+                 again; an edit or `tether restart` starts it"
+                    .to_owned()
+            }
             ExtensionState::Unregistered(names) => format!(
                 "extension not loaded yet: the extension host has not registered {}; VS Code loads no extension whose \
                  `engines.vscode` or `extensionKind` does not fit (the console shows why)",

@@ -254,7 +254,7 @@ impl PageClient {
 pub fn noop_evaluation() -> types::Evaluate {
     types::Evaluate {
         expression: "0".into(),
-        object_group: OBJECT_GROUP,
+        object_group: OBJECT_GROUP.into(),
         user_gesture: true,
         ..types::Evaluate::default()
     }

@@ -13,9 +13,13 @@ use crate::error::{Error, ErrorKind, Result};
 /// How long the old service worker's registrations may take to look for new scripts.
 const UPDATE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Also where the old document bypassed it.
+const HAS_SERVICE_WORKER: &str =
+    "Promise.resolve(navigator.serviceWorker?.getRegistration()).then(it => !!it?.active, () => false)";
+
 /// What a reload has found.
 pub struct PageReload {
-    /// Whether the old document was served by a service worker, which the new one bypasses.
+    /// Whether a service worker is there for this page, which the new document bypasses.
     pub had_service_worker: bool,
 }
 
@@ -24,8 +28,8 @@ pub struct PageReload {
 pub async fn reload_page(client: &PageClient, began_ms: u64, deadline: Instant) -> Result<PageReload> {
     let doing = "cannot reload the page";
     let remaining = || deadline.saturating_duration_since(Instant::now());
-    let controlled = evaluate_expression(client, "!!navigator.serviceWorker?.controller", remaining()).await?;
-    let had_service_worker = controlled == ExpressionResult::Value(true.into());
+    let registered = evaluate_expression(client, HAS_SERVICE_WORKER, UPDATE_TIMEOUT.min(remaining())).await?;
+    let had_service_worker = registered == ExpressionResult::Value(true.into());
     let page = client.select_page(None, doing).await?;
     page.call(&ReloadPage { ignore_cache: true }, BROWSER_TIMEOUT).await.map_err(|error| client.user_error(error))?;
     let timed_out = || Error::new(ErrorKind::TimedOut, doing).because("no new document was loaded in time");

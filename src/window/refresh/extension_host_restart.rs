@@ -30,5 +30,5 @@ pub async fn restart_extension_host(window: &LiveWindow) -> Result<RungReport> {
     let port = timeout_at(deadline, window.wait_for_output_line(from, parse_inspector_port)).await;
     let port = port.map_err(|_| unproven())??;
     verify_new_host(&window.session, port, began_ticks).await?;
-    Ok(RungReport { inspector_port: Some(port), note: None })
+    Ok(RungReport { inspector_port: Some(port), notes: Vec::new() })
 }

@@ -30,8 +30,9 @@ pub async fn reload_window(window: &LiveWindow, kind: WindowKind, began_ms: u64)
     let page = window.page().await?;
     let reload = reload_page(&page, began_ms, Instant::now() + PAGE_TIMEOUT).await?;
     if kind == WindowKind::Browser {
-        let note = reload.had_service_worker.then(|| BYPASSED.to_owned());
-        return Ok(RungReport { inspector_port: None, note });
+        let bypassed = reload.had_service_worker.then(|| BYPASSED.to_owned());
+        let notes = bypassed.into_iter().chain(page.take_notices()).collect();
+        return Ok(RungReport { inspector_port: None, notes });
     }
     let deadline = Instant::now() + WORKBENCH_TIMEOUT;
     let started = async {
@@ -41,5 +42,5 @@ pub async fn reload_window(window: &LiveWindow, kind: WindowKind, began_ms: u64)
     let unproven = || Error::new(ErrorKind::TimedOut, "the extension host did not start in time");
     let port = timeout_at(deadline, started).await.map_err(|_| unproven())??;
     verify_new_host(&window.session, port, began_ticks).await?;
-    Ok(RungReport { inspector_port: Some(port), note: None })
+    Ok(RungReport { inspector_port: Some(port), notes: page.take_notices() })
 }

@@ -16,5 +16,6 @@ pub struct WindowRefresh {
 pub struct RungReport {
     /// The inspector of the new extension host; `None` if it is as before.
     pub inspector_port: Option<u16>,
-    pub note: Option<String>,
+    /// What a user should know of it.
+    pub notes: Vec<String>,
 }

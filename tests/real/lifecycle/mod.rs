@@ -10,6 +10,9 @@ pub mod panicking_supervisor;
 mod process_exits;
 mod random_kills;
 mod refresh;
+mod refresh_breakpoints;
+mod refresh_by_hand;
+mod refresh_faults;
 mod vscode_as_client;
 mod web_projects;
 

@@ -9,7 +9,7 @@ use crate::support::{Sandbox, is_alive};
 const TOML: &str = "[window]\nkind = 'web-extension-host'\n";
 
 /// An extension that shows its version in the status bar, and then does more.
-fn extension(version: &str, more: &str) -> String {
+pub(super) fn extension(version: &str, more: &str) -> String {
     format!(
         "const vscode = require('vscode');
 exports.activate = (context) => {{
@@ -33,7 +33,7 @@ fn manifest(title: &str) -> String {
 }
 
 /// A started Extension Development Host. `None`, reported: something that it needs is not installed.
-fn started_extension() -> Option<Sandbox> {
+pub(super) fn started_extension() -> Option<Sandbox> {
     if !has_program("chromium") || !has_code_server() {
         return None;
     }
@@ -47,13 +47,13 @@ fn started_extension() -> Option<Sandbox> {
     Some(sandbox)
 }
 
-fn extension_hosts(sandbox: &Sandbox) -> Vec<u32> {
+pub(super) fn extension_hosts(sandbox: &Sandbox) -> Vec<u32> {
     let is_host = |(_, line): &&(u32, String)| line.contains("--type=extensionHost");
     sandbox.processes().iter().filter(is_host).map(|(pid, _)| *pid).collect()
 }
 
 /// What the extension shows after an edit, and the way in which the window was refreshed before.
-fn after_edit(sandbox: &Sandbox, file: &str, text: &str) -> (Value, Value) {
+pub(super) fn after_edit(sandbox: &Sandbox, file: &str, text: &str) -> (Value, Value) {
     sandbox.write(file, text);
     let answer = sandbox.json(&["evaluate", "--timeout-ms", "60000", VERSION]);
     assert_eq!(answer["relaunched"]["because"], format!("{file} was modified"), "{answer:#}");

@@ -48,6 +48,7 @@ impl WindowFolder {
 
     pub fn plan(&self, kind: WindowKind, settings: WindowSettings) -> WindowLaunchPlan {
         WindowLaunchPlan {
+            holds_hosts: false,
             settings: WindowSettings { kind: Some(kind), ..settings },
             workspace: self.workspace.clone(),
             state_dir: self.state.clone(),

@@ -1,0 +1,66 @@
+//! The extension host of the current window, while it waits for the debug sessions that follow it: see
+//! [`super::launch::HostHold`].
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::time::timeout;
+use tracing::{debug, warn};
+
+use super::identity::find_launch_listener;
+use super::launch::HostHold;
+use super::live_window::LiveWindow;
+use super::window_handle::Window;
+
+/// From the moment when a host's inspector listens until it loads the hook.
+const HELD_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The extension host of the current window, which may wait for debug sessions.
+pub struct HeldHost {
+    hold: HostHold,
+    pid: Option<u32>,
+}
+
+impl HeldHost {
+    /// Lets it go on. Returns whether it has waited until now, and so has run nothing of an extension yet.
+    pub fn release(self) -> bool {
+        self.hold.release_hosts(self.pid)
+    }
+}
+
+impl Window {
+    /// Whether extension hosts that start from now on wait until they are released, for some seconds at most.
+    pub fn hold_new_hosts(&self, wanted: bool) {
+        self.context.holds_new_hosts.store(wanted, Ordering::Relaxed);
+        let window = self.context.published.borrow().window.clone();
+        let Some(hold) = window.map(|window| self.hold_of(&window)).filter(HostHold::is_installed) else { return };
+        if let Err(error) = hold.set_armed(wanted) {
+            warn!("cannot hold extension hosts for their debug sessions: {error}");
+        }
+    }
+
+    /// Waits until the current window's extension host waits, if it is to; it must be released then. `None`: hosts of this
+    /// window are not held.
+    pub async fn wait_for_held_host(&self) -> Option<HeldHost> {
+        let window = self.context.published.borrow().window.clone()?;
+        let hold = self.hold_of(&window);
+        if !self.context.holds_new_hosts.load(Ordering::Relaxed) || !hold.is_installed() {
+            return None;
+        }
+        let find = move || {
+            let port = window.verified_inspector_port().ok()??;
+            find_launch_listener(&window.session.launch_id, port).ok()
+        };
+        let pid = tokio::task::spawn_blocking(find).await.ok().flatten();
+        if let Some(pid) = pid
+            && !matches!(timeout(HELD_TIMEOUT, hold.wait_until_held(pid)).await, Ok(Ok(())))
+        {
+            debug!("the extension host, process {pid}, does not wait for its debug sessions");
+        }
+        Some(HeldHost { hold, pid })
+    }
+
+    fn hold_of(&self, window: &LiveWindow) -> HostHold {
+        HostHold::of_launch(&self.context.paths.state, &window.session.launch_id)
+    }
+}

@@ -1,0 +1,55 @@
+// Loaded by Node before the VS Code server's main script, and, by that, before the main script of each extension host.
+// While the file `armed` lies beside this one, a new host waits before its first line: a debugger that is attached in the
+// meantime has set its breakpoints before an extension is activated.
+//
+// The wait is a loop with short pauses, because Node serves its inspector between two turns of running code. It ends when
+// the file `held-<pid>` or `armed` is removed, when the supervisor that is named in `armed` is gone, or after a time limit:
+// a host is never held for ever.
+'use strict';
+
+const childProcess = require('child_process');
+const fs = require('fs');
+const path = require('path');
+const { isMainThread } = require('worker_threads');
+
+const HOST_FLAG = '--type=extensionHost';
+const MAX_MS = 20_000;
+const PAUSE_MS = 4;
+
+// What this process starts does not inherit it.
+process.execArgv = process.execArgv.filter((flag) => flag !== `--require=${__filename}`);
+if (isMainThread) process.argv.includes(HOST_FLAG) ? holdHost() : addToHosts();
+
+// The server starts its hosts with `fork`, and chooses their flags itself.
+function addToHosts() {
+  const { fork } = childProcess;
+  childProcess.fork = function (file, args, options) {
+    const isHost = Array.isArray(args) && args.includes(HOST_FLAG);
+    if (!isHost) return fork.apply(this, arguments);
+    const execArgv = [...options?.execArgv ?? [], `--require=${__filename}`];
+    return fork.call(this, file, args, { ...options, execArgv });
+  };
+  require('module').syncBuiltinESMExports();
+}
+
+// Uses no call that throws while it waits: a debugger may stop at each exception.
+function holdHost() {
+  const armed = path.join(__dirname, 'armed');
+  const held = path.join(__dirname, `held-${process.pid}`);
+  const supervisor = fs.existsSync(armed) ? Number(fs.readFileSync(armed, 'utf8')) : 0;
+  if (!(supervisor > 1)) return;
+  fs.writeFileSync(held, '');
+  const isSupervised = () => {
+    try {
+      return process.kill(supervisor, 0);
+    } catch {
+      return false;
+    }
+  };
+  const end = performance.now() + MAX_MS;
+  const cell = new Int32Array(new SharedArrayBuffer(4));
+  while (fs.existsSync(held) && fs.existsSync(armed) && performance.now() < end && isSupervised()) {
+    Atomics.wait(cell, 0, 0, PAUSE_MS);
+  }
+  fs.rmSync(held, { force: true });
+}

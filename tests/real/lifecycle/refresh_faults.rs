@@ -1,0 +1,257 @@
+//! What may go wrong while a window is refreshed: edits and callers meanwhile, a window that is closed, pages and extensions
+//! that resist.
+
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use super::VERSION;
+use super::refresh::{after_edit, extension, extension_hosts, started_extension};
+use crate::support::requirements::has_program;
+use crate::support::{Sandbox, eventually, kill, run_command, wait_for_end};
+
+/// A build that copies the extension, and counts.
+const BUILD: &str = "[build]\ncommand = ['sh', '-c', 'echo x >> .devtools/builds; cp source.txt extension.js']\n";
+
+/// A started extension that is built.
+fn built_extension() -> Option<Sandbox> {
+    let sandbox = started_extension()?;
+    sandbox.write("source.txt", &extension("0", ""));
+    sandbox.write("devtools.toml", &format!("[window]\nkind = 'web-extension-host'\n{BUILD}[watch]\n"));
+    sandbox.write(".devtoolsignore", "/extension.js\n");
+    sandbox.tether(&["trust", "--yes"]).ok();
+    sandbox.json(&["restart", "--rebuild", "always"]);
+    assert_eq!(sandbox.json(&["evaluate", VERSION])["value"], "0");
+    Some(sandbox)
+}
+
+fn builds(sandbox: &Sandbox) -> usize {
+    std::fs::read_to_string(sandbox.path(".devtools/builds")).unwrap().lines().count()
+}
+
+/// Asks for what the extension shows, beside the test.
+fn ask(sandbox: &Sandbox) -> Child {
+    let mut command = sandbox.command(["evaluate", "--timeout-ms", "60000", VERSION, "--json"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn answer(asked: Child) -> Value {
+    let output = asked.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}{}", String::from_utf8_lossy(&output.stderr)))
+}
+
+/// Returns as soon as the new host starts, or the old one is gone.
+fn wait_until_refreshing(sandbox: &Sandbox, before: &[u32]) {
+    eventually("the window is being refreshed", || (extension_hosts(sandbox) != before).then_some(()));
+}
+
+fn generation(sandbox: &Sandbox) -> u64 {
+    sandbox.status()["generation"].as_u64().unwrap()
+}
+
+#[test]
+fn an_edit_during_the_refresh_is_built_and_refreshed_again_once() {
+    let Some(sandbox) = built_extension() else { return };
+    for round in 1..=3 {
+        let (built, before, hosts) = (builds(&sandbox), generation(&sandbox), extension_hosts(&sandbox));
+        sandbox.write("source.txt", &extension(&format!("{round}a"), ""));
+        let asked = ask(&sandbox);
+        wait_until_refreshing(&sandbox, &hosts);
+        sandbox.write("source.txt", &extension(&format!("{round}b"), ""));
+        let answered = answer(asked);
+        assert_eq!(answered["value"], format!("{round}b"), "{answered:#}");
+        assert_eq!((builds(&sandbox) - built, generation(&sandbox) - before), (2, 2), "{answered:#}");
+        assert_eq!(sandbox.status()["stale"], false);
+    }
+}
+
+#[test]
+fn callers_at_once_share_one_build_and_one_refresh() {
+    let Some(sandbox) = built_extension() else { return };
+    for round in 1..=3 {
+        let (built, before) = (builds(&sandbox), generation(&sandbox));
+        sandbox.write("source.txt", &extension(&round.to_string(), ""));
+        let asked: Vec<Child> = (0..4).map(|_| ask(&sandbox)).collect();
+        for asked in asked {
+            let answered = answer(asked);
+            assert_eq!(answered["value"], round.to_string(), "{answered:#}");
+        }
+        assert_eq!((builds(&sandbox) - built, generation(&sandbox) - before), (1, 1));
+    }
+}
+
+#[test]
+fn a_window_that_is_closed_during_its_refresh_stays_closed_and_leaves_nothing() {
+    let Some(sandbox) = started_extension() else { return };
+    let (hosts, window) = (extension_hosts(&sandbox), sandbox.status()["pid"].as_u64().unwrap() as u32);
+    sandbox.write("extension.js", &extension("1", ""));
+    let asked = ask(&sandbox);
+    wait_until_refreshing(&sandbox, &hosts);
+    kill(window, Signal::TERM);
+    wait_for_end(window);
+    let began = Instant::now();
+    let reported = answer(asked)["error"].to_string();
+    assert!(reported.contains("ended while it was refreshed") && reported.contains("tether start"), "{reported}");
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+    // Nobody has asked for another one.
+    eventually("nothing of the window is left", || extension_hosts(&sandbox).is_empty().then_some(()));
+    assert_eq!(sandbox.session(), None);
+    assert!(["absent", "exited"].contains(&sandbox.status()["state"].as_str().unwrap()), "{:#}", sandbox.status());
+    sandbox.json(&["start"]);
+    assert_eq!(sandbox.json(&["evaluate", VERSION])["value"], "1");
+}
+
+#[test]
+fn the_programs_that_an_old_host_had_started_are_gone() {
+    let Some(sandbox) = started_extension() else { return };
+    let start = |version: &str| {
+        let run = |detached: bool| {
+            format!(
+                "require('child_process').spawn('sleep', ['{version}00000'], {{ detached: {detached}, stdio: 'ignore' }});"
+            )
+        };
+        extension(version, &format!("{}{}", run(false), run(true)))
+    };
+    let servers = |version: &str| {
+        let line = format!("sleep {version}00000");
+        sandbox.processes().iter().filter(|(_, it)| *it == line).count()
+    };
+    for version in 1..=3 {
+        let version = version.to_string();
+        let (shown, by) = after_edit(&sandbox, "extension.js", &start(&version));
+        assert_eq!((shown, by), (json!(version), json!("restartExtensionHost")));
+        eventually("its programs run", || (servers(&version) == 2).then_some(()));
+        let left: usize = (1..version.parse().unwrap()).map(|old: u32| servers(&old.to_string())).sum();
+        assert_eq!(left, 0, "those of the host before");
+    }
+}
+
+#[test]
+fn an_activation_of_20_s_delays_no_refresh() {
+    let Some(sandbox) = started_extension() else { return };
+    let slow = "return new Promise((done) => setTimeout(done, 20_000));";
+    sandbox.write("extension.js", &extension("1", slow));
+    let answered = sandbox.json(&["evaluate", "--timeout-ms", "60000", VERSION]);
+    assert_eq!((&answered["value"], &answered["relaunched"]["by"]), (&json!("1"), &json!("restartExtensionHost")));
+    let notes = answered["notes"].to_string();
+    assert!(notes.contains("activation of") && notes.contains("has not ended"), "{answered:#}");
+    // It is still activating.
+    let began = Instant::now();
+    assert_eq!(after_edit(&sandbox, "extension.js", &extension("2", "")), (json!("2"), json!("restartExtensionHost")));
+    assert!(began.elapsed() < Duration::from_secs(12), "{:?}", began.elapsed());
+}
+
+/// A started browser with a page of the workspace, from a server that is a part of the build.
+fn served_page(page: &str) -> Sandbox {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let server = format!(
+        "const fs = require('fs');
+const types = {{ '.html': 'text/html', '.js': 'text/javascript' }};
+require('http').createServer((request, response) => {{
+    const name = request.url === '/' ? '/page.html' : request.url;
+    response.setHeader('content-type', types[require('path').extname(name)] ?? 'text/plain');
+    try {{ response.end(fs.readFileSync('.' + name)); }} catch {{ response.writeHead(404).end(); }}
+}}).listen({port}, '127.0.0.1', () => console.log('ready in 1 ms'));"
+    );
+    let configuration = json!({
+        "name": "Page", "type": "chrome", "request": "launch", "url": format!("http://127.0.0.1:{port}/"),
+        "preLaunchTask": "serve",
+    });
+    let task = json!({
+        "label": "serve", "type": "process", "command": "node", "args": ["serve.cjs"], "isBackground": true,
+        "problemMatcher": {"background": {"activeOnStart": true, "beginsPattern": ".", "endsPattern": "ready in"}},
+    });
+    let sandbox = Sandbox::with(&[
+        ("page.html", page),
+        ("serve.cjs", &server),
+        (".vscode/launch.json", &json!({"configurations": [configuration]}).to_string()),
+        (".vscode/tasks.json", &json!({"tasks": [task]}).to_string()),
+    ]);
+    sandbox.json(&["start"]);
+    sandbox.arrived();
+    sandbox
+}
+
+#[test]
+fn a_page_that_asks_before_it_is_left_is_reloaded_all_the_same_and_that_is_said() {
+    if !has_program("chromium") {
+        return;
+    }
+    let page = |title: &str| {
+        format!(
+            "<title>{title}</title><button>edit</button><script>
+            onbeforeunload = (event) => {{ event.preventDefault(); event.returnValue = 'unsaved'; }};</script>"
+        )
+    };
+    let sandbox = served_page(&page("0"));
+    for title in 1..=3 {
+        let title = title.to_string();
+        // Browsers ask only where the user has done something.
+        let snapshot = run_command(sandbox.command(["snapshot"])).ok().stdout;
+        let button = snapshot.lines().find(|line| line.contains("button")).unwrap_or_else(|| panic!("{snapshot}"));
+        let button = button.split_whitespace().find(|word| word.starts_with('e')).unwrap();
+        sandbox.json(&["input", &format!("click {button}")]);
+        sandbox.write("page.html", &page(&title));
+        let answered = sandbox.json(&["evaluate", "document.title"]);
+        assert_eq!((&answered["value"], &answered["relaunched"]["by"]), (&json!(title), &json!("reload")));
+        assert!(answered["relaunched"]["notes"].to_string().contains("beforeunload"), "{answered:#}");
+    }
+}
+
+#[test]
+fn a_service_worker_that_serves_old_scripts_is_bypassed_and_that_is_said() {
+    if !has_program("chromium") {
+        return;
+    }
+    let sandbox = served_page("");
+    // Whatever it has served once, it serves for ever.
+    sandbox.write(
+        "worker.js",
+        "self.addEventListener('install', () => self.skipWaiting());
+self.addEventListener('activate', (event) => event.waitUntil(clients.claim()));
+self.addEventListener('fetch', (event) => event.respondWith((async () => {
+    const cache = await caches.open('all');
+    const kept = await cache.match(event.request);
+    if (kept) return kept;
+    const response = await fetch(event.request);
+    await cache.put(event.request, response.clone());
+    return response;
+})()));",
+    );
+    let script = |version: &str| sandbox.write("app.js", &format!("globalThis.version = '{version}';"));
+    script("0");
+    sandbox.write(
+        "page.html",
+        "<title>page</title><script src=app.js></script>
+<script>navigator.serviceWorker.register('/worker.js');</script>",
+    );
+    let ready = "navigator.serviceWorker.ready.then(() => version)";
+    sandbox.json(&["evaluate", ready]);
+    // An ordinary load fills the cache, and then is served from it.
+    let load = "navigator.serviceWorker.ready.then(() => { setTimeout(() => location.reload()); return true; })";
+    for version in 1..=3 {
+        let version = version.to_string();
+        sandbox.tether(&["evaluate", load]);
+        let served = "document.readyState === 'complete' && !!navigator.serviceWorker.controller";
+        eventually("the worker serves the page", || {
+            sandbox.tether(&["evaluate", served]).stdout.contains("true").then_some(())
+        });
+        script(&version);
+        let answered = sandbox.json(&["evaluate", "version"]);
+        assert_eq!((&answered["value"], &answered["relaunched"]["by"]), (&json!(version), &json!("reload")));
+        assert!(answered["relaunched"]["notes"].to_string().contains("service worker was bypassed"), "{answered:#}");
+    }
+    // Also where the page before was bypassed.
+    script("last");
+    let answered = sandbox.json(&["evaluate", "version"]);
+    assert_eq!(answered["value"], "last");
+    assert!(answered["relaunched"]["notes"].to_string().contains("service worker was bypassed"), "{answered:#}");
+    // And it is true that the worker would serve the old script.
+    sandbox.tether(&["evaluate", load]);
+    eventually("an ordinary load is the worker's", || {
+        sandbox.tether(&["evaluate", "version"]).stdout.starts_with('0').then_some(())
+    });
+}
