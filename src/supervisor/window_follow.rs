@@ -170,10 +170,14 @@ pub async fn follow_window(window: Window, sessions: SessionRegistry, followers:
         let window = window.clone();
         async move { renew_request(&window, request).await }.boxed()
     };
+    window.wait_for_search().await;
+    let generation = window.watch().borrow().generation;
+    // An extension host that starts meanwhile waits for them, too.
+    window.hold_new_hosts(sessions.watch_unrecovered().borrow().values().any(|may_return| *may_return));
     sessions.recover_sessions(&now).await;
     for managed in sessions.list_sessions().iter().filter(|it| it.request.follows.is_some()) {
-        // A session that could not be attached waits for the next launch.
-        followers.record_attached(&managed.id, window.watch().borrow().generation);
+        // A session that could not be attached waits for the next launch; there may have been one meanwhile.
+        followers.record_attached(&managed.id, generation);
     }
     let (mut seen, mut changed) = (window.watch(), followers.watch());
     loop {

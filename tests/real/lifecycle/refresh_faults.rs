@@ -94,7 +94,10 @@ fn a_window_that_is_closed_during_its_refresh_stays_closed_and_leaves_nothing() 
     wait_for_end(window);
     let began = Instant::now();
     let reported = answer(asked)["error"].to_string();
-    assert!(reported.contains("ended while it was refreshed") && reported.contains("tether start"), "{reported}");
+    // The refresh may have just been done: then it was the question that the end has interrupted.
+    let says_so = ["ended while it was refreshed", "ended during the operation", "has exited"];
+    assert!(says_so.iter().any(|text| reported.contains(text)), "{reported}");
+    assert!(reported.contains("tether start"), "{reported}");
     assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
     // Nobody has asked for another one.
     eventually("nothing of the window is left", || extension_hosts(&sandbox).is_empty().then_some(()));
