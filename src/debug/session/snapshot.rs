@@ -128,7 +128,7 @@ impl SessionSnapshot {
         let states = self.targets.iter().map(|target| target.state.phase.run_state());
         let state = states.max().unwrap_or(RunState::Terminated);
         match state {
-            RunState::Terminated | RunState::Disconnected if !self.awaits_children.is_empty() => RunState::Running,
+            RunState::Terminated if !self.awaits_children.is_empty() => RunState::Running,
             _ if self.awaits_programs => state.max(RunState::Starting),
             _ => state,
         }
@@ -138,9 +138,7 @@ impl SessionSnapshot {
     pub fn program_state(&self, program: usize) -> RunState {
         let states = self.program_targets(program).map(|target| target.state.phase.run_state());
         match states.max().unwrap_or(RunState::Terminated) {
-            RunState::Terminated | RunState::Disconnected if self.awaits_children.contains(&program) => {
-                RunState::Running
-            }
+            RunState::Terminated if self.awaits_children.contains(&program) => RunState::Running,
             state => state,
         }
     }
