@@ -107,7 +107,7 @@ class Story:
             status = await self.call(client, "window_status")
         self.assertEqual([status["state"], status["pid"]], ["ready", window])
 
-    async def test_an_edit_rebuilds_and_relaunches_before_the_next_operation(self):
+    async def test_an_edit_rebuilds_and_refreshes_before_the_next_operation(self):
         word = f"edited-{self.mode}"
         async with self.client() as client:
             before = await self.call(client, "window_start")
@@ -120,8 +120,8 @@ class Story:
         self.assertEqual(answer["value"], word)
         self.assertIn("index.html", answer["relaunched"]["because"])
         self.assertEqual(self.workspace.builds(), builds + 1)
-        self.assertNotEqual(after["pid"], before["pid"])
-        self.assertFalse(alive(before["pid"]))
+        self.assertEqual([answer["relaunched"]["by"], after["pid"]], ["reload", before["pid"]])
+        self.assertGreater(after["generation"], before["generation"])
 
     async def test_a_screenshot_is_an_image(self):
         async with self.client() as client:
