@@ -404,7 +404,7 @@ public class Methods {
 ";
 
 #[test]
-fn entries_and_exits_of_methods_and_the_end_of_the_virtual_machine_stop() {
+fn entries_and_exits_of_methods_stop() {
     let Some(stage) = ScenarioSandbox::with("java", "Methods.java", METHODS) else { return };
     stage.json(&["break", "set", "--function", "Methods.twice"]);
     stage.json(&["break", "set", "--function", "twice:exit"]);
