@@ -140,7 +140,17 @@ fn a_host_is_held_by_no_session_that_was_stopped_and_by_no_supervisor_that_is_go
     crate::support::kill(sandbox.supervisor().unwrap(), rustix::process::Signal::KILL);
     eventually("the host goes on", || (!held.exists()).then_some(()));
     refresh.wait().unwrap();
-    assert_eq!(sandbox.json(&["evaluate", VERSION])["value"], "2");
+    // The next supervisor may refresh once more, with the session attached to again: then both breakpoints are hit.
+    let answered = (0..=STOPS.len()).find_map(|_| {
+        let answer = sandbox.json(&["evaluate", VERSION]);
+        if !answer["stopped"].is_null() {
+            sandbox.json(&["debug", "continue"]);
+            return None;
+        }
+        Some(answer)
+    });
+    let answered = answered.expect("an answer from a host that runs");
+    assert_eq!(answered["value"], "2", "{answered:#}");
     // It is attached to again by now, and its debugger ends with it.
     sandbox.json(&["debug", "stop", attached["sessionId"].as_str().unwrap()]);
 }
