@@ -15,7 +15,8 @@
 //! | `scratch_folder` | the private folder of a session |
 //! | `serve_task` | the task of an adapter in this process |
 //! | `output_reader` | what the started process prints |
-//! | `java` | our own adapter for Java, which runs in this process |
+//! | `java`, `node` | our own adapters for Java and Node, which run in this process |
+//! | `launch_fields`, `hit_condition` | what these have in common: arguments, conditions on counts |
 //! | `exit_reason` | an adapter's pipes: the end of the stream carries the exit reason |
 //! | `exit_report` | how a program has exited, by the report of its adapter |
 //!
@@ -28,10 +29,13 @@ mod debug_target;
 mod discovery;
 mod exit_reason;
 mod exit_report;
+mod hit_condition;
 mod host;
 mod java;
+mod launch_fields;
 mod launch_plan;
 mod listener_owner;
+mod node;
 mod output_reader;
 mod rows;
 mod scratch_folder;
@@ -48,6 +52,7 @@ pub use host::{AdapterHost, start_adapter};
 pub use java::serve_java;
 pub use launch_plan::{ConnectMethod, LaunchPlan, ProcessPlan};
 pub use listener_owner::verify_target_listener;
+pub use node::serve_node;
 pub use output_reader::OutputPiece;
 pub use rows::ADAPTERS;
 pub use scratch_folder::remove_scratch_folders;

@@ -94,11 +94,12 @@ struct CdpConnectionState {
     handler: EventHandler,
 }
 
-type CdpCommandResult = Result<Box<RawValue>, CdpErrorObject>;
+/// The result of a command, or the peer's error.
+pub(super) type CdpCommandResult = Result<Box<RawValue>, CdpErrorObject>;
 
 /// JSON-RPC's error object.
 #[derive(Debug, Deserialize)]
-struct CdpErrorObject {
+pub(super) struct CdpErrorObject {
     #[serde(default)]
     code: i64,
     #[serde(default)]
@@ -159,12 +160,7 @@ impl CdpClient {
         let (mut request, ()) = self.connection.pending.register((), |_| ())?;
         let text = encode_command(request.id(), session, method, params)?;
         self.outgoing.send(text).await.map_err(|_| self.closed_error())?;
-        let error_response = |error: CdpErrorObject| CdpError::ErrorResponse {
-            method: method.to_owned(),
-            code: error.code,
-            message: error.message,
-        };
-        request.response().await?.map_err(error_response)
+        request.response().await?.map_err(|error| response_error(method, error))
     }
 
     /// Sends a command without waiting for its response, in order with all others; waits at most 2 s for a full queue.
@@ -218,7 +214,17 @@ impl CdpClient {
     }
 }
 
-fn encode_command(id: i64, session: Option<&str>, method: &str, params: &impl Serialize) -> Result<String, CdpError> {
+/// What a command has failed with.
+pub(super) fn response_error(method: &str, error: CdpErrorObject) -> CdpError {
+    CdpError::ErrorResponse { method: method.to_owned(), code: error.code, message: error.message }
+}
+
+pub(super) fn encode_command(
+    id: i64,
+    session: Option<&str>,
+    method: &str,
+    params: &impl Serialize,
+) -> Result<String, CdpError> {
     let text = serde_json::to_string(&OutgoingCommand { id, method, params, session_id: session });
     text.map_err(|cause| CdpError::Unexpected { what: method.to_owned(), cause: cause.to_string() })
 }
@@ -232,25 +238,16 @@ impl From<Closed> for CdpError {
 impl CdpConnectionState {
     /// Delivers a response or an event. Messages that are neither are ignored.
     fn dispatch_message(&self, text: &str) {
-        let Ok(message) = serde_json::from_str::<IncomingMessage>(text) else { return };
-        match message {
-            IncomingMessage { id: Some(id), error, result, .. } => {
-                let outcome = match (error, result) {
-                    (Some(error), _) => Err(error),
-                    (None, Some(result)) => Ok(result.to_owned()),
-                    (None, None) => Ok(RawValue::NULL.to_owned()),
-                };
-                // A late response finds no request.
-                self.pending.complete(id, outcome);
-            }
-            IncomingMessage { method: Some(method), params, session_id, .. } => {
-                let params = params.unwrap_or(RawValue::NULL).to_owned();
-                let event = CdpEvent { session: session_id, method, params };
+        let Some(message) = parse_message(text) else { return };
+        match message.id {
+            // A late response finds no request.
+            Some(id) => drop(self.pending.complete(id, message.into_result())),
+            None => {
+                let Some(event) = message.into_event() else { return };
                 (self.handler)(&event);
                 // Fails without subscribers.
                 let _ = lock(&self.events).as_ref().map(|events| events.send(Arc::new(event)));
             }
-            IncomingMessage { .. } => {}
         }
     }
 
@@ -338,8 +335,8 @@ struct OutgoingCommand<'a, P> {
 /// A response (with `id`) or an event (with `method`).
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct IncomingMessage<'a> {
-    id: Option<i64>,
+pub(super) struct IncomingMessage<'a> {
+    pub id: Option<i64>,
     method: Option<String>,
     #[serde(borrow)]
     params: Option<&'a RawValue>,
@@ -347,6 +344,28 @@ struct IncomingMessage<'a> {
     #[serde(borrow)]
     result: Option<&'a RawValue>,
     error: Option<CdpErrorObject>,
+}
+
+/// `None`: it is not a message of the protocol.
+pub(super) fn parse_message(text: &str) -> Option<IncomingMessage<'_>> {
+    serde_json::from_str(text).ok()
+}
+
+impl IncomingMessage<'_> {
+    /// As the response to a command.
+    pub fn into_result(self) -> CdpCommandResult {
+        match (self.error, self.result) {
+            (Some(error), _) => Err(error),
+            (None, Some(result)) => Ok(result.to_owned()),
+            (None, None) => Ok(RawValue::NULL.to_owned()),
+        }
+    }
+
+    /// `None`: it is no event.
+    pub fn into_event(self) -> Option<CdpEvent> {
+        let params = self.params.unwrap_or(RawValue::NULL).to_owned();
+        Some(CdpEvent { session: self.session_id, method: self.method?, params })
+    }
 }
 
 #[cfg(test)]

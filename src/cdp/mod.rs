@@ -3,9 +3,11 @@
 //! | file | defines |
 //! |---|---|
 //! | `types`, `events` | names and shapes of commands, their results, and events |
+//! | `debugger` | those by which a JavaScript program is debugged |
 //! | `endpoint` | HTTP discovery of the WebSocket behind a debugging port |
 //! | `websocket` | opening that WebSocket |
 //! | `client` | one connection: commands, responses, event subscriptions |
+//! | `session` | one target of a connection; a worker of Node |
 //!
 //! Does not depend on windows or debug sessions; of the rest of the crate it uses only `wire`.
 //!
@@ -13,13 +15,16 @@
 
 mod cdp_error;
 mod client;
+pub mod debugger;
 mod endpoint;
 pub mod events;
+mod session;
 pub mod types;
 mod websocket;
 
 pub use cdp_error::CdpError;
 pub use client::{CdpClient, CdpConnection, CdpEvent, EventHandler, EventSubscription, EventsLost};
 pub use endpoint::{Endpoint, TargetListEntry, discover_endpoint, list_targets};
+pub use session::{CdpSession, WorkerSession};
 pub use types::CdpCommand;
 pub use websocket::{open_connection, open_connection_with_handler};

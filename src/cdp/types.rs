@@ -2,6 +2,8 @@
 //!
 //! Field names are the protocol's own; fields that a peer may omit are optional.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
@@ -39,7 +41,7 @@ command!(EnableDebugger, "Debugger.enable", IgnoredAny, {});
 command!(DisableDebugger, "Debugger.disable", IgnoredAny, {});
 command!(
     /// Adds a function of this name to the global scope; each call of it sends `Runtime.bindingCalled`.
-    AddBinding, "Runtime.addBinding", IgnoredAny, { name: &'static str });
+    AddBinding, "Runtime.addBinding", IgnoredAny, { name: Cow<'static, str> });
 command!(EnablePage, "Page.enable", IgnoredAny, {});
 command!(ReloadPage, "Page.reload", IgnoredAny, { ignore_cache: bool });
 command!(AddScriptToEvaluateOnNewDocument, "Page.addScriptToEvaluateOnNewDocument", IgnoredAny, { source: String });
@@ -156,7 +158,7 @@ macro_rules! received {
     )*};
 }
 
-pub(super) use received;
+pub(super) use {command, received};
 
 received! {
     /// Result of `Target.getTargets`.
@@ -206,8 +208,10 @@ received! {
         /// Values without a JSON form: `NaN`, `-0`, `Infinity`, `10n`.
         unserializable_value: Option<String>,
         description: Option<String>,
-        /// Of objects that were logged to the console.
+        /// Of objects that were logged to the console, or where it was requested.
         preview: Option<ObjectPreview>,
+        /// Of objects: the name of their constructor.
+        class_name: Option<String>,
     }
 
     /// CDP's `Runtime.ExceptionDetails`.
@@ -268,12 +272,23 @@ received! {
 
     /// CDP's `Runtime.ObjectPreview`.
     struct ObjectPreview {
+        #[serde(rename = "type", default)]
+        kind: String,
         subtype: Option<String>,
         description: Option<String>,
         #[serde(default)]
         overflow: bool,
         #[serde(default)]
         properties: Vec<PropertyPreview>,
+        /// Of maps and sets.
+        #[serde(default)]
+        entries: Vec<EntryPreview>,
+    }
+
+    /// CDP's `Runtime.EntryPreview`; a set has no key.
+    struct EntryPreview {
+        key: Option<Box<ObjectPreview>>,
+        value: Box<ObjectPreview>,
     }
 
     /// CDP's `Runtime.PropertyPreview`.
@@ -282,16 +297,24 @@ received! {
         #[serde(rename = "type")]
         kind: String,
         value: Option<String>,
+        subtype: Option<String>,
     }
 
     /// CDP's `Runtime.StackTrace`.
     struct StackTrace {
+        /// What was awaited: `await`, `setTimeout`, …
+        description: Option<String>,
+        parent: Option<Box<StackTrace>>,
         #[serde(default)]
         call_frames: Vec<CallFrame>,
     }
 
     /// Lines and columns are 0-based.
     struct CallFrame {
+        #[serde(default)]
+        function_name: String,
+        #[serde(default)]
+        script_id: String,
         #[serde(default)]
         url: String,
         #[serde(default)]

@@ -1,35 +1,15 @@
 //! The arguments of `launch` and `attach`, as users of launch.json know them.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 
+use crate::adapters::launch_fields::FieldReader;
 use crate::dap::types::Fields;
 
-/// Keys of launch.json that are for the editor, or that change nothing here.
-const IGNORED_KEYS: [&str; 20] = [
-    "type",
-    "request",
-    "name",
-    "console",
-    "projectName",
-    "shortenCommandLine",
-    "encoding",
-    "stepFilters",
-    "preLaunchTask",
-    "postDebugTask",
-    "presentation",
-    "internalConsoleOptions",
-    "debugServer",
-    "serverReadyAction",
-    "suppressMultipleSessionWarning",
-    "noDebug",
-    "linux",
-    "osx",
-    "windows",
-    "timeout",
-];
+/// Arguments of the Java extension that change nothing here.
+const IGNORED_KEYS: [&str; 4] = ["projectName", "shortenCommandLine", "encoding", "stepFilters"];
 
 /// What is launched.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,82 +50,10 @@ pub struct JavaAttach {
     pub unknown: Vec<String>,
 }
 
-/// Reads the fields of a request, and notes which were read.
-struct FieldReader<'a> {
-    fields: &'a Fields,
-    read: Vec<&'static str>,
-}
-
-impl FieldReader<'_> {
-    fn value(&mut self, name: &'static str) -> Option<&Value> {
-        self.read.push(name);
-        self.fields.get(name).filter(|value| !value.is_null())
-    }
-
-    fn text(&mut self, name: &'static str) -> Result<Option<String>, String> {
-        match self.value(name) {
-            None => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text.clone()).filter(|text| !text.is_empty())),
-            Some(other) => Err(format!("`{name}` is {other}, and not a text")),
-        }
-    }
-
-    /// A list of texts; one text is split as a shell does.
-    fn list(&mut self, name: &'static str) -> Result<Vec<String>, String> {
-        let bad = |value: &Value| format!("`{name}` is {value}, and not a list of texts");
-        match self.value(name) {
-            None => Ok(Vec::new()),
-            Some(Value::String(line)) => {
-                shlex::split(line).ok_or_else(|| format!("`{name}` has a quote without an end: {line}"))
-            }
-            Some(list @ Value::Array(items)) => {
-                items.iter().map(|it| it.as_str().map(str::to_owned).ok_or_else(|| bad(list))).collect()
-            }
-            Some(other) => Err(bad(other)),
-        }
-    }
-
-    /// Paths, relative to a folder; the words that launch.json has for what is found by itself are left out.
-    fn paths(&mut self, name: &'static str, cwd: &Path) -> Result<Vec<PathBuf>, String> {
-        let list = match self.value(name) {
-            Some(Value::String(one)) => vec![one.clone()],
-            _ => self.list(name)?,
-        };
-        Ok(list.iter().filter(|path| !path.starts_with(['$', '!'])).map(|path| cwd.join(path)).collect())
-    }
-
-    fn flag(&mut self, name: &'static str) -> Option<bool> {
-        self.value(name).and_then(Value::as_bool)
-    }
-
-    fn env(&mut self) -> Result<BTreeMap<String, Option<String>>, String> {
-        let Some(value) = self.value("env") else { return Ok(BTreeMap::new()) };
-        let entries = value.as_object().ok_or_else(|| format!("`env` is {value}, and not an object"))?;
-        let text = |value: &Value| match value {
-            Value::Null => None,
-            Value::String(text) => Some(text.clone()),
-            other => Some(other.to_string()),
-        };
-        Ok(entries.iter().map(|(name, value)| (name.clone(), text(value))).collect())
-    }
-
-    fn unknown(&self) -> Vec<String> {
-        let is_known = |name: &str| self.read.contains(&name) || IGNORED_KEYS.contains(&name);
-        self.fields.keys().filter(|name| !is_known(name) && !name.starts_with("__")).cloned().collect()
-    }
-
-    fn cwd(&mut self) -> Result<PathBuf, String> {
-        match self.text("cwd")? {
-            Some(cwd) => Ok(PathBuf::from(cwd)),
-            None => std::env::current_dir().map_err(|cause| format!("there is no current folder: {cause}")),
-        }
-    }
-}
-
 impl JavaLaunch {
     /// Errors: what is to be launched is missing, or an argument is of another form.
     pub fn from_fields(fields: &Fields) -> Result<JavaLaunch, String> {
-        let mut reader = FieldReader { fields, read: Vec::new() };
+        let mut reader = FieldReader::new(fields, &IGNORED_KEYS);
         let cwd = reader.cwd()?;
         let (jar, main_class) = (reader.text("jar")?, reader.text("mainClass")?);
         let program = reader.text("program")?;
@@ -176,7 +84,7 @@ impl JavaLaunch {
 impl JavaAttach {
     /// Errors: there is no port, or an argument is of another form.
     pub fn from_fields(fields: &Fields) -> Result<JavaAttach, String> {
-        let mut reader = FieldReader { fields, read: Vec::new() };
+        let mut reader = FieldReader::new(fields, &IGNORED_KEYS);
         let cwd = reader.cwd()?;
         let host = reader.text("hostName")?.or(reader.text("host")?).unwrap_or_else(|| "127.0.0.1".to_owned());
         let port = match reader.value("port") {

@@ -1,9 +1,10 @@
 //! When a breakpoint that was reached stops the program: its condition, its count, its log message.
 
-use super::breakpoint_table::{HitCondition, LogPart, StopConditions};
+use super::breakpoint_table::{LogPart, StopConditions};
 use super::expression::evaluator::Evaluator;
 use super::expression::parser::parse_expression;
 use super::session::{FrameSpot, JavaSession, RequestFailure};
+use crate::adapters::hit_condition::HitCondition;
 use crate::dap::types::OutputEvent;
 use crate::jdwp::values::{JdwpValue, ObjectId};
 

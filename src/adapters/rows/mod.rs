@@ -12,6 +12,7 @@ mod js_debug;
 mod lldb_dap;
 mod native;
 mod netcoredbg;
+mod node;
 mod python;
 mod rdbg;
 #[cfg(test)]
@@ -23,6 +24,7 @@ use super::adapter::Adapter;
 pub const ADAPTERS: &[Adapter] = &[
     debugpy::ADAPTER,
     js_debug::ADAPTER,
+    node::ADAPTER,
     rdbg::ADAPTER,
     delve::ADAPTER,
     codelldb::ADAPTER,

@@ -1,4 +1,4 @@
-//! `tether dap java`: one of our own debug adapters, on stdin and stdout or on a port, for any editor.
+//! `tether dap java`, `tether dap node`: one of our own debug adapters, on stdin and stdout or on a port, for any editor.
 //!
 //! Needs no supervisor and no workspace.
 
@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::adapters::{ServeContext, accept_own_user, serve_java};
+use crate::adapters::{ServeContext, accept_own_user, serve_java, serve_node};
 use crate::dap::DapConnection;
 use crate::error::{ErrorContext, Result};
 
@@ -19,6 +19,8 @@ use crate::error::{ErrorContext, Result};
 pub enum OwnAdapter {
     /// Java: launch and attach, with the arguments of launch.json's type `java`; needs a JDK only
     Java,
+    /// Node: launch and attach, with the arguments of launch.json's type `node`; needs Node only
+    Node,
 }
 
 /// Serves DAP until the client has closed stdin, or a signal ends us; on a port until a signal does. What was launched
@@ -48,6 +50,7 @@ async fn serve(adapter: OwnAdapter, connection: DapConnection) {
     let context = ServeContext { launch_id, exit: watch::Sender::new(None) };
     match adapter {
         OwnAdapter::Java => serve_java(connection, context).await,
+        OwnAdapter::Node => serve_node(connection, context).await,
     }
 }
 

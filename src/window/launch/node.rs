@@ -53,7 +53,7 @@ async fn wait_for_first_turn(endpoint: &Endpoint) -> Result<()> {
             script.is_some_and(|script| script.url.starts_with("file:"))
         };
         wait_for_event(&client, &mut events, parsed).await?;
-        client.send(None, &types::AddBinding { name: TURN_OVER }).await?;
+        client.send(None, &types::AddBinding { name: TURN_OVER.into() }).await?;
         client.send(None, &turn_over_script()).await?;
         wait_for_event(&client, &mut events, |event| event.method == "Runtime.bindingCalled").await
     };

@@ -103,7 +103,7 @@ pub async fn install_registration_script(
     extensions: &[PathBuf],
 ) -> Result<Option<ExtensionState>, CdpError> {
     wait_for_first_script(client, events).await?;
-    client.call(None, &AddBinding { name: BINDING }, CALL_TIMEOUT).await?;
+    client.call(None, &AddBinding { name: BINDING.into() }, CALL_TIMEOUT).await?;
     let paths = serde_json::to_string(extensions).unwrap_or_default();
     // No promise: Node may exit meanwhile, and V8 collects promises that it awaits.
     let install = Evaluate {

@@ -1,0 +1,122 @@
+//! The breakpoints of a session: what the client has asked for, and how it is bound in each isolate.
+//!
+//! Plain data: sends nothing.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::adapters::hit_condition::HitCondition;
+use crate::dap::types::{DapBreakpoint, DapSource};
+
+/// All breakpoints.
+#[derive(Default)]
+pub struct NodeBreakpointTable {
+    last_id: i64,
+    pub entries: BTreeMap<i64, NodeBreakpoint>,
+}
+
+/// Where a breakpoint stops. Lines and columns are 0-based.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeBreakpointPlace {
+    /// `path` is as the client has it, `file` without links.
+    Line {
+        path: PathBuf,
+        file: PathBuf,
+        line: i64,
+        column: Option<i64>,
+    },
+    Function(String),
+    /// The first line of the program.
+    Entry(PathBuf),
+}
+
+/// What is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WantedBreakpoint {
+    pub place: NodeBreakpointPlace,
+    pub condition: Option<String>,
+    pub hits: Option<HitCondition>,
+    pub log_message: Option<String>,
+}
+
+/// One breakpoint.
+#[derive(Clone, Debug)]
+pub struct NodeBreakpoint {
+    pub id: i64,
+    pub wanted: WantedBreakpoint,
+    /// How often it was reached with its condition true.
+    pub hit_count: u64,
+    pub bound: Vec<BoundBreakpoint>,
+    /// The place in the client's file where it stops, once it is bound: line and column.
+    pub place: Option<(i64, i64)>,
+    /// Why it is not bound.
+    pub message: Option<String>,
+}
+
+/// A breakpoint of the engine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BoundBreakpoint {
+    pub isolate: i64,
+    pub engine_id: String,
+    /// The script, if it is in one, instead of a URL.
+    pub script: Option<String>,
+}
+
+impl NodeBreakpointTable {
+    /// Adds a breakpoint that is not bound yet; returns its id.
+    pub fn add(&mut self, wanted: WantedBreakpoint) -> i64 {
+        self.last_id += 1;
+        let (id, message) = (self.last_id, None);
+        let entry = NodeBreakpoint { id, wanted, hit_count: 0, bound: Vec::new(), place: None, message };
+        self.entries.insert(id, entry);
+        id
+    }
+
+    /// The breakpoint that the engine calls so.
+    pub fn find_bound(&mut self, isolate: i64, engine_id: &str) -> Option<&mut NodeBreakpoint> {
+        let is_bound = |bound: &BoundBreakpoint| bound.isolate == isolate && bound.engine_id == engine_id;
+        self.entries.values_mut().find(|entry| entry.bound.iter().any(is_bound))
+    }
+
+    /// An isolate is gone: nothing is bound in it.
+    pub fn forget_isolate(&mut self, isolate: i64) {
+        for entry in self.entries.values_mut() {
+            entry.bound.retain(|bound| bound.isolate != isolate);
+        }
+    }
+}
+
+impl NodeBreakpoint {
+    /// Its state for the client.
+    pub fn describe(&self) -> DapBreakpoint {
+        let source = match &self.wanted.place {
+            NodeBreakpointPlace::Line { path, .. } => {
+                let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+                Some(DapSource { name, path: Some(path.to_string_lossy().into_owned()), ..DapSource::default() })
+            }
+            _ => None,
+        };
+        let verified = self.place.is_some();
+        DapBreakpoint {
+            verified,
+            id: Some(self.id),
+            message: self.message.clone().filter(|_| !verified),
+            source,
+            line: self.place.map(|(line, _)| line + 1).filter(|_| self.file().is_some()),
+            column: self.place.map(|(_, column)| column + 1).filter(|_| self.file().is_some()),
+        }
+    }
+
+    /// The file that it is in, without links.
+    pub fn file(&self) -> Option<&Path> {
+        match &self.wanted.place {
+            NodeBreakpointPlace::Line { file, .. } => Some(file),
+            _ => None,
+        }
+    }
+
+    /// Whether it is bound in a script of an isolate.
+    pub fn is_in_script(&self, isolate: i64, script: &str) -> bool {
+        self.bound.iter().any(|bound| bound.isolate == isolate && bound.script.as_deref() == Some(script))
+    }
+}

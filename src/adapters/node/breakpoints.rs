@@ -1,0 +1,292 @@
+//! Sets breakpoints, and binds them in each isolate: by the URL of a file, or in a script that was made of it.
+//!
+//! ```text
+//! setBreakpoints ─▶ table ─▶ by URL, in scripts of now and later ─▶ `breakpointResolved` ─▶ verified
+//!                     └─ a script with a map is parsed, and waits ─▶ in that script ────────▶ verified ─▶ it runs
+//! ```
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::breakpoint_code::engine_condition;
+use super::breakpoint_table::{BoundBreakpoint, NodeBreakpoint, NodeBreakpointPlace, WantedBreakpoint};
+use super::isolate::Isolate;
+use super::scripts::LoadedScript;
+use super::session::{NodeFailure, NodeSession};
+use crate::cdp::debugger::{
+    BreakpointResolved, CompileScript, EvaluateInGlobalScope, RemoveBreakpoint, ScriptLocation, SetBreakpointByUrl,
+    SetCallBreakpoint, SetScriptBreakpoint,
+};
+use crate::dap::types::{BreakpointEvent, DapBreakpoint};
+
+/// What is said of a file that no script of the program is, or is made of.
+const NOT_LOADED: &str = "no script of this file is loaded yet";
+const NO_CODE: &str = "there is no code at or below this line";
+
+impl NodeSession {
+    /// Replaces the breakpoints that `is_replaced`; those that are wanted again stay as they are. An error instead of what
+    /// is wanted refuses it.
+    pub async fn replace_breakpoints(
+        &self,
+        is_replaced: impl Fn(&NodeBreakpointPlace) -> bool,
+        wanted: Vec<Result<WantedBreakpoint, String>>,
+    ) -> Result<Vec<DapBreakpoint>, NodeFailure> {
+        let mut old: Vec<NodeBreakpoint> = self.with_breakpoints(|breakpoints| {
+            let mut old: Vec<NodeBreakpoint> = breakpoints.entries.values().cloned().collect();
+            old.retain(|entry| is_replaced(&entry.wanted.place));
+            old
+        });
+        let mut ids = Vec::new();
+        let mut added = Vec::new();
+        for one in wanted {
+            ids.push(match one {
+                Ok(one) => match old.iter().position(|entry| entry.wanted == one) {
+                    Some(kept) => Ok(old.swap_remove(kept).id),
+                    None => {
+                        let refused = self.find_syntax_error(&one).await;
+                        match refused {
+                            Some(refused) => Err(refused),
+                            None => {
+                                let id = self.with_breakpoints(|breakpoints| breakpoints.add(one));
+                                added.push(id);
+                                Ok(id)
+                            }
+                        }
+                    }
+                },
+                Err(refused) => Err(refused),
+            });
+        }
+        // First, since the engine has one breakpoint at each place.
+        for entry in old {
+            self.with_breakpoints(|breakpoints| breakpoints.entries.remove(&entry.id));
+            self.unbind(&entry).await;
+        }
+        for isolate in self.isolates() {
+            for id in &added {
+                self.bind(&isolate, *id).await;
+            }
+        }
+        Ok(ids.into_iter().map(|id| self.report_breakpoint(id)).collect())
+    }
+
+    fn report_breakpoint(&self, id: Result<i64, String>) -> DapBreakpoint {
+        match id {
+            Ok(id) => self.with_breakpoints(|breakpoints| {
+                breakpoints.entries.get(&id).map(NodeBreakpoint::describe).unwrap_or_default()
+            }),
+            Err(reason) => DapBreakpoint { message: Some(reason), ..DapBreakpoint::default() },
+        }
+    }
+
+    /// Why a condition is no JavaScript; the engine would take it as false.
+    async fn find_syntax_error(&self, wanted: &WantedBreakpoint) -> Option<String> {
+        let condition = wanted.condition.as_deref()?;
+        let isolate = self.isolates().into_iter().next()?;
+        let (source_url, persist_script) = (String::new(), false);
+        let compile = CompileScript { expression: format!("(\n{condition}\n)"), source_url, persist_script };
+        let details = isolate.call(&compile).await.ok()?.exception_details?;
+        let text = details.text();
+        let error = text.lines().next().unwrap_or_default().to_owned();
+        let said = format!("Syntax error setting breakpoint with condition `{condition}`: {error}\n");
+        self.print("stderr", &said).await;
+        Some(format!("the condition `{condition}` is no expression: {error}"))
+    }
+
+    /// Binds all breakpoints in an isolate that has just been connected.
+    pub async fn bind_all(&self, isolate: &Isolate) {
+        let ids: Vec<i64> = self.with_breakpoints(|breakpoints| breakpoints.entries.keys().copied().collect());
+        for id in ids {
+            self.bind(isolate, id).await;
+        }
+    }
+
+    async fn bind(&self, isolate: &Isolate, id: i64) {
+        let entry = self.with_breakpoints(|breakpoints| breakpoints.entries.get(&id).cloned());
+        let Some(entry) = entry else { return };
+        match &entry.wanted.place {
+            NodeBreakpointPlace::Line { file, line, column, .. } => {
+                let made_of_it = |script: &LoadedScript| script.map().is_some_and(|map| map.sources().contains(file));
+                let scripts = isolate.with_state(|state| state.scripts.select(made_of_it));
+                for script in &scripts {
+                    self.bind_in_script(isolate, &entry, script).await;
+                }
+                if !scripts.iter().any(|script| script.path.as_ref() == Some(file)) {
+                    self.bind_by_url(isolate, &entry, file, (*line, column.unwrap_or(0))).await;
+                }
+            }
+            NodeBreakpointPlace::Entry(file) => self.bind_by_url(isolate, &entry, file, (0, 0)).await,
+            NodeBreakpointPlace::Function(name) => self.bind_function(isolate, &entry, name).await,
+        }
+    }
+
+    fn condition_of(&self, entry: &NodeBreakpoint) -> Option<String> {
+        let WantedBreakpoint { condition, log_message, .. } = &entry.wanted;
+        engine_condition(condition.as_deref(), log_message.as_deref(), &self.binding).ok().flatten()
+    }
+
+    async fn bind_by_url(&self, isolate: &Isolate, entry: &NodeBreakpoint, file: &Path, (line, column): (i64, i64)) {
+        let Ok(url) = url::Url::from_file_path(file) else { return };
+        let condition = self.condition_of(entry);
+        let set = SetBreakpointByUrl { url: url.into(), line_number: line, column_number: column, condition };
+        let result = match isolate.call(&set).await {
+            Ok(result) => result,
+            Err(error) => return self.refuse(entry.id, NodeFailure::from(error).0),
+        };
+        let is_loaded =
+            !isolate.with_state(|state| state.scripts.select(|it| it.path.as_deref() == Some(file))).is_empty();
+        let place = result.locations.first().map(|at| (at.line_number, at.column_number));
+        let bound = BoundBreakpoint { isolate: isolate.id, engine_id: result.breakpoint_id, script: None };
+        let message = if is_loaded { NO_CODE } else { NOT_LOADED };
+        self.record_bound(entry.id, bound, place, message);
+    }
+
+    /// Binds the breakpoints of the sources that a script was made of, and reports those that are bound now. Where the
+    /// script has the path of its own source, as with compilers in memory, lines by URL would be those of the compiled text.
+    pub async fn bind_mapped(&self, isolate: &Isolate, script: &Arc<LoadedScript>) {
+        let Some(map) = script.map() else { return };
+        let of_map =
+            |entry: &NodeBreakpoint| entry.file().is_some_and(|file| map.sources().iter().any(|it| it == file));
+        let entries: Vec<NodeBreakpoint> = self
+            .with_breakpoints(|breakpoints| breakpoints.entries.values().filter(|it| of_map(it)).cloned().collect());
+        for entry in entries {
+            if script.is_own_source() && entry.file() == script.path.as_deref() {
+                self.unbind_url(isolate, &entry).await;
+            }
+            if !entry.is_in_script(isolate.id, &script.id) {
+                let before = entry.place;
+                self.bind_in_script(isolate, &entry, script).await;
+                self.report_change(entry.id, before).await;
+            }
+        }
+    }
+
+    async fn bind_in_script(&self, isolate: &Isolate, entry: &NodeBreakpoint, script: &LoadedScript) {
+        let (NodeBreakpointPlace::Line { file, line, column, .. }, Some(map)) = (&entry.wanted.place, script.map())
+        else {
+            return;
+        };
+        let Some((line_number, column_number)) = map.generated_place(file, *line, column.unwrap_or(0)) else {
+            return self.refuse(entry.id, NO_CODE.to_owned());
+        };
+        let location = ScriptLocation { script_id: script.id.clone(), line_number, column_number };
+        let set = SetScriptBreakpoint { location, condition: self.condition_of(entry) };
+        match isolate.call(&set).await {
+            Ok(result) => {
+                let at = &result.actual_location;
+                let original = map.original_place(at.line_number, at.column_number);
+                let place = original.filter(|it| it.path == *file).map_or((*line, 0), |it| (it.line, it.column));
+                let script = Some(script.id.clone());
+                let bound = BoundBreakpoint { isolate: isolate.id, engine_id: result.breakpoint_id, script };
+                self.record_bound(entry.id, bound, Some(place), NO_CODE);
+            }
+            Err(error) => self.refuse(entry.id, NodeFailure::from(error).0),
+        }
+    }
+
+    /// By the function object that the name stands for, in the global scope.
+    async fn bind_function(&self, isolate: &Isolate, entry: &NodeBreakpoint, name: &str) {
+        let evaluate = EvaluateInGlobalScope {
+            expression: format!("({name})"),
+            object_group: "tether-functions".to_owned(),
+            throw_on_side_effect: true,
+            repl_mode: true,
+            ..EvaluateInGlobalScope::default()
+        };
+        let found = isolate.call(&evaluate).await.ok().filter(|found| found.exception_details.is_none());
+        let function = found.map(|found| found.result).filter(|it| it.kind == "function");
+        let Some(object_id) = function.and_then(|function| function.object_id) else {
+            return self.refuse(entry.id, format!("there is no function `{name}` in the global scope yet"));
+        };
+        match isolate.call(&SetCallBreakpoint { object_id, condition: self.condition_of(entry) }).await {
+            Ok(result) => {
+                let bound = BoundBreakpoint { isolate: isolate.id, engine_id: result.breakpoint_id, script: None };
+                self.record_bound(entry.id, bound, Some((0, 0)), NO_CODE);
+            }
+            Err(error) => self.refuse(entry.id, NodeFailure::from(error).0),
+        }
+    }
+
+    /// Binds the functions that were not there before, and reports those that are bound now.
+    pub async fn rebind_functions(&self, isolate: &Isolate) {
+        let is_unbound = |entry: &&NodeBreakpoint| {
+            matches!(entry.wanted.place, NodeBreakpointPlace::Function(_)) && entry.place.is_none()
+        };
+        let unbound: Vec<i64> = self.with_breakpoints(|breakpoints| {
+            breakpoints.entries.values().filter(is_unbound).map(|entry| entry.id).collect()
+        });
+        for id in unbound {
+            self.bind(isolate, id).await;
+            self.report_change(id, None).await;
+        }
+    }
+
+    fn refuse(&self, id: i64, reason: String) {
+        self.with_breakpoints(|breakpoints| {
+            if let Some(entry) = breakpoints.entries.get_mut(&id) {
+                entry.message = Some(reason);
+            }
+        });
+    }
+
+    fn record_bound(&self, id: i64, bound: BoundBreakpoint, place: Option<(i64, i64)>, message: &str) {
+        self.with_breakpoints(|breakpoints| {
+            if let Some(entry) = breakpoints.entries.get_mut(&id) {
+                entry.bound.push(bound);
+                entry.place = place.or(entry.place);
+                entry.message = Some(message.to_owned());
+            }
+        });
+    }
+
+    async fn unbind(&self, entry: &NodeBreakpoint) {
+        for bound in &entry.bound {
+            self.remove_bound(bound).await;
+        }
+    }
+
+    async fn remove_bound(&self, bound: &BoundBreakpoint) {
+        if let Ok(isolate) = self.isolate(bound.isolate) {
+            // Fails when the isolate has ended.
+            let _ = isolate.call(&RemoveBreakpoint { breakpoint_id: bound.engine_id.clone() }).await;
+        }
+    }
+
+    async fn unbind_url(&self, isolate: &Isolate, entry: &NodeBreakpoint) {
+        let is_meant = |bound: &BoundBreakpoint| bound.isolate == isolate.id && bound.script.is_none();
+        let removed: Vec<BoundBreakpoint> = self.with_breakpoints(|breakpoints| {
+            let entry = breakpoints.entries.get_mut(&entry.id);
+            entry.map(|entry| entry.bound.extract_if(.., |bound| is_meant(bound)).collect()).unwrap_or_default()
+        });
+        for bound in removed {
+            self.remove_bound(&bound).await;
+        }
+    }
+
+    /// A script was parsed that a breakpoint by URL is in.
+    pub async fn handle_resolved(&self, isolate: &Isolate, resolved: &BreakpointResolved) {
+        let at = &resolved.location;
+        let found = self.with_breakpoints(|breakpoints| {
+            let entry = breakpoints.find_bound(isolate.id, &resolved.breakpoint_id)?;
+            let before = entry.place;
+            // In a script with a map of its own path the place is another, and follows.
+            entry.place = Some((at.line_number, at.column_number));
+            Some((entry.id, before))
+        });
+        if let Some((id, before)) = found {
+            self.report_change(id, before).await;
+        }
+    }
+
+    async fn report_change(&self, id: i64, before: Option<(i64, i64)>) {
+        let changed = self.with_breakpoints(|breakpoints| {
+            let entry = breakpoints.entries.get(&id)?;
+            let is_shown = !matches!(entry.wanted.place, NodeBreakpointPlace::Entry(_));
+            (is_shown && entry.place != before).then(|| entry.describe())
+        });
+        if let Some(breakpoint) = changed {
+            // Fails when the client has gone, which ends the session.
+            let _ = self.dap.send_event(&BreakpointEvent { reason: "changed".to_owned(), breakpoint }).await;
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Connects the inspectors of processes and workers, and prepares each isolate before it runs.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+
+use super::isolate::Isolate;
+use super::isolate_events::{ConnectionEvents, IsolateEvents};
+use super::session::{NodeFailure, NodeSession};
+use crate::cdp::debugger::{
+    EnableNodeWorker, RunIfWaitingForDebugger, SetAsyncCallStackDepth, SetBlackboxPatterns,
+    SetInstrumentationBreakpoint,
+};
+use crate::cdp::types::{AddBinding, EnableDebugger, EnableNodeRuntime, EnableRuntime, NotifyWhenWaitingForDisconnect};
+use crate::cdp::{CdpSession, WorkerSession, open_connection_with_handler};
+use crate::dap::types::ThreadEvent;
+
+/// How long an inspector may take to accept the connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How many asynchronous callers the engine keeps.
+const ASYNC_CALLERS: u32 = 32;
+
+/// Where an inspector listens, and of what.
+pub struct InspectorAddress {
+    pub port: u16,
+    /// Of its WebSocket.
+    pub path: String,
+    /// How its main thread is called.
+    pub name: String,
+}
+
+impl NodeSession {
+    /// Connects to the inspector of a process. Errors: it cannot be connected to, or answers otherwise than an inspector.
+    pub async fn connect_process(
+        &self,
+        address: &InspectorAddress,
+        events: &IsolateEvents,
+        tasks: &mut JoinSet<()>,
+    ) -> Result<Arc<Isolate>, NodeFailure> {
+        let connection = events.open();
+        let handler = Arc::clone(&connection);
+        let handle = Box::new(move |event: &crate::cdp::CdpEvent| ConnectionEvents::handle_event(&handler, event));
+        let opened = open_connection_with_handler(address.port, &address.path, CONNECT_TIMEOUT, handle).await;
+        let (client, driver) = opened?;
+        connection.set_client(client.clone());
+        let (id, name) = (connection.isolate, address.name.clone());
+        tasks.spawn(async move {
+            driver.await;
+            connection.end().await;
+        });
+        let session = CdpSession::Own(client.clone());
+        let isolate = Arc::new(Isolate { id, name, session, client: Some(client), state: Mutex::default() });
+        self.add_isolate(Arc::clone(&isolate));
+        self.prepare_isolate(&isolate).await?;
+        isolate.call(&EnableNodeWorker { wait_for_debugger_on_start: true }).await?;
+        Ok(isolate)
+    }
+
+    /// Prepares a worker, and lets it run once the client has sent its breakpoints.
+    pub async fn connect_worker(
+        &self,
+        id: i64,
+        parent: i64,
+        worker: Arc<WorkerSession>,
+        title: &str,
+    ) -> Result<(), NodeFailure> {
+        let of = self.isolate(parent).map(|it| it.name.clone()).unwrap_or_default();
+        let title = title.trim_start_matches('[').trim_end_matches(']');
+        let name = if title.is_empty() { format!("worker {}", worker.id()) } else { title.to_owned() };
+        let name = if of.is_empty() { name } else { format!("{name} of {of}") };
+        let session = CdpSession::Worker(worker);
+        let isolate = Arc::new(Isolate { id, name, session, client: None, state: Mutex::default() });
+        self.add_isolate(Arc::clone(&isolate));
+        self.prepare_isolate(&isolate).await?;
+        self.report_thread("started", id).await;
+        self.start_isolate(&isolate).await
+    }
+
+    /// What the engine has to know before the first line runs.
+    async fn prepare_isolate(&self, isolate: &Isolate) -> Result<(), NodeFailure> {
+        isolate.call(&EnableDebugger {}).await?;
+        isolate.call(&SetAsyncCallStackDepth { max_depth: ASYNC_CALLERS }).await?;
+        isolate.call(&self.exception_state()).await?;
+        if self.skip.skips_internals() {
+            isolate.call(&SetBlackboxPatterns { patterns: vec!["^node:".to_owned()] }).await?;
+        }
+        let instrumentation = "beforeScriptWithSourceMapExecution";
+        isolate.call(&SetInstrumentationBreakpoint { instrumentation }).await?;
+        isolate.call(&AddBinding { name: self.binding.clone().into() }).await?;
+        // Unknown to old versions: the process is then let go when it exits.
+        let _ = isolate.call(&EnableNodeRuntime {}).await;
+        let _ = isolate.call(&NotifyWhenWaitingForDisconnect { enabled: true }).await;
+        self.bind_all(isolate).await;
+        Ok(())
+    }
+
+    /// Sends what the program prints on its console: it was attached to, and its output goes elsewhere.
+    pub async fn follow_console(&self, isolate: &Isolate) -> Result<(), NodeFailure> {
+        isolate.call(&EnableRuntime {}).await?;
+        Ok(())
+    }
+
+    /// Lets an isolate run that waits for its debugger, if the client has sent its breakpoints.
+    pub async fn start_isolate(&self, isolate: &Isolate) -> Result<(), NodeFailure> {
+        if !self.with_settings(|settings| settings.is_configured) {
+            return Ok(());
+        }
+        if !isolate.with_state(|state| std::mem::replace(&mut state.is_started, true)) {
+            isolate.call(&RunIfWaitingForDebugger {}).await?;
+        }
+        Ok(())
+    }
+
+    /// Tells the client of a thread that has started or ended.
+    pub async fn report_thread(&self, reason: &str, thread_id: i64) {
+        // Fails when the client has gone, which ends the session.
+        let _ = self.dap.send_event(&ThreadEvent { reason: reason.to_owned(), thread_id }).await;
+    }
+}
+
+/// How the main thread of a process is called.
+pub fn process_name(program: &str, pid: u32) -> String {
+    let name = Path::new(program).file_name().map(|name| name.to_string_lossy().into_owned());
+    format!("{} [{pid}]", name.as_deref().unwrap_or("node"))
+}

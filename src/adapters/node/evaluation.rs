@@ -1,0 +1,158 @@
+//! Requests that evaluate: they may run code of the program, and are ended when they take too long.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::frames::first_paused;
+use super::isolate::Isolate;
+use super::session::{NodeFailure, NodeSession};
+use super::value_text::{type_name, value_text};
+use super::variables::STOP_OBJECTS;
+use crate::cdp::CdpError;
+use crate::cdp::debugger::{EvaluateInGlobalScope, EvaluateOnCallFrame, PausedFrame};
+use crate::cdp::types::{EvaluateResult, RemoteObject, TerminateExecution};
+use crate::dap::types::{
+    DapExceptionDetails, EvaluateArguments, EvaluateResponse, ExceptionInfoResponse, SetVariableResponse,
+};
+
+/// After this, an evaluation is ended.
+const EVALUATION_TIMEOUT: Duration = Duration::from_secs(10);
+
+impl NodeSession {
+    /// Evaluates in a frame; without one, in the global scope of the first thread that has stopped.
+    pub async fn evaluate(&self, arguments: EvaluateArguments) -> Result<EvaluateResponse, NodeFailure> {
+        let (isolate, frame) = self.find_place(arguments.frame_id)?;
+        let is_hover = arguments.context.as_deref() == Some("hover");
+        let result = self.run_expression(&isolate, frame.as_ref(), &arguments.expression, is_hover).await?;
+        let is_whole = arguments.context.as_deref() == Some("clipboard");
+        let (variables_reference, indexed_variables) = self.open_value(isolate.id, &result);
+        let text = match result.value.as_ref().and_then(|value| value.as_str()) {
+            Some(text) if is_whole => text.to_owned(),
+            _ => value_text(&result),
+        };
+        let kind = Some(type_name(&result));
+        Ok(EvaluateResponse { result: text, variables_reference, kind, named_variables: None, indexed_variables })
+    }
+
+    /// Gives what an expression names the value of another one.
+    pub async fn set_expression(
+        &self,
+        expression: &str,
+        value: &str,
+        frame_id: Option<i64>,
+    ) -> Result<SetVariableResponse, NodeFailure> {
+        let (isolate, frame) = self.find_place(frame_id)?;
+        let assignment = format!("{expression} = (\n{value}\n)");
+        let set = self.run_expression(&isolate, frame.as_ref(), &assignment, false).await?;
+        Ok(self.set_response(isolate.id, &set))
+    }
+
+    fn find_place(&self, frame_id: Option<i64>) -> Result<(Arc<Isolate>, Option<PausedFrame>), NodeFailure> {
+        match frame_id {
+            Some(id) => {
+                let (isolate, pause, frame) = self.find_frame(id)?;
+                let at = frame.depth.and_then(|depth| pause.event.call_frames.get(depth).cloned());
+                let at = at.ok_or("nothing can be evaluated in a frame that waits for an asynchronous call")?;
+                Ok((isolate, Some(at)))
+            }
+            None => Ok((first_paused(&self.isolates()).ok_or("the program has ended")?, None)),
+        }
+    }
+
+    /// The value of an expression, for a variable that is set.
+    pub async fn evaluate_value(
+        &self,
+        isolate: &Isolate,
+        frame: Option<&PausedFrame>,
+        expression: &str,
+    ) -> Result<RemoteObject, NodeFailure> {
+        self.run_expression(isolate, frame, expression, false).await
+    }
+
+    async fn run_expression(
+        &self,
+        isolate: &Isolate,
+        frame: Option<&PausedFrame>,
+        expression: &str,
+        throw_on_side_effect: bool,
+    ) -> Result<RemoteObject, NodeFailure> {
+        let (object_group, generate_preview, return_by_value) = (STOP_OBJECTS.to_owned(), true, false);
+        // `{a: 1}` is meant as an object.
+        let text = expression.trim();
+        let expression =
+            if text.starts_with('{') && text.ends_with('}') { format!("({text})") } else { text.to_owned() };
+        let session = &isolate.session;
+        let called = match frame {
+            Some(frame) => {
+                let call_frame_id = frame.call_frame_id.clone();
+                let evaluate = EvaluateOnCallFrame {
+                    call_frame_id,
+                    expression,
+                    object_group,
+                    generate_preview,
+                    return_by_value,
+                    throw_on_side_effect,
+                };
+                session.call(&evaluate, EVALUATION_TIMEOUT).await
+            }
+            None => {
+                let (repl_mode, await_promise, include_command_line_api) = (true, isolate.pause().is_none(), true);
+                let evaluate = EvaluateInGlobalScope {
+                    expression,
+                    object_group,
+                    generate_preview,
+                    return_by_value,
+                    throw_on_side_effect,
+                    repl_mode,
+                    await_promise,
+                    include_command_line_api,
+                };
+                session.call(&evaluate, EVALUATION_TIMEOUT).await
+            }
+        };
+        read_result(isolate, called).await
+    }
+
+    /// What a thread has stopped at. Errors: it has not stopped at an exception.
+    pub fn exception_info(&self, thread_id: i64) -> Result<ExceptionInfoResponse, NodeFailure> {
+        let pause = self.isolate(thread_id)?.pause().filter(|pause| pause.is_exception());
+        let pause = pause.ok_or("the thread has not stopped at an exception")?;
+        let data = pause.event.data.clone().unwrap_or_default();
+        let is_uncaught = data["uncaught"].as_bool().unwrap_or(false);
+        let thrown: RemoteObject = serde_json::from_value(data).map_err(|cause| NodeFailure(cause.to_string()))?;
+        let description = thrown.description.clone().unwrap_or_else(|| value_text(&thrown));
+        let first = description.lines().next().unwrap_or_default();
+        let class = thrown.class_name.clone().unwrap_or_else(|| thrown.kind.clone());
+        let is_error = thrown.subtype.as_deref() == Some("error");
+        let message = first.split_once(": ").filter(|_| is_error).map_or(first, |(_, message)| message).to_owned();
+        let details = DapExceptionDetails {
+            message: Some(message.clone()),
+            type_name: Some(class.clone()),
+            full_type_name: Some(class.clone()),
+            stack_trace: Some(description.clone()).filter(|_| is_error),
+        };
+        Ok(ExceptionInfoResponse {
+            exception_id: class,
+            break_mode: if is_uncaught { "unhandled" } else { "always" }.to_owned(),
+            description: Some(message),
+            details: Some(details),
+        })
+    }
+}
+
+async fn read_result(isolate: &Isolate, called: Result<EvaluateResult, CdpError>) -> Result<RemoteObject, NodeFailure> {
+    let result = match called {
+        Ok(result) => result,
+        Err(CdpError::TimedOut { after, .. }) => {
+            // Fails when the isolate has ended.
+            let _ = isolate.call(&TerminateExecution {}).await;
+            let within = humantime::format_duration(after);
+            return Err(format!("it has not ended within {within}, and was terminated").into());
+        }
+        Err(error) => return Err(error.into()),
+    };
+    match result.exception_details {
+        Some(details) => Err(details.text().lines().next().unwrap_or_default().into()),
+        None => Ok(result.result),
+    }
+}

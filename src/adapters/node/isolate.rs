@@ -1,0 +1,95 @@
+//! One thread of JavaScript: the connection to its inspector, its scripts, its pause.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::scripts::ScriptTable;
+use crate::cdp::debugger::PausedEvent;
+use crate::cdp::{CdpClient, CdpCommand, CdpError, CdpSession};
+use crate::sync::lock;
+
+/// How long an inspector may take to answer.
+pub const CALL_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// One thread of JavaScript; its id is that of a thread of DAP.
+pub struct Isolate {
+    pub id: i64,
+    /// How it is called: `app.js [123]`, `worker 1 [123]`.
+    pub name: String,
+    pub session: CdpSession,
+    /// Of the main thread of a process: its connection, which its workers share.
+    pub client: Option<CdpClient>,
+    pub state: Mutex<IsolateState>,
+}
+
+/// What changes of an isolate.
+#[derive(Default)]
+pub struct IsolateState {
+    pub scripts: ScriptTable,
+    pub pause: Option<Arc<IsolatePause>>,
+    last_pause: u64,
+    /// What the client has requested last: the reason of the next stop without a cause.
+    pub requested: RequestedMove,
+    /// How many steps the last one has gone on for in code without a source.
+    pub steps_without_source: usize,
+    /// It was started, or needs no start.
+    pub is_started: bool,
+}
+
+/// What a client has requested of a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RequestedMove {
+    #[default]
+    Run,
+    Pause,
+    Step(StepKind),
+}
+
+/// A step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepKind {
+    Into,
+    Over,
+    Out,
+}
+
+/// A pause of the engine.
+pub struct IsolatePause {
+    /// Unique within the isolate.
+    pub number: u64,
+    pub event: PausedEvent,
+}
+
+impl Isolate {
+    /// Sends a command and waits for its result.
+    pub async fn call<C: CdpCommand>(&self, command: &C) -> Result<C::Response, CdpError> {
+        self.session.call(command, CALL_TIMEOUT).await
+    }
+
+    /// Reads or changes what changes.
+    pub fn with_state<T>(&self, access: impl FnOnce(&mut IsolateState) -> T) -> T {
+        access(&mut lock(&self.state))
+    }
+
+    /// Leaves a worker that has finished.
+    pub async fn detach_worker(&self) {
+        if let CdpSession::Worker(worker) = &self.session {
+            worker.detach().await;
+        }
+    }
+
+    /// The pause that it is in.
+    pub fn pause(&self) -> Option<Arc<IsolatePause>> {
+        self.with_state(|state| state.pause.clone())
+    }
+}
+
+impl IsolateState {
+    /// The engine has paused.
+    pub fn enter_pause(&mut self, event: PausedEvent) -> Arc<IsolatePause> {
+        self.last_pause += 1;
+        let pause = Arc::new(IsolatePause { number: self.last_pause, event });
+        self.pause = Some(Arc::clone(&pause));
+        pause
+    }
+}

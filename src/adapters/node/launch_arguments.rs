@@ -1,0 +1,226 @@
+//! The arguments of `launch` and `attach`, as users of launch.json know them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::scripts::SkipPatterns;
+use super::source_maps::MapFolders;
+use crate::adapters::launch_fields::FieldReader;
+use crate::dap::types::Fields;
+
+/// Arguments of VS Code's debugger that change nothing here.
+const IGNORED_KEYS: [&str; 18] = [
+    "outFiles",
+    "sourceMaps",
+    "resolveSourceMapLocations",
+    "sourceMapPathOverrides",
+    "sourceMapRenames",
+    "smartStep",
+    "outputCapture",
+    "showAsyncStacks",
+    "pauseForSourceMap",
+    "trace",
+    "restart",
+    "runtimeVersion",
+    "killBehavior",
+    "customDescriptionGenerator",
+    "customPropertiesGenerator",
+    "experimentalNetworking",
+    "nodeVersionHint",
+    "continueOnAttach",
+];
+
+/// What both requests have.
+#[derive(Clone, Debug)]
+pub struct SourceSettings {
+    pub maps: MapFolders,
+    pub skip: SkipPatterns,
+    /// Keys that are not known.
+    pub unknown: Vec<String>,
+}
+
+/// The arguments of `launch`.
+#[derive(Clone, Debug)]
+pub struct NodeLaunch {
+    /// `node`, `npm`, `tsx`, …
+    pub runtime: PathBuf,
+    pub runtime_args: Vec<String>,
+    pub program: Option<PathBuf>,
+    pub args: Vec<String>,
+    pub cwd: PathBuf,
+    pub env: BTreeMap<String, Option<String>>,
+    pub stop_on_entry: bool,
+    /// Child processes are debugged, too.
+    pub debugs_children: bool,
+    pub settings: SourceSettings,
+}
+
+/// The arguments of `attach`.
+#[derive(Clone, Debug)]
+pub struct NodeAttach {
+    pub port: u16,
+    /// The path of the WebSocket, if it was named.
+    pub path: Option<String>,
+    /// The caller has named the host: a local listener may then belong to another user.
+    pub is_host_named: bool,
+    pub settings: SourceSettings,
+}
+
+impl SourceSettings {
+    fn read(reader: &mut FieldReader<'_>, cwd: PathBuf, more: Vec<PathBuf>) -> Result<SourceSettings, String> {
+        let patterns = reader.value("skipFiles").is_some().then(|| reader.list("skipFiles")).transpose()?;
+        // The editor's workspace, which only we know of.
+        let workspace = reader.text("__workspaceFolder")?.map(PathBuf::from);
+        let named = more.into_iter().chain(workspace).chain([cwd.clone()]);
+        let mut roots = Vec::new();
+        for root in named {
+            // Scripts are named without links.
+            roots.extend(root.canonicalize().ok());
+            roots.push(root);
+        }
+        roots.retain(|root| root.parent().is_some());
+        let skip = SkipPatterns::parse(patterns.as_deref())?;
+        Ok(SourceSettings { maps: MapFolders { roots, cwd }, skip, unknown: Vec::new() })
+    }
+}
+
+impl NodeLaunch {
+    /// Errors: what is to be launched is missing, or an argument is of another form.
+    pub fn from_fields(fields: &Fields) -> Result<NodeLaunch, String> {
+        let mut reader = FieldReader::new(fields, &IGNORED_KEYS);
+        let cwd = reader.cwd()?;
+        let runtime = reader.text("runtimeExecutable")?;
+        let program = reader.text("program")?.map(|program| cwd.join(program));
+        if program.is_none() && runtime.is_none() {
+            return Err("there is no `program` and no `runtimeExecutable`".to_owned());
+        }
+        let runtime = match runtime {
+            Some(runtime) if runtime.contains('/') => cwd.join(runtime),
+            other => other.unwrap_or_else(|| "node".to_owned()).into(),
+        };
+        let folder = program.as_ref().and_then(|program| program.parent()).map(PathBuf::from);
+        let mut settings = SourceSettings::read(&mut reader, cwd.clone(), folder.into_iter().collect())?;
+        let mut launch = NodeLaunch {
+            runtime,
+            program,
+            runtime_args: reader.list("runtimeArgs")?,
+            args: reader.list("args")?,
+            env: reader.env()?,
+            stop_on_entry: reader.flag("stopOnEntry").unwrap_or(false),
+            debugs_children: reader.flag("autoAttachChildProcesses").unwrap_or(true),
+            cwd,
+            settings: settings.clone(),
+        };
+        settings.unknown = reader.unknown();
+        launch.settings = settings;
+        Ok(launch)
+    }
+}
+
+impl NodeAttach {
+    /// Errors: there is no port, or an argument is of another form.
+    pub fn from_fields(fields: &Fields) -> Result<NodeAttach, String> {
+        let mut reader = FieldReader::new(fields, &IGNORED_KEYS);
+        let cwd = reader.cwd()?;
+        let host = reader.text("address")?.or(reader.text("host")?);
+        let is_host_named = host.is_some();
+        if let Some(host) = host.filter(|host| !matches!(host.as_str(), "127.0.0.1" | "localhost" | "::1")) {
+            return Err(format!("`{host}` is another machine: only inspectors of this one are attached to"));
+        }
+        let address = reader.text("websocketAddress")?.map(|url| websocket_address(&url)).transpose()?;
+        let port = match reader.value("port") {
+            Some(serde_json::Value::String(text)) => text.parse().ok(),
+            Some(value) => value.as_u64().and_then(|port| u16::try_from(port).ok()),
+            None if address.is_none() && fields.contains_key("processId") => {
+                let pid = fields["processId"].to_string();
+                let pid = pid.trim_matches('"');
+                return Err(format!(
+                    "a process is attached to by the port of its inspector: `kill -USR1 {pid}` opens it"
+                ));
+            }
+            None => None,
+        };
+        let (port, path) = match address {
+            Some((port, path)) => (Some(port), Some(path)),
+            None => (port, None),
+        };
+        for ignored in ["localRoot", "remoteRoot", "attachExistingChildren", "autoAttachChildProcesses", "processId"] {
+            reader.value(ignored);
+        }
+        let mut settings = SourceSettings::read(&mut reader, cwd, Vec::new())?;
+        settings.unknown = reader.unknown();
+        let port = port.filter(|port| *port > 0).ok_or("there is no `port`")?;
+        Ok(NodeAttach { port, path, is_host_named, settings })
+    }
+}
+
+/// The port and the path of `ws://127.0.0.1:9229/id`.
+pub fn websocket_address(address: &str) -> Result<(u16, String), String> {
+    let bad = || format!("`{address}` is no address of an inspector on this machine");
+    let parsed = url::Url::parse(address).map_err(|_| bad())?;
+    let is_local = matches!(parsed.host_str(), Some("127.0.0.1" | "localhost" | "[::1]"));
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/-_.".contains(c);
+    match parsed.port() {
+        Some(port) if parsed.scheme() == "ws" && is_local && parsed.path().chars().all(plain) => {
+            Ok((port, parsed.path().to_owned()))
+        }
+        _ => Err(bad()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn launch(fields: Value) -> Result<NodeLaunch, String> {
+        NodeLaunch::from_fields(fields.as_object().unwrap())
+    }
+
+    #[test]
+    fn launch_arguments_are_those_of_launch_json() {
+        let it = launch(json!({
+            "type": "node", "request": "launch", "name": "n", "program": "src/app.js", "cwd": "/w", "args": ["a"],
+            "runtimeArgs": "--enable-source-maps --no-warnings", "env": {"A": 1}, "stopOnEntry": true,
+            "skipFiles": ["<node_internals>/**"], "outFiles": ["out/**"], "surprise": 1, "__workspaceFolder": "/w",
+        }))
+        .unwrap();
+        assert_eq!(
+            (it.program.as_deref(), it.runtime.as_path()),
+            (Some(Path::new("/w/src/app.js")), Path::new("node"))
+        );
+        assert_eq!(it.runtime_args, ["--enable-source-maps", "--no-warnings"]);
+        assert!(it.stop_on_entry && it.debugs_children && it.settings.skip.skips_internals());
+        assert_eq!(it.settings.unknown, ["surprise"]);
+        assert!(it.settings.maps.covers(Path::new("/w/out/a.js")));
+        let runtime = |fields: Value| launch(fields).unwrap().runtime;
+        assert_eq!(runtime(json!({"cwd": "/w", "runtimeExecutable": "npm"})), Path::new("npm"));
+        assert_eq!(runtime(json!({"cwd": "/w", "runtimeExecutable": "./bin/tsx"})), Path::new("/w/./bin/tsx"));
+        for bad in [json!({}), json!({"program": 1}), json!({"program": "a", "skipFiles": ["["]})] {
+            assert!(launch(bad.clone()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn attach_arguments_name_a_port_or_a_websocket() {
+        let attach = |fields: Value| NodeAttach::from_fields(fields.as_object().unwrap());
+        let it = attach(json!({"port": "9229"})).unwrap();
+        assert_eq!((it.port, it.path, it.is_host_named), (9229, None, false));
+        let it = attach(json!({"websocketAddress": "ws://127.0.0.1:9230/a-b"})).unwrap();
+        assert_eq!((it.port, it.path.as_deref()), (9230, Some("/a-b")));
+        for bad in [
+            json!({}),
+            json!({"port": 0}),
+            json!({"port": 1, "address": "other.example"}),
+            json!({"websocketAddress": "ws://other.example:1/a"}),
+            json!({"processId": 7}),
+        ] {
+            assert!(attach(bad.clone()).is_err(), "{bad}");
+        }
+        let hint = attach(json!({"processId": 7})).unwrap_err();
+        assert!(hint.contains("kill -USR1 7"), "{hint}");
+    }
+}

@@ -1,0 +1,44 @@
+//! The adapter for Node: a DAP server in this process that speaks CDP to the inspectors of a program.
+//!
+//! Each thread of JavaScript (the main thread of a process, a worker, a child process) is an *isolate* with an inspector of
+//! its own, and a thread of DAP.
+//!
+//! | file | owns |
+//! |---|---|
+//! | `serve` | a DAP conversation, from `initialize` to its end |
+//! | `launch_arguments` | the arguments of `launch` and `attach` |
+//! | `node_program` | the process of a launched program, and the inspectors that its processes open |
+//! | `isolate`, `isolate_events` | one thread of JavaScript: its scripts, its pause; what its inspector sends |
+//! | `connection` | connects inspectors, and prepares each isolate before it runs |
+//! | `session` | the tables of an active session |
+//! | `requests` | the requests of DAP |
+//! | `evaluation` | requests that evaluate |
+//! | `stops` | from pauses of the engine to stops |
+//! | `resume` | continue, step, pause |
+//! | `breakpoints`, `breakpoint_table`, `breakpoint_code` | breakpoints: their binding, their table, their conditions as JavaScript |
+//! | `frames`, `variables`, `value_text` | threads, frames; variables, page by page; values as people read them |
+//! | `scripts`, `source_maps` | scripts and their files; the sources that they were made of |
+//!
+//! Does not depend on sessions of the supervisor.
+
+mod breakpoint_code;
+mod breakpoint_table;
+mod breakpoints;
+mod connection;
+mod evaluation;
+mod frames;
+mod isolate;
+mod isolate_events;
+mod launch_arguments;
+mod node_program;
+mod requests;
+mod resume;
+mod scripts;
+mod serve;
+mod session;
+mod source_maps;
+mod stops;
+mod value_text;
+mod variables;
+
+pub use serve::serve_node;

@@ -1,0 +1,220 @@
+//! The requests of DAP, and what they are answered with.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::breakpoint_code::engine_condition;
+use super::breakpoint_table::{NodeBreakpointPlace, WantedBreakpoint};
+use super::isolate::StepKind;
+use super::session::{NodeFailure, NodeSession};
+use crate::adapters::hit_condition::HitCondition;
+use crate::cdp::debugger::SetPauseOnExceptions;
+use crate::dap::types::{
+    ContinueArguments, ContinueResponse, DapCapabilities, EvaluateArguments, ExceptionBreakpointsFilter,
+    ExceptionInfoArguments, Fields, NextArguments, PauseArguments, ScopesArguments, ScopesResponse,
+    SetBreakpointsArguments, SetBreakpointsResponse, SetExceptionBreakpointsArguments, SetExpressionArguments,
+    SetFunctionBreakpointsArguments, SetVariableArguments, SourceArguments, SourceResponse, StackTraceArguments,
+    StepInArguments, StepOutArguments, ThreadsResponse, VariablesArguments, VariablesResponse,
+};
+use crate::dap::{ErrorResponse, IncomingRequest};
+
+/// Requests that may run code of the program: they must not hold up the others.
+const EVALUATING: [&str; 4] = ["evaluate", "variables", "setVariable", "setExpression"];
+
+/// Whether a request may take as long as code of the program does.
+pub fn is_evaluating(command: &str) -> bool {
+    EVALUATING.contains(&command)
+}
+
+/// What this adapter can do.
+pub fn capabilities() -> DapCapabilities {
+    let filter = |filter: &str, label: &str, default: bool| ExceptionBreakpointsFilter {
+        filter: filter.to_owned(),
+        label: label.to_owned(),
+        default,
+    };
+    let able = [
+        "supportsConfigurationDoneRequest",
+        "supportsFunctionBreakpoints",
+        "supportsConditionalBreakpoints",
+        "supportsHitConditionalBreakpoints",
+        "supportsLogPoints",
+        "supportsEvaluateForHovers",
+        "supportsClipboardContext",
+        "supportsSetVariable",
+        "supportsSetExpression",
+        "supportsExceptionInfoRequest",
+        "supportsRestartFrame",
+        "supportsTerminateRequest",
+        "supportsDelayedStackTraceLoading",
+        "supportTerminateDebuggee",
+    ];
+    let others: Fields = able.into_iter().map(|name| (name.to_owned(), Value::Bool(true))).collect();
+    DapCapabilities {
+        exception_breakpoint_filters: vec![
+            filter("caught", "Caught exceptions", false),
+            filter("uncaught", "Uncaught exceptions", true),
+        ],
+        others,
+    }
+}
+
+impl NodeSession {
+    /// Answers a request.
+    pub async fn answer_request(&self, request: IncomingRequest) {
+        match self.handle_request(&request).await {
+            Ok(body) => request.respond(&body),
+            Err(NodeFailure(text)) => request.respond_error(ErrorResponse::new(text)),
+        }
+    }
+
+    async fn handle_request(&self, request: &IncomingRequest) -> Result<Value, NodeFailure> {
+        match request.command.as_str() {
+            "threads" => to_body(ThreadsResponse { threads: self.list_threads() }),
+            "stackTrace" => to_body(self.stack_trace(read::<StackTraceArguments>(request)?).await?),
+            "scopes" => {
+                let ScopesArguments { frame_id } = read(request)?;
+                to_body(ScopesResponse { scopes: self.list_scopes(frame_id)? })
+            }
+            "variables" => {
+                let arguments: VariablesArguments = read(request)?;
+                to_body(VariablesResponse { variables: self.list_variables(arguments).await? })
+            }
+            "evaluate" => to_body(self.evaluate(read::<EvaluateArguments>(request)?).await?),
+            "setVariable" => to_body(self.set_variable(read::<SetVariableArguments>(request)?).await?),
+            "setExpression" => {
+                let SetExpressionArguments { expression, value, frame_id } = read(request)?;
+                to_body(self.set_expression(&expression, &value, frame_id).await?)
+            }
+            "exceptionInfo" => {
+                let ExceptionInfoArguments { thread_id } = read(request)?;
+                to_body(self.exception_info(thread_id)?)
+            }
+            "source" => {
+                let SourceArguments { source_reference, .. } = read(request)?;
+                to_body(SourceResponse { content: self.source_text(source_reference).await? })
+            }
+            _ => self.handle_control(request).await,
+        }
+    }
+
+    /// Requests that resume or stop, or say where to stop.
+    async fn handle_control(&self, request: &IncomingRequest) -> Result<Value, NodeFailure> {
+        match request.command.as_str() {
+            "continue" => {
+                let ContinueArguments { thread_id } = read(request)?;
+                let all = self.continue_thread(thread_id).await?;
+                return to_body(ContinueResponse { all_threads_continued: Some(all) });
+            }
+            "next" => {
+                let NextArguments { thread_id } = read(request)?;
+                self.step_thread(thread_id, StepKind::Over).await?;
+            }
+            "stepIn" => {
+                let StepInArguments { thread_id } = read(request)?;
+                self.step_thread(thread_id, StepKind::Into).await?;
+            }
+            "stepOut" => {
+                let StepOutArguments { thread_id } = read(request)?;
+                self.step_thread(thread_id, StepKind::Out).await?;
+            }
+            "pause" => {
+                let PauseArguments { thread_id } = read(request)?;
+                self.pause_thread(thread_id).await?;
+            }
+            "restartFrame" => {
+                let ScopesArguments { frame_id } = read(request)?;
+                self.restart_frame(frame_id).await?;
+            }
+            "setBreakpoints" => return self.set_line_breakpoints(read(request)?).await,
+            "setFunctionBreakpoints" => return self.set_function_breakpoints(read(request)?).await,
+            "setExceptionBreakpoints" => self.set_exception_filters(&read(request)?).await?,
+            other => return Err(format!("{other} is not supported here").into()),
+        }
+        Ok(json!({}))
+    }
+
+    async fn set_line_breakpoints(&self, arguments: SetBreakpointsArguments) -> Result<Value, NodeFailure> {
+        let path = PathBuf::from(arguments.source.path.ok_or("a source without a path has no breakpoints")?);
+        // Scripts are named without links.
+        let file = path.canonicalize().unwrap_or_else(|_| path.clone());
+        let wanted = arguments.breakpoints.iter().map(|it| {
+            let (line, column) = (it.line.saturating_sub(1), it.column.map(|column| column.saturating_sub(1)));
+            let place = NodeBreakpointPlace::Line { path: path.clone(), file: file.clone(), line, column };
+            self.wanted_breakpoint(place, &it.condition, &it.hit_condition, &it.log_message)
+        });
+        let is_in_file =
+            |place: &NodeBreakpointPlace| matches!(place, NodeBreakpointPlace::Line { path: of, .. } if *of == path);
+        let breakpoints = self.replace_breakpoints(is_in_file, wanted.collect()).await?;
+        to_body(SetBreakpointsResponse { breakpoints })
+    }
+
+    async fn set_function_breakpoints(&self, arguments: SetFunctionBreakpointsArguments) -> Result<Value, NodeFailure> {
+        let wanted = arguments.breakpoints.iter().map(|it| {
+            let place = NodeBreakpointPlace::Function(it.name.trim().to_owned());
+            self.wanted_breakpoint(place, &it.condition, &it.hit_condition, &None)
+        });
+        let is_function = |place: &NodeBreakpointPlace| matches!(place, NodeBreakpointPlace::Function(_));
+        let breakpoints = self.replace_breakpoints(is_function, wanted.collect()).await?;
+        to_body(SetBreakpointsResponse { breakpoints })
+    }
+
+    fn wanted_breakpoint(
+        &self,
+        place: NodeBreakpointPlace,
+        condition: &Option<String>,
+        hit_condition: &Option<String>,
+        log_message: &Option<String>,
+    ) -> Result<WantedBreakpoint, String> {
+        let given =
+            |text: &Option<String>| text.as_deref().map(str::trim).filter(|it| !it.is_empty()).map(str::to_owned);
+        let (condition, log_message) = (given(condition), log_message.clone().filter(|text| !text.is_empty()));
+        let hits = given(hit_condition).map(|text| HitCondition::parse(&text)).transpose()?;
+        engine_condition(condition.as_deref(), log_message.as_deref(), &self.binding)?;
+        Ok(WantedBreakpoint { place, condition, hits, log_message })
+    }
+
+    async fn set_exception_filters(&self, arguments: &SetExceptionBreakpointsArguments) -> Result<(), NodeFailure> {
+        let options = arguments.filter_options.iter().map(|option| &option.filter_id);
+        let filters: Vec<&String> = arguments.filters.iter().chain(options).collect();
+        let has = |name: &str| filters.iter().any(|filter| *filter == name);
+        // `all` is what js-debug calls caught ones.
+        let (caught, uncaught) = (has("caught") || has("all"), has("uncaught"));
+        self.with_settings(|settings| (settings.stops_at_caught, settings.stops_at_uncaught) = (caught, uncaught));
+        for isolate in self.isolates() {
+            isolate.call(&self.exception_state()).await?;
+        }
+        Ok(())
+    }
+
+    /// At which exceptions the engine pauses.
+    pub fn exception_state(&self) -> SetPauseOnExceptions {
+        let settings = self.with_settings(|settings| *settings);
+        let state = match (settings.stops_at_caught, settings.stops_at_uncaught) {
+            (false, false) => "none",
+            (false, true) => "uncaught",
+            (true, _) => "all",
+        };
+        SetPauseOnExceptions { state }
+    }
+
+    /// Stops at the first line of the program.
+    pub async fn stop_at_entry(&self, program: &Path) -> Result<(), NodeFailure> {
+        let file = program.canonicalize().unwrap_or_else(|_| program.to_owned());
+        let place = NodeBreakpointPlace::Entry(file);
+        let wanted = WantedBreakpoint { place, condition: None, hits: None, log_message: None };
+        self.replace_breakpoints(|_| false, vec![Ok(wanted)]).await.map(drop)
+    }
+}
+
+fn read<T: DeserializeOwned>(request: &IncomingRequest) -> Result<T, NodeFailure> {
+    let command = &request.command;
+    request.read_arguments().map_err(|cause| NodeFailure(format!("{command} has bad arguments: {cause}")))
+}
+
+fn to_body(body: impl Serialize) -> Result<Value, NodeFailure> {
+    serde_json::to_value(body).map_err(|cause| NodeFailure(cause.to_string()))
+}

@@ -1,0 +1,70 @@
+//! Continues, steps, pauses. A resume is of one isolate: the others that have stopped stay stopped.
+
+use std::sync::Arc;
+
+use super::isolate::{Isolate, RequestedMove, StepKind};
+use super::session::{NodeFailure, NodeSession};
+use crate::cdp::debugger::{PauseScript, RestartCallFrame, ResumeScript, StepInto, StepOut, StepOver};
+
+impl NodeSession {
+    /// Continues a thread that has stopped. Returns whether all threads run now. Errors: it has not stopped.
+    pub async fn continue_thread(&self, thread_id: i64) -> Result<bool, NodeFailure> {
+        let isolate = self.leave_pause(thread_id, RequestedMove::Run)?;
+        isolate.call(&ResumeScript {}).await?;
+        Ok(self.isolates().iter().all(|isolate| isolate.pause().is_none()))
+    }
+
+    /// Steps a thread that has stopped. Errors: it has not.
+    pub async fn step_thread(&self, thread_id: i64, kind: StepKind) -> Result<(), NodeFailure> {
+        let isolate = self.leave_pause(thread_id, RequestedMove::Step(kind))?;
+        self.send_step(&isolate, kind).await
+    }
+
+    /// Sends a step to the engine.
+    pub async fn send_step(&self, isolate: &Isolate, kind: StepKind) -> Result<(), NodeFailure> {
+        match kind {
+            StepKind::Into => isolate.call(&StepInto {}).await?,
+            StepKind::Over => isolate.call(&StepOver {}).await?,
+            StepKind::Out => isolate.call(&StepOut {}).await?,
+        };
+        Ok(())
+    }
+
+    /// Pauses a thread as soon as it runs code; it may wait for an event.
+    pub async fn pause_thread(&self, thread_id: i64) -> Result<(), NodeFailure> {
+        let isolate = self.isolate(thread_id)?;
+        if isolate.pause().is_none() {
+            isolate.with_state(|state| state.requested = RequestedMove::Pause);
+            isolate.call(&PauseScript {}).await?;
+        }
+        Ok(())
+    }
+
+    /// Runs a frame anew from its beginning.
+    pub async fn restart_frame(&self, frame_id: i64) -> Result<(), NodeFailure> {
+        let (isolate, pause, frame) = self.find_frame(frame_id)?;
+        let at = frame.depth.and_then(|depth| pause.event.call_frames.get(depth));
+        let at = at.ok_or("a frame that waits for an asynchronous call cannot be restarted")?;
+        let restart = RestartCallFrame { call_frame_id: at.call_frame_id.clone(), mode: "StepInto" };
+        self.leave_pause(isolate.id, RequestedMove::Step(StepKind::Into))?;
+        isolate.call(&restart).await?;
+        Ok(())
+    }
+
+    /// What is known of a pause is forgotten before the isolate runs.
+    fn leave_pause(&self, thread_id: i64, requested: RequestedMove) -> Result<Arc<Isolate>, NodeFailure> {
+        let isolate = self.isolate(thread_id)?;
+        let was_paused = isolate.with_state(|state| {
+            let was_paused = state.pause.take().is_some();
+            if was_paused {
+                (state.requested, state.steps_without_source) = (requested, 0);
+            }
+            was_paused
+        });
+        if !was_paused {
+            return Err("notStopped".into());
+        }
+        self.forget_pause(thread_id);
+        Ok(isolate)
+    }
+}

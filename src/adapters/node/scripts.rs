@@ -1,0 +1,168 @@
+//! Scripts of an isolate, and the files that they are of.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use globset::{Glob, GlobSet, GlobSetBuilder};
+
+use super::source_maps::{ScriptMap, file_path};
+use crate::cdp::debugger::ParsedScript;
+
+/// How many scripts of an isolate are kept.
+const MAX_SCRIPTS: usize = 200_000;
+/// How the names of Node's own modules begin, as its users know them.
+pub const NODE_INTERNALS: &str = "<node_internals>/";
+
+/// A script that was parsed.
+pub struct LoadedScript {
+    pub id: String,
+    pub url: String,
+    /// Its file; none: it is Node's own, or was evaluated.
+    pub path: Option<PathBuf>,
+    /// What its last line names.
+    pub map_address: String,
+    /// Its map, once it was looked for.
+    map: OnceLock<Option<Arc<ScriptMap>>>,
+    /// Steps pass over it.
+    pub is_skipped: bool,
+}
+
+impl LoadedScript {
+    /// Its map, if it has one that was read.
+    pub fn map(&self) -> Option<&Arc<ScriptMap>> {
+        self.map.get()?.as_ref()
+    }
+
+    /// Keeps what was read; the first counts.
+    pub fn keep_map(&self, map: Option<Arc<ScriptMap>>) {
+        let _ = self.map.set(map);
+    }
+
+    /// Whether its map is still to be looked for.
+    pub fn needs_map(&self) -> bool {
+        !self.map_address.is_empty() && self.map.get().is_none()
+    }
+
+    /// Whether it is Node's own.
+    pub fn is_internal(&self) -> bool {
+        self.url.starts_with("node:")
+    }
+
+    /// How it is named to users when it has no file.
+    pub fn display_name(&self) -> String {
+        match self.url.strip_prefix("node:") {
+            Some(module) => format!("{NODE_INTERNALS}{module}"),
+            None if self.url.is_empty() => format!("<eval>/VM{}", self.id),
+            None => self.url.clone(),
+        }
+    }
+
+    /// Whether the map says that the script was made of a file with its own path, as compilers in memory do.
+    pub fn is_own_source(&self) -> bool {
+        self.path.as_ref().is_some_and(|path| self.map().is_some_and(|map| map.sources().contains(path)))
+    }
+}
+
+/// The scripts of an isolate by their id.
+#[derive(Default)]
+pub struct ScriptTable {
+    scripts: HashMap<String, Arc<LoadedScript>>,
+}
+
+impl ScriptTable {
+    /// Adds a script that was parsed. `None`: it has no name, as a condition that is evaluated, or there are too many.
+    pub fn add(&mut self, parsed: &ParsedScript, skip: &SkipPatterns) -> Option<Arc<LoadedScript>> {
+        if self.scripts.len() >= MAX_SCRIPTS || parsed.url.is_empty() {
+            return None;
+        }
+        let path = file_path(&parsed.url);
+        let is_skipped = skip.is_skipped(&parsed.url, path.as_deref());
+        let script = Arc::new(LoadedScript {
+            id: parsed.script_id.clone(),
+            url: parsed.url.clone(),
+            path,
+            map_address: parsed.source_map_url.clone(),
+            map: OnceLock::new(),
+            is_skipped,
+        });
+        self.scripts.insert(script.id.clone(), Arc::clone(&script));
+        Some(script)
+    }
+
+    /// The script with that id.
+    pub fn get(&self, id: &str) -> Option<Arc<LoadedScript>> {
+        self.scripts.get(id).cloned()
+    }
+
+    /// Those that are meant.
+    pub fn select(&self, is_meant: impl Fn(&LoadedScript) -> bool) -> Vec<Arc<LoadedScript>> {
+        self.scripts.values().filter(|script| is_meant(script)).cloned().collect()
+    }
+}
+
+/// Which scripts steps pass over: `skipFiles` of launch.json.
+#[derive(Clone, Debug, Default)]
+pub struct SkipPatterns {
+    files: GlobSet,
+    skips_internals: bool,
+}
+
+impl SkipPatterns {
+    /// The patterns of a configuration; without any, those of Node's own modules. Errors: one of them is no pattern.
+    pub fn parse(patterns: Option<&[String]>) -> Result<SkipPatterns, String> {
+        let Some(patterns) = patterns else {
+            return Ok(SkipPatterns { files: GlobSet::empty(), skips_internals: true });
+        };
+        let mut builder = GlobSetBuilder::new();
+        let mut skips_internals = false;
+        for pattern in patterns {
+            if pattern.starts_with("<node_internals>") {
+                skips_internals = true;
+            } else {
+                let glob = Glob::new(pattern).map_err(|cause| format!("`skipFiles` has a bad pattern: {cause}"))?;
+                builder.add(glob);
+            }
+        }
+        let files = builder.build().map_err(|cause| format!("`skipFiles` has a bad pattern: {cause}"))?;
+        Ok(SkipPatterns { files, skips_internals })
+    }
+
+    /// Whether steps pass over Node's own modules.
+    pub fn skips_internals(&self) -> bool {
+        self.skips_internals
+    }
+
+    fn is_skipped(&self, url: &str, path: Option<&Path>) -> bool {
+        match path {
+            Some(path) => self.files.is_match(path),
+            None => self.skips_internals && url.starts_with("node:"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(id: &str, url: &str) -> ParsedScript {
+        ParsedScript { script_id: id.into(), url: url.into(), source_map_url: String::new(), start_line: 0 }
+    }
+
+    #[test]
+    fn scripts_know_their_file_and_whether_steps_pass_over_them() {
+        let patterns = ["<node_internals>/**".to_owned(), "**/node_modules/**".to_owned()];
+        let skip = SkipPatterns::parse(Some(&patterns)).unwrap();
+        let mut table = ScriptTable::default();
+        let own = table.add(&parsed("1", "file:///w/a%20b.js"), &skip).unwrap();
+        assert_eq!((own.path.as_deref(), own.is_skipped), (Some(Path::new("/w/a b.js")), false));
+        let internal = table.add(&parsed("2", "node:internal/timers"), &skip).unwrap();
+        assert!(internal.is_skipped && internal.is_internal());
+        assert_eq!(internal.display_name(), "<node_internals>/internal/timers");
+        assert!(table.add(&parsed("3", "file:///w/node_modules/x/i.js"), &skip).unwrap().is_skipped);
+        assert!(table.add(&parsed("4", ""), &skip).is_none());
+        assert_eq!(table.select(|script| !script.is_skipped).len(), 1);
+        assert!(SkipPatterns::parse(None).unwrap().skips_internals());
+        assert!(SkipPatterns::parse(Some(&["[".to_owned()])).is_err());
+    }
+}

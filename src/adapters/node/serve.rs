@@ -1,0 +1,451 @@
+//! One DAP conversation, from `initialize` to the end of its connection.
+//!
+//! ```text
+//! initialize ─▶ launch / attach ─▶ inspector connected ─▶ `initialized` ─▶ breakpoints ─▶ configurationDone ─▶ it runs
+//!   ─▶ events of its inspectors, requests, output, more processes ─▶ its end ─▶ `exited`, `terminated` ─▶ disconnect
+//! ```
+//! Requests are answered in order, but those that may run code of the program: these run beside.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+
+use super::connection::{InspectorAddress, process_name};
+use super::isolate::Isolate;
+use super::isolate_events::{IsolateEvent, IsolateEvents};
+use super::launch_arguments::{NodeAttach, NodeLaunch, SourceSettings, websocket_address};
+use super::node_program::{LaunchedProgram, NodeProgram, OpenedInspector, OpenedInspectors, launch_program};
+use super::requests::{capabilities, is_evaluating};
+use super::session::{NodeFailure, NodeSession};
+use crate::adapters::ServeContext;
+use crate::adapters::listener_owner::foreign_listener;
+use crate::adapters::output_reader::OutputPiece;
+use crate::cdp::debugger::EvaluateInGlobalScope;
+use crate::cdp::discover_endpoint;
+use crate::dap::types::{
+    AttachArguments, ExitedEvent, InitializedEvent, LaunchArguments, OutputEvent, ProcessEvent, TerminatedEvent,
+};
+use crate::dap::{DapConnection, DapInbox, DapIncoming, DapServer, ErrorResponse, IncomingRequest};
+use crate::error::{Error, Result};
+use crate::process::ProcessExit;
+
+/// Serves DAP on a connection until it ends.
+pub fn serve_node(connection: DapConnection, context: ServeContext) -> BoxFuture<'static, ()> {
+    Box::pin(async move {
+        let (dap, inbox, driver) = DapServer::over(connection);
+        // The connection ends when the conversation has dropped its handle, and what was queued is written.
+        tokio::join!(converse(dap, inbox, context), driver);
+    })
+}
+
+/// What a started session consists of.
+struct NodeConversation {
+    session: Arc<NodeSession>,
+    events: IsolateEvents,
+    queue: mpsc::Receiver<IsolateEvent>,
+    program: Option<NodeProgram>,
+    /// Its other processes.
+    inspectors: Option<OpenedInspectors>,
+    has_exited: bool,
+    output: mpsc::Receiver<OutputPiece>,
+    /// Drive the connections to the inspectors; evaluations.
+    tasks: JoinSet<()>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct NodeDisconnect {
+    terminate_debuggee: Option<bool>,
+}
+
+async fn converse(dap: DapServer, mut inbox: DapInbox, context: ServeContext) {
+    let Some(started) = start_conversation(&dap, &mut inbox, &context.launch_id).await else { return };
+    // A client that leaves at once has left.
+    if dap.send_event(&InitializedEvent {}).await.is_ok() {
+        started.run(&mut inbox, &context).await;
+    }
+}
+
+/// Handles requests until a program is launched or attached to. `None`: the client has left.
+async fn start_conversation(dap: &DapServer, inbox: &mut DapInbox, launch_id: &str) -> Option<NodeConversation> {
+    loop {
+        let request = match inbox.next().await? {
+            DapIncoming::Request(request) => request,
+            _ => continue,
+        };
+        let started = match request.command.as_str() {
+            "initialize" => {
+                request.respond(&capabilities());
+                continue;
+            }
+            "launch" => tokio::select! {
+                started = launch(dap, &request, launch_id) => started,
+                _ = dap.wait_closed() => return None,
+            },
+            "attach" => tokio::select! {
+                started = attach(dap, &request) => started,
+                _ = dap.wait_closed() => return None,
+            },
+            "disconnect" | "terminate" => {
+                request.respond(&json!({}));
+                return None;
+            }
+            // Dropping it refuses it.
+            _ => continue,
+        };
+        match started {
+            Ok(started) => {
+                request.respond(&json!({}));
+                return Some(started);
+            }
+            Err(error) => request.respond_error(ErrorResponse::new(error.to_string())),
+        }
+    }
+}
+
+async fn launch(dap: &DapServer, request: &IncomingRequest, launch_id: &str) -> Result<NodeConversation> {
+    let usage = |cause: String| Error::usage("cannot launch a Node program").because(cause);
+    let LaunchArguments(fields) = request.read_arguments().map_err(usage)?;
+    let launch = NodeLaunch::from_fields(&fields).map_err(usage)?;
+    let LaunchedProgram { program, output, first, inspectors } = launch_program(&launch, launch_id).await?;
+    let mut conversation = NodeConversation::new(dap, &launch.settings);
+    (conversation.output, conversation.inspectors) = (output, Some(inspectors));
+    let failed = |failure: NodeFailure| Error::other("cannot debug the program").because(failure.0);
+    conversation.connect_opened(&first).await.map_err(failed)?;
+    if let (true, Some(program)) = (launch.stop_on_entry, &launch.program) {
+        conversation.session.stop_at_entry(program).await.map_err(failed)?;
+    }
+    report_unknown(&conversation.session, &launch.settings).await;
+    let name = process_name(&first.program, first.pid);
+    let system_process_id = Some(i64::from(program.process.pid()));
+    // Fails when the client has gone, which ends the session.
+    let _ = dap.send_event(&ProcessEvent { name, system_process_id }).await;
+    conversation.program = Some(program);
+    Ok(conversation)
+}
+
+async fn attach(dap: &DapServer, request: &IncomingRequest) -> Result<NodeConversation> {
+    let usage = |cause: String| Error::usage("cannot attach to a Node program").because(cause);
+    let AttachArguments(fields) = request.read_arguments().map_err(usage)?;
+    let attach = NodeAttach::from_fields(&fields).map_err(usage)?;
+    let failed = |cause: String| {
+        let hint = "a Node program that can be attached to is started with `--inspect=127.0.0.1:0`, and prints its port; \
+                    `kill -USR1 PID` opens the inspector of one that runs, on port 9229";
+        Error::other(format!("cannot attach to 127.0.0.1:{}", attach.port)).because(cause).hint(hint)
+    };
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, attach.port));
+    if !attach.is_host_named
+        && let Some(foreign) = foreign_listener(address).map_err(|cause| failed(cause.to_string()))?
+    {
+        return Err(failed(foreign));
+    }
+    let path = match attach.path.clone() {
+        Some(path) => path,
+        None => {
+            let endpoint = discover_endpoint(attach.port).await.map_err(|error| failed(error.to_string()))?;
+            if endpoint.is_browser {
+                return Err(failed(format!("{} is a browser, and this adapter debugs Node", endpoint.product)));
+            }
+            endpoint.path
+        }
+    };
+    let mut conversation = NodeConversation::new(dap, &attach.settings);
+    let inspector = InspectorAddress { port: attach.port, path, name: format!("node at port {}", attach.port) };
+    let connected = conversation.connect(&inspector).await;
+    let isolate = connected.map_err(|failure| failed(failure.0))?;
+    conversation.session.follow_console(&isolate).await.map_err(|failure| failed(failure.0))?;
+    report_unknown(&conversation.session, &attach.settings).await;
+    Ok(conversation)
+}
+
+async fn report_unknown(session: &NodeSession, settings: &SourceSettings) {
+    for name in &settings.unknown {
+        session.print("important", &format!("the argument `{name}` is not known to this adapter\n")).await;
+    }
+}
+
+/// How the conversation goes on after a message.
+enum NextMove {
+    GoOn,
+    /// The program has ended, or the connection to it.
+    Ended,
+    Disconnect(IncomingRequest),
+    ClientGone,
+}
+
+impl NodeConversation {
+    fn new(dap: &DapServer, settings: &SourceSettings) -> NodeConversation {
+        let (events, queue) = IsolateEvents::new();
+        let binding = random_name();
+        let SourceSettings { maps, skip, .. } = settings.clone();
+        let session = Arc::new(NodeSession::new(dap.clone(), maps, skip, binding));
+        let output = mpsc::channel(1).1;
+        NodeConversation {
+            session,
+            events,
+            queue,
+            program: None,
+            inspectors: None,
+            has_exited: false,
+            output,
+            tasks: JoinSet::new(),
+        }
+    }
+
+    async fn connect(&mut self, address: &InspectorAddress) -> std::result::Result<Arc<Isolate>, NodeFailure> {
+        self.session.connect_process(address, &self.events, &mut self.tasks).await
+    }
+
+    /// A process of the program has opened its inspector: the port must be one of our user.
+    async fn connect_opened(&mut self, opened: &OpenedInspector) -> std::result::Result<Arc<Isolate>, NodeFailure> {
+        let (port, path) = websocket_address(&opened.url)?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        if let Some(foreign) = foreign_listener(address).map_err(|cause| NodeFailure(cause.to_string()))? {
+            return Err(foreign.into());
+        }
+        self.connect(&InspectorAddress { port, path, name: process_name(&opened.program, opened.pid) }).await
+    }
+
+    async fn run(mut self, inbox: &mut DapInbox, context: &ServeContext) {
+        loop {
+            match self.next_message(inbox).await {
+                NextMove::GoOn => {}
+                NextMove::Ended => return self.report_end(inbox, context).await,
+                NextMove::Disconnect(request) => return self.disconnect(request).await,
+                NextMove::ClientGone => return self.leave(None).await,
+            }
+        }
+    }
+
+    async fn next_message(&mut self, inbox: &mut DapInbox) -> NextMove {
+        tokio::select! {
+            biased; // what the program did comes before what is requested of it
+            Some(event) = self.queue.recv() => self.handle_event(event).await,
+            incoming = inbox.next() => match incoming {
+                Some(DapIncoming::Request(request)) => self.handle_request(request).await,
+                Some(_) => NextMove::GoOn,
+                None => NextMove::ClientGone,
+            },
+            Some(opened) = next_inspector(&mut self.inspectors) => {
+                self.add_process(&opened).await;
+                NextMove::GoOn
+            }
+            Some(piece) = self.output.recv() => {
+                self.send_output(piece).await;
+                NextMove::GoOn
+            }
+            () = wait_for_exit(&self.program), if !self.has_exited => {
+                self.has_exited = true;
+                self.next_unless_ended()
+            }
+            Some(_) = self.tasks.join_next() => NextMove::GoOn,
+        }
+    }
+
+    /// The program has ended when its process has exited, and all its other processes have; one that was attached to, when
+    /// its connection has ended.
+    fn next_unless_ended(&self) -> NextMove {
+        let is_gone = self.session.isolates().is_empty() && (self.has_exited || self.program.is_none());
+        if is_gone { NextMove::Ended } else { NextMove::GoOn }
+    }
+
+    async fn handle_event(&mut self, event: IsolateEvent) -> NextMove {
+        let handled = match event {
+            IsolateEvent::Sent { isolate, event } => match self.session.isolate(isolate) {
+                Ok(isolate) if event.method == "NodeRuntime.waitingForDisconnect" => {
+                    self.release(&isolate).await;
+                    Ok(())
+                }
+                Ok(isolate) => self.session.handle_event(&isolate, event).await,
+                // It has ended since.
+                Err(_) => Ok(()),
+            },
+            IsolateEvent::WorkerStarted { isolate, parent, session, info } => {
+                self.session.connect_worker(isolate, parent, session, &info.title).await
+            }
+            IsolateEvent::Ended { isolate } => {
+                if self.session.remove_isolate(isolate).is_some() {
+                    self.session.report_thread("exited", isolate).await;
+                }
+                return self.next_unless_ended();
+            }
+        };
+        if let Err(failure) = handled {
+            // An isolate that ends meanwhile is no failure.
+            tracing::debug!("an event of an inspector could not be handled: {failure}");
+        }
+        NextMove::GoOn
+    }
+
+    /// An isolate has finished, and waits for its debugger to leave.
+    async fn release(&self, isolate: &Isolate) {
+        match &isolate.client {
+            Some(client) => client.close(),
+            None => isolate.detach_worker().await,
+        }
+    }
+
+    async fn add_process(&mut self, opened: &OpenedInspector) {
+        let connected = self.connect_opened(opened).await;
+        match connected {
+            Ok(isolate) => {
+                self.session.report_thread("started", isolate.id).await;
+                let started = self.session.start_isolate(&isolate).await;
+                if let Err(failure) = started {
+                    tracing::debug!("a process of the program could not be started: {failure}");
+                }
+            }
+            Err(failure) => {
+                let name = process_name(&opened.program, opened.pid);
+                self.session.print("important", &format!("{name} is not debugged: {failure}\n")).await;
+            }
+        }
+    }
+
+    async fn handle_request(&mut self, request: IncomingRequest) -> NextMove {
+        match request.command.as_str() {
+            "disconnect" | "terminate" => return NextMove::Disconnect(request),
+            "configurationDone" => {
+                self.session.with_settings(|settings| settings.is_configured = true);
+                let mut started = Ok(());
+                for isolate in self.session.isolates() {
+                    started = started.and(self.session.start_isolate(&isolate).await);
+                }
+                match started {
+                    Ok(()) => request.respond(&json!({})),
+                    Err(failure) => request.respond_error(ErrorResponse::new(failure.0)),
+                }
+            }
+            command if is_evaluating(command) => {
+                let session = Arc::clone(&self.session);
+                self.tasks.spawn(async move { session.answer_request(request).await });
+            }
+            _ => self.session.answer_request(request).await,
+        }
+        NextMove::GoOn
+    }
+
+    async fn send_output(&self, piece: OutputPiece) {
+        let (category, output) = match piece {
+            OutputPiece::Stdout(text) => ("stdout", text),
+            OutputPiece::Stderr(text) => ("stderr", without_inspector_lines(text)),
+            OutputPiece::Dropped(count) => ("important", format!("{count} pieces of output were dropped\n")),
+        };
+        if output.is_empty() {
+            return;
+        }
+        let event = OutputEvent { output, category: Some(category.to_owned()) };
+        // Fails when the client has gone, which ends the session.
+        let _ = self.session.dap.send_event(&event).await;
+    }
+
+    /// The program has ended: reports how, then waits for the client to leave.
+    async fn report_end(mut self, inbox: &mut DapInbox, context: &ServeContext) {
+        let dap = self.session.dap.clone();
+        if let Some(program) = &self.program {
+            let exit = program.wait_for_end().await;
+            context.exit.send_replace(Some(exit));
+            while let Ok(piece) = self.output.try_recv() {
+                self.send_output(piece).await;
+            }
+            let exit_code = match exit {
+                ProcessExit::Code(code) => i64::from(code),
+                ProcessExit::Signal(signal) => 128 + i64::from(signal),
+                _ => -1,
+            };
+            let _ = dap.send_event(&ExitedEvent { exit_code, ..ExitedEvent::default() }).await;
+        }
+        // Each of these fails when the client has gone.
+        let _ = dap.send_event(&TerminatedEvent {}).await;
+        while let Some(incoming) = inbox.next().await {
+            let DapIncoming::Request(request) = incoming else { continue };
+            if matches!(request.command.as_str(), "disconnect" | "terminate") {
+                request.respond(&json!({}));
+                return;
+            }
+            request.respond_error(ErrorResponse::new("the program has ended"));
+        }
+    }
+
+    async fn disconnect(self, request: IncomingRequest) {
+        let arguments: NodeDisconnect = request.read_arguments().unwrap_or_default();
+        let terminate = if request.command == "terminate" { Some(true) } else { arguments.terminate_debuggee };
+        self.leave(terminate).await;
+        request.respond(&json!({}));
+    }
+
+    /// Ends a launched program, lets one that was attached to run on; or as `terminate` says.
+    async fn leave(mut self, terminate: Option<bool>) {
+        let isolates = self.session.isolates();
+        let is_stopped = isolates.iter().any(|isolate| isolate.pause().is_some());
+        match (self.program.take(), terminate) {
+            (Some(program), Some(true) | None) => return program.stop(is_stopped).await,
+            (Some(program), Some(false)) => program.detach(),
+            (None, Some(true)) => {
+                let expression = "process.kill(process.pid)".to_owned();
+                let end = EvaluateInGlobalScope { expression, ..EvaluateInGlobalScope::default() };
+                for isolate in isolates.iter().filter(|isolate| isolate.client.is_some()) {
+                    // Fails when it has ended.
+                    let _ = isolate.call(&end).await;
+                }
+            }
+            (None, Some(false) | None) => {}
+        }
+        // A program that is paused runs on when its last client has left; workers leave with their process.
+        let clients = isolates.iter().filter_map(|isolate| isolate.client.clone());
+        for client in clients {
+            client.close();
+            client.wait_closed().await;
+        }
+    }
+}
+
+/// The name of the function by which breakpoints report: one that the program does not know.
+fn random_name() -> String {
+    let mut bytes = [0; 8];
+    // On failure they stay zero, which names the function all the same.
+    let _ = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+    format!("__tether_{}", hex::encode(bytes))
+}
+
+async fn next_inspector(inspectors: &mut Option<OpenedInspectors>) -> Option<OpenedInspector> {
+    inspectors.as_mut()?.next().await
+}
+
+async fn wait_for_exit(program: &Option<NodeProgram>) {
+    match program {
+        Some(program) => drop(program.process.wait_for_exit().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Without the lines that Node itself prints about its inspector.
+fn without_inspector_lines(text: String) -> String {
+    const LINES: [&str; 5] = [
+        "Debugger attached.",
+        "Waiting for the debugger to disconnect...",
+        "Debugger listening on ws://",
+        "Debugger ending on ws://",
+        "For help, see: https://nodejs.org/en/docs/inspector",
+    ];
+    let is_own = |line: &str| LINES.iter().any(|start| line.starts_with(start));
+    if text.lines().any(is_own) { text.split_inclusive('\n').filter(|line| !is_own(line)).collect() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_inspector_are_not_the_programs() {
+        let check = |text: &str, left: &str| assert_eq!(without_inspector_lines(text.to_owned()), left);
+        check("Debugger attached.\n", "");
+        check("a\nWaiting for the debugger to disconnect...\nb", "a\nb");
+        check("the Debugger attached.\n", "the Debugger attached.\n");
+    }
+}

@@ -1,0 +1,250 @@
+//! What an active session knows: its isolates, its client, and the tables behind the ids of DAP.
+//!
+//! Each table is behind a lock of its own, none of which is held over I/O. Does not depend on what a request does with them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use super::breakpoint_table::NodeBreakpointTable;
+use super::isolate::{Isolate, IsolatePause};
+use super::scripts::{LoadedScript, SkipPatterns};
+use super::source_maps::MapFolders;
+use crate::cdp::CdpError;
+use crate::dap::DapServer;
+use crate::dap::types::OutputEvent;
+use crate::sync::lock;
+
+/// How many references to values are kept between two resumes.
+const MAX_CONTAINERS: usize = 100_000;
+
+/// An active session.
+pub struct NodeSession {
+    pub dap: DapServer,
+    pub maps: MapFolders,
+    pub skip: SkipPatterns,
+    /// The name of the function by which breakpoints report.
+    pub binding: String,
+    isolates: Mutex<BTreeMap<i64, Arc<Isolate>>>,
+    values: Mutex<ValueTable>,
+    breakpoints: Mutex<NodeBreakpointTable>,
+    settings: Mutex<NodeSettings>,
+}
+
+/// What the client has chosen.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NodeSettings {
+    pub stops_at_caught: bool,
+    pub stops_at_uncaught: bool,
+    /// The client has sent all its breakpoints.
+    pub is_configured: bool,
+}
+
+/// The tables behind the ids of frames, values and sources.
+#[derive(Default)]
+struct ValueTable {
+    last_id: i64,
+    frames: HashMap<i64, NodeFrame>,
+    containers: HashMap<i64, NodeContainer>,
+    sources: Vec<SourceOrigin>,
+}
+
+/// A frame of a pause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeFrame {
+    pub isolate: i64,
+    pub pause: u64,
+    /// Its place in the stack; none: it has been left, and waits for an asynchronous call.
+    pub depth: Option<usize>,
+}
+
+/// Where the text of a source without a file comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SourceOrigin {
+    Script {
+        isolate: i64,
+        script: String,
+    },
+    /// The text that a source map has.
+    Map {
+        isolate: i64,
+        script: String,
+        source: u32,
+    },
+}
+
+/// What a reference to variables stands for.
+#[derive(Clone, Debug)]
+pub struct NodeContainer {
+    pub isolate: i64,
+    pub object_id: String,
+    pub kind: ContainerKind,
+}
+
+/// How a container is opened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ContainerKind {
+    /// The variables of a scope of that frame.
+    Scope { frame: NodeFrame, scope: usize },
+    /// The properties of an object.
+    Properties,
+    /// An array with so many elements.
+    Elements(i64),
+    /// A map with so many entries.
+    MapEntries(i64),
+    /// A set with so many entries.
+    SetEntries(i64),
+    /// A getter, which runs only when it is opened.
+    Getter(String),
+}
+
+/// Why a request failed, for the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeFailure(pub String);
+
+impl fmt::Display for NodeFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<CdpError> for NodeFailure {
+    fn from(error: CdpError) -> Self {
+        match error {
+            CdpError::ErrorResponse { message, .. } => NodeFailure(message),
+            other => NodeFailure(other.to_string()),
+        }
+    }
+}
+
+impl From<String> for NodeFailure {
+    fn from(text: String) -> Self {
+        NodeFailure(text)
+    }
+}
+
+impl From<&str> for NodeFailure {
+    fn from(text: &str) -> Self {
+        NodeFailure(text.to_owned())
+    }
+}
+
+impl NodeSession {
+    /// A session without isolates.
+    pub fn new(dap: DapServer, maps: MapFolders, skip: SkipPatterns, binding: String) -> NodeSession {
+        NodeSession {
+            dap,
+            maps,
+            skip,
+            binding,
+            isolates: Mutex::default(),
+            values: Mutex::default(),
+            breakpoints: Mutex::default(),
+            settings: Mutex::default(),
+        }
+    }
+
+    /// Sends a text to the client's console.
+    pub async fn print(&self, category: &str, text: &str) {
+        let output = OutputEvent { output: text.to_owned(), category: Some(category.to_owned()) };
+        // Fails when the client has gone, which ends the session.
+        let _ = self.dap.send_event(&output).await;
+    }
+
+    /// Reads or changes the breakpoints.
+    pub fn with_breakpoints<T>(&self, access: impl FnOnce(&mut NodeBreakpointTable) -> T) -> T {
+        access(&mut lock(&self.breakpoints))
+    }
+
+    /// Reads or changes what the client has chosen.
+    pub fn with_settings<T>(&self, access: impl FnOnce(&mut NodeSettings) -> T) -> T {
+        access(&mut lock(&self.settings))
+    }
+
+    /// Adds an isolate.
+    pub fn add_isolate(&self, isolate: Arc<Isolate>) {
+        lock(&self.isolates).insert(isolate.id, isolate);
+    }
+
+    /// Removes an isolate that has ended, with everything that refers to it.
+    pub fn remove_isolate(&self, id: i64) -> Option<Arc<Isolate>> {
+        self.forget_pause(id);
+        self.with_breakpoints(|breakpoints| breakpoints.forget_isolate(id));
+        lock(&self.isolates).remove(&id)
+    }
+
+    /// All isolates, in the order of their start.
+    pub fn isolates(&self) -> Vec<Arc<Isolate>> {
+        lock(&self.isolates).values().cloned().collect()
+    }
+
+    /// The isolate that is that thread of DAP. Errors: there is none.
+    pub fn isolate(&self, id: i64) -> Result<Arc<Isolate>, NodeFailure> {
+        lock(&self.isolates).get(&id).cloned().ok_or_else(|| NodeFailure(format!("there is no thread {id}")))
+    }
+
+    /// The id of a frame.
+    pub fn frame_id(&self, frame: NodeFrame) -> i64 {
+        let mut values = lock(&self.values);
+        values.last_id += 1;
+        let id = values.last_id;
+        values.frames.insert(id, frame);
+        id
+    }
+
+    /// The frame with that id, with its pause. Errors: its thread has run since.
+    pub fn find_frame(&self, id: i64) -> Result<(Arc<Isolate>, Arc<IsolatePause>, NodeFrame), NodeFailure> {
+        let gone = || NodeFailure(format!("there is no frame {id}: its thread has run since"));
+        let frame = lock(&self.values).frames.get(&id).copied().ok_or_else(gone)?;
+        let isolate = self.isolate(frame.isolate)?;
+        let pause = isolate.pause().filter(|pause| pause.number == frame.pause).ok_or_else(gone)?;
+        Ok((isolate, pause, frame))
+    }
+
+    /// A reference to what can be opened; 0 when there are too many.
+    pub fn add_container(&self, container: NodeContainer) -> i64 {
+        let mut values = lock(&self.values);
+        if values.containers.len() >= MAX_CONTAINERS {
+            return 0;
+        }
+        values.last_id += 1;
+        let id = values.last_id;
+        values.containers.insert(id, container);
+        id
+    }
+
+    /// What a reference stands for. Errors: its thread has run since.
+    pub fn container(&self, reference: i64) -> Result<NodeContainer, NodeFailure> {
+        let found = lock(&self.values).containers.get(&reference).cloned();
+        found.ok_or_else(|| NodeFailure(format!("there is no value {reference}: the program has run since")))
+    }
+
+    /// The isolate runs: its frames and values are gone.
+    pub fn forget_pause(&self, isolate: i64) {
+        let mut values = lock(&self.values);
+        values.frames.retain(|_, frame| frame.isolate != isolate);
+        values.containers.retain(|_, container| container.isolate != isolate);
+    }
+
+    /// A reference to the text of a source without a file.
+    pub fn source_reference(&self, origin: SourceOrigin) -> i64 {
+        let mut values = lock(&self.values);
+        let at = values.sources.iter().position(|known| *known == origin).unwrap_or_else(|| {
+            values.sources.push(origin);
+            values.sources.len() - 1
+        });
+        at as i64 + 1
+    }
+
+    /// Where the text of a source comes from.
+    pub fn source_origin(&self, reference: i64) -> Result<SourceOrigin, NodeFailure> {
+        let place = usize::try_from(reference.saturating_sub(1)).ok();
+        let found = place.and_then(|place| lock(&self.values).sources.get(place).cloned());
+        found.ok_or_else(|| NodeFailure(format!("there is no source {reference}")))
+    }
+
+    /// A script of an isolate.
+    pub fn script(&self, isolate: i64, id: &str) -> Option<Arc<LoadedScript>> {
+        self.isolate(isolate).ok()?.with_state(|state| state.scripts.get(id))
+    }
+}

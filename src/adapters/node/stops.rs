@@ -1,0 +1,297 @@
+//! From the pauses of the engine to the stops of DAP.
+//!
+//! A pause is of one isolate; the others run on. A pause before a script with a map is for us: its breakpoints are bound
+//! before it runs.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::breakpoint_code::BreakpointReport;
+use super::breakpoint_table::NodeBreakpointPlace;
+use super::isolate::{Isolate, IsolatePause, RequestedMove};
+use super::scripts::LoadedScript;
+use super::session::{NodeFailure, NodeSession};
+use crate::cdp::CdpEvent;
+use crate::cdp::debugger::{
+    BreakpointResolved, ParsedScript, PausedEvent, RemoveBreakpoint, ResumeScript, ScriptPosition, SetBlackboxedRanges,
+};
+use crate::cdp::events::{BindingCalled, ConsoleApiCalled, ExceptionThrown};
+use crate::cdp::types::RemoteObject;
+use crate::dap::types::{ContinuedEvent, StoppedEvent};
+
+/// How many more steps one step may take through code without a source.
+const MAX_STEPS_WITHOUT_SOURCE: usize = 200;
+
+/// A stop as it is reported.
+#[derive(Debug, Default)]
+struct StopReport {
+    reason: &'static str,
+    description: Option<String>,
+    text: Option<String>,
+    breakpoints: Vec<i64>,
+}
+
+impl NodeSession {
+    /// Handles what the inspector of an isolate has sent.
+    pub async fn handle_event(&self, isolate: &Arc<Isolate>, event: CdpEvent) -> Result<(), NodeFailure> {
+        match event.method.as_str() {
+            "Debugger.scriptParsed" => {
+                let parsed = event.parse_as::<ParsedScript>("Debugger.scriptParsed");
+                let script = parsed.and_then(|it| isolate.with_state(|state| state.scripts.add(&it, &self.skip)));
+                match script {
+                    Some(script) => self.handle_parsed(isolate, &script).await?,
+                    None => return Ok(()),
+                }
+            }
+            "Debugger.paused" => {
+                if let Some(paused) = event.parse_as::<PausedEvent>("Debugger.paused") {
+                    self.handle_paused(isolate, paused).await?;
+                }
+            }
+            "Debugger.resumed" => self.handle_resumed(isolate).await,
+            "Debugger.breakpointResolved" => {
+                if let Some(resolved) = event.parse_as::<BreakpointResolved>("Debugger.breakpointResolved") {
+                    self.handle_resolved(isolate, &resolved).await;
+                }
+            }
+            "Runtime.bindingCalled" => {
+                if let Some(called) = event.parse_as::<BindingCalled>("Runtime.bindingCalled") {
+                    self.print_report(&called).await;
+                }
+            }
+            "Runtime.consoleAPICalled" => {
+                if let Some(called) = event.parse_as::<ConsoleApiCalled>("Runtime.consoleAPICalled") {
+                    self.print_console(&called).await;
+                }
+            }
+            "Runtime.exceptionThrown" => {
+                if let Some(thrown) = event.parse_as::<ExceptionThrown>("Runtime.exceptionThrown") {
+                    self.print("stderr", &format!("{}\n", thrown.exception_details.text())).await;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    async fn print_report(&self, called: &BindingCalled) {
+        if called.name != self.binding {
+            return;
+        }
+        match serde_json::from_str(&called.payload) {
+            Ok(BreakpointReport::Log(text)) => self.print("console", &format!("{text}\n")).await,
+            Ok(BreakpointReport::ConditionError(error)) => {
+                self.print("stderr", &format!("Breakpoint condition error: {error}\n")).await;
+            }
+            // Called by the program itself.
+            Err(_) => {}
+        }
+    }
+
+    async fn print_console(&self, called: &ConsoleApiCalled) {
+        let category = if matches!(called.kind.as_str(), "error" | "warning" | "assert") { "stderr" } else { "stdout" };
+        let words: Vec<String> = called.args.iter().map(RemoteObject::text).collect();
+        self.print(category, &format!("{}\n", words.join(" "))).await;
+    }
+
+    async fn handle_parsed(&self, isolate: &Isolate, script: &Arc<LoadedScript>) -> Result<(), NodeFailure> {
+        if script.is_skipped && !script.is_internal() {
+            let positions = vec![ScriptPosition::default()];
+            isolate.call(&SetBlackboxedRanges { script_id: script.id.clone(), positions }).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads the map of a script, if it has one, and binds its breakpoints.
+    pub async fn load_map(&self, isolate: &Isolate, script: &Arc<LoadedScript>) {
+        if !script.needs_map() {
+            return;
+        }
+        let Some(path) = script.path.clone().filter(|path| self.maps.covers(path)) else {
+            return script.keep_map(None);
+        };
+        let (maps, address) = (self.maps.clone(), script.map_address.clone());
+        let read = tokio::task::spawn_blocking(move || maps.read_map(&path, &address)).await;
+        match read {
+            Ok(Ok(map)) => script.keep_map(Some(Arc::new(map))),
+            failed => {
+                script.keep_map(None);
+                let cause = failed.map_or_else(|cause| cause.to_string(), |read| read.err().unwrap_or_default());
+                let said = format!("cannot read the source map of {}: {cause}\n", script.display_name());
+                self.print("console", &said).await;
+            }
+        }
+        self.bind_mapped(isolate, script).await;
+    }
+
+    async fn handle_resumed(&self, isolate: &Isolate) {
+        let was_reported = isolate.with_state(|state| state.pause.take().is_some());
+        self.forget_pause(isolate.id);
+        if was_reported {
+            // By another client of the inspector: our own requests forget the pause before.
+            let continued = ContinuedEvent { thread_id: isolate.id, all_threads_continued: Some(false) };
+            let _ = self.dap.send_event(&continued).await;
+        }
+    }
+
+    async fn handle_paused(&self, isolate: &Arc<Isolate>, event: PausedEvent) -> Result<(), NodeFailure> {
+        if event.reason == "instrumentation" || event.hit_breakpoints.iter().any(|id| is_instrumentation(id)) {
+            let script = event.data.as_ref().and_then(|data| data["scriptId"].as_str());
+            if let Some(script) = script.and_then(|id| self.script(isolate.id, id)) {
+                self.load_map(isolate, &script).await;
+            }
+            isolate.call(&ResumeScript {}).await?;
+            return Ok(());
+        }
+        // Maps of frames whose scripts were parsed before we were there.
+        for frame in event.call_frames.iter().take(20) {
+            if let Some(script) = self.script(isolate.id, &frame.location.script_id) {
+                self.load_map(isolate, &script).await;
+            }
+        }
+        match self.find_report(isolate, &event).await? {
+            Some(report) => {
+                isolate.with_state(|state| {
+                    state.requested = RequestedMove::Run;
+                    state.enter_pause(event)
+                });
+                self.rebind_functions(isolate).await;
+                self.send_stopped(isolate, report).await;
+            }
+            None => drop(isolate.call(&ResumeScript {}).await?),
+        }
+        Ok(())
+    }
+
+    async fn send_stopped(&self, isolate: &Isolate, report: StopReport) {
+        let stopped = StoppedEvent {
+            reason: report.reason.to_owned(),
+            description: report.description,
+            thread_id: Some(isolate.id),
+            text: report.text,
+            all_threads_stopped: false,
+            hit_breakpoint_ids: report.breakpoints,
+            data_change: None,
+        };
+        // Fails when the client has gone, which ends the session.
+        let _ = self.dap.send_event(&stopped).await;
+    }
+
+    /// `None`: the isolate runs on.
+    async fn find_report(
+        &self,
+        isolate: &Arc<Isolate>,
+        event: &PausedEvent,
+    ) -> Result<Option<StopReport>, NodeFailure> {
+        if matches!(event.reason.as_str(), "exception" | "promiseRejection") {
+            return Ok(self.exception_report(isolate, event));
+        }
+        let (stopping, is_entry) = self.count_hits(isolate, event).await;
+        if is_entry {
+            return Ok(Some(StopReport { reason: "entry", ..StopReport::default() }));
+        }
+        if !stopping.is_empty() {
+            return Ok(Some(StopReport { reason: "breakpoint", breakpoints: stopping, ..StopReport::default() }));
+        }
+        let requested = isolate.with_state(|state| state.requested);
+        match requested {
+            RequestedMove::Step(kind) => {
+                if self.is_without_source(isolate, event) && self.step_on(isolate, kind).await? {
+                    return Ok(None);
+                }
+                Ok(Some(StopReport { reason: "step", ..StopReport::default() }))
+            }
+            // Reached a breakpoint whose condition on its count does not hold.
+            _ if !event.hit_breakpoints.is_empty() => Ok(None),
+            RequestedMove::Pause => Ok(Some(StopReport { reason: "pause", ..StopReport::default() })),
+            RequestedMove::Run => {
+                let description = Some("Paused on debugger statement".to_owned());
+                Ok(Some(StopReport { reason: "pause", description, ..StopReport::default() }))
+            }
+        }
+    }
+
+    fn exception_report(&self, isolate: &Isolate, event: &PausedEvent) -> Option<StopReport> {
+        let data = event.data.as_ref()?;
+        let is_uncaught = data["uncaught"].as_bool().unwrap_or(false);
+        let settings = self.with_settings(|settings| *settings);
+        let top = event.call_frames.first().and_then(|frame| self.script(isolate.id, &frame.location.script_id));
+        // What Node throws and catches itself is nobody's exception.
+        let is_own = top.is_none_or(|script| !script.is_skipped);
+        let stops = if is_uncaught { settings.stops_at_uncaught } else { settings.stops_at_caught && is_own };
+        stops.then(|| StopReport {
+            reason: "exception",
+            description: Some("Paused on exception".to_owned()),
+            text: thrown_text(data),
+            ..StopReport::default()
+        })
+    }
+
+    /// Which of the breakpoints that were reached stop the isolate, and whether it is at its entry.
+    async fn count_hits(&self, isolate: &Isolate, event: &PausedEvent) -> (Vec<i64>, bool) {
+        let mut stopping = Vec::new();
+        let mut entry = None;
+        self.with_breakpoints(|breakpoints| {
+            for engine_id in &event.hit_breakpoints {
+                let Some(found) = breakpoints.find_bound(isolate.id, engine_id) else { continue };
+                if matches!(found.wanted.place, NodeBreakpointPlace::Entry(_)) {
+                    entry = Some((found.id, engine_id.clone()));
+                    continue;
+                }
+                found.hit_count += 1;
+                if found.wanted.hits.is_none_or(|hits| hits.is_met(found.hit_count)) {
+                    stopping.push(found.id);
+                }
+            }
+        });
+        if let Some((id, breakpoint_id)) = &entry {
+            self.with_breakpoints(|breakpoints| breakpoints.entries.remove(id));
+            // Fails when the isolate has ended.
+            let _ = isolate.call(&RemoveBreakpoint { breakpoint_id: breakpoint_id.clone() }).await;
+        }
+        stopping.sort_unstable();
+        (stopping, entry.is_some())
+    }
+
+    /// Whether the isolate is in code that a compiler has added.
+    fn is_without_source(&self, isolate: &Isolate, event: &PausedEvent) -> bool {
+        let Some(at) = event.call_frames.first().map(|frame| &frame.location) else { return false };
+        let map = self.script(isolate.id, &at.script_id).and_then(|script| script.map().cloned());
+        map.is_some_and(|map| map.original_place(at.line_number, at.column_number).is_none())
+    }
+
+    /// Steps once more, unless it has often enough.
+    async fn step_on(&self, isolate: &Isolate, kind: super::isolate::StepKind) -> Result<bool, NodeFailure> {
+        let steps = isolate.with_state(|state| {
+            state.steps_without_source += 1;
+            state.steps_without_source
+        });
+        if steps > MAX_STEPS_WITHOUT_SOURCE {
+            return Ok(false);
+        }
+        self.send_step(isolate, kind).await?;
+        Ok(true)
+    }
+}
+
+fn is_instrumentation(engine_id: &str) -> bool {
+    engine_id.contains("beforeScript")
+}
+
+/// The first line of what was thrown.
+fn thrown_text(data: &Value) -> Option<String> {
+    let text = data["description"].as_str().map(str::to_owned).or_else(|| match &data["value"] {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    });
+    text.map(|text| text.lines().next().unwrap_or_default().to_owned())
+}
+
+impl IsolatePause {
+    /// Whether it is at an exception.
+    pub fn is_exception(&self) -> bool {
+        matches!(self.event.reason.as_str(), "exception" | "promiseRejection")
+    }
+}

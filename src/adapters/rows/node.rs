@@ -1,0 +1,92 @@
+//! Node: our own adapter, which needs nothing but Node.
+//!
+//! It runs in this process, and launches the program itself.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use crate::adapters::node::serve_node;
+use crate::adapters::{
+    Adapter, AdapterLookup, AdapterSearch, ConnectMethod, DebugTarget, DebugTargetKind, FoundAdapter, LaunchPlan,
+    Quirks,
+};
+use crate::dap::types::{Fields, StartRequest};
+use crate::error::{Error, Result};
+use crate::tools::is_program;
+
+/// The row of the table.
+pub const ADAPTER: Adapter = Adapter {
+    name: "node",
+    id: "node",
+    languages: &["javascript", "typescript", "js", "ts", "node", "nodejs"],
+    extensions: &["js", "mjs", "cjs", "ts", "mts", "cts"],
+    types: &["node", "pwa-node"],
+    quirks: Quirks { resumes_one_thread: true, ..Quirks::NONE },
+    install: "`apt-get install nodejs` installs Node, which is all that it needs",
+    find: find_node,
+    plan: plan_launch,
+};
+
+fn find_node(search: &AdapterSearch) -> Result<FoundAdapter> {
+    AdapterLookup::new(search, is_program, &[])
+        .try_on_path(&["node", "nodejs"])
+        .finish("for node (Node itself)", ADAPTER.install)
+}
+
+fn plan_launch(found: &FoundAdapter, target: &DebugTarget) -> Result<LaunchPlan> {
+    let workspace = json!({"cwd": target.cwd(), "__workspaceFolder": target.cwd});
+    let start = match &target.kind {
+        DebugTargetKind::Listener(address) => {
+            let mut fields = workspace;
+            fields["port"] = json!(address.port);
+            // A host that was not named must be one of our own programs.
+            if target.is_host_named || address.host != "127.0.0.1" {
+                fields["address"] = json!(address.host);
+            }
+            StartRequest::Attach(target.with_configuration(fields))
+        }
+        DebugTargetKind::Configuration if target.is_attach() => {
+            StartRequest::Attach(target.with_configuration(workspace))
+        }
+        DebugTargetKind::Pid(pid) => {
+            let error = target.unsupported_error(ADAPTER.name, "it attaches to a process only through its inspector");
+            let hint = format!("`kill -USR1 {pid}` opens the inspector, on port 9229: attach to that");
+            return Err(error.hint(hint));
+        }
+        DebugTargetKind::Page { .. } => {
+            return Err(target.unsupported_error(ADAPTER.name, "it debugs Node; pages are debugged by js-debug"));
+        }
+        DebugTargetKind::Module(_) => return Err(target.unsupported_error(ADAPTER.name, "it runs files")),
+        DebugTargetKind::Program(_) | DebugTargetKind::Configuration => {
+            StartRequest::Launch(launch_fields(found, target)?)
+        }
+    };
+    Ok(LaunchPlan::serve_in_process(ConnectMethod::InProcess { serve: serve_node }, start))
+}
+
+fn launch_fields(found: &FoundAdapter, target: &DebugTarget) -> Result<Fields> {
+    let mut ours = json!({"stopOnEntry": target.stop_on_entry(), "__workspaceFolder": target.cwd});
+    if let Some(program) = target.program() {
+        ours["program"] = json!(target.require_file(&program)?);
+    } else if !target.fields.contains_key("runtimeExecutable") {
+        return Err(Error::usage("cannot launch Node")
+            .because("there is no `program` and no `runtimeExecutable`")
+            .hint("`tether debug launch app.js` debugs a file"));
+    }
+    if !target.fields.contains_key("runtimeExecutable") {
+        ours["runtimeExecutable"] = json!(found.path);
+    }
+    let mut fields = target.with_configuration(ours);
+    // These are resolved here: they may be relative to the workspace.
+    let env: serde_json::Map<String, serde_json::Value> =
+        target.env().into_iter().map(|(name, value)| (name, value.into())).collect();
+    let cwd: PathBuf = target.cwd();
+    for (name, value) in [("cwd", json!(cwd)), ("env", env.into()), ("args", json!(target.args()?))] {
+        fields.insert(name.to_owned(), value);
+    }
+    if let Some(program) = target.program() {
+        fields.insert("program".to_owned(), json!(program));
+    }
+    Ok(fields)
+}

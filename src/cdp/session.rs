@@ -1,0 +1,105 @@
+//! One debugged target of a connection: the connection's own, one of its flat sessions, or a worker of Node, whose messages
+//! are wrapped in those of its parent.
+//!
+//! Does not depend on particular commands.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::value::RawValue;
+
+use super::cdp_error::CdpError;
+use super::client::{CdpClient, CdpCommandResult, CdpEvent, encode_command, parse_message, response_error};
+use super::debugger::{DetachFromWorker, SendMessageToWorker};
+use super::types::CdpCommand;
+use crate::wire::pending::PendingRequests;
+
+/// Where the commands for a target are sent; clones share it.
+#[derive(Clone)]
+pub enum CdpSession {
+    /// The connection's own target.
+    Own(CdpClient),
+    /// A flat session of a browser.
+    Flat(CdpClient, Arc<str>),
+    Worker(Arc<WorkerSession>),
+}
+
+/// A worker of a Node process.
+pub struct WorkerSession {
+    parent: CdpClient,
+    id: String,
+    pending: Arc<PendingRequests<CdpCommandResult>>,
+}
+
+impl CdpSession {
+    /// Sends a command and waits for its result, within `deadline`.
+    pub async fn call<C: CdpCommand>(&self, command: &C, deadline: Duration) -> Result<C::Response, CdpError> {
+        match self {
+            CdpSession::Own(client) => client.call(None, command, deadline).await,
+            CdpSession::Flat(client, session) => client.call(Some(session), command, deadline).await,
+            CdpSession::Worker(worker) => worker.call(command, deadline).await,
+        }
+    }
+
+    /// Whether its connection has ended, or the worker has.
+    pub fn is_closed(&self) -> bool {
+        match self {
+            CdpSession::Own(client) | CdpSession::Flat(client, _) => client.is_closed(),
+            CdpSession::Worker(worker) => worker.pending.is_closed() || worker.parent.is_closed(),
+        }
+    }
+}
+
+impl WorkerSession {
+    /// A worker by the session id of its `attachedToWorker`.
+    pub fn new(parent: CdpClient, id: String) -> Arc<WorkerSession> {
+        Arc::new(WorkerSession { parent, id, pending: Arc::default() })
+    }
+
+    /// The id of the session.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Delivers a response to its caller; returns an event.
+    pub fn dispatch(&self, message: &str) -> Option<CdpEvent> {
+        let message = parse_message(message)?;
+        match message.id {
+            Some(id) => {
+                // A late response finds no request.
+                self.pending.complete(id, message.into_result());
+                None
+            }
+            None => message.into_event(),
+        }
+    }
+
+    /// The worker has ended: so do the commands that wait.
+    pub fn close(&self, reason: &str) {
+        self.pending.close(reason);
+    }
+
+    /// Ends the session: a worker that has finished waits for that.
+    pub async fn detach(&self) {
+        // Fails when the process has ended.
+        let _ = self.parent.send(None, &DetachFromWorker { session_id: self.id.clone() }).await;
+    }
+
+    async fn call<C: CdpCommand>(&self, command: &C, deadline: Duration) -> Result<C::Response, CdpError> {
+        let called = tokio::time::timeout(deadline, self.send_and_wait(command)).await;
+        let raw = called.map_err(|_| CdpError::TimedOut { what: C::METHOD.to_owned(), after: deadline })??;
+        serde_json::from_str(raw.get())
+            .map_err(|cause| CdpError::Unexpected { what: C::METHOD.to_owned(), cause: cause.to_string() })
+    }
+
+    async fn send_and_wait<C: CdpCommand>(&self, command: &C) -> Result<Box<RawValue>, CdpError> {
+        let (mut request, ()) = self.pending.register((), |_| ())?;
+        let message = encode_command(request.id(), None, C::METHOD, command)?;
+        let send = SendMessageToWorker { message, session_id: self.id.clone() };
+        self.parent.send(None, &send).await?;
+        tokio::select! {
+            response = request.response() => response?.map_err(|error| response_error(C::METHOD, error)),
+            reason = self.parent.wait_closed() => Err(CdpError::Closed(reason)),
+        }
+    }
+}
