@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use super::types::{CdpCommand, EvaluateResult, ExceptionDetails, RemoteObject, StackTrace, command, received};
+use super::types::{CdpCommand, EvaluateResult, RemoteObject, StackTrace, command, received};
 
 command!(
     /// Instead of a URL, a regular expression that matches the whole of it may be sent.
@@ -62,6 +62,7 @@ command!(
     /// `mode` is `StepInto`, the only one that is left.
     RestartCallFrame, "Debugger.restartFrame", IgnoredAny, { call_frame_id: String, mode: &'static str });
 command!(
+    /// Is terminated by the engine after `timeout` milliseconds.
     EvaluateOnCallFrame, "Debugger.evaluateOnCallFrame", EvaluateResult, {
         call_frame_id: String,
         expression: String,
@@ -69,6 +70,8 @@ command!(
         generate_preview: bool,
         return_by_value: bool,
         throw_on_side_effect: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        timeout: Option<u64>,
     }
 );
 command!(
@@ -79,6 +82,8 @@ command!(
         generate_preview: bool,
         return_by_value: bool,
         throw_on_side_effect: bool,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        timeout: Option<u64>,
         repl_mode: bool,
         await_promise: bool,
         #[serde(rename = "includeCommandLineAPI")]
@@ -92,20 +97,10 @@ command!(SetVariableValue, "Debugger.setVariableValue", IgnoredAny, {
     call_frame_id: String,
 });
 command!(GetScriptSource, "Debugger.getScriptSource", GetScriptSourceResult, { script_id: String });
-command!(
-    /// Only whether it can be compiled.
-    CompileScript, "Runtime.compileScript", CompileScriptResult, {
-        expression: String,
-        #[serde(rename = "sourceURL")]
-        source_url: String,
-        persist_script: bool,
-    }
-);
 command!(RunIfWaitingForDebugger, "Runtime.runIfWaitingForDebugger", IgnoredAny, {});
 command!(GetProperties, "Runtime.getProperties", GetPropertiesResult, {
     object_id: String,
     own_properties: bool,
-    generate_preview: bool,
     non_indexed_properties_only: bool,
 });
 command!(CallFunction, "Runtime.callFunctionOn", EvaluateResult, {
@@ -185,9 +180,6 @@ received! {
 
     /// Result of `Debugger.getScriptSource`.
     struct GetScriptSourceResult { script_source: String }
-
-    /// Result of `Runtime.compileScript`.
-    struct CompileScriptResult { exception_details: Option<ExceptionDetails> }
 
     /// Result of `Runtime.getProperties`.
     struct GetPropertiesResult {

@@ -53,7 +53,7 @@ fn run_inspector(sh: &Shell, place: &CheckoutPaths, clients: &Path) -> Result<()
 
 fn run_dap_client(sh: &Shell, place: &CheckoutPaths, clients: &Path) -> Result<()> {
     let node = place.tool("node24")?;
-    let tests = clients.join("java_adapter.test.mjs");
+    let tests = ["java_adapter.test.mjs", "node_adapter.test.mjs"].map(|file| clients.join(file));
     sh.set_var("TESTSUPPORT", place.tool("dap-testsupport")?);
-    Ok(cmd!(sh, "{node} --test {tests}").run()?)
+    Ok(cmd!(sh, "{node} --test {tests...}").run()?)
 }

@@ -3,17 +3,24 @@
 //! What they print, and why they fail, is sent by a function that the inspector adds to the program, and that has a random
 //! name: a program cannot print in the name of a breakpoint by accident.
 
+use std::path::PathBuf;
+
 use serde::Deserialize;
 
 /// How much of one value a log message shows, in UTF-16 code units.
 const MAX_VALUE: usize = 10_000;
 
-/// What a breakpoint has sent: a log message, or why its condition has failed.
+/// What the program has sent: a log message of a breakpoint, or why its condition has failed; a script with a map.
 #[derive(Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase")]
 pub enum BreakpointReport {
     Log(String),
     ConditionError(String),
+    /// A CommonJS module is about to be compiled, and has a source map: the isolate pauses next.
+    Script {
+        file: PathBuf,
+        map: String,
+    },
 }
 
 /// The condition of the engine for a breakpoint with a condition, a log message, both or neither. `binding` is the name of
@@ -31,7 +38,7 @@ pub fn engine_condition(
         None => "return true".to_owned(),
     };
     let test = condition.map_or_else(String::new, |condition| format!("if(!(\n{condition}\n))return false;"));
-    let report = format!("globalThis.{binding}(JSON.stringify({{conditionError:String(e)}}))");
+    let report = format!("globalThis.{binding}(JSON.stringify({{conditionError:String(e?.message??e)}}))");
     Ok(Some(format!("(()=>{{try{{{test}}}catch(e){{{report};return false}}{log}}})()")))
 }
 

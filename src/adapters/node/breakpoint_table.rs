@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::scripts::LoadedScript;
 use crate::adapters::hit_condition::HitCondition;
 use crate::dap::types::{DapBreakpoint, DapSource};
 
@@ -60,6 +61,11 @@ pub struct BoundBreakpoint {
     pub engine_id: String,
     /// The script, if it is in one, instead of a URL.
     pub script: Option<String>,
+    /// It was removed from the engine, since its script has a map of its own path: only a stop on the right line of the
+    /// source is one.
+    pub is_retired: bool,
+    /// It is by the URL of this script, at the place that was made of the wanted line.
+    pub made_in: Option<PathBuf>,
 }
 
 impl NodeBreakpointTable {
@@ -72,10 +78,13 @@ impl NodeBreakpointTable {
         id
     }
 
-    /// The breakpoint that the engine calls so.
-    pub fn find_bound(&mut self, isolate: i64, engine_id: &str) -> Option<&mut NodeBreakpoint> {
-        let is_bound = |bound: &BoundBreakpoint| bound.isolate == isolate && bound.engine_id == engine_id;
-        self.entries.values_mut().find(|entry| entry.bound.iter().any(is_bound))
+    /// The breakpoint that the engine calls so, and how it is bound.
+    pub fn find_bound(&mut self, isolate: i64, engine_id: &str) -> Option<(&mut NodeBreakpoint, BoundBreakpoint)> {
+        let is_bound = |bound: &&BoundBreakpoint| bound.isolate == isolate && bound.engine_id == engine_id;
+        self.entries.values_mut().find_map(|entry| {
+            let bound = entry.bound.iter().find(is_bound)?.clone();
+            Some((entry, bound))
+        })
     }
 
     /// An isolate is gone: nothing is bound in it.
@@ -115,8 +124,16 @@ impl NodeBreakpoint {
         }
     }
 
+    /// Whether it is on that line of its source: 0-based.
+    pub fn is_on_line(&self, at: i64) -> bool {
+        matches!(self.wanted.place, NodeBreakpointPlace::Line { line, .. } if line == at)
+    }
+
     /// Whether it is bound in a script of an isolate.
-    pub fn is_in_script(&self, isolate: i64, script: &str) -> bool {
-        self.bound.iter().any(|bound| bound.isolate == isolate && bound.script.as_deref() == Some(script))
+    pub fn is_in_script(&self, isolate: i64, script: &LoadedScript) -> bool {
+        let is_in = |bound: &BoundBreakpoint| {
+            bound.script.as_ref() == Some(&script.id) || (bound.made_in.is_some() && bound.made_in == script.path)
+        };
+        self.bound.iter().any(|bound| bound.isolate == isolate && is_in(bound))
     }
 }

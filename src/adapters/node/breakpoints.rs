@@ -13,9 +13,10 @@ use super::breakpoint_table::{BoundBreakpoint, NodeBreakpoint, NodeBreakpointPla
 use super::isolate::Isolate;
 use super::scripts::LoadedScript;
 use super::session::{NodeFailure, NodeSession};
+use super::source_maps::ScriptMap;
 use crate::cdp::debugger::{
-    BreakpointResolved, CompileScript, EvaluateInGlobalScope, RemoveBreakpoint, ScriptLocation, SetBreakpointByUrl,
-    SetCallBreakpoint, SetScriptBreakpoint,
+    BreakpointResolved, EvaluateInGlobalScope, EvaluateOnCallFrame, RemoveBreakpoint, ScriptLocation,
+    SetBreakpointByUrl, SetCallBreakpoint, SetScriptBreakpoint,
 };
 use crate::dap::types::{BreakpointEvent, DapBreakpoint};
 
@@ -83,10 +84,12 @@ impl NodeSession {
     async fn find_syntax_error(&self, wanted: &WantedBreakpoint) -> Option<String> {
         let condition = wanted.condition.as_deref()?;
         let isolate = self.isolates().into_iter().next()?;
-        let (source_url, persist_script) = (String::new(), false);
-        let compile = CompileScript { expression: format!("(\n{condition}\n)"), source_url, persist_script };
-        let details = isolate.call(&compile).await.ok()?.exception_details?;
-        let text = details.text();
+        // Compiles it, and does not run it.
+        let evaluate = EvaluateInGlobalScope {
+            expression: format!("(function(){{if({condition}\n);}})"),
+            ..EvaluateInGlobalScope::default()
+        };
+        let text = isolate.call(&evaluate).await.ok()?.exception_details?.text();
         let error = text.lines().next().unwrap_or_default().to_owned();
         let said = format!("Syntax error setting breakpoint with condition `{condition}`: {error}\n");
         self.print("stderr", &said).await;
@@ -125,6 +128,34 @@ impl NodeSession {
         engine_condition(condition.as_deref(), log_message.as_deref(), &self.binding).ok().flatten()
     }
 
+    /// A script with a map is about to be compiled: binds the breakpoints of its sources by its URL, at the places that were
+    /// made of them.
+    pub async fn bind_ahead(&self, isolate: &Isolate, script: &Path, map: &ScriptMap) {
+        let of_map =
+            |entry: &NodeBreakpoint| entry.file().is_some_and(|file| map.sources().iter().any(|it| it == file));
+        let entries: Vec<NodeBreakpoint> = self
+            .with_breakpoints(|breakpoints| breakpoints.entries.values().filter(|it| of_map(it)).cloned().collect());
+        for entry in entries {
+            let NodeBreakpointPlace::Line { file, line, column, .. } = &entry.wanted.place else { continue };
+            if file == script {
+                self.retire_url(isolate, &entry).await;
+            }
+            let (Some((line_number, column_number)), Ok(url)) =
+                (map.generated_place(file, *line, column.unwrap_or(0)), url::Url::from_file_path(script))
+            else {
+                continue;
+            };
+            let condition = self.condition_of(&entry);
+            let set = SetBreakpointByUrl { url: url.into(), line_number, column_number, condition };
+            if let Ok(result) = isolate.call(&set).await {
+                let (engine_id, made_in) = (result.breakpoint_id, Some(script.to_owned()));
+                let bound =
+                    BoundBreakpoint { isolate: isolate.id, engine_id, script: None, is_retired: false, made_in };
+                self.record_bound(entry.id, bound, None, NOT_LOADED);
+            }
+        }
+    }
+
     async fn bind_by_url(&self, isolate: &Isolate, entry: &NodeBreakpoint, file: &Path, (line, column): (i64, i64)) {
         let Ok(url) = url::Url::from_file_path(file) else { return };
         let condition = self.condition_of(entry);
@@ -136,7 +167,13 @@ impl NodeSession {
         let is_loaded =
             !isolate.with_state(|state| state.scripts.select(|it| it.path.as_deref() == Some(file))).is_empty();
         let place = result.locations.first().map(|at| (at.line_number, at.column_number));
-        let bound = BoundBreakpoint { isolate: isolate.id, engine_id: result.breakpoint_id, script: None };
+        let bound = BoundBreakpoint {
+            isolate: isolate.id,
+            engine_id: result.breakpoint_id,
+            script: None,
+            is_retired: false,
+            made_in: None,
+        };
         let message = if is_loaded { NO_CODE } else { NOT_LOADED };
         self.record_bound(entry.id, bound, place, message);
     }
@@ -151,9 +188,9 @@ impl NodeSession {
             .with_breakpoints(|breakpoints| breakpoints.entries.values().filter(|it| of_map(it)).cloned().collect());
         for entry in entries {
             if script.is_own_source() && entry.file() == script.path.as_deref() {
-                self.unbind_url(isolate, &entry).await;
+                self.retire_url(isolate, &entry).await;
             }
-            if !entry.is_in_script(isolate.id, &script.id) {
+            if !entry.is_in_script(isolate.id, script) {
                 let before = entry.place;
                 self.bind_in_script(isolate, &entry, script).await;
                 self.report_change(entry.id, before).await;
@@ -177,30 +214,49 @@ impl NodeSession {
                 let original = map.original_place(at.line_number, at.column_number);
                 let place = original.filter(|it| it.path == *file).map_or((*line, 0), |it| (it.line, it.column));
                 let script = Some(script.id.clone());
-                let bound = BoundBreakpoint { isolate: isolate.id, engine_id: result.breakpoint_id, script };
+                let bound = BoundBreakpoint {
+                    isolate: isolate.id,
+                    engine_id: result.breakpoint_id,
+                    script,
+                    is_retired: false,
+                    made_in: None,
+                };
                 self.record_bound(entry.id, bound, Some(place), NO_CODE);
             }
             Err(error) => self.refuse(entry.id, NodeFailure::from(error).0),
         }
     }
 
-    /// By the function object that the name stands for, in the global scope.
+    /// By the function object that the name stands for: where the isolate has stopped, or in the global scope.
     async fn bind_function(&self, isolate: &Isolate, entry: &NodeBreakpoint, name: &str) {
-        let evaluate = EvaluateInGlobalScope {
-            expression: format!("({name})"),
-            object_group: "tether-functions".to_owned(),
-            throw_on_side_effect: true,
-            repl_mode: true,
-            ..EvaluateInGlobalScope::default()
+        let (expression, object_group) = (format!("({name})"), "tether-functions".to_owned());
+        let top = isolate.pause().and_then(|pause| pause.event.call_frames.first().cloned());
+        let found = match top {
+            Some(frame) => {
+                let call_frame_id = frame.call_frame_id;
+                let evaluate = EvaluateOnCallFrame { call_frame_id, expression, object_group, ..Default::default() };
+                isolate.call(&evaluate).await
+            }
+            None => {
+                let evaluate = EvaluateInGlobalScope { expression, object_group, ..Default::default() };
+                isolate.call(&evaluate).await
+            }
         };
-        let found = isolate.call(&evaluate).await.ok().filter(|found| found.exception_details.is_none());
-        let function = found.map(|found| found.result).filter(|it| it.kind == "function");
+        let function = found.ok().map(|found| found.result).filter(|it| it.kind == "function");
         let Some(object_id) = function.and_then(|function| function.object_id) else {
-            return self.refuse(entry.id, format!("there is no function `{name}` in the global scope yet"));
+            let reason =
+                format!("no function `{name}` is in reach: it is looked for in the global scope, and at each stop");
+            return self.refuse(entry.id, reason);
         };
         match isolate.call(&SetCallBreakpoint { object_id, condition: self.condition_of(entry) }).await {
             Ok(result) => {
-                let bound = BoundBreakpoint { isolate: isolate.id, engine_id: result.breakpoint_id, script: None };
+                let bound = BoundBreakpoint {
+                    isolate: isolate.id,
+                    engine_id: result.breakpoint_id,
+                    script: None,
+                    is_retired: false,
+                    made_in: None,
+                };
                 self.record_bound(entry.id, bound, Some((0, 0)), NO_CODE);
             }
             Err(error) => self.refuse(entry.id, NodeFailure::from(error).0),
@@ -252,13 +308,20 @@ impl NodeSession {
         }
     }
 
-    async fn unbind_url(&self, isolate: &Isolate, entry: &NodeBreakpoint) {
-        let is_meant = |bound: &BoundBreakpoint| bound.isolate == isolate.id && bound.script.is_none();
-        let removed: Vec<BoundBreakpoint> = self.with_breakpoints(|breakpoints| {
-            let entry = breakpoints.entries.get_mut(&entry.id);
-            entry.map(|entry| entry.bound.extract_if(.., |bound| is_meant(bound)).collect()).unwrap_or_default()
+    /// The program may have reached it already: it stays known.
+    async fn retire_url(&self, isolate: &Isolate, entry: &NodeBreakpoint) {
+        let is_meant =
+            |bound: &&mut BoundBreakpoint| bound.isolate == isolate.id && bound.script.is_none() && !bound.is_retired;
+        let retired: Vec<BoundBreakpoint> = self.with_breakpoints(|breakpoints| {
+            let bound =
+                breakpoints.entries.get_mut(&entry.id).map(|entry| entry.bound.iter_mut()).into_iter().flatten();
+            let retire = |bound: &mut BoundBreakpoint| {
+                bound.is_retired = true;
+                bound.clone()
+            };
+            bound.filter(is_meant).map(retire).collect()
         });
-        for bound in removed {
+        for bound in retired {
             self.remove_bound(&bound).await;
         }
     }
@@ -266,11 +329,17 @@ impl NodeSession {
     /// A script was parsed that a breakpoint by URL is in.
     pub async fn handle_resolved(&self, isolate: &Isolate, resolved: &BreakpointResolved) {
         let at = &resolved.location;
+        let script = self.script(isolate.id, &at.script_id);
+        let original = script.and_then(|it| it.map()?.original_place(at.line_number, at.column_number));
         let found = self.with_breakpoints(|breakpoints| {
-            let entry = breakpoints.find_bound(isolate.id, &resolved.breakpoint_id)?;
+            let (entry, bound) = breakpoints.find_bound(isolate.id, &resolved.breakpoint_id)?;
             let before = entry.place;
-            // In a script with a map of its own path the place is another, and follows.
-            entry.place = Some((at.line_number, at.column_number));
+            let own = (at.line_number, at.column_number);
+            entry.place = match (bound.is_retired, bound.made_in) {
+                (true, _) => entry.place,
+                (false, Some(_)) => Some(original.map_or(own, |original| (original.line, original.column))),
+                (false, None) => Some(own),
+            };
             Some((entry.id, before))
         });
         if let Some((id, before)) = found {

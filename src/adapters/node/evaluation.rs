@@ -10,13 +10,15 @@ use super::value_text::{type_name, value_text};
 use super::variables::STOP_OBJECTS;
 use crate::cdp::CdpError;
 use crate::cdp::debugger::{EvaluateInGlobalScope, EvaluateOnCallFrame, PausedFrame};
-use crate::cdp::types::{EvaluateResult, RemoteObject, TerminateExecution};
+use crate::cdp::types::{EvaluateResult, RemoteObject};
 use crate::dap::types::{
     DapExceptionDetails, EvaluateArguments, EvaluateResponse, ExceptionInfoResponse, SetVariableResponse,
 };
 
-/// After this, an evaluation is ended.
-const EVALUATION_TIMEOUT: Duration = Duration::from_secs(10);
+/// After this, the engine terminates an evaluation: before clients have given it up.
+const EVALUATION_TIMEOUT: Duration = Duration::from_secs(8);
+/// How long its result is waited for.
+const RESULT_TIMEOUT: Duration = Duration::from_secs(9);
 
 impl NodeSession {
     /// Evaluates in a frame; without one, in the global scope of the first thread that has stopped.
@@ -30,8 +32,8 @@ impl NodeSession {
             Some(text) if is_whole => text.to_owned(),
             _ => value_text(&result),
         };
-        let kind = Some(type_name(&result));
-        Ok(EvaluateResponse { result: text, variables_reference, kind, named_variables: None, indexed_variables })
+        let (kind, named_variables) = (Some(type_name(&result)), indexed_variables.map(|_| 1));
+        Ok(EvaluateResponse { result: text, variables_reference, kind, named_variables, indexed_variables })
     }
 
     /// Gives what an expression names the value of another one.
@@ -76,12 +78,13 @@ impl NodeSession {
         expression: &str,
         throw_on_side_effect: bool,
     ) -> Result<RemoteObject, NodeFailure> {
-        let (object_group, generate_preview, return_by_value) = (STOP_OBJECTS.to_owned(), true, false);
+        let (object_group, generate_preview, return_by_value) = (STOP_OBJECTS.to_owned(), false, false);
         // `{a: 1}` is meant as an object.
         let text = expression.trim();
         let expression =
             if text.starts_with('{') && text.ends_with('}') { format!("({text})") } else { text.to_owned() };
         let session = &isolate.session;
+        let timeout = u64::try_from(EVALUATION_TIMEOUT.as_millis()).ok();
         let called = match frame {
             Some(frame) => {
                 let call_frame_id = frame.call_frame_id.clone();
@@ -92,8 +95,9 @@ impl NodeSession {
                     generate_preview,
                     return_by_value,
                     throw_on_side_effect,
+                    timeout,
                 };
-                session.call(&evaluate, EVALUATION_TIMEOUT).await
+                session.call(&evaluate, RESULT_TIMEOUT).await
             }
             None => {
                 let (repl_mode, await_promise, include_command_line_api) = (true, isolate.pause().is_none(), true);
@@ -103,14 +107,17 @@ impl NodeSession {
                     generate_preview,
                     return_by_value,
                     throw_on_side_effect,
+                    timeout,
                     repl_mode,
                     await_promise,
                     include_command_line_api,
                 };
-                session.call(&evaluate, EVALUATION_TIMEOUT).await
+                session.call(&evaluate, RESULT_TIMEOUT).await
             }
         };
-        read_result(isolate, called).await
+        let mut result = read_result(called)?;
+        self.add_previews(isolate.id, vec![&mut result]).await;
+        Ok(result)
     }
 
     /// What a thread has stopped at. Errors: it has not stopped at an exception.
@@ -140,14 +147,17 @@ impl NodeSession {
     }
 }
 
-async fn read_result(isolate: &Isolate, called: Result<EvaluateResult, CdpError>) -> Result<RemoteObject, NodeFailure> {
+fn read_result(called: Result<EvaluateResult, CdpError>) -> Result<RemoteObject, NodeFailure> {
+    let too_long = || {
+        let within = humantime::format_duration(EVALUATION_TIMEOUT);
+        NodeFailure(format!("it has not ended within {within}, and was terminated"))
+    };
     let result = match called {
         Ok(result) => result,
+        Err(CdpError::ErrorResponse { message, .. }) if message == "Execution was terminated" => return Err(too_long()),
+        // A promise that is not settled.
         Err(CdpError::TimedOut { after, .. }) => {
-            // Fails when the isolate has ended.
-            let _ = isolate.call(&TerminateExecution {}).await;
-            let within = humantime::format_duration(after);
-            return Err(format!("it has not ended within {within}, and was terminated").into());
+            return Err(format!("it has no result within {}", humantime::format_duration(after)).into());
         }
         Err(error) => return Err(error.into()),
     };

@@ -82,7 +82,8 @@ impl NodeSession {
         DapSource { name, path, source_reference, ..DapSource::default() }
     }
 
-    fn script_source(&self, isolate: i64, script: &LoadedScript) -> DapSource {
+    /// The source that a script is for the client: its file, or its text.
+    pub fn script_source(&self, isolate: i64, script: &LoadedScript) -> DapSource {
         if let Some(path) = script.path.as_ref().filter(|path| path.is_file()) {
             let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
             return DapSource { name, path: Some(path.to_string_lossy().into_owned()), ..DapSource::default() };

@@ -1,9 +1,12 @@
 //! One thread of JavaScript: the connection to its inspector, its scripts, its pause.
 
+use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::scripts::ScriptTable;
+use super::source_maps::ScriptMap;
 use crate::cdp::debugger::PausedEvent;
 use crate::cdp::{CdpClient, CdpCommand, CdpError, CdpSession};
 use crate::sync::lock;
@@ -26,6 +29,8 @@ pub struct Isolate {
 #[derive(Default)]
 pub struct IsolateState {
     pub scripts: ScriptTable,
+    /// The maps of scripts that are about to be compiled.
+    pub prepared_maps: HashMap<PathBuf, Arc<ScriptMap>>,
     pub pause: Option<Arc<IsolatePause>>,
     last_pause: u64,
     /// What the client has requested last: the reason of the next stop without a cause.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -30,6 +30,8 @@ const EXIT_GRACE_PERIOD: Duration = Duration::from_millis(500);
 const MAX_ANNOUNCEMENTS: u64 = 64 << 20;
 /// The variable with the path of the pipe on which processes say where their inspector is.
 const ANNOUNCEMENTS: &str = "DEVTETHER_INSPECTORS";
+/// The variable with the name of the function by which scripts are announced.
+const REPORT: &str = "DEVTETHER_INSPECT_REPORT";
 /// What each process loads first.
 const CHILD_INSPECTOR: &str = include_str!("child_inspector.cjs");
 
@@ -39,6 +41,8 @@ pub struct NodeProgram {
     launch_id: String,
     output_reader: OutputReader,
     pipes: Option<OutputPipes>,
+    /// The script that each process loads first, without links.
+    pub script: PathBuf,
     /// Has the pipe and the script.
     _folder: TempDir,
     is_released: bool,
@@ -75,9 +79,9 @@ pub struct LaunchedProgram {
     pub inspectors: OpenedInspectors,
 }
 
-/// Starts a program, and waits until its first process has opened its inspector. Errors: it cannot be started, has exited
+/// Starts a program, whose scripts are announced by a function of that name, and waits until its first process has opened its inspector. Errors: it cannot be started, has exited
 /// before, or is no Node program.
-pub async fn launch_program(launch: &NodeLaunch, launch_id: &str) -> Result<LaunchedProgram> {
+pub async fn launch_program(launch: &NodeLaunch, launch_id: &str, binding: &str) -> Result<LaunchedProgram> {
     let name = launch.program.as_deref().unwrap_or(&launch.runtime).display();
     let doing = || format!("cannot debug {name}");
     if let Some(missing) = launch.program.as_ref().filter(|program| !program.exists()) {
@@ -95,14 +99,20 @@ pub async fn launch_program(launch: &NodeLaunch, launch_id: &str) -> Result<Laun
     let argv = argv.chain(launch.runtime_args.iter().map(OsString::from));
     let argv = argv.chain(launch.program.iter().map(|program| program.clone().into_os_string()));
     let argv: Vec<OsString> = argv.chain(launch.args.iter().map(OsString::from)).collect();
-    let environment = program_environment(launch, launch_id, &pipe, &script);
+    let script = script.canonicalize().doing(doing)?;
+    let environment = program_environment(
+        launch,
+        launch_id,
+        &[(ANNOUNCEMENTS, pipe.as_os_str()), (REPORT, binding.as_ref())],
+        &script,
+    );
     let PipedProcess { process, stdout, stderr, .. } = process::spawn_piped(&argv, &launch.cwd, &environment, false)?;
     let pipes = OutputPipes::duplicate(&stdout, &stderr).ok();
     let (output_reader, output) = OutputReader::new();
     output_reader.read_stream(OutputStream::Stdout, stdout, |_| {});
     output_reader.read_stream(OutputStream::Stderr, stderr, |_| {});
     let launch_id = launch_id.to_owned();
-    let program = NodeProgram { process, launch_id, output_reader, pipes, _folder: folder, is_released: false };
+    let program = NodeProgram { process, script, launch_id, output_reader, pipes, _folder: folder, is_released: false };
     let first = program.wait_for_first(&mut inspectors, &name.to_string()).await?;
     Ok(LaunchedProgram { program, output, first, inspectors })
 }
@@ -111,7 +121,7 @@ pub async fn launch_program(launch: &NodeLaunch, launch_id: &str) -> Result<Laun
 fn program_environment(
     launch: &NodeLaunch,
     launch_id: &str,
-    pipe: &Path,
+    ours: &[(&str, &OsStr)],
     script: &Path,
 ) -> BTreeMap<OsString, OsString> {
     let mut env = process::clean_environment::<&str, &str>([]);
@@ -129,7 +139,7 @@ fn program_environment(
         options.push(own);
     }
     env.insert("NODE_OPTIONS".into(), options);
-    env.insert(ANNOUNCEMENTS.into(), pipe.into());
+    env.extend(ours.iter().map(|(name, value)| (name.into(), value.into())));
     if !launch.debugs_children {
         env.insert("DEVTETHER_INSPECT_CHILDREN".into(), "0".into());
     }

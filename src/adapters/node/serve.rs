@@ -7,6 +7,7 @@
 //! Requests are answered in order, but those that may run code of the program: these run beside.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -112,8 +113,9 @@ async fn launch(dap: &DapServer, request: &IncomingRequest, launch_id: &str) -> 
     let usage = |cause: String| Error::usage("cannot launch a Node program").because(cause);
     let LaunchArguments(fields) = request.read_arguments().map_err(usage)?;
     let launch = NodeLaunch::from_fields(&fields).map_err(usage)?;
-    let LaunchedProgram { program, output, first, inspectors } = launch_program(&launch, launch_id).await?;
-    let mut conversation = NodeConversation::new(dap, &launch.settings);
+    let binding = random_name();
+    let LaunchedProgram { program, output, first, inspectors } = launch_program(&launch, launch_id, &binding).await?;
+    let mut conversation = NodeConversation::new(dap, &launch.settings, binding, Some(program.script.clone()));
     (conversation.output, conversation.inspectors) = (output, Some(inspectors));
     let failed = |failure: NodeFailure| Error::other("cannot debug the program").because(failure.0);
     conversation.connect_opened(&first).await.map_err(failed)?;
@@ -154,7 +156,7 @@ async fn attach(dap: &DapServer, request: &IncomingRequest) -> Result<NodeConver
             endpoint.path
         }
     };
-    let mut conversation = NodeConversation::new(dap, &attach.settings);
+    let mut conversation = NodeConversation::new(dap, &attach.settings, random_name(), None);
     let inspector = InspectorAddress { port: attach.port, path, name: format!("node at port {}", attach.port) };
     let connected = conversation.connect(&inspector).await;
     let isolate = connected.map_err(|failure| failed(failure.0))?;
@@ -179,11 +181,10 @@ enum NextMove {
 }
 
 impl NodeConversation {
-    fn new(dap: &DapServer, settings: &SourceSettings) -> NodeConversation {
+    fn new(dap: &DapServer, settings: &SourceSettings, binding: String, hook: Option<PathBuf>) -> NodeConversation {
         let (events, queue) = IsolateEvents::new();
-        let binding = random_name();
         let SourceSettings { maps, skip, .. } = settings.clone();
-        let session = Arc::new(NodeSession::new(dap.clone(), maps, skip, binding));
+        let session = Arc::new(NodeSession::new(dap.clone(), maps, skip, binding, hook));
         let output = mpsc::channel(1).1;
         NodeConversation {
             session,
@@ -353,12 +354,10 @@ impl NodeConversation {
             while let Ok(piece) = self.output.try_recv() {
                 self.send_output(piece).await;
             }
-            let exit_code = match exit {
-                ProcessExit::Code(code) => i64::from(code),
-                ProcessExit::Signal(signal) => 128 + i64::from(signal),
-                _ => -1,
-            };
-            let _ = dap.send_event(&ExitedEvent { exit_code, ..ExitedEvent::default() }).await;
+            // A signal has no code; the session is told of it by the context.
+            if let ProcessExit::Code(code) = exit {
+                let _ = dap.send_event(&ExitedEvent { exit_code: code.into(), ..ExitedEvent::default() }).await;
+            }
         }
         // Each of these fails when the client has gone.
         let _ = dap.send_event(&TerminatedEvent {}).await;

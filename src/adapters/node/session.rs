@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use super::breakpoint_table::NodeBreakpointTable;
@@ -25,6 +26,8 @@ pub struct NodeSession {
     pub skip: SkipPatterns,
     /// The name of the function by which breakpoints report.
     pub binding: String,
+    /// The script that each process of a launched program loads first.
+    pub hook: Option<PathBuf>,
     isolates: Mutex<BTreeMap<i64, Arc<Isolate>>>,
     values: Mutex<ValueTable>,
     breakpoints: Mutex<NodeBreakpointTable>,
@@ -131,12 +134,19 @@ impl From<&str> for NodeFailure {
 
 impl NodeSession {
     /// A session without isolates.
-    pub fn new(dap: DapServer, maps: MapFolders, skip: SkipPatterns, binding: String) -> NodeSession {
+    pub fn new(
+        dap: DapServer,
+        maps: MapFolders,
+        skip: SkipPatterns,
+        binding: String,
+        hook: Option<PathBuf>,
+    ) -> NodeSession {
         NodeSession {
             dap,
             maps,
             skip,
             binding,
+            hook,
             isolates: Mutex::default(),
             values: Mutex::default(),
             breakpoints: Mutex::default(),

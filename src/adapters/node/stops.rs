@@ -3,22 +3,24 @@
 //! A pause is of one isolate; the others run on. A pause before a script with a map is for us: its breakpoints are bound
 //! before it runs.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::breakpoint_code::BreakpointReport;
 use super::breakpoint_table::NodeBreakpointPlace;
-use super::isolate::{Isolate, IsolatePause, RequestedMove};
+use super::isolate::{Isolate, IsolatePause, RequestedMove, StepKind};
 use super::scripts::LoadedScript;
 use super::session::{NodeFailure, NodeSession};
+use super::source_maps::ScriptMap;
 use crate::cdp::CdpEvent;
 use crate::cdp::debugger::{
     BreakpointResolved, ParsedScript, PausedEvent, RemoveBreakpoint, ResumeScript, ScriptPosition, SetBlackboxedRanges,
 };
 use crate::cdp::events::{BindingCalled, ConsoleApiCalled, ExceptionThrown};
 use crate::cdp::types::RemoteObject;
-use crate::dap::types::{ContinuedEvent, StoppedEvent};
+use crate::dap::types::{ContinuedEvent, LoadedSourceEvent, StoppedEvent};
 
 /// How many more steps one step may take through code without a source.
 const MAX_STEPS_WITHOUT_SOURCE: usize = 200;
@@ -57,7 +59,7 @@ impl NodeSession {
             }
             "Runtime.bindingCalled" => {
                 if let Some(called) = event.parse_as::<BindingCalled>("Runtime.bindingCalled") {
-                    self.print_report(&called).await;
+                    self.handle_report(isolate, &called).await;
                 }
             }
             "Runtime.consoleAPICalled" => {
@@ -75,7 +77,7 @@ impl NodeSession {
         Ok(())
     }
 
-    async fn print_report(&self, called: &BindingCalled) {
+    async fn handle_report(&self, isolate: &Isolate, called: &BindingCalled) {
         if called.name != self.binding {
             return;
         }
@@ -84,6 +86,7 @@ impl NodeSession {
             Ok(BreakpointReport::ConditionError(error)) => {
                 self.print("stderr", &format!("Breakpoint condition error: {error}\n")).await;
             }
+            Ok(BreakpointReport::Script { file, map }) => self.prepare_script(isolate, file, map).await,
             // Called by the program itself.
             Err(_) => {}
         }
@@ -96,10 +99,17 @@ impl NodeSession {
     }
 
     async fn handle_parsed(&self, isolate: &Isolate, script: &Arc<LoadedScript>) -> Result<(), NodeFailure> {
+        if script.path.is_some() && !self.is_hook(script) {
+            let loaded = LoadedSourceEvent { reason: "new".to_owned(), source: self.script_source(isolate.id, script) };
+            // Fails when the client has gone, which ends the session.
+            let _ = self.dap.send_event(&loaded).await;
+        }
         if script.is_skipped && !script.is_internal() {
             let positions = vec![ScriptPosition::default()];
             isolate.call(&SetBlackboxedRanges { script_id: script.id.clone(), positions }).await?;
         }
+        // Not every script with a map waits for us.
+        self.load_map(isolate, script).await;
         Ok(())
     }
 
@@ -111,18 +121,55 @@ impl NodeSession {
         let Some(path) = script.path.clone().filter(|path| self.maps.covers(path)) else {
             return script.keep_map(None);
         };
-        let (maps, address) = (self.maps.clone(), script.map_address.clone());
+        let prepared = isolate.with_state(|state| state.prepared_maps.remove(&path));
+        let map = match prepared {
+            Some(map) => Some(map),
+            None => self.read_map(path, script.map_address.clone()).await,
+        };
+        script.keep_map(map);
+        self.bind_mapped(isolate, script).await;
+    }
+
+    async fn read_map(&self, script: PathBuf, address: String) -> Option<Arc<ScriptMap>> {
+        let (maps, path) = (self.maps.clone(), script.clone());
         let read = tokio::task::spawn_blocking(move || maps.read_map(&path, &address)).await;
         match read {
-            Ok(Ok(map)) => script.keep_map(Some(Arc::new(map))),
+            Ok(Ok(map)) => Some(Arc::new(map)),
             failed => {
-                script.keep_map(None);
                 let cause = failed.map_or_else(|cause| cause.to_string(), |read| read.err().unwrap_or_default());
-                let said = format!("cannot read the source map of {}: {cause}\n", script.display_name());
-                self.print("console", &said).await;
+                self.print("console", &format!("cannot read the source map of {}: {cause}\n", script.display())).await;
+                None
             }
         }
-        self.bind_mapped(isolate, script).await;
+    }
+
+    /// A script is about to be compiled; the isolate waits for us.
+    async fn prepare_script(&self, isolate: &Isolate, file: PathBuf, address: String) {
+        if !self.maps.covers(&file) {
+            return;
+        }
+        if let Some(map) = self.read_map(file.clone(), address).await {
+            self.bind_ahead(isolate, &file, &map).await;
+            isolate.with_state(|state| state.prepared_maps.insert(file, map));
+        }
+    }
+
+    /// Whether a script is ours, which each process loads first.
+    fn is_hook(&self, script: &LoadedScript) -> bool {
+        script.path.is_some() && script.path == self.hook
+    }
+
+    /// The isolate runs on as it did before a pause that was for us.
+    async fn leave_preparation(&self, isolate: &Isolate) -> Result<(), NodeFailure> {
+        match isolate.with_state(|state| state.requested) {
+            RequestedMove::Step(StepKind::Into) => self.send_step(isolate, StepKind::Into).await,
+            // Back to where the script is loaded from.
+            RequestedMove::Step(_) => self.send_step(isolate, StepKind::Out).await,
+            RequestedMove::Run | RequestedMove::Pause => {
+                isolate.call(&ResumeScript {}).await?;
+                Ok(())
+            }
+        }
     }
 
     async fn handle_resumed(&self, isolate: &Isolate) {
@@ -141,8 +188,11 @@ impl NodeSession {
             if let Some(script) = script.and_then(|id| self.script(isolate.id, id)) {
                 self.load_map(isolate, &script).await;
             }
-            isolate.call(&ResumeScript {}).await?;
-            return Ok(());
+            return self.leave_preparation(isolate).await;
+        }
+        let top = event.call_frames.first().and_then(|frame| self.script(isolate.id, &frame.location.script_id));
+        if top.is_some_and(|script| self.is_hook(&script)) {
+            return self.leave_preparation(isolate).await;
         }
         // Maps of frames whose scripts were parsed before we were there.
         for frame in event.call_frames.iter().take(20) {
@@ -194,6 +244,10 @@ impl NodeSession {
         if !stopping.is_empty() {
             return Ok(Some(StopReport { reason: "breakpoint", breakpoints: stopping, ..StopReport::default() }));
         }
+        // A worker that was told to wait for us pauses at its first line.
+        if event.reason == "Break on start" {
+            return Ok(None);
+        }
         let requested = isolate.with_state(|state| state.requested);
         match requested {
             RequestedMove::Step(kind) => {
@@ -230,11 +284,14 @@ impl NodeSession {
 
     /// Which of the breakpoints that were reached stop the isolate, and whether it is at its entry.
     async fn count_hits(&self, isolate: &Isolate, event: &PausedEvent) -> (Vec<i64>, bool) {
-        let mut stopping = Vec::new();
-        let mut entry = None;
+        let (mut stopping, mut entry) = (Vec::new(), None);
+        let line = self.original_line(isolate, event);
         self.with_breakpoints(|breakpoints| {
             for engine_id in &event.hit_breakpoints {
-                let Some(found) = breakpoints.find_bound(isolate.id, engine_id) else { continue };
+                let Some((found, bound)) = breakpoints.find_bound(isolate.id, engine_id) else { continue };
+                if bound.is_retired && !line.is_some_and(|line| found.is_on_line(line)) {
+                    continue;
+                }
                 if matches!(found.wanted.place, NodeBreakpointPlace::Entry(_)) {
                     entry = Some((found.id, engine_id.clone()));
                     continue;
@@ -256,13 +313,20 @@ impl NodeSession {
 
     /// Whether the isolate is in code that a compiler has added.
     fn is_without_source(&self, isolate: &Isolate, event: &PausedEvent) -> bool {
-        let Some(at) = event.call_frames.first().map(|frame| &frame.location) else { return false };
-        let map = self.script(isolate.id, &at.script_id).and_then(|script| script.map().cloned());
-        map.is_some_and(|map| map.original_place(at.line_number, at.column_number).is_none())
+        let at = event.call_frames.first().map(|frame| &frame.location);
+        let script = at.and_then(|at| self.script(isolate.id, &at.script_id));
+        script.is_some_and(|script| script.map().is_some()) && self.original_line(isolate, event).is_none()
+    }
+
+    /// The line of the source that the isolate is on, by a map.
+    fn original_line(&self, isolate: &Isolate, event: &PausedEvent) -> Option<i64> {
+        let at = event.call_frames.first().map(|frame| &frame.location)?;
+        let script = self.script(isolate.id, &at.script_id)?;
+        Some(script.map()?.original_place(at.line_number, at.column_number)?.line)
     }
 
     /// Steps once more, unless it has often enough.
-    async fn step_on(&self, isolate: &Isolate, kind: super::isolate::StepKind) -> Result<bool, NodeFailure> {
+    async fn step_on(&self, isolate: &Isolate, kind: StepKind) -> Result<bool, NodeFailure> {
         let steps = isolate.with_state(|state| {
             state.steps_without_source += 1;
             state.steps_without_source

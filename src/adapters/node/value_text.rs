@@ -101,11 +101,14 @@ fn preview_text(preview: &ObjectPreview, class: Option<&str>) -> String {
 }
 
 fn element_texts(preview: &ObjectPreview) -> Vec<String> {
+    let is_typed = preview.subtype.as_deref() == Some("typedarray");
     let text = |it: &PropertyPreview| match it.name.parse::<u64>() {
         Ok(_) => property_text(it),
         Err(_) => format!("{}: {}", it.name, property_text(it)),
     };
-    preview.properties.iter().map(text).collect()
+    // The engine adds what all typed arrays have, as `byteLength`.
+    let is_shown = |it: &&PropertyPreview| !is_typed || it.name.parse::<u64>().is_ok();
+    preview.properties.iter().filter(is_shown).map(text).collect()
 }
 
 fn join_parts(preview: &ObjectPreview, mut parts: Vec<String>) -> String {

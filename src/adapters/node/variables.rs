@@ -1,5 +1,7 @@
 //! The variables of scopes and the properties of objects, page by page. Getters run only when they are opened.
 
+use futures_util::future::join_all;
+
 use super::session::{ContainerKind, NodeContainer, NodeFailure, NodeFrame, NodeSession};
 use super::value_text::{described_size, type_name, value_text};
 use crate::cdp::debugger::{
@@ -10,6 +12,10 @@ use crate::dap::types::{DapVariable, SetVariableArguments, SetVariableResponse, 
 
 /// The group of the objects that a stop shows.
 pub const STOP_OBJECTS: &str = "tether-stop";
+/// Of so many values of a page the content is shown beside them.
+const MAX_PREVIEWS: usize = 200;
+/// Arrays and maps with more elements are shown by their size.
+const MAX_PREVIEWED: i64 = 1000;
 /// How many properties are shown at once; a client that pages sees all of them.
 const MAX_PAGE: i64 = 10_000;
 
@@ -40,13 +46,14 @@ impl NodeSession {
         let mut variables = Vec::new();
         match &container.kind {
             ContainerKind::Scope { frame, scope } => {
-                variables.extend(self.frame_values(*frame, *scope)?);
+                variables.extend(self.frame_values(*frame, *scope).await?);
                 variables.extend(self.read_properties(&container, start, count).await?);
             }
             ContainerKind::Properties => variables = self.read_properties(&container, start, count).await?,
             ContainerKind::Getter(name) => {
                 let arguments = vec![CallArgument::from_value(name.as_str())];
-                let value = self.call_function(&container, READ_PROPERTY, arguments).await?;
+                let mut value = self.call_function(&container, READ_PROPERTY, arguments).await?;
+                self.add_previews(container.isolate, vec![&mut value]).await;
                 variables.push(self.variable(container.isolate, name.clone(), &value));
             }
             ContainerKind::Elements(_) | ContainerKind::MapEntries(_) | ContainerKind::SetEntries(_) => {
@@ -62,8 +69,9 @@ impl NodeSession {
     }
 
     /// `this` and the value that is returned are not in the scope, and belong to the first one of a frame.
-    fn frame_values(&self, frame: NodeFrame, scope: usize) -> Result<Vec<DapVariable>, NodeFailure> {
-        let Some(at) = self.call_frame(frame).filter(|_| scope == 0) else { return Ok(Vec::new()) };
+    async fn frame_values(&self, frame: NodeFrame, scope: usize) -> Result<Vec<DapVariable>, NodeFailure> {
+        let Some(mut at) = self.call_frame(frame).filter(|_| scope == 0) else { return Ok(Vec::new()) };
+        self.add_previews(frame.isolate, at.this.iter_mut().chain(&mut at.return_value).collect()).await;
         let returned = at.return_value.map(|value| self.variable(frame.isolate, "(return value)".to_owned(), &value));
         let this = at.this.filter(|this| this.kind != "undefined");
         let this = this.map(|value| self.variable(frame.isolate, "this".to_owned(), &value));
@@ -128,12 +136,16 @@ impl NodeSession {
     /// The properties of an array, a map or a set beside its elements.
     async fn read_named(&self, container: &NodeContainer) -> Result<Vec<DapVariable>, NodeFailure> {
         if !matches!(container.kind, ContainerKind::Elements(_)) {
-            return Ok(Vec::new());
+            // Whatever is asked of a map itself, the engine adds all its entries.
+            let name = "size".to_owned();
+            let (ContainerKind::MapEntries(size) | ContainerKind::SetEntries(size)) = &container.kind else {
+                return Ok(Vec::new());
+            };
+            let kind = Some("number".to_owned());
+            return Ok(vec![DapVariable { name, value: size.to_string(), kind, ..DapVariable::default() }]);
         }
         let properties = self.get_properties(container, &container.object_id, true).await?;
-        let is_shown = |name: &str| name != "length";
-        let variables = self.property_variables(container, properties, true);
-        Ok(variables.into_iter().filter(|variable| is_shown(&variable.name)).collect())
+        Ok(self.property_variables(container, properties, true))
     }
 
     async fn get_properties(
@@ -142,9 +154,41 @@ impl NodeSession {
         object_id: &str,
         non_indexed_properties_only: bool,
     ) -> Result<GetPropertiesResult, NodeFailure> {
-        let (object_id, own_properties, generate_preview) = (object_id.to_owned(), true, true);
-        let get = GetProperties { object_id, own_properties, generate_preview, non_indexed_properties_only };
-        Ok(self.isolate(container.isolate)?.call(&get).await?)
+        let (object_id, own_properties) = (object_id.to_owned(), true);
+        let get = GetProperties { object_id, own_properties, non_indexed_properties_only };
+        let mut found = self.isolate(container.isolate)?.call(&get).await?;
+        let all = found.result.iter_mut().chain(&mut found.private_properties).filter_map(|it| it.value.as_mut());
+        let internal = found.internal_properties.iter_mut().filter_map(|it| it.value.as_mut());
+        self.add_previews(container.isolate, all.chain(internal).collect()).await;
+        Ok(found)
+    }
+
+    /// Adds the engine's previews to objects. Not to large ones: the engine reads all of an array or a map for that.
+    pub async fn add_previews(&self, isolate: i64, values: Vec<&mut RemoteObject>) {
+        let Ok(isolate) = self.isolate(isolate) else { return };
+        let is_wanted = |value: &RemoteObject| {
+            let has_preview =
+                matches!(value.subtype.as_deref(), None | Some("array" | "typedarray" | "map" | "set" | "promise"));
+            value.kind == "object" && has_preview && described_size(value).is_none_or(|size| size <= MAX_PREVIEWED)
+        };
+        let mut wanted: Vec<&mut RemoteObject> =
+            values.into_iter().filter(|it| is_wanted(it)).take(MAX_PREVIEWS).collect();
+        let calls = wanted.iter().filter_map(|value| value.object_id.clone()).map(|object_id| {
+            let call = CallFunction {
+                object_id,
+                function_declaration: "function(){return this}",
+                object_group: STOP_OBJECTS.to_owned(),
+                generate_preview: true,
+                ..CallFunction::default()
+            };
+            let isolate = &isolate;
+            async move { isolate.call(&call).await.ok().and_then(|found| found.result.preview) }
+        });
+        let previews = join_all(calls.collect::<Vec<_>>()).await;
+        let with_id = wanted.iter_mut().filter(|value| value.object_id.is_some());
+        for (value, preview) in with_id.zip(previews) {
+            value.preview = preview;
+        }
     }
 
     /// `with_internal`: also what the engine knows of the object, as `[[Prototype]]`.
@@ -190,7 +234,8 @@ impl NodeSession {
             value: value_text(value),
             variables_reference,
             kind: Some(type_name(value)),
-            named_variables: None,
+            // At least its length.
+            named_variables: indexed_variables.map(|_| 1),
             indexed_variables,
         }
     }
@@ -223,7 +268,7 @@ impl NodeSession {
             function_declaration,
             arguments,
             object_group: STOP_OBJECTS.to_owned(),
-            generate_preview: true,
+            generate_preview: false,
             return_by_value: false,
         };
         let result = self.isolate(container.isolate)?.call(&call).await?;

@@ -23,8 +23,8 @@ use super::adapter::Adapter;
 /// Every adapter. Of several for the same language, the first that is found is used.
 pub const ADAPTERS: &[Adapter] = &[
     debugpy::ADAPTER,
-    js_debug::ADAPTER,
     node::ADAPTER,
+    js_debug::ADAPTER,
     rdbg::ADAPTER,
     delve::ADAPTER,
     codelldb::ADAPTER,

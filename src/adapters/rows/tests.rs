@@ -63,7 +63,7 @@ fn the_first_field_of_a_query_selects_the_row() {
     check(by_program(&write("gone", b"\x7fELF....\xff Go build ID: \"x\"")), &["dlv"]);
     check(by_program(&write("tool", b"#!/usr/bin/env python3.11\nprint()")), &["debugpy"]);
     check(by_program(&write("rake", b"#!/usr/bin/ruby -w\n")), &["rdbg"]);
-    check(by_program(&write("cli", b"#!/usr/bin/env -S node --no-warnings\n")), &["js-debug"]);
+    check(by_program(&write("cli", b"#!/usr/bin/env -S node --no-warnings\n")), &["node", "js-debug"]);
     check(by_program(write("pkg/main.go", b"package main").parent().unwrap()), &["dlv"]);
     check(by_program(write("mod/__main__.py", b"").parent().unwrap()), &["debugpy"]);
 }
@@ -86,7 +86,7 @@ fn the_error_for_an_unknown_language_lists_the_known_ones() {
     check(
         AdapterQuery { adapter: Some("xdbg"), ..nothing },
         ErrorKind::Usage,
-        &["no adapter \"xdbg\"", "adapters are: debugpy, js-debug"],
+        &["no adapter \"xdbg\"", "adapters are: debugpy, node, js-debug"],
     );
     check(AdapterQuery { kind: Some("php"), ..nothing }, ErrorKind::Usage, &["of type \"php\"", "pwa-node"]);
     check(
@@ -354,7 +354,7 @@ fn netcoredbg_gets_the_requests_of_its_documentation() {
 #[test]
 fn a_missing_program_is_an_error_before_anything_is_started() {
     let sample = SampleFolder::new();
-    for name in ["debugpy", "js-debug", "rdbg", "dlv", "lldb-dap", "codelldb", "gdb", "netcoredbg"] {
+    for name in ["debugpy", "node", "js-debug", "rdbg", "dlv", "lldb-dap", "codelldb", "gdb", "netcoredbg"] {
         let error = sample.plan(name, sample.program("not there"), json!({})).unwrap_err();
         assert!(error.kind == ErrorKind::NotFound && error.to_string().contains("not there"), "{name}: {error}");
         if name != "dlv" {

@@ -25,7 +25,7 @@ impl Drop for Running {
 fn started(subject: &Subject) -> (Running, DebugTargetKind) {
     let (mut command, ready) = match subject.adapter {
         "debugpy" => (listening_with_debugpy(&subject.found, &subject.source, false), "up"),
-        "js-debug" => {
+        "js-debug" | "node" => {
             let mut command = Command::new("node");
             command.arg("--inspect=127.0.0.1:0");
             (command, "Debugger listening on ws://")
@@ -41,7 +41,7 @@ fn started(subject: &Subject) -> (Running, DebugTargetKind) {
         }
         _ => (Command::new(&subject.program), "up"),
     };
-    if matches!(subject.adapter, "js-debug" | "rdbg") {
+    if matches!(subject.adapter, "js-debug" | "node" | "rdbg") {
         command.arg(&subject.source);
         let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut running = Running(child);

@@ -198,7 +198,7 @@ pub fn of(adapter: &'static str) -> Option<Subject> {
     let (_, found) = crate::support::requirements::installed_adapter(adapter)?;
     let (name, text, class) = match adapter {
         "debugpy" => ("äpp one.py", PYTHON, Some("ValueError")),
-        "js-debug" => ("äpp one.js", JAVASCRIPT, Some("TypeError")),
+        "js-debug" | "node" => ("äpp one.js", JAVASCRIPT, Some("TypeError")),
         "rdbg" => ("äpp one.rb", RUBY, Some("ArgumentError")),
         "dlv" => ("main.go", GO, None),
         "java" => ("App.java", JAVA, Some("java.lang.IllegalStateException")),

@@ -24,7 +24,7 @@ const ABILITIES: &[&str] = &[
     "attach",
     "stop",
 ];
-const ADAPTERS: &[&str] = &["debugpy", "js-debug", "rdbg", "dlv", "lldb-dap", "codelldb", "gdb", "java"];
+const ADAPTERS: &[&str] = &["debugpy", "node", "js-debug", "rdbg", "dlv", "lldb-dap", "codelldb", "gdb", "java"];
 const FILE: &str = "src/adapters/abilities.md";
 
 /// The features of one adapter; for a missing one the reason.

@@ -32,6 +32,7 @@ macro_rules! adapters {
 
 adapters! {
     debugpy_tells_its_story: "debugpy",
+    node_tells_its_story: "node",
     js_debug_tells_its_story: "js-debug",
     rdbg_tells_its_story: "rdbg",
     delve_tells_its_story: "dlv",

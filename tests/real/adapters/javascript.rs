@@ -1,4 +1,4 @@
-//! js-debug: Node, and attaching to it.
+//! Our own adapter for Node, and js-debug: programs, attaching to them, compiled sources.
 
 use std::path::Path;
 
@@ -6,6 +6,8 @@ use devtether::adapters::{Address, DebugTargetKind};
 use devtether::debug::StopKind;
 
 use crate::adapters::adapter_session::{AdapterSession, ProgramFolder, found, stops_and_ends};
+
+const ADAPTERS: [&str; 2] = ["node", "js-debug"];
 
 const APP: &str = "\
 function double(order) {
@@ -16,10 +18,12 @@ console.log(double(21));
 ";
 
 #[tokio::test]
-async fn a_program_is_debugged_in_a_child_of_its_session() {
+async fn a_program_is_debugged() {
     let place = ProgramFolder::new();
     let (app, line) = place.file("äpp one.js", APP);
-    stops_and_ends("js-debug", &place.wants(DebugTargetKind::Program(app.clone())), (&app, line), "total = 42").await;
+    for adapter in ADAPTERS {
+        stops_and_ends(adapter, &place.wants(DebugTargetKind::Program(app.clone())), (&app, line), "total = 42").await;
+    }
 }
 
 #[tokio::test]
@@ -63,18 +67,25 @@ setInterval(() => {
     std::fs::write(&compiled, COMPILED).unwrap();
     is_attached_to(&place, &compiled, (&source, line), "tick.total").await;
     // A launched program stops in code that runs at once, too.
-    let Some((row, found)) = found("js-debug") else { return };
     let first = 5;
-    let play =
-        AdapterSession::open(row, &found, &place.wants(DebugTargetKind::Program(compiled)), &[(&source, first)]).await;
-    assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(first)));
-    play.end().await;
+    for (row, found) in ADAPTERS.iter().filter_map(|adapter| found(adapter)) {
+        let program = place.wants(DebugTargetKind::Program(compiled.clone()));
+        let play = AdapterSession::open(row, &found, &program, &[(&source, first)]).await;
+        assert_eq!(play.stopped().await, (StopKind::BreakpointHit, i64::from(first)));
+        play.end().await;
+    }
 }
 
 /// Attaches to a running program, stops it at a line, evaluates a number, and detaches.
 async fn is_attached_to(place: &ProgramFolder, program: &Path, at: (&Path, u32), number: &str) {
-    let Some((row, found)) = found("js-debug") else { return };
-    let node = found.interpreter.clone().unwrap();
+    for adapter in ADAPTERS {
+        is_attached_to_by(adapter, place, program, at, number).await;
+    }
+}
+
+async fn is_attached_to_by(adapter: &str, place: &ProgramFolder, program: &Path, at: (&Path, u32), number: &str) {
+    let Some((row, found)) = found(adapter) else { return };
+    let Some(node) = on_path("node") else { return };
     let argv = [node.as_os_str(), "--inspect=127.0.0.1:0".as_ref(), program.as_os_str()];
     let mut running = crate::adapters::start_failures::Started::of(&argv, &[]);
     let port: u16 = running.line(|line| line.split("ws://127.0.0.1:").nth(1)?.split('/').next()?.parse().ok()).await;

@@ -128,7 +128,7 @@ fn a_test_of_node() {
         return;
     }
     let stage = CommandSandbox::with(&[("js/orders.test.js", NODE)]);
-    assert_eq!(stops_in(&stage, "doubles (a lot)", "js/orders.test.js")["adapter"], "js-debug");
+    assert_eq!(stops_in(&stage, "doubles (a lot)", "js/orders.test.js")["adapter"], "node");
 }
 
 const NESTED: &str = "\
@@ -197,7 +197,7 @@ describe('orders', () => {
 
 fn runs_by(stage: &CommandSandbox, file: &str, runner: &str) {
     for name in ["doubles", "orders > doubles"] {
-        assert_eq!(stops_in(stage, name, file)["adapter"], "js-debug");
+        assert_eq!(stops_in(stage, name, file)["adapter"], "node");
     }
     let skipped = stage.tether(&["debug", "launch", "--test", "skipped", "--wait", "100"]);
     skipped.fails(3, &["the test \"skipped\" was not run", &format!("`{runner}` has run no test")]);

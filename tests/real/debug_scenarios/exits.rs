@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use crate::support::scenario_sandbox::ScenarioSandbox;
 
 /// The end of `node ends.js`.
-fn end_of(text: &str) -> Option<(Value, ScenarioSandbox)> {
-    let stage = ScenarioSandbox::with("js-debug", "ends.js", text)?;
-    let ended = stage.json(&["debug", "launch", "ends.js", "--wait", "60"]);
+fn end_of(adapter: &str, text: &str) -> Option<(Value, ScenarioSandbox)> {
+    let stage = ScenarioSandbox::with(adapter, "ends.js", text)?;
+    let ended = stage.json(&["debug", "launch", "ends.js", "--adapter", adapter, "--wait", "60"]);
     assert_eq!((&ended["stopped"], &ended["state"]), (&json!(false), &json!("TERMINATED")), "{ended:#}");
     stage.nothing_is_left();
     Some((ended, stage))
@@ -21,27 +21,31 @@ fn message(ended: &Value) -> &str {
 
 #[test]
 fn n4_the_exit_code_of_a_javascript_program_is_known() {
-    let Some((ended, _)) = end_of("console.log('fine');\n") else { return };
+    for adapter in ["node", "js-debug"] {
+        exit_codes_are_known(adapter);
+    }
+}
+
+fn exit_codes_are_known(adapter: &str) {
+    let Some((ended, _)) = end_of(adapter, "console.log('fine');\n") else { return };
     assert_eq!((&ended["exitCode"], message(&ended)), (&json!(0), "the program has ended with code 0"), "{ended:#}");
-    let Some((ended, stage)) = end_of("console.log('before');\nprocess.exitCode = 3;\n") else { return };
+    let Some((ended, stage)) = end_of(adapter, "console.log('before');\nprocess.exitCode = 3;\n") else { return };
     assert_eq!(ended["exitCode"], 3, "{ended:#}");
     assert_eq!(message(&ended), "the program has ended with code 3; it printed last:\nbefore");
     assert_eq!(stage.json(&["debug", "status", "d1"])["exitCode"], 3);
-    let Some((ended, _)) = end_of("throw new Error('no');\n") else { return };
+    let Some((ended, _)) = end_of(adapter, "throw new Error('no');\n") else { return };
     assert_eq!(ended["exitCode"], 1, "{ended:#}");
     assert!(message(&ended).contains("Error: no"), "{ended:#}");
 }
 
 #[test]
 fn n4_the_signal_that_ended_a_javascript_program_is_known() {
-    let Some((ended, stage)) =
-        end_of("console.log('up');\nprocess.kill(process.pid, 'SIGKILL');\nsetInterval(() => {}, 1000);\n")
-    else {
-        return;
-    };
-    assert_eq!((&ended["exitCode"], ended["stopped"].as_bool()), (&Value::Null, Some(false)), "{ended:#}");
-    assert!(message(&ended).starts_with("the program was ended by signal 9"), "{ended:#}");
-    assert_eq!(message(&stage.json(&["debug", "status", "d1"])), "the program was ended by signal 9");
+    let text = "console.log('up');\nprocess.kill(process.pid, 'SIGKILL');\nsetInterval(() => {}, 1000);\n";
+    for (ended, stage) in ["node", "js-debug"].iter().filter_map(|adapter| end_of(adapter, text)) {
+        assert_eq!((&ended["exitCode"], ended["stopped"].as_bool()), (&Value::Null, Some(false)), "{ended:#}");
+        assert!(message(&ended).starts_with("the program was ended by signal 9"), "{ended:#}");
+        assert_eq!(message(&stage.json(&["debug", "status", "d1"])), "the program was ended by signal 9");
+    }
 }
 
 #[test]

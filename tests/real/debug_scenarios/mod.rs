@@ -6,6 +6,7 @@ mod edited_sources;
 mod exits;
 mod java_stops;
 mod native_stops;
+mod node_stops;
 mod one_shot;
 mod program_failures;
 mod python_children;

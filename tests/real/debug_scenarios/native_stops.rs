@@ -174,19 +174,25 @@ fn n5_a_condition_that_debugpy_cannot_evaluate_is_said_at_the_next_stop_and_at_t
     stage.nothing_is_left();
 }
 
-/// js-debug catches it inside the program, and does not say whose condition it was.
 #[test]
-fn n5_a_condition_that_js_debug_cannot_evaluate_is_said_at_the_next_stop() {
+fn n5_a_condition_that_node_cannot_evaluate_is_said_at_the_next_stop() {
+    for adapter in ["node", "js-debug"] {
+        failed_conditions_are_said(adapter);
+    }
+}
+
+/// They are caught inside the program, and it is not said whose condition it was.
+fn failed_conditions_are_said(adapter: &str) {
     let text = "function total(order) {\n  return order * 2; // LOOP\n}\nfor (let order = 0; order < 3; order++) total(order);\nconsole.log('done'); // DONE\n";
-    let Some(stage) = ScenarioSandbox::with("js-debug", "app.js", text) else { return };
+    let Some(stage) = ScenarioSandbox::with(adapter, "app.js", text) else { return };
     stage.json(&["break", "set", &stage.at("LOOP"), "--condition", "nosuch == 3"]);
     stage.breaks("DONE");
-    let stopped = stage.json(&["debug", "launch", "app.js", "--wait", "60"]);
+    let stopped = stage.json(&["debug", "launch", "app.js", "--adapter", adapter, "--wait", "60"]);
     stage.check(&stopped, "BREAKPOINT_HIT", "DONE");
     assert_eq!(condition_note(&stopped, "nosuch == 3", false), "nosuch is not defined");
     stage.json(&["debug", "stop"]);
     stage.json(&["break", "set", &stage.at("LOOP"), "--condition", "no such thing"]);
-    let stopped = stage.json(&["debug", "launch", "app.js", "--wait", "60"]);
+    let stopped = stage.json(&["debug", "launch", "app.js", "--adapter", adapter, "--wait", "60"]);
     stage.check(&stopped, "BREAKPOINT_HIT", "DONE");
     let reason = condition_note(&stopped, "no such thing", false);
     assert!(reason.contains("Unexpected identifier"), "{reason}");

@@ -14,7 +14,7 @@ console.log('value', total(21));
 fn p1_a_probe_runs_to_the_line_reports_its_state_and_leaves_nothing() {
     let Some(stage) = ScenarioSandbox::with("js-debug", "äpp.js", APP) else { return };
     let probed = stage.json(&["probe", &stage.at("STOP"), "--expr", "result + 1", "--expr", "nothing"]);
-    assert_eq!(probed["frames"][0]["name"], "global.total", "{probed:#}");
+    assert_eq!(probed["frames"][0]["name"], "total", "{probed:#}");
     let locals = probed["locals"].as_array().unwrap();
     assert!(locals.iter().any(|it| it["name"] == "result" && it["value"] == "42"), "{probed:#}");
     assert!(probed["source"]["text"].as_str().unwrap().contains("→ 3"), "{probed:#}");

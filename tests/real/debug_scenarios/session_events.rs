@@ -24,7 +24,7 @@ if (isMainThread) {
 #[test]
 fn n9_targets_and_loaded_sources_are_events_of_their_own_kinds() {
     let Some(stage) = ScenarioSandbox::with("js-debug", "workers.js", WORKERS) else { return };
-    let ended = stage.json(&["debug", "launch", "workers.js", "--language", "nodejs", "--wait", "60"]);
+    let ended = stage.json(&["debug", "launch", "workers.js", "--adapter", "js-debug", "--wait", "60"]);
     assert_eq!((&ended["state"], &ended["adapter"]), (&json!("TERMINATED"), &json!("js-debug")), "{ended:#}");
     let all = stage.json(&["debug", "events", "--limit", "1000"]);
     let (started, over) = (texts(&all, "targetStarted"), texts(&all, "targetEnded"));

@@ -274,7 +274,7 @@ fn e4_a_step_into_native_code_comes_back_as_a_stop() {
 fn e5_m4_a_program_that_is_launched_suspended_stops_at_its_entry_and_resuming_starts_it() {
     for (adapter, file, text) in [
         ("debugpy", "entry.py", "print('begun')  # FIRST\nprint('up')\n"),
-        ("js-debug", "entry.js", "console.log('begun'); // FIRST\nconsole.log('up');\n"),
+        ("node", "entry.js", "console.log('begun'); // FIRST\nconsole.log('up');\n"),
     ] {
         let Some(stage) = ScenarioSandbox::with(adapter, file, text) else { continue };
         let launched = stage.json(&["debug", "launch", file, "--stop-on-entry", "--wait", "60"]);

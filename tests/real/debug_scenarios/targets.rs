@@ -39,7 +39,7 @@ fn m1_m2_m3_m5_a_program_its_worker_and_its_child_are_one_session_and_each_stop_
     let Some(stage) = ScenarioSandbox::with("js-debug", "family.js", FAMILY) else { return };
     let set = stage.breaks("STOP");
     assert_eq!(set["state"], "pending");
-    let launched = stage.json(&["debug", "launch", "family.js", "--wait", "60"]);
+    let launched = stage.json(&["debug", "launch", "family.js", "--adapter", "js-debug", "--wait", "60"]);
     stage.check(&launched, "BREAKPOINT_HIT", "STOP");
     let status = stage.json(&["debug", "status"]);
     assert!(names(&status).len() >= 2, "the parent coordinates, a child executes: {status}");
@@ -72,7 +72,7 @@ fn m1_m2_m3_m5_a_program_its_worker_and_its_child_are_one_session_and_each_stop_
 fn m6_a_stop_leaves_nothing_of_children_parent_and_adapter() {
     let Some(stage) = ScenarioSandbox::with("js-debug", "family.js", FAMILY) else { return };
     stage.breaks("STOP");
-    stage.json(&["debug", "launch", "family.js", "--wait", "60"]);
+    stage.json(&["debug", "launch", "family.js", "--adapter", "js-debug", "--wait", "60"]);
     let next = stage.json(&["debug", "continue", "--wait", "60"]);
     stage.check(&next, "BREAKPOINT_HIT", "STOP");
     assert!(stage.others().len() >= 2);

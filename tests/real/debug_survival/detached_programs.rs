@@ -106,12 +106,13 @@ fn n11_a_program_that_codelldb_has_launched_prints_on_without_it() {
 }
 
 #[test]
-fn n11_a_program_that_js_debug_has_launched_prints_on_without_it() {
-    if found("js-debug").is_none() {
-        return;
+fn n11_a_node_program_prints_on_without_its_debugger() {
+    for adapter in ["node", "js-debug"] {
+        if found(adapter).is_some() {
+            let sandbox = Sandbox::with(&[("ticks.js", NODE)]);
+            outlives_its_debugger(&sandbox, adapter, "ticks.js");
+        }
     }
-    let sandbox = Sandbox::with(&[("ticks.js", NODE)]);
-    outlives_its_debugger(&sandbox, "js-debug", "ticks.js");
 }
 
 #[test]

@@ -77,6 +77,7 @@ fn a_node_program_with_an_inspector_is_attached_to_again_under_the_same_id() {
 fn launched_programs_are_lost_with_the_reason_and_leave_no_process() {
     for (adapter, file, text, reason) in [
         ("debugpy", "app.py", PYTHON, "debugpy's program went with its connection"),
+        ("node", "app.js", JAVASCRIPT, "node went with it, and so did the program that it had launched"),
         ("js-debug", "app.js", JAVASCRIPT, "js-debug went with it, and so did the program that it had launched"),
     ] {
         if found(adapter).is_none() {
@@ -84,7 +85,7 @@ fn launched_programs_are_lost_with_the_reason_and_leave_no_process() {
         }
         let sandbox = Sandbox::with(&[(file, text)]);
         let at = stop(file, text);
-        let launched = sandbox.json(&["debug", "launch", file, "--break", &at, "--wait", "60"]);
+        let launched = sandbox.json(&["debug", "launch", file, "--adapter", adapter, "--break", &at, "--wait", "60"]);
         let session = launched["sessionId"].as_str().unwrap();
         kill_supervisor(&sandbox);
         let lost = status(&sandbox, session);

@@ -290,7 +290,7 @@ fn n16_the_end_of_the_window_ends_a_session_whose_adapter_does_not_notice_it() {
     }
     let sandbox = Sandbox::with(&[("server.js", JAVASCRIPT), ("devtools.toml", NODE)]);
     sandbox.json(&["start"]);
-    sandbox.json(&["debug", "attach", "--window", "extension-host"]);
+    sandbox.json(&["debug", "attach", "--window", "extension-host", "--adapter", "js-debug"]);
     let adapter = sandbox.processes().into_iter().find(|(_, line)| line.contains("vsDebugServer")).unwrap().0;
     crate::support::kill(adapter, rustix::process::Signal::STOP);
     sandbox.json(&["stop"]);

@@ -56,7 +56,7 @@ public class Loops {
 pub fn looping_program(adapter: &str) -> Option<ScenarioSandbox> {
     let (file, text) = match adapter {
         "debugpy" => ("äpp.py", PYTHON),
-        "js-debug" => ("app.js", JAVASCRIPT),
+        "js-debug" | "node" => ("app.js", JAVASCRIPT),
         "java" => ("Loops.java", JAVA),
         _ => ("main.go", GO),
     };

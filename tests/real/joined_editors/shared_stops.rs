@@ -15,7 +15,7 @@ use crate::support::scenario_sandbox::ScenarioSandbox;
 async fn share_a_program(adapter: &str) {
     let Some(stage) = looping_program(adapter) else { return };
     let agent = McpClient::start(&stage.sandbox).await;
-    let launch = json!({"program": stage.file, "breakpoints": [stage.at("STOP")], "wait": 90});
+    let launch = json!({"program": stage.file, "adapter": adapter, "breakpoints": [stage.at("STOP")], "wait": 90});
     let launched = agent.call("debug_launch", launch).await;
     stage.check(&launched, "BREAKPOINT_HIT", "STOP");
     let session = launched["sessionId"].as_str().unwrap();
@@ -84,6 +84,11 @@ async fn d4_a_python_program_is_shared() {
 
 #[tokio::test]
 async fn d4_a_node_program_is_shared() {
+    share_a_program("node").await;
+}
+
+#[tokio::test]
+async fn d4_a_node_program_that_js_debug_debugs_is_shared() {
     share_a_program("js-debug").await;
 }
 
@@ -101,7 +106,7 @@ async fn d4_a_java_program_is_shared() {
 async fn m3_all_targets_of_a_session_are_one_conversation() {
     let Some(stage) = ScenarioSandbox::with("js-debug", "family.js", FAMILY) else { return };
     stage.breaks("STOP");
-    stage.json(&["debug", "launch", "family.js", "--wait", "60"]);
+    stage.json(&["debug", "launch", "family.js", "--adapter", "js-debug", "--wait", "60"]);
     let mut editor = DapEditor::start(&stage.sandbox).await;
     editor.attach(None, &[]).await;
     let (mut who, mut threads) = (BTreeSet::new(), BTreeSet::new());

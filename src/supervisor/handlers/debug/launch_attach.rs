@@ -386,7 +386,7 @@ async fn attach_request(
         }
         (Some(port), None, Some(url), None, None) => {
             let mut request = request(url.clone(), DebugTargetKind::Page { url, port });
-            request.language.get_or_insert_with(|| "javascript".to_owned());
+            request.launch_type.get_or_insert_with(|| "pwa-chrome".to_owned());
             (request, None)
         }
         (None, Some(pid), None, None, None) => (request(format!("process {pid}"), DebugTargetKind::Pid(pid)), None),
